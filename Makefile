@@ -1,0 +1,44 @@
+# `make help` lists the targets. SCALE, DEVICE and JOBS work on every figure.
+SCALE  ?= quick#        smoke, quick or paper
+DEVICE ?= auto#         auto, cpu or cuda
+JOBS   ?= 2#            runs computed side by side
+PYTHON ?= python3#      Python 3.11 or newer, used once to make the virtual environment
+
+.DEFAULT_GOAL := help
+INSTALLED := .venv/.installed
+RUN := .venv/bin/python -m runner
+FIGURES := $(basename $(notdir $(wildcard conf/figure/*.yaml)))
+LAUNCHER := $(if $(filter-out 1,$(strip $(JOBS))),hydra/launcher=joblib hydra.launcher.n_jobs=$(strip $(JOBS)))
+
+.PHONY: help setup test lint bench clean $(FIGURES)
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 22
+	@for f in $(FIGURES); do \
+	  printf '%s\t%s\n' $$f "$$(sed -n '2s/^# //p' conf/figure/$$f.yaml)"; done | expand -t 22
+
+setup: $(INSTALLED) ## make the virtual environment .venv and install the project into it
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@test -x .venv/bin/python || $(PYTHON) -m venv .venv
+	@.venv/bin/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo 'Python 3.11 or newer is needed: make setup PYTHON=python3.11'; rm -rf .venv; exit 1; }
+	.venv/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,scale-out]'
+	@touch $@
+
+$(FIGURES): $(INSTALLED)
+	$(RUN) figure=$@ scale=$(strip $(SCALE)) device=$(strip $(DEVICE)) $(LAUNCHER)
+
+test: $(INSTALLED) ## run all tests
+	.venv/bin/python -m pytest -n 2
+
+lint: $(INSTALLED) ## check style with ruff
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+
+bench: $(INSTALLED) ## measure speed against the straightforward way, as ratios from one run
+	.venv/bin/python scripts/bench.py
+
+clean: ## remove caches, never outputs
+	rm -rf .pytest_cache .ruff_cache
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Reproduces, and checks, the experiments of four deep-learning-theory papers."""

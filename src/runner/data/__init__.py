@@ -1,0 +1,1 @@
+"""Inputs: Gaussian streams and image datasets."""

@@ -1,0 +1,33 @@
+"""Standard Gaussian inputs, always fresh, each replicate from its own stream."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from runner.streams import generators
+
+
+class GaussianStream:
+    """Endless standard Gaussian inputs in R^d for a stack of R replicates, drawn on `device`."""
+
+    def __init__(
+        self, seed: int, replicates: int, purpose: str, width: int, device: torch.device
+    ) -> None:
+        self.width, self.device = width, device
+        self.generators = generators(seed, replicates, purpose, device)
+
+    def draw(self, samples: int) -> Float[Tensor, "R N d"]:
+        """The next N inputs of each replicate, in float32."""
+        x = torch.empty(len(self.generators), samples, self.width, device=self.device)
+        for replicate, stream in enumerate(self.generators):
+            x[replicate].normal_(generator=stream)
+        return x
+
+    def state(self) -> dict[str, Tensor]:
+        """The position in each replicate's stream, for a checkpoint."""
+        return {f"{index}": stream.get_state() for index, stream in enumerate(self.generators)}
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """Go on where `state` was taken."""
+        for index, stream in enumerate(self.generators):
+            stream.set_state(state[f"{index}"])

@@ -1,0 +1,28 @@
+"""The two ways in which a command ends badly: wrong input, and a run that failed."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class InputError(Exception):
+    """Something that was given is wrong: a key, a value, a file, a name.
+
+    The message says in one or two lines what is wrong, where, and what would be right. The command
+    line prints it without a traceback and exits with code 2.
+    """
+
+
+class RunFailed(Exception):
+    """Runs ended in an exception; each one's traceback is in the `error.txt` of its folder.
+
+    The command line prints the message without a traceback and exits with code 1.
+    """
+
+
+def nearest(word: str, options: Iterable[str]) -> str:
+    """The end of an error message: the option nearest to `word`, or all of them."""
+    options = sorted(options)
+    close = difflib.get_close_matches(word, options, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return f"choose from {', '.join(options)}"

@@ -1,0 +1,1 @@
+"""Paper A: The Expressive Power of Tuning Only the Normalization Layers."""

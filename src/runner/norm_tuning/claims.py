@@ -1,0 +1,215 @@
+"""What paper A says its figures show, judged over the tables of their runs.
+
+Appendix E states its results in words ("beats", "almost 0", "large"). Methods are compared replicate
+by replicate, since all methods of a replicate share the target and the data; where the text names a
+size, the yardstick is another curve of the same figure, never a number of ours.
+"""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from runner.claims import Claim, Judgement, Tables, all_of, compare, trimmed, undecided
+from runner.norm_tuning.config import SHIFT_MARGIN
+from runner.norm_tuning.figures import square_runs, width_runs
+
+EPSILON = np.finfo(np.float64).eps
+ROUNDING = "machine epsilon x condition number x input norm"
+SOURCE = "paper A, Appendix E"
+BLUE, GREEN, BLACK, ORANGE = "sgd", "teacher_construction", "dense", "student_construction"
+NAMES = {BLUE: "SGD", GREEN: "construction", BLACK: "dense", ORANGE: "student construction"}
+
+
+def _by_replicate(metrics: pd.DataFrame, method: str, column: str = "test_mse") -> pd.Series:
+    return metrics[metrics["method"] == method].set_index("replicate")[column]
+
+
+def _mean(metrics: pd.DataFrame, method: str, column: str = "relative_mse") -> float:
+    """The trimmed mean over replicates."""
+    return float(trimmed(_by_replicate(metrics, method, column)).mean())
+
+
+def _beats(metrics: pd.DataFrame, x: str, pairs: list[tuple[str, str]]) -> Judgement:
+    """Whether, at every value of x, the first method of each pair has the lower error."""
+    verdicts, ratios = [], []
+    for value, group in metrics.groupby(x):
+        for winner, loser in pairs:
+            verdicts.append(compare(_by_replicate(group, winner), _by_replicate(group, loser)))
+            ratios.append((_mean(group, loser) / _mean(group, winner), value, winner, loser))
+    ratio, value, winner, loser = min(ratios)
+    symbol = {"target_width": "d", "width": "m"}[x]
+    measured = f"smallest {NAMES[loser]} / {NAMES[winner]}: {ratio:.3g} at {symbol} = {value}"
+    wanted = " and ".join(f"{NAMES[winner]} < {NAMES[loser]}" for winner, loser in pairs)
+    return Judgement(all_of(verdicts), measured, f"{wanted} in all trimmed replicates")
+
+
+def rounding(metrics: pd.DataFrame) -> pd.Series:
+    """What float64 leaves of an exact construction, relative to the standard deviation of g.
+
+    Machine epsilon times the condition number of the system for gamma1, times the input norm
+    c = sqrt(d) + 7: the shifts that switch the ReLUs on, and are taken out again, are c times the size
+    of what they carry. A value of 1 or more means that the system is singular to working precision.
+    """
+    input_norm = np.sqrt(metrics["target_width"]) + SHIFT_MARGIN
+    return EPSILON * metrics["condition_number"] * input_norm
+
+
+def exact(tables: Tables) -> Judgement:
+    """Green at m = d^2 with dense frozen weights: zero up to rounding."""
+    rows = square_runs(tables["metrics"]).query("method == @GREEN")
+    expected = f"relative error below {ROUNDING}"
+    rows = rows[rounding(rows) < 1]
+    if rows.empty:
+        return undecided("every system is singular to working precision", expected)
+    error = np.sqrt(rows["relative_mse"]) / rounding(rows)
+    measured = f"MSE at most {rows['test_mse'].max():.2g}; {error.max():.2g} of the bound"
+    return Judgement("holds" if (error <= 1).all() else "fails", measured, expected)
+
+
+def student_meets_dense(tables: Tables) -> Judgement:
+    """Orange equals black at m = d^2: their root mean squares differ by the construction's error."""
+    metrics = square_runs(tables["metrics"])
+    metrics = metrics.set_index(["target_width", "replicate"], drop=False)
+    orange, black = metrics.query("method == @ORANGE"), metrics.query("method == @BLACK")
+    expected = f"difference of the rmse, relative to the std of g, below {ROUNDING}"
+    deviation = np.sqrt(black["test_mse"] / black["relative_mse"])
+    difference = (np.sqrt(orange["test_mse"]) - np.sqrt(black["test_mse"])).abs()
+    bound = rounding(orange) * deviation
+    usable = rounding(orange) < 1
+    if not usable.any():
+        return undecided("every system is singular to working precision", expected)
+    share = (difference / bound)[usable].max()
+    measured = f"largest difference {difference[usable].max():.2g}; {share:.2g} of the bound"
+    return Judgement("holds" if share <= 1 else "fails", measured, expected)
+
+
+def constructions_win(tables: Tables) -> Judgement:
+    """Green and orange below blue at every d."""
+    pairs = [(GREEN, BLUE), (ORANGE, BLUE)]
+    return _beats(square_runs(tables["metrics"]), "target_width", pairs)
+
+
+def sgd_wins_narrow(tables: Tables) -> Judgement:
+    """Blue below green and orange at the smallest m."""
+    metrics = width_runs(tables["metrics"])
+    narrow = metrics[metrics["width"] == metrics["width"].min()]
+    return _beats(narrow, "width", [(BLUE, GREEN), (BLUE, ORANGE)])
+
+
+def constructions_win_wide(tables: Tables) -> Judgement:
+    """Green and orange below blue from m = d^2 on; the measured text names the crossover."""
+    metrics = width_runs(tables["metrics"])
+    wide = metrics[metrics["width"] >= metrics["target_width"] ** 2]
+    judgement = _beats(wide, "width", [(GREEN, BLUE), (ORANGE, BLUE)])
+    wins = [m for m, g in metrics.groupby("width") if _mean(g, GREEN) < _mean(g, BLUE)]
+    ratio = min(wins) / metrics["target_width"].iloc[0] ** 2 if wins else np.nan
+    return Judgement(
+        judgement.verdict, f"{judgement.measured}; first win at {ratio:.2g} d²", judgement.expected
+    )
+
+
+def _sparse(tables: Tables, sparsity: float, which=square_runs) -> pd.DataFrame:
+    metrics = tables["metrics"]
+    return which(metrics[metrics["sparsity"] == sparsity])
+
+
+def sparse_small(tables: Tables, sparsity: float) -> Judgement:
+    """At the smallest d green is worse than blue, and orange is far from black."""
+    metrics = _sparse(tables, sparsity)
+    small = metrics[metrics["target_width"] == metrics["target_width"].min()]
+    judgement = _beats(small, "target_width", [(BLUE, GREEN), (BLACK, ORANGE)])
+    measured = f"green {_mean(small, GREEN):.2g} of the variance; {judgement.measured}"
+    return Judgement(judgement.verdict, measured, judgement.expected)
+
+
+def sparse_large(tables: Tables, sparsity: float) -> Judgement:
+    """At the largest d green is below black, and orange within the spread of black."""
+    metrics = _sparse(tables, sparsity)
+    d = metrics["target_width"].max()
+    large = metrics[metrics["target_width"] == d]
+    below = compare(_by_replicate(large, GREEN), _by_replicate(large, BLACK))
+    black = trimmed(_by_replicate(large, BLACK, "relative_mse"))
+    orange = _mean(large, ORANGE)
+    meets = "holds" if orange <= black.max() else "fails"
+    measured = (
+        f"d = {d}: green {_mean(large, GREEN):.2g}, orange {orange:.2g},"
+        f" black {black.min():.2g}..{black.max():.2g} of the variance"
+    )
+    expected = "green < black in all trimmed replicates; orange within the range of black"
+    return Judgement(all_of([below, meets]), measured, expected)
+
+
+def sparsest_fails(tables: Tables, sparsity: float) -> Judgement:
+    """At the sparsest setting no method on frozen weights reaches the loss of the dense network."""
+    metrics = _sparse(tables, sparsity)
+    pairs = [(BLACK, BLUE), (BLACK, GREEN), (BLACK, ORANGE)]
+    return _beats(metrics, "target_width", pairs)
+
+
+def sgd_wins_sparsest(tables: Tables, sparsity: float) -> Judgement:
+    """At the sparsest setting blue is below both constructions at every d."""
+    pairs = [(BLUE, GREEN), (BLUE, ORANGE)]
+    return _beats(_sparse(tables, sparsity), "target_width", pairs)
+
+
+CLAIMS = {
+    "fig4": [
+        Claim(
+            "exact",
+            "at m = d² the construction from the target has zero error, up to rounding",
+            "paper A, Theorem 1; Appendix E, figure 4 left",
+            exact,
+        ),
+        Claim(
+            "student-equals-dense",
+            "at m = d² the construction from the dense network equals the dense network",
+            "paper A, Theorem 1; Appendix E, figure 4 left",
+            student_meets_dense,
+        ),
+        Claim(
+            "constructions-beat-sgd",
+            "both constructions beat SGD on scales and shifts at every d",
+            f"{SOURCE}, figure 4 left",
+            constructions_win,
+        ),
+        Claim(
+            "sgd-wins-narrow",
+            "at small m SGD beats both constructions",
+            f"{SOURCE}, figure 4 right",
+            sgd_wins_narrow,
+        ),
+        Claim(
+            "constructions-win-wide",
+            "as m nears d² both constructions beat SGD",
+            f"{SOURCE}, figure 4 right",
+            constructions_win_wide,
+        ),
+    ],
+    "fig5": [
+        Claim(
+            "sparse-small-d",
+            "p = 0.2, small d: the construction has a high error, the student's is far from dense",
+            f"{SOURCE}, figure 5a left",
+            partial(sparse_small, sparsity=0.2),
+        ),
+        Claim(
+            "sparse-large-d",
+            "p = 0.2, large d: the construction's error is almost zero, the student's meets dense",
+            f"{SOURCE}, figure 5a left; Theorem 3",
+            partial(sparse_large, sparsity=0.2),
+        ),
+        Claim(
+            "sparsest-no-small-loss",
+            "p = 0.05: no method on frozen weights reaches a small loss (that of the dense network)",
+            f"{SOURCE}, figure 5b left",
+            partial(sparsest_fails, sparsity=0.05),
+        ),
+        Claim(
+            "sgd-beats-sparsest",
+            "p = 0.05: SGD beats both constructions",
+            f"{SOURCE}, figure 5b left",
+            partial(sgd_wins_sparsest, sparsity=0.05),
+        ),
+    ],
+}

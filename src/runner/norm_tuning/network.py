@@ -1,0 +1,117 @@
+"""The one network type of paper A: frozen weights, and a normalization layer after each of them.
+
+It evaluates the targets as well as all their reconstructions, in float64 (torch tensors) and with
+any number of digits (numpy arrays of mpmath numbers).
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
+
+Vector = Float[Tensor, " _"] | Shaped[np.ndarray, " _"]
+Matrix = Float[Tensor, "_ _"] | Shaped[np.ndarray, "_ _"]
+
+
+@dataclass(frozen=True)
+class Skip:
+    """A block of the input that enters through a frozen matrix: `A x[start : start + k]`, A (w, k).
+
+    An input that ends inside the block counts as continued by zeros.
+    """
+
+    matrix: Matrix
+    start: int
+
+    def __call__(self, inputs: Matrix) -> Matrix:
+        """Project the block of `inputs` (N, d); returns (N, w)."""
+        block = inputs[:, self.start : self.start + self.matrix.shape[1]]
+        return block @ self.matrix[:, : block.shape[1]].T
+
+
+@dataclass(frozen=True)
+class Layer:
+    """`h -> scale * (W (h + A x_i)) + shift`, then a ReLU if `relu`; the skip `A x_i` is optional.
+
+    Shapes: weight (out, in), scale and shift (out,). By Proposition 1 of paper A this is a layer
+    followed by batch normalization with fixed mean and variance.
+    """
+
+    weight: Matrix
+    scale: Vector
+    shift: Vector
+    relu: bool
+    skip: Skip | None = None
+
+    def __call__(self, hidden: Matrix | None, inputs: Matrix) -> Matrix:
+        """Outputs (N, out) for hidden values (N, in), None where only the skip feeds the layer."""
+        if self.skip is not None:
+            entering = self.skip(inputs)
+            hidden = entering if hidden is None else hidden + entering
+        output = hidden @ self.weight.T * self.scale + self.shift
+        return _relu(output) if self.relu else output
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive layers whose skips read the input of the block.
+
+    A target has one layer in each block; the block of the same index in a reconstruction has the
+    two (Theorem 1), four (Corollary 1) or ceil(d / k) + 1 layers (Theorem 2) that make up for it.
+    """
+
+    layers: tuple[Layer, ...]
+
+    def __call__(self, inputs: Matrix) -> Matrix:
+        """Outputs (N, out) for inputs (N, in)."""
+        hidden = inputs if self.layers[0].skip is None else None
+        for layer in self.layers:
+            hidden = layer(hidden, inputs)
+        return hidden
+
+
+@dataclass(frozen=True)
+class Network:
+    """Blocks, one after the other."""
+
+    blocks: tuple[Block, ...]
+
+    def __call__(self, inputs: Matrix) -> Matrix:
+        """Outputs (N, out) for inputs (N, in)."""
+        for block in self.blocks:
+            inputs = block(inputs)
+        return inputs
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """All layers in their order."""
+        return tuple(layer for block in self.blocks for layer in block.layers)
+
+
+def relu_network(weights: list[Matrix], biases: list[Vector]) -> Network:
+    """Target `g(x) = W_l relu( ... relu(W_1 x + b_1)) + b_l` of paper A; its last layer is linear.
+
+    Its own scales Gamma* are part of `W` (Remark 7).
+    """
+    last = len(weights) - 1
+    layers = [
+        Layer(weight, scale=bias * 0 + 1, shift=bias, relu=index < last)
+        for index, (weight, bias) in enumerate(zip(weights, biases, strict=True))
+    ]
+    return Network(tuple(Block((layer,)) for layer in layers))
+
+
+def truncate(target: Network, rank: int) -> Network:
+    """The target with each weight matrix replaced by its best approximation of this rank (SVD)."""
+
+    def truncated(layer: Layer) -> Layer:
+        U, s, Vh = torch.linalg.svd(layer.weight, full_matrices=False)
+        return replace(layer, weight=(U[:, :rank] * s[:rank]) @ Vh[:rank])
+
+    return Network(tuple(Block((truncated(layer),)) for layer in target.layers))
+
+
+def _relu(x: Matrix) -> Matrix:
+    return torch.relu(x) if isinstance(x, Tensor) else np.maximum(x, 0)

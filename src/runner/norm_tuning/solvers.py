@@ -1,0 +1,228 @@
+"""Scales that turn frozen weights into a target matrix: the Khatri-Rao system of paper A, Lemma 1.
+
+The equation `W2 diag(gamma) W1 = W*` is linear in gamma: `K gamma = vec(W*)` with the Khatri-Rao
+product `K = W2 (.) W1^T`, whose column j is `W2[:, j] (x) W1[j, :]`. Three ways to solve it, each
+where it is the best one; none of them forms `K^T K`, which would square the condition number.
+"""
+
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Shaped
+from scipy.linalg import LinAlgWarning, lu_factor, lu_solve
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, lsmr
+from torch import Tensor
+
+from runner.errors import InputError
+from runner.norm_tuning.network import Vector
+
+EPSILON = float(np.finfo(np.float64).eps)
+REFINEMENTS = 2
+LSMR_STEPS = 500  # about 78 are enough for dense Gaussian weights with m = 2 d k, at any d
+SINGULAR_VALUE_ACCURACY = 1e-6  # relative; of the extreme singular values that Lanczos finds
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Solution of `K gamma = vec(W*)` and what the system looked like.
+
+    `condition_number` is sigma_max / sigma_min over the min(d k, m) singular values of K (inf if
+    the smallest is zero) and `numerical_rank` counts those above `sigma_max max(d k, m) eps`.
+    """
+
+    gamma: Vector
+    condition_number: float
+    numerical_rank: int
+    shape: tuple[int, int]
+    solver: str
+
+    @property
+    def full_rank(self) -> bool:
+        """Whether K (d k, m) has rank min(d k, m): the statement of Lemma 2."""
+        return self.numerical_rank == min(self.shape)
+
+    @property
+    def solvable(self) -> bool:
+        """Whether every target matrix can be reached exactly: K has rank d k."""
+        return self.numerical_rank == self.shape[0]
+
+
+def khatri_rao(
+    W2: Float[Tensor, "d m"] | Shaped[np.ndarray, "d m"],
+    W1: Float[Tensor, "m k"] | Shaped[np.ndarray, "m k"],
+) -> Float[Tensor, "d*k m"] | Shaped[np.ndarray, "d*k m"]:
+    """Columnwise Kronecker product `W2 (.) W1^T`: column j is `W2[:, j] (x) W1[j, :]` (Lemma 1).
+
+    Row `a k + b` belongs to the entry `W*[a, b]` (row-major vec).
+    """
+    return (W2[:, None, :] * W1.T[None, :, :]).reshape(-1, W2.shape[1])
+
+
+def solve_scales(
+    W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"], target: Float[Tensor, "d k"]
+) -> Scales:
+    """Solve `W2 diag(gamma) W1 = target` for gamma (paper A, Lemma 1 and 2).
+
+    - m = d k and K of full rank: LU and two steps of iterative refinement; the unique solution.
+    - m >= 2 d k: LSMR on the operator `gamma -> W2 diag(gamma) W1`; K is never formed.
+    - else, and where those two meet a rank-deficient K: minimum-norm least squares (SVD).
+
+    All tensors are float64 on the CPU. Raises InputError if a dense system does not fit in memory.
+    """
+    m, dk = W1.shape[0], target.numel()
+    scales = None
+    if m >= 2 * dk:
+        scales = _solve_lsmr(W1, W2, target)
+    elif m == dk:
+        scales = _solve_lu(W1, W2, target)
+    return scales or _solve_least_squares(W1, W2, target)
+
+
+def dense_bytes(shape: tuple[int, int], copies: int = 1) -> int:
+    """Bytes of `copies` dense float64 matrices of this shape."""
+    return 8 * copies * shape[0] * shape[1]
+
+
+def require_memory(needed: int, what: str) -> None:
+    """Refuse, before anything is allocated, what this machine cannot hold.
+
+    Raises InputError with the size needed and the size of the memory, both in GiB.
+    """
+    available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > available:
+        raise InputError(
+            f"{what} needs {needed / 2**30:.1f} GiB, this machine has {available / 2**30:.1f} GiB: "
+            "take a smaller target_width, or width >= 2 target_width^2, which forms no matrix"
+        )
+
+
+def _solve_lu(
+    W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"], target: Float[Tensor, "d k"]
+) -> Scales | None:
+    """LU with iterative refinement of the square system, or None if K is numerically singular."""
+    n = target.numel()
+    require_memory(dense_bytes((n, n)), f"the Khatri-Rao matrix ({n} x {n})")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LinAlgWarning)  # an exact zero pivot is looked for below
+        # K^T is the column-major view of K, so LAPACK can factor it in place: one matrix, no copy.
+        factors = lu_factor(khatri_rao(W2, W1).numpy().T, overwrite_a=True, check_finite=False)
+    if not np.all(np.diagonal(factors[0])):
+        return None
+
+    def solve(b: np.ndarray) -> np.ndarray:
+        return lu_solve(factors, b, trans=1, check_finite=False)
+
+    def solve_transposed(b: np.ndarray) -> np.ndarray:
+        return lu_solve(factors, b, trans=0, check_finite=False)
+
+    operator = _operator(W1, W2)
+    largest = _largest_singular_value(n, operator.rmatvec, operator.matvec)
+    smallest_inverse = _largest_singular_value(n, solve_transposed, solve)
+    condition_number = largest * smallest_inverse
+    if not condition_number < 1 / (n * EPSILON):
+        return None
+    b = target.numpy().reshape(-1)
+    gamma = solve(b)
+    for _ in range(REFINEMENTS):
+        gamma = gamma + solve(b - operator.matvec(gamma))
+    return Scales(torch.from_numpy(gamma), condition_number, n, (n, n), "lu")
+
+
+def _solve_least_squares(
+    W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"], target: Float[Tensor, "d k"]
+) -> Scales:
+    """Minimum-norm least squares by the singular values of K (LAPACK gelsd)."""
+    shape = (target.numel(), W1.shape[0])
+    # K, the copy that LAPACK destroys, and its divide-and-conquer workspace.
+    require_memory(
+        dense_bytes(shape, copies=3), f"least squares with a {shape[0]} x {shape[1]} matrix"
+    )
+    K = khatri_rao(W2, W1)
+    solution = torch.linalg.lstsq(
+        K, target.reshape(-1, 1), rcond=max(shape) * EPSILON, driver="gelsd"
+    )
+    singular_values = solution.singular_values
+    largest, smallest = float(singular_values.max()), float(singular_values.min())
+    condition_number = largest / smallest if smallest > 0 else float("inf")
+    gamma = solution.solution[:, 0]
+    return Scales(gamma, condition_number, int(solution.rank), shape, "least_squares")
+
+
+def _solve_lsmr(
+    W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"], target: Float[Tensor, "d k"]
+) -> Scales | None:
+    """LSMR without K, started at zero (so of minimum norm), or None if K is ill-conditioned.
+
+    One iteration costs 4 m d k operations; memory is that of the weights.
+    """
+    operator = _operator(W1, W2)
+    rows, m = operator.shape
+    b = target.numpy().reshape(-1)
+    gamma, reason, *_ = lsmr(operator, b, atol=EPSILON, btol=EPSILON, maxiter=LSMR_STEPS)
+    if reason in (3, 6, 7):  # singular to working precision, or not converged
+        return None
+    try:
+        largest, smallest = _extreme_singular_values(operator)
+    except ArpackNoConvergence:
+        return None
+    condition_number = largest / smallest if smallest > 0 else float("inf")
+    if not condition_number < 1 / (m * EPSILON):
+        return None
+    return Scales(torch.from_numpy(gamma), condition_number, rows, (rows, m), "lsmr")
+
+
+def _operator(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> LinearOperator:
+    """K as the map `gamma -> vec(W2 diag(gamma) W1)` and its transpose `R -> diag(W2^T R W1^T)`."""
+    d, k = W2.shape[0], W1.shape[1]
+
+    def matvec(gamma: np.ndarray) -> np.ndarray:
+        return ((W2 * torch.from_numpy(gamma.reshape(-1))) @ W1).numpy().reshape(-1)
+
+    def rmatvec(residual: np.ndarray) -> np.ndarray:
+        return ((W2.T @ torch.from_numpy(residual.reshape(d, k))) * W1).sum(dim=1).numpy()
+
+    return LinearOperator((d * k, W1.shape[0]), matvec, rmatvec, dtype=np.float64)
+
+
+def _start(n: int) -> np.ndarray:
+    """Fixed start vector of the Lanczos iterations: equal runs give equal numbers."""
+    return np.random.default_rng(0).standard_normal(n)
+
+
+def _largest_singular_value(n: int, first: Callable, second: Callable) -> float:
+    """Largest singular value of the n x n operator with `second(first(.))` its Gram operator."""
+    if n < 3:  # too small for Lanczos
+        gram = np.stack([second(first(column)) for column in np.eye(n)], axis=1)
+        return float(np.sqrt(np.linalg.eigvalsh(gram)[-1]))
+    gram = LinearOperator((n, n), lambda v: second(first(v.reshape(-1))), dtype=np.float64)
+    eigenvalues = eigsh(
+        gram, k=1, v0=_start(n), tol=SINGULAR_VALUE_ACCURACY, return_eigenvectors=False
+    )
+    return float(np.sqrt(eigenvalues[0]))
+
+
+def _extreme_singular_values(operator: LinearOperator) -> tuple[float, float]:
+    """Largest and smallest singular value of a wide, well-conditioned operator (n, m), n <= m."""
+    n = operator.shape[0]
+    if n < 4:  # too small for Lanczos
+        gram = np.stack([operator.matvec(operator.rmatvec(c)) for c in np.eye(n)], axis=1)
+        eigenvalues = np.linalg.eigvalsh(gram)
+    else:
+        gram = LinearOperator(
+            (n, n), lambda v: operator.matvec(operator.rmatvec(v)), dtype=np.float64
+        )
+        eigenvalues = eigsh(
+            gram,
+            k=2,
+            which="BE",
+            v0=_start(n),
+            tol=SINGULAR_VALUE_ACCURACY,
+            maxiter=LSMR_STEPS,
+            return_eigenvectors=False,
+        )
+    smallest, largest = np.sqrt(np.maximum(eigenvalues, 0))[[0, -1]]
+    return float(largest), float(smallest)

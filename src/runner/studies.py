@@ -1,0 +1,162 @@
+"""What a study is: typed parameters, rows, and what a run lends to it.
+
+A study is a frozen dataclass of parameters in `runner/<room>/config.py`, and a module
+`runner/<room>/<study>.py` with the row classes (the columns of its tables) and
+
+    def run(config, context) -> Iterator[Row]
+
+This module imports no torch, so that the command line can check a configuration at once.
+"""
+
+import importlib
+import re
+from collections.abc import Callable
+from dataclasses import MISSING, Field, dataclass, field, fields
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from runner.errors import InputError, nearest
+
+if TYPE_CHECKING:
+    import torch
+
+    from runner.progress import Progress
+
+
+def parameter(
+    help: str,
+    default: Any,
+    *,
+    minimum: float | None = None,
+    maximum: float | None = None,
+    above: float | None = None,
+    choices: tuple[str, ...] | None = None,
+) -> Any:
+    """A field of a study's parameters with its help text and its range.
+
+    `minimum` and `maximum` are inclusive, `above` is exclusive; for a list they hold for each element,
+    and the list must not be empty. None and nan: None passes where the type admits it, nan never.
+    """
+    limits = {"minimum": minimum, "maximum": maximum, "above": above, "choices": choices}
+    metadata = {"help": help, **limits}
+    if isinstance(default, list):
+        return field(default_factory=lambda: list(default), metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def default_of(item: Field) -> Any:
+    """The default value of a dataclass field."""
+    return item.default if item.default is not MISSING else item.default_factory()
+
+
+@dataclass(frozen=True)
+class StudyConfig:
+    """Base of every study's parameters: everything that changes its numbers, and nothing else.
+
+    Raises InputError when a value is outside its range.
+    """
+
+    study: ClassVar[str]
+    version: ClassVar[int] = 1
+    """Raised when the same parameters come to mean other numbers: old runs then no longer count."""
+
+    seed: int = parameter("the root of all random streams", 0, minimum=0)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    def identity(self) -> dict[str, Any]:
+        """The parameters that differ from their defaults: what names and hashes a run."""
+        values = {item.name: (getattr(self, item.name), default_of(item)) for item in fields(self)}
+        return {name: value for name, (value, default) in values.items() if value != default}
+
+
+def check_fields(config: Any) -> None:
+    """Raise InputError unless each field of a dataclass made of `parameter`s is within its range."""
+    for item in fields(config):
+        value = getattr(config, item.name)
+        values = value if isinstance(value, list) else [value]
+        if not values:
+            raise InputError(f"{item.name}=[] is empty ({item.metadata['help']})")
+        for each in values:
+            _check(item, each)
+
+
+def _check(item: Field, value: Any) -> None:
+    """Raise InputError unless `value` lies in the range that the field states."""
+    if value is None:
+        return
+    limits = item.metadata
+    if limits["choices"] is not None:
+        if value not in limits["choices"]:
+            hint = nearest(str(value), limits["choices"])
+            raise InputError(f"{item.name}={value} is not known: {hint}")
+        return
+    rules = []
+    if limits["minimum"] is not None:
+        rules.append((f"at least {limits['minimum']}", lambda v: v >= limits["minimum"]))
+    if limits["above"] is not None:
+        rules.append((f"above {limits['above']}", lambda v: v > limits["above"]))
+    if limits["maximum"] is not None:
+        rules.append((f"at most {limits['maximum']}", lambda v: v <= limits["maximum"]))
+    # A comparison with nan is false, so nan breaks every rule.
+    if not all(holds(value) for _, holds in rules):
+        expected = " and ".join(text for text, _ in rules)
+        raise InputError(f"{item.name}={value} must be {expected} ({limits['help']})")
+
+
+class Row:
+    """Base of the row dataclasses: a class `Metrics` is the table `metrics.csv`.
+
+    The fields are the columns, in order; each is an int, a float, a str or a bool.
+    """
+
+    @classmethod
+    def table(cls) -> str:
+        """The name of the table, without `.csv`."""
+        return re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+
+
+@dataclass
+class Context:
+    """What a run lends to its study."""
+
+    device: "torch.device"
+    """Where the study computes."""
+    restored: "dict[str, torch.Tensor] | None"
+    """The state that the study last gave to `checkpoint`, when it goes on; None when it starts."""
+    progress: "Callable[..., Progress]"
+    """`with context.progress(total, 'what') as bar: bar.update(1, loss=...)`."""
+    checkpoint: "Callable[[Callable[[], dict[str, torch.Tensor]]], None]"
+    """`context.checkpoint(make_state)`: saves `make_state()` when enough time has passed since the
+    last save. Rows yielded before are kept, rows yielded after are computed again on resume."""
+
+
+@cache
+def configs() -> dict[str, type[StudyConfig]]:
+    """Every study's parameter class by the study's name."""
+    found: dict[str, type[StudyConfig]] = {}
+    for path in sorted(Path(__file__).parent.glob("*/config.py")):
+        module = importlib.import_module(f"runner.{path.parent.name}.config")
+        for value in vars(module).values():
+            if (
+                isinstance(value, type)
+                and issubclass(value, StudyConfig)
+                and "study" in vars(value)
+            ):
+                found[value.study] = value
+    return found
+
+
+def room_of(study: str) -> str:
+    """The room (package) of a study. Raises InputError when there is no such study."""
+    if study not in configs():
+        raise InputError(f"study={study} is not known: {nearest(study, configs())}")
+    return configs()[study].__module__.split(".")[-2]
+
+
+def module_of(study: str) -> ModuleType:
+    """The module that holds the study's rows and its `run`."""
+    return importlib.import_module(f"runner.{room_of(study)}.{study}")

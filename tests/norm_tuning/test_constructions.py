@@ -1,0 +1,169 @@
+"""The solvers and the study `constructions`."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from runner.errors import InputError
+from runner.norm_tuning import solvers
+from runner.norm_tuning.config import Constructions
+from runner.norm_tuning.constructions import run, unit_inputs
+from runner.norm_tuning.solvers import khatri_rao, solve_scales
+from runner.progress import Progress
+from runner.studies import Context
+
+
+def normal(*shape, seed=0):
+    stream = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=stream, dtype=torch.float64)
+
+
+def problem(d, k, m):
+    return normal(m, k), normal(d, m, seed=1), normal(d, k, seed=2)
+
+
+def rows(**parameters):
+    context = Context(torch.device("cpu"), None, Progress, lambda make_state: None)
+    return list(run(Constructions(**parameters), context))
+
+
+@pytest.mark.parametrize(
+    "d, k, m, solver",
+    [
+        (1, 1, 1, "lu"),
+        (2, 1, 2, "lu"),
+        (6, 8, 48, "lu"),
+        (6, 8, 40, "least_squares"),
+        (6, 8, 60, "least_squares"),
+        (1, 2, 4, "lsmr"),
+        (6, 8, 96, "lsmr"),
+        (6, 8, 200, "lsmr"),
+    ],
+)
+def test_each_solver_finds_the_minimum_norm_solution_and_the_condition_number(d, k, m, solver):
+    W1, W2, target = problem(d, k, m)
+    scales = solve_scales(W1, W2, target)
+    K = khatri_rao(W2, W1)
+    singular_values = torch.linalg.svdvals(K)
+    assert scales.solver == solver
+    assert scales.shape == tuple(K.shape)
+    assert scales.numerical_rank == min(d * k, m)
+    assert scales.condition_number == pytest.approx(
+        float(singular_values[0] / singular_values[-1]), rel=1e-5
+    )
+    expected = torch.linalg.pinv(K) @ target.reshape(-1)
+    torch.testing.assert_close(scales.gamma, expected, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("m", [36, 72])
+def test_a_rank_deficient_system_falls_back_to_least_squares(m):
+    """Hidden units that see one input only: K has rank d, however many they are."""
+    W1, W2, target = problem(6, 6, m)
+    W1[:, 1:] = 0
+    scales = solve_scales(W1, W2, target)
+    assert scales.solver == "least_squares"
+    assert scales.numerical_rank == 6
+    assert not scales.full_rank and not scales.solvable
+    torch.testing.assert_close(
+        (W2 * scales.gamma) @ W1, torch.eye(6, dtype=torch.float64)[:1] * target
+    )
+
+
+def test_a_nearly_singular_square_system_is_not_called_solvable():
+    W1, W2, target = problem(4, 4, 16)
+    W1[1], W2[:, 1] = W1[0], W2[:, 0] * (1 + 1e-16)
+    scales = solve_scales(W1, W2, target)
+    assert scales.numerical_rank == 15
+
+
+def test_refinement_leaves_a_backward_error_of_rounding_size():
+    W1, W2, target = problem(20, 20, 400)
+    gamma = solve_scales(W1, W2, target).gamma
+    residual = (W2 * gamma) @ W1 - target
+    scale = (W2 * gamma).abs() @ W1.abs() + target.abs()
+    assert float((residual.abs() / scale).max()) < 10 * solvers.EPSILON
+
+
+def test_lsmr_never_forms_the_matrix(monkeypatch):
+    def refuse(*matrices):
+        raise AssertionError("the Khatri-Rao matrix was formed")
+
+    monkeypatch.setattr(solvers, "khatri_rao", refuse)
+    W1, W2, target = problem(10, 10, 200)
+    torch.testing.assert_close((W2 * solve_scales(W1, W2, target).gamma) @ W1, target)
+
+
+def test_a_matrix_that_does_not_fit_is_refused_with_the_size_it_would_need(monkeypatch):
+    monkeypatch.setattr(solvers.os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 2**10}.get)
+    with pytest.raises(InputError, match=r"\(900 x 900\) needs 0\.0\d* GiB, .* has 0\.0 GiB"):
+        solve_scales(*problem(30, 30, 900))
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"theorem": "wide", "depth": 2, "target_width": 6},
+        {"theorem": "wide", "width": 80, "target_width": 6},
+        {"theorem": "low_rank", "rank": 3, "target_width": 8},
+        {"theorem": "deep", "block": 3, "target_width": 7, "depth": 2},
+        {"theorem": "deep", "block": 1, "target_width": 6, "dtype": "mpmath", "precision": 60},
+        {"theorem": "sparse", "sparsity": 0.8, "target_width": 12},
+    ],
+)
+def test_each_theorem_is_exact(parameters):
+    found = rows(replicates=2, points=40, **parameters)
+    assert [row.replicate for row in found] == [0, 1]
+    for row in found:
+        assert row.theorem == parameters["theorem"]
+        assert row.full_rank and row.numerical_rank == row.structural_rank == row.equations
+        assert row.max_abs_error < 1e-8
+        assert row.agreement == 1
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"theorem": "wide", "target_width": 12, "depth": 2},
+        {"theorem": "low_rank", "target_width": 12, "depth": 2, "rank": 4},
+        {"theorem": "deep", "target_width": 12, "depth": 2, "block": 8},
+    ],
+)
+def test_a_digit_classifier_inside_a_random_network_predicts_the_same_on_all_images(parameters):
+    (row,) = rows(target="digits", replicates=1, **parameters)
+    assert row.agreement == 1
+    assert row.max_abs_error < 1e-8
+    if parameters["theorem"] != "low_rank":  # a truncated classifier is not a good one
+        assert row.target_accuracy > 0.98
+
+
+def test_equal_configurations_give_equal_rows_and_a_replicate_does_not_depend_on_the_others():
+    parameters = {"theorem": "sparse", "sparsity": 0.6, "target_width": 8, "points": 20}
+    one, two, again = (rows(replicates=n, **parameters) for n in (1, 2, 2))
+
+    def numbers(row):
+        return {k: repr(v) for k, v in dataclasses.asdict(row).items()}
+
+    assert [numbers(row) for row in two] == [numbers(row) for row in again]
+    assert numbers(one[0]) == numbers(two[0])
+    assert two[0].max_abs_error != two[1].max_abs_error
+
+
+def test_inputs_lie_on_the_unit_sphere():
+    norms = unit_inputs(30, 7, torch.Generator().manual_seed(0)).norm(dim=1)
+    torch.testing.assert_close(norms, torch.ones(30, dtype=torch.float64))
+
+
+@pytest.mark.parametrize(
+    "parameters, message",
+    [
+        ({"theorem": "wide", "dtype": "mpmath"}, "dtype=mpmath is for theorem=deep"),
+        ({"theorem": "wide", "sparsity": 0.5}, "sparsity=0.5 is for theorem=sparse"),
+        ({"theorem": "deep", "width": 9}, "theorem=deep sets its own width"),
+        ({"theorem": "low_rank", "rank": 9, "target_width": 4}, "rank=9 is above target_width=4"),
+        ({"theorem": "deep", "block": 9, "target_width": 4}, "block=9 is larger than"),
+    ],
+)
+def test_combinations_that_no_theorem_covers_are_refused(parameters, message):
+    with pytest.raises(InputError, match=message):
+        rows(**parameters)

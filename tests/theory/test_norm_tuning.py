@@ -1,0 +1,306 @@
+"""Paper A's statements as tests: construct, compare with the target, state the tolerance."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from runner.errors import InputError
+from runner.norm_tuning.arithmetic import MultiPrecision
+from runner.norm_tuning.network import Block, Layer, Network, relu_network, truncate
+from runner.norm_tuning.solvers import EPSILON, khatri_rao, solve_scales
+from runner.norm_tuning.sparsity import cut_off_units, khatri_rao_structural_rank
+from runner.norm_tuning.theory import (
+    DeepWeights,
+    deep,
+    deep_weights,
+    factorize,
+    live_units_probability,
+    low_rank,
+    wide,
+    wide_layer,
+    wide_weights,
+)
+
+
+def stream(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def normal(*shape, seed=0):
+    return torch.randn(*shape, generator=stream(seed), dtype=torch.float64)
+
+
+def random_target(*widths, bias=1.0, seed=0):
+    """A ReLU network through these widths whose matrices have spectral norm one."""
+    weights = [normal(o, i, seed=seed + o + i) for i, o in zip(widths, widths[1:], strict=False)]
+    weights = [W / torch.linalg.matrix_norm(W, 2) for W in weights]
+    return relu_network(weights, [bias * normal(len(W), seed=seed + 99) for W in weights])
+
+
+def ball(points, width, norm=1.0, seed=7):
+    """Inputs of norms between 0 and `norm`, the largest ones included."""
+    x = normal(points, width, seed=seed)
+    radii = norm * torch.linspace(0, 1, points, dtype=torch.float64)
+    return x / x.norm(dim=1, keepdim=True) * radii[:, None]
+
+
+def error(construction, target, inputs):
+    return float((construction.network(inputs) - target(inputs)).abs().max())
+
+
+def rounding(construction):
+    """n eps kappa of the worst system: what rounding may do to the solution of n equations."""
+    return max(s.shape[0] * EPSILON * s.condition_number for s in construction.systems)
+
+
+# Lemmas 1 and 2
+
+
+@pytest.mark.parametrize("d, k, m", [(1, 1, 1), (3, 4, 12), (4, 3, 5), (2, 5, 40)])
+def test_lemma_1_khatri_rao_times_scales_is_the_matrix_product(d, k, m):
+    W1, W2, gamma = normal(m, k), normal(d, m, seed=1), normal(m, seed=2)
+    product = W2 @ torch.diag(gamma) @ W1
+    torch.testing.assert_close(khatri_rao(W2, W1) @ gamma, product.reshape(-1))
+
+
+@pytest.mark.parametrize("d, k", [(1, 1), (1, 2), (2, 2), (3, 7), (10, 10), (20, 15)])
+def test_lemma_2_square_khatri_rao_products_of_gaussian_matrices_have_full_rank(d, k):
+    scales = solve_scales(normal(d * k, k), normal(d, d * k, seed=1), normal(d, k, seed=2))
+    assert scales.solver == "lu" and scales.full_rank and scales.solvable
+
+
+# Theorem 1
+
+
+@pytest.mark.parametrize("widths", [(1, 1), (6, 6), (5, 7, 3), (8, 8, 8, 8), (3, 9, 1)])
+def test_theorem_1_wide_networks_equal_their_targets_of_any_widths(widths):
+    target = random_target(*widths)
+    construction = wide(target, wide_weights(target, None, stream()))
+    assert construction.full_rank
+    assert error(construction, target, ball(300, widths[0])) < 1e-10
+    assert rounding(construction) < 1e-10
+
+
+def test_theorem_1_leaves_the_random_weights_alone_and_sets_gamma_2_to_one():
+    target = random_target(4, 4)
+    (pair,) = wide_weights(target, None, stream())
+    (block,) = wide(target, [(pair[0].clone(), pair[1].clone())]).network.blocks
+    assert torch.equal(block.layers[0].weight, pair[0])
+    assert torch.equal(block.layers[1].weight, pair[1])
+    assert torch.equal(block.layers[1].scale, torch.ones(4, dtype=torch.float64))
+
+
+def test_theorem_1_needs_the_norm_of_the_inputs_that_are_seen():
+    """The paper's rule is for ||x|| <= 1; Gaussian inputs have norms about sqrt(d)."""
+    target = random_target(25, 25)
+    weights = wide_weights(target, None, stream())
+    gaussian = normal(500, 25, seed=3)
+    assert error(wide(target, weights, input_norm=1.0), target, gaussian) > 1
+    assert error(wide(target, weights, input_norm=math.sqrt(25) + 7), target, gaussian) < 1e-9
+
+
+def test_theorem_1_needs_the_reachable_norm_in_the_second_layer():
+    """After a bias the hidden layer is longer than 1; shifts for 1 do not keep its ReLUs on."""
+    target = random_target(6, 6, 6, bias=5.0)
+    weights, inputs = wide_weights(target, None, stream()), ball(300, 6)
+    blocks = []
+    for layer, (W1, W2) in zip(target.layers, weights, strict=True):
+        p = wide_layer(W1, W2, layer.weight, layer.shift, input_norm=1.0)
+        first = Layer(W1, p.gamma1, p.beta1, relu=True)
+        blocks.append(Block((first, Layer(W2, p.gamma2, p.beta2, relu=layer.relu))))
+    as_stated = Network(tuple(blocks))
+    assert float((as_stated(inputs) - target(inputs)).abs().max()) > 0.1
+    assert error(wide(target, weights), target, inputs) < 1e-10
+
+
+def test_too_few_hidden_units_cannot_reach_the_target():
+    target = random_target(6, 6)
+    construction = wide(target, wide_weights(target, 30, stream()))
+    (system,) = construction.systems
+    assert system.full_rank and not system.solvable and not construction.full_rank
+    assert error(construction, target, ball(300, 6)) > 1e-3
+
+
+# Corollary 1
+
+
+@pytest.mark.parametrize("widths, rank", [((8, 8), 1), ((8, 8), 3), ((7, 5, 6), 2)])
+def test_corollary_1_low_rank_targets_need_width_d_r(widths, rank):
+    target = truncate(random_target(*widths), rank)
+    weights = wide_weights(factorize(target, rank), None, stream())
+    assert max(len(W1) for W1, _ in weights) == max(widths) * rank
+    construction = low_rank(target, rank, weights)
+    assert len(construction.network.blocks) == len(widths) - 1
+    assert len(construction.network.blocks[0].layers) == 4
+    assert error(construction, target, ball(300, widths[0])) < 1e-10
+
+
+def test_corollary_1_needs_a_shift_for_its_middle_relu():
+    """The proof takes the output of the first half for B x, as if no ReLU of width r were there."""
+    target = truncate(random_target(8, 8), 3)
+    factors, inputs = factorize(target, 3), ball(300, 8)
+    B, A = factors.layers
+    torch.testing.assert_close(factors(inputs), target(inputs))
+    skipped = Network(
+        (
+            Block((replace(B, shift=0 * B.shift),)),
+            Block((replace(A, shift=target.layers[0].shift),)),
+        )
+    )
+    assert float((skipped(inputs) - target(inputs)).abs().max()) > 0.01
+
+
+def test_corollary_1_refuses_a_target_of_higher_rank():
+    with pytest.raises(InputError, match="rank 4: give rank=4"):
+        factorize(random_target(4, 4), 3)
+
+
+# Theorem 2
+
+
+@pytest.mark.parametrize(
+    "widths, block",
+    [((6, 6), 6), ((8, 8), 4), ((8, 8), 3), ((7, 5), 2), ((6, 9, 4), 3), ((4, 4), 1)],
+)
+def test_theorem_2_deep_networks_equal_their_targets_for_any_block(widths, block):
+    target = random_target(*widths)
+    construction = deep(target, deep_weights(target, block, stream()))
+    depths = [len(b.layers) for b in construction.network.blocks]
+    assert depths == [math.ceil(width / block) + 1 for width in widths[:-1]]
+    assert construction.full_rank and rounding(construction) < 1e-6
+    assert error(construction, target, ball(300, widths[0])) < 100 * rounding(construction)
+
+
+def test_theorem_2_ends_without_a_relu():
+    """Statement (4) has a ReLU after every W_{n+1}; it must not follow the linear last layer."""
+    target = random_target(6, 6)
+    network, inputs = deep(target, deep_weights(target, 3, stream())).network, ball(300, 6)
+    assert float(target(inputs).min()) < -0.1
+    assert not network.layers[-1].relu and float(network(inputs).min()) < -0.1
+
+
+def test_theorem_2_needs_A_1():
+    """`W_1 z_1` of the statement has no fitting shapes: W_1 is (dk, dk) and z_1 has k entries."""
+    target = random_target(6, 6)
+    (weights,) = deep_weights(target, 2, stream())
+    first_block = ball(10, 6)[:, :2]
+    with pytest.raises(RuntimeError, match="shapes"):
+        first_block @ weights.hidden[0].T
+    assert (first_block @ weights.skips[0].T @ weights.hidden[0].T).shape == (10, 12)
+
+
+def without_block(columns):
+    target = random_target(6, 6)
+    (layer,) = target.layers
+    weight = layer.weight.clone()
+    weight[:, columns] = 0
+    return Network((Block((replace(layer, weight=weight),)),))
+
+
+def test_theorem_2_breaks_at_a_zero_last_block():
+    """W*_n = 0 gives Gamma_n = 0, so the systems of all other blocks are zero."""
+    target = without_block(slice(4, 6))
+    construction = deep(target, deep_weights(target, 2, stream()))
+    assert [system.numerical_rank for system in construction.systems] == [0, 0, 12]
+    assert float(construction.systems[-1].gamma.abs().max()) == 0
+    assert error(construction, target, ball(300, 6)) > 0.1
+
+
+def test_theorem_2_survives_a_zero_first_block():
+    target = without_block(slice(0, 2))
+    construction = deep(target, deep_weights(target, 2, stream()))
+    assert error(construction, target, ball(300, 6)) < 1e-10
+
+
+def test_theorem_2_with_single_inputs_needs_more_digits_than_float64_has():
+    """k = 1, d = 16: condition numbers of 1e24. The theorem is right, float64 is too short."""
+    target = random_target(16, 16)
+    weights, inputs = deep_weights(target, 1, stream()), ball(10, 16)
+    assert error(deep(target, weights), target, inputs) > 1e-3
+    exact = MultiPrecision(digits=100)
+    construction = deep(target, weights, arithmetic=exact)
+    (layer,) = target.layers
+    g = Layer(exact.exact(layer.weight), exact.exact(layer.scale), exact.exact(layer.shift), False)
+    x = exact.exact(inputs)
+    difference = construction.network(x) - Network((Block((g,)),))(x)
+    assert construction.condition_number > 1 / EPSILON
+    assert float(abs(difference).max()) < 1e-60
+
+
+def test_multiprecision_agrees_with_float64_where_both_are_exact():
+    target = random_target(5, 4)
+    weights = deep_weights(target, 3, stream())
+    double, exact = deep(target, weights), deep(target, weights, arithmetic=MultiPrecision(50))
+    for a, b in zip(double.systems, exact.systems, strict=True):
+        np.testing.assert_allclose(a.gamma.numpy(), b.gamma.astype(float), rtol=1e-8)
+        assert a.condition_number == pytest.approx(b.condition_number, rel=1e-5)
+
+
+def test_multiprecision_reports_a_singular_system():
+    target = without_block(slice(4, 6))
+    construction = deep(target, deep_weights(target, 2, stream()), arithmetic=MultiPrecision(50))
+    assert [system.numerical_rank for system in construction.systems] == [0, 0, 12]
+
+
+def test_theorem_2_refuses_blocks_wider_than_the_input():
+    with pytest.raises(InputError, match="block=7 is larger than a layer's 6 inputs"):
+        deep_weights(random_target(6, 6), 7, stream())
+
+
+def test_deep_weights_have_the_shapes_of_the_statement():
+    (weights,) = deep_weights(random_target(7, 5), 3, stream())
+    assert isinstance(weights, DeepWeights)
+    assert [W.shape for W in weights.hidden] == [(15, 15)] * 3
+    assert [A.shape for A in weights.skips] == [(15, 3)] * 3
+    assert weights.output.shape == (5, 15)
+
+
+# Theorem 3
+
+
+@pytest.mark.parametrize("sparsity", [0.2, 0.35, 0.5, 0.8])
+def test_lemma_9_numerical_rank_equals_structural_rank(sparsity):
+    target = random_target(9, 9)
+    for seed in range(15):
+        (pair,) = wide_weights(target, None, stream(seed), sparsity)
+        scales = solve_scales(*pair, target.layers[0].weight)
+        assert scales.numerical_rank == khatri_rao_structural_rank(*pair)
+
+
+def test_theorem_3_sparse_networks_of_full_rank_equal_their_targets():
+    target = random_target(12, 12)
+    exact = 0
+    for seed in range(6):
+        construction = wide(target, wide_weights(target, None, stream(seed), sparsity=0.6))
+        if construction.full_rank:
+            exact += 1
+            assert error(construction, target, ball(300, 12)) < 1e-8
+    assert exact >= 3
+
+
+def test_sparse_weights_have_their_share_of_zeros_and_their_variance():
+    (pair,) = wide_weights(random_target(30, 30), None, stream(), sparsity=0.3)
+    for weight, variance in zip(pair, (1 / 30, 2 / 900), strict=True):
+        kept = (weight != 0).double()
+        assert float(kept.mean()) == pytest.approx(0.3, abs=4 * math.sqrt(0.21 / weight.numel()))
+        assert float(weight.var()) == pytest.approx(variance, rel=0.1)
+
+
+def test_structural_rank_finds_what_counting_zero_rows_and_columns_misses():
+    """Two hidden units that both reach a single entry of W*: no row or column is zero."""
+    W1 = torch.tensor([[1.0, 0.0], [1.0, 0.0]], dtype=torch.float64)
+    W2 = torch.tensor([[1.0, 1.0]], dtype=torch.float64)
+    assert cut_off_units(W1, W2) == 0
+    assert khatri_rao_structural_rank(W1, W2) == 1
+
+
+@pytest.mark.parametrize("d, sparsity", [(6, 0.5), (10, 0.43), (10, 0.3), (20, 0.3)])
+def test_live_units_probability_is_the_frequency_of_draws_without_cut_off_units(d, sparsity):
+    target, draws = random_target(d, d), 400
+    weights = (wide_weights(target, None, stream(seed), sparsity)[0] for seed in range(draws))
+    frequency = sum(cut_off_units(*pair) == 0 for pair in weights) / draws
+    p = live_units_probability(d, d, d * d, sparsity)
+    assert frequency == pytest.approx(p, abs=4 * math.sqrt(p * (1 - p) / draws) + 1e-9)

@@ -85,12 +85,14 @@ def main() -> int:
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    except configs.HYDRA_ERRORS as error:
-        print(f"error: {configs.explain(error)}", file=sys.stderr)
-        return 2
     except RunFailed as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    except Exception as error:
+        if not configs.is_hydras(error):
+            raise
+        print(f"error: {configs.explain(error)}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("interrupted: the same command goes on where it stopped", file=sys.stderr)
         return 130

@@ -1,7 +1,7 @@
 """What a claim is: one statement of a paper, judged by the program over tables.
 
-A claim *holds*, *fails* or is *undecided*, always with the measured number beside it. The thresholds
-come from the statement and from the spread of the replicates.
+A claim *holds*, *fails* or is *undecided*, always with the measured number beside it. The
+thresholds come from the statement and from the spread of the replicates.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Claim:
-    """name: short, within its figure. statement: in our words. source: paper, section or theorem."""
+    """A statement in our words, its source (paper, section or theorem), and how to judge it."""
 
     name: str
     statement: str
@@ -47,7 +47,10 @@ def undecided(reason: str, expected: str) -> Judgement:
 
 
 def trimmed(values: np.ndarray | pd.Series) -> np.ndarray:
-    """The sorted values without the smallest and the largest (paper A, Appendix E); all, if under 4."""
+    """The sorted values without the smallest and the largest (paper A, Appendix E).
+
+    All values, if there are fewer than four.
+    """
     ordered = np.sort(np.asarray(values, dtype=float))
     return ordered[1:-1] if len(ordered) >= 4 else ordered
 
@@ -55,8 +58,8 @@ def trimmed(values: np.ndarray | pd.Series) -> np.ndarray:
 def compare(lower: pd.Series, higher: pd.Series) -> Verdict:
     """Whether `lower` is below `higher`, replicate by replicate (both indexed by replicate).
 
-    Holds (fails) when the difference has the claimed (the opposite) sign in every trimmed replicate,
-    and is undecided when the replicates disagree or there are fewer than three.
+    Holds (fails) when the difference has the claimed (the opposite) sign in every trimmed
+    replicate, and is undecided when the replicates disagree or there are fewer than three.
     """
     difference = trimmed((higher - lower).dropna())
     if len(difference) < 3:
@@ -74,7 +77,7 @@ def all_of(verdicts: list[Verdict]) -> Verdict:
 
 
 def judge(figure: str, claims: list[Claim], tables: Tables) -> pd.DataFrame:
-    """The table of a figure's claims: figure, claim, statement, source, verdict, measured, expected."""
+    """The table of a figure's claims, one row per claim: what `<figure>.claims.csv` holds."""
     rows = []
     for claim in claims:
         judgement = claim.judge(tables)

@@ -5,13 +5,12 @@ The only modules that know Hydra are this one, `sweeps.py`, `__main__.py` and th
 
 import dataclasses
 import re
+import traceback
 from pathlib import Path
 from typing import Any
 
 from hydra.core.config_store import ConfigStore
-from hydra.errors import ConfigCompositionException, HydraException
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
 from runner.errors import InputError, nearest
 from runner.settings import Settings
@@ -21,7 +20,7 @@ CONF = Path(__file__).resolve().parents[2] / "conf"
 
 
 def register() -> None:
-    """Give Hydra the types of every study's keys: group `schema`, which `conf/study/*.yaml` names."""
+    """Give Hydra the types of every study's keys, as the group `schema` of `conf/study/*.yaml`."""
     if not (CONF / "config.yaml").exists():
         raise InputError(
             f"{CONF} holds no config.yaml.\nThe runner works from a clone of its repository:"
@@ -53,6 +52,9 @@ def read(composed: DictConfig) -> tuple[Settings, StudyConfig]:
     Raises InputError when a value is outside its range.
     """
     config_class = configs()[composed.study]
+    for key in set(composed) - {item.name for item in dataclasses.fields(_schema(config_class))}:
+        if key != "hydra":
+            raise InputError(_explain_key(str(key), config_class.__name__))
 
     def pick(dataclass: type) -> Any:
         names = [item.name for item in dataclasses.fields(dataclass)]
@@ -62,34 +64,50 @@ def read(composed: DictConfig) -> tuple[Settings, StudyConfig]:
     return pick(Settings), pick(config_class)
 
 
+def is_hydras(error: Exception) -> bool:
+    """Whether the error was raised inside Hydra or OmegaConf: the configuration is wrong then."""
+    innermost = traceback.extract_tb(error.__traceback__)[-1].filename
+    return any(f"/{package}/" in innermost for package in ("hydra", "omegaconf", "antlr4"))
+
+
 def explain(error: Exception) -> str:
-    """One or two lines for an error of Hydra or OmegaConf: what is wrong and what would be right."""
+    """What is wrong, in one or two lines, for an error of Hydra or OmegaConf."""
     causes = [error]
     while causes[-1].__cause__ is not None:
         causes.append(causes[-1].__cause__)
     text = "\n".join(str(cause) for cause in causes)
-    key = re.search(r"(?:Key '([^']+)' (?:is )?not in|Could not override '([^']+)')", text)
-    known = [item.name for item in dataclasses.fields(Settings)]
-    schema = re.search(r"object_type=(\w+)", text)
-    for config_class in configs().values():
-        if schema is None or config_class.__name__ == schema[1]:
-            known += [item.name for item in dataclasses.fields(config_class)]
-    option = re.search(r"(?:Could not find|Could not load) '([\w/.-]+)/([^/']+)'", text)
-    if option:
-        group, name = option[1], option[2].removesuffix(".yaml")
-        options = sorted(path.stem for path in (CONF / group).glob("*.yaml"))
-        label = "scale" if group.startswith("size/") else group
-        return f"{label}={name} is not known: {nearest(name, options)}"
-    value = re.search(r"(Value '.*|.*could not be converted.*)", str(causes[-1]))
+    if option := re.search(r"(?:Could not find|Could not load) '([\w/.-]+)/([^/']+)'", text):
+        return _explain_option(option[1], option[2].removesuffix(".yaml"), text)
+    if key := re.search(r"Key '([^']+)' (?:is )?not in '(\w+)'", text):
+        return _explain_key(key[1], key[2])
     where = re.search(r"full_key: (\S+)", text)
-    if value and where:
+    if where and (value := re.search(r"(Value '.*|.*could not be converted.*)", str(causes[-1]))):
         return f"{where[1]}: {value[1]}"
-    if key:
-        name = key[1] or key[2]
-        return f"{name} is not a key: {nearest(name, known)}"
     lines = [line.strip() for line in str(causes[-1]).splitlines() if line.strip()]
     return "\n".join(lines[:2]) or type(error).__name__
 
 
-HYDRA_ERRORS = (HydraException, ConfigCompositionException, OmegaConfBaseException)
-"""What composing a configuration raises when the configuration is wrong."""
+def _explain_option(group: str, name: str, text: str) -> str:
+    """No such file in a config group; Hydra's text ends with the options that there are."""
+    listing = text.partition("Available options in ")[2].partition("Config search path")[0]
+    options = [line.strip() for line in listing.splitlines()[1:] if line.strip()]
+    label = "scale" if group.startswith("size/") else group
+    return f"{label}={name} is not known: {nearest(name, options)}"
+
+
+def _explain_key(key: str, class_name: str) -> str:
+    """No such key: the nearest of the study's own, else of another study, else all of its own."""
+    settings = {item.name for item in dataclasses.fields(Settings)}
+    own: set[str] = set()
+    others: dict[str, str] = {}
+    for study, config_class in configs().items():
+        names = {item.name for item in dataclasses.fields(config_class)}
+        if config_class.__name__ == class_name:
+            own = names
+        else:
+            others |= dict.fromkeys(names, study)
+    hint = nearest(key, own | settings)
+    if not hint.startswith("did") and nearest(key, others).startswith("did"):
+        close = nearest(key, others).split("'")[1]
+        hint = f"did you mean {close!r} of study={others[close]}?"
+    return f"{key} is not a key: {hint}"

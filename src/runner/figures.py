@@ -2,8 +2,8 @@
 
 `python -m runner.figures fig4 [scale=smoke ...]` draws a figure again without computing anything.
 
-The drawing of a figure is the entry of its name in FIGURES of its room's `figures.py`, its claims are
-the entry in CLAIMS of its room's `claims.py`.
+The drawing of a figure is the entry of its name in FIGURES of its room's `figures.py`, its claims
+are the entry in CLAIMS of its room's `claims.py`.
 """
 
 import importlib
@@ -15,15 +15,15 @@ import matplotlib
 
 matplotlib.use("Agg")
 
-import matplotlib.pyplot as plt  # noqa: E402 (after the choice of the backend)
-import pandas as pd  # noqa: E402
-from matplotlib.figure import Figure  # noqa: E402
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.figure import Figure
 
-from runner import claims  # noqa: E402
-from runner.claims import Tables  # noqa: E402
-from runner.errors import InputError  # noqa: E402
-from runner.runs import Run, load  # noqa: E402
-from runner.studies import StudyConfig, room_of  # noqa: E402
+from runner import claims
+from runner.claims import Tables
+from runner.errors import InputError
+from runner.runs import Run, load
+from runner.studies import StudyConfig, room_of
 
 Drawing = Callable[[Tables], tuple[Figure, pd.DataFrame]]
 """From tables to the picture and the table of the numbers drawn in it."""
@@ -53,11 +53,14 @@ STYLE = {
 def make(name: str, scale: str, configs: list[StudyConfig], outputs: Path) -> pd.DataFrame:
     """Draw the figure of exactly these runs, judge its claims, write both and print the claims.
 
-    Writes `<name>.png`, `.pdf`, `.csv`, `.claims.csv` under `<outputs>/figures/<scale>/`; returns the
-    claims. Raises InputError when a run is missing or damaged, or the folder cannot be written.
+    Writes `<name>.png`, `.pdf`, `.csv`, `.claims.csv` under `<outputs>/figures/<scale>/`; returns
+    the claims. Raises InputError when a run is missing or damaged, or the folder cannot be written.
     """
     drawing, figure_claims = _find(name, configs[0].study)
-    tables = load(Run(config, outputs) for config in configs)
+    try:
+        tables = load(Run(config, outputs) for config in configs)
+    except InputError as error:
+        raise InputError(f"{error}\nThis computes them: make {name} SCALE={scale}") from error
     judged = claims.judge(name, figure_claims, tables)
     with plt.rc_context(STYLE):
         figure, drawn = drawing(tables)

@@ -19,8 +19,8 @@ def launch(
 ) -> None:
     """Launch the jobs whose runs are not complete.
 
-    jobs: the overrides of each job; composed: its settings and parameters. Raises RunFailed at the end
-    when runs failed, with the path of each one's traceback.
+    jobs: the overrides of each job; composed: its settings and parameters. Raises RunFailed at the
+    end when runs failed, with the path of each one's traceback.
     """
     wanted: dict[str, tuple[list[str], Run]] = {}
     runs: dict[str, Run] = {}

@@ -1,8 +1,8 @@
 """What a run is: one study at one configuration, kept in one folder.
 
 The folder `<outputs>/runs/<study>/<readable knobs>-<hash8>/` holds `config.yaml`, the tables,
-`provenance.json`, `run.log`, while unfinished `checkpoint.safetensors`, when failed `error.txt`, and
-`result.json`, written last and atomically: it alone marks the run complete.
+`provenance.json`, `run.log`, while unfinished `checkpoint.safetensors`, when failed `error.txt`,
+and `result.json`, written last and atomically: it alone marks the run complete.
 """
 
 import hashlib
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import torch
 
 log = logging.getLogger("runner")
+log.setLevel(logging.INFO)  # run.log tells the whole story, whatever the caller's level
 
 LONGEST_NAME = 120
 
@@ -102,9 +103,9 @@ def run_name(config: StudyConfig) -> str:
 
 
 def load(runs: Iterable[Run]) -> dict[str, pd.DataFrame]:
-    """The tables of several complete runs, each joined into one with the columns `run` and, where the
-    table has no such column, the parameters of the run.
+    """The tables of several complete runs, those of one name joined into one.
 
+    Each gets the column `run` and, as far as it has no such column, the parameters of the run.
     Raises InputError when a run is missing or damaged.
     """
     runs = list(runs)
@@ -149,7 +150,7 @@ def execute(run: Run, settings: Settings) -> None:
 
 @contextmanager
 def _claimed(run: Run):
-    """Holds the run's folder for this process; a second process waits. A dead owner holds nothing."""
+    """Hold the run's folder for this process; a second one waits. A dead owner holds nothing."""
     try:
         run.folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(run.folder / ".lock")
@@ -160,7 +161,8 @@ def _claimed(run: Run):
             lock.acquire()
     except OSError as error:
         raise InputError(
-            f"{run.folder} cannot be written ({error.strerror}).\nChoose another folder with outputs=..."
+            f"{run.folder} cannot be written ({error.strerror}).\n"
+            "Choose another folder with outputs=..."
         ) from error
     try:
         yield

@@ -18,7 +18,7 @@ def stream_seed(seed: int, replicate: int, purpose: str) -> int:
 def generator(
     seed: int, replicate: int, purpose: str, device: torch.device | str = "cpu"
 ) -> torch.Generator:
-    """A generator on `device` for one replicate and one purpose (data, initialisation, order...)."""
+    """A generator on `device` for one replicate and one purpose (data, order...)."""
     return torch.Generator(device).manual_seed(stream_seed(seed, replicate, purpose))
 
 

@@ -36,8 +36,8 @@ def parameter(
 ) -> Any:
     """A field of a study's parameters with its help text and its range.
 
-    `minimum` and `maximum` are inclusive, `above` is exclusive; for a list they hold for each element,
-    and the list must not be empty. None and nan: None passes where the type admits it, nan never.
+    `minimum` and `maximum` are inclusive, `above` is exclusive; for a list they hold for each
+    element, and the list must not be empty. None passes where the type admits it, nan never.
     """
     limits = {"minimum": minimum, "maximum": maximum, "above": above, "choices": choices}
     metadata = {"help": help, **limits}
@@ -74,7 +74,7 @@ class StudyConfig:
 
 
 def check_fields(config: Any) -> None:
-    """Raise InputError unless each field of a dataclass made of `parameter`s is within its range."""
+    """Raise InputError unless each `parameter` of the dataclass is within its range."""
     for item in fields(config):
         value = getattr(config, item.name)
         values = value if isinstance(value, list) else [value]

@@ -10,11 +10,10 @@ from typing import Any
 
 from hydra import compose, initialize_config_dir
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
-from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
-from runner.configs import CONF, HYDRA_ERRORS, explain, read, register
+from runner.configs import CONF, explain, is_hydras, read, register
 from runner.errors import InputError
 from runner.studies import StudyConfig
 
@@ -60,13 +59,12 @@ def figure_runs(figure: str, typed: list[str]) -> tuple[str, str, list[StudyConf
     """
     register()
     overrides = [f"figure={figure}", *(text for text in typed if not text.startswith("figure="))]
-    running = GlobalHydra.instance().is_initialized()
     try:
-        if running:  # at the end of a sweep
-            return _figure_runs(overrides)
         with initialize_config_dir(str(CONF), version_base="1.3"):
             return _figure_runs(overrides)
-    except HYDRA_ERRORS as error:
+    except Exception as error:
+        if not is_hydras(error):
+            raise
         raise InputError(explain(error)) from error
 
 

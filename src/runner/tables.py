@@ -106,4 +106,4 @@ def read_table(path: Path, expected: dict[str, Any]) -> pd.DataFrame:
             f"{path} is damaged: {len(content)} bytes where result.json promises"
             f" {expected['bytes']}, or other content.\nRun it again with force=true."
         )
-    return pd.read_csv(io.BytesIO(content), float_precision="round_trip")
+    return pd.read_csv(io.BytesIO(content))

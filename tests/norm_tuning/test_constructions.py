@@ -158,12 +158,12 @@ def test_inputs_lie_on_the_unit_sphere():
     "parameters, message",
     [
         ({"theorem": "wide", "dtype": "mpmath"}, "dtype=mpmath is for theorem=deep"),
-        ({"theorem": "wide", "sparsity": 0.5}, "sparsity=0.5 is for theorem=sparse"),
+        ({"theorem": "wide", "sparsity": 0.5}, "sparsity=0.5 is for theorem=sparse, not wide"),
         ({"theorem": "deep", "width": 9}, "theorem=deep sets its own width"),
         ({"theorem": "low_rank", "rank": 9, "target_width": 4}, "rank=9 is above target_width=4"),
-        ({"theorem": "deep", "block": 9, "target_width": 4}, "block=9 is larger than"),
+        ({"theorem": "deep", "block": 9, "target_width": 4}, "block=9 is above target_width=4"),
     ],
 )
 def test_combinations_that_no_theorem_covers_are_refused(parameters, message):
     with pytest.raises(InputError, match=message):
-        rows(**parameters)
+        Constructions(**parameters)

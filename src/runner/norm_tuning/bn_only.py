@@ -27,6 +27,7 @@ from runner.norm_tuning.theory import NormParameters, wide_layer
 from runner.streams import generator
 from runner.studies import Context, Row
 
+
 @dataclass(frozen=True)
 class Metrics(Row):
     """One row per method and replicate: the errors on the test samples."""

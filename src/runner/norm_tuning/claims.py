@@ -12,6 +12,7 @@ import pandas as pd
 
 from runner.claims import Claim, Judgement, Tables, all_of, compare, trimmed, undecided
 from runner.norm_tuning.config import SHIFT_MARGIN
+from runner.norm_tuning.constructions_claims import CONSTRUCTIONS
 from runner.norm_tuning.figures import square_runs, width_runs
 
 EPSILON = np.finfo(np.float64).eps
@@ -212,4 +213,5 @@ CLAIMS = {
             partial(sgd_wins_sparsest, sparsity=0.05),
         ),
     ],
+    "constructions": CONSTRUCTIONS,
 }

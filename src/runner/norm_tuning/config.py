@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from runner.errors import InputError
 from runner.studies import StudyConfig, parameter
 
 METHODS = ("sgd", "teacher_construction", "dense", "student_construction")
@@ -84,3 +85,17 @@ class Constructions(StudyConfig):
     precision: int = parameter("decimal digits of dtype=mpmath", 100, minimum=20)
     points: int = parameter("random inputs that both networks are compared on", 500, minimum=1)
     replicates: int = parameter("independent repetitions", 5, minimum=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        theorem, d = self.theorem, self.target_width
+        if self.dtype == "mpmath" and theorem != "deep":
+            raise InputError(f"dtype=mpmath is for theorem=deep, not for theorem={theorem}")
+        if self.sparsity < 1 and theorem != "sparse":
+            raise InputError(f"sparsity={self.sparsity} is for theorem=sparse, not {theorem}")
+        if self.width is not None and theorem not in ("wide", "sparse"):
+            raise InputError(f"theorem={theorem} sets its own width: give width=null")
+        if theorem == "low_rank" and self.rank > d:
+            raise InputError(f"rank={self.rank} is above target_width={d}: give {d} or less")
+        if theorem == "deep" and self.block > d:
+            raise InputError(f"block={self.block} is above target_width={d}: give {d} or less")

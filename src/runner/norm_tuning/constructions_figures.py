@@ -1,4 +1,4 @@
-"""The drawing of study `constructions`: where paper A's theorems are exact, and where rounding ends."""
+"""Drawings of study `constructions`: how exact paper A's theorems are in floating point."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -17,6 +17,8 @@ SERIES = {
     "deep": ("tab:red", "D", "Theorem 2, k = {block}"),
     "sparse": ("tab:purple", "^", "Theorem 3, K of full rank"),
 }
+DODGES = np.geomspace(0.96, 1.04, len(SERIES))
+DECADES = 20  # between the ticks of the mpmath panel
 
 
 def random_targets(metrics: pd.DataFrame) -> pd.DataFrame:
@@ -33,19 +35,19 @@ def series_of(metrics: pd.DataFrame) -> pd.Series:
 def error_by_width(metrics: pd.DataFrame) -> pd.DataFrame:
     """For each series and d: median and range of the error, and of the rounding that explains it.
 
-    Float64 and systems of full rank only. Of the deep networks, those of the block size that the
-    most widths have.
+    Float64 and systems of full rank only; of each series those settings (r, k, l) that were run at
+    the most widths.
     """
     rows = random_targets(metrics).query("dtype == 'float64' and full_rank")
-    deep = rows[rows["theorem"] == "deep"]
-    if not deep.empty:
-        block = deep.groupby("block")["target_width"].nunique().idxmax()
-        rows = rows[(rows["theorem"] != "deep") | (rows["block"] == block)]
-    return _summary(rows.assign(series=series_of(rows)), ["series", "target_width", "depth"])
+    rows = rows.assign(series=series_of(rows))
+    settings = ["series", "rank", "block", "depth"]
+    widths = rows.groupby(settings)["target_width"].nunique().reset_index(name="widths")
+    chosen = widths.sort_values("widths").drop_duplicates("series", keep="last")
+    return _summary(rows.merge(chosen[settings]), [*settings, "target_width"])
 
 
 def error_by_block(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The same for the deep networks, by arithmetic, d and k; widths with several k and one layer."""
+    """The same for deep networks of one block, by arithmetic, d and k; widths with several k."""
     rows = random_targets(metrics).query("theorem == 'deep' and depth == 1")
     several = rows.groupby("target_width")["block"].transform("nunique") > 1
     return _summary(rows[several], ["dtype", "target_width", "block"])
@@ -74,16 +76,16 @@ def full_rank_by_sparsity(metrics: pd.DataFrame) -> pd.DataFrame:
 def draw_constructions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Error against d; error of the deep construction against k; full rank against sparsity."""
     metrics = tables["metrics"]
-    by_width, by_block = error_by_width(metrics), error_by_block(metrics)
-    by_sparsity = full_rank_by_sparsity(metrics)
-    layout = [["width", "block", "log"], ["width", "block", "log"], ["width", "digits", "root"]]
-    figure, axes = plt.subplot_mosaic(
-        layout, figsize=(11.5, 4.3), height_ratios=[1, 0.35, 0.95], width_ratios=[1.15, 1, 1]
-    )
-    _draw_widths(axes["width"], by_width, random_targets(metrics))
-    _draw_blocks(axes["block"], axes["digits"], by_block)
-    _draw_sparsities(axes["log"], axes["root"], by_sparsity)
-    panels = {"error by d": by_width, "error by k": by_block, "full rank": by_sparsity}
+    panels = {
+        "error by d": error_by_width(metrics),
+        "error by k": error_by_block(metrics),
+        "full rank": full_rank_by_sparsity(metrics),
+    }
+    figure = plt.figure(figsize=(11.5, 4.4))
+    left, middle, right = figure.subfigures(1, 3, width_ratios=[1.15, 1, 1])
+    _draw_widths(left.subplots(), panels["error by d"])
+    _draw_blocks(*middle.subplots(2, 1, sharex=True, height_ratios=[1.5, 1]), panels["error by k"])
+    _draw_sparsities(*right.subplots(2, 1), panels["full rank"])
     return figure, pd.concat([rows.assign(panel=name) for name, rows in panels.items()])
 
 
@@ -95,28 +97,29 @@ def _summary(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     return errors
 
 
-def _bars(axes: Axes, x: str, rows: pd.DataFrame, **style) -> None:
+def _bars(axes: Axes, x: str, rows: pd.DataFrame, dodge: float = 1.0, **style) -> None:
+    """Medians with the range of the replicates; `dodge` moves them sideways on a log axis."""
     median = rows["median_error"]
     lengths = np.array([median - rows["lowest_error"], rows["highest_error"] - median])
-    axes.errorbar(rows[x], median, lengths, capsize=2, **style)
+    axes.errorbar(rows[x] * dodge, median, lengths, capsize=1.5, elinewidth=0.8, **style)
 
 
-def _draw_widths(axes: Axes, drawn: pd.DataFrame, metrics: pd.DataFrame) -> None:
-    names = metrics.groupby("theorem")[["rank", "block"]].agg(lambda values: values.mode().iloc[0])
-    for series, (color, marker, label) in SERIES.items():
+def _draw_widths(axes: Axes, drawn: pd.DataFrame) -> None:
+    for dodge, (series, (color, marker, label)) in zip(DODGES, SERIES.items(), strict=True):
         rows = drawn[drawn["series"] == series]
         if rows.empty:
             continue
-        theorem = "wide" if series == "wider" else series
-        label = label.format(**names.loc[theorem])
-        _bars(axes, "target_width", rows, fmt=marker + "-", color=color, label=label)
+        name = label.format(**rows.iloc[0])
+        _bars(axes, "target_width", rows, dodge, fmt=marker + "-", color=color, label=name)
         axes.plot(rows["target_width"], rows["epsilon_condition"], "--", color=color, alpha=0.5)
-    axes.plot([], [], "--", color="grey", label="machine precision × condition number")
+    axes.plot([], [], "--", color="grey", label="machine epsilon × condition number")
     axes.set(xscale="log", yscale="log", xlabel="target width d", ylabel="largest |f(x) − g(x)|")
-    axes.set_title("exact up to rounding")
+    axes.set_title("Float64: exact up to rounding")
     widths = sorted(drawn["target_width"].unique())
     axes.set_xticks(widths, labels=[str(width) for width in widths])
     axes.minorticks_off()
+    lowest, highest = drawn["lowest_error"].min(), drawn["epsilon_condition"].max()
+    axes.set_ylim(lowest / 3, highest * (highest / lowest) ** 0.55)  # room for the legend
     axes.legend(loc="upper left", fontsize=7)
 
 
@@ -130,15 +133,17 @@ def _draw_blocks(double: Axes, digits: Axes, drawn: pd.DataFrame) -> None:
         double.plot(rows["block"], rows["epsilon_condition"], "--", color=color, alpha=0.5)
         exact = drawn[(drawn["target_width"] == width) & (drawn["dtype"] == "mpmath")]
         _bars(digits, "block", exact, fmt="D-", color=color, markerfacecolor="white")
-    double.axhline(1, color="grey", linewidth=0.8)
-    double.set(
-        yscale="log", ylabel="largest |f(x) − g(x)|, float64", title="Theorem 2, by block size"
-    )
-    double.set_ylim(1e-16, 1e8)
+    double.set(yscale="log", ylabel="largest error, float64", title="Theorem 2 by block size")
     double.legend(loc="upper right")
-    double.tick_params(labelbottom=False)
-    digits.set(yscale="log", xlabel="block size k", ylabel="mpmath")
-    digits.sharex(double)
+    digits.set(yscale="log", xlabel="block size k", ylabel="the same, mpmath")
+    digits.set_xticks(sorted(drawn["block"].unique()))
+    exponents = np.log10(drawn[drawn["dtype"] == "mpmath"]["median_error"])
+    if len(exponents):
+        lowest = DECADES * np.floor(exponents.min() / DECADES)
+        ticks = np.arange(lowest, exponents.max() + DECADES, DECADES)
+        digits.set_yticks(10.0**ticks)
+        digits.minorticks_off()
+        digits.set_ylim(10.0 ** (ticks[0] - 5), 10.0 ** (ticks[-1] + 5))
 
 
 def _draw_sparsities(log: Axes, root: Axes, drawn: pd.DataFrame) -> None:
@@ -165,7 +170,9 @@ def _draw_sparsities(log: Axes, root: Axes, drawn: pd.DataFrame) -> None:
     log.set(xlim=(0, 4.5), xlabel="p / (log d / d)", title="Theorem 3: K has full rank")
     root.set(xlim=(0, 2.2), xlabel="p / √(log d / d)")
     root.axvline(2, color="grey", linewidth=0.8, linestyle=":")
-    log.legend(loc="lower right")
+    root.annotate("the proof's\nsmallest p", (1.96, 0.45), ha="right", color="grey", fontsize=7.5)
+    log.plot([], [], color="grey", linewidth=1, label="no unit cut off")
+    log.legend(loc="lower right", fontsize=7.5)
     for axes in (log, root):
         axes.set(ylim=(-0.05, 1.08), ylabel="probability")
 

@@ -7,14 +7,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.claims import Tables, trimmed
+from runner.norm_tuning.constructions_figures import draw_constructions, overview_constructions
 
 STYLES = {
     "sgd": ("tab:blue", "o-", "SGD on scales and shifts"),
     "teacher_construction": ("tab:green", "s-", "construction from the target"),
-    "dense": ("black", "^--", "SGD on a dense network"),
     "student_construction": ("tab:orange", "D-", "construction from the dense network"),
+    "dense": ("black", "^--", "SGD on a dense network"),
 }
-"""The paper's colours."""
+"""The paper's colours. Dense comes last, dashed, on top: at m = d^2 it lies on the orange curve."""
 
 WIDTHS = "learner width m"
 TARGET_WIDTHS = "target width d   (m = d²)"
@@ -58,7 +59,10 @@ def _panel(axes: Axes, metrics: pd.DataFrame, x: str, label: str, panel: str) ->
         rows = drawn[drawn["method"] == method]
         mean = rows["trimmed_mean_mse"]
         bars = np.array([mean - rows["lowest_mse"], rows["highest_mse"] - mean])
-        axes.errorbar(rows[x], mean, bars, fmt=style, color=color, label=name, capsize=2.5)
+        wide = 3.2 if method == "student_construction" else 1.6
+        axes.errorbar(
+            *(rows[x], mean, bars), fmt=style, color=color, label=name, linewidth=wide, capsize=2.5
+        )
         points = metrics[metrics["method"] == method]
         axes.plot(points[x], points["test_mse"], ".", color=color, alpha=0.3, markersize=3)
     variance = drawn.groupby(x)["variance_of_g"].mean()
@@ -77,7 +81,15 @@ def _row_of_panels(axes: np.ndarray, metrics: pd.DataFrame, sparsity: float) -> 
         _panel(axes[1], wide, "width", WIDTHS, f"p = {sparsity:g}, d = {d}"),
     ]
     axes[1].axvline(d**2, color="grey", linewidth=0.8, alpha=0.6)
-    axes[1].annotate("d²", (d**2, 1), xycoords=("data", "axes fraction"), color="grey")
+    axes[1].annotate(
+        "m = d²",
+        (d**2 - 12, 0.5),
+        rotation=90,
+        color="grey",
+        ha="right",
+        va="center",
+        xycoords=("data", "axes fraction"),
+    )
     return drawn
 
 
@@ -85,7 +97,7 @@ def draw_by_sparsity(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figures 4 and 5 of paper A: one row of two panels for each sparsity."""
     metrics = tables["metrics"]
     sparsities = sorted(metrics["sparsity"].unique(), reverse=True)
-    size = (8.4, 3.2 * len(sparsities) + 0.5)
+    size = (8.4, 3.6 * len(sparsities) + 0.5)
     figure, axes = plt.subplots(len(sparsities), 2, figsize=size, squeeze=False)
     drawn = []
     for row, sparsity in zip(axes, sparsities, strict=True):
@@ -117,5 +129,9 @@ def overview_bn_only(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return figure, summary
 
 
-FIGURES = {"fig4": draw_by_sparsity, "fig5": draw_by_sparsity}
-OVERVIEWS = {"bn_only": overview_bn_only}
+FIGURES = {
+    "fig4": draw_by_sparsity,
+    "fig5": draw_by_sparsity,
+    "constructions": draw_constructions,
+}
+OVERVIEWS = {"bn_only": overview_bn_only, "constructions": overview_constructions}

@@ -22,13 +22,14 @@ from runner.norm_tuning.network import Vector
 
 EPSILON = float(np.finfo(np.float64).eps)
 REFINEMENTS = 2
-LSMR_STEPS = 500  # about 78 are enough for dense Gaussian weights with m = 2 d k, at any d
-SINGULAR_VALUE_ACCURACY = 1e-6  # relative; of the extreme singular values that Lanczos finds
+LSMR_STEPS = 500  # about 100 are enough for dense Gaussian weights with m = 2 d k, at any d
+LANCZOS_TOLERANCE = 1e-3  # residual; the singular values are then right to about 6 digits
+LANCZOS_VECTORS = 80
 
 
 @dataclass(frozen=True)
 class Scales:
-    """Solution of `K gamma = vec(W*)` and what the system looked like.
+    """Solution of `K gamma = vec(W*)` and what the system looked like; iterations of LSMR only.
 
     `condition_number` is sigma_max / sigma_min over the min(d k, m) singular values of K (inf if
     the smallest is zero) and `numerical_rank` counts those above `sigma_max max(d k, m) eps`.
@@ -39,6 +40,7 @@ class Scales:
     numerical_rank: int
     shape: tuple[int, int]
     solver: str
+    iterations: int = 0
 
     @property
     def full_rank(self) -> bool:
@@ -152,27 +154,39 @@ def _solve_least_squares(
     return Scales(gamma, condition_number, int(solution.rank), shape, "least_squares")
 
 
-def _solve_lsmr(
+def structured_lsmr(
     W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"], target: Float[Tensor, "d k"]
-) -> Scales | None:
-    """LSMR without K, started at zero (so of minimum norm), or None if K is ill-conditioned.
+) -> tuple[Float[Tensor, " m"], int, bool]:
+    """LSMR without K, started at zero (so of minimum norm): gamma, iterations, converged or not.
 
     One iteration costs 4 m d k operations; memory is that of the weights.
     """
-    operator = _operator(W1, W2)
-    rows, m = operator.shape
-    b = target.numpy().reshape(-1)
-    gamma, reason, *_ = lsmr(operator, b, atol=EPSILON, btol=EPSILON, maxiter=LSMR_STEPS)
-    if reason in (3, 6, 7):  # singular to working precision, or not converged
+    gamma, reason, iterations, *_ = lsmr(
+        _operator(W1, W2),
+        target.numpy().reshape(-1),
+        atol=EPSILON,
+        btol=EPSILON,
+        maxiter=LSMR_STEPS,
+    )
+    return torch.from_numpy(gamma), iterations, reason not in (3, 6, 7)
+
+
+def _solve_lsmr(
+    W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"], target: Float[Tensor, "d k"]
+) -> Scales | None:
+    """LSMR, or None if it does not converge or K is numerically singular."""
+    gamma, iterations, converged = structured_lsmr(W1, W2, target)
+    if not converged:
         return None
     try:
-        largest, smallest = _extreme_singular_values(operator)
+        largest, smallest = _extreme_singular_values(_operator(W1, W2))
     except ArpackNoConvergence:
         return None
     condition_number = largest / smallest if smallest > 0 else float("inf")
+    dk, m = target.numel(), W1.shape[0]
     if not condition_number < 1 / (m * EPSILON):
         return None
-    return Scales(torch.from_numpy(gamma), condition_number, rows, (rows, m), "lsmr")
+    return Scales(gamma, condition_number, dk, (dk, m), "lsmr", iterations)
 
 
 def _operator(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> LinearOperator:
@@ -199,9 +213,7 @@ def _largest_singular_value(n: int, first: Callable, second: Callable) -> float:
         gram = np.stack([second(first(column)) for column in np.eye(n)], axis=1)
         return float(np.sqrt(np.linalg.eigvalsh(gram)[-1]))
     gram = LinearOperator((n, n), lambda v: second(first(v.reshape(-1))), dtype=np.float64)
-    eigenvalues = eigsh(
-        gram, k=1, v0=_start(n), tol=SINGULAR_VALUE_ACCURACY, return_eigenvectors=False
-    )
+    eigenvalues = eigsh(gram, k=1, v0=_start(n), tol=LANCZOS_TOLERANCE, return_eigenvectors=False)
     return float(np.sqrt(eigenvalues[0]))
 
 
@@ -220,7 +232,8 @@ def _extreme_singular_values(operator: LinearOperator) -> tuple[float, float]:
             k=2,
             which="BE",
             v0=_start(n),
-            tol=SINGULAR_VALUE_ACCURACY,
+            tol=LANCZOS_TOLERANCE,
+            ncv=min(n, LANCZOS_VECTORS),
             maxiter=LSMR_STEPS,
             return_eigenvectors=False,
         )

@@ -4,7 +4,7 @@ The leading axis R counts replicates: weights are (R, out, in), inputs (R, N, d)
 loss is the mean squared error over the batch. All tensors of one stack share dtype and device.
 """
 
-from typing import Protocol, Self
+from abc import ABC, abstractmethod
 
 import torch
 from jaxtyping import Float
@@ -16,25 +16,28 @@ BETA2_START = 0.1
 """Start of the last shift: with few non-zero weights the learner can otherwise start dead."""
 
 
-class Stack(Protocol):
+class Stack(ABC):
     """What the study asks of a stack."""
 
     parameters: dict[str, Tensor]
     """The tensors that training changes, by name, each with leading axis R."""
 
-    def to(self, device: torch.device) -> Self:
+    @abstractmethod
+    def to(self, device: torch.device) -> "Stack":
         """The same stack on another device."""
 
+    @abstractmethod
     def predict(self, x: Float[Tensor, "R N d"]) -> Float[Tensor, "R N"]:
         """The outputs."""
 
+    @abstractmethod
     def step(
         self, x: Float[Tensor, "R N d"], labels: Float[Tensor, "R N"], rate: float
     ) -> Float[Tensor, " R"]:
         """One SGD step on one batch; the loss of each replicate before it."""
 
 
-class ReluSum:
+class ReluSum(Stack):
     """`g(x) = sum_i relu(W x)_i`: the target network of Appendix E, and the dense student.
 
     `W` (R, d, d).
@@ -43,7 +46,7 @@ class ReluSum:
     def __init__(self, W: Float[Tensor, "R d d"]) -> None:
         self.parameters = {"W": W}
 
-    def to(self, device: torch.device) -> Self:
+    def to(self, device: torch.device) -> "Stack":
         """The same stack on another device."""
         return type(self)(self.parameters["W"].to(device))
 
@@ -63,7 +66,7 @@ class ReluSum:
         return residual.square().mean(-1)
 
 
-class NormTuned:
+class NormTuned(Stack):
     """`f(x) = sum_i relu(gamma2 (W2 relu(gamma1 (W1 x) + beta1)) + beta2)_i` with frozen W1, W2.
 
     Batch normalization with its mean and variance held fixed (Proposition 1). `W1` (R, m, d), `W2`
@@ -85,7 +88,7 @@ class NormTuned:
             "beta2": W1.new_full((R, d), BETA2_START),
         }
 
-    def to(self, device: torch.device) -> Self:
+    def to(self, device: torch.device) -> "Stack":
         """The same stack on another device."""
         parameters = {name: value.to(device) for name, value in self.parameters.items()}
         return type(self)(self.W1.to(device), self.W2.to(device), parameters)

@@ -1,4 +1,4 @@
-"""Averages over depth (paper B, Eq. 49) with error bars that know of the correlation between layers."""
+"""Averages over depth (paper B, Eq. 49) and their errors, however correlated the layers are."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,8 @@ OBSERVABLES = ("soft_rank", "rank_bound", "frobenius", "diagonal", "cubic")
 def observe(G: Float[Tensor, "chains d K"], tau: float) -> Float[Tensor, "chains 5"]:
     """The `OBSERVABLES` of normalised `H = sqrt(N) G`, all from the `K x K` matrix `G^T G`.
 
-    It has the non-zero eigenvalues of `M = G G^T`; and `(M^2)_ii = g_i^T (G^T G) g_i` for row `g_i`.
+    It has the non-zero eigenvalues of `M = G G^T`; and `(M^2)_ii = g_i^T (G^T G) g_i` for row
+    `g_i`.
     """
     S = G.mT @ G
     frobenius = S.square().sum(dim=(-2, -1))
@@ -88,9 +89,9 @@ def sample(
 class BatchMeans:
     """Means of the observables over batches of consecutive measurements (as `sample` gives them).
 
-    The spread of the batch means gives the standard error of the grand mean, whatever the correlation
-    within a batch, as long as a batch is many autocorrelation times long; and the same numbers give
-    that time.
+    The spread of the batch means gives the standard error of the grand mean, whatever the
+    correlation within a batch, as long as a batch is many autocorrelation times long; and the same
+    numbers give that time.
 
     moments: mean and mean square of each observable in each batch. count: measurements in a batch.
     """

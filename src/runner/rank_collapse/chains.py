@@ -141,8 +141,8 @@ class Chain(ABC):
     def repeated(self, layers: int) -> Callable[[], None]:
         """`layers` steps as one call: a loop on the CPU, a recorded CUDA graph on a GPU.
 
-        Without the graph a GPU would wait for the launch of every small kernel. Recording advances the
-        chain by a few layers.
+        Without the graph a GPU would wait for the launch of every small kernel. Recording advances
+        the chain by a few layers.
         """
 
         def loop() -> None:
@@ -189,8 +189,8 @@ class RotatedChain(Chain):
     `DirectChain`, where rounding errors feed all directions. Hence `FLOOR * d` is added to the
     eigenvalues of `G^T G`, whose sum is `d`: directions are reflected there, not lost.
 
-    The normals are drawn in float32, five times faster than float64 on a CPU: that changes the law of a
-    weight by its rounding, 6e-8. All the rest is done in the dtype of `inputs`.
+    The normals are drawn in float32, five times faster than float64 on a CPU: that changes the law
+    of a weight by its rounding, 6e-8. All the rest is done in the dtype of `inputs`.
     """
 
     FLOOR = 1e-13

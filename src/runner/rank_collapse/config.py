@@ -12,12 +12,12 @@ MEASURES = ("average", "spectrum", "product", "expansion", "input_rank")
 
 @dataclass(frozen=True)
 class RankChain(StudyConfig):
-    """Depth as a Markov chain: `H_{l+1} = BN(H_l + gamma W_l H_l)`, linear (Sections 3.1, 3.2).
+    """Paper B: depth as a Markov chain, `H_{l+1} = BN(H_l + gamma W_l H_l)`.
 
-    `measure` says what is looked at: `average`, ranks and norms averaged over depth (Figures 3a, 8, 9);
-    `spectrum`, singular values by layer from nearly collinear inputs (3b); `product`, the collapse
-    without normalisation (Lemma 3); `expansion`, the change of the norm over one layer (Lemma 7);
-    `input_rank`, how many directions live and what inputs of lower rank end in.
+    `measure` says what is looked at: `average`, ranks and norms averaged over depth (Figures 3a, 8,
+    9); `spectrum`, singular values by layer from nearly collinear inputs (3b); `product`, the
+    collapse without normalisation (Lemma 3); `expansion`, the change of the norm over one layer
+    (Lemma 7); `input_rank`, how many directions live and what inputs of lower rank end in.
     """
 
     study: ClassVar[str] = "rank_chain"
@@ -93,7 +93,7 @@ class RankChain(StudyConfig):
         needed = min(width, ceil(2 * sqrt(width)))
         if self.columns is not None and not needed <= self.columns <= width:
             raise InputError(
-                f"columns={self.columns} for width {width}: up to 1.9 sqrt(d) directions live,"
+                f"columns={self.columns} for width {width}: 1.9 sqrt(d) directions may live,"
                 f" so keep {needed} to {width}"
             )
         per_chain = self.layers_of_chain()
@@ -114,8 +114,8 @@ class RankChain(StudyConfig):
     def burn_in_of(self, width: int, skip: float) -> int:
         """Layers before the first measurement: 500, and ten times the time `1 / (gamma^2 sqrt(d))`.
 
-        By that time the weights have turned the spectrum once (Lemma 7: a layer changes `||M||_F^2` by
-        `gamma^2 delta_F`, and `delta_F` is about `sqrt(d)` times as large).
+        By that time the weights have turned the spectrum once (Lemma 7: a layer changes `||M||_F^2`
+        by `gamma^2 delta_F`, and `delta_F` is about `sqrt(d)` times as large).
         """
         if self.burn_in is not None:
             return self.burn_in

@@ -11,7 +11,7 @@ from runner.rank_collapse.chains import fill, unit_rows
 def frobenius_step(
     G: Float[Tensor, "d K"], skip: float, law: str, draws: int, generator: Generator
 ) -> tuple[float, float]:
-    """`E_W ||M_+||_F^2 - ||M||_F^2` for `M = G G^T`, unit rows, and its standard error (Eq. 42, 43).
+    """`E_W ||M_+||_F^2 - ||M||_F^2` for `M = G G^T`, and its standard error (Eq. 42, 43).
 
     `draws` pairs `W, -W`: they have the same law (Definition 1), and their mean is free of the term
     linear in `gamma`, which would drown the quadratic one that Lemma 7 speaks of. Raises InputError

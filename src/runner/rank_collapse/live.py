@@ -1,14 +1,15 @@
 """How many directions live: the fate of one more direction beside a chain of rank k.
 
-The chain never raises the rank of its input (footnote 15), so that inputs of rank `k` have an invariant law
-of their own. It is stable if an infinitesimal direction outside their range dies out, and unstable if it
-grows: then inputs of higher rank never come near it. The growth rate of that direction,
+The chain never raises the rank of its input (footnote 15), so that inputs of rank `k` have an
+invariant law of their own. It is stable if an infinitesimal direction outside their range dies out,
+and unstable if it grows: then inputs of higher rank never come near it. The growth rate of that
+direction,
 
     lambda(k) = lim 1/l log |v_l|,   v the part outside the range of H_l,
 
 is a Lyapunov exponent transverse to the law of rank `k`. It falls with `k`; the number of live
-directions `k*` is the first `k` for which it is negative, and every input of rank `k*` or more ends in
-the same law. Not in the paper, whose theorems assume one invariant law and inputs of full rank.
+directions `k*` is the first `k` for which it is negative, and every input of rank `k*` or more ends
+in the same law. Not in the paper, whose theorems assume one invariant law and inputs of full rank.
 """
 
 import torch
@@ -38,9 +39,7 @@ class ProbedChain(RotatedChain):
         """Advance chain and direction by one layer, in place."""
         super().step()
         self._kick.normal_(generator=self.generator)
-        v = outside_range(
-            (self._probe * self.inverse_skips + self._kick) / self.norms, self.state
-        )
+        v = outside_range((self._probe * self.inverse_skips + self._kick) / self.norms, self.state)
         length = torch.linalg.vector_norm(v, dim=-2, keepdim=True)
         torch.div(v, length, out=self._probe)
         self._log_growth += length.squeeze((-2, -1)).log()

@@ -1,9 +1,10 @@
 """Averages over depth for many widths and gammas at once, on all cores.
 
 A point is one width and one gamma. Its chains are split into blocks; each block is a stack with a
-random stream of its own, so that a point does not depend on the other points of the run, nor a number
-on how many threads there were. Torch lets other threads run during its kernels, hence a thread for
-each core, each with kernels of one thread: far better than many threads on one small kernel.
+random stream of its own, so that a point does not depend on the other points of the run, nor a
+number on how many threads there were. Torch lets other threads run during its kernels, hence a
+thread for each core, each with kernels of one thread: far better than many threads on one small
+kernel.
 """
 
 import threading

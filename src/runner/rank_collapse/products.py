@@ -12,12 +12,12 @@ from runner.rank_collapse.chains import fill, gaussian_inputs
 def collapse(
     chains: int, width: int, skip: float, law: str, layers: int, generator: Generator
 ) -> Iterator[tuple[Float[Tensor, " chains"], Float[Tensor, " chains"]]]:
-    """`H~_l = B_l X / ||B_l X||_F` with `B_l` the product of `I + gamma W_k` (Eq. 6), layer by layer.
+    """`H~_l = B_l X / ||B_l X||_F` layer by layer, `B_l` the product of `I + gamma W_k` (Eq. 6).
 
-    `X (d, d)` is Gaussian; `skip=inf` leaves the identity out. Yields for each layer
-    `log(sigma_2 / sigma_1)` of `H~_l` and the distance `||H~_l - H~_{l-1}||_F`; float64, so that
-    ratios below about 1e-15 are rounding. The matrix is divided by its norm at every layer, which keeps
-    it in range and leaves the ratio alone. Raises InputError for an unknown law.
+    `X (d, d)` is Gaussian; `skip=inf` leaves the identity out. Yields for each layer `log(sigma_2 /
+    sigma_1)` of `H~_l` and the distance `||H~_l - H~_{l-1}||_F`; float64, so that ratios below
+    about 1e-15 are rounding. The matrix is divided by its norm at every layer, which keeps it in
+    range and leaves the ratio alone. Raises InputError for an unknown law.
     """
     H = gaussian_inputs(chains, width, width, generator, torch.float64)
     H = H / _norm(H)

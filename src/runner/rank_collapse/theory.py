@@ -9,12 +9,13 @@ Slips of the paper, and how they are read here:
 
 - (53), (54): the bracket should be `2 ||M||_F^2 + 8 (1 - alpha) Tr M^3`; with the printed minus the
   bound (55) does not follow.
-- (55): from there `8 (1 - alpha) E Tr M^3 <= 2 d^2`, so that a factor 4 is lost in (55), and a factor
-  2 in (50) and (58). `frobenius_bound` and `rank_bound_theorem` offer both forms.
-- (78): each power of `d` beside `gamma^2` is one too low (`||lambda||_2^2 = d^2 - 2 gamma^2 d (d - 1)`
-  to first order), hence `gamma^2 delta_F = O(-gamma^4 d^3)` in (79), not `O(-gamma^4 d^2)`.
-- Theorem 14 speaks of the unique invariant law: it is unique only among starts of full rank (the chain
-  never raises the rank, so that each rank below the usual one carries an invariant law of its own).
+- (55): from there `8 (1 - alpha) E Tr M^3 <= 2 d^2`, so that a factor 4 is lost in (55), and a
+  factor 2 in (50) and (58). `frobenius_bound` and `rank_bound_theorem` offer both forms.
+- (78): each power of `d` beside `gamma^2` is one too low (`||lambda||_2^2 = d^2 - 2 gamma^2 d (d -
+  1)` to first order), hence `gamma^2 delta_F = O(-gamma^4 d^3)` in (79), not `O(-gamma^4 d^2)`.
+- Theorem 14 speaks of the unique invariant law: it is unique only among starts of full rank (the
+  chain never raises the rank, so that each rank below the usual one carries an invariant law of its
+  own).
 """
 
 from math import sqrt
@@ -72,9 +73,9 @@ def trace(M: Float[Tensor, "*stack d d"]) -> Float[Tensor, "*stack"]:
 def count_above(M: Float[Tensor, "stack k k"], tau: float) -> Int[Tensor, " stack"]:
     """Number of eigenvalues of the symmetric `M` that are at least `tau`, without computing them.
 
-    Sylvester's law of inertia: it is the number of positive pivots of `M - tau I = L D L^T`. Pivoting
-    (Bunch-Kaufman) may leave 2 x 2 blocks in `D`; each has one eigenvalue of either sign and is
-    marked by two negative entries of `pivots`.
+    Sylvester's law of inertia: it is the number of positive pivots of `M - tau I = L D L^T`.
+    Pivoting (Bunch-Kaufman) may leave 2 x 2 blocks in `D`; each has one eigenvalue of either sign
+    and is marked by two negative entries of `pivots`.
     """
     shifted = M - tau * torch.eye(M.shape[-1], dtype=M.dtype, device=M.device)
     LD, pivots, _ = torch.linalg.ldl_factor_ex(shifted)
@@ -154,9 +155,10 @@ def lyapunov_gap(
     """`lambda_1 - lambda_2` of products of `I + gamma W`, Gaussian `W`, and its standard error.
 
     The law of `I + gamma W` is unchanged by rotations `U (.) U^T`, so the growth of the length of a
-    vector and of the area of a parallelogram are iid over layers and may be computed at the first basis
-    vectors: `lambda_1 = E log |A e_1|` and `lambda_1 + lambda_2 = E log area(A e_1, A e_2)`,
-    `A = I + gamma W`. Monte-Carlo over `samples` draws of the two columns; float64.
+    vector and of the area of a parallelogram are iid over layers and may be computed at the first
+    basis vectors: `lambda_1 = E log |A e_1|` and `lambda_1 + lambda_2 = E log area(A e_1, A e_2)`,
+    `A = I + gamma W`. Monte-Carlo over `samples` draws of the two columns, float64, with what is
+    linear and quadratic in `W` and has mean zero taken out (control variates).
     """
     W = torch.empty(samples, width, 2, dtype=torch.float64, device=generator.device)
     W.normal_(generator=generator)
@@ -168,4 +170,9 @@ def lyapunov_gap(
     log_length = gram[:, 0, 0].log() / 2
     log_area = torch.linalg.det(gram).log() / 2
     gap = 2 * log_length - log_area
-    return gap.mean().item(), gap.std().item() / sqrt(samples)
+    squares = W.square().sum(dim=1)
+    controls = [torch.ones_like(gap), W[:, 0, 0] - W[:, 1, 1], squares[:, 0] - squares[:, 1]]
+    design = torch.stack(controls, dim=1)
+    fit = torch.linalg.lstsq(design, gap[:, None]).solution
+    residual = gap - (design @ fit)[:, 0]
+    return fit[0].item(), residual.std().item() / sqrt(samples)

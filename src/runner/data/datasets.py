@@ -1,0 +1,109 @@
+"""Labelled images, as tensors that live on one device; `load` finds a dataset by its name."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional
+
+from runner.data import cifar, digits, idx
+from runner.errors import InputError, nearest
+from runner.streams import generator
+
+LABELLED = ("digits", "fashion_mnist", "cifar10", "random_pixels")
+"""Datasets that a classifier can be trained on."""
+
+
+@dataclass(frozen=True)
+class Images:
+    """n labelled images."""
+
+    pixels: Float[Tensor, "n channels height width"]
+    labels: Int[Tensor, " n"]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def flat(self) -> Float[Tensor, "n features"]:
+        """Each image as one row: channel, row, column."""
+        return self.pixels.flatten(1)
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Images to train on and images to test on, labelled 0..classes-1."""
+
+    name: str
+    train: Images
+    test: Images
+    classes: int
+
+    def map(self, change) -> "Dataset":
+        """The dataset with `change` applied to the pixels of both parts."""
+        parts = {
+            part: replace(images, pixels=change(images.pixels))
+            for part, images in (("train", self.train), ("test", self.test))
+        }
+        return replace(self, **parts)
+
+    def standardized(self) -> "Dataset":
+        """Each channel with mean zero and variance one over the training images."""
+        mean = self.train.pixels.mean(dim=(0, 2, 3), keepdim=True)
+        deviation = self.train.pixels.std(dim=(0, 2, 3), keepdim=True)
+        return self.map(lambda pixels: (pixels - mean) / deviation)
+
+    def resized(self, size: int) -> "Dataset":
+        """All images bilinearly resized to `size` x `size` pixels."""
+        return self.map(
+            lambda pixels: functional.interpolate(pixels, size=(size, size), mode="bilinear")
+        )
+
+    def with_random_pixels(self, stream: torch.Generator) -> "Dataset":
+        """The same labels on images whose pixels are uniform in [0, 1]."""
+        return self.map(lambda pixels: torch.rand(pixels.shape, generator=stream))
+
+    def to(self, device: torch.device) -> "Dataset":
+        """The same dataset on another device."""
+        train, test = (
+            Images(images.pixels.to(device), images.labels.to(device))
+            for images in (self.train, self.test)
+        )
+        return replace(self, train=train, test=test)
+
+
+def load(name: str, source: Mapping[str, Any], folder: str | Path | None, seed: int) -> Dataset:
+    """The dataset `name` with pixels in [0, 1], in float32 on the CPU.
+
+    source: the `source` of `conf/data/<name>.yaml` (address, files, checksums); folder: where
+    downloaded files are kept, None for the user's cache; seed: of the random pixels. Raises InputError
+    when there is no such dataset, or its files are absent and cannot be fetched, or are damaged.
+    """
+    if name == "random_pixels":
+        return random_pixels(seed)
+    readers = {"digits": digits.read, "fashion_mnist": idx.read, "cifar10": cifar.read}
+    if name not in readers:
+        raise InputError(f"data={name} holds no labelled images: {nearest(name, LABELLED)}")
+    parts = readers[name](source, folder)
+    train, test = (Images(_unit(pixels), labels) for pixels, labels in parts)
+    return Dataset(name, train, test, classes=int(train.labels.max()) + 1)
+
+
+def _unit(pixels: Tensor) -> Float[Tensor, "n channels height width"]:
+    return pixels if pixels.is_floating_point() else pixels.float() / 255
+
+
+def random_pixels(
+    seed: int, train: int = 60_000, test: int = 10_000, shape: tuple[int, ...] = (1, 28, 28)
+) -> Dataset:
+    """Uniform pixels and uniform labels: by default a dataset of Fashion-MNIST's shape."""
+
+    def part(purpose: str, count: int) -> Images:
+        stream = generator(seed, 0, f"random pixels {purpose}")
+        pixels = torch.rand(count, *shape, generator=stream)
+        return Images(pixels, torch.randint(10, (count,), generator=stream))
+
+    return Dataset("random_pixels", part("train", train), part("test", test), classes=10)

@@ -1,0 +1,1 @@
+"""Paper B: Batch Normalization Provably Avoids Rank Collapse for Random Deep Networks."""

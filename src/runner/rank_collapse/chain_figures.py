@@ -1,0 +1,342 @@
+"""Drawings of study `rank_chain`: Figures 3a, 3b, 8, 9, Lemmas 3 and 7, live directions."""
+
+from math import inf, isinf
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from runner.claims import Tables
+from runner.rank_collapse.theory import frobenius_bound, rank_bound_theorem
+
+COLORS = {0.1: "tab:blue", 0.5: "tab:green", 1.0: "tab:orange", inf: "tab:red"}
+MARKERS = {0.1: "o", 0.5: "s", 1.0: "^", inf: "D"}
+REFERENCE = {"color": "black", "linestyle": "--", "linewidth": 1.1}
+BOUND = {"color": "grey", "linestyle": ":", "linewidth": 1.4}
+TAU = 0.5
+
+
+def gamma(skip: float) -> str:
+    """`gamma = ...` as a label."""
+    return "γ = ∞" if isinf(skip) else f"γ = {skip:g}"
+
+
+def power_law(width: pd.Series, values: pd.Series) -> tuple[float, float]:
+    """Exponent and prefactor of the least-squares line of log `values` on log `width`.
+
+    Over the powers of two only, where there are two of them, so that crowded widths do not weigh
+    more.
+    """
+    powers = np.log2(width) % 1 == 0
+    if powers.sum() >= 2:
+        width, values = width[powers], values[powers]
+    exponent, intercept = np.polyfit(np.log(width), np.log(values), 1)
+    return float(exponent), float(np.exp(intercept))
+
+
+def averages(tables: Tables) -> pd.DataFrame:
+    """The averages over depth, by gamma and width."""
+    return tables["metrics"].sort_values(["skip", "width"], ignore_index=True)
+
+
+def paper_skips(metrics: pd.DataFrame) -> list[float]:
+    """The gammas of Figures 8 and 9, 1 and 0.1, as far as there are runs; else all there are."""
+    there = list(metrics["skip"].unique())
+    return [skip for skip in (1.0, 0.1) if skip in there] or sorted(there)
+
+
+def _style(skip: float) -> dict:
+    return {"color": COLORS.get(skip, "tab:purple"), "marker": MARKERS.get(skip, "v")}
+
+
+def _width_axis(axes: Axes, widths: pd.Series) -> None:
+    ticks = sorted(d for d in set(widths) if np.log2(d) % 1 == 0) or sorted(set(widths))
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(ticks, [str(d) for d in ticks])
+    axes.minorticks_off()
+    axes.set_xlabel("width d")
+
+
+def _rank_panel(axes: Axes, metrics: pd.DataFrame, column: str, tau: float) -> None:
+    """One of the two ranks against d for every gamma, with sqrt(d) and Theorem 14's bound."""
+    for skip, rows in metrics.groupby("skip"):
+        label = gamma(skip)
+        if len(rows) > 1:
+            label += f",  $d^{{{power_law(rows['width'], rows[column])[0]:.2f}}}$"
+        error = 2 * rows[f"{column}_se"]
+        axes.errorbar(
+            rows["width"], rows[column], error, label=label, capsize=2, alpha=0.85, **_style(skip)
+        )
+    d = np.array(sorted(metrics["width"].unique()))
+    alpha = metrics.groupby("width")["regularity"].max().loc[d]
+    axes.plot(d, np.sqrt(d), label=r"$\sqrt{d}$", **REFERENCE)
+    bound = [rank_bound_theorem(w, a, tau) for w, a in zip(d, alpha, strict=True)]
+    axes.plot(d, bound, label="Theorem 14", **BOUND)
+    axes.set_yscale("log", base=2)
+    axes.yaxis.set_major_formatter("{x:g}")
+    _width_axis(axes, metrics["width"])
+    axes.legend()
+
+
+def draw_fig3a(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Figure 3a: the soft rank against d; beside it the bound r that the theorem is about."""
+    metrics = averages(tables)
+    figure, axes = plt.subplots(1, 2, figsize=(8.4, 3.8))
+    _rank_panel(axes[0], metrics, "soft_rank", TAU)
+    axes[0].set(ylabel=r"mean of rank$_{1/2}(H_\ell)$", title="soft rank, averaged over depth")
+    _rank_panel(axes[1], metrics, "rank_bound", 0.0)
+    axes[1].set(ylabel=r"mean of $r(H_\ell)$", title=r"its lower bound $r = d^2 / \|M\|_F^2$")
+    columns = ["soft_rank", "soft_rank_se", "rank_bound", "rank_bound_se", "regularity"]
+    return figure, metrics[["skip", "width", *columns, "autocorrelation", "layers"]]
+
+
+def draw_fig8(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Figure 8: the regularity constant alpha against d, a panel for each gamma."""
+    metrics = averages(tables)
+    skips = paper_skips(metrics)
+    figure, axes = plt.subplots(
+        1, len(skips), figsize=(3.9 * len(skips), 3.3), sharey=True, squeeze=False
+    )
+    for panel, skip in zip(axes[0], skips, strict=True):
+        rows = metrics[metrics["skip"] == skip]
+        error = 2 * rows["regularity_se"]
+        panel.errorbar(rows["width"], rows["regularity"], error, capsize=2, **_style(skip))
+        panel.axhline(0.9, **REFERENCE)
+        panel.axvline(10, **BOUND)
+        panel.annotate(" d = 10", (10, 0.02), xycoords=("data", "axes fraction"), color="grey")
+        _width_axis(panel, rows["width"])
+        panel.set_title(gamma(skip))
+    axes[0, 0].set_ylabel(r"regularity constant $\alpha$")
+    drawn = metrics[metrics["skip"].isin(skips)]
+    return figure, drawn[["skip", "width", "regularity", "regularity_se", "layers"]]
+
+
+def draw_fig9(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Figure 9: log2 E||M||_F^2 against log2 d for each gamma, and its ratio to d^1.5."""
+    metrics = averages(tables)
+    skips = paper_skips(metrics)
+    figure, axes = plt.subplots(1, len(skips) + 1, figsize=(3.5 * (len(skips) + 1), 3.4))
+    for panel, skip in zip(axes, skips, strict=False):
+        rows = metrics[metrics["skip"] == skip]
+        x, y = np.log2(rows["width"]), np.log2(rows["frobenius"])
+        label = gamma(skip)
+        if len(rows) > 1:
+            label += f",  slope {power_law(rows['width'], rows['frobenius'])[0]:.2f}"
+        panel.plot(x, y, label=label, **_style(skip))
+        panel.plot(x, 1.5 * x, label=r"$d^{1.5}$", **REFERENCE | {"color": "tab:green"})
+        pairs = zip(rows["width"], rows["regularity"], strict=True)
+        bound = [np.log2(frobenius_bound(d, alpha)) for d, alpha in pairs]
+        panel.plot(x, bound, label="Lemma 13", **BOUND)
+        panel.set(xlabel=r"$\log_2 d$", ylabel=r"$\log_2$ of the mean of $\|M\|_F^2$")
+        panel.legend()
+        ratio = rows["frobenius"] / rows["width"] ** 1.5
+        error = 2 * rows["frobenius_se"] / rows["width"] ** 1.5
+        axes[-1].errorbar(rows["width"], ratio, error, label=gamma(skip), capsize=2, **_style(skip))
+    axes[-1].axhline(1, **REFERENCE | {"color": "tab:green"})
+    axes[-1].set_ylabel(r"mean of $\|M\|_F^2\,/\,d^{1.5}$")
+    _width_axis(axes[-1], metrics["width"])
+    axes[-1].legend()
+    drawn = metrics[metrics["skip"].isin(skips)]
+    return figure, drawn[["skip", "width", "frobenius", "frobenius_se", "regularity", "layers"]]
+
+
+def mean_spectrum(tables: Tables) -> pd.DataFrame:
+    """The singular values by gamma, layer and index, averaged over chains."""
+    keys = ["width", "skip", "layer", "index"]
+    return tables["spectrum"].groupby(keys, as_index=False)["singular_value"].mean()
+
+
+def draw_fig3b(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Figure 3b: the top ten singular values by layer from nearly collinear inputs."""
+    spectrum = mean_spectrum(tables)
+    skips = sorted(spectrum["skip"].unique())
+    figure, axes = plt.subplots(
+        1, len(skips), figsize=(3.9 * len(skips), 3.5), sharey=True, squeeze=False
+    )
+    colors = plt.get_cmap("viridis")
+    for panel, skip in zip(axes[0], skips, strict=True):
+        for index, rows in spectrum[spectrum["skip"] == skip].groupby("index"):
+            color = colors((index - 1) / spectrum["index"].max())
+            panel.plot(rows["layer"], rows["singular_value"], color=color, label=f"{index}")
+        panel.set(yscale="log", xlabel=r"layer $\ell$", title=gamma(skip))
+    axes[0, 0].set_ylabel(r"$\sigma_i(H_\ell)\,/\,\sqrt{N}$")
+    axes[0, -1].legend(title="i", bbox_to_anchor=(1.0, 1.02), loc="upper left", handlelength=1.2)
+    return figure, spectrum
+
+
+def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Lemma 3: log(sigma_2 / sigma_1) without normalisation, and how far H~ moves in a layer."""
+    products = tables["products"]
+    keys = ["width", "skip", "law", "layer"]
+    means = ["log_ratio", "step_length", "gap"]
+    drawn = products.groupby(keys, as_index=False)[means].mean()
+    figure, axes = plt.subplots(1, 2, figsize=(8.4, 3.5))
+    for (skip, law), rows in drawn.groupby(["skip", "law"]):
+        style = {"color": COLORS.get(skip, "tab:purple"), "label": f"{gamma(skip)}, {law}"}
+        style["linestyle"] = "-" if law == "gaussian" else (0, (4, 2))
+        axes[0].plot(rows["layer"], rows["log_ratio"], **style)
+        axes[1].plot(rows["layer"], rows["step_length"], **style | {"linewidth": 1.0})
+    for (_, _), rows in products.groupby(["skip", "law"]):
+        for _, chain in rows.groupby("replicate"):
+            color = COLORS.get(chain["skip"].iloc[0], "tab:purple")
+            axes[0].plot(chain["layer"], chain["log_ratio"], color=color, alpha=0.08, linewidth=0.6)
+    for number, (_, rows) in enumerate(drawn[drawn["law"] == "gaussian"].groupby("skip")):
+        label = r"slope $\lambda_2 - \lambda_1$, Gaussian" if number == 0 else None
+        axes[0].plot(rows["layer"], -rows["gap"] * rows["layer"], label=label, **REFERENCE)
+    axes[0].set(
+        xlabel=r"layer $\ell$", ylabel=r"$\log\,\sigma_2 / \sigma_1$ of $\widetilde{H}_\ell$"
+    )
+    axes[0].legend(loc="lower left")
+    ylabel = r"$\|\widetilde{H}_\ell - \widetilde{H}_{\ell-1}\|_F$"
+    axes[1].set(xlabel=r"layer $\ell$", ylabel=ylabel, ylim=(0, None))
+    return figure, drawn
+
+
+def remainders(tables: Tables) -> pd.DataFrame:
+    """By width, law and gamma: root mean square over the matrices of what Lemma 7 leaves over.
+
+    `remainder` is (E||M_+||^2 - ||M||^2) / gamma^2 - delta_F(M), `noise` its standard error, both
+    over d^2.
+    """
+    rows = tables["expansions"].copy()
+    rows["remainder"] = ((rows["change"] - rows["predicted"]) / rows["width"] ** 2) ** 2
+    rows["noise"] = (rows["change_se"] / rows["width"] ** 2) ** 2
+    keys = ["width", "law", "skip"]
+    means = rows.groupby(keys, as_index=False)[["remainder", "noise"]].mean()
+    means[["remainder", "noise"]] = np.sqrt(means[["remainder", "noise"]])
+    return means
+
+
+def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Lemma 7: the measured change against delta_F at the smallest gamma; what is left over."""
+    expansions = tables["expansions"]
+    smallest = expansions[expansions["skip"] == expansions["skip"].min()]
+    figure, axes = plt.subplots(1, 2, figsize=(8.4, 3.6))
+    for number, ((width, law), rows) in enumerate(smallest.groupby(["width", "law"])):
+        axes[0].errorbar(
+            rows["predicted"] / width**2,
+            rows["change"] / width**2,
+            2 * rows["change_se"] / width**2,
+            fmt="os^Dv<"[number % 6],
+            label=f"d = {width}, {law}",
+            capsize=2,
+            alpha=0.8,
+        )
+    span = np.array(axes[0].get_xlim())
+    axes[0].plot(span, span, **REFERENCE)
+    title = f"{gamma(smallest['skip'].iloc[0])}"
+    axes[0].set(xlabel=r"$\delta_F(M)\,/\,d^2$  (Lemma 7)", title=title)
+    axes[0].set_ylabel(r"$(E\|M_+\|_F^2 - \|M\|_F^2)\,/\,(\gamma d)^2$")
+    axes[0].legend()
+    left = remainders(tables)
+    for number, ((width, law), rows) in enumerate(left.groupby(["width", "law"])):
+        (line,) = axes[1].plot(
+            rows["skip"], rows["remainder"], "os^Dv<"[number % 6], label=f"d = {width}, {law}"
+        )
+        axes[1].plot(rows["skip"], rows["noise"], color=line.get_color(), alpha=0.5, linewidth=1)
+    guide = np.array([left["skip"].max() / 30, left["skip"].max() / 3])
+    axes[1].plot(guide, 60 * guide**2, label=r"$\propto \gamma^2$", **REFERENCE)
+    axes[1].set(xscale="log", yscale="log", xlabel="γ", title="what is left over, and its noise")
+    axes[1].set_ylabel(r"rms remainder $/\,d^2$")
+    return figure, left
+
+
+def live_directions(tables: Tables) -> pd.DataFrame:
+    """By width and gamma, k*: the first rank of the input beside which no direction grows.
+
+    `k_star` is where the exponent is negative, `k_star_low` and `k_star_high` the first ranks where
+    it is below two standard errors and below minus two.
+    """
+    found = []
+    for (skip, width), rows in tables["input_ranks"].groupby(["skip", "width"]):
+        rows = rows.sort_values("input_rank")
+        bounds = {}
+        for name, level in (("k_star_low", 2), ("k_star", 0), ("k_star_high", -2)):
+            below = rows[rows["exponent"] < level * rows["exponent_se"]]["input_rank"]
+            bounds[name] = float(below.min())
+        found.append({"skip": skip, "width": width, **bounds})
+    return pd.DataFrame(found)
+
+
+def draw_live(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Beyond the paper: stability of the laws of low rank, k*, and where each input rank ends."""
+    ranks = tables["input_ranks"].sort_values(["skip", "width", "input_rank"])
+    figure, axes = plt.subplots(1, 3, figsize=(11.5, 3.6))
+    shades = plt.get_cmap("viridis")
+    widths = sorted(ranks["width"].unique())
+    shown = ranks["skip"].max()
+    for number, width in enumerate(widths):
+        rows = ranks[(ranks["width"] == width) & (ranks["skip"] == shown)]
+        style = {"color": shades(number / len(widths)), "label": f"d = {width}"}
+        scaled = rows["input_rank"] / np.sqrt(width)
+        axes[0].errorbar(scaled, rows["exponent"], 2 * rows["exponent_se"], marker=".", **style)
+        error = 2 * rows["soft_rank_se"]
+        axes[2].errorbar(rows["input_rank"], rows["soft_rank"], error, marker=".", **style)
+    axes[0].axhline(0, **REFERENCE)
+    axes[0].set(xlabel=r"rank of the input $k\,/\,\sqrt{d}$", ylim=(-0.45, 0.75), xlim=(0.3, None))
+    axes[0].set_ylabel("growth of one more direction (nats a layer)")
+    axes[0].set_title(f"{gamma(shown)}: stable where negative")
+    axes[0].legend()
+    live = live_directions(tables)
+    for skip, rows in live.groupby("skip"):
+        error = [rows["k_star"] - rows["k_star_low"], rows["k_star_high"] - rows["k_star"]]
+        label = gamma(skip)
+        if len(rows) > 1:
+            label += f",  $d^{{{power_law(rows['width'], rows['k_star'])[0]:.2f}}}$"
+        axes[1].errorbar(
+            rows["width"], rows["k_star"], error, label=label, capsize=2, **_style(skip)
+        )
+        place = rows["k_star"].to_numpy()
+        height = ranks[ranks["skip"] == skip].set_index(["width", "input_rank"])["soft_rank"]
+        if skip == shown:
+            points = [height[w, k] for w, k in zip(rows["width"], place, strict=True)]
+            axes[2].plot(place, points, "kx", label="k*", zorder=5)
+    d = np.array(widths)
+    axes[1].plot(d, np.sqrt(d), label=r"$\sqrt{d}$", **REFERENCE)
+    axes[1].set(ylabel="live directions k*", yscale="log", title="number of live directions")
+    axes[1].yaxis.set_major_formatter("{x:g}")
+    axes[1].yaxis.set_minor_formatter("{x:g}")
+    _width_axis(axes[1], ranks["width"])
+    axes[1].legend()
+    axes[2].set(xlabel="rank of the input k", ylabel=r"mean of rank$_{1/2}$", title=gamma(shown))
+    axes[2].legend()
+    columns = [
+        "skip",
+        "width",
+        "input_rank",
+        "soft_rank",
+        "soft_rank_se",
+        "exponent",
+        "exponent_se",
+    ]
+    return figure, ranks[columns].merge(live, on=["skip", "width"])
+
+
+def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Quick look at one run: the drawing that goes with what it measured."""
+    for table, drawing in OVERVIEW_OF.items():
+        if table in tables:
+            figure, drawn = drawing(tables)
+            return figure, drawn if len(drawn) <= 40 else drawn.iloc[:: len(drawn) // 20]
+    raise KeyError(f"none of {', '.join(OVERVIEW_OF)} among {', '.join(tables)}")
+
+
+OVERVIEW_OF = {
+    "metrics": draw_fig3a,
+    "spectrum": draw_fig3b,
+    "products": draw_lemma3,
+    "expansions": draw_lemma7,
+    "input_ranks": draw_live,
+}
+
+FIGURES = {
+    "rank-fig3a": draw_fig3a,
+    "rank-fig3b": draw_fig3b,
+    "rank-fig8": draw_fig8,
+    "rank-fig9": draw_fig9,
+    "rank-lemma3": draw_lemma3,
+    "rank-lemma7": draw_lemma7,
+    "rank-live": draw_live,
+}

@@ -10,8 +10,7 @@ install_import_hook("runner", "typechecking.check")
 
 import pytest  # noqa: E402
 import torch  # noqa: E402
-
-REPOSITORY = Path(__file__).resolve().parents[1]
+from repository import REPOSITORY  # noqa: E402
 
 torch.set_num_threads(1)
 

@@ -6,8 +6,8 @@ import sys
 import time
 
 import pytest
+from repository import REPOSITORY
 
-from conftest import REPOSITORY
 from runner import runs
 from runner.errors import InputError, RunFailed
 from runner.norm_tuning import bn_only
@@ -98,7 +98,7 @@ def test_a_run_that_was_interrupted_goes_on_and_ends_with_the_same_bytes(
 
 
 def test_a_killed_process_is_resumed(tmp_path):
-    """SIGKILL in the middle of training; the same command then ends with the bytes of a whole run."""
+    """SIGKILL in the middle of training; the same command then ends with the same bytes."""
     changes = {"train_samples": 640_000, "target_width": 4}
     arguments = [f"{key}={value}" for key, value in {**TINY, **changes, "replicates": 2}.items()]
     command = [sys.executable, "-m", "runner", *arguments, "checkpoint_seconds=0"]

@@ -41,8 +41,8 @@ def _schema(config_class: type[StudyConfig]) -> type:
 
 def _field(item: dataclasses.Field) -> Any:
     value = default_of(item)
-    if isinstance(value, list):
-        return dataclasses.field(default_factory=lambda: list(value))
+    if isinstance(value, list | dict):
+        return dataclasses.field(default_factory=value.copy)
     return dataclasses.field(default=value)
 
 

@@ -204,6 +204,9 @@ class _Execution:
         except KeyboardInterrupt:
             self._mark("interrupted")
             raise
+        except InputError:
+            self._mark("failed")
+            raise
         except Exception as error:
             (self.folder / "error.txt").write_text(traceback.format_exc())
             self._mark("failed")
@@ -227,7 +230,7 @@ class _Execution:
         log.info("%s %s on %s", "goes on:" if self.state else "starts:", self.run, self.device)
 
     def _iterate(self) -> None:
-        context = Context(self.device, self.state, _progress, self._checkpoint)
+        context = Context(self.device, self.state, _progress, self._checkpoint, self.settings)
         try:
             for row in module_of(self.run.config.study).run(self.run.config, context):
                 self.tables.write(row)

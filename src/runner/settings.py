@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from runner.errors import InputError
 from runner.studies import check_fields, parameter
@@ -24,6 +24,10 @@ class Settings:
     fail_fast: bool = parameter("stop a sweep at its first failure", False)
     threads: int | None = parameter("CPU threads of one run; null: all cores", None, minimum=1)
     checkpoint_seconds: float = parameter("seconds between checkpoints", 20.0, minimum=0)
+    data_folder: str | None = parameter(
+        "folder of the downloaded datasets; null: the user's cache", None
+    )
+    source: dict[str, Any] = parameter("where the dataset comes from: conf/data/<dataset>.yaml", {})
 
     def __post_init__(self) -> None:
         check_fields(self)

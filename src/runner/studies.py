@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import torch
 
     from runner.progress import Progress
+    from runner.settings import Settings
 
 
 def parameter(
@@ -41,8 +42,8 @@ def parameter(
     """
     limits = {"minimum": minimum, "maximum": maximum, "above": above, "choices": choices}
     metadata = {"help": help, **limits}
-    if isinstance(default, list):
-        return field(default_factory=lambda: list(default), metadata=metadata)
+    if isinstance(default, list | dict):
+        return field(default_factory=default.copy, metadata=metadata)
     return field(default=default, metadata=metadata)
 
 
@@ -132,6 +133,8 @@ class Context:
     checkpoint: "Callable[[Callable[[], dict[str, torch.Tensor]]], None]"
     """`context.checkpoint(make_state)`: saves `make_state()` when enough time has passed since the
     last save. Rows yielded before are kept, rows yielded after are computed again on resume."""
+    settings: "Settings | None" = None
+    """The settings of the command: where datasets are kept, and where they come from."""
 
 
 @cache

@@ -1,7 +1,9 @@
 """The solvers and the study `constructions`."""
 
 import dataclasses
+import math
 
+import pandas as pd
 import pytest
 import torch
 
@@ -9,6 +11,7 @@ from runner.errors import InputError
 from runner.norm_tuning import solvers
 from runner.norm_tuning.config import Constructions
 from runner.norm_tuning.constructions import run, unit_inputs
+from runner.norm_tuning.constructions_claims import CONSTRUCTIONS
 from runner.norm_tuning.solvers import khatri_rao, solve_scales
 from runner.progress import Progress
 from runner.studies import Context
@@ -167,3 +170,63 @@ def test_inputs_lie_on_the_unit_sphere():
 def test_combinations_that_no_theorem_covers_are_refused(parameters, message):
     with pytest.raises(InputError, match=message):
         Constructions(**parameters)
+
+
+def sparse_table(fraction_at):
+    """Draws at widths 10, 20, 30, 40; `fraction_at(d, p)` of the 40 at each p have full rank."""
+    rows = []
+    for d in (10, 20, 30, 40):
+        unit = math.log(d) / d
+        for p in (unit, 1.5 * unit, 2 * unit, 2.5 * unit, 3 * unit, 4 * unit, 2 * math.sqrt(unit)):
+            count = round(40 * fraction_at(d, p))
+            for replicate in range(40):
+                full = replicate < count
+                rank = d * d if full else d * d - 1
+                rows.append(
+                    {"theorem": "sparse", "target": "random", "depth": 1, "sparsity": p}
+                    | {"target_width": d, "width": d * d, "full_rank": full}
+                    | {"cut_off_units": 0 if full else 1, "numerical_rank": rank}
+                    | {"structural_rank": rank, "dtype": "float64", "block": 0}
+                    | {"rounding": 1e-12 if full else 1e3, "max_abs_error": 1e-13 if full else 1}
+                )
+    return pd.DataFrame(rows)
+
+
+def verdict(name, metrics):
+    (claim,) = (claim for claim in CONSTRUCTIONS if claim.name == name)
+    return claim.judge({"metrics": metrics}).verdict
+
+
+@pytest.mark.parametrize(
+    "name", ["sparse-probability", "sparse-conjecture", "sparse-threshold", "sparse-exact"]
+)
+def test_claims_of_theorem_3_hold_for_a_threshold_at_2_log_d_over_d(name):
+    assert verdict(name, sparse_table(lambda d, p: float(p > 1.9 * math.log(d) / d))) == "holds"
+
+
+def test_claims_of_theorem_3_fail_where_they_should():
+    at_root = sparse_table(lambda d, p: float(p > 0.62 * math.sqrt(math.log(d) / d)))
+    assert verdict("sparse-threshold", at_root) == "fails"
+    sometimes = sparse_table(lambda d, p: 0.5)
+    assert verdict("sparse-conjecture", sometimes) == "fails"
+    assert verdict("sparse-probability", sometimes) == "fails"
+    singular = sometimes.assign(cut_off_units=0)
+    assert verdict("cut-off-units", singular) == "fails"
+    assert verdict("structural-rank", sometimes.assign(structural_rank=100)) == "fails"
+    assert verdict("sparse-exact", sometimes.assign(max_abs_error=1e-7)) == "fails"
+
+
+def test_claims_of_exactness_fail_on_inexact_rows_and_are_undecided_without_rows():
+    found = rows(theorem="deep", block=3, target_width=6, replicates=2, points=20)
+    table = pd.DataFrame([dataclasses.asdict(row) for row in found])
+    assert verdict("deep-exact", table) == "holds"
+    assert verdict("deep-exact", table.assign(max_abs_error=1e-6)) == "fails"
+    assert verdict("deep-exact", table.assign(rounding=1.0)) == "undecided"
+    assert verdict("wide-exact", table) == "undecided"
+    assert verdict("digits-same-predictions", table) == "undecided"
+    digits = table.assign(target="digits")
+    assert verdict("digits-same-predictions", digits) == "holds"
+    assert verdict("digits-same-predictions", digits.assign(agreement=0.999)) == "fails"
+    beyond = table.assign(dtype="mpmath", rounding=1e3)
+    assert verdict("deep-exact-with-digits", beyond) == "holds"
+    assert verdict("deep-exact-with-digits", beyond.assign(max_abs_error=1e-3)) == "fails"

@@ -40,7 +40,8 @@ def read(
 def read_member(path: Path, archive: tarfile.TarFile, name: str) -> bytes:
     """The content of one regular file of the archive.
 
-    Raises InputError when it is something else (a link, say) or is larger than any part of CIFAR-10.
+    Raises InputError when it is something else (a link, say) or is larger than any part of
+    CIFAR-10.
     """
     member = archive.getmember(name)
     if not member.isfile() or member.size > LONGEST_MEMBER:

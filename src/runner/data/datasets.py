@@ -10,12 +10,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from runner.data import cifar, digits, idx
+from runner.data import LABELLED, cifar, digits, idx
 from runner.errors import InputError, nearest
 from runner.streams import generator
-
-LABELLED = ("digits", "fashion_mnist", "cifar10", "random_pixels")
-"""Datasets that a classifier can be trained on."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +76,9 @@ def load(name: str, source: Mapping[str, Any], folder: str | Path | None, seed: 
     """The dataset `name` with pixels in [0, 1], in float32 on the CPU.
 
     source: the `source` of `conf/data/<name>.yaml` (address, files, checksums); folder: where
-    downloaded files are kept, None for the user's cache; seed: of the random pixels. Raises InputError
-    when there is no such dataset, or its files are absent and cannot be fetched, or are damaged.
+    downloaded files are kept, None for the user's cache; seed: of the random pixels. Raises
+    InputError when there is no such dataset, or its files are absent and cannot be fetched, or are
+    damaged.
     """
     if name == "random_pixels":
         return random_pixels(seed)

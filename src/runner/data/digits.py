@@ -18,7 +18,8 @@ def read(
 ) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     """Pixels (n, 1, 8, 8) in [0, 1] and labels (n,) of the training and of the test images.
 
-    The set comes in one piece; it is split by a fixed random choice with equal shares of the classes.
+    The set comes in one piece; it is split by a fixed random choice with equal shares of the
+    classes.
     """
     loaded = load_digits()
     pixels = (loaded.images / 16).astype("float32")[:, None]

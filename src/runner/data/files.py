@@ -18,9 +18,9 @@ def default_folder() -> Path:
 def fetch(source: Mapping[str, Any], folder: str | Path | None) -> list[Path]:
     """The dataset's files in the order of `source["files"]`, each with the checksum stated there.
 
-    source: `{url: <address>, files: [{name: ..., checksum: md5:<hex> or sha256:<hex>}, ...]}`. A file
-    that is not in `folder` is downloaded. Raises InputError when a file is absent and cannot be
-    fetched, or when its checksum is not the stated one.
+    source: `{url: <address>, files: [{name: ..., checksum: md5:<hex> or sha256:<hex>}, ...]}`. A
+    file that is not in `folder` is downloaded. Raises InputError when a file is absent and cannot
+    be fetched, or when its checksum is not the stated one.
     """
     place = default_folder() if folder is None else Path(folder).expanduser()
     missing = [entry for entry in source["files"] if not (place / entry["name"]).exists()]

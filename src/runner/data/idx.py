@@ -40,15 +40,15 @@ def _labelled(images_path: Path, labels_path: Path) -> tuple[Tensor, Tensor]:
 def read_idx(path: Path, dimensions: int) -> UInt8[Tensor, "..."]:
     """The array of bytes in a gzip-compressed IDX file.
 
-    The header is `0, 0, type, number of dimensions`, then each dimension as a big-endian 32-bit number.
-    Raises InputError, with the file's name, when the file is damaged, cut short or too long, or holds
-    another type or number of dimensions.
+    The header is `0, 0, type, number of dimensions`, then each dimension as a big-endian 32-bit
+    number. Raises InputError, with the file's name, when the file is damaged, cut short or too
+    long, or holds another type or number of dimensions.
     """
     with reading(path), gzip.open(path) as file:
         header = file.read(4)
         if header != bytes([0, 0, UNSIGNED_BYTE, dimensions]):
             raise InputError(
-                f"{path} has the magic number {header.hex()}; an IDX file of bytes with {dimensions}"
+                f"{path} has the magic number {header.hex()}; an IDX file of bytes in {dimensions}"
                 f" dimensions begins with 000008{dimensions:02d}"
             )
         sizes = file.read(4 * dimensions)

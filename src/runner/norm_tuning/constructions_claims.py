@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
-from runner.claims import Claim, Judgement, Tables, all_of, decide, undecided
+from runner.claims import Claim, Judgement, Tables, Verdict, all_of, decide, undecided
 from runner.norm_tuning.constructions_figures import full_rank_by_sparsity, random_targets
 
 TOLERANCE = 1e-8
@@ -22,7 +22,7 @@ def exact(tables: Tables, theorem: str) -> Judgement:
         return undecided("no system is conditioned well enough", expected)
     worst = possible["max_abs_error"].max()
     measured = f"largest error {worst:.2g} in the {len(possible)} of {len(rows)} networks that can"
-    return decide(worst <= TOLERANCE, measured, expected)
+    return decide(bool(worst <= TOLERANCE), measured, expected)
 
 
 def exact_with_digits(tables: Tables) -> Judgement:
@@ -41,7 +41,7 @@ def exact_with_digits(tables: Tables) -> Judgement:
     single = deep.query("dtype == 'float64' and block == 1 and rounding >= 1")["max_abs_error"]
     if len(single):
         measured += f"; in float64 up to {single.max():.2g}"
-    return decide(worst <= TOLERANCE, measured, expected)
+    return decide(bool(worst <= TOLERANCE), measured, expected)
 
 
 def same_predictions(tables: Tables) -> Judgement:
@@ -65,7 +65,7 @@ def structural(tables: Tables) -> Judgement:
     return decide(equal == len(rows), measured, "equal in every draw")
 
 
-def _at_least(successes: int, draws: int, probability: float) -> str:
+def _at_least(successes: int, draws: int, probability: float) -> Verdict:
     """Whether so many successes speak for a success probability of at least `probability`.
 
     Holds if their fraction reaches it, fails if fewer than 5 % of experiments at that very
@@ -130,7 +130,7 @@ def threshold(tables: Tables) -> Judgement:
         f"a = {exponent:.2f}; p at half is"
         f" {ratios.iloc[0]:.2f}..{ratios.iloc[-1]:.2f} log d / d for d = {d[0]:g}..{d[-1]:g}"
     )
-    return decide(exponent > 0.75, measured, expected)
+    return decide(bool(exponent > 0.75), measured, expected)
 
 
 def live_draws(tables: Tables) -> Judgement:

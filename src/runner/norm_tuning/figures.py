@@ -15,7 +15,7 @@ STYLES = {
     "student_construction": ("tab:orange", "D-", "construction from the dense network"),
     "dense": ("black", "^--", "SGD on a dense network"),
 }
-"""The paper's colours. Dense comes last, dashed, on top: at m = d^2 it lies on the orange curve."""
+"""The paper's colours. Orange is drawn thick, below the others, which may lie on it."""
 
 WIDTHS = "learner width m"
 TARGET_WIDTHS = "target width d   (m = d²)"
@@ -59,10 +59,8 @@ def _panel(axes: Axes, metrics: pd.DataFrame, x: str, label: str, panel: str) ->
         rows = drawn[drawn["method"] == method]
         mean = rows["trimmed_mean_mse"]
         bars = np.array([mean - rows["lowest_mse"], rows["highest_mse"] - mean])
-        wide = 3.2 if method == "student_construction" else 1.6
-        axes.errorbar(
-            *(rows[x], mean, bars), fmt=style, color=color, label=name, linewidth=wide, capsize=2.5
-        )
+        line = {"linewidth": 3.5, "zorder": 2} if method == "student_construction" else {}
+        axes.errorbar(rows[x], mean, bars, fmt=style, color=color, label=name, capsize=2.5, **line)
         points = metrics[metrics["method"] == method]
         axes.plot(points[x], points["test_mse"], ".", color=color, alpha=0.3, markersize=3)
     variance = drawn.groupby(x)["variance_of_g"].mean()
@@ -83,7 +81,7 @@ def _row_of_panels(axes: np.ndarray, metrics: pd.DataFrame, sparsity: float) -> 
     axes[1].axvline(d**2, color="grey", linewidth=0.8, alpha=0.6)
     axes[1].annotate(
         "m = d²",
-        (d**2 - 12, 0.5),
+        (d**2 - 25, 0.5),
         rotation=90,
         color="grey",
         ha="right",

@@ -197,16 +197,15 @@ def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 def remainders(tables: Tables) -> pd.DataFrame:
     """By width, law and gamma: root mean square over the matrices of what Lemma 7 leaves over.
 
-    `remainder` is (E||M_+||^2 - ||M||^2) / gamma^2 - delta_F(M), `noise` its standard error, both
-    over d^2.
+    `remainder` is the change over gamma^2, less the same at the smallest gamma with the same
+    weights, over d^2: what is common to both, delta_F and most of the noise, drops out.
     """
-    rows = tables["expansions"].copy()
-    rows["remainder"] = ((rows["change"] - rows["predicted"]) / rows["width"] ** 2) ** 2
-    rows["noise"] = (rows["change_se"] / rows["width"] ** 2) ** 2
-    keys = ["width", "law", "skip"]
-    means = rows.groupby(keys, as_index=False)[["remainder", "noise"]].mean()
-    means[["remainder", "noise"]] = np.sqrt(means[["remainder", "noise"]])
-    return means
+    keys = ["width", "law", "replicate"]
+    rows = tables["expansions"].set_index([*keys, "skip"])["change"].unstack("skip")
+    smallest, *others = rows.columns
+    squares = rows[others].sub(rows[smallest], axis=0).pow(2).groupby(["width", "law"]).mean()
+    left = np.sqrt(squares).div(squares.index.get_level_values("width") ** 2, axis=0)
+    return left.stack().rename("remainder").reset_index()
 
 
 def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -232,13 +231,14 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     axes[0].legend()
     left = remainders(tables)
     for number, ((width, law), rows) in enumerate(left.groupby(["width", "law"])):
-        (line,) = axes[1].plot(
-            rows["skip"], rows["remainder"], "os^Dv<"[number % 6], label=f"d = {width}, {law}"
-        )
-        axes[1].plot(rows["skip"], rows["noise"], color=line.get_color(), alpha=0.5, linewidth=1)
-    guide = np.array([left["skip"].max() / 30, left["skip"].max() / 3])
-    axes[1].plot(guide, 60 * guide**2, label=r"$\propto \gamma^2$", **REFERENCE)
-    axes[1].set(xscale="log", yscale="log", xlabel="γ", title="what is left over, and its noise")
+        marker = "os^Dv<"[number % 6]
+        axes[1].plot(rows["skip"], rows["remainder"], marker=marker, label=f"d = {width}, {law}")
+    guide = left["skip"].min() * np.array([1, 10])
+    height = left["remainder"].min() / 2
+    axes[1].plot(guide, height * np.array([1, 100]), label=r"$\propto \gamma^2$", **REFERENCE)
+    axes[1].plot(guide, height * np.array([1, 10]), label=r"$\propto \gamma$", **BOUND)
+    axes[1].legend()
+    axes[1].set(xscale="log", yscale="log", xlabel="γ", title="what is left over")
     axes[1].set_ylabel(r"rms remainder $/\,d^2$")
     return figure, left
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from math import ceil, inf, isinf, sqrt
 from typing import ClassVar
 
+from runner.data import DATASETS, LABELLED
 from runner.errors import InputError
 from runner.studies import StudyConfig, parameter
 
@@ -59,9 +60,7 @@ class RankChain(StudyConfig):
     input_noise: float = parameter(
         "noise on the collinear inputs (measure=spectrum)", 1e-3, above=0
     )
-    draws: int = parameter(
-        "pairs of weights for each matrix (measure=expansion)", 10_000, minimum=2
-    )
+    draws: int = parameter("pairs of weights for each matrix (measure=expansion)", 4_000, minimum=2)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,7 +84,7 @@ class RankChain(StudyConfig):
                 )
         if self.measure == "input_rank" and self.engine == "direct":
             raise InputError(
-                "measure=input_rank needs engine=rotated: rounding errors in the direct engine raise"
+                "measure=input_rank needs engine=rotated: rounding errors in the direct one raise"
                 " the rank of the input"
             )
 
@@ -124,3 +123,72 @@ class RankChain(StudyConfig):
     def samples_of(self, width: int) -> int:
         """The batch size N; the paper takes N = d."""
         return self.samples if self.samples is not None else width
+
+
+@dataclass(frozen=True)
+class TrainedMLPs(StudyConfig):
+    """What the studies have in common that train fully connected networks on images."""
+
+    depth: int = parameter("L: hidden layers", 32, minimum=1)
+    width: int = parameter("d: units of each hidden layer", 128, minimum=1)
+    data: str = parameter("the images, or gaussian inputs", "digits", choices=DATASETS)
+    samples: int = parameter("N: inputs that ranks are measured on", 512, minimum=2)
+    epochs: int = parameter("passes over the training images", 75, minimum=1)
+    learning_rates: list[float] = parameter(
+        "grid of rates of SGD, all trained", [0.01, 0.03, 0.1, 0.3], above=0
+    )
+    batch_size: int = parameter("images of one SGD step", 128, minimum=2)
+    replicates: int = parameter("independent repetitions", 5, minimum=1)
+    tau: float = parameter("threshold of the soft rank rank_tau", 0.5, minimum=0, maximum=1)
+
+
+@dataclass(frozen=True)
+class RankCollapse(TrainedMLPs):
+    """Paper B, figures 1 and 2: rank at initialisation and training against depth."""
+
+    study: ClassVar[str] = "rank_collapse"
+
+    activation: str = parameter("after each layer", "relu", choices=("relu", "linear"))
+    normalizations: list[str] = parameter(
+        "side by side; batch_no_mean divides by the root mean square alone",
+        ["none", "batch"],
+        choices=("none", "batch", "batch_no_mean"),
+    )
+    skip: float = parameter("gamma: weight of W H beside the skip connection", inf, above=0)
+    init: str = parameter(
+        "weights at the start", "pytorch", choices=("pytorch", "he", "unit", "asymmetric")
+    )
+    dtype: str = parameter("precision", "float32", choices=("float32", "float64"))
+    train: bool = parameter("false: ranks at initialisation alone", True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.train and self.data == "gaussian":
+            raise InputError("data=gaussian has no labels to learn: add train=false")
+
+
+@dataclass(frozen=True)
+class Pretraining(TrainedMLPs):
+    """Paper B, figures 4, 6, 11, 12: raising the rank before training, against batch norm."""
+
+    study: ClassVar[str] = "pretraining"
+
+    data: str = parameter("the images", "digits", choices=LABELLED)
+    batch_size: int = parameter("images of one SGD step", 64, minimum=2)
+    methods: list[str] = parameter(
+        "what to compare",
+        ["vanilla", "pretrained", "batch_norm", "batch_norm_asymmetric"],
+        choices=("vanilla", "pretrained", "batch_norm", "batch_norm_asymmetric"),
+    )
+    pretraining_steps: list[int] = parameter(
+        "M: minibatches of the pre-training", [25, 75], minimum=1
+    )
+    gradient_steps: int = parameter("T: steps of ascent on each minibatch", 1, minimum=1)
+    pretraining_batch_size: int = parameter("N of Algorithm 1", 128, minimum=2)
+    pretraining_rate: float = parameter("step of the ascent on r", 0.1, above=0)
+    layer_wise: bool = parameter("false: ascent on r(H_L) over all weights at once", True)
+    rescale: list[bool] = parameter(
+        "whether networks without batch norm start with every layer brought to unit scale;"
+        " without pre-training, that is the control",
+        [False, True],
+    )

@@ -200,13 +200,17 @@ def _lyapunov_gap(config: RankChain, width: int, skip: float) -> tuple[float, fl
 def expansions(
     config: RankChain, width: int, skip: float, device: torch.device
 ) -> Iterator[Expansions]:
-    """`chains` matrices M from the invariant law at gamma = inf, the same for every gamma."""
+    """`chains` matrices M from the invariant law at gamma = inf.
+
+    Matrices and weights are the same for every gamma, so that what Lemma 7 leaves over can be seen
+    far below the noise of each change.
+    """
     stream = generator(config.seed, 0, f"invariant law d={width}", device)
     inputs = gaussian_inputs(config.chains, width, columns(width), stream, torch.float64)
     chain = RotatedChain(inputs, _filled(inputs, inf), stream)
     chain.repeated(config.burn_in_of(width, inf))()
     for replicate, G in enumerate(chain.state):
-        weights = generator(config.seed, replicate, f"expansion d={width} gamma={skip}", device)
+        weights = generator(config.seed, replicate, f"expansion d={width}", device)
         change, error = frobenius_step(G, skip, config.law, config.draws, weights)
         predicted = theory.frobenius_change(G @ G.mT).item()
         yield Expansions(

@@ -1,0 +1,1 @@
+"""Paper D: Bottleneck Structure in Learned Features: Low-Dimension vs Regularity Tradeoff."""

@@ -1,0 +1,144 @@
+"""Study `bottleneck`: paper D, figure 1.
+
+Networks of many depths L minimise `C(f) + lambda ||theta||^2` on a task of bottleneck rank k* = 2, all
+depths and replicates in one stack. A replicate's data are the same for all its depths.
+
+The cost is `C = (1/N) sum_i ||f(x_i) - y_i||^2`; the zero network costs 1.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from runner.bottleneck import theory
+from runner.bottleneck.config import Bottleneck
+from runner.bottleneck.latent import D_IN, D_OUT, Task, draw_task
+from runner.bottleneck.measures import Theorems, theorem_rows
+from runner.bottleneck.networks import Network, differentiate
+from runner.bottleneck.recipes import RECIPES
+from runner.bottleneck.spectra import gap_rank, spectra, threshold_rank
+from runner.bottleneck.stack import DepthStack
+from runner.bottleneck.training import Training, start
+from runner.streams import generator
+from runner.studies import Context, Row
+
+
+@dataclass(frozen=True)
+class Metrics(Row):
+    """One row per depth and replicate, at the end of training."""
+
+    recipe: str
+    depth: int  # L
+    replicate: int
+    parameter_norm: float  # ||theta||^2
+    train_cost: float  # C; the zero network costs 1
+    test_cost: float
+    loss: float  # C + lambda ||theta||^2
+    rank: int  # singular values of W_{L/2} above 0.1
+    rank_gap: int  # the k with the largest s_k / s_{k+1} of W_{L/2}
+    imbalance: float  # relative; 0 if balanced
+    ntk_trace: float  # mean Tr Theta(x, x) over the training inputs
+    jacobian: float  # largest ||J f(x)||_op over the training inputs
+
+
+@dataclass(frozen=True)
+class Spectrum(Row):
+    """One row per singular value of every W_l."""
+
+    recipe: str
+    depth: int
+    replicate: int
+    layer: int  # 1 .. L
+    index: int  # from 1, falling
+    singular_value: float
+
+
+@dataclass(frozen=True)
+class Representation(Row):
+    """One row per layer: Corollary 8's s_{k+1}(W_l alpha_{l-1}(X) / sqrt N), k the network's rank."""
+
+    recipe: str
+    depth: int
+    replicate: int
+    rank: int
+    layer: int
+    tail: float
+
+
+def run(
+    config: Bottleneck, context: Context
+) -> Iterator[Metrics | Spectrum | Representation | Theorems]:
+    """Train all depths in one stack, then measure every network in float64."""
+    order = [
+        (L, replicate)
+        for L in sorted(set(config.depths), reverse=True)
+        for replicate in range(config.replicates)
+    ]
+    tasks = [_task(config, replicate) for replicate in range(config.replicates)]
+    stack = train(config, context, order, tasks)
+    for r in sorted(range(len(order)), key=order.__getitem__):
+        L, replicate = order[r]
+        yield from measure(config, stack.network(r), tasks[replicate], replicate)
+
+
+def _task(config: Bottleneck, replicate: int) -> Task:
+    stream = generator(config.seed, replicate, "data")
+    return draw_task(config.latent_rank, config.samples, config.test_samples, stream)
+
+
+def train(
+    config: Bottleneck, context: Context, order: list[tuple[int, int]], tasks: list[Task]
+) -> DepthStack:
+    """The trained stack; `order` lists (depth, replicate), deepest first."""
+    recipe = RECIPES[config.recipe]
+    depths, replicates = [L for L, _ in order], [replicate for _, replicate in order]
+    stack = DepthStack(depths, config.width, D_IN, D_OUT, context.device)
+    start(stack, replicates, recipe, config.seed)
+    rate = config.learning_rate or recipe.learning_rate
+    training = Training(stack, recipe, config.ridge, rate, config.steps)
+    x = torch.stack([tasks[replicate].x for replicate in replicates]).float()
+    y = torch.stack([tasks[replicate].y for replicate in replicates]).float()
+    batch = (x.to(context.device), y.to(context.device))
+    what = f"{config.recipe} L={depths[-1]}..{depths[0]}"
+    training.run(lambda block: [batch], context, what)
+    return stack
+
+
+def measure(
+    config: Bottleneck, network: Network, task: Task, replicate: int
+) -> Iterator[Metrics | Spectrum | Representation | Theorems]:
+    """All rows of one trained network."""
+    device = network.weights[0].device
+    x, y = task.x.mT.to(device), task.y.mT.to(device)
+    singular_values = spectra(network)
+    middle = singular_values[network.depth // 2 - 1]
+    rank = threshold_rank(middle)
+    key = {"recipe": config.recipe, "depth": network.depth, "replicate": replicate}
+    derivatives = differentiate(network, x)
+    cost, norm = _cost(network, x, y), float(network.parameter_norm())
+    yield Metrics(
+        **key,
+        parameter_norm=norm,
+        train_cost=cost,
+        test_cost=_cost(network, task.x_test.mT.to(device), task.y_test.mT.to(device)),
+        loss=cost + config.ridge * norm,
+        rank=rank,
+        rank_gap=gap_rank(middle),
+        imbalance=theory.imbalance(network),
+        ntk_trace=float(theory.ntk_trace(network, derivatives, x).mean()),
+        jacobian=float(torch.linalg.svdvals(derivatives.jacobian)[:, 0].max()),
+    )
+    for layer, values in enumerate(singular_values, start=1):
+        for index, value in enumerate(values.tolist(), start=1):
+            yield Spectrum(**key, layer=layer, index=index, singular_value=value)
+    if 0 < rank < min(D_IN, D_OUT, config.width):
+        tails = theory.representation_tail(network, x, rank).tolist()
+        for layer, tail in enumerate(tails, start=1):
+            yield Representation(**key, rank=rank, layer=layer, tail=tail)
+        yield from theorem_rows(network, x[: config.points], rank, replicate)
+
+
+def _cost(network: Network, x: Tensor, y: Tensor) -> float:
+    return float((network.activations(x)[-1] - y).square().sum(1).mean())

@@ -1,0 +1,66 @@
+"""One ReLU network of paper D, its activations, and its derivatives at a set of points."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Network:
+    """A fully connected ReLU network (paper D, section 2): `f(x)` is the last pre-activation.
+
+    weights: W_1 .. W_L, W_l (n_l, n_{l-1}); biases: b_1 .. b_L, b_l (n_l).
+    """
+
+    weights: list[Float[Tensor, "_ _"]]
+    biases: list[Float[Tensor, " _"]]
+
+    @property
+    def depth(self) -> int:
+        """L, the number of weight matrices."""
+        return len(self.weights)
+
+    def parameter_norm(self) -> Float[Tensor, ""]:
+        """`||theta||^2`, over weights and biases."""
+        return sum(p.square().sum() for p in (*self.weights, *self.biases))
+
+    def activations(self, x: Float[Tensor, "N d_in"]) -> list[Float[Tensor, "N _"]]:
+        """`alpha_0(x) = x, alpha_1(x), ..., alpha_{L-1}(x)`, and `f(x)` as the last entry."""
+        found = [x]
+        for W, b in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            found.append((found[-1] @ W.mT + b).relu())
+        return [*found, found[-1] @ self.weights[-1].mT + self.biases[-1]]
+
+
+@dataclass(frozen=True)
+class Derivatives:
+    """All that the theorems need of a network near N points; l = 1 .. L counts from index 0.
+
+    `alpha_l = D_l (W_l alpha_{l-1} + b_l)` with D_l diagonal and 0 or 1, D_L = 1.
+    """
+
+    active: list[Float[Tensor, "N _"]]
+    """The diagonals of D_l."""
+    inner: list[Float[Tensor, "N _ d_in"]]
+    """J alpha_{l-1}(x): from the input to what layer l reads."""
+    outer: list[Float[Tensor, "N d_out _"]]
+    """J(alpha~_l -> f)(x): from what layer l writes, before its ReLU, to the output."""
+    jacobian: Float[Tensor, "N d_out d_in"]
+    """J f(x)."""
+
+
+def differentiate(network: Network, x: Float[Tensor, "N d_in"]) -> Derivatives:
+    """The Jacobians of a network and of its halves at each point, as products of masked weights."""
+    N, d_in = x.shape
+    hidden = network.activations(x)[1:]
+    active = [(h > 0).to(x.dtype) for h in hidden[:-1]] + [torch.ones_like(hidden[-1])]
+    inner = [torch.eye(d_in, dtype=x.dtype, device=x.device).expand(N, d_in, d_in)]
+    for W, D in zip(network.weights, active, strict=True):
+        inner.append(D[..., None] * (W @ inner[-1]))
+    d_out = len(network.biases[-1])
+    outer = [torch.eye(d_out, dtype=x.dtype, device=x.device).expand(N, d_out, d_out)]
+    for W, D in zip(network.weights[:0:-1], active[-2::-1], strict=True):
+        outer.insert(0, (outer[0] @ W) * D[:, None, :])
+    return Derivatives(active, inner[:-1], outer, inner[-1])

@@ -1,0 +1,24 @@
+"""Minibatches drawn on the device, each replicate in its own order."""
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from runner.streams import generator
+
+
+def epoch_order(
+    seed: int, replicates: int, samples: int, epoch: int, device: torch.device | str = "cpu"
+) -> Int[Tensor, "R samples"]:
+    """A random order of 0..samples-1 for each replicate, that of this epoch.
+
+    It depends on seed, replicate and epoch alone, so that a run can go on in the middle of an
+    epoch.
+    """
+    orders = [
+        torch.randperm(
+            samples, generator=generator(seed, r, f"order of epoch {epoch}", device), device=device
+        )
+        for r in range(replicates)
+    ]
+    return torch.stack(orders)

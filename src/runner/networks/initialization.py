@@ -1,0 +1,72 @@
+"""Weights and biases of fully connected layers at the start of training."""
+
+from collections.abc import Callable
+from math import sqrt
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor
+
+from runner.errors import InputError, nearest
+
+Layer = tuple[Float[Tensor, "out in"], Float[Tensor, " out"]]
+"""Weights and biases of one layer of one network."""
+
+
+def _uniform(low: float, high: float, shape: tuple[int, ...], stream: Generator) -> Tensor:
+    return torch.empty(shape, dtype=torch.float64).uniform_(low, high, generator=stream)
+
+
+def _normal(deviation: float, shape: tuple[int, ...], stream: Generator) -> Tensor:
+    return torch.randn(shape, dtype=torch.float64, generator=stream) * deviation
+
+
+def pytorch(n_out: int, n_in: int, stream: Generator) -> Layer:
+    """`torch.nn.Linear`: weights and biases uniform on `[-1/sqrt(in), 1/sqrt(in)]`."""
+    bound = 1 / sqrt(n_in)
+    return _uniform(-bound, bound, (n_out, n_in), stream), _uniform(-bound, bound, (n_out,), stream)
+
+
+def asymmetric(n_out: int, n_in: int, stream: Generator) -> Layer:
+    """Paper B, Section 4: weights uniform on `[0, 2/sqrt(in)]`, of the same variance; such
+    biases."""
+    bound = 2 / sqrt(n_in)
+    return _uniform(0, bound, (n_out, n_in), stream), _uniform(0, bound, (n_out,), stream)
+
+
+def he(n_out: int, n_in: int, stream: Generator) -> Layer:
+    """He et al. 2015: weights `N(0, 2/in)`, which keep the scale of ReLU networks; no biases."""
+    return _normal(sqrt(2 / n_in), (n_out, n_in), stream), torch.zeros(n_out, dtype=torch.float64)
+
+
+def unit(n_out: int, n_in: int, stream: Generator) -> Layer:
+    """Paper B, Definition 1: weights `N(0, 1)`; no biases."""
+    return _normal(1.0, (n_out, n_in), stream), torch.zeros(n_out, dtype=torch.float64)
+
+
+INITIALIZATIONS: dict[str, Callable[[int, int, Generator], Layer]] = {
+    "pytorch": pytorch,
+    "he": he,
+    "unit": unit,
+    "asymmetric": asymmetric,
+}
+
+
+def draw(
+    name: str, sizes: list[int], streams: list[Generator], dtype: torch.dtype = torch.float32
+) -> tuple[list[Tensor], list[Tensor]]:
+    """Weights `(R, out, in)` and biases `(R, out)` of each layer, replicate r from `streams[r]`.
+
+    sizes: of input, hidden layers and output. Drawn in float64 on the CPU whatever `dtype` is, so
+    that networks of either dtype are the same up to rounding. Raises InputError for an unknown
+    name.
+    """
+    if name not in INITIALIZATIONS:
+        raise InputError(f"init={name} is not known: {nearest(name, INITIALIZATIONS)}")
+    weights, biases = [], []
+    for n_in, n_out in zip(sizes[:-1], sizes[1:], strict=True):
+        layers = [INITIALIZATIONS[name](n_out, n_in, stream) for stream in streams]
+        W, b = (torch.stack(tensors).to(dtype) for tensors in zip(*layers, strict=True))
+        weights.append(W)
+        biases.append(b)
+    return weights, biases

@@ -1,0 +1,149 @@
+"""Fully connected networks, R of them side by side in one stack.
+
+`H_{l+1} = sigma(BN(W_{l+1} H_l + b_{l+1}))`, in the layout of paper B: `H_l (R, d, N)` with samples
+as columns, so that one batched product advances the whole stack. Network r of a stack computes what
+it would compute alone.
+"""
+
+from collections.abc import Iterator
+from math import inf, isinf
+from typing import Literal, Self
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from runner.errors import InputError
+from runner.networks.normalization import NORMALIZATIONS, batch_norm, batch_norm_no_mean
+
+ACTIVATIONS = ("relu", "linear")
+
+Mode = Literal["train", "probe", "evaluate"]
+"""Statistics of batch normalization: of the batch, and remembered (train); of the batch (probe);
+the remembered ones (evaluate)."""
+
+
+class MLP:
+    """R networks with L hidden layers and a linear classifier `W_{L+1} H_L + b_{L+1}`.
+
+    weights: `(R, out, in)` for each of the L + 1 layers; biases: `(R, out)`. Normalization that
+    subtracts the mean takes the hidden biases out again, so such networks have none. skip: gamma in
+    `BN(H + gamma (W H + b))`; inf: no skip connection. The first layer has a skip only if it keeps
+    the width.
+
+    Raises InputError for an unknown activation or normalization.
+    """
+
+    def __init__(
+        self,
+        weights: list[Float[Tensor, "R _ _"]],
+        biases: list[Float[Tensor, "R _"]],
+        activation: str = "relu",
+        normalization: str = "none",
+        skip: float = inf,
+    ) -> None:
+        for value, known in ((activation, ACTIVATIONS), (normalization, NORMALIZATIONS)):
+            if value not in known:
+                raise InputError(f"{value} is not known: choose from {', '.join(known)}")
+        self.activation, self.normalization, self.skip = activation, normalization, skip
+        self.depth = len(weights) - 1
+        self.parameters: dict[str, Tensor] = {}
+        self.running: dict[str, Tensor] = {}
+        for layer, (W, b) in enumerate(zip(weights, biases, strict=True), start=1):
+            self.parameters[f"W{layer}"] = W
+            if layer > self.depth or normalization != "batch":
+                self.parameters[f"b{layer}"] = b
+            if layer <= self.depth and normalization != "none":
+                self.parameters[f"scale{layer}"] = torch.ones_like(b)
+                self.parameters[f"shift{layer}"] = torch.zeros_like(b)
+                self.running[f"variance{layer}"] = torch.ones_like(b)
+                if normalization == "batch":
+                    self.running[f"mean{layer}"] = torch.zeros_like(b)
+
+    def __len__(self) -> int:
+        return len(self.parameters["W1"])
+
+    @property
+    def homogeneous(self) -> bool:
+        """Whether scaling the input only scales the hidden representations: no rank can notice."""
+        biases = [b for name, b in self.parameters.items() if name.startswith("b")]
+        return self.normalization == "none" and not any(b.any() for b in biases)
+
+    def layer(
+        self, layer: int, H: Float[Tensor, "R _ N"], mode: Mode = "train"
+    ) -> Float[Tensor, "R d N"]:
+        """The hidden representations of layer 1..L from those of the layer before."""
+        Z = self._affine(layer, H)
+        if not isinf(self.skip) and H.shape == Z.shape:
+            Z = H + self.skip * Z
+        Z = self._normalize(layer, Z, mode)
+        return torch.relu(Z) if self.activation == "relu" else Z
+
+    def hidden(
+        self, x: Float[Tensor, "R N features"], mode: Mode = "train"
+    ) -> Iterator[Float[Tensor, "R d N"]]:
+        """`H_1, ..., H_L` for inputs given as rows."""
+        H = x.mT
+        for layer in range(1, self.depth + 1):
+            H = self.layer(layer, H, mode)
+            yield H
+
+    def logits(
+        self, x: Float[Tensor, "R N features"], mode: Mode = "train"
+    ) -> Float[Tensor, "R classes N"]:
+        """The outputs of the classifier."""
+        H = x.mT
+        for layer in range(1, self.depth + 1):
+            H = self.layer(layer, H, mode)
+        return self._affine(self.depth + 1, H)
+
+    def _affine(self, layer: int, H: Tensor) -> Tensor:
+        W, b = self.parameters[f"W{layer}"], self.parameters.get(f"b{layer}")
+        return torch.bmm(W, H) if b is None else torch.baddbmm(b[..., None], W, H)
+
+    def _normalize(self, layer: int, Z: Tensor, mode: Mode) -> Tensor:
+        if self.normalization == "none":
+            return Z
+        scale, shift = self.parameters[f"scale{layer}"], self.parameters[f"shift{layer}"]
+        variance = None if mode == "probe" else self.running[f"variance{layer}"]
+        if self.normalization == "batch_no_mean":
+            return batch_norm_no_mean(Z, scale, shift, variance, mode == "train")
+        running = None if variance is None else (self.running[f"mean{layer}"], variance)
+        return batch_norm(Z, scale, shift, running, mode == "train")
+
+    def state(self) -> dict[str, Tensor]:
+        """All tensors that training changes, by name."""
+        return self.parameters | self.running
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """Take over the values of a `state()`."""
+        for name, tensor in self.state().items():
+            tensor.detach().copy_(state[name])
+
+    def map(self, change) -> Self:
+        """A new stack whose tensors are `change(tensor)`, not shared with this one."""
+        new = object.__new__(type(self))
+        vars(new).update(vars(self))
+        new.parameters = {name: change(t.detach()).clone() for name, t in self.parameters.items()}
+        new.running = {name: change(t).clone() for name, t in self.running.items()}
+        return new
+
+    def to(self, device: torch.device) -> Self:
+        """A copy of the stack on a device."""
+        return self.map(lambda tensor: tensor.to(device))
+
+    def select(self, networks: Int[Tensor, " R2"]) -> Self:
+        """A stack of copies of the networks with these indices, repetitions allowed."""
+        return self.map(lambda tensor: tensor[networks])
+
+
+def concatenate(stacks: list[MLP]) -> MLP:
+    """One stack of all networks of stacks that differ in nothing but their numbers."""
+
+    def join(tensors: list[dict[str, Tensor]]) -> dict[str, Tensor]:
+        return {name: torch.cat([each[name].detach() for each in tensors]) for name in tensors[0]}
+
+    joined = stacks[0].map(lambda tensor: tensor)
+    joined.parameters = join([stack.parameters for stack in stacks])
+    joined.running = join([stack.running for stack in stacks])
+    return joined

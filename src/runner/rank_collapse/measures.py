@@ -1,0 +1,98 @@
+"""Ranks of hidden representations, measured on stacks of networks."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from runner.networks.mlp import MLP
+
+EVERY_LAYER_UP_TO = 64
+LAYERS_PER_DOUBLING = 16
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Measures of rank of each of R matrices, on the CPU; nan where a matrix is not finite."""
+
+    matrix_rank: Float[Tensor, " R"]
+    """Singular values above `sigma_max d eps` (footnote 2), eps that of the matrix's dtype."""
+    soft_rank: Float[Tensor, " R"]
+    """`rank_tau` (Eq. 3) of the matrix scaled to `Tr M = d`, as normalised matrices are."""
+    rank_bound: Float[Tensor, " R"]
+    """`r` (Eq. 4)."""
+
+
+@torch.no_grad()
+def ranks(H: Float[Tensor, "R d N"], tau: float = 0.5) -> Ranks:
+    """All three measures from one set of singular values."""
+    d = H.shape[1]
+    finite = H.isfinite().all(dim=-1).all(dim=-1)
+    sigma = singular_values(H.where(finite[:, None, None], 0.0))
+    share = (sigma / sigma[:, :1]).square()  # the largest is 1, so that no power overflows
+    total = share.sum(-1)
+    soft_rank = (share * (d / total)[:, None] >= tau).sum(-1)
+    matrix_rank = (sigma > sigma[:, :1] * d * torch.finfo(H.dtype).eps).sum(-1)
+    rank_bound = total.square() / share.square().sum(-1)
+
+    def host(values: Tensor) -> Tensor:
+        return values.double().where(finite, torch.nan).cpu()
+
+    return Ranks(host(matrix_rank), host(soft_rank), host(rank_bound))
+
+
+def singular_values(H: Float[Tensor, "R d N"]) -> Float[Tensor, "R k"]:
+    """Singular values in descending order, in float64.
+
+    A float32 matrix has none of interest below 1e-7 of the largest, whose square float64 still
+    resolves: there the eigenvalues of the Gram matrix serve, which cost less than an SVD.
+    """
+    if H.dtype == torch.float64:
+        return torch.linalg.svdvals(H)
+    G = H.double() if H.shape[1] <= H.shape[2] else H.double().mT
+    return torch.linalg.eigvalsh(G @ G.mT).clamp_(min=0).sqrt().flip(-1)
+
+
+def measured_layers(depth: int) -> set[int]:
+    """Layers whose rank is recorded: 0, all of a network of 64, geometrically spaced ones
+    beyond."""
+    layers = set(range(min(depth, EVERY_LAYER_UP_TO) + 1))
+    position = float(EVERY_LAYER_UP_TO)
+    while position < depth:
+        layers.add(int(position))
+        position *= 2 ** (1 / LAYERS_PER_DOUBLING)
+    return layers | {depth}
+
+
+@torch.no_grad()
+def ranks_by_layer(
+    network: MLP, x: Float[Tensor, "R N features"], tau: float
+) -> Iterator[tuple[int, Ranks, Float[Tensor, " R"]]]:
+    """Layer, ranks and root mean square of `H_l` for the measured layers; 0 is the input.
+
+    Batch normalization uses the statistics of these N inputs. Without biases and normalization the
+    representations grow or shrink geometrically; they are then divided by their root mean square at
+    each layer, which no rank notices and which keeps deep products within the range of the dtype.
+    """
+    measured, rescale = measured_layers(network.depth), network.homogeneous
+    H, scale = x.mT, torch.ones(len(network), dtype=torch.float64, device=x.device)
+    for layer in range(network.depth + 1):
+        if layer:
+            H = network.layer(layer, H, "probe")
+        size = H.double().square().mean(dim=(1, 2)).sqrt()
+        if layer in measured:
+            yield layer, ranks(H, tau), (scale * size).cpu()
+        if rescale:
+            H = H / size[:, None, None].to(H.dtype)
+            scale = scale * size
+
+
+@torch.no_grad()
+def last_hidden(network: MLP, x: Float[Tensor, "R N features"]) -> Float[Tensor, "R d N"]:
+    """`H_L` with batch normalization by the statistics of these N inputs."""
+    H = x.mT
+    for H in network.hidden(x, "probe"):  # noqa: B007 (only the last one is wanted)
+        pass
+    return H

@@ -1,0 +1,107 @@
+"""Study `rank_collapse`: rank at initialisation, and training, against depth (paper B, Section
+1.1).
+
+Fully connected networks with and without batch normalization start from the same weights. The rank
+of their hidden representations is measured layer by layer before training (`metrics.csv`; Figure 2,
+and Figure 1 left); then all of them are trained by SGD at every rate of a grid, side by side
+(`training.csv`; Figure 1 right).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from runner.networks.mlp import MLP
+from runner.rank_collapse.config import RankCollapse
+from runner.rank_collapse.fitting import load_images, probe_images, starting_stack, train
+from runner.rank_collapse.measures import ranks_by_layer
+from runner.streams import generators
+from runner.studies import Context, Row
+
+
+@dataclass(frozen=True)
+class Metrics(Row):
+    """One row per normalization, replicate and layer, before training."""
+
+    normalization: str
+    replicate: int
+    layer: int  # 0: the input; every layer up to 64, some of those beyond
+    matrix_rank: float  # singular values above sigma_max d eps; nan if not finite
+    soft_rank: float  # rank_tau of the representation scaled to Tr M = d
+    rank_bound: float  # r(H), Eq. (4)
+    root_mean_square: float  # of the entries of H
+
+
+@dataclass(frozen=True)
+class Training(Row):
+    """One row per normalization, rate, replicate and epoch."""
+
+    normalization: str
+    replicate: int
+    learning_rate: float
+    epoch: int
+    train_loss: float  # nats; mean over the epoch's minibatches, each before its step
+    train_accuracy: float  # likewise
+    test_loss: float  # at the end of the epoch, with running statistics
+    test_accuracy: float
+    rank: float  # of the last hidden layer on `samples` training images; nan if diverged
+    rank_bound: float
+
+
+def run(config: RankCollapse, context: Context) -> Iterator[Metrics | Training]:
+    """Ranks by layer, then training."""
+    dtype = getattr(torch, config.dtype)
+    data = None if config.data == "gaussian" else load_images(config, context)
+    x = gaussian_inputs(config) if data is None else probe_images(config, data)
+    networks = {
+        normalization: starting_stack(
+            config,
+            x.shape[-1],
+            1 if data is None else data.classes,
+            normalization,
+            init=config.init,
+            activation=config.activation,
+            skip=config.skip,
+            dtype=dtype,
+        )
+        for normalization in config.normalizations
+    }
+    if context.restored is None:
+        inputs = x.to(context.device, dtype).expand(config.replicates, -1, -1)
+        for normalization, network in networks.items():
+            yield from metrics(normalization, network.to(context.device), inputs, config.tau)
+    if config.train:
+        for normalization, point, columns in train(networks, config, data, context):
+            yield Training(
+                normalization=normalization,
+                replicate=point.replicate,
+                learning_rate=point.learning_rate,
+                **columns,
+            )
+
+
+def gaussian_inputs(config: RankCollapse) -> Float[Tensor, "R N d"]:
+    """Standard Gaussian inputs of the network's width, each replicate its own, in float64."""
+    streams = generators(config.seed, config.replicates, "data")
+    shape = (config.samples, config.width)
+    return torch.stack([torch.randn(shape, generator=s, dtype=torch.float64) for s in streams])
+
+
+def metrics(
+    normalization: str, network: MLP, inputs: Float[Tensor, "R N features"], tau: float
+) -> Iterator[Metrics]:
+    """The ranks of a stack with one network per replicate."""
+    for layer, measured, size in ranks_by_layer(network, inputs, tau):
+        for replicate in range(len(network)):
+            yield Metrics(
+                normalization=normalization,
+                replicate=replicate,
+                layer=layer,
+                matrix_rank=float(measured.matrix_rank[replicate]),
+                soft_rank=float(measured.soft_rank[replicate]),
+                rank_bound=float(measured.rank_bound[replicate]),
+                root_mean_square=float(size[replicate]),
+            )

@@ -1,0 +1,172 @@
+"""Training stacks of classifiers side by side: the same minibatches, the cross entropy, plain SGD.
+
+All stacks of a competition see the data in the same order, replicate by replicate. Images, orders
+and all sums stay on the device; the host waits for it once an epoch.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional
+
+from runner.data.batches import epoch_order
+from runner.data.datasets import Dataset, Images
+from runner.errors import InputError
+from runner.networks.mlp import MLP
+from runner.studies import Context
+from runner.training.sgd import sgd_step
+
+EVALUATED_AT_ONCE = 512
+"""Test images of each network in one pass."""
+
+
+@dataclass
+class Group:
+    """A stack of R networks and how each of them is trained."""
+
+    network: MLP
+    rates: Float[Tensor, " R"]
+    replicates: Int[Tensor, " R"]
+    """The replicate whose order of the data a network follows, 0..S-1."""
+
+    def to(self, device: torch.device) -> "Group":
+        """A copy on a device, in the dtype of the network."""
+        rates = self.rates.to(device, self.network.parameters["W1"].dtype)
+        return Group(self.network.to(device), rates, self.replicates.to(device))
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Loss and accuracy of each of R networks, on training and test images."""
+
+    train_loss: Float[Tensor, " R"]
+    """Mean over the epoch, each minibatch before its step."""
+    train_accuracy: Float[Tensor, " R"]
+    test_loss: Float[Tensor, " R"]
+    """At the end of the epoch, with the running statistics of batch normalization."""
+    test_accuracy: Float[Tensor, " R"]
+
+
+def loss_and_hits(
+    logits: Float[Tensor, "R classes N"], labels: Int[Tensor, "R N"]
+) -> tuple[Float[Tensor, " R"], Int[Tensor, " R"]]:
+    """Mean cross entropy in nats and number of correct predictions, for each network."""
+    losses = functional.cross_entropy(logits, labels, reduction="none")
+    return losses.mean(-1), (logits.argmax(1) == labels).sum(-1)
+
+
+class Competition:
+    """Groups of networks trained on one dataset, epoch by epoch; goes on from a checkpoint.
+
+    Raises InputError when an epoch has no full minibatch. Samples that fill no minibatch are left
+    out of an epoch, other ones each time.
+    """
+
+    def __init__(
+        self,
+        groups: dict[str, Group],
+        data: Dataset,
+        batch_size: int,
+        epochs: int,
+        seed: int,
+        context: Context,
+    ) -> None:
+        if batch_size > len(data.train):
+            raise InputError(f"batch_size={batch_size}: {data.name} has {len(data.train)} images")
+        self.context, self.device = context, context.device
+        self.groups = {name: group.to(self.device) for name, group in groups.items()}
+        self.data = data.to(self.device)
+        self.batch_size, self.epochs, self.seed = batch_size, epochs, seed
+        self.streams = 1 + max(int(group.replicates.max()) for group in groups.values())
+        self.steps = len(data.train) // batch_size
+        self.epoch, self.step = 1, 0  # step: minibatches of this epoch that are done
+        self.sums = {n: self._zeros(len(group.network)) for n, group in self.groups.items()}
+        if context.restored is not None:
+            self._restore(context.restored)
+
+    def run(self) -> Iterator[tuple[int, dict[str, Scores]]]:
+        """Number and scores of each epoch from 1 on, or from where the checkpoint was made."""
+        total, done = self.epochs * self.steps, (self.epoch - 1) * self.steps + self.step
+        with self.context.progress(total, "training", done) as bar:
+            while self.epoch <= self.epochs:
+                for losses in self._steps():
+                    bar.update(1, **{f"{n} loss": loss.nanmean() for n, loss in losses.items()})
+                    self.context.checkpoint(self._state)
+                yield self.epoch, self._scores()
+                self.epoch, self.step = self.epoch + 1, 0
+                for sums in self.sums.values():
+                    sums.zero_()
+
+    def _steps(self) -> Iterator[dict[str, Tensor]]:
+        """The remaining minibatches of this epoch, with the losses of each."""
+        order = epoch_order(self.seed, self.streams, len(self.data.train), self.epoch, self.device)
+        inputs, B = self.data.train.flat(), self.batch_size
+        while self.step < self.steps:
+            chosen = order[:, self.step * B : (self.step + 1) * B]
+            losses = {name: self._train(name, inputs, chosen) for name in self.groups}
+            self.step += 1
+            yield losses
+
+    def _train(
+        self, name: str, inputs: Float[Tensor, "n features"], chosen: Int[Tensor, "S B"]
+    ) -> Float[Tensor, " R"]:
+        """One minibatch for one group; its losses before the step."""
+        group = self.groups[name]
+        chosen = chosen[group.replicates]
+        parameters = [tensor.requires_grad_() for tensor in group.network.parameters.values()]
+        logits = group.network.logits(inputs[chosen].to(group.rates.dtype))
+        losses, hits = loss_and_hits(logits, self.data.train.labels[chosen])
+        sgd_step(losses, parameters, group.rates)
+        self.sums[name] += torch.stack([losses.detach().double(), hits.double()])
+        return losses.detach()
+
+    def _scores(self) -> dict[str, Scores]:
+        """The scores of the epoch that has just ended."""
+        scores = {}
+        for name, group in self.groups.items():
+            train_loss, train_hits = self.sums[name] / self.steps
+            test_loss, test_accuracy = evaluate(group.network, self.data.test)
+            scores[name] = Scores(
+                train_loss.cpu(), train_hits.cpu() / self.batch_size, test_loss, test_accuracy
+            )
+        return scores
+
+    def _zeros(self, count: int) -> Tensor:
+        return torch.zeros(2, count, device=self.device, dtype=torch.float64)
+
+    def _state(self) -> dict[str, Tensor]:
+        state = {"epoch": torch.tensor(self.epoch), "step": torch.tensor(self.step)}
+        for name, group in self.groups.items():
+            state[f"{name}/sums"] = self.sums[name]
+            state |= {f"{name}/{key}": value for key, value in group.network.state().items()}
+        return state
+
+    def _restore(self, state: dict[str, Tensor]) -> None:
+        self.epoch, self.step = int(state["epoch"]), int(state["step"])
+        for name, group in self.groups.items():
+            self.sums[name].copy_(state[f"{name}/sums"])
+            prefix = f"{name}/"
+            own = {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
+            group.network.restore(own)
+
+
+@torch.no_grad()
+def evaluate(network: MLP, images: Images) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
+    """Mean loss and accuracy of each network on all images, on the CPU in float64.
+
+    Batch normalization uses its running statistics.
+    """
+    R, dtype = len(network), network.parameters["W1"].dtype
+    inputs, device = images.flat(), images.labels.device
+    sums = torch.zeros(2, R, dtype=torch.float64, device=device)
+    for start in range(0, len(images), EVALUATED_AT_ONCE):
+        chosen = slice(start, start + EVALUATED_AT_ONCE)
+        x, labels = inputs[chosen].to(dtype), images.labels[chosen]
+        logits = network.logits(x.expand(R, -1, -1), "evaluate")
+        losses, hits = loss_and_hits(logits, labels.expand(R, -1))
+        sums += torch.stack([losses.double() * len(x), hits.double()])
+    loss, accuracy = (sums / len(images)).cpu()
+    return loss, accuracy

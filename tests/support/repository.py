@@ -1,0 +1,5 @@
+"""Where the repository is, for tests that start the program."""
+
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]

@@ -1,0 +1,70 @@
+"""Every file in conf/ composes, and every figure has its drawing, its claims and its grids."""
+
+import dataclasses
+import importlib
+from pathlib import Path
+
+import pytest
+from hydra import compose, initialize_config_dir
+
+from runner.configs import CONF, read, register
+from runner.studies import configs, default_of, room_of
+from runner.sweeps import expand, figure_runs
+
+SCALES = ("smoke", "quick", "paper")
+FIGURES = sorted(path.stem for path in (CONF / "figure").glob("*.yaml"))
+
+
+def composed(*overrides):
+    register()
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        return read(compose("config", list(overrides)))
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("study", sorted(configs()))
+def test_every_study_composes_at_every_scale(study, scale):
+    settings, config = composed(f"study={study}", f"scale={scale}")
+    assert (settings.study, settings.scale) == (study, scale)
+    assert isinstance(config, configs()[study])
+
+
+@pytest.mark.parametrize("study", sorted(configs()))
+def test_the_defaults_in_yaml_are_those_of_the_code(study):
+    """A run at scale quick is named `defaults`: the YAML files and the dataclass agree."""
+    _, config = composed(f"study={study}")
+    for field in dataclasses.fields(config):
+        assert getattr(config, field.name) == default_of(field), field.name
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("figure", FIGURES)
+def test_every_figure_has_runs_at_every_scale(figure, scale):
+    found_scale, _, runs = figure_runs(figure, [f"scale={scale}"])
+    assert found_scale == scale
+    assert runs
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_every_figure_has_a_drawing_claims_and_a_headline(figure):
+    _, _, runs = figure_runs(figure, [])
+    room = room_of(runs[0].study)
+    assert figure in importlib.import_module(f"runner.{room}.figures").FIGURES
+    assert importlib.import_module(f"runner.{room}.claims").CLAIMS[figure]
+    lines = Path(CONF / "figure" / f"{figure}.yaml").read_text().splitlines()
+    assert lines[0] == "# @package _global_"
+    assert lines[1].startswith("# paper ")
+    assert lines[2] == f"# python -m runner figure={figure}"
+
+
+def test_a_union_of_grids_is_the_sum_of_products_without_repetitions():
+    grids = [{"a": [1, 2], "b": None}, {"a": 2, "b": [None, 3]}]
+    assert expand(grids, ["seed=4"]) == [
+        ["a=1", "b=null", "seed=4"],
+        ["a=2", "b=null", "seed=4"],
+        ["a=2", "b=3", "seed=4"],
+    ]
+
+
+def test_what_is_typed_wins_over_the_grid():
+    assert expand([{"a": [1, 2], "b": 5}], ["a=7,8"]) == [["b=5", "a=7"], ["b=5", "a=8"]]

@@ -35,8 +35,8 @@ class DepthStack:
             raise ValueError(f"depths must fall and be at least 2: {depths}")
         self.depths, self.width, self.d_in, self.d_out = depths, width, d_in, d_out
         R, hidden = len(depths), range(1, depths[0])
-        self.active = [sum(L > layer for L in depths) for layer in hidden]
-        shapes = [(A, width, d_in if l == 0 else width) for l, A in enumerate(self.active)]
+        self.active = [sum(layer < L for L in depths) for layer in hidden]
+        shapes = [(A, width, d_in if i == 0 else width) for i, A in enumerate(self.active)]
         shapes += [(R, d_out, width)]
         sizes = [(*shape[:2], 1) for shape in shapes]
         total = sum(math.prod(shape) for shape in (*shapes, *sizes))
@@ -77,10 +77,10 @@ class DepthStack:
         """The outputs of every network on its inputs."""
         self._reserve(x)
         H, out = x, x.new_empty(len(self.depths), self.d_out, x.shape[-1])
-        for l, A in enumerate(self.active):
-            H = torch.baddbmm(self.b[l], self.W[l], H[:A], out=self._H[l]).relu_()
-            if l + 1 in self.groups:
-                g = self.groups[l + 1]
+        for i, A in enumerate(self.active):
+            H = torch.baddbmm(self.b[i], self.W[i], H[:A], out=self._H[i]).relu_()
+            if i + 1 in self.groups:
+                g = self.groups[i + 1]
                 torch.baddbmm(self.b[-1][g], self.W[-1][g], H[g], out=out[g])
         return out
 
@@ -93,20 +93,20 @@ class DepthStack:
         delta_out.mul_(2 / x.shape[-1])
         torch.sum(delta_out, 2, keepdim=True, out=self.gb[-1])
         delta = None
-        for l in reversed(range(len(self.active))):
-            H, A = self._H[l], self.active[l]
-            back = self._delta[l % 2][:A]
+        for i in reversed(range(len(self.active))):
+            H, A = self._H[i], self.active[i]
+            back = self._delta[i % 2][:A]
             if delta is not None:
                 deeper = len(delta)
-                torch.bmm(self.W[l + 1].mT, delta, out=back[:deeper])
-            if l + 1 in self.groups:
-                g = self.groups[l + 1]
+                torch.bmm(self.W[i + 1].mT, delta, out=back[:deeper])
+            if i + 1 in self.groups:
+                g = self.groups[i + 1]
                 torch.bmm(delta_out[g], H[g].mT, out=self.gW[-1][g])
                 torch.bmm(self.W[-1][g].mT, delta_out[g], out=back[g])
             delta = aten.threshold_backward.grad_input(back, H, 0, grad_input=back)
-            before = x if l == 0 else self._H[l - 1]
-            torch.bmm(delta, before[:A].mT, out=self.gW[l])
-            torch.sum(delta, 2, keepdim=True, out=self.gb[l])
+            before = x if i == 0 else self._H[i - 1]
+            torch.bmm(delta, before[:A].mT, out=self.gW[i])
+            torch.sum(delta, 2, keepdim=True, out=self.gb[i])
         return cost
 
     def _layers(self, r: int) -> list[tuple[Tensor, Tensor]]:

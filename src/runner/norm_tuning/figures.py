@@ -59,7 +59,9 @@ def _panel(axes: Axes, metrics: pd.DataFrame, x: str, label: str, panel: str) ->
         rows = drawn[drawn["method"] == method]
         mean = rows["trimmed_mean_mse"]
         bars = np.array([mean - rows["lowest_mse"], rows["highest_mse"] - mean])
-        line = {"linewidth": 3.5, "zorder": 2} if method == "student_construction" else {}
+        line = (
+            {"linewidth": 3.5, "zorder": 2} if method == "student_construction" else {"zorder": 3}
+        )
         axes.errorbar(rows[x], mean, bars, fmt=style, color=color, label=name, capsize=2.5, **line)
         points = metrics[metrics["method"] == method]
         axes.plot(points[x], points["test_mse"], ".", color=color, alpha=0.3, markersize=3)
@@ -80,13 +82,7 @@ def _row_of_panels(axes: np.ndarray, metrics: pd.DataFrame, sparsity: float) -> 
     ]
     axes[1].axvline(d**2, color="grey", linewidth=0.8, alpha=0.6)
     axes[1].annotate(
-        "m = d²",
-        (d**2 - 25, 0.5),
-        rotation=90,
-        color="grey",
-        ha="right",
-        va="center",
-        xycoords=("data", "axes fraction"),
+        "m = d²", (d**2, 1.01), xycoords=("data", "axes fraction"), color="grey", ha="center"
     )
     return drawn
 

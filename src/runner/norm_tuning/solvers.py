@@ -61,7 +61,9 @@ def khatri_rao(
 
     Row `a k + b` belongs to the entry `W*[a, b]` (row-major vec).
     """
-    return (W2[:, None, :] * W1.T[None, :, :]).reshape(-1, W2.shape[1])
+    # Contiguous factors give a contiguous product, which is reshaped in place.
+    rows = W1.T.contiguous() if isinstance(W1, Tensor) else W1.T
+    return (W2[:, None, :] * rows[None, :, :]).reshape(-1, W2.shape[1])
 
 
 def solve_scales(

@@ -1,0 +1,74 @@
+"""The dynamics of paper D, section 5: gradient descent on C(v) = ||v v^T - (w w^T + E)||_F^2."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+ORTHOGONAL_NORM = 1.5
+"""Starts have w.v uniform on [-1, 1] and ||(I - w w^T) v|| uniform on [0, 1.5] (ours): Gaussian
+starts in high dimension hardly excite the first statistic."""
+
+
+@dataclass(frozen=True)
+class Dynamics:
+    """Gradient descent on v with a fixed unit vector w and a small symmetric noise matrix E."""
+
+    w: Float[Tensor, " d"]
+    E: Float[Tensor, "d d"]
+    step_size: float
+
+    @property
+    def target(self) -> Float[Tensor, "d d"]:
+        """`w w^T + E`."""
+        return torch.outer(self.w, self.w) + self.E
+
+    def cost(self, v: Float[Tensor, "N d"]) -> Float[Tensor, " N"]:
+        """`C(v) = ||v||^4 - 2 v^T (w w^T + E) v + ||w w^T + E||_F^2`."""
+        A = self.target
+        square = v.square().sum(1)
+        return square.square() - 2 * ((v @ A) * v).sum(1) + A.square().sum()
+
+    def step(self, v: Float[Tensor, "N d"]) -> Float[Tensor, "N d"]:
+        """One step of gradient descent; the gradient is `4 (||v||^2 v - (w w^T + E) v)`."""
+        gradient = 4 * (v.square().sum(1, keepdim=True) * v - v @ self.target)
+        return v - self.step_size * gradient
+
+    def path(self, v: Float[Tensor, "N d"], steps: int) -> Float[Tensor, "steps+1 N d"]:
+        """v(0), ..., v(steps)."""
+        found = [v]
+        for _ in range(steps):
+            found.append(self.step(found[-1]))
+        return torch.stack(found)
+
+    def costs(self, v: Float[Tensor, "N d"], steps: int) -> Float[Tensor, "N steps"]:
+        """`C(v(1)), ..., C(v(steps))` from v(0) = v: what the network has to predict."""
+        return torch.stack([self.cost(later) for later in self.path(v, steps)[1:]], dim=1)
+
+    def statistics(self, v: Float[Tensor, "... d"]) -> Float[Tensor, "... 2"]:
+        """`u(v) = ((w.v)^2, ||(I - w w^T) v||^2)`."""
+        along = (v @ self.w).square()
+        return torch.stack([along, v.square().sum(-1) - along], dim=-1)
+
+    def starts(self, count: int, generator: torch.Generator) -> Float[Tensor, "count d"]:
+        """Random starts v(0), see ORTHOGONAL_NORM."""
+        along = 2 * torch.rand(count, 1, generator=generator, dtype=self.w.dtype) - 1
+        away = ORTHOGONAL_NORM * torch.rand(count, 1, generator=generator, dtype=self.w.dtype)
+        return along * self.w + away * self.directions(count, generator)
+
+    def directions(self, count: int, generator: torch.Generator) -> Float[Tensor, "count d"]:
+        """Random unit vectors orthogonal to w."""
+        drawn = torch.randn(count, len(self.w), generator=generator, dtype=self.w.dtype)
+        drawn = drawn - torch.outer(drawn @ self.w, self.w)
+        return drawn / drawn.norm(dim=1, keepdim=True)
+
+
+def draw_dynamics(
+    d: int, noise: float, step_size: float, generator: torch.Generator
+) -> Dynamics:
+    """A random w and a random symmetric Gaussian E with `||E||_op = noise`, in float64."""
+    w = torch.randn(d, generator=generator, dtype=torch.float64)
+    E = torch.randn(d, d, generator=generator, dtype=torch.float64)
+    E = E + E.mT
+    return Dynamics(w / w.norm(), E * (noise / torch.linalg.matrix_norm(E, 2)), step_size)

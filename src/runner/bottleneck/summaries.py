@@ -1,0 +1,46 @@
+"""Whether a representation is a set of summary statistics (paper D, section 5)."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+NEIGHBOURS = 10
+
+
+def principal_components(
+    features: Float[Tensor, "N n"], count: int = 2
+) -> tuple[Float[Tensor, " n"], Float[Tensor, "n count"]]:
+    """Mean and leading principal directions; each direction's largest entry is positive."""
+    mean = features.mean(0)
+    _, _, right = torch.linalg.svd(features - mean, full_matrices=False)
+    directions = right[:count].mT
+    largest = directions.gather(0, directions.abs().argmax(0, keepdim=True))
+    return mean, directions * largest.sign()
+
+
+def neighbour_r2(
+    points: Float[Tensor, "N p"], values: Float[Tensor, "N q"], groups: Int[Tensor, " N"]
+) -> float:
+    """R^2 of the mean over the nearest neighbours in `points`, for predicting `values`.
+
+    A point's neighbours come from other groups than its own. Coordinates of `points` count as they
+    are; the variance is summed over the q values.
+    """
+    distances = torch.cdist(points, points)
+    distances.masked_fill_(groups[:, None] == groups, torch.inf)
+    nearest = distances.topk(NEIGHBOURS, largest=False).indices
+    residual = values - values[nearest].mean(1)
+    variance = (values - values.mean(0)).square().sum()
+    return float(1 - residual.square().sum() / variance)
+
+
+def collapse_ratio(features: Float[Tensor, "orbits members n"]) -> float:
+    """Mean distance within an orbit over the mean distance between orbits: 0 where each collapses."""
+    orbits, members, n = features.shape
+    if not features.any():
+        return float("nan")
+    within = torch.cdist(features, features).sum() / (orbits * members * (members - 1))
+    flat = features.reshape(-1, n)
+    total = torch.cdist(flat, flat).reshape(orbits, members, orbits, members).sum((1, 3))
+    between = (total.sum() - total.diagonal().sum()) / (orbits * (orbits - 1) * members**2)
+    return float(within / between)

@@ -80,12 +80,13 @@ def test_a_nearly_singular_square_system_is_not_called_solvable():
     assert scales.numerical_rank == 15
 
 
-def test_refinement_leaves_a_backward_error_of_rounding_size():
-    W1, W2, target = problem(20, 20, 400)
+def test_refinement_leaves_a_backward_error_of_one_rounding():
+    """LU alone leaves ten to twenty at this size."""
+    W1, W2, target = problem(30, 30, 900)
     gamma = solve_scales(W1, W2, target).gamma
     residual = (W2 * gamma) @ W1 - target
     scale = (W2 * gamma).abs() @ W1.abs() + target.abs()
-    assert float((residual.abs() / scale).max()) < 10 * solvers.EPSILON
+    assert float((residual.abs() / scale).max()) < 3 * solvers.EPSILON
 
 
 def test_lsmr_never_forms_the_matrix(monkeypatch):

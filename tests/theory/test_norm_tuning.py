@@ -243,6 +243,10 @@ def test_multiprecision_reports_a_singular_system():
     target = without_block(slice(4, 6))
     construction = deep(target, deep_weights(target, 2, stream()), arithmetic=MultiPrecision(50))
     assert [system.numerical_rank for system in construction.systems] == [0, 0, 12]
+    exact = MultiPrecision(50)
+    W1, W2, block = (exact.exact(t) for t in (normal(4, 2), normal(2, 4, seed=1), normal(2, 2)))
+    W1[1], W2[:, 1] = W1[0], W2[:, 0] / 3  # the same column of K twice, up to 50 digits
+    assert exact.solve_scales(W1, W2, block).condition_number == float("inf")
 
 
 def test_theorem_2_refuses_blocks_wider_than_the_input():

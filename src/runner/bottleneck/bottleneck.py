@@ -1,7 +1,7 @@
 """Study `bottleneck`: paper D, figure 1.
 
-Networks of many depths L minimise `C(f) + lambda ||theta||^2` on a task of bottleneck rank k* = 2, all
-depths and replicates in one stack. A replicate's data are the same for all its depths.
+Networks of many depths L minimise `C(f) + lambda ||theta||^2` on a task of bottleneck rank k* = 2,
+all depths and replicates in one stack. A replicate's data are the same for all its depths.
 
 The cost is `C = (1/N) sum_i ||f(x_i) - y_i||^2`; the zero network costs 1.
 """
@@ -57,12 +57,14 @@ class Spectrum(Row):
 
 @dataclass(frozen=True)
 class Representation(Row):
-    """One row per layer: Corollary 8's s_{k+1}(W_l alpha_{l-1}(X) / sqrt N), k the network's rank."""
+    """One row per layer: Corollary 8's s_{k+1}(W_l alpha_{l-1}(X) / sqrt N), k by the largest
+    gap.
+    """
 
     recipe: str
     depth: int
     replicate: int
-    rank: int
+    rank: int  # k, by the largest gap
     layer: int
     tail: float
 
@@ -114,7 +116,7 @@ def measure(
     x, y = task.x.mT.to(device), task.y.mT.to(device)
     singular_values = spectra(network)
     middle = singular_values[network.depth // 2 - 1]
-    rank = threshold_rank(middle)
+    k = gap_rank(middle)
     key = {"recipe": config.recipe, "depth": network.depth, "replicate": replicate}
     derivatives = differentiate(network, x)
     cost, norm = _cost(network, x, y), float(network.parameter_norm())
@@ -124,8 +126,8 @@ def measure(
         train_cost=cost,
         test_cost=_cost(network, task.x_test.mT.to(device), task.y_test.mT.to(device)),
         loss=cost + config.ridge * norm,
-        rank=rank,
-        rank_gap=gap_rank(middle),
+        rank=threshold_rank(middle),
+        rank_gap=k,
         imbalance=theory.imbalance(network),
         ntk_trace=float(theory.ntk_trace(network, derivatives, x).mean()),
         jacobian=float(torch.linalg.svdvals(derivatives.jacobian)[:, 0].max()),
@@ -133,11 +135,11 @@ def measure(
     for layer, values in enumerate(singular_values, start=1):
         for index, value in enumerate(values.tolist(), start=1):
             yield Spectrum(**key, layer=layer, index=index, singular_value=value)
-    if 0 < rank < min(D_IN, D_OUT, config.width):
-        tails = theory.representation_tail(network, x, rank).tolist()
+    if 0 < k < min(D_IN, D_OUT, config.width):
+        tails = theory.representation_tail(network, x, k).tolist()
         for layer, tail in enumerate(tails, start=1):
-            yield Representation(**key, rank=rank, layer=layer, tail=tail)
-        yield from theorem_rows(network, x[: config.points], rank, replicate)
+            yield Representation(**key, rank=k, layer=layer, tail=tail)
+        yield from theorem_rows(network, x[: config.points], k, replicate)
 
 
 def _cost(network: Network, x: Tensor, y: Tensor) -> float:

@@ -33,7 +33,9 @@ class Bottleneck(StudyConfig):
 
 @dataclass(frozen=True)
 class Symmetry(StudyConfig):
-    """Paper D, section 5 and figure 2: learning gradient-descent dynamics with a rotation symmetry."""
+    """Paper D, section 5 and figure 2: learning gradient-descent dynamics with a rotation
+    symmetry.
+    """
 
     study: ClassVar[str] = "symmetry"
 

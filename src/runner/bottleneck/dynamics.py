@@ -64,9 +64,7 @@ class Dynamics:
         return drawn / drawn.norm(dim=1, keepdim=True)
 
 
-def draw_dynamics(
-    d: int, noise: float, step_size: float, generator: torch.Generator
-) -> Dynamics:
+def draw_dynamics(d: int, noise: float, step_size: float, generator: torch.Generator) -> Dynamics:
     """A random w and a random symmetric Gaussian E with `||E||_op = noise`, in float64."""
     w = torch.randn(d, generator=generator, dtype=torch.float64)
     E = torch.randn(d, d, generator=generator, dtype=torch.float64)

@@ -24,8 +24,8 @@ class Task:
 def draw_task(rank: int, samples: int, test_samples: int, generator: torch.Generator) -> Task:
     """`x = g(z)`, `y = h(z_1 .. z_rank)` with standard Gaussian z and random shallow g and h.
 
-    Scaled on the training samples: E ||x||^2 = d_in; targets centred with E ||y||^2 = 1, so that the
-    zero network costs 1.
+    Scaled on the training samples: E ||x||^2 = d_in; targets centred with E ||y||^2 = 1, so that
+    the zero network costs 1.
     """
     g = _shallow_network(LATENT, D_IN, generator)
     h = _shallow_network(rank, D_OUT, generator)

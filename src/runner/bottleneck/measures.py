@@ -25,7 +25,7 @@ class Theorems(Row):
 
     depth: int
     replicate: int
-    rank: int  # k
+    rank: int  # k, by the largest gap in the spectrum of W_{L/2}
     theorem: str
     points: int  # inputs x (layers for corollary-8)
     violations: int  # points with lower > upper

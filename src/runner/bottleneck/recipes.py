@@ -1,7 +1,7 @@
 """How the networks of paper D are trained. The paper gives only the ridge; these choices are ours.
 
-What fails depends on the start: weights vanish where the data gradient is far below the ridge, since
-Adam then normalises the ridge's gradient to a full step.
+What fails depends on the start: weights vanish where the data gradient is far below the ridge,
+since Adam then normalises the ridge's gradient to a full step.
 """
 
 from dataclasses import dataclass
@@ -43,4 +43,6 @@ RECIPES = {
         gain=1.2, learning_rate=4e-3, warmup=200, peak=5.0, rise_end=0.15, peak_end=0.6
     ),
 }
-"""`plain`: the ridge from the start. `annealed`: fit first, then press the rank down, then relax."""
+"""`plain`: the ridge from the start. `annealed`: fit first, then press the rank down, then
+relax.
+"""

@@ -31,8 +31,3 @@ def gap_rank(s: Float[Tensor, " _"]) -> int:
         return 0
     floored = s.clamp(min=FLOOR * float(s[0]))
     return int((floored[:-1] / floored[1:]).argmax()) + 1
-
-
-def middle_rank(network: Network) -> int:
-    """The paper's rank of a network: that of W_{L/2}, with L/2 rounded down."""
-    return threshold_rank(torch.linalg.svdvals(network.weights[network.depth // 2 - 1]))

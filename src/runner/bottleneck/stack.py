@@ -1,8 +1,8 @@
 """Many ReLU networks of different depths, advanced side by side.
 
-The R networks are sorted by depth, deepest first, so that those with a hidden layer l are a prefix of
-the stack: one batched product advances this active prefix, and networks peel off at their last layer.
-Tensors keep features before samples, (R, features, N): the faster layout of these products.
+The R networks are sorted by depth, deepest first, so that those with a hidden layer l are a prefix
+of the stack: one batched product advances this active prefix, and networks peel off at their last
+layer. Tensors keep features before samples, (R, features, N): the faster layout of these products.
 """
 
 import math
@@ -18,8 +18,8 @@ from runner.bottleneck.networks import Network
 class DepthStack:
     """R networks `d_in -> width -> ... -> width -> d_out` of depths L_1 >= ... >= L_R >= 2.
 
-    All parameters live in the flat tensor `parameters`, all gradients in `gradient`; the tensors of the
-    layers are views of them.
+    All parameters live in the flat tensor `parameters`, all gradients in `gradient`; the tensors of
+    the layers are views of them.
     """
 
     def __init__(
@@ -57,6 +57,13 @@ class DepthStack:
             W.copy_(drawn * (gain / math.sqrt(W.shape[1])))
             b.zero_()
 
+    def load(self, r: int, network: Network) -> None:
+        """Set the first neurons of network r to those of a network, which may be narrower."""
+        layers = zip(self._layers(r), network.weights, network.biases, strict=True)
+        for (W, b), weight, bias in layers:
+            W.zero_()[: len(weight), : weight.shape[1]].copy_(weight)
+            b.zero_()[: len(bias), 0].copy_(bias)
+
     def network(self, r: int) -> Network:
         """A float64 copy of network r."""
         layers = [(W.double(), b[:, 0].double()) for W, b in self._layers(r)]
@@ -87,7 +94,9 @@ class DepthStack:
     def descend(
         self, x: Float[Tensor, "R d_in N"], y: Float[Tensor, "R d_out N"]
     ) -> Float[Tensor, " R"]:
-        """The cost `(1/N) sum_i ||f(x_i) - y_i||^2` of every network; its gradient to `gradient`."""
+        """The cost `(1/N) sum_i ||f(x_i) - y_i||^2` of every network; its gradient to
+        `gradient`.
+        """
         delta_out = self.predict(x).sub_(y)
         cost = delta_out.square().sum(1).mean(-1)
         delta_out.mul_(2 / x.shape[-1])

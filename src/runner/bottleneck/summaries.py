@@ -35,7 +35,9 @@ def neighbour_r2(
 
 
 def collapse_ratio(features: Float[Tensor, "orbits members n"]) -> float:
-    """Mean distance within an orbit over the mean distance between orbits: 0 where each collapses."""
+    """Mean distance within an orbit over the mean distance between orbits: 0 where each
+    collapses.
+    """
     orbits, members, n = features.shape
     if not features.any():
         return float("nan")

@@ -20,7 +20,7 @@ from runner.bottleneck.dynamics import ORTHOGONAL_NORM, Dynamics, draw_dynamics
 from runner.bottleneck.measures import Theorems, theorem_rows
 from runner.bottleneck.networks import Network, differentiate
 from runner.bottleneck.recipes import RECIPES
-from runner.bottleneck.spectra import gap_rank, middle_rank, spectra, threshold_rank
+from runner.bottleneck.spectra import gap_rank, spectra, threshold_rank
 from runner.bottleneck.stack import DepthStack
 from runner.bottleneck.summaries import collapse_ratio, neighbour_r2, principal_components
 from runner.bottleneck.training import BLOCK, Batch, Training, start
@@ -39,12 +39,12 @@ PIXEL = (0.75, 0.0)
 
 @dataclass(frozen=True)
 class Metrics(Row):
-    """One row per network (trained, untrained), replicate and layer 1 .. L.
+    """One row per stage (trained, untrained), replicate and layer 1 .. L.
 
     Representations are alpha_l(X), for l = L the output.
     """
 
-    network: str
+    stage: str
     replicate: int
     layer: int
     s1: float  # the four largest singular values of W_l
@@ -61,10 +61,10 @@ class Metrics(Row):
 
 
 @dataclass(frozen=True)
-class Training_(Row):
-    """One row per network and replicate."""
+class Networks(Row):
+    """One row per stage and replicate."""
 
-    network: str
+    stage: str
     replicate: int
     parameter_norm: float  # ||theta||^2
     test_cost: float  # C on fresh starts; the zero network costs 1
@@ -73,17 +73,12 @@ class Training_(Row):
     imbalance: float
     ntk_trace: float  # mean Tr Theta(x, x) over fresh starts
 
-    @classmethod
-    def table(cls) -> str:
-        """The table `training.csv`."""
-        return "training"
-
 
 @dataclass(frozen=True)
 class Spectrum(Row):
     """Panel (a): one row per singular value of every W_l."""
 
-    network: str
+    stage: str
     replicate: int
     layer: int
     index: int
@@ -94,7 +89,7 @@ class Spectrum(Row):
 class Embedding(Row):
     """Panel (b): gradient-descent paths on the first two principal components of alpha_6(X)."""
 
-    network: str
+    stage: str
     replicate: int
     path: int
     time: int
@@ -108,7 +103,7 @@ class Embedding(Row):
 class Distance(Row):
     """Panel (c): ||alpha_2(x_0) - alpha_2(x)|| over a plane orthogonal to w through the origin."""
 
-    network: str
+    stage: str
     replicate: int
     first: float  # coordinates of v in the plane
     second: float
@@ -147,7 +142,7 @@ def draw_task(config: Symmetry, replicate: int) -> Task:
 
 def run(
     config: Symmetry, context: Context
-) -> Iterator[Metrics | Training_ | Spectrum | Embedding | Distance | Theorems]:
+) -> Iterator[Metrics | Networks | Spectrum | Embedding | Distance | Theorems]:
     """Train all replicates in one stack, then measure each before and after training."""
     tasks = [draw_task(config, replicate) for replicate in range(config.replicates)]
     stack = new_stack(config, context.device)
@@ -164,9 +159,7 @@ def run(
 def new_stack(config: Symmetry, device: torch.device) -> DepthStack:
     """The networks of all replicates at their start."""
     R = config.replicates
-    stack = DepthStack(
-        [config.depth] * R, config.width, config.dimension, config.horizon, device
-    )
+    stack = DepthStack([config.depth] * R, config.width, config.dimension, config.horizon, device)
     return start(stack, list(range(R)), RECIPES["annealed"], config.seed)
 
 
@@ -176,7 +169,7 @@ def train(config: Symmetry, context: Context, stack: DepthStack, tasks: list[Tas
     training = Training(stack, recipe, config.ridge, config.learning_rate, config.steps)
     x = torch.stack([task.x for task in tasks]).float().to(context.device)
     y = torch.stack([task.y for task in tasks]).float().to(context.device)
-    B = min(config.batch_size, config.starts)
+    B = config.batch_size
 
     def batches(block: int) -> list[Batch]:
         """The minibatches of one block of steps; a block's draw depends on its index alone."""
@@ -185,7 +178,134 @@ def train(config: Symmetry, context: Context, stack: DepthStack, tasks: list[Tas
             stream = generator(config.seed, replicate, f"order/{block}")
             chosen.append(torch.randint(config.starts, (BLOCK * B,), generator=stream))
         index = torch.stack(chosen).to(context.device)[..., None]
-        pools = (x.gather(1, index.expand(-1, -1, x.shape[2])), y.gather(1, index.expand_as_last(y)))
-        return pools
+        xs, ys = (
+            pool.gather(1, index.expand(-1, -1, pool.shape[2])).view(len(pool), BLOCK, B, -1)
+            for pool in (x, y)
+        )
+        # (BLOCK, R, features, B), contiguous
+        xs, ys = (each.permute(1, 0, 3, 2).contiguous() for each in (xs, ys))
+        return list(zip(xs, ys, strict=True))
 
     training.run(batches, context, f"symmetry L={config.depth}")
+
+
+def measure(
+    config: Symmetry, stage: str, network: Network, task: Task, replicate: int
+) -> Iterator[Metrics | Networks | Spectrum | Embedding | Distance | Theorems]:
+    """All rows of one network."""
+    key = {"stage": stage, "replicate": replicate}
+    v = task.dynamics.starts(config.probes, generator(config.seed, replicate, "probes"))
+    x = task.inputs(v)
+    derivatives = differentiate(network, x)
+    middle = torch.linalg.svdvals(network.weights[network.depth // 2 - 1])
+    yield Networks(
+        **key,
+        parameter_norm=float(network.parameter_norm()),
+        test_cost=float((network.activations(x)[-1] - task.targets(v)).square().sum(1).mean()),
+        rank=threshold_rank(middle),
+        rank_gap=gap_rank(middle),
+        imbalance=theory.imbalance(network),
+        ntk_trace=float(theory.ntk_trace(network, derivatives, x).mean()),
+    )
+    yield from _layers(config, key, network, task, v)
+    yield from _embedding(config, key, network, task)
+    yield from _distances(config, key, network, task)
+    k = gap_rank(middle)
+    if stage == "trained" and 0 < k < min(config.width, config.dimension, config.horizon):
+        yield from theorem_rows(network, x[: config.points], k, replicate)
+
+
+def _layers(
+    config: Symmetry, key: dict, network: Network, task: Task, v: Float[Tensor, "N d"]
+) -> Iterator[Metrics | Spectrum]:
+    """The spectrum of every layer, and what its representation knows."""
+    dynamics, stream = task.dynamics, generator(config.seed, key["replicate"], "orbits")
+    statistics = dynamics.statistics(v)
+    own = torch.arange(len(v))
+    path, path_index = _paths(config, task, key["replicate"])
+    orbits, rings = _orbits(dynamics, stream), _rings(dynamics, stream)
+    sets = [network.activations(task.inputs(points)) for points in (v, path, orbits, rings)]
+    for layer, s in enumerate(spectra(network), start=1):
+        features, along_paths, on_orbits, on_rings = (found[layer] for found in sets)
+        mean, directions = principal_components(features)
+        plane = (features - mean) @ directions
+        now, step = _steps((along_paths - mean) @ directions, config.horizon)
+        padded = torch.cat([s, s.new_zeros(4)])[:4].tolist()
+        yield Metrics(
+            **key,
+            layer=layer,
+            **dict(zip(("s1", "s2", "s3", "s4"), padded, strict=True)),
+            rank=threshold_rank(s),
+            rank_gap=gap_rank(s),
+            knn_r2_axis=neighbour_r2(plane, statistics[:, :1], own),
+            knn_r2_orthogonal=neighbour_r2(plane, statistics[:, 1:], own),
+            step_r2=neighbour_r2(now, step, path_index),
+            orbit_ratio=collapse_ratio(on_orbits.view(ORBITS, MEMBERS, -1)),
+            plane_ratio=collapse_ratio(on_rings.view(ORBITS, MEMBERS, -1)),
+        )
+        for index, value in enumerate(s.tolist(), start=1):
+            yield Spectrum(**key, layer=layer, index=index, singular_value=value)
+
+
+def _paths(
+    config: Symmetry, task: Task, replicate: int
+) -> tuple[Float[Tensor, "paths*times d"], Tensor]:
+    """v(0) .. v(T) of fresh paths, path by path, and for each step the path it belongs to."""
+    stream = generator(config.seed, replicate, "paths")
+    path = task.dynamics.path(task.dynamics.starts(PATHS, stream), config.horizon)
+    return path.transpose(0, 1).flatten(0, 1), torch.arange(PATHS).repeat_interleave(config.horizon)
+
+
+def _steps(
+    along: Float[Tensor, "paths*times 2"], horizon: int
+) -> tuple[Float[Tensor, "steps 2"], Float[Tensor, "steps 2"]]:
+    """Where every step starts, and the step, on the plane of the principal components."""
+    along = along.view(PATHS, horizon + 1, 2)
+    return along[:, :-1].flatten(0, 1), along.diff(dim=1).flatten(0, 1)
+
+
+def _orbits(dynamics: Dynamics, stream: torch.Generator) -> Float[Tensor, "orbits*members d"]:
+    """Orbits of the rotations around w: w.v and the norm of the rest fixed, its direction free."""
+    u = dynamics.statistics(dynamics.starts(ORBITS, stream)).sqrt()
+    away = dynamics.directions(ORBITS * MEMBERS, stream)
+    along, norm = (each.repeat_interleave(MEMBERS)[:, None] for each in u.unbind(1))
+    return along * dynamics.w + norm * away
+
+
+def _rings(dynamics: Dynamics, stream: torch.Generator) -> Float[Tensor, "rings*members d"]:
+    """Circles around the origin in a plane orthogonal to w: orbits with w.v = 0."""
+    radius = ORTHOGONAL_NORM * torch.arange(1, ORBITS + 1, dtype=torch.float64) / ORBITS
+    angle = 2 * torch.pi * torch.arange(MEMBERS, dtype=torch.float64) / MEMBERS
+    circle = torch.stack([angle.cos(), angle.sin()], dim=1)
+    return (radius[:, None, None] * (circle @ _plane(dynamics, stream).mT)).flatten(0, 1)
+
+
+def _plane(dynamics: Dynamics, stream: torch.Generator) -> Float[Tensor, "d 2"]:
+    """An orthonormal basis of a random plane orthogonal to w."""
+    return torch.linalg.qr(dynamics.directions(2, stream).mT)[0]
+
+
+def _embedding(config: Symmetry, key: dict, network: Network, task: Task) -> Iterator[Embedding]:
+    """Panel (b)."""
+    path, _ = _paths(config, task, key["replicate"])
+    features = network.activations(task.inputs(path))[min(PCA_LAYER, network.depth)]
+    mean, directions = principal_components(features)
+    plane = (features - mean) @ directions
+    statistics = task.dynamics.statistics(path)
+    for n, (point, u) in enumerate(zip(plane.tolist(), statistics.tolist(), strict=True)):
+        index, time = divmod(n, config.horizon + 1)
+        yield Embedding(
+            **key, path=index, time=time, pc1=point[0], pc2=point[1], axis=u[0], orthogonal=u[1]
+        )
+
+
+def _distances(config: Symmetry, key: dict, network: Network, task: Task) -> Iterator[Distance]:
+    """Panel (c)."""
+    basis = _plane(task.dynamics, generator(config.seed, key["replicate"], "plane"))
+    side = torch.linspace(-ORTHOGONAL_NORM, ORTHOGONAL_NORM, config.resolution, dtype=basis.dtype)
+    grid = torch.cartesian_prod(side, side)
+    points = torch.cat([grid.new_tensor([PIXEL]), grid]) @ basis.mT
+    features = network.activations(task.inputs(points))[min(DISTANCE_LAYER, network.depth)]
+    distances = (features[1:] - features[0]).norm(dim=1)
+    for (first, second), distance in zip(grid.tolist(), distances.tolist(), strict=True):
+        yield Distance(**key, first=first, second=second, distance=distance)

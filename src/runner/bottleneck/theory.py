@@ -1,9 +1,9 @@
 """The formulas of paper D as pure functions, each with its equation.
 
-k is the rank of a network, c_1 = ||theta||^2 - k L its excess norm, |A|_+ the pseudo-determinant. The
-theorems suppose that J f(x) has rank exactly k. A trained network's further singular values are small
-but not zero, so the functions take the k largest: every statement that is computed here has a proof for
-any k up to the rank of J f(x), which reduces to the paper's where that rank is k.
+k is the rank of a network, c_1 = ||theta||^2 - k L its excess norm, |A|_+ the pseudo-determinant.
+The theorems suppose that J f(x) has rank exactly k. A trained network's further singular values are
+small but not zero, so the functions take the k largest: every statement that is computed here has a
+proof for any k up to the rank of J f(x), which reduces to the paper's where that rank is k.
 """
 
 import math
@@ -57,6 +57,26 @@ def imbalance(network: Network) -> float:
     return float(difference / total)
 
 
+def balanced(network: Network, sweeps: int = 200) -> Network:
+    """The same function with every neuron rescaled to `||W_{l,i.}||^2 + b_{l,i}^2 =
+    ||W_{l+1,.i}||^2`.
+
+    Incoming weights and bias times a, outgoing weights over a: the ReLU lets it pass. Balanced
+    parameters have the smallest norm among all rescalings. Neurons without input or output stay.
+    """
+    weights = [W.clone() for W in network.weights]
+    biases = [b.clone() for b in network.biases]
+    for _ in range(sweeps):
+        for W, b, after in zip(weights[:-1], biases[:-1], weights[1:], strict=True):
+            incoming, outgoing = W.square().sum(1) + b.square(), after.square().sum(0)
+            scale = (outgoing / incoming) ** 0.25
+            scale = torch.where((incoming > 0) & (outgoing > 0), scale, 1.0)
+            W.mul_(scale[:, None])
+            b.mul_(scale)
+            after.div_(scale)
+    return Network(weights, biases)
+
+
 def bottleneck_frames(
     network: Network, derivatives: Derivatives, k: int
 ) -> list[tuple[Float[Tensor, "N _ k"], Float[Tensor, "N _ k"]]]:
@@ -64,8 +84,8 @@ def bottleneck_frames(
 
     Built from the product itself: M_0 holds the k leading right singular vectors of J f(x);
     `W_l M_{l-1} = U S Q^T` gives `U_l = U`, `V_l = M_{l-1} Q`; `M_l = orth(D_l U)`. Then
-    `|J f(x)|_+ = prod_l |W_l M_{l-1}| |D_l U_l|` and, with `||W - U V^T||^2 = ||W||^2 - 2 tr S + k` and
-    `log s <= s - 1`, the theorem follows. (The printed proof projects W_l from both sides, onto
+    `|J f(x)|_+ = prod_l |W_l M_{l-1}| |D_l U_l|` and, with `||W - U V^T||^2 = ||W||^2 - 2 tr S + k`
+    and `log s <= s - 1`, the theorem follows. (The printed proof projects W_l from both sides, onto
     Im J(alpha~_l -> f)^T and Im J alpha_{l-1}; those determinants do not multiply to |J f|_+.)
     """
     _, _, right = torch.linalg.svd(derivatives.jacobian, full_matrices=False)
@@ -106,7 +126,8 @@ def activation_bound(
     log_determinant: Float[Tensor, " N"],
     k: int,
 ) -> Float[Tensor, " N"]:
-    """Right side of Theorem 7: `c max{1, e^{c_1/k}} / (k |J f(x)|_+^{2/k}) L`, `c L = Tr Theta(x, x)`.
+    """Right side of Theorem 7: `c max{1, e^{c_1/k}} / (k |J f(x)|_+^{2/k}) L`, `c L = Tr Theta(x,
+    x)`.
 
     Its left side is `sum_l ||alpha_{l-1}(x)||^2`.
     """
@@ -134,9 +155,9 @@ def representation_bound(
 ) -> Float[Tensor, ""]:
     """Right side of Corollary 8 at p = 1, with `c L` the mean of `Tr Theta(x_i, x_i)`.
 
-    `sqrt(c (c_1 - 2 log max_i |J f(x_i)|_+) e^{c_1/k} / (k min_i |J f(x_i)|_+^{2/k})) / sqrt(L)`; for
-    any p in (0, 1) at least (1-p) L layers have `s_{k+1} <= bound / p`, that is, the j-th largest of
-    the L values is at most `bound L / j`.
+    `sqrt(c (c_1 - 2 log max_i |J f(x_i)|_+) e^{c_1/k} / (k min_i |J f(x_i)|_+^{2/k})) / sqrt(L)`;
+    for any p in (0, 1) at least (1-p) L layers have `s_{k+1} <= bound / p`, that is, the j-th
+    largest of the L values is at most `bound L / j`.
     """
     growth = torch.exp((excess / k).clamp(min=0) - 2 * log_determinant.min() / k)
     return torch.sqrt((trace.mean() / L) * (excess - 2 * log_determinant.max()) * growth / k / L)
@@ -145,7 +166,8 @@ def representation_bound(
 def ntk_mixed_derivative(derivatives: Derivatives) -> Float[Tensor, " N"]:
     """`||d^2_{xy} Theta(x, x)||_op` as a (d_in d_out)-square matrix, at every point.
 
-    `sum_l (J alpha_{l-1}^T J alpha_{l-1}) (x) (J(alpha~_l -> f) J(alpha~_l -> f)^T)` (Proposition 9).
+    `sum_l (J alpha_{l-1}^T J alpha_{l-1}) (x) (J(alpha~_l -> f) J(alpha~_l -> f)^T)` (Proposition
+    9).
     """
     total = sum(
         torch.einsum("nab,ncd->nacbd", A.mT @ A, B @ B.mT)
@@ -158,8 +180,9 @@ def ntk_mixed_derivative(derivatives: Derivatives) -> Float[Tensor, " N"]:
 def narrowness_bound(jacobian: Float[Tensor, "N d_out d_in"], L: int) -> Float[Tensor, " N"]:
     """`L ||J f(x)||_op^{2 - 2/L}`, a lower bound of `||d^2_{xy} Theta(x, x)||_op`.
 
-    This is what the proof of Proposition 9 arrives at, and linear networks attain it. The proposition
-    is printed with 2 L in place of L, which the network x -> x with unit weights contradicts.
+    This is what the proof of Proposition 9 arrives at, and linear networks attain it. The
+    proposition is printed with 2 L in place of L, which the network x -> x with unit weights
+    contradicts.
     """
     return L * torch.linalg.svdvals(jacobian)[:, 0] ** (2 - 2 / L)
 
@@ -174,9 +197,10 @@ def divergent_network(L: int, epsilon: float) -> Network:
     half = (L - 2) // 2
     small = math.exp(-half * epsilon)
     eye = torch.eye(3, dtype=torch.float64)
+    back = torch.tensor([-epsilon, -epsilon, 2 * epsilon], dtype=torch.float64).exp().diag()
     kink = torch.cat([eye, eye.new_tensor([[small, -small, 0.0]])])
     merge = torch.cat([eye, eye.new_tensor([[0.0], [0.0], [small * small]])], dim=1)
-    weights = [W1] * half + [kink, merge] + [W1.inverse()] * half
+    weights = [W1] * half + [kink, merge] + [back] * half
     return Network(weights, [W.new_zeros(len(W)) for W in weights])
 
 

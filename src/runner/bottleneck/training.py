@@ -14,6 +14,10 @@ from runner.studies import Context
 BLOCK = 100
 """Steps between two looks at the clock, the rank and the checkpoint."""
 
+BETAS = (0.9, 0.99)
+"""Of Adam. With its default 0.999 what the ridge should shrink stays large: the steps there remain
+normalised by the gradients of the start."""
+
 Batch = tuple[Float[Tensor, "R d_in N"], Float[Tensor, "R d_out N"]]
 
 
@@ -37,7 +41,7 @@ class Training:
         self.learning_rate, self.steps, self.step = learning_rate, steps, 0
         stack.parameters.grad = stack.gradient
         # One flat tensor: a single pass over memory for all networks.
-        self.adam = torch.optim.Adam([stack.parameters], lr=learning_rate, fused=True)
+        self.adam = torch.optim.Adam([stack.parameters], lr=learning_rate, betas=BETAS, fused=True)
 
     def advance(self, batch: Batch) -> Float[Tensor, " R"]:
         """One step; the cost of every network before it."""

@@ -76,8 +76,12 @@ class MLP:
         Z = self._affine(layer, H)
         if not isinf(self.skip) and H.shape == Z.shape:
             Z = H + self.skip * Z
-        Z = self._normalize(layer, Z, mode)
-        return torch.relu(Z) if self.activation == "relu" else Z
+        shape = Z.shape
+        if self.normalization != "none":
+            Z = self._normalize(layer, Z.reshape(1, -1, shape[-1]), mode)
+        # In place before the view: nothing else holds Z, and no copy of it is made.
+        Z = Z.relu_() if self.activation == "relu" else Z
+        return Z.view(shape)
 
     def hidden(
         self, x: Float[Tensor, "R N features"], mode: Mode = "train"
@@ -101,14 +105,15 @@ class MLP:
         W, b = self.parameters[f"W{layer}"], self.parameters.get(f"b{layer}")
         return torch.bmm(W, H) if b is None else torch.baddbmm(b[..., None], W, H)
 
-    def _normalize(self, layer: int, Z: Tensor, mode: Mode) -> Tensor:
-        if self.normalization == "none":
-            return Z
-        scale, shift = self.parameters[f"scale{layer}"], self.parameters[f"shift{layer}"]
-        variance = None if mode == "probe" else self.running[f"variance{layer}"]
+    def _normalize(
+        self, layer: int, Z: Float[Tensor, "1 Rd N"], mode: Mode
+    ) -> Float[Tensor, "1 Rd N"]:
+        """Batch normalization with the features of all networks as channels of one batch."""
+        scale, shift = (self.parameters[f"{n}{layer}"].view(-1) for n in ("scale", "shift"))
+        variance = None if mode == "probe" else self.running[f"variance{layer}"].view(-1)
         if self.normalization == "batch_no_mean":
             return batch_norm_no_mean(Z, scale, shift, variance, mode == "train")
-        running = None if variance is None else (self.running[f"mean{layer}"], variance)
+        running = None if variance is None else (self.running[f"mean{layer}"].view(-1), variance)
         return batch_norm(Z, scale, shift, running, mode == "train")
 
     def state(self) -> dict[str, Tensor]:

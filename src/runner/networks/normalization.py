@@ -1,7 +1,6 @@
-"""Batch normalization of a stack of R networks, in the layout (R, features, batch).
+"""The variants of batch normalization, for tensors (batch, channels, ...) as torch has them.
 
-Samples are columns, as in paper B, so that the statistics of a feature are those of one contiguous
-row, and torch's own batch norm takes the features of all networks as channels without a copy.
+The features of a stack of R fully connected networks are the R d channels of one such tensor.
 """
 
 import torch
@@ -17,48 +16,40 @@ MOMENTUM = 0.1
 
 
 def batch_norm(
-    Z: Float[Tensor, "R d N"],
-    scale: Float[Tensor, "R d"],
-    shift: Float[Tensor, "R d"],
+    x: Float[Tensor, "N C *rest"],
+    scale: Float[Tensor, " C"],
+    shift: Float[Tensor, " C"],
     running: tuple[Tensor, Tensor] | None,
     training: bool,
-) -> Float[Tensor, "R d N"]:
-    """`torch.nn.BatchNorm1d` for each network of the stack.
+) -> Float[Tensor, "N C *rest"]:
+    """`torch.nn.BatchNorm1d` and its like: `(x - mean) / sqrt(variance + eps) * scale + shift`.
 
-    running: mean and variance, each (R, d), used when not training and updated in place when
-    training; None: statistics of the batch, remembered nowhere.
+    running: mean and variance, used when not training and updated in place when training; None:
+    statistics of the batch, remembered nowhere.
     """
-    R, d, N = Z.shape
-    mean, variance = (None, None) if running is None else (tensor.view(-1) for tensor in running)
-    normalized = functional.batch_norm(
-        Z.reshape(1, R * d, N),
-        mean,
-        variance,
-        scale.reshape(-1),
-        shift.reshape(-1),
-        training=training or running is None,
-        momentum=MOMENTUM,
-        eps=EPSILON,
+    mean, variance = running or (None, None)
+    return functional.batch_norm(
+        x, mean, variance, scale, shift, training or running is None, MOMENTUM, EPSILON
     )
-    return normalized.view(R, d, N)
 
 
 def batch_norm_no_mean(
-    Z: Float[Tensor, "R d N"],
-    scale: Float[Tensor, "R d"],
-    shift: Float[Tensor, "R d"],
-    running: Tensor | None,
+    x: Float[Tensor, "N C *rest"],
+    scale: Float[Tensor, " C"],
+    shift: Float[Tensor, " C"],
+    running: Float[Tensor, " C"] | None,
     training: bool,
-) -> Float[Tensor, "R d N"]:
+) -> Float[Tensor, "N C *rest"]:
     """Division by the root mean square alone, the `BN` of paper B's Eq. (2), then scale and shift.
 
-    running: the mean square (R, d), used and updated as the variance of `batch_norm`.
+    running: the mean square, used and updated as the variance of `batch_norm`.
     """
     if training or running is None:
-        square = Z.square().mean(dim=-1)
+        square = x.square().mean(dim=[0, *range(2, x.ndim)])
         if running is not None:
             running.lerp_(square.detach(), MOMENTUM)
     else:
         square = running
     factor = scale * torch.rsqrt(square + EPSILON)
-    return torch.addcmul(shift[..., None], Z, factor[..., None])
+    shape = (1, -1, *[1] * (x.ndim - 2))
+    return torch.addcmul(shift.view(shape), x, factor.view(shape))

@@ -21,7 +21,7 @@ def exact(tables: Tables, theorem: str) -> Judgement:
     if possible.empty:
         return undecided("no system is conditioned well enough", expected)
     worst = possible["max_abs_error"].max()
-    measured = f"largest error {worst:.2g} in the {len(possible)} of {len(rows)} networks that can"
+    measured = f"largest error {worst:.2g}; rounding allows {len(possible)} of {len(rows)} networks"
     return decide(bool(worst <= TOLERANCE), measured, expected)
 
 

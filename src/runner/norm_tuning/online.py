@@ -21,7 +21,7 @@ FINAL_FRACTION = 0.01
 """The exponential schedule ends at this fraction of the rate."""
 BLOCK = 16
 """Batches drawn at a time."""
-CHUNK = 2048
+CHUNK = 512
 """Samples of each replicate evaluated at a time: small enough for the cache, large for the matrix
 product."""
 CURVE_POINTS = 12

@@ -52,7 +52,7 @@ class Plan:
 
         Whole chains are the batches where there are 32 of them; fewer chains are cut into pieces.
         """
-        measurements = max(1, layers // stride)
+        measurements = ceil(layers / stride)
         batches = min(ceil(32 / chains), measurements)
         return cls(burn_in, stride, batches, ceil(measurements / batches))
 

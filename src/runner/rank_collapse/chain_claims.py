@@ -60,7 +60,8 @@ def grows_as_root(tables: Tables, column: str) -> Judgement:
                 "fewer than two powers of two among the widths", "exponent 1/2 or more"
             )
         root = np.sqrt(rows["width"].to_numpy())
-        ratio, error = rows[column] / root, rows[f"{column}_se"] / root
+        ratio = rows[column].to_numpy() / root
+        error = rows[f"{column}_se"].to_numpy() / root
         rise, noise = np.diff(ratio), np.hypot(error[1:], error[:-1])
         verdicts.append("fails" if (rise < -CERTAIN * noise).any() else "holds")
         whole = drawn.power_law(rows["width"], rows[column])[0]
@@ -116,11 +117,12 @@ def norm_exponent(tables: Tables) -> Judgement:
         if len(of_skip) < 2:
             return undecided("a single width", "ratio to d^1.5 not rising")
         scale = of_skip["width"].to_numpy() ** 1.5
-        ratio, error = of_skip["frobenius"] / scale, of_skip["frobenius_se"] / scale
+        ratio = of_skip["frobenius"].to_numpy() / scale
+        error = of_skip["frobenius_se"].to_numpy() / scale
         rises = np.diff(ratio) > CERTAIN * np.hypot(error[1:], error[:-1])
         verdicts.append("fails" if rises.any() else "holds")
         slope = drawn.power_law(of_skip["width"], of_skip["frobenius"])[0]
-        text = f"slope {slope:.3f}, ratio {ratio.iloc[0]:.3f} to {ratio.iloc[-1]:.3f}"
+        text = f"slope {slope:.3f}, ratio {ratio[0]:.3f} to {ratio[-1]:.3f}"
         measured.append(f"{text} at {drawn.gamma(skip)}")
     return Judgement(all_of(verdicts), "; ".join(measured), "ratio to d^1.5 not rising with d")
 

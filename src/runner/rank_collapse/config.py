@@ -88,6 +88,9 @@ class RankChain(StudyConfig):
                 " the rank of the input"
             )
 
+        if self.measure == "expansion" and inf in self.skips:
+            raise InputError("skips=inf: gamma must be finite for measure=expansion (Lemma 7)")
+
     def _check_width(self, width: int) -> None:
         needed = min(width, ceil(2 * sqrt(width)))
         if self.columns is not None and not needed <= self.columns <= width:

@@ -1,0 +1,241 @@
+"""What paper D says of figure 1, judged over networks of many depths; the room's other claims.
+
+Depths and replicates of a recipe are one sequence of networks each: a replicate has its own data
+and starts. Where the paper sees several minima at one depth, several ranks are accepted.
+"""
+
+import numpy as np
+import pandas as pd
+
+from runner.bottleneck.ranges import affine_fits, bottleneck_lengths, fitted
+from runner.bottleneck.symmetry_claims import CLAIMS as SYMMETRY
+from runner.bottleneck.theorem_claims import EXAMPLE20, RANK_ONE, THEOREMS
+from runner.claims import Claim, Judgement, Tables, all_of, compare, decide, undecided
+
+SOURCE = "paper D, figure 1 and section 3.1"
+TRUE_RANK = 2
+"""k* of the task of figure 1."""
+
+
+def affine(tables: Tables) -> Judgement:
+    """R^2 > 0.99 and a slope that rounds to the rank, for every range of three or more depths."""
+    fits = affine_fits(tables["metrics"])
+    expected = "R^2 > 0.99, slope nearer to the rank than to any other integer, in every range"
+    if fits.empty:
+        return undecided("no rank holds over three depths", expected)
+    good = (fits["r2"] > 0.99) & ((fits["slope"] - fits["rank"]).abs() < 0.5)
+    by_rank = "; ".join(
+        f"rank {k}: slope {group['slope'].mean():.2f} ({group['slope'].min():.2f}"
+        f"..{group['slope'].max():.2f}), R^2 >= {group['r2'].min():.4f}"
+        for k, group in fits.groupby("rank")
+    )
+    return decide(bool(good.all()), f"{good.sum()} of {len(fits)} ranges; {by_rank}", expected)
+
+
+def rank_falls(tables: Tables) -> Judgement:
+    """Rank correlation of depth and rank over the fitting networks, in every sequence."""
+    found = {
+        key: group["depth"].corr(group["rank_gap"], method="spearman")
+        for key, group in fitted(tables["metrics"]).groupby(["recipe", "replicate"])
+        if group["rank_gap"].nunique() > 1
+    }
+    expected = "negative rank correlation of depth and rank in every sequence"
+    if not found:
+        return undecided("every sequence has a single rank", expected)
+    rises = [
+        int((group.sort_values("depth")["rank_gap"].diff() > 0).sum())
+        for _, group in fitted(tables["metrics"]).groupby(["recipe", "replicate"])
+    ]
+    values = pd.Series(found)
+    measured = f"correlation {values.min():.2f}..{values.max():.2f}; rank rises {sum(rises)} times"
+    return decide(bool((values < 0).all()), measured, expected)
+
+
+def spectrum_of_middle(tables: Tables) -> Judgement:
+    """In the middle half of the layers the first k singular values are nearer to 1 than to 0, the
+    others nearer to 0; k is the network's rank by the largest gap."""
+    key = ["recipe", "replicate", "depth"]
+    table = tables["spectrum"].merge(fitted(tables["metrics"])[[*key, "rank_gap"]], on=key)
+    L, layer = table["depth"], table["layer"]
+    table = table[(layer >= np.ceil(L / 4)) & (layer <= np.floor(3 * L / 4))]
+    large = table["index"] <= table["rank_gap"]
+    inside, outside = table.loc[large, "singular_value"], table.loc[~large, "singular_value"]
+    expected = "k values in (0.5, 1.5), the others below 0.5, in nine of ten cases or more"
+    if inside.empty:
+        return undecided("no network fits", expected)
+    near = float(((inside - 1).abs() < 0.5).mean())
+    small = float(
+        (table.loc[table["index"] == table["rank_gap"] + 1, "singular_value"] < 0.5).mean()
+    )
+    measured = (
+        f"median of the k {inside.median():.3g}, of the others {outside.median():.2g};"
+        f" {near:.0%} near 1, s_(k+1) small in {small:.0%} of the layers"
+    )
+    return decide(min(near, small) >= 0.9, measured, expected)
+
+
+def bottleneck_lengthens(tables: Tables) -> Judgement:
+    """Of each further layer in a range of equal rank, most goes into the bottleneck."""
+    lengths = bottleneck_lengths(tables["metrics"], tables["spectrum"])
+    slopes = [
+        np.polyfit(group["depth"], group["outside"], 1)[0]
+        for _, group in lengths.groupby(["recipe", "replicate", "rank_gap"])
+        if len(group) >= 3
+    ]
+    expected = "layers outside the bottleneck per layer of depth: nearer to 0 than to 1"
+    if not slopes:
+        return undecided("no rank holds over three depths", expected)
+    measured = f"{np.mean(slopes):.2f} on average, {min(slopes):.2f}..{max(slopes):.2f}"
+    return decide(max(slopes) < 0.5, measured, expected)
+
+
+def training_fails(tables: Tables) -> Judgement:
+    """The deepest networks of the plain recipe end at zero parameters, the shallowest fit."""
+    metrics = tables["metrics"].query("recipe == 'plain'")
+    expected = "at the largest depth every replicate is zero, at the smallest none"
+    if metrics.empty:
+        return undecided("no run of the plain recipe", expected)
+    # The zero network costs 1; a network that fits nothing has no reason to keep parameters.
+    zero = metrics["parameter_norm"] < 0.01
+    first = metrics.loc[zero, "depth"].min()
+    ends = [zero[metrics["depth"] == L] for L in (metrics["depth"].min(), metrics["depth"].max())]
+    by_depth = zero.groupby(metrics["depth"]).mean()
+    measured = (
+        f"first zero network at L = {first}; all zero at L = {list(by_depth[by_depth == 1].index)}"
+    )
+    return decide(bool(ends[1].all() and not ends[0].any()), measured, expected)
+
+
+def outcome_of_optimisation(tables: Tables) -> Judgement:
+    """Where the plain recipe ends below rank 2, the annealed one reaches a lower loss."""
+    pivot = tables["metrics"].pivot(index=["depth", "replicate"], columns="recipe")
+    expected = "annealed loss below plain loss at each such depth, replicate by replicate"
+    if not {"plain", "annealed"} <= set(tables["metrics"]["recipe"]):
+        return undecided("one recipe only", expected)
+    low = pivot["rank_gap"]["plain"] < TRUE_RANK
+    both = pivot[low & pivot["loss"]["annealed"].notna()]
+    if both.empty:
+        return undecided("no common depth where the plain recipe ends below rank 2", expected)
+    loss = both["loss"]
+    verdicts = [
+        compare(group["annealed"].droplevel(0), group["plain"].droplevel(0))
+        for _, group in loss.groupby(level="depth")
+    ]
+    depths = sorted(both.index.get_level_values("depth").unique())
+    mean = loss.mean()
+    measured = f"L = {depths}: annealed {mean['annealed']:.3g}, plain {mean['plain']:.3g}"
+    return Judgement(all_of(verdicts), measured, expected)
+
+
+def never_underestimates(tables: Tables) -> Judgement:
+    """Among the networks that fit (cost below 0.1) none has a rank below that of the task."""
+    found = fitted(tables["metrics"])
+    low = found[found["rank_gap"] < TRUE_RANK]
+    expected = "no fitting network of rank 1"
+    measured = f"{len(low)} of {len(found)} fitting networks"
+    if len(low):
+        measured += (
+            f", train cost {low['train_cost'].min():.2g}..{low['train_cost'].max():.2g},"
+            f" test cost {low['test_cost'].min():.2g}..{low['test_cost'].max():.2g}"
+        )
+    return decide(low.empty, measured, expected)
+
+
+def narrow_when_underestimating(tables: Tables) -> Judgement:
+    """Tr Theta / L of fitting networks of rank 1 against that of all other fitting networks."""
+    found = fitted(tables["metrics"]).query("rank_gap > 0")
+    ntk = found["ntk_trace"] / found["depth"]
+    underestimates = found["rank_gap"] < TRUE_RANK
+    low, high = ntk[underestimates], ntk[~underestimates]
+    expected = "every fitting network of rank 1 above every one of rank 2 or more"
+    if low.empty or high.empty:
+        return undecided(f"{len(low)} networks of rank 1, {len(high)} of rank 2 or more", expected)
+    measured = (
+        f"Tr Theta / L: rank 1 {low.min():.3g}..{low.max():.3g},"
+        f" rank 2 or more {high.min():.3g}..{high.max():.3g}"
+    )
+    return decide(low.min() > high.max(), measured, expected)
+
+
+def representations_collapse(tables: Tables) -> Judgement:
+    """s_{k+1}(W_l alpha_{l-1}(X) / sqrt N) in the middle layer against that at both ends."""
+    table = tables.get("representation")
+    expected = "smaller in the middle than at either end in every fitting network"
+    if table is None:
+        return undecided("no network with a rank below its width", expected)
+    key = ["recipe", "replicate", "depth"]
+    table = table.merge(fitted(tables["metrics"])[key], on=key)
+    if table.empty:
+        return undecided("no network fits", expected)
+    pivot = table.pivot(index=key, columns="layer", values="tail")
+    L = pivot.index.get_level_values("depth")
+    middle, last = (
+        np.array([row[layer] for (_, row), layer in zip(pivot.iterrows(), layers, strict=True)])
+        for layers in (L // 2, L)
+    )
+    first = pivot[1].to_numpy()
+    measured = (
+        f"medians: first layer {np.median(first):.2g}, middle {np.median(middle):.2g},"
+        f" last {np.median(last):.2g}"
+    )
+    return decide(bool(((middle < first) & (middle < last)).all()), measured, expected)
+
+
+FIGURE1 = [
+    Claim(
+        "affine-norm",
+        "within a range of equal rank ||theta||^2 is affine in L with slope equal to the rank",
+        SOURCE,
+        affine,
+    ),
+    Claim("rank-falls", "larger depths lead to smaller ranks", SOURCE, rank_falls),
+    Claim(
+        "singular-values",
+        "inside the bottleneck k singular values are close to 1, the others small",
+        "paper D, section 4, figure 1b",
+        spectrum_of_middle,
+    ),
+    Claim(
+        "only-the-middle-grows",
+        "through a range of depths only the middle low-rank part grows",
+        "paper D, figure 1b",
+        bottleneck_lengthens,
+    ),
+    Claim(
+        "representations-low-rank",
+        "the representations in the middle are nearly k-dimensional",
+        "paper D, section 4, Corollary 8",
+        representations_collapse,
+    ),
+    Claim(
+        "training-fails-deep",
+        "at large depth training fails and recovers zero parameters (plain recipe)",
+        SOURCE,
+        training_fails,
+    ),
+    Claim(
+        "failure-is-optimisation",
+        "where plain training ends below rank 2, better minima exist: annealing finds them",
+        "paper D, section 3.1: non-fitting minima can in theory be avoided",
+        outcome_of_optimisation,
+    ),
+    Claim(
+        "no-rank-1-fit",
+        "fitting minima that underestimate the rank are never observed",
+        "paper D, section 3.1",
+        never_underestimates,
+    ),
+    Claim(
+        "rank-1-is-narrow",
+        "minima that underestimate the rank have a larger NTK",
+        "paper D, section 4.1",
+        narrow_when_underestimating,
+    ),
+    *THEOREMS,
+]
+CLAIMS = {
+    "bottleneck-fig1": FIGURE1,
+    "bottleneck-fig2": SYMMETRY,
+    "bottleneck-theorems": RANK_ONE,
+    "bottleneck-example20": EXAMPLE20,
+}

@@ -1,0 +1,59 @@
+"""Ranges of depth in which a sequence of networks keeps its rank (paper D, section 3.1).
+
+The rank is read at the largest gap in the spectrum of W_{L/2}. The paper's count of singular values
+above 0.1 agrees with it once training has converged, but singular values on their way to zero pass
+0.1 late.
+"""
+
+import numpy as np
+import pandas as pd
+
+FITTED = 0.1
+"""Paper D, figure 1: a train cost below 0.1 is a dot, above it a cross."""
+ENOUGH = 3
+"""Depths that a line is fitted through."""
+
+
+def fitted(metrics: pd.DataFrame) -> pd.DataFrame:
+    """The networks that fit their data: train cost below 0.1."""
+    return metrics[metrics["train_cost"] < FITTED]
+
+
+def affine_fits(metrics: pd.DataFrame) -> pd.DataFrame:
+    """A line `||theta||^2 = slope L + intercept` through the fitting networks of each rank.
+
+    One row per recipe, replicate and rank with at least three depths: recipe, replicate, rank,
+    depths, first, last, slope, intercept, r2.
+    """
+    rows = []
+    for key, group in fitted(metrics).groupby(["recipe", "replicate", "rank_gap"]):
+        if len(group) < ENOUGH:
+            continue
+        L, norm = group["depth"].to_numpy(float), group["parameter_norm"].to_numpy()
+        slope, intercept = np.polyfit(L, norm, 1)
+        residual = norm - slope * L - intercept
+        r2 = 1 - (residual**2).sum() / ((norm - norm.mean()) ** 2).sum()
+        rows.append((*key, len(L), int(L.min()), int(L.max()), slope, intercept, r2))
+    columns = ["recipe", "replicate", "rank", "depths", "first", "last"]
+    return pd.DataFrame(rows, columns=[*columns, "slope", "intercept", "r2"])
+
+
+def bottleneck_lengths(metrics: pd.DataFrame, spectrum: pd.DataFrame) -> pd.DataFrame:
+    """For every fitting network the number of layers inside its bottleneck and outside.
+
+    Inside: the number of singular values of W_l above 0.5, half-way between the theory's 0 and 1,
+    is that of W_{L/2}.
+    """
+    key = ["recipe", "replicate", "depth"]
+    counts = (spectrum["singular_value"] > 0.5).groupby(
+        [spectrum[name] for name in (*key, "layer")]
+    )
+    counts = counts.sum().rename("large").reset_index()
+    middle = counts[counts["layer"] == counts["depth"] // 2].set_index(key)["large"]
+    counts["middle"] = middle.reindex(pd.MultiIndex.from_frame(counts[key])).to_numpy()
+    inside = (counts["large"] == counts["middle"]).groupby([counts[name] for name in key]).sum()
+    table = fitted(metrics).set_index(key)[["rank_gap"]].copy()
+    table["inside"] = inside.reindex(table.index)
+    table = table.reset_index()
+    table["outside"] = table["depth"] - table["inside"]
+    return table

@@ -1,0 +1,112 @@
+"""What paper D says of figure 2, judged on the trained and, for comparison, the untrained
+network.
+"""
+
+from functools import partial
+
+import pandas as pd
+
+from runner.bottleneck.symmetry import DISTANCE_LAYER, PCA_LAYER
+from runner.bottleneck.symmetry_figures import middle_layers
+from runner.bottleneck.theorem_claims import THEOREMS
+from runner.claims import Claim, Judgement, Tables, all_of, compare, decide, trimmed, undecided
+
+SOURCE = "paper D, section 5 and figure 2"
+
+
+def learned(tables: Tables) -> Judgement:
+    """The trained network predicts the costs of fresh starts better than the zero network does."""
+    cost = tables["networks"].query("stage == 'trained'")["test_cost"]
+    measured = f"test cost {cost.mean():.2g}, at most {cost.max():.2g}; the zero network 1"
+    # Figure 1's mark for a network that fits.
+    return decide(bool((cost < 0.1).all()), measured, "below 0.1 in every replicate")
+
+
+def two_outliers(tables: Tables) -> Judgement:
+    """In the middle layers the largest gap of the spectrum comes after the second singular
+    value.
+    """
+    middle = middle_layers(tables["metrics"].query("stage == 'trained'"))
+    share = (middle["rank_gap"] == 2).groupby(middle["replicate"]).mean()
+    ratio = (middle["s2"] / middle["s3"]).groupby(middle["replicate"]).median()
+    measured = (
+        f"gap after the second in {share.mean():.0%} of the middle layers;"
+        f" median s_2/s_3 {ratio.mean():.2g}, s_2 {middle['s2'].median():.3g}"
+    )
+    expected = "in most middle layers of every replicate"
+    return decide(bool((share > 0.5).all()), measured, expected)
+
+
+def _stages(tables: Tables, layer: int, column: str) -> tuple[pd.Series, pd.Series]:
+    metrics = tables["metrics"].query("layer == @layer").set_index(["stage", "replicate"])
+    return metrics.loc["trained", column], metrics.loc["untrained", column]
+
+
+def _contrast(tables: Tables, layer: int, columns: tuple[str, ...], smaller: bool) -> Judgement:
+    """Whether training changed measures in the claimed direction, replicate by replicate."""
+    layer = min(layer, int(tables["metrics"]["layer"].max()))
+    verdicts, texts = [], []
+    for column in columns:
+        trained, untrained = _stages(tables, layer, column)
+        pair = (trained, untrained) if smaller else (untrained, trained)
+        verdicts.append(compare(*pair))
+        texts.append(f"{column} {trained.mean():.3f}, untrained {untrained.mean():.3f}")
+    expected = f"{'smaller' if smaller else 'larger'} after training in all replicates"
+    return Judgement(all_of(verdicts), "; ".join(texts), expected)
+
+
+def statistics_learned(tables: Tables) -> Judgement:
+    """Two coordinates of alpha_6 explain more of either statistic than they leave unexplained of it
+    compared with the start: the unexplained share falls at least to a tenth."""
+    layer = min(PCA_LAYER, int(tables["metrics"]["layer"].max()))
+    texts, ratios = [], []
+    for column in ("knn_r2_axis", "knn_r2_orthogonal"):
+        trained, untrained = _stages(tables, layer, column)
+        texts.append(f"{column} {trained.mean():.3f}, untrained {untrained.mean():.3f}")
+        ratios.append((1 - trained) / (1 - untrained))
+    worst = trimmed(pd.concat(ratios)).max()
+    measured = f"{'; '.join(texts)}; unexplained share {worst:.2g} of the untrained one's"
+    expected = "u determined by two coordinates: unexplained share below a tenth of the untrained"
+    if len(ratios[0]) < 3:
+        return undecided(measured, expected)
+    return decide(bool(worst < 0.1), measured, expected)
+
+
+def rank_recovered(tables: Tables) -> Judgement:
+    """The gap in the spectrum of W_{L/2}."""
+    ranks = tables["networks"].query("stage == 'trained'")["rank_gap"]
+    counts = ", ".join(map(str, ranks))
+    return decide(bool((ranks == 2).all()), f"k = {counts}", "k = 2 in every replicate")
+
+
+CLAIMS = [
+    Claim("learns-the-task", "the network predicts the dynamics of fresh starts", SOURCE, learned),
+    Claim(
+        "two-outliers",
+        "exactly two singular values stand out in the bottleneck",
+        "paper D, figure 2a",
+        two_outliers,
+    ),
+    Claim("true-rank", "the network recovers the rank 2 of the task", SOURCE, rank_recovered),
+    Claim(
+        "summary-statistics",
+        "the first two principal components of layer 6 determine (w.v)^2 and ||(I - w w^T) v||^2",
+        "paper D, section 5, figure 2b",
+        statistics_learned,
+    ),
+    Claim(
+        "paths-do-not-cross",
+        "the dynamics on these two coordinates are self-consistent: they determine the next step",
+        "paper D, section 5, figure 2b",
+        partial(_contrast, layer=PCA_LAYER, columns=("step_r2",), smaller=False),
+    ),
+    Claim(
+        "orbits-collapse",
+        "points on one orbit of the rotations around w are collapsed together in layer 2",
+        "paper D, figure 2c",
+        partial(
+            _contrast, layer=DISTANCE_LAYER, columns=("orbit_ratio", "plane_ratio"), smaller=True
+        ),
+    ),
+    *THEOREMS,
+]

@@ -43,9 +43,22 @@ def run_study(composed: DictConfig):
     settings, config = configs.read(composed)
     from runner.runs import Run, execute  # late: checking needs none of it
 
+    if settings.device == "auto":
+        settings.device = next_gpu()
     run = Run(config, settings.folder())
     execute(run, settings)
     return run
+
+
+def next_gpu() -> str:
+    """`auto`, or the GPU whose turn it is when jobs run side by side on a machine with several."""
+    import torch
+
+    hydra_config = HydraConfig.get()
+    number = torch.cuda.device_count()
+    if number < 2 or hydra_config.launcher.get("n_jobs", 1) == 1:
+        return "auto"
+    return f"cuda:{hydra_config.job.num % number}"
 
 
 def report(run) -> None:

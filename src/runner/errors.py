@@ -1,4 +1,4 @@
-"""The two ways in which a command ends badly: wrong input, and a run that failed."""
+"""How a command ends badly: wrong input, a run that failed, a run that is another's."""
 
 import difflib
 from collections.abc import Iterable
@@ -17,6 +17,10 @@ class RunFailed(Exception):
 
     The command line prints the message without a traceback and exits with code 1.
     """
+
+
+class Busy(RunFailed):
+    """Another process computes the run, and the settings say not to wait for it."""
 
 
 def nearest(word: str, options: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ import logging
 import time
 import traceback
 from collections.abc import Callable, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ import yaml
 from filelock import FileLock, Timeout
 
 from runner import provenance
-from runner.errors import InputError, RunFailed
+from runner.errors import Busy, InputError, RunFailed
 from runner.settings import Settings, torch_device
 from runner.studies import Context, StudyConfig, module_of
 from runner.tables import TableWriter, fingerprint, read_table, write_atomically
@@ -70,6 +70,13 @@ class Run:
         except (InputError, KeyError, TypeError, OSError):
             return False
         return all(sizes[name] == table["bytes"] for name, table in tables.items())
+
+    def status(self) -> str:
+        """What `provenance.json` says: running, interrupted, failed, complete; or absent."""
+        try:
+            return str(json.loads((self.folder / "provenance.json").read_text())["status"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return "absent"
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """All tables of the complete run. Raises InputError when one is damaged."""
@@ -133,10 +140,11 @@ def _with_parameters(table: pd.DataFrame, run: Run) -> pd.DataFrame:
 def execute(run: Run, settings: Settings) -> None:
     """Bring the run to completion: start it, go on with it, or leave it when it is complete.
 
-    Raises InputError when the folder cannot be written, RunFailed when the study raises.
+    Raises InputError when the folder cannot be written, RunFailed when the study raises, Busy when
+    another process computes the run and `settings.wait` is false.
     """
     device = torch_device(settings.device)
-    with _claimed(run):
+    with _claimed(run, settings.wait):
         vars(run).pop("result", None)  # another process may have written it since
         if run.is_complete() and not settings.force:
             return
@@ -149,14 +157,16 @@ def execute(run: Run, settings: Settings) -> None:
 
 
 @contextmanager
-def _claimed(run: Run):
-    """Hold the run's folder for this process; a second one waits. A dead owner holds nothing."""
+def _claimed(run: Run, wait: bool):
+    """Hold the run's folder for this process. A dead owner holds nothing."""
     try:
         run.folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(run.folder / ".lock")
         try:
             lock.acquire(timeout=0.1)
         except Timeout:
+            if not wait:
+                raise Busy(f"{run} is being computed by another process") from None
             log.info("%s is being computed by another process: waiting", run)
             lock.acquire()
     except OSError as error:
@@ -208,8 +218,9 @@ class _Execution:
             self._mark("failed")
             raise
         except Exception as error:
-            (self.folder / "error.txt").write_text(traceback.format_exc())
-            self._mark("failed")
+            with suppress(OSError):  # a full disk may be what went wrong
+                (self.folder / "error.txt").write_text(traceback.format_exc())
+                self._mark("failed")
             raise RunFailed(
                 f"{self.run} failed: {type(error).__name__}: {error}\n"
                 f"  traceback: {self.folder / 'error.txt'}"
@@ -301,3 +312,11 @@ def _progress(total: int, what: str, done: int = 0, unit: str = "steps"):
 
 def _json(content: dict[str, Any]) -> bytes:
     return (json.dumps(content, indent=2) + "\n").encode()
+
+
+if __name__ == "__main__":
+    import sys
+
+    from runner.inventory import main
+
+    sys.exit(main(sys.argv[1:]))

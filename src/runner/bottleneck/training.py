@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from runner.bottleneck.recipes import Recipe
+from runner.bottleneck.spectra import threshold_rank
 from runner.bottleneck.stack import DepthStack
 from runner.streams import generator
 from runner.studies import Context
@@ -26,6 +27,16 @@ def start(stack: DepthStack, replicates: list[int], recipe: Recipe, seed: int) -
     for r, (L, replicate) in enumerate(zip(stack.depths, replicates, strict=True)):
         stack.initialize(r, recipe.gain, generator(seed, replicate, f"initialisation/{L}"))
     return stack
+
+
+class _WhenShown:
+    """A number of the progress bar that is computed only when the bar shows it."""
+
+    def __init__(self, compute: Callable[[], float]) -> None:
+        self.compute = compute
+
+    def __float__(self) -> float:
+        return self.compute()
 
 
 class Training:
@@ -66,17 +77,17 @@ class Training:
                 first = self.step
                 while self.step < min(first + BLOCK, self.steps):
                     cost = self.advance(block[self.step % len(block)])
-                bar.update(self.step - first, loss=self._loss(cost), rank=self._rank())
+                bar.update(self.step - first, loss=self._loss(cost), rank=_WhenShown(self._rank))
                 context.checkpoint(self._state)
 
     def _loss(self, cost: Float[Tensor, " R"]) -> Float[Tensor, ""]:
         """The mean over the stack of what is minimised."""
         return (cost + self.ridge * self.stack.parameter_norms()).mean()
 
-    def _rank(self) -> Float[Tensor, ""]:
+    def _rank(self) -> float:
         """The mean rank over the stack."""
-        middle = [self.stack.middle(r) for r in range(len(self.stack.depths))]
-        return (torch.linalg.svdvals(torch.stack(middle)) > 0.1).double().sum(1).mean()
+        middle = [self.stack.middle(r).cpu() for r in range(len(self.stack.depths))]
+        return sum(threshold_rank(torch.linalg.svdvals(W)) for W in middle) / len(middle)
 
     def _state(self) -> dict[str, Tensor]:
         moments = self.adam.state[self.stack.parameters]

@@ -18,7 +18,7 @@ from runner.norm_tuning import theory
 from runner.norm_tuning.arithmetic import FLOAT64, Arithmetic, MultiPrecision
 from runner.norm_tuning.config import Constructions
 from runner.norm_tuning.digits import digit_images, train_classifier
-from runner.norm_tuning.network import Block, Layer, Network, relu_network, truncate
+from runner.norm_tuning.network import Block, Layer, Matrix, Network, relu_network, truncate
 from runner.norm_tuning.solvers import EPSILON
 from runner.norm_tuning.sparsity import cut_off_units, khatri_rao_structural_rank
 from runner.streams import generator
@@ -165,5 +165,5 @@ def _in_arithmetic(target: Network, arithmetic: Arithmetic) -> Network:
     )
 
 
-def _winners(outputs) -> np.ndarray:
+def _winners(outputs: Matrix) -> np.ndarray:
     return np.asarray(outputs).argmax(axis=1)

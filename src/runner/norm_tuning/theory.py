@@ -18,7 +18,15 @@ from torch import Tensor
 
 from runner.errors import InputError
 from runner.norm_tuning.arithmetic import FLOAT64, Arithmetic
-from runner.norm_tuning.network import Block, Layer, Network, Skip, relu_network
+from runner.norm_tuning.network import (
+    Block,
+    Layer,
+    Matrix,
+    Network,
+    Skip,
+    Vector,
+    relu_network,
+)
 from runner.norm_tuning.solvers import Scales, khatri_rao, solve_scales
 
 __all__ = [
@@ -229,7 +237,11 @@ def _deep_block(
 
 
 def _deep_scales(
-    layer: Layer, hidden: list, skips: list, output, arithmetic: Arithmetic
+    layer: Layer,
+    hidden: list[Matrix],
+    skips: list[Matrix],
+    output: Matrix,
+    arithmetic: Arithmetic,
 ) -> list[Scales]:
     """Solve `W_{n+1} (prod_{j > i} Gamma_j W_j) Gamma_i W_i A_i = W*_i` for i = n, ..., 1 (Eq. 52).
 
@@ -249,13 +261,13 @@ def _deep_scales(
 
 def _deep_shifts(
     layer: Layer,
-    hidden: list,
-    skips: list,
-    gammas: list,
-    output,
+    hidden: list[Matrix],
+    skips: list[Matrix],
+    gammas: list[Vector],
+    output: Matrix,
     input_norm: float,
     arithmetic: Arithmetic,
-) -> list:
+) -> list[Vector]:
     """Shifts that keep every hidden ReLU on, and the last one, which takes them all out again.
 
     With all ReLUs on, layer i holds `M_i x + s_i`. Its smallest safe offset is

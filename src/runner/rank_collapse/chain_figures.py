@@ -16,6 +16,7 @@ MARKERS = {0.1: "o", 0.5: "s", 1.0: "^", inf: "D"}
 REFERENCE = {"color": "black", "linestyle": "--", "linewidth": 1.1}
 BOUND = {"color": "grey", "linestyle": ":", "linewidth": 1.4}
 TAU = 0.5
+RANK_KEYS = ["skip", "width", "input_rank"]
 
 
 def gamma(skip: float) -> str:
@@ -48,7 +49,18 @@ def paper_skips(metrics: pd.DataFrame) -> list[float]:
 
 
 def _style(skip: float) -> dict:
-    return {"color": COLORS.get(skip, "tab:purple"), "marker": MARKERS.get(skip, "v")}
+    """Colour and marker of a gamma; nested open markers, because the curves nearly coincide."""
+    size = {0.1: 8, 0.5: 6.5, 1.0: 5, inf: 3}.get(skip, 4.5)
+    face = "full" if isinf(skip) else "none"
+    style = {"color": COLORS.get(skip, "tab:purple"), "marker": MARKERS.get(skip, "v")}
+    return style | {"markersize": size, "fillstyle": face, "linewidth": 1.2}
+
+
+def _exponent(rows: pd.DataFrame, column: str) -> str:
+    """The fitted power of d as the end of a label; nothing for a single width."""
+    if len(rows) < 2:
+        return ""
+    return f",  $d^{{{power_law(rows['width'], rows[column])[0]:.2f}}}$"
 
 
 def _width_axis(axes: Axes, widths: pd.Series) -> None:
@@ -62,13 +74,9 @@ def _width_axis(axes: Axes, widths: pd.Series) -> None:
 def _rank_panel(axes: Axes, metrics: pd.DataFrame, column: str, tau: float) -> None:
     """One of the two ranks against d for every gamma, with sqrt(d) and Theorem 14's bound."""
     for skip, rows in metrics.groupby("skip"):
-        label = gamma(skip)
-        if len(rows) > 1:
-            label += f",  $d^{{{power_law(rows['width'], rows[column])[0]:.2f}}}$"
         error = 2 * rows[f"{column}_se"]
-        axes.errorbar(
-            rows["width"], rows[column], error, label=label, capsize=2, alpha=0.85, **_style(skip)
-        )
+        label = gamma(skip) + _exponent(rows, column)
+        axes.errorbar(rows["width"], rows[column], error, label=label, **_style(skip))
     d = np.array(sorted(metrics["width"].unique()))
     alpha = metrics.groupby("width")["regularity"].max().loc[d]
     axes.plot(d, np.sqrt(d), label=r"$\sqrt{d}$", **REFERENCE)
@@ -77,17 +85,29 @@ def _rank_panel(axes: Axes, metrics: pd.DataFrame, column: str, tau: float) -> N
     axes.set_yscale("log", base=2)
     axes.yaxis.set_major_formatter("{x:g}")
     _width_axis(axes, metrics["width"])
-    axes.legend()
+    handles, labels = axes.get_legend_handles_labels()
+    axes.legend(handles[2:] + handles[:2], labels[2:] + labels[:2], loc="upper left")
 
 
 def draw_fig3a(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Figure 3a: the soft rank against d; beside it the bound r that the theorem is about."""
+    """Figure 3a: the soft rank against d; beside it r, and both over sqrt(d)."""
     metrics = averages(tables)
-    figure, axes = plt.subplots(1, 2, figsize=(8.4, 3.8))
+    figure, axes = plt.subplots(1, 3, figsize=(11.5, 3.8))
     _rank_panel(axes[0], metrics, "soft_rank", TAU)
     axes[0].set(ylabel=r"mean of rank$_{1/2}(H_\ell)$", title="soft rank, averaged over depth")
     _rank_panel(axes[1], metrics, "rank_bound", 0.0)
     axes[1].set(ylabel=r"mean of $r(H_\ell)$", title=r"its lower bound $r = d^2 / \|M\|_F^2$")
+    for skip, rows in metrics.groupby("skip"):
+        root = np.sqrt(rows["width"])
+        for column, line in (("soft_rank", "-"), ("rank_bound", ":")):
+            ratio, error = rows[column] / root, 2 * rows[f"{column}_se"] / root
+            axes[2].errorbar(rows["width"], ratio, error, linestyle=line, **_style(skip))
+    axes[2].plot([], [], "k-", label=r"rank$_{1/2}$")
+    axes[2].plot([], [], "k:", label="r")
+    axes[2].axhline(1, **REFERENCE)
+    axes[2].set(title=r"both over $\sqrt{d}$")
+    _width_axis(axes[2], metrics["width"])
+    axes[2].legend()
     columns = ["soft_rank", "soft_rank_se", "rank_bound", "rank_bound_se", "regularity"]
     return figure, metrics[["skip", "width", *columns, "autocorrelation", "layers"]]
 
@@ -102,7 +122,7 @@ def draw_fig8(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     for panel, skip in zip(axes[0], skips, strict=True):
         rows = metrics[metrics["skip"] == skip]
         error = 2 * rows["regularity_se"]
-        panel.errorbar(rows["width"], rows["regularity"], error, capsize=2, **_style(skip))
+        panel.errorbar(rows["width"], rows["regularity"], error, **_style(skip))
         panel.axhline(0.9, **REFERENCE)
         panel.axvline(10, **BOUND)
         panel.annotate(" d = 10", (10, 0.02), xycoords=("data", "axes fraction"), color="grey")
@@ -133,7 +153,7 @@ def draw_fig9(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         panel.legend()
         ratio = rows["frobenius"] / rows["width"] ** 1.5
         error = 2 * rows["frobenius_se"] / rows["width"] ** 1.5
-        axes[-1].errorbar(rows["width"], ratio, error, label=gamma(skip), capsize=2, **_style(skip))
+        axes[-1].errorbar(rows["width"], ratio, error, label=gamma(skip), **_style(skip))
     axes[-1].axhline(1, **REFERENCE | {"color": "tab:green"})
     axes[-1].set_ylabel(r"mean of $\|M\|_F^2\,/\,d^{1.5}$")
     _width_axis(axes[-1], metrics["width"])
@@ -208,31 +228,33 @@ def remainders(tables: Tables) -> pd.DataFrame:
     return left.stack().rename("remainder").reset_index()
 
 
+def _matrix_style(width: int, law: str, widths: list[int]) -> dict:
+    """Colour by width; Gaussian weights open circles, others filled squares."""
+    style = {"color": f"C{sorted(widths).index(width)}", "label": f"d = {width}, {law}"}
+    if law == "gaussian":
+        return style | {"marker": "o", "markersize": 8, "fillstyle": "none"}
+    return style | {"marker": "s", "markersize": 3.5}
+
+
 def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Lemma 7: the measured change against delta_F at the smallest gamma; what is left over."""
     expansions = tables["expansions"]
+    widths = list(expansions["width"].unique())
     smallest = expansions[expansions["skip"] == expansions["skip"].min()]
     figure, axes = plt.subplots(1, 2, figsize=(8.4, 3.6))
-    for number, ((width, law), rows) in enumerate(smallest.groupby(["width", "law"])):
-        axes[0].errorbar(
-            rows["predicted"] / width**2,
-            rows["change"] / width**2,
-            2 * rows["change_se"] / width**2,
-            fmt="os^Dv<"[number % 6],
-            label=f"d = {width}, {law}",
-            capsize=2,
-            alpha=0.8,
-        )
+    for (width, law), rows in smallest.groupby(["width", "law"]):
+        x, y, error = (rows[name] / width**2 for name in ("predicted", "change", "change_se"))
+        style = {"linestyle": "none", **_matrix_style(width, law, widths)}
+        axes[0].errorbar(x, y, 2 * error, **style)
     span = np.array(axes[0].get_xlim())
-    axes[0].plot(span, span, **REFERENCE)
-    title = f"{gamma(smallest['skip'].iloc[0])}"
-    axes[0].set(xlabel=r"$\delta_F(M)\,/\,d^2$  (Lemma 7)", title=title)
+    axes[0].plot(span, span, label="equal", **REFERENCE)
+    axes[0].set(xlabel=r"$\delta_F(M)\,/\,d^2$  (Lemma 7)", title=gamma(smallest["skip"].iloc[0]))
     axes[0].set_ylabel(r"$(E\|M_+\|_F^2 - \|M\|_F^2)\,/\,(\gamma d)^2$")
     axes[0].legend()
     left = remainders(tables)
-    for number, ((width, law), rows) in enumerate(left.groupby(["width", "law"])):
-        marker = "os^Dv<"[number % 6]
-        axes[1].plot(rows["skip"], rows["remainder"], marker=marker, label=f"d = {width}, {law}")
+    for (width, law), rows in left.groupby(["width", "law"]):
+        style = _matrix_style(width, law, widths) | {"linewidth": 1.0, "label": None}
+        axes[1].plot(rows["skip"], rows["remainder"], **style)
     guide = left["skip"].min() * np.array([1, 10])
     height = left["remainder"].min() / 2
     axes[1].plot(guide, height * np.array([1, 100]), label=r"$\propto \gamma^2$", **REFERENCE)
@@ -260,58 +282,47 @@ def live_directions(tables: Tables) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
+def _live_panel(axes: Axes, live: pd.DataFrame) -> None:
+    """k* against d for every gamma, with the range in which its error leaves it."""
+    for skip, rows in live.groupby("skip"):
+        error = [rows["k_star"] - rows["k_star_low"], rows["k_star_high"] - rows["k_star"]]
+        label = gamma(skip) + _exponent(rows, "k_star")
+        axes.errorbar(rows["width"], rows["k_star"], error, label=label, capsize=3, **_style(skip))
+    d = np.array(sorted(live["width"].unique()))
+    axes.plot(d, np.sqrt(d), label=r"$\sqrt{d}$", **REFERENCE)
+    axes.set_yscale("log", base=2)
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.set(ylabel="live directions k*", title="number of live directions")
+    _width_axis(axes, live["width"])
+    axes.legend()
+
+
 def draw_live(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Beyond the paper: stability of the laws of low rank, k*, and where each input rank ends."""
     ranks = tables["input_ranks"].sort_values(["skip", "width", "input_rank"])
-    figure, axes = plt.subplots(1, 3, figsize=(11.5, 3.6))
-    shades = plt.get_cmap("viridis")
-    widths = sorted(ranks["width"].unique())
+    live = live_directions(tables)
     shown = ranks["skip"].max()
-    for number, width in enumerate(widths):
-        rows = ranks[(ranks["width"] == width) & (ranks["skip"] == shown)]
-        style = {"color": shades(number / len(widths)), "label": f"d = {width}"}
-        scaled = rows["input_rank"] / np.sqrt(width)
-        axes[0].errorbar(scaled, rows["exponent"], 2 * rows["exponent_se"], marker=".", **style)
-        error = 2 * rows["soft_rank_se"]
-        axes[2].errorbar(rows["input_rank"], rows["soft_rank"], error, marker=".", **style)
+    figure, axes = plt.subplots(1, 3, figsize=(11.5, 3.6))
+    _live_panel(axes[1], live)
+    shades = plt.get_cmap("viridis")
+    groups = ranks[ranks["skip"] == shown].groupby("width")
+    for number, (width, rows) in enumerate(groups):
+        style = {"color": shades(number / len(groups)), "label": f"d = {width}", "marker": "."}
+        k = rows["input_rank"]
+        axes[0].errorbar(k / np.sqrt(width), rows["exponent"], 2 * rows["exponent_se"], **style)
+        axes[2].errorbar(k, rows["soft_rank"], 2 * rows["soft_rank_se"], **style)
+    stars = live.merge(ranks, left_on=["skip", "width", "k_star"], right_on=RANK_KEYS)
+    stars = stars[stars["skip"] == shown]
+    axes[2].plot(stars["k_star"], stars["soft_rank"], "kx", label="k*", zorder=5)
     axes[0].axhline(0, **REFERENCE)
     axes[0].set(xlabel=r"rank of the input $k\,/\,\sqrt{d}$", ylim=(-0.45, 0.75), xlim=(0.3, None))
     axes[0].set_ylabel("growth of one more direction (nats a layer)")
     axes[0].set_title(f"{gamma(shown)}: stable where negative")
     axes[0].legend()
-    live = live_directions(tables)
-    for skip, rows in live.groupby("skip"):
-        error = [rows["k_star"] - rows["k_star_low"], rows["k_star_high"] - rows["k_star"]]
-        label = gamma(skip)
-        if len(rows) > 1:
-            label += f",  $d^{{{power_law(rows['width'], rows['k_star'])[0]:.2f}}}$"
-        axes[1].errorbar(
-            rows["width"], rows["k_star"], error, label=label, capsize=2, **_style(skip)
-        )
-        place = rows["k_star"].to_numpy()
-        height = ranks[ranks["skip"] == skip].set_index(["width", "input_rank"])["soft_rank"]
-        if skip == shown:
-            points = [height[w, k] for w, k in zip(rows["width"], place, strict=True)]
-            axes[2].plot(place, points, "kx", label="k*", zorder=5)
-    d = np.array(widths)
-    axes[1].plot(d, np.sqrt(d), label=r"$\sqrt{d}$", **REFERENCE)
-    axes[1].set(ylabel="live directions k*", yscale="log", title="number of live directions")
-    axes[1].yaxis.set_major_formatter("{x:g}")
-    axes[1].yaxis.set_minor_formatter("{x:g}")
-    _width_axis(axes[1], ranks["width"])
-    axes[1].legend()
     axes[2].set(xlabel="rank of the input k", ylabel=r"mean of rank$_{1/2}$", title=gamma(shown))
     axes[2].legend()
-    columns = [
-        "skip",
-        "width",
-        "input_rank",
-        "soft_rank",
-        "soft_rank_se",
-        "exponent",
-        "exponent_se",
-    ]
-    return figure, ranks[columns].merge(live, on=["skip", "width"])
+    columns = ["soft_rank", "soft_rank_se", "exponent", "exponent_se"]
+    return figure, ranks[[*RANK_KEYS, *columns]].merge(live, on=["skip", "width"])
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:

@@ -8,7 +8,7 @@ kernel.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 
@@ -28,8 +28,8 @@ from runner.rank_collapse.config import RankChain
 from runner.streams import generator
 from runner.studies import Context
 
-CHAINS_IN_BLOCK = {"cpu": 32, "cuda": 4096}
-"""Enough chains to hide what a call costs, and few enough to share the work out among cores."""
+NUMBERS_IN_BLOCK = {"cpu": 2**17, "cuda": 2**23}
+"""Numbers in the state `G` of a block: what stays in the cache of a core, or fills a GPU."""
 
 Point = tuple[int, float]
 """Width d and gamma."""
@@ -64,7 +64,7 @@ def average(
     config: RankChain, context: Context
 ) -> dict[Point, tuple[Plan, Float[Tensor, "2 batches 5"]]]:
     """For each point its plan and the batch means of its chains (see `averages.sample`)."""
-    blocks = plan_blocks(config, CHAINS_IN_BLOCK[context.device.type])
+    blocks = plan_blocks(config, NUMBERS_IN_BLOCK[context.device.type])
     results = dict(context.restored or {})
     todo = [block for block in blocks if block.name not in results]
     total = sum(block.layers for block in blocks)
@@ -82,10 +82,11 @@ def average(
     return points
 
 
-def plan_blocks(config: RankChain, largest: int) -> list[Block]:
+def plan_blocks(config: RankChain, numbers: int) -> list[Block]:
     """All blocks of a run, the most expensive first, so that the threads end together."""
     blocks = []
     for width in config.widths:
+        largest = max(1, numbers // (width * columns(width)))
         for skip in config.skips:
             plan = Plan.of(
                 config.layers_of_chain(),
@@ -104,7 +105,7 @@ def compute(
     config: RankChain,
     device: torch.device,
     report: Callable[[int], None],
-):
+) -> Iterator[tuple[Block, Float[Tensor, "2 batches 5"]]]:
     """Yield each block with its batch means, as they are ready; `report` is told of layers done."""
     threads = torch.get_num_threads()
     workers = threads if device.type == "cpu" else 1

@@ -56,24 +56,27 @@ def run(config: RankCollapse, context: Context) -> Iterator[Metrics | Training]:
     dtype = getattr(torch, config.dtype)
     data = None if config.data == "gaussian" else load_images(config, context)
     x = gaussian_inputs(config) if data is None else probe_images(config, data)
-    networks = {
-        normalization: starting_stack(
+    features, classes = x.shape[-1], 1 if data is None else data.classes
+
+    def start(normalization: str) -> MLP:
+        return starting_stack(
             config,
-            x.shape[-1],
-            1 if data is None else data.classes,
+            features,
+            classes,
             normalization,
             init=config.init,
             activation=config.activation,
             skip=config.skip,
             dtype=dtype,
         )
-        for normalization in config.normalizations
-    }
+
     if context.restored is None:
         inputs = x.to(context.device, dtype).expand(config.replicates, -1, -1)
-        for normalization, network in networks.items():
-            yield from metrics(normalization, network.to(context.device), inputs, config.tau)
+        for normalization in config.normalizations:
+            network = start(normalization).to(context.device)
+            yield from metrics(normalization, network, inputs, config.tau)
     if config.train:
+        networks = {normalization: start(normalization) for normalization in config.normalizations}
         for normalization, point, columns in train(networks, config, data, context):
             yield Training(
                 normalization=normalization,

@@ -1,0 +1,1 @@
+"""Paper C: Training invariances and the low-rank phenomenon: beyond linear networks."""

@@ -1,0 +1,172 @@
+"""Paper C's formulas: invariants of gradient flow, their rates of change, and the low-rank bound.
+
+A neuron (or channel) has a row in `U`, the matrix of the weights that come in, and a column in `V`,
+the matrix of the weights that go out. What training leaves alone is
+
+    D = V^T V - U U^T,
+
+its diagonal alone (vertex-wise, Lemma 2, first part), some entries off it (edge-wise, Lemma 2,
+second part), all of it (matrix-wise, Theorem 1), or its trace (layer-wise, Lemma 3).
+
+Why: the risk does not change under W_in -> A W_in, W_out -> W_out A^{-1} for every A in a group of
+matrices, and -2 D is the quantity that Noether's theorem attaches to the generators. For linear
+neurons that share all neighbours the group is every invertible A; for neurons that are positively
+homogeneous it is the positive diagonal ones. Equivalently w_e dR/dw_e, summed over the edges into a
+neuron or out of it, counts every path through the neuron once (Eq. (10), (11)).
+
+All functions take leading batch axes `*R`.
+"""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+RESIDUAL_FACTOR = 8
+"""Lemma 11: what a ResNetFree block costs in the bound of Theorem 2."""
+
+SHARP_RESIDUAL_FACTOR = 2
+"""What it costs at most, by Weyl's inequality alone: see `low_rank_bound`."""
+
+
+def matrix_invariant(
+    U: Float[Tensor, "*R c i"], V: Float[Tensor, "*R o c"]
+) -> Float[Tensor, "*R c c"]:
+    """D = V^T V - U U^T of c neurons with i weights coming in and o going out (Theorem 1, Eq. (6)).
+
+    For two fully connected layers U = W_l and V = W_{l+1}: item 1. The other items have the
+    flattenings and stacks below in their place.
+    """
+    return V.mT @ V - U @ U.mT
+
+
+def convolution_incoming(T: Float[Tensor, "*R o i k k"]) -> Float[Tensor, "*R o ikk"]:
+    """U of a convolution, one row per output channel: `o x (i k k)` (Theorem 1, items 2, 5, 6)."""
+    return T.flatten(-3)
+
+
+def convolution_outgoing(T: Float[Tensor, "*R o i k k"]) -> Float[Tensor, "*R okk i"]:
+    """V of a convolution, one column per input channel: `(o k k) x i` (Theorem 1, item 2)."""
+    return T.movedim(-3, -1).flatten(-4, -2)
+
+
+def by_channel(W: Float[Tensor, "*R o i"], channels: int) -> Float[Tensor, "*R op c"]:
+    """V of a layer that reads c channels of p positions, i = c p: one column per channel.
+
+    The weights to all positions of a channel lie in its column, `(o p) x c` (Theorem 1, items 5 and
+    6). With one position it is W itself.
+    """
+    return W.unflatten(-1, (channels, -1)).transpose(-1, -2).flatten(-3, -2)
+
+
+def residual_incoming(
+    W2: Float[Tensor, "*R o h"], Z: Float[Tensor, "*R o i"]
+) -> Float[Tensor, "*R o hi"]:
+    """U of the outputs of a block Z x + W2 sigma(W1 x): `[W2 Z]` (Theorem 1, items 4 and 7)."""
+    return torch.cat((W2, Z), dim=-1)
+
+
+def residual_outgoing(
+    W1: Float[Tensor, "*R h i"], Z: Float[Tensor, "*R o i"]
+) -> Float[Tensor, "*R ho i"]:
+    """V of the inputs of a block Z x + W2 sigma(W1 x): W1 above Z (Theorem 1, items 4, 6, 7)."""
+    return torch.cat((W1, Z), dim=-2)
+
+
+def same_pattern(preactivations: Float[Tensor, "*R n c"]) -> Bool[Tensor, "*R c c"]:
+    """Which pairs of c neurons are on for the same of n examples (condition of Lemma 2, part 2)."""
+    signs = torch.where(preactivations > 0, 1.0, -1.0).to(preactivations.dtype)
+    return signs.mT @ signs == preactivations.shape[-2]
+
+
+def noninvariance_rate(
+    z: Float[Tensor, "*R n c"],
+    slopes: Float[Tensor, "*R n c"],
+    upstream: Float[Tensor, "*R n c"],
+) -> Float[Tensor, "*R c c"]:
+    """dD/dt of c neurons under gradient flow (Lemma 4; the difference of Eq. (65) and (67)).
+
+    z: preactivations; slopes: sigma'(z); upstream: dR/da, the derivative of the risk by the
+    activations a = sigma(z), of each of n examples. With a = sigma'(z) z,
+
+        dD_uv/dt = sum_i (sigma'(z_iu) - sigma'(z_iv)) (b_iu z_iv - b_iv z_iu),   b = upstream:
+
+    zero on the diagonal, zero for two neurons with the same pattern, and not zero in general.
+    """
+    cross = (slopes * upstream).mT @ z - upstream.mT @ (slopes * z)
+    return cross + cross.mT
+
+
+def squared_norm(W: Float[Tensor, "*R o i"]) -> Float[Tensor, "*R"]:
+    """||W||_F^2, of which any two layers keep their difference (Lemma 3)."""
+    return W.square().sum((-2, -1))
+
+
+def squared_operator_norm(W: Float[Tensor, "*R o i"]) -> Float[Tensor, "*R"]:
+    """||W||_2^2, the square of the largest singular value."""
+    return torch.linalg.matrix_norm(W, 2).square()
+
+
+def alignment(U: Float[Tensor, "*R c i"], V: Float[Tensor, "*R o c"]) -> Float[Tensor, "*R"]:
+    """|<v, u>|, u the first left singular vector of U, v the first right one of V (Eq. (15))."""
+    u = torch.linalg.svd(U, full_matrices=False).U[..., :, 0]
+    v = torch.linalg.svd(V, full_matrices=False).Vh[..., 0, :]
+    return (u * v).sum(-1).abs()
+
+
+def flattening_factor(shared: int, positions: int) -> int:
+    """How much smaller ||V||^2 may be than ||U||^2, two flattenings of one tensor (Lemma 10).
+
+    For a tensor T (o, i, k) with U = `o x (i k)` and V = `(o k) x i`: ||U||^2 <= min(i, k) ||V||^2,
+    because T contracted with a unit vector of R^o is an i x k matrix, whose squared Frobenius norm
+    is at most min(i, k) times its squared operator norm (Wang et al. 2017, Theorem 4.8).
+    """
+    return min(shared, positions)
+
+
+def low_rank_bound(factors: list[int]) -> list[float]:
+    """The limit inferior of ||W_j||_2^2 / ||W_j||_F^2 for each layer j (Theorem 2, Eq. (14)).
+
+    factors: s_j, how much smaller the squared operator norm of layer j may be as its inputs see it
+    (V_j) than as its outputs see it (U_j): 1 for a fully connected layer, `RESIDUAL_FACTOR` for a
+    ResNetFree block, `flattening_factor` for a convolution, and for what reads its channels. Layer j
+    pays for the layers behind it: bound_j = 1 / (s_{j+1} ... s_L) = 1 / (8^{N_j} M_j).
+
+    The paper's 8 for a block Z x + W2 W1 x is more than the proof needs. W2^T W2 - W1 W1^T is
+    constant, so up to a constant ||[W2 Z]||^2 <= ||W2||^2 + ||Z||^2 = ||W1||^2 + ||Z||^2, which is
+    at most twice ||[W1; Z]||^2: `SHARP_RESIDUAL_FACTOR`.
+    """
+    bounds = [1.0]
+    for factor in reversed(factors[1:]):
+        bounds.insert(0, bounds[0] / factor)
+    return bounds
+
+
+def finite_time_bound(
+    last: Float[Tensor, "*R"],
+    invariants: list[Float[Tensor, "*R c c"]],
+    factors: list[int],
+    offsets: list[Float[Tensor, "*R"]],
+) -> list[Float[Tensor, "*R"]]:
+    """The least that ||W_j||_2^2 can be, given the last layer's norm (Theorem 2, Eq. (13)).
+
+    last: ||W_L||_F^2 now, which is ||W_L||_2^2 of a single row. invariants: D_j at initialisation,
+    between layers j and j+1. factors: s_j as in `low_rank_bound`. offsets: e_j with ||U_j||_2^2 <=
+    s_j ||V_j||_2^2 + e_j. Then, by Weyl's inequality, from the last layer to the first,
+
+        ||U_j||_2^2 >= ||V_{j+1}||_2^2 - lambda_max(D_j) >= (||U_{j+1}||_2^2 - e) / s - lambda_max.
+    """
+    bounds = [last]
+    steps = zip(reversed(invariants), reversed(factors[1:]), reversed(offsets[1:]), strict=True)
+    for D, factor, offset in steps:
+        largest = torch.linalg.eigvalsh(D)[..., -1]
+        bounds.insert(0, (bounds[0] - offset) / factor - largest)
+    return bounds
+
+
+def residual_offset(D: Float[Tensor, "*R h h"]) -> Float[Tensor, "*R"]:
+    """e of a block Z x + W2 W1 x: ||[W2 Z]||^2 <= 2 ||[W1; Z]||^2 + e (Lemma 11, sharpened).
+
+    D = W2^T W2 - W1 W1^T at initialisation; e is its largest eigenvalue, or zero if that is
+    negative.
+    """
+    return torch.linalg.eigvalsh(D)[..., -1].clamp(min=0)

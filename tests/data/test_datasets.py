@@ -1,0 +1,194 @@
+import gzip
+import hashlib
+import io
+import struct
+import tarfile
+
+import pytest
+import torch
+
+from runner.data import LABELLED
+from runner.data.batches import epoch_order
+from runner.data.cifar import RECORD, TEST, TRAIN
+from runner.data.datasets import load, random_pixels
+from runner.errors import InputError
+
+IDX_NAMES = ["train-images.gz", "train-labels.gz", "test-images.gz", "test-labels.gz"]
+NOWHERE = "http://127.0.0.1:9/"  # the discard port: refuses connections
+
+
+def idx(values: torch.Tensor) -> bytes:
+    header = struct.pack(">BBBB", 0, 0, 8, values.ndim)
+    header += struct.pack(f">{values.ndim}I", *values.shape)
+    return gzip.compress(header + values.to(torch.uint8).numpy().tobytes())
+
+
+def source_of(folder, contents: dict[str, bytes]) -> dict:
+    """Write the files and describe them, with their true checksums."""
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+    files = [
+        {"name": name, "checksum": f"sha256:{hashlib.sha256(content).hexdigest()}"}
+        for name, content in contents.items()
+    ]
+    return {"url": NOWHERE, "files": files}
+
+
+def random_bytes(*shape: int, below: int = 256) -> torch.Tensor:
+    return torch.randint(below, shape, generator=torch.Generator().manual_seed(0))
+
+
+def fashion(folder, **replaced: bytes) -> dict:
+    images, labels = random_bytes(6, 5, 4), torch.tensor([0, 9, 3, 3, 1, 2])
+    contents = dict(zip(IDX_NAMES, map(idx, (images, labels, images[:2], labels[:2])), strict=True))
+    names = {name.replace("-", "_").removesuffix(".gz"): name for name in IDX_NAMES}
+    contents |= {names[name]: content for name, content in replaced.items()}
+    return source_of(folder, contents)
+
+
+def archive(members: dict[str, bytes], link: str | None = None) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+        for name, content in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            if name == link:
+                entry.type, entry.linkname, entry.size = tarfile.SYMTYPE, "/etc/passwd", 0
+            tar.addfile(entry, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def cifar(folder, link: str | None = None, **changed: bytes) -> dict:
+    records = random_bytes(len(TRAIN + TEST), 3, RECORD)
+    records[..., 0] %= 10
+    members = {
+        name: bytes(each.flatten().tolist())
+        for name, each in zip(TRAIN + TEST, records, strict=True)
+    }
+    members |= dict.fromkeys(TRAIN[:1] if changed else (), changed.get("content", b""))
+    return source_of(folder, {"cifar.tar.gz": archive(members, link)})
+
+
+def test_idx_files_are_read(tmp_path):
+    data = load("fashion_mnist", fashion(tmp_path), tmp_path, seed=0)
+    assert data.train.pixels.shape == (6, 1, 5, 4)
+    assert data.test.pixels.shape == (2, 1, 5, 4)
+    assert torch.equal(data.train.pixels[:, 0] * 255, random_bytes(6, 5, 4).float())
+    assert data.train.labels.tolist() == [0, 9, 3, 3, 1, 2]
+    assert data.classes == 10
+
+
+def test_cifar_records_are_read(tmp_path):
+    data = load("cifar10", cifar(tmp_path), tmp_path, seed=0)
+    records = random_bytes(len(TRAIN + TEST), 3, RECORD)
+    assert data.train.pixels.shape == (15, 3, 32, 32)
+    assert data.test.labels.tolist() == (records[-1, :, 0] % 10).tolist()
+    pixel = records[4, 2, 1 + 2 * 1024 + 7 * 32 + 11]  # record 14: blue, row 7, column 11
+    assert data.train.pixels[14, 2, 7, 11] == pixel / 255
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (
+            {"train_images": idx(random_bytes(6, 20))},
+            "train-images.gz has the magic number 00000802",
+        ),
+        ({"train_images": idx(random_bytes(6, 5, 4))[:40]}, "train-images.gz is damaged"),
+        ({"train_images": b"not gzip"}, "train-images.gz is damaged"),
+        ({"train_labels": idx(torch.arange(5))}, "holds 6 images but .*train-labels.gz 5 labels"),
+        (
+            {"test_labels": gzip.compress(struct.pack(">BBBBI", 0, 0, 8, 1, 2) + b"\1")},
+            "test-labels.gz promises 2 bytes and holds fewer",
+        ),
+        (
+            {"test_labels": gzip.compress(struct.pack(">BBBBI", 0, 0, 8, 1, 2) + b"\1\2\3")},
+            "test-labels.gz promises 2 bytes and holds more",
+        ),
+    ],
+)
+def test_a_damaged_idx_file_is_refused_by_name(tmp_path, damage, message):
+    with pytest.raises(InputError, match=message):
+        load("fashion_mnist", fashion(tmp_path, **damage), tmp_path, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"content": b"\0" * (RECORD - 1)}, "data_batch_1.bin holds 3072 bytes, not whole records"),
+        ({"content": b""}, "data_batch_1.bin holds 0 bytes"),
+        ({"content": b"\x0b" * RECORD}, "data_batch_1.bin holds the label 11"),
+        ({"link": TEST[0]}, "test_batch.bin is not a file"),
+    ],
+)
+def test_a_damaged_cifar_archive_is_refused_by_name(tmp_path, change, message):
+    with pytest.raises(InputError, match=message):
+        load("cifar10", cifar(tmp_path, **change), tmp_path, seed=0)
+
+
+def test_an_archive_cut_short_is_refused_by_name(tmp_path):
+    whole = cifar(tmp_path)["files"][0]["name"]
+    cut = (tmp_path / whole).read_bytes()[:2000]
+    with pytest.raises(InputError, match=f"{whole} is damaged"):
+        load("cifar10", source_of(tmp_path, {whole: cut}), tmp_path, seed=0)
+
+
+def test_a_wrong_checksum_is_refused_by_name(tmp_path):
+    source = fashion(tmp_path)
+    (tmp_path / IDX_NAMES[1]).write_bytes(idx(torch.arange(6)))
+    with pytest.raises(InputError, match="train-labels.gz is not the file expected: its sha256"):
+        load("fashion_mnist", source, tmp_path, seed=0)
+
+
+def test_absent_files_are_named_with_their_place(tmp_path):
+    source = fashion(tmp_path)
+    for name in IDX_NAMES[2:]:
+        (tmp_path / name).unlink()
+    with pytest.raises(InputError) as raised:
+        load("fashion_mnist", source, tmp_path, seed=0)
+    first, second = str(raised.value).splitlines()
+    assert "test-images.gz, test-labels.gz cannot be fetched" in first
+    assert str(tmp_path) in second and "data_folder=" in second
+
+
+def test_the_digits_are_split_once_and_for_all():
+    data = load("digits", {}, None, seed=0)
+    assert (len(data.train), len(data.test)) == (1536, 261)
+    assert data.train.pixels.shape[1:] == (1, 8, 8)
+    assert (data.train.pixels.min(), data.train.pixels.max()) == (0, 1)
+    assert torch.equal(load("digits", {}, None, seed=1).test.pixels, data.test.pixels)
+    shares = data.train.labels.bincount() / len(data.train)
+    torch.testing.assert_close(shares, data.test.labels.bincount() / 261, atol=5e-3, rtol=0)
+
+
+def test_standardized_pixels_use_the_statistics_of_the_training_images():
+    data = load("digits", {}, None, seed=0).standardized()
+    assert abs(data.train.pixels.mean()) < 1e-5 and abs(data.train.pixels.std() - 1) < 1e-5
+    assert abs(data.test.pixels.mean()) > 1e-5
+    assert data.resized(16).train.pixels.shape == (1536, 1, 16, 16)
+
+
+def test_random_pixels_keep_the_labels_and_nothing_else():
+    data = load("digits", {}, None, seed=0)
+    random = data.with_random_pixels(torch.Generator().manual_seed(0))
+    assert torch.equal(random.train.labels, data.train.labels)
+    flat = random.train.flat()
+    assert abs(flat.mean() - 1 / 2) < 0.01 and abs(flat.var() - 1 / 12) < 0.01
+    small = random_pixels(seed=3, train=50, test=20)
+    assert small.train.flat().shape == (50, 784) and small.classes == 10
+    assert torch.equal(small.train.pixels, random_pixels(3, 50, 20).train.pixels)
+    assert not torch.equal(small.train.pixels, random_pixels(4, 50, 20).train.pixels)
+
+
+def test_an_unknown_dataset_is_refused_with_the_nearest():
+    with pytest.raises(InputError, match="did you mean 'cifar10'"):
+        load("cifar", {}, None, seed=0)
+    assert set(LABELLED) == {"digits", "fashion_mnist", "cifar10", "random_pixels"}
+
+
+def test_each_replicate_and_epoch_has_its_own_order():
+    order = epoch_order(0, 3, 40, epoch=1)
+    assert torch.equal(order.sort().values, torch.arange(40).expand(3, 40))
+    assert not torch.equal(order[0], order[1])
+    assert not torch.equal(order, epoch_order(0, 3, 40, epoch=2))
+    assert torch.equal(order[:1], epoch_order(0, 1, 40, epoch=1))

@@ -78,6 +78,8 @@ def explain(error: Exception) -> str:
     text = "\n".join(str(cause) for cause in causes)
     if option := re.search(r"(?:Could not find|Could not load) '([\w/.-]+)/([^/']+)'", text):
         return _explain_option(option[1], option[2].removesuffix(".yaml"), text)
+    if ambiguous := re.search(r"Ambiguous value for argument '(.*)'", text):
+        return f"{ambiguous[1]}: add -m to sweep over several values, or write key=[value,value]"
     if key := re.search(r"Key '([^']+)' (?:is )?not in '(\w+)'", text):
         return _explain_key(key[1], key[2])
     where = re.search(r"full_key: (\S+)", text)

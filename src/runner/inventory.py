@@ -20,7 +20,7 @@ from runner.tables import read_table
 
 
 def folders(outputs: Path) -> list[Path]:
-    """The folders of all runs, by study and name. Raises InputError where `outputs` is no folder."""
+    """The folders of all runs, by study and name. Raises InputError if `outputs` is no folder."""
     if not outputs.is_dir():
         raise InputError(f"{outputs} is not a folder of outputs")
     return sorted(path.parent for path in outputs.glob("runs/*/*/config.yaml"))

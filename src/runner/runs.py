@@ -205,7 +205,10 @@ class _Execution:
             torch.backends.cuda.matmul.allow_tf32 = False
             torch.backends.cudnn.allow_tf32 = False
         self.provenance = provenance.describe(self.device)
-        handler = logging.FileHandler(self.folder / "run.log")
+        try:
+            handler = logging.FileHandler(self.folder / "run.log")
+        except OSError as error:
+            raise InputError(f"{self.folder} cannot be written ({error.strerror})") from error
         handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
         log.addHandler(handler)
         try:

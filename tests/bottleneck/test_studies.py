@@ -7,6 +7,7 @@ import torch
 from runner.bottleneck import rank_one, summaries
 from runner.bottleneck.config import Bottleneck, Example20, RankOne, Symmetry
 from runner.bottleneck.latent import draw_task
+from runner.bottleneck.networks import differentiate
 from runner.bottleneck.spectra import gap_rank, threshold_rank
 from runner.errors import InputError
 from runner.runs import _progress
@@ -14,10 +15,11 @@ from runner.studies import Context, module_of
 
 F64 = torch.float64
 TOY = [
-    Bottleneck(depths=[5, 3], width=12, samples=40, test_samples=20, steps=30, points=5, replicates=2),
-    Symmetry(depth=7, width=12, starts=60, batch_size=20, steps=20, probes=30, points=4,
+    Bottleneck(depths=[5, 3], width=12, samples=40, test_samples=20, steps=30, points=5,
+    replicates=2), Symmetry(depth=7, width=12, starts=60, batch_size=20, steps=20, probes=30,
+    points=4,
              resolution=5, replicates=2),
-    RankOne(samples=[3, 6], depth=6, steps=20, replicates=2),
+    RankOne(samples=[3, 6], depth=6, width=10, steps=20, replicates=2),
     Example20(depths=[4, 8], exponents=[0.7], grid=2),
 ]  # fmt: skip
 
@@ -102,26 +104,35 @@ def test_principal_components_of_a_plane():
     torch.testing.assert_close(rebuilt, plane)
 
 
-@pytest.mark.parametrize("N", [3, 10, 40])
-def test_rank_one_interpolants_fit_with_one_live_neuron(N):
-    x = rank_one.draw_points(RankOne(), N, 0)
-    network = rank_one.interpolant(x, 8)
-    torch.testing.assert_close(network.activations(x)[-1], x)
-    for activation in network.activations(x)[1:-2]:
-        assert not activation[:, 1:].any()
+def test_rank_one_networks_stay_at_rank_one():
+    config = RankOne(samples=[4, 6], depth=9, width=10, steps=150, replicates=2)
+    context = Context(torch.device("cpu"), None, _progress, lambda make_state: None)
+    networks = []
 
+    def record(config, network, x, N, replicate):
+        networks.append((network, x))
+        return measure(config, network, x, N, replicate)
 
-def test_training_keeps_rank_one_interpolants_at_rank_one():
-    config = RankOne(samples=[5], depth=7, steps=200, replicates=3)
-    metrics = tables(config)["metrics"].set_index(["stage", "replicate"])
-    trained, constructed = metrics.loc["trained"], metrics.loc["constructed"]
-    assert (trained["parameter_norm"] < constructed["parameter_norm"]).all()
-    assert (constructed["train_cost"] < 1e-20).all()
+    measure, rank_one.measure = rank_one.measure, record
+    try:
+        rows = list(rank_one.run(config, context))
+    finally:
+        rank_one.measure = measure
+    for (network, x), row in zip(networks, rows, strict=True):
+        for layer in rank_one.bottleneck_layers(9):
+            assert not network.activations(x)[layer][:, 1:].any()
+        s = torch.linalg.svdvals(differentiate(network, x).jacobian)
+        assert (s[:, 1] < 1e-12).all()
+        assert row.train_cost < 1
 
 
 def test_odd_depths_are_refused():
     with pytest.raises(InputError, match="even"):
-        tables(Example20(depths=[4, 7]))
+        Example20(depths=[4, 7])
+
+
+def test_the_order_of_depths_names_one_run():
+    assert Bottleneck(depths=[4, 8]).identity() == Bottleneck(depths=[8, 4, 8]).identity()
 
 
 def test_ranks_of_a_spectrum():

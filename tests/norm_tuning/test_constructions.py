@@ -153,6 +153,19 @@ def test_equal_configurations_give_equal_rows_and_a_replicate_does_not_depend_on
     assert two[0].max_abs_error != two[1].max_abs_error
 
 
+def test_rows_do_not_depend_on_the_number_of_threads():
+    parameters = {"target": "digits", "target_width": 8, "depth": 2, "replicates": 1}
+    threads, found = torch.get_num_threads(), []
+    try:
+        for number in (1, 2):
+            torch.set_num_threads(number)
+            found += rows(**parameters)
+            assert torch.get_num_threads() == number
+    finally:
+        torch.set_num_threads(threads)
+    assert found[0] == found[1]
+
+
 def test_inputs_lie_on_the_unit_sphere():
     norms = unit_inputs(30, 7, torch.Generator().manual_seed(0)).norm(dim=1)
     torch.testing.assert_close(norms, torch.ones(30, dtype=torch.float64))

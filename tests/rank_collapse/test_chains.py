@@ -54,7 +54,6 @@ def test_direct_chain_is_equation_1(law, centred):
     X = gaussian_inputs(3, 5, 8, stream(), torch.float64)
     chain = DirectChain(X, skips, stream(1), law, centred)
     generator = stream(1)
-    fill(torch.empty(3, 5, 5, dtype=torch.float64), law, generator)  # the buffer's first filling
     H = theory.batch_norm(X, centred)
     for _ in range(3):
         W = fill(torch.empty(3, 5, 5, dtype=torch.float64), law, generator)
@@ -185,12 +184,6 @@ def test_probe_grows_below_the_live_directions_and_dies_above():
 def test_gamma_must_be_positive(bad):
     with pytest.raises(InputError, match="gamma must be positive"):
         make("direct", 2, 4, bad)
-
-
-def test_rotated_engine_cannot_centre():
-    inputs = gaussian_inputs(2, 8, 8, stream(), torch.float64)
-    with pytest.raises(InputError, match="engine=direct"):
-        RotatedChain(inputs, torch.ones(2), stream(), centred=True)
 
 
 def test_autocorrelation_and_error_of_a_known_process():

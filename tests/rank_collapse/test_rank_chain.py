@@ -32,9 +32,8 @@ def test_average_has_errors_and_keeps_lemma_1():
     assert list(metrics["skip"]) == [0.5, inf]
     assert (metrics["layers"] >= 2000).all()
     assert (metrics["soft_rank"] >= 0.25 * metrics["rank_bound"]).all()
-    assert (metrics[["soft_rank_se", "rank_bound_se", "frobenius_se", "regularity_se"]] > 0).all(
-        None
-    )
+    for column in ("soft_rank", "rank_bound", "frobenius", "regularity"):
+        assert (metrics[f"{column}_se"] > 0).all()
     assert metrics["regularity"].between(0, 1).all()
     assert (metrics["autocorrelation"] > 0).all()
 
@@ -176,6 +175,61 @@ def test_claims_hold_fail_and_stay_undecided():
     assert high["regularity-below-0.9"].verdict == "fails"
     assert claims_of("rank-fig9", power_tables(0.4))["norm-growth"].verdict == "fails"
     assert claims_of("rank-fig9", power_tables(0.6))["norm-growth"].verdict == "holds"
+
+
+def expansion_tables(offset=0.0, power=2):
+    rows = []
+    for replicate in range(8):
+        for skip in (1e-3, 1e-2, 1e-1):
+            change = 10.0 * replicate + offset + 5.0 * skip**power + 0.3 * (-1) ** replicate
+            row = {"width": 8, "law": "gaussian", "replicate": replicate, "skip": skip}
+            rows.append(row | {"change": change, "change_se": 0.5, "predicted": 10.0 * replicate})
+    return {"expansions": pd.DataFrame(rows)}
+
+
+def test_claims_of_lemma_7():
+    assert {each.verdict for each in claims_of("rank-lemma7", expansion_tables()).values()} == {
+        "holds"
+    }
+    assert claims_of("rank-lemma7", expansion_tables(offset=3))["expansion"].verdict == "fails"
+    assert claims_of("rank-lemma7", expansion_tables(power=0.5))["remainder"].verdict == "fails"
+
+
+def product_tables(fall, gap, step):
+    rows = []
+    for replicate in range(6):
+        for layer in range(1, 101):
+            row = {"law": "gaussian", "skip": 0.5, "replicate": replicate, "layer": layer}
+            ratio = -fall * layer * (1 + 0.01 * replicate)
+            row |= {"log_ratio": ratio, "step_length": step(layer), "gap": gap, "gap_se": 1e-5}
+            rows.append(row)
+    return {"products": pd.DataFrame(rows)}
+
+
+def test_claims_of_lemma_3():
+    good = claims_of("rank-lemma3", product_tables(0.1, 0.1025, lambda layer: 1 / layer))
+    assert {each.verdict for each in good.values()} == {"holds"}
+    bad = claims_of("rank-lemma3", product_tables(0.1, 0.2, lambda layer: 1.0))
+    assert bad["rate-is-lyapunov-gap"].verdict == bad["matrix-converges"].verdict == "fails"
+    flat = claims_of("rank-lemma3", product_tables(-0.01, 0.1, lambda layer: 1.0))
+    assert flat["ratio-decays"].verdict == "fails"
+
+
+def rank_tables(top, low):
+    rows = []
+    for width, star in ((8, 4), (16, 6), (32, 10)):
+        for k in range(1, 2 * star):
+            row = {"width": width, "skip": inf, "input_rank": k, "exponent": float(star - k) - 0.5}
+            r = top(k) if k >= star else low
+            rows.append(row | {"rank_bound": r, "rank_bound_se": 0.01, "exponent_se": 0.01})
+    return {"input_ranks": pd.DataFrame(rows)}
+
+
+def test_claims_of_live_directions():
+    good = claims_of("rank-live", rank_tables(lambda k: 3.0, 1.0))
+    assert {each.verdict for each in good.values()} == {"holds"}
+    bad = claims_of("rank-live", rank_tables(lambda k: 3.0 + 0.1 * k, 9.0))
+    assert bad["one-law-above"].verdict == bad["other-laws-below"].verdict == "fails"
 
 
 def test_power_law_recovers_its_exponent():

@@ -112,8 +112,7 @@ def measure(
     config: Bottleneck, network: Network, task: Task, replicate: int
 ) -> Iterator[Metrics | Spectrum | Representation | Theorems]:
     """All rows of one trained network."""
-    device = network.weights[0].device
-    x, y = task.x.mT.to(device), task.y.mT.to(device)
+    x, y = task.x.mT, task.y.mT
     singular_values = spectra(network)
     middle = singular_values[network.depth // 2 - 1]
     k = gap_rank(middle)
@@ -124,7 +123,7 @@ def measure(
         **key,
         parameter_norm=norm,
         train_cost=cost,
-        test_cost=_cost(network, task.x_test.mT.to(device), task.y_test.mT.to(device)),
+        test_cost=_cost(network, task.x_test.mT, task.y_test.mT),
         loss=cost + config.ridge * norm,
         rank=threshold_rank(middle),
         rank_gap=k,

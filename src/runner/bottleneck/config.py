@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from runner.errors import InputError
 from runner.studies import StudyConfig, parameter
 
 
@@ -29,6 +30,13 @@ class Bottleneck(StudyConfig):
     learning_rate: float | None = parameter("null: the recipe's", None, above=0)
     points: int = parameter("training inputs that the theorems are measured at", 50, minimum=1)
     replicates: int = parameter("trials: own data, own initialisation", 3, minimum=1)
+
+    def identity(self) -> dict:
+        """As every study's; the order in which the depths are given does not matter."""
+        identity = super().identity()
+        if "depths" in identity:
+            identity["depths"] = sorted(set(self.depths))
+        return identity
 
 
 @dataclass(frozen=True)
@@ -64,13 +72,14 @@ class RankOne(StudyConfig):
 
     study: ClassVar[str] = "rank_one"
 
-    samples: list[int] = parameter("N: all sizes train in one stack", [8, 16, 32, 64], minimum=3)
-    depth: int = parameter("L", 12, minimum=6)
-    ridge: float = parameter("lambda", 1e-5, minimum=0)
-    steps: int = parameter("steps of Adam", 3000, minimum=0)
-    learning_rate: float = parameter("of Adam, before the cosine", 1e-3, above=0)
-    segment_points: int = parameter("inputs between two neighbours", 5, minimum=2)
-    replicates: int = parameter("trials: own points", 5, minimum=1)
+    samples: list[int] = parameter("N: all sizes train in one stack", [8, 16, 32, 64], minimum=2)
+    depth: int = parameter("L", 12, minimum=4)
+    width: int = parameter("neurons of every hidden layer outside the bottleneck", 50, minimum=1)
+    ridge: float = parameter("lambda", 1e-4, minimum=0)
+    steps: int = parameter("steps of Adam", 6000, minimum=1)
+    learning_rate: float = parameter("of Adam, before the cosine", 3e-3, above=0)
+    segment_points: int = parameter("inputs on the segment of two neighbours", 9, minimum=2)
+    replicates: int = parameter("trials: own points, own initialisation", 5, minimum=1)
 
 
 @dataclass(frozen=True)
@@ -84,3 +93,9 @@ class Example20(StudyConfig):
         "g in epsilon = L^-g; the example asks for 1/2 < g < 1", [0.6, 0.7, 0.8, 0.9], above=0
     )
     grid: int = parameter("points per axis of [0, 1]^3 that f is compared on", 6, minimum=2)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        odd = [L for L in self.depths if L % 2]
+        if odd:
+            raise InputError(f"depths={self.depths}: Example 20 is for even L, {odd[0]} is odd")

@@ -35,7 +35,7 @@ class Dynamics:
         gradient = 4 * (v.square().sum(1, keepdim=True) * v - v @ self.target)
         return v - self.step_size * gradient
 
-    def path(self, v: Float[Tensor, "N d"], steps: int) -> Float[Tensor, "steps+1 N d"]:
+    def path(self, v: Float[Tensor, "N d"], steps: int) -> Float[Tensor, "times N d"]:
         """v(0), ..., v(steps)."""
         found = [v]
         for _ in range(steps):

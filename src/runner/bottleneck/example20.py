@@ -12,7 +12,6 @@ import torch
 from runner.bottleneck import theory
 from runner.bottleneck.config import Example20
 from runner.bottleneck.networks import Network, differentiate
-from runner.errors import InputError
 from runner.studies import Context, Row
 
 
@@ -32,9 +31,6 @@ class Metrics(Row):
 
 def run(config: Example20, context: Context) -> Iterator[Metrics]:
     """Build and measure every network."""
-    odd = [L for L in config.depths if L % 2]
-    if odd:
-        raise InputError(f"depths={config.depths}: Example 20 is for even L, {odd[0]} is odd")
     with context.progress(len(config.depths), "example 20", unit="depths") as bar:
         for L in config.depths:
             for exponent in config.exponents:

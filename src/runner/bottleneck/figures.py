@@ -6,6 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from runner.bottleneck.ranges import FITTED, affine_fits
 from runner.bottleneck.symmetry_figures import draw_symmetry, overview_symmetry
@@ -50,33 +51,35 @@ def draw_norm(axes: Axes, metrics: pd.DataFrame) -> None:
         labels.append(f"rank {rank}" + (f", slope {slopes.mean():.2f}" if len(slopes) else ""))
     handles.append(Line2D([], [], ls="", marker="x", color="black"))
     labels.append("train cost above 0.1")
-    axes.legend(handles, labels, loc="upper left")
+    axes.legend(handles, labels, loc="upper left", bbox_to_anchor=(1, 1))
     axes.set(xlabel="depth L", ylabel=r"$\|\theta\|^2$ after training")
 
 
-def draw_spectrum(axes: Axes, spectrum: pd.DataFrame, title: str) -> None:
-    """Singular values of every W_l, one line for each index."""
+def draw_spectrum(axes: Axes, spectrum: pd.DataFrame, rank: int, title: str) -> None:
+    """Singular values of every W_l, one line for each index; the first `rank` in colour."""
     table = spectrum.pivot(index="layer", columns="index", values="singular_value")
     for index in table.columns:
-        large = table[index].median() > 0.5
-        color, width = ("tab:blue", 1.3) if large else ("black", 0.5)
+        large = index <= rank
+        color, width = (rank_color(rank), 1.4) if large else ("black", 0.5)
         axes.plot(table.index, table[index], color=color, lw=width, alpha=1 if large else 0.45)
     axes.axhline(1, color="tab:orange", lw=0.8, ls="--", zorder=0)
     axes.set(xlabel=r"layer $\ell$", ylim=(0, None), title=title)
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
 
 
 def _row(part: SubFigure, tables: Tables, recipe: str, limit: float) -> pd.DataFrame:
     metrics = tables["metrics"].query("recipe == @recipe")
     spectrum = tables["spectrum"].query("recipe == @recipe and replicate == 0")
     part.suptitle(RECIPES[recipe], fontweight="bold")
-    axes = part.subplots(1, SHOWN + 1, width_ratios=[2.2] + [1] * SHOWN)
+    axes = part.subplots(1, SHOWN + 1, width_ratios=[2.6] + [1] * SHOWN)
     draw_norm(axes[0], metrics)
-    depths = np.sort(metrics["depth"].unique())
-    shown = np.quantile(depths, np.linspace(0, 1, SHOWN), method="nearest")
-    for panel, L in zip(axes[1:], shown, strict=True):
-        own = metrics.query("depth == @L and replicate == 0").iloc[0]
-        draw_spectrum(panel, spectrum.query("depth == @L"), f"L = {L}, rank {own['rank_gap']}")
-        panel.set_ylim(0, limit)
+    alive = metrics.query("replicate == 0 and rank_gap > 0").set_index("depth")["rank_gap"]
+    if len(alive):
+        shown = np.quantile(alive.index, np.linspace(0, 1, SHOWN), method="nearest")
+        for panel, L in zip(axes[1:], shown, strict=True):
+            own = spectrum[spectrum["depth"] == L]
+            draw_spectrum(panel, own, alive[L], f"L = {L}, rank {alive[L]}")
+            panel.set_ylim(0, limit)
     axes[1].set_ylabel(r"singular values of $W_\ell$")
     return metrics.assign(panel=f"norm, {recipe}")
 
@@ -84,7 +87,7 @@ def _row(part: SubFigure, tables: Tables, recipe: str, limit: float) -> pd.DataF
 def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 1 of paper D for both recipes: norm against depth, and spectra of four depths."""
     recipes = [r for r in RECIPES if r in set(tables["metrics"]["recipe"])]
-    figure = plt.figure(figsize=(12.5, 3.3 * len(recipes)))
+    figure = plt.figure(figsize=(13.5, 3.2 * len(recipes)))
     parts = np.atleast_1d(figure.subfigures(len(recipes), 1))
     limit = 1.05 * tables["spectrum"].query("replicate == 0")["singular_value"].max()
     drawn = [_row(part, tables, recipe, limit) for part, recipe in zip(parts, recipes, strict=True)]
@@ -97,8 +100,10 @@ def overview_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     metrics, spectrum = tables["metrics"], tables["spectrum"]
     figure, axes = plt.subplots(1, 2, figsize=(8, 3.4))
     draw_norm(axes[0], metrics)
-    deepest = spectrum.query("depth == depth.max() and replicate == 0")
-    draw_spectrum(axes[1], deepest, f"singular values, L = {metrics['depth'].max()}")
+    first = metrics[metrics["replicate"] == 0]
+    deepest = first.loc[first["depth"].idxmax()]
+    own = spectrum[(spectrum["depth"] == deepest["depth"]) & (spectrum["replicate"] == 0)]
+    draw_spectrum(axes[1], own, deepest["rank_gap"], f"singular values, L = {deepest['depth']}")
     columns = ["depth", "replicate", "parameter_norm", "train_cost", "test_cost", "loss", "rank"]
     return figure, metrics[[*columns, "rank_gap"]]
 

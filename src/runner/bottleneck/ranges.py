@@ -19,27 +19,36 @@ def fitted(metrics: pd.DataFrame) -> pd.DataFrame:
     return metrics[metrics["train_cost"] < FITTED]
 
 
-def affine_fits(metrics: pd.DataFrame) -> pd.DataFrame:
-    """A line `||theta||^2 = slope L + intercept` through the fitting networks of each rank.
+def with_ranges(metrics: pd.DataFrame) -> pd.DataFrame:
+    """The fitting networks with a column `range`: a number for each run of neighbouring depths, of
+    one recipe and replicate, that keep their rank."""
+    found = fitted(metrics).sort_values(["recipe", "replicate", "depth"])
+    key = found[["recipe", "replicate", "rank_gap"]]
+    changed = (key != key.shift()).any(axis=1)
+    return found.assign(range=changed.cumsum())
 
-    One row per recipe, replicate and rank with at least three depths: recipe, replicate, rank,
-    depths, first, last, slope, intercept, r2.
+
+def affine_fits(metrics: pd.DataFrame) -> pd.DataFrame:
+    """A line `||theta||^2 = slope L + intercept` through every range of three or more depths.
+
+    One row per range: recipe, replicate, rank, depths, first, last, slope, intercept, r2.
     """
     rows = []
-    for key, group in fitted(metrics).groupby(["recipe", "replicate", "rank_gap"]):
+    for _, group in with_ranges(metrics).groupby("range"):
         if len(group) < ENOUGH:
             continue
         L, norm = group["depth"].to_numpy(float), group["parameter_norm"].to_numpy()
         slope, intercept = np.polyfit(L, norm, 1)
         residual = norm - slope * L - intercept
         r2 = 1 - (residual**2).sum() / ((norm - norm.mean()) ** 2).sum()
+        key = group[["recipe", "replicate", "rank_gap"]].iloc[0]
         rows.append((*key, len(L), int(L.min()), int(L.max()), slope, intercept, r2))
     columns = ["recipe", "replicate", "rank", "depths", "first", "last"]
     return pd.DataFrame(rows, columns=[*columns, "slope", "intercept", "r2"])
 
 
 def bottleneck_lengths(metrics: pd.DataFrame, spectrum: pd.DataFrame) -> pd.DataFrame:
-    """For every fitting network the number of layers inside its bottleneck and outside.
+    """For every fitting network its range, and its layers inside the bottleneck and outside.
 
     Inside: the number of singular values of W_l above 0.5, half-way between the theory's 0 and 1,
     is that of W_{L/2}.
@@ -52,7 +61,7 @@ def bottleneck_lengths(metrics: pd.DataFrame, spectrum: pd.DataFrame) -> pd.Data
     middle = counts[counts["layer"] == counts["depth"] // 2].set_index(key)["large"]
     counts["middle"] = middle.reindex(pd.MultiIndex.from_frame(counts[key])).to_numpy()
     inside = (counts["large"] == counts["middle"]).groupby([counts[name] for name in key]).sum()
-    table = fitted(metrics).set_index(key)[["rank_gap"]].copy()
+    table = with_ranges(metrics).set_index(key)[["rank_gap", "range"]]
     table["inside"] = inside.reindex(table.index)
     table = table.reset_index()
     table["outside"] = table["depth"] - table["inside"]

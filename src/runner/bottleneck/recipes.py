@@ -40,7 +40,7 @@ class Recipe:
 RECIPES = {
     "plain": Recipe(gain=1.0, learning_rate=5e-3),
     "annealed": Recipe(
-        gain=1.2, learning_rate=4e-3, warmup=200, peak=5.0, rise_end=0.15, peak_end=0.6
+        gain=1.2, learning_rate=3e-3, warmup=200, peak=5.0, rise_end=0.15, peak_end=0.6
     ),
 }
 """`plain`: the ridge from the start. `annealed`: fit first, then press the rank down, then

@@ -65,8 +65,11 @@ class DepthStack:
             b.zero_()[: len(bias), 0].copy_(bias)
 
     def network(self, r: int) -> Network:
-        """A float64 copy of network r."""
-        layers = [(W.double(), b[:, 0].double()) for W, b in self._layers(r)]
+        """A float64 copy of network r on the CPU.
+
+        Networks are measured there: many small matrices, and the same numbers on every machine.
+        """
+        layers = [(W.double().cpu(), b[:, 0].double().cpu()) for W, b in self._layers(r)]
         return Network([W for W, _ in layers], [b for _, b in layers])
 
     def middle(self, r: int) -> Float[Tensor, "width _"]:

@@ -151,8 +151,6 @@ def run(
     for replicate, task in enumerate(tasks):
         stages = {"trained": stack.network(replicate), "untrained": untrained[replicate]}
         for stage, network in stages.items():
-            # Small products: the CPU is faster, and its numbers are the same on every machine.
-            network = Network([W.cpu() for W in network.weights], [b.cpu() for b in network.biases])
             yield from measure(config, stage, network, task, replicate)
 
 
@@ -247,9 +245,7 @@ def _layers(
             yield Spectrum(**key, layer=layer, index=index, singular_value=value)
 
 
-def _paths(
-    config: Symmetry, task: Task, replicate: int
-) -> tuple[Float[Tensor, "paths*times d"], Tensor]:
+def _paths(config: Symmetry, task: Task, replicate: int) -> tuple[Float[Tensor, "M d"], Tensor]:
     """v(0) .. v(T) of fresh paths, path by path, and for each step the path it belongs to."""
     stream = generator(config.seed, replicate, "paths")
     path = task.dynamics.path(task.dynamics.starts(PATHS, stream), config.horizon)
@@ -257,14 +253,14 @@ def _paths(
 
 
 def _steps(
-    along: Float[Tensor, "paths*times 2"], horizon: int
+    along: Float[Tensor, "M 2"], horizon: int
 ) -> tuple[Float[Tensor, "steps 2"], Float[Tensor, "steps 2"]]:
     """Where every step starts, and the step, on the plane of the principal components."""
     along = along.view(PATHS, horizon + 1, 2)
     return along[:, :-1].flatten(0, 1), along.diff(dim=1).flatten(0, 1)
 
 
-def _orbits(dynamics: Dynamics, stream: torch.Generator) -> Float[Tensor, "orbits*members d"]:
+def _orbits(dynamics: Dynamics, stream: torch.Generator) -> Float[Tensor, "M d"]:
     """Orbits of the rotations around w: w.v and the norm of the rest fixed, its direction free."""
     u = dynamics.statistics(dynamics.starts(ORBITS, stream)).sqrt()
     away = dynamics.directions(ORBITS * MEMBERS, stream)
@@ -272,7 +268,7 @@ def _orbits(dynamics: Dynamics, stream: torch.Generator) -> Float[Tensor, "orbit
     return along * dynamics.w + norm * away
 
 
-def _rings(dynamics: Dynamics, stream: torch.Generator) -> Float[Tensor, "rings*members d"]:
+def _rings(dynamics: Dynamics, stream: torch.Generator) -> Float[Tensor, "M d"]:
     """Circles around the origin in a plane orthogonal to w: orbits with w.v = 0."""
     radius = ORTHOGONAL_NORM * torch.arange(1, ORBITS + 1, dtype=torch.float64) / ORBITS
     angle = 2 * torch.pi * torch.arange(MEMBERS, dtype=torch.float64) / MEMBERS

@@ -41,20 +41,24 @@ def _distances(axes: Axes, distance: pd.DataFrame) -> None:
     image = axes.imshow(table, origin="lower", extent=extent, cmap="magma")
     axes.plot(*PIXEL, "s", color="white", ms=4, mec="black", mew=0.6)
     axes.grid(False)
-    axes.set(xlabel=r"first direction orthogonal to $w$", ylabel="second direction")
+    axes.set(xlabel=r"first direction orthogonal to $w$", ylabel="second")
     label = rf"$\|\alpha_{DISTANCE_LAYER}(x_0) - \alpha_{DISTANCE_LAYER}(x)\|$"
     axes.figure.colorbar(image, ax=axes, label=label)
 
 
+def _first(table: pd.DataFrame, stage: str) -> pd.DataFrame:
+    """The rows of one stage of the first replicate."""
+    return table[(table["stage"] == stage) & (table["replicate"] == 0)]
+
+
 def draw_symmetry(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 2 of paper D, of the first replicate, for the trained and the untrained network."""
-    figure, axes = plt.subplots(len(STAGES), 3, figsize=(12.5, 7), width_ratios=[1, 1.2, 1.1])
+    figure, axes = plt.subplots(len(STAGES), 3, figsize=(13.5, 7), width_ratios=[1, 1.25, 1.1])
     measured = tables["metrics"].query("replicate == 0").set_index(["stage", "layer"])
     depth = int(tables["metrics"]["layer"].max())
     for row, (stage, name) in zip(axes, STAGES.items(), strict=True):
         spectrum, embedding, distance = (
-            tables[table].query("stage == @stage and replicate == 0")
-            for table in ("spectrum", "embedding", "distance")
+            _first(tables[table], stage) for table in ("spectrum", "embedding", "distance")
         )
         _spectra(row[0], spectrum)
         row[0].set_title(f"(a) {name}: spectra")
@@ -62,10 +66,10 @@ def draw_symmetry(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         at = measured.loc[(stage, min(PCA_LAYER, depth))]
         r2 = f"{at['knn_r2_axis']:.3f}, {at['knn_r2_orthogonal']:.3f}"
         layer = rf"$\alpha_{PCA_LAYER}(X)$"
-        row[1].set_title(f"(b) {name}: PCA of {layer}, $R^2$ of $u$: {r2}")
+        row[1].set_title(f"(b) PCA of {layer}, $R^2$ of $u$: {r2}")
         _distances(row[2], distance)
         ratio = measured.loc[(stage, DISTANCE_LAYER), "plane_ratio"]
-        row[2].set_title(f"(c) {name}: ring ratio {ratio:.3f}")
+        row[2].set_title(f"(c) distances, within/between rings {ratio:.3f}")
     return figure, tables["metrics"]
 
 

@@ -27,10 +27,12 @@ def representation_cost(A: Float[Tensor, "... m n"], L: float) -> Float[Tensor, 
     """`R(A; L) = L ||A||_{2/L}^{2/L} = L sum_i s_i(A)^{2/L}`: linear networks (section 3).
 
     Also `L ||J f(x)||_{2/L}^{2/L}`, which no ReLU network of depth L that represents f can undercut
-    (Appendix A.1). Zero singular values do not count.
+    (Appendix A.1). Singular values that rounding in a product of L matrices can make do not count:
+    the power 2/L would turn them into large numbers.
     """
     s = torch.linalg.svdvals(A)
-    return L * torch.where(s > 0, s ** (2 / L), 0.0).sum(-1)
+    rounding = max(A.shape[-2:]) * L * torch.finfo(s.dtype).eps * s[..., :1]
+    return L * torch.where(s > rounding, s ** (2 / L), 0.0).sum(-1)
 
 
 def expanded_representation_cost(A: Float[Tensor, "m n"], L: float) -> float:
@@ -55,26 +57,6 @@ def imbalance(network: Network) -> float:
         )
     )
     return float(difference / total)
-
-
-def balanced(network: Network, sweeps: int = 200) -> Network:
-    """The same function with every neuron rescaled to `||W_{l,i.}||^2 + b_{l,i}^2 =
-    ||W_{l+1,.i}||^2`.
-
-    Incoming weights and bias times a, outgoing weights over a: the ReLU lets it pass. Balanced
-    parameters have the smallest norm among all rescalings. Neurons without input or output stay.
-    """
-    weights = [W.clone() for W in network.weights]
-    biases = [b.clone() for b in network.biases]
-    for _ in range(sweeps):
-        for W, b, after in zip(weights[:-1], biases[:-1], weights[1:], strict=True):
-            incoming, outgoing = W.square().sum(1) + b.square(), after.square().sum(0)
-            scale = (outgoing / incoming) ** 0.25
-            scale = torch.where((incoming > 0) & (outgoing > 0), scale, 1.0)
-            W.mul_(scale[:, None])
-            b.mul_(scale)
-            after.div_(scale)
-    return Network(weights, biases)
 
 
 def bottleneck_frames(

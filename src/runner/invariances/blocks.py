@@ -116,11 +116,17 @@ class Convolution:
         self, weights: Weights, a: Float[Tensor, "R n i"]
     ) -> tuple[Float[Tensor, "R n o"], Float[Tensor, "R examples c"]]:
         """The activations, and the preactivations per channel, example and position."""
-        grid, k, s = self.source, self.kernel, self.stride
         R, n, _ = a.shape
-        patches = a.view(R, n, grid.channels, grid.side, grid.side)
-        patches = patches.unfold(3, k, s).unfold(4, k, s)  # R n channels row column k k
-        patches = patches.permute(0, 1, 3, 4, 2, 5, 6).reshape(R, n * self.target.positions, -1)
+        grid, k, size = self.source, self.kernel, self.target.side
+        span = self.stride * (size - 1) + 1
+        maps = a.view(R, n, grid.channels, grid.side, grid.side)
+        shifts = [
+            maps[..., row : row + span : self.stride, column : column + span : self.stride]
+            for row in range(k)
+            for column in range(k)
+        ]
+        patches = torch.stack(shifts, dim=3)  # R n channels kk row column
+        patches = patches.flatten(2, 3).flatten(3).mT.reshape(R, n * size**2, -1)
         z = patches @ self.incoming(weights).mT
         maps = activate(z, self.slope).view(R, n, self.target.positions, self.channels)
         return maps.mT.reshape(R, n, -1), z

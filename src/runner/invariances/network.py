@@ -44,18 +44,23 @@ class Network:
                 preactivations.append(z)
         return a.squeeze(-1), preactivations
 
-    def draw(self, gain: float, generator: torch.Generator) -> Float[Tensor, " P"]:
-        """Starting parameters of one replicate, N(0, gain^2 / fan in); diagonal skips gain N(0, 1).
+    def draw(
+        self, gain: float, active: float, generator: torch.Generator
+    ) -> Float[Tensor, " P"]:
+        """Starting parameters of one replicate, N(0, gain^2 / fan in); diagonal skips N(0, gain^2).
 
-        In float64, on the generator's device.
+        The first `active` of the nonlinear neurons of each layer start with the absolute values:
+        they are on for every input that is not negative. In float64, on the generator's device.
         """
         parts = []
         for block in self.blocks:
-            for shape in block.shapes().values():
+            for name, shape in block.shapes().items():
                 normal = torch.randn(
-                    prod(shape), generator=generator, dtype=torch.float64, device=generator.device
+                    shape, generator=generator, dtype=torch.float64, device=generator.device
                 )
-                parts.append(gain / sqrt(prod(shape[1:])) * normal)
+                if name in ("W", "W1") and not block.is_linear:
+                    normal[: round(active * shape[0])].abs_()
+                parts.append(gain / sqrt(prod(shape[1:])) * normal.flatten())
         return torch.cat(parts)
 
 

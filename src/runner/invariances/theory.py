@@ -74,8 +74,9 @@ def residual_outgoing(
 
 def same_pattern(preactivations: Float[Tensor, "*R n c"]) -> Bool[Tensor, "*R c c"]:
     """Which pairs of c neurons are on for the same of n examples (condition of Lemma 2, part 2)."""
-    signs = torch.where(preactivations > 0, 1.0, -1.0).to(preactivations.dtype)
-    return signs.mT @ signs == preactivations.shape[-2]
+    on = (preactivations > 0).to(preactivations.dtype)
+    count = on.sum(-2)
+    return count[..., :, None] + count[..., None, :] == 2 * (on.mT @ on)
 
 
 def noninvariance_rate(

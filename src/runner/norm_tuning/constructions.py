@@ -3,15 +3,17 @@
 The paper proves that a frozen random network can be made equal to any target by its normalization
 parameters; it never computes one such network. Each replicate draws a target and a frozen network,
 constructs the parameters, and compares both functions on inputs from the domain of the theorem.
-Float64 on the CPU (LAPACK), whatever the device; or mpmath with `precision` digits.
+Float64 on the CPU (LAPACK, one thread), whatever the device; or mpmath with `precision` digits.
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from jaxtyping import Float
+from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from runner.norm_tuning import theory
@@ -56,9 +58,22 @@ def run(config: Constructions, context: Context) -> Iterator[Metrics]:
     """Yield one row per replicate. Raises InputError for a system that does not fit in memory."""
     with context.progress(config.replicates, config.theorem, unit="replicates") as bar:
         for replicate in range(config.replicates):
-            row = _measure(config, replicate)
+            with one_thread():
+                row = _measure(config, replicate)
             bar.update(1, error=row.max_abs_error)
             yield row
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One thread for torch and LAPACK: the order of sums, and so the last digits, depend on it."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(1, user_api="blas"):
+            yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _measure(config: Constructions, replicate: int) -> Metrics:

@@ -73,8 +73,8 @@ def sample(
     for _ in range(ceil(plan.burn_in / plan.stride)):
         advance()
         tick()
-    sums = chain.state.new_zeros(2, plan.batches, len(chain.state), len(OBSERVABLES))
-    sums = sums.double()
+    shape = (2, plan.batches, len(chain.state), len(OBSERVABLES))
+    sums = chain.state.new_zeros(shape, dtype=torch.float64)
     for batch in range(plan.batches):
         for _ in range(plan.count):
             advance()

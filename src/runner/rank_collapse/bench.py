@@ -10,11 +10,10 @@ from runner.bench import Comparison, matrix_rate, median_seconds
 from runner.rank_collapse.averages import Plan, sample
 from runner.rank_collapse.chains import RotatedChain, columns, gaussian_inputs
 from runner.rank_collapse.config import RankChain
+from runner.rank_collapse.pool import NUMBERS_IN_BLOCK, plan_blocks
 
 LAYERS = 100_000
 """Times are those of so many layers; what is run is a part of them."""
-
-CHAINS = 32
 
 
 def plain_chain(width: int, layers: int) -> torch.Tensor:
@@ -31,10 +30,17 @@ def plain_chain(width: int, layers: int) -> torch.Tensor:
 def rotated_chains(width: int, layers: int) -> torch.Tensor:
     """A block of chains by the rotated engine, with the observables and the stride of the study."""
     generator = torch.Generator().manual_seed(0)
-    inputs = gaussian_inputs(CHAINS, width, columns(width), generator, torch.float64)
-    chain = RotatedChain(inputs, torch.full((CHAINS,), inf), generator)
-    plan = Plan.of(layers, CHAINS, RankChain().stride_of(width), burn_in=0)
+    chains = chains_in_block(width)
+    inputs = gaussian_inputs(chains, width, columns(width), generator, torch.float64)
+    chain = RotatedChain(inputs, torch.full((chains,), inf), generator)
+    plan = Plan.of(layers, chains, RankChain().stride_of(width), burn_in=0)
     return sample(chain, plan, tau=0.5)
+
+
+def chains_in_block(width: int) -> int:
+    """The size of the study's first block at its default number of chains."""
+    config = RankChain(widths=[width], skips=[inf])
+    return plan_blocks(config, NUMBERS_IN_BLOCK["cpu"])[0].chains
 
 
 def unavoidable(width: int) -> float:
@@ -54,7 +60,9 @@ def rank_chain() -> Iterator[Comparison]:
             few = max(20, 20_000 // width)
             many = max(20, 12_800 // width)
             plain = median_seconds(partial(plain_chain, width, few), 3) / few
-            ours = median_seconds(partial(rotated_chains, width, many), 3) / (many * CHAINS)
+            ours = median_seconds(partial(rotated_chains, width, many), 3) / (
+                many * chains_in_block(width)
+            )
             floor = unavoidable(width)
             work = f"1e5 layers, d = {width}"
             yield Comparison("rank_chain", work, LAYERS * plain, LAYERS * ours, LAYERS * floor)

@@ -83,10 +83,11 @@ def _rank_panel(axes: Axes, metrics: pd.DataFrame, column: str, tau: float) -> N
     bound = [rank_bound_theorem(w, a, tau) for w, a in zip(d, alpha, strict=True)]
     axes.plot(d, bound, label="Theorem 14", **BOUND)
     axes.set_yscale("log", base=2)
+    axes.set_ylim(bottom=min(bound) / 8)
     axes.yaxis.set_major_formatter("{x:g}")
     _width_axis(axes, metrics["width"])
     handles, labels = axes.get_legend_handles_labels()
-    axes.legend(handles[2:] + handles[:2], labels[2:] + labels[:2], loc="upper left")
+    axes.legend(handles[2:] + handles[:2], labels[2:] + labels[:2], loc="lower right")
 
 
 def draw_fig3a(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -201,7 +202,14 @@ def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     for (_, _), rows in products.groupby(["skip", "law"]):
         for _, chain in rows.groupby("replicate"):
             color = COLORS.get(chain["skip"].iloc[0], "tab:purple")
-            axes[0].plot(chain["layer"], chain["log_ratio"], color=color, alpha=0.08, linewidth=0.6)
+            axes[0].plot(
+                chain["layer"],
+                chain["log_ratio"],
+                color=color,
+                alpha=0.08,
+                linewidth=0.6,
+                rasterized=True,
+            )
     for number, (_, rows) in enumerate(drawn[drawn["law"] == "gaussian"].groupby("skip")):
         label = r"slope $\lambda_2 - \lambda_1$, Gaussian" if number == 0 else None
         axes[0].plot(rows["layer"], -rows["gap"] * rows["layer"], label=label, **REFERENCE)

@@ -28,7 +28,7 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from runner.errors import InputError
+from runner.errors import InputError, nearest
 
 Fill = Callable[[Tensor, Generator], Tensor]
 
@@ -55,7 +55,7 @@ def fill(weights: Tensor, law: str, generator: Generator) -> Tensor:
     Raises InputError for an unknown law.
     """
     if law not in LAWS:
-        raise InputError(f"law={law!r} is unknown; choose one of {', '.join(LAWS)}")
+        raise InputError(f"law={law} is not known: {nearest(law, LAWS)}")
     return LAWS[law](weights, generator)
 
 
@@ -166,14 +166,21 @@ class Chain(ABC):
 class DirectChain(Chain):
     """The chain as it stands: draws `W (d, d)` and multiplies. `K` is the batch size `N`."""
 
-    def __init__(self, inputs, skips, generator, law: str = "gaussian", centred: bool = False):
-        """As `Chain`; `law` is one of `LAWS` (InputError otherwise)."""
+    def __init__(
+        self,
+        inputs: Float[Tensor, "chains d N"],
+        skips: Float[Tensor, " chains"],
+        generator: Generator,
+        law: str = "gaussian",
+        centred: bool = False,
+    ):
+        """As `Chain`; `law` is one of `LAWS`, else the first step raises InputError."""
         super().__init__(inputs, skips, generator, centred)
         chains, width, _ = inputs.shape
         self.law = law
-        self._weights = fill(inputs.new_empty(chains, width, width), law, generator)
+        self._weights = inputs.new_empty(chains, width, width)
 
-    def _draw_product(self, out):
+    def _draw_product(self, out: Float[Tensor, "chains d N"]) -> None:
         fill(self._weights, self.law, self.generator)
         torch.bmm(self._weights, self.state, out=out)
 
@@ -195,10 +202,13 @@ class RotatedChain(Chain):
 
     FLOOR = 1e-13
 
-    def __init__(self, inputs, skips, generator, centred: bool = False):
-        """As `Chain`. Centring is not available: InputError."""
-        if centred:
-            raise InputError("engine=rotated cannot subtract means; use engine=direct")
+    def __init__(
+        self,
+        inputs: Float[Tensor, "chains d K"],
+        skips: Float[Tensor, " chains"],
+        generator: Generator,
+    ):
+        """As `Chain`, without centring: the mean over samples is lost with their rotation."""
         super().__init__(inputs, skips, generator)
         chains, width, kept = inputs.shape
         self._normals = torch.empty_like(self.state, dtype=torch.float32)
@@ -206,7 +216,7 @@ class RotatedChain(Chain):
         self._gram = inputs.new_empty(chains, kept, kept)
         self._floor = self.FLOOR * width
 
-    def _draw_product(self, out):
+    def _draw_product(self, out: Float[Tensor, "chains d K"]) -> None:
         torch.bmm(self.state.mT, self.state, out=self._gram)
         self._gram.diagonal(dim1=-2, dim2=-1).add_(self._floor)
         L, _ = torch.linalg.cholesky_ex(self._gram)  # unlike cholesky, does not wait for the device

@@ -116,8 +116,8 @@ class RankChain(StudyConfig):
     def burn_in_of(self, width: int, skip: float) -> int:
         """Layers before the first measurement: 500, and ten times the time `1 / (gamma^2 sqrt(d))`.
 
-        By that time the weights have turned the spectrum once (Lemma 7: a layer changes `||M||_F^2`
-        by `gamma^2 delta_F`, and `delta_F` is about `sqrt(d)` times as large).
+        Lemma 7: a layer moves `||M||_F^2`, which is about `d^1.5`, by up to `2 gamma^2 d^2`; so it
+        forgets its start within about that time.
         """
         if self.burn_in is not None:
             return self.burn_in

@@ -14,7 +14,7 @@ in the same law. Not in the paper, whose theorems assume one invariant law and i
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Generator, Tensor
 
 from runner.rank_collapse.chains import RotatedChain
 
@@ -22,13 +22,18 @@ from runner.rank_collapse.chains import RotatedChain
 class ProbedChain(RotatedChain):
     """A chain with inputs of rank `K` and one infinitesimal direction `v` outside their range.
 
-    To first order `v <- D^{-1} (v / gamma + W v)` with the row norms `D` of the chain, and `W v` is
-    `|v|` times a standard normal vector independent of `W G`, because `v` is taken orthogonal in
-    the sample space to all rows of `G`.
+    To first order `v <- D^{-1} (v / gamma + W v)` with the row norms `D` of the chain. Then its
+    part in the range of `G` is taken out, which only turns the samples; so `G^T v = 0`, and `W v`
+    is `|v|` times a standard normal vector independent of `W G`.
     """
 
-    def __init__(self, inputs, skips, generator):
-        """As `RotatedChain`."""
+    def __init__(
+        self,
+        inputs: Float[Tensor, "chains d K"],
+        skips: Float[Tensor, " chains"],
+        generator: Generator,
+    ):
+        """As `RotatedChain`, with `K < d`."""
         super().__init__(inputs, skips, generator)
         self._probe = torch.zeros_like(self.norms)
         self._kick = torch.empty_like(self.norms)

@@ -1,0 +1,84 @@
+"""What a network of paper C is trained on: separable examples with labels -1 and 1."""
+
+from math import ceil, sqrt
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from runner.data.datasets import load
+from runner.errors import InputError
+from runner.invariances.config import Invariances
+from runner.streams import generator
+
+SIDE = 8
+"""Pixels along an image's side, of the digits and of the Gaussian images."""
+
+OFFSET = 2.0
+"""Mean of a Gaussian pixel, in standard deviations: as with images, whose pixels are not negative,
+some ReLUs are then on for every example, and those are what Theorem 1 speaks of."""
+
+INPUT_NORM = 2.0
+"""Root mean square norm of the inputs: keeps rates around 0.1 stable at every architecture."""
+
+Examples = tuple[Float[Tensor, "R n d"], Float[Tensor, "R n"]]
+
+
+def draw_examples(config: Invariances) -> Examples:
+    """Inputs and labels of all replicates, in float64 on the CPU; half of the labels are 1.
+
+    Inputs are scaled to a root mean square norm of `INPUT_NORM`. Raises InputError when there are
+    fewer digits than `samples`.
+    """
+    draw = gaussian if config.data == "gaussian" else digits
+    x, y = draw(config)
+    norms = x.square().sum(-1).mean(-1).sqrt()
+    return INPUT_NORM * x / norms[:, None, None], y
+
+
+def gaussian(config: Invariances) -> Examples:
+    """Gaussian images with mean `OFFSET`, labelled by the side of a hyperplane through the mean.
+
+    The hyperplane is orthogonal to the mean, and the side is made of the sign of the example's
+    distance, so that the examples are separable without a bias. Classes are balanced by mirroring.
+    """
+    inputs, labels = [], []
+    for replicate in range(config.replicates):
+        stream = generator(config.seed, replicate, "examples")
+        normal = torch.randn(config.samples, SIDE**2, generator=stream, dtype=torch.float64)
+        teacher = torch.randn(SIDE**2, generator=stream, dtype=torch.float64)
+        teacher = (teacher - teacher.mean()) / (teacher - teacher.mean()).norm()
+        wanted = alternating(config.samples)
+        distance = normal @ teacher
+        mirrored = torch.where(distance.sign() == wanted, 0.0, -2.0) * distance
+        inputs.append(normal + mirrored[:, None] * teacher + OFFSET)
+        labels.append(wanted)
+    return torch.stack(inputs), torch.stack(labels)
+
+
+def digits(config: Invariances) -> Examples:
+    """Each replicate's own choice of the images of two classes, as many of either."""
+    images = load("digits", {}, None, config.seed).train
+    share = ceil(config.samples / 2)
+    inputs = []
+    for replicate in range(config.replicates):
+        chosen = []
+        for digit in config.classes:
+            members = images.flat()[images.labels == digit].double()
+            if len(members) < share:
+                raise InputError(
+                    f"samples={config.samples}: there are {len(members)} images of the digit"
+                    f" {digit}, half of the samples"
+                )
+            stream = generator(config.seed, replicate, f"digit {digit}")
+            chosen.append(members[torch.randperm(len(members), generator=stream)[:share]])
+        inputs.append(torch.stack(chosen, dim=1).flatten(0, 1)[: config.samples])
+    x = torch.stack(inputs)
+    return x, alternating(config.samples).expand(config.replicates, -1)
+
+
+def alternating(samples: int) -> Float[Tensor, " n"]:
+    """Labels 1, -1, 1, ..."""
+    return torch.ones(samples, dtype=torch.float64).index_fill_(
+        0, torch.arange(1, samples, 2), -1.0
+    )

@@ -1,0 +1,81 @@
+"""Kill a run at random moments, each time going on with the same command, until it is complete.
+
+python killed_again_and_again.py <study> <outputs> <kills>
+
+Prints one JSON object: how many kills hit a running run, how often it went on from a checkpoint.
+Each attempt is a forked child, so that a kill falls into the run and not into the imports.
+"""
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+
+import torch
+
+from runner.runs import Run, execute
+from runner.settings import Settings
+
+torch.set_num_threads(1)
+
+
+def smoke_config(study: str):
+    """The study's configuration at scale smoke."""
+    from hydra import compose, initialize_config_dir
+
+    from runner.configs import CONF, read, register
+
+    register()
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        return read(compose("config", [f"study={study}", "scale=smoke"]))
+
+
+def attempt(run: Run, settings: Settings, seconds: float | None) -> bool:
+    """Work on the run in a child for at most so long; whether the child was killed."""
+    child = os.fork()
+    if child == 0:
+        try:
+            execute(run, settings)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    if seconds is not None:
+        time.sleep(seconds)
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        return True
+    assert os.WEXITSTATUS(status) == 0, (run.folder / "error.txt").read_text()
+    return False
+
+
+def main() -> None:
+    """See the module's docstring."""
+    study, outputs, kills = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+    chance = random.Random(study)
+    settings, config = smoke_config(study)
+    settings.checkpoint_seconds, settings.device = 0, "cpu"
+
+    whole = Run(config, outputs / "whole")
+    start = time.monotonic()
+    attempt(whole, settings, None)
+    duration = time.monotonic() - start
+
+    hits = 0
+    part = Run(config, outputs / "killed")
+    for _ in range(kills):
+        if part.is_complete():  # the kills begin again at a new run
+            part.result_path.unlink()
+            for left in part.folder.glob("*.csv"):
+                left.unlink()
+        hits += attempt(part, settings, chance.uniform(0, duration))
+    attempt(part, settings, None)
+    log = (part.folder / "run.log").read_text()
+    print(json.dumps({"hits": hits, "resumed": log.count("goes on"), "seconds": duration}))
+
+
+if __name__ == "__main__":
+    main()

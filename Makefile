@@ -10,7 +10,8 @@ RUN := .venv/bin/python -m runner
 FIGURES := $(basename $(notdir $(wildcard conf/figure/*.yaml)))
 LAUNCHER := $(if $(filter-out 1,$(strip $(JOBS))),hydra/launcher=joblib hydra.launcher.n_jobs=$(strip $(JOBS)))
 
-.PHONY: help setup test lint bench clean $(FIGURES)
+.PHONY: help setup figures report reference figures-from-reference compare test lint bench clean
+.PHONY: $(FIGURES)
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 22
@@ -29,6 +30,21 @@ $(INSTALLED): pyproject.toml constraints.txt
 $(FIGURES): $(INSTALLED)
 	$(RUN) figure=$@ scale=$(strip $(SCALE)) device=$(strip $(DEVICE)) $(LAUNCHER)
 
+figures: $(INSTALLED) ## make all figures, one after the other, with a summary
+	.venv/bin/python scripts/figures.py scale=$(strip $(SCALE)) device=$(strip $(DEVICE)) $(LAUNCHER)
+
+report: $(INSTALLED) ## write outputs/report/index.html: all figures and claims on one page
+	.venv/bin/python scripts/report.py
+
+reference: $(INSTALLED) ## keep the tables behind all figures made so far in outputs/reference
+	.venv/bin/python scripts/reference.py keep scale=$(strip $(SCALE))
+
+figures-from-reference: $(INSTALLED) ## draw all figures from outputs/reference, compute nothing
+	.venv/bin/python scripts/reference.py draw
+
+compare: $(INSTALLED) ## say where your results differ from outputs/reference by more than chance
+	.venv/bin/python scripts/reference.py compare scale=$(strip $(SCALE))
+
 test: $(INSTALLED) ## run all tests
 	.venv/bin/python -m pytest -n 2
 
@@ -37,7 +53,7 @@ lint: $(INSTALLED) ## check style with ruff
 	.venv/bin/ruff format --check .
 
 bench: $(INSTALLED) ## measure speed against the straightforward way, as ratios from one run
-	.venv/bin/python scripts/bench.py
+	STUDY=$(strip $(STUDY)) .venv/bin/python scripts/bench.py
 
 clean: ## remove caches, never outputs
 	rm -rf .pytest_cache .ruff_cache

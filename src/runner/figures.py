@@ -7,9 +7,11 @@ are the entry in CLAIMS of its room's `claims.py`.
 """
 
 import importlib
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -24,6 +26,7 @@ from runner.claims import Tables
 from runner.errors import InputError
 from runner.runs import Run, load
 from runner.studies import StudyConfig, room_of
+from runner.tables import write_atomically
 
 Drawing = Callable[[Tables], tuple[Figure, pd.DataFrame]]
 """From tables to the picture and the table of the numbers drawn in it."""
@@ -53,28 +56,52 @@ STYLE = {
 def make(name: str, scale: str, configs: list[StudyConfig], outputs: Path) -> pd.DataFrame:
     """Draw the figure of exactly these runs, judge its claims, write both and print the claims.
 
-    Writes `<name>.png`, `.pdf`, `.csv`, `.claims.csv` under `<outputs>/figures/<scale>/`; returns
-    the claims. Raises InputError when a run is missing or damaged, or the folder cannot be written.
+    Writes what `publish` writes and `<name>.provenance.json` under `<outputs>/figures/<scale>/`;
+    returns the claims. Raises InputError when a run is missing or damaged, or the folder cannot be
+    written.
     """
-    drawing, figure_claims = _find(name, configs[0].study)
+    runs = [Run(config, outputs) for config in configs]
     try:
-        tables = load(Run(config, outputs) for config in configs)
+        tables = load(runs)
     except InputError as error:
         raise InputError(f"{error}\nThis computes them: make {name} SCALE={scale}") from error
-    judged = claims.judge(name, figure_claims, tables)
-    with plt.rc_context(STYLE):
-        figure, drawn = drawing(tables)
     folder = outputs / "figures" / scale
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        save(figure, folder / name)
-        drawn.to_csv(folder / f"{name}.csv", index=False)
-        judged.to_csv(folder / f"{name}.claims.csv", index=False)
-    except OSError as error:
-        raise InputError(f"{folder} cannot be written ({error.strerror})") from error
+    judged = publish(name, configs[0].study, tables, folder)
+    about = {"figure": name, "scale": scale, "command": f"make {name} SCALE={scale}"}
+    about["runs"] = [describe(run) for run in runs]
+    about["seconds"] = round(sum(run["seconds"] for run in about["runs"]), 3)
+    write_atomically(folder / f"{name}.provenance.json", json.dumps(about, indent=2).encode())
     print(f"{name} at scale {scale}: {folder / name}.png (.pdf, .csv, .claims.csv)")
     print(claims.as_text(judged))
     return judged
+
+
+def publish(name: str, study: str, tables: Tables, folder: Path) -> pd.DataFrame:
+    """Draw a figure from its tables and judge its claims; returns the claims.
+
+    Writes `<name>.png`, `.pdf`, `.csv` (the numbers drawn) and `.claims.csv` into `folder`. Raises
+    InputError when it cannot be written.
+    """
+    drawing, figure_claims = _find(name, study)
+    judged = claims.judge(name, figure_claims, tables)
+    with plt.rc_context(STYLE):
+        figure, drawn = drawing(tables)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        save(figure, folder / name)
+        write_atomically(folder / f"{name}.csv", drawn.to_csv(index=False).encode())
+        write_atomically(folder / f"{name}.claims.csv", judged.to_csv(index=False).encode())
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written ({error.strerror})") from error
+    return judged
+
+
+def describe(run: Run) -> dict[str, Any]:
+    """What a figure's provenance says of one of its runs: name, seconds, machine, code."""
+    about = json.loads((run.folder / "provenance.json").read_text())
+    kept = ("seconds", "commit", "dirty", "device_name", "threads", "versions")
+    tables = {name: table["sha256"] for name, table in run.result["tables"].items()}
+    return {"run": str(run), **{key: about.get(key) for key in kept}, "tables": tables}
 
 
 def _find(name: str, study: str) -> tuple[Drawing, list[claims.Claim]]:

@@ -134,7 +134,7 @@ def test_input_ranks_start_at_one():
         ({"widths": [16], "columns": 7}, "columns=7 for width 16.*keep 8 to 16"),
         ({"widths": [16], "columns": 17}, "columns=17 for width 16.*keep 8 to 16"),
         ({"layers": 640, "chains": 64, "stride": 11}, "stride=11 .* more than the 10 layers"),
-        ({"widths": [256], "layers": 640}, "stride=16 for width 256 is more than the 10 layers"),
+        ({"widths": [256], "layers": 320}, "stride=16 for width 256 is more than the 10 layers"),
         ({"law": "uniform"}, "gaussian weights only"),
         ({"dtype": "float32"}, "engine=direct for float32"),
         ({"centred": True}, "centred=true needs engine=direct"),

@@ -6,6 +6,11 @@ from typing import ClassVar
 from runner.errors import InputError
 from runner.studies import StudyConfig, parameter
 
+PCA_LAYER, DISTANCE_LAYER = 6, 2
+"""Layers of figure 2, panels (b) and (c), the paper's."""
+PIXEL = (0.75, 0.0)
+"""The fixed point x_0 of figure 2 (c), in coordinates of the plane (ours)."""
+
 
 @dataclass(frozen=True)
 class Bottleneck(StudyConfig):
@@ -73,11 +78,11 @@ class RankOne(StudyConfig):
     study: ClassVar[str] = "rank_one"
 
     samples: list[int] = parameter("N: all sizes train in one stack", [8, 16, 32, 64], minimum=2)
-    depth: int = parameter("L", 12, minimum=4)
+    depth: int = parameter("L", 12, minimum=6)
     width: int = parameter("neurons of every hidden layer outside the bottleneck", 50, minimum=1)
     ridge: float = parameter("lambda", 1e-4, minimum=0)
-    steps: int = parameter("steps of Adam", 6000, minimum=1)
-    learning_rate: float = parameter("of Adam, before the cosine", 3e-3, above=0)
+    steps: int = parameter("steps of Adam: of each end, then of the whole", 6000, minimum=1)
+    learning_rate: float = parameter("of Adam, before the cosine", 1e-3, above=0)
     segment_points: int = parameter("inputs on the segment of two neighbours", 9, minimum=2)
     replicates: int = parameter("trials: own points, own initialisation", 5, minimum=1)
 

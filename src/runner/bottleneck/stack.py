@@ -69,8 +69,11 @@ class DepthStack:
 
         Networks are measured there: many small matrices, and the same numbers on every machine.
         """
-        layers = [(W.double().cpu(), b[:, 0].double().cpu()) for W, b in self._layers(r)]
-        return Network([W for W, _ in layers], [b for _, b in layers])
+        copied = {"device": "cpu", "dtype": torch.float64, "copy": True}
+        layers = self._layers(r)
+        return Network(
+            [W.to(**copied) for W, _ in layers], [b[:, 0].to(**copied) for _, b in layers]
+        )
 
     def middle(self, r: int) -> Float[Tensor, "width _"]:
         """A view of W_{L/2} of network r, a matrix inside the bottleneck (L/2 rounded down)."""

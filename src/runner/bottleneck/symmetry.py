@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from runner.bottleneck import theory
-from runner.bottleneck.config import Symmetry
+from runner.bottleneck.config import DISTANCE_LAYER, PCA_LAYER, PIXEL, Symmetry
 from runner.bottleneck.dynamics import ORTHOGONAL_NORM, Dynamics, draw_dynamics
 from runner.bottleneck.measures import Theorems, theorem_rows
 from runner.bottleneck.networks import Network, differentiate
@@ -31,10 +31,6 @@ ORBITS, MEMBERS = 50, 20
 """Orbits of the rotation around w, and points on each."""
 PATHS = 60
 """Gradient-descent paths of panel (b)."""
-PCA_LAYER, DISTANCE_LAYER = 6, 2
-"""Paper D, figure 2: panels (b) and (c)."""
-PIXEL = (0.75, 0.0)
-"""The fixed point x_0 of panel (c), in the plane's coordinates (ours)."""
 
 
 @dataclass(frozen=True)

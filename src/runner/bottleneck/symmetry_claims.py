@@ -6,7 +6,7 @@ from functools import partial
 
 import pandas as pd
 
-from runner.bottleneck.symmetry import DISTANCE_LAYER, PCA_LAYER
+from runner.bottleneck.config import DISTANCE_LAYER, PCA_LAYER
 from runner.bottleneck.symmetry_figures import middle_layers
 from runner.bottleneck.theorem_claims import THEOREMS
 from runner.claims import Claim, Judgement, Tables, all_of, compare, decide, trimmed, undecided
@@ -56,8 +56,8 @@ def _contrast(tables: Tables, layer: int, columns: tuple[str, ...], smaller: boo
 
 
 def statistics_learned(tables: Tables) -> Judgement:
-    """Two coordinates of alpha_6 explain more of either statistic than they leave unexplained of it
-    compared with the start: the unexplained share falls at least to a tenth."""
+    """What two coordinates of alpha_6 leave unexplained of either statistic, against the untrained
+    network: a tenth of it or less, in every trimmed replicate."""
     layer = min(PCA_LAYER, int(tables["metrics"]["layer"].max()))
     texts, ratios = [], []
     for column in ("knn_r2_axis", "knn_r2_orthogonal"):

@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from runner.bottleneck.symmetry import DISTANCE_LAYER, PCA_LAYER, PIXEL
+from runner.bottleneck.config import DISTANCE_LAYER, PCA_LAYER, PIXEL
 from runner.claims import Tables
 
 STAGES = {"trained": "trained", "untrained": "at initialisation"}

@@ -84,17 +84,18 @@ def regular(tables: Tables) -> Judgement:
 
 
 def regularity_falls(tables: Tables) -> Judgement:
-    """Figure 8: alpha decreases with d."""
+    """Figure 8: alpha decreases as d doubles."""
     verdicts, steps = [], []
     for _, rows in drawn.averages(tables).groupby("skip"):
+        rows = rows[np.log2(rows["width"]) % 1 == 0]
         alpha, error = rows["regularity"].to_numpy(), rows["regularity_se"].to_numpy()
         noise = pd.Series(np.hypot(error[1:], error[:-1]))
         verdicts += _above(pd.Series(-np.diff(alpha)), 0 * noise, noise)
         steps += list(-np.diff(alpha) / noise)
     if not steps:
-        return undecided("a single width", "every step down")
+        return undecided("fewer than two powers of two among the widths", "every step down")
     measured = f"smallest of {len(steps)} steps: {min(steps):.1f} standard errors down"
-    return Judgement(all_of(verdicts), measured, "every step down")
+    return Judgement(all_of(verdicts), measured, "down at every doubling of d")
 
 
 def norm_bound_kept(tables: Tables, as_printed: bool = True) -> Judgement:

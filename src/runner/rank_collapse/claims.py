@@ -1,5 +1,5 @@
 """What paper B says its figures show, judged over the tables of their runs."""
 
-from runner.rank_collapse import chain_claims
+from runner.rank_collapse import chain_claims, depth_claims, pretraining_claims
 
-CLAIMS = {**chain_claims.CLAIMS}
+CLAIMS = {**chain_claims.CLAIMS, **depth_claims.CLAIMS, **pretraining_claims.CLAIMS}

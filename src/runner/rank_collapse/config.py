@@ -38,7 +38,7 @@ class RankChain(StudyConfig):
         minimum=1,
     )
     chains: int = parameter(
-        "independent chains (replicates) for each width and gamma", 64, minimum=1
+        "independent chains (replicates) for each width and gamma", 32, minimum=1
     )
     law: str = parameter(
         "law of the weights", "gaussian", choices=("gaussian", "uniform", "rademacher")
@@ -52,7 +52,7 @@ class RankChain(StudyConfig):
         "K, columns that the rotated engine keeps; null: 2 sqrt(d) + 4", None, minimum=1
     )
     burn_in: int | None = parameter(
-        "layers before the first measurement; null: 500 + 10 / (gamma^2 sqrt(d))", None, minimum=0
+        "layers before the first measurement; null: 300 + 10 / (gamma^2 sqrt(d))", None, minimum=0
     )
     stride: int | None = parameter(
         "layers from one measurement to the next; null: max(2, d / 16)", None, minimum=1
@@ -114,14 +114,14 @@ class RankChain(StudyConfig):
         return self.stride if self.stride is not None else max(2, width // 16)
 
     def burn_in_of(self, width: int, skip: float) -> int:
-        """Layers before the first measurement: 500, and ten times the time `1 / (gamma^2 sqrt(d))`.
+        """Layers before the first measurement: 300, and ten times the time `1 / (gamma^2 sqrt(d))`.
 
         Lemma 7: a layer moves `||M||_F^2`, which is about `d^1.5`, by up to `2 gamma^2 d^2`; so it
         forgets its start within about that time.
         """
         if self.burn_in is not None:
             return self.burn_in
-        return 500 if isinf(skip) else 500 + ceil(10 / (skip**2 * sqrt(width)))
+        return 300 if isinf(skip) else 300 + ceil(10 / (skip**2 * sqrt(width)))
 
     def samples_of(self, width: int) -> int:
         """The batch size N; the paper takes N = d."""

@@ -1,6 +1,10 @@
 """Drawings of paper B's figures and the quick looks of its studies."""
 
-from runner.rank_collapse import chain_figures
+from runner.rank_collapse import chain_figures, depth_figures, pretraining_figures
 
-FIGURES = {**chain_figures.FIGURES}
-OVERVIEWS = {"rank_chain": chain_figures.overview}
+FIGURES = {**chain_figures.FIGURES, **depth_figures.FIGURES, **pretraining_figures.FIGURES}
+OVERVIEWS = {
+    "rank_chain": chain_figures.overview,
+    "rank_collapse": depth_figures.overview,
+    "pretraining": pretraining_figures.overview,
+}

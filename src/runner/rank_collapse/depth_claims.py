@@ -1,0 +1,164 @@
+"""What paper B says of depth, rank and training (Figures 1 and 2), judged over `rank_collapse`."""
+
+from functools import partial
+from math import sqrt
+
+import pandas as pd
+
+from runner.claims import Claim, Judgement, Tables, all_of, decide, trimmed, undecided
+from runner.rank_collapse.depth_figures import CLASSES, rank_of_last_layer, trained
+
+DEEP = 10
+"""Layers above which the paper finds vanilla networks unable to learn (Section 1.1)."""
+
+LITTLE = 0.05
+"""A learned share below this is read as `essentially unable to learn`."""
+
+
+def learned_share(accuracy: pd.Series) -> pd.Series:
+    """How far an accuracy has come from a guess (0) to a perfect fit (1)."""
+    return (accuracy - 1 / CLASSES) / (1 - 1 / CLASSES)
+
+
+def collapses(tables: Tables) -> Judgement:
+    """Figure 1 left: the rank of vanilla networks of more than ten layers is one."""
+    rows = rank_of_last_layer(tables["metrics"]).query("normalization == 'none'")
+    expected = f"rank 1 in every network of more than {DEEP} layers"
+    deep = rows[rows["depth"] > DEEP]
+    if deep.empty:
+        return undecided(f"no network of more than {DEEP} layers", expected)
+    by_depth = rows.groupby("depth")["matrix_rank"].mean().sort_index()
+    measured = "rank " + ", ".join(f"{rank:.3g} at {L}" for L, rank in by_depth.items())
+    return decide(bool((deep["matrix_rank"] == 1).all()), measured, expected)
+
+
+def keeps_rank(rows: pd.DataFrame) -> Judgement:
+    """The rank of every normalized network is above sqrt(d)."""
+    lowest = rows.loc[rows["matrix_rank"].idxmin()]
+    root = sqrt(lowest["width"])
+    measured = f"lowest rank {lowest['matrix_rank']:.3g}, at layer {lowest['layer']}"
+    expected = f"above sqrt(d) = {root:.3g} at every depth, in every network"
+    return decide(bool((rows["matrix_rank"] > root).all()), measured, expected)
+
+
+def batch_norm_keeps_rank(tables: Tables) -> Judgement:
+    """Figure 1 left, the networks with batch normalization."""
+    return keeps_rank(rank_of_last_layer(tables["metrics"]).query("normalization == 'batch'"))
+
+
+def _accuracy(tables: Tables, normalization: str) -> pd.DataFrame:
+    rows = trained(tables["training"])
+    rows = rows[rows["normalization"] == normalization]
+    return rows.pivot(index="replicate", columns="depth", values="train_accuracy")
+
+
+def vanilla_cannot_learn(tables: Tables) -> Judgement:
+    """Figure 1 right: beyond ten layers vanilla networks stay at the accuracy of a guess."""
+    accuracy = _accuracy(tables, "none")
+    expected = f"learned share below {LITTLE:g} in all trimmed replicates beyond {DEEP} layers"
+    deep = accuracy[[depth for depth in accuracy if depth > DEEP]]
+    if deep.empty:
+        return undecided(f"no network of more than {DEEP} layers", expected)
+    shares = [trimmed(learned_share(deep[depth])).max() for depth in deep]
+    means = ", ".join(f"{accuracy[depth].mean():.3g} at {depth}" for depth in accuracy)
+    return decide(max(shares) < LITTLE, f"accuracy {means}", expected)
+
+
+def batch_norm_loses_little(tables: Tables) -> Judgement:
+    """Figure 1 right: what batch norm loses from the shallowest to the deepest network."""
+    lost = {}
+    for normalization in ("batch", "none"):
+        accuracy = _accuracy(tables, normalization)
+        lost[normalization] = accuracy[min(accuracy)] - accuracy[max(accuracy)]
+        deepest = max(accuracy)
+    expected = "less than a tenth of what vanilla networks lose, in all trimmed replicates"
+    if deepest <= DEEP:
+        return undecided(f"no network of more than {DEEP} layers", expected)
+    measured = (
+        f"accuracy lost by depth {deepest}: batch norm {lost['batch'].mean():.3g},"
+        f" vanilla {lost['none'].mean():.3g}"
+    )
+    share = trimmed(lost["batch"] / lost["none"])
+    return decide(bool((share < 0.1).all()), measured, expected)
+
+
+def _layers(tables: Tables, activation: str) -> pd.DataFrame:
+    metrics = tables["metrics"]
+    return metrics[(metrics["activation"] == activation) & (metrics["layer"] > 0)]
+
+
+def falls_to_one(tables: Tables, activation: str) -> Judgement:
+    """Figure 2: without normalization the rank reaches one at some depth, in every network."""
+    rows = _layers(tables, activation).query("normalization == 'none'")
+    expected = "rank 1 from some depth on, in every network of either dtype"
+    texts, verdicts = [], []
+    for dtype, of_dtype in rows.groupby("dtype"):
+        deepest = of_dtype[of_dtype["layer"] == of_dtype["layer"].max()]
+        if (deepest["matrix_rank"] == 1).all():
+            above = of_dtype[of_dtype["matrix_rank"] > 1]
+            last = above.groupby("replicate")["layer"].max()
+            texts.append(f"{dtype}: from layer {last.min()} to {last.max()}")
+            verdicts.append("holds")
+            continue
+        halfway = of_dtype[of_dtype["layer"] <= of_dtype["layer"].max() / 2]
+        at_half = halfway[halfway["layer"] == halfway["layer"].max()]["matrix_rank"].mean()
+        end = deepest["matrix_rank"].mean()
+        texts.append(f"{dtype}: {end:.3g} at layer {deepest['layer'].iloc[0]}")
+        verdicts.append("undecided" if end < at_half else "fails")
+    return Judgement(all_of(verdicts), "; ".join(texts), expected)
+
+
+def normalized_layers_keep_rank(tables: Tables, activation: str) -> Judgement:
+    """Figure 2: with batch norm, centred or not, the rank stays above sqrt(d) at every layer."""
+    return keeps_rank(_layers(tables, activation).query("normalization != 'none'"))
+
+
+FIGURE_1 = "paper B, Section 1.1, figure 1"
+FIGURE_2 = "paper B, Section 1.1, figure 2"
+
+CLAIMS = {
+    "rank-fig1": [
+        Claim(
+            "vanilla-rank-collapses",
+            "the rank of vanilla networks collapses with depth",
+            f"{FIGURE_1} left",
+            collapses,
+        ),
+        Claim(
+            "batch-norm-keeps-rank",
+            "networks with batch norm keep a high rank at every depth",
+            f"{FIGURE_1} left",
+            batch_norm_keeps_rank,
+        ),
+        Claim(
+            "vanilla-cannot-learn",
+            "vanilla networks of more than ten layers are essentially unable to learn",
+            f"{FIGURE_1} right",
+            vanilla_cannot_learn,
+        ),
+        Claim(
+            "batch-norm-loses-little",
+            "the accuracy of networks with batch norm drops only mildly with depth",
+            f"{FIGURE_1} right",
+            batch_norm_loses_little,
+        ),
+    ],
+    "rank-fig2": [
+        claim
+        for activation, name in (("linear", "linear"), ("relu", "ReLU"))
+        for claim in (
+            Claim(
+                f"{activation}-vanilla-rank-one",
+                f"the rank of vanilla {name} networks falls to one with depth",
+                FIGURE_2,
+                partial(falls_to_one, activation=activation),
+            ),
+            Claim(
+                f"{activation}-batch-norm-above-root",
+                f"batch norm keeps the rank of {name} networks above sqrt(d)",
+                FIGURE_2,
+                partial(normalized_layers_keep_rank, activation=activation),
+            ),
+        )
+    ],
+}

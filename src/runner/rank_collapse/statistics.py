@@ -1,0 +1,47 @@
+"""Means with confidence intervals, and the choice of the learning rate, for the trained studies."""
+
+import numpy as np
+import pandas as pd
+from scipy.stats import t
+
+CONFIDENCE = 0.95
+"""Of the intervals, as in the paper's figures."""
+
+
+def half_width(values: pd.Series) -> float:
+    """Half the width of the confidence interval of the mean (Student's t); nan for one value."""
+    count = values.count()
+    if count < 2:
+        return np.nan
+    return float(t.ppf((1 + CONFIDENCE) / 2, count - 1) * values.std() / np.sqrt(count))
+
+
+def summarize(rows: pd.DataFrame, keys: list[str], columns: list[str]) -> pd.DataFrame:
+    """One row per combination of `keys`: for each column its mean over replicates and
+    `<column>_ci`."""
+    grouped = rows.groupby(keys, sort=False, dropna=False)
+    parts = {}
+    for column in columns:
+        parts[column] = grouped[column].mean()
+        parts[f"{column}_ci"] = grouped[column].apply(half_width)
+    return pd.DataFrame(parts).reset_index()
+
+
+def best_rates(training: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """The rows of training at the best learning rate of each combination of `keys`.
+
+    The best rate has the highest mean training accuracy in the last epoch, the lower training loss
+    where rates reach the same accuracy; one rate for all replicates.
+    """
+    last = training[training["epoch"] == training["epoch"].max()]
+    mean = last.groupby([*keys, "learning_rate"])[["train_accuracy", "train_loss"]].mean()
+    ordered = mean.reset_index().sort_values(
+        ["train_accuracy", "train_loss"], ascending=[False, True], kind="stable"
+    )
+    best = ordered.groupby(keys, sort=False).head(1)
+    return training.merge(best[[*keys, "learning_rate"]], on=[*keys, "learning_rate"])
+
+
+def last_epoch(training: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the last epoch."""
+    return training[training["epoch"] == training["epoch"].max()]

@@ -7,7 +7,7 @@ it would compute alone.
 
 from collections.abc import Iterator
 from math import inf, isinf
-from typing import Literal, Self
+from typing import Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -125,7 +125,7 @@ class MLP:
         for name, tensor in self.state().items():
             tensor.detach().copy_(state[name])
 
-    def map(self, change) -> Self:
+    def map(self, change) -> "MLP":
         """A new stack whose tensors are `change(tensor)`, not shared with this one."""
         new = object.__new__(type(self))
         vars(new).update(vars(self))
@@ -133,11 +133,11 @@ class MLP:
         new.running = {name: change(t).clone() for name, t in self.running.items()}
         return new
 
-    def to(self, device: torch.device) -> Self:
+    def to(self, device: torch.device) -> "MLP":
         """A copy of the stack on a device."""
         return self.map(lambda tensor: tensor.to(device))
 
-    def select(self, networks: Int[Tensor, " R2"]) -> Self:
+    def select(self, networks: Int[Tensor, " R2"]) -> "MLP":
         """A stack of copies of the networks with these indices, repetitions allowed."""
         return self.map(lambda tensor: tensor[networks])
 

@@ -22,7 +22,7 @@ class Settings:
     outputs: str = parameter("folder of runs and figures", "outputs")
     force: bool = parameter("run again what is complete", False)
     fail_fast: bool = parameter("stop a sweep at its first failure", False)
-    threads: int | None = parameter("CPU threads of one run; null: all cores", None, minimum=1)
+    threads: int | None = parameter("CPU threads of one run; null: all cores", 1, minimum=1)
     wait: bool = parameter("wait for another process that computes the same run", True)
     checkpoint_seconds: float = parameter("seconds between checkpoints", 20.0, minimum=0)
     data_folder: str | None = parameter(

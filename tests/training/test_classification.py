@@ -44,9 +44,8 @@ def test_networks_learn_the_digits_and_scores_are_those_of_the_network(digits):
     competition = Competition({"batch": group()}, digits, 64, 3, 0, context())
     ends = scores(competition)
     assert [epoch for epoch, _ in ends] == [1, 2, 3]
-    assert (ends[-1][1]["train_accuracy"] > 0.9).all() and (
-        ends[-1][1]["test_accuracy"] > 0.85
-    ).all()
+    accuracies = torch.stack([each["train_accuracy"] for _, each in ends])
+    assert (accuracies.diff(dim=0) > 0).all() and (accuracies[-1] > 0.8).all()
     network = competition.groups["batch"].network
     logits = network.logits(digits.test.flat().expand(4, -1, -1), "evaluate")
     accuracy = (logits.argmax(1) == digits.test.labels).double().mean(-1)

@@ -176,7 +176,11 @@ class Residual:
         """The shape of each weight tensor of one network; the first axis is the outputs."""
         inputs = self.source.features
         shapes = {"W1": (self.hidden, inputs), "W2": (self.width, self.hidden)}
-        skips = {"identity": {}, "diagonal": {"z": (self.width,)}, "free": {"Z": (self.width, inputs)}}
+        skips = {
+            "identity": {},
+            "diagonal": {"z": (self.width,)},
+            "free": {"Z": (self.width, inputs)},
+        }
         return shapes | skips[self.skip]
 
     def forward(

@@ -74,9 +74,7 @@ def junctions(network: Network) -> list[Junction]:
         nonlinear += not block.is_linear
         if is_residual:
             name = f"within {block.kind}"
-            found.append(
-                Junction(index, index, name, 3, pattern is None, True, True, pattern)
-            )
+            found.append(Junction(index, index, name, 3, pattern is None, True, True, pattern))
         if index + 1 == len(network.blocks):
             return found
         kinds = (block.kind, network.blocks[index + 1].kind)

@@ -44,9 +44,7 @@ class Network:
                 preactivations.append(z)
         return a.squeeze(-1), preactivations
 
-    def draw(
-        self, gain: float, active: float, generator: torch.Generator
-    ) -> Float[Tensor, " P"]:
+    def draw(self, gain: float, active: float, generator: torch.Generator) -> Float[Tensor, " P"]:
         """Starting parameters of one replicate, N(0, gain^2 / fan in); diagonal skips N(0, gain^2).
 
         The first `active` of the nonlinear neurons of each layer start with the absolute values:

@@ -1,6 +1,6 @@
 """What a network of paper C is trained on: separable examples with labels -1 and 1."""
 
-from math import ceil, sqrt
+from math import ceil
 
 import torch
 from jaxtyping import Float
@@ -14,7 +14,7 @@ from runner.streams import generator
 SIDE = 8
 """Pixels along an image's side, of the digits and of the Gaussian images."""
 
-OFFSET = 2.0
+OFFSET = 1.0
 """Mean of a Gaussian pixel, in standard deviations: as with images, whose pixels are not negative,
 some ReLUs are then on for every example, and those are what Theorem 1 speaks of."""
 

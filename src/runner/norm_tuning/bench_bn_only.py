@@ -5,6 +5,7 @@ replicate, a DataLoader over its samples, an optimizer, a loop.
 """
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 from torch import nn
@@ -81,7 +82,7 @@ def bench() -> Iterator[Comparison]:
         yield Comparison(
             study="bn_only",
             work=f"d={d} m={d * d} R={config.replicates}, {STEPS} steps",
-            straightforward=median_seconds(lambda: straightforward(*work), 3),
-            ours=median_seconds(lambda: stacked(*work)),
+            straightforward=median_seconds(partial(straightforward, *work), 3),
+            ours=median_seconds(partial(stacked, *work)),
             floor=6 * d**3 * x.shape[0] * x.shape[1] / rate,
         )

@@ -1,7 +1,7 @@
 """Stacks of R small networks of paper A, trained side by side by SGD without momentum.
 
 The leading axis R counts replicates: weights are (R, out, in), inputs (R, N, d), outputs (R, N).
-Every loss is the mean squared error over the batch. All tensors of one stack share dtype and device.
+Every loss is the mean squared error over the batch. The tensors of a stack share dtype and device.
 """
 
 from abc import ABC, abstractmethod

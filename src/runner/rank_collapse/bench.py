@@ -7,6 +7,7 @@ from math import inf
 import torch
 
 from runner.bench import Comparison, matrix_rate, median_seconds
+from runner.rank_collapse import bench_training
 from runner.rank_collapse.averages import Plan, sample
 from runner.rank_collapse.chains import RotatedChain, columns, gaussian_inputs
 from runner.rank_collapse.config import RankChain
@@ -70,4 +71,4 @@ def rank_chain() -> Iterator[Comparison]:
         torch.set_num_threads(threads)
 
 
-BENCHES = {"rank_chain": rank_chain}
+BENCHES = {"rank_chain": rank_chain, "rank_collapse": bench_training.compare}

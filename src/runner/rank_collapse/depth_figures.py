@@ -53,9 +53,9 @@ def draw_by_depth(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 1: rank of the last layer before training, and accuracy after it, against depth."""
     keys = ["depth", "normalization"]
     rank = summarize(rank_of_last_layer(tables["metrics"]), keys, ["matrix_rank", "rank_bound"])
-    columns = ["learning_rate", "train_accuracy", "test_accuracy", "train_loss"]
-    accuracy = summarize(trained(tables["training"]), keys, columns)
-    drawn = rank.merge(accuracy.drop(columns="learning_rate_ci"), on=keys)
+    columns = ["train_accuracy", "test_accuracy", "train_loss"]
+    accuracy = summarize(trained(tables["training"]), [*keys, "learning_rate"], columns)
+    drawn = rank.merge(accuracy, on=keys)
     first = tables["metrics"].iloc[0]
     figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.4))
     _points(left, drawn, "matrix_rank")
@@ -71,7 +71,7 @@ def draw_by_depth(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         right.annotate(f"{row.learning_rate:g}", point, color=color, fontsize=7, **place)
     right.axhline(1 / CLASSES, **ROOT)
     epochs = tables["training"]["epoch"].max()
-    title = f"after {epochs} epochs of SGD (best rate beside each point)"
+    title = f"after {epochs} epochs of SGD; numbers: best rate"
     right.set(ylabel="training accuracy", title=title, ylim=(-0.02, 1.12))
     for axes in (left, right):
         _depth_axis(axes, drawn["depth"])
@@ -87,21 +87,23 @@ def by_layer(metrics: pd.DataFrame) -> pd.DataFrame:
     return summarize(rows, keys, ["matrix_rank", "rank_bound"])
 
 
+def _band(axes: Axes, rows: pd.DataFrame, column: str, **line) -> None:
+    """The mean by layer and its confidence interval."""
+    axes.plot(rows["layer"], rows[column], **line)
+    band = rows[f"{column}_low"], rows[f"{column}_high"]
+    axes.fill_between(rows["layer"], *band, color=line["color"], alpha=0.2, lw=0)
+
+
 def _rank_panel(axes: Axes, drawn: pd.DataFrame, width: int) -> None:
     for normalization, (color, _, label) in STYLES.items():
-        of_one = drawn[drawn["normalization"] == normalization]
-        for dtype, rows in of_one.groupby("dtype"):
+        rows = drawn[drawn["normalization"] == normalization]
+        for dtype, of_dtype in rows.groupby("dtype"):
             double = dtype == "float64"
-            mean, ci = rows["matrix_rank"], rows["matrix_rank_ci"]
-            named = f"{label}, {dtype}" if normalization == "none" else label
             line = {"color": color, "linestyle": "--" if double else "-"}
-            if normalization != "none" and double:
-                named = None  # the dtype makes no difference there
-            axes.plot(rows["layer"], mean, label=named, **line)
-            axes.fill_between(rows["layer"], mean - ci, mean + ci, color=color, alpha=0.2)
+            _band(axes, of_dtype, "matrix_rank", label=f"{label}, {dtype}", **line)
     axes.axhline(sqrt(width), **ROOT)
-    axes.annotate("√d", (1.01, sqrt(width)), xycoords=("axes fraction", "data"))
-    axes.set(xscale="log", yscale="log", xlabel="depth (layer)", ylim=(0.8, 1.5 * width))
+    axes.annotate("√d", (1.01, sqrt(width)), xycoords=("axes fraction", "data"), color="grey")
+    axes.set(xscale="log", yscale="log", xlabel="layer", ylim=(0.8, 1.5 * width))
     ticks = [1, 2, 4, 8, 16, 32]
     axes.set_yticks(ticks, [str(tick) for tick in ticks])
     axes.minorticks_off()
@@ -120,7 +122,7 @@ def draw_by_layer(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         panel.set_title({"linear": "linear", "relu": "ReLU"}[activation])
     axes[0, 0].set_ylabel("rank of the hidden layer")
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    figure.legend(handles, labels, loc="outside lower center", ncols=3)
     return figure, drawn
 
 
@@ -133,9 +135,7 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     for normalization, rows in ranks.groupby("normalization", sort=False):
         color, _, label = STYLES[normalization]
         for panel, column in zip(axes, ("matrix_rank", "rank_bound"), strict=False):
-            mean, ci = rows[column], rows[f"{column}_ci"]
-            panel.plot(rows["layer"], mean, color=color, label=label)
-            panel.fill_between(rows["layer"], mean - ci, mean + ci, color=color, alpha=0.2)
+            _band(panel, rows, column, color=color, label=label)
     for panel, label in zip(axes, ("rank", "r(H)"), strict=False):
         panel.set(xlabel="layer", ylabel=label, title="before training", ylim=(0, None))
         if metrics["layer"].max() > 64:
@@ -153,7 +153,7 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         ends = summarize(last_epoch(best), ["normalization"], columns)
         summary = summary.merge(ends, on="normalization")
     axes[0].legend()
-    shown = [column for column in summary.columns if not column.endswith("_ci")]
+    shown = [c for c in summary.columns if not c.endswith(("_ci", "_low", "_high"))]
     return figure, summary[shown]
 
 

@@ -69,10 +69,10 @@ def _lines(axes: Axes, drawn: pd.DataFrame, column: str, x: str = "epoch") -> No
     steps = sorted(set(drawn["pretraining_steps"]) - {0})
     for variant, rows in _ordered(drawn):
         style = _style(variant, steps)
-        mean, ci = rows[column], rows[f"{column}_ci"]
-        axes.plot(rows[x], mean, label=name_of(variant), **style)
+        axes.plot(rows[x], rows[column], label=name_of(variant), **style)
         if not variant[2]:
-            axes.fill_between(rows[x], mean - ci, mean + ci, color=style["color"], alpha=0.15, lw=0)
+            band = rows[f"{column}_low"], rows[f"{column}_high"]
+            axes.fill_between(rows[x], *band, color=style["color"], alpha=0.15, lw=0)
     axes.set_xlabel(x)
     if "accuracy" in column:
         axes.set_ylim(0, 1.03)

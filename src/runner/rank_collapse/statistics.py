@@ -17,13 +17,19 @@ def half_width(values: pd.Series) -> float:
 
 
 def summarize(rows: pd.DataFrame, keys: list[str], columns: list[str]) -> pd.DataFrame:
-    """One row per combination of `keys`: for each column its mean over replicates and
-    `<column>_ci`."""
+    """One row per combination of `keys`, with four columns for each of `columns`.
+
+    Its mean over replicates, `<column>_ci` (half the confidence interval of the mean),
+    `<column>_low` and `<column>_high` (the interval within the range of the replicates, which is
+    what a band shows: with few replicates the interval may reach beyond what the measure can be).
+    """
     grouped = rows.groupby(keys, sort=False, dropna=False)
     parts = {}
     for column in columns:
-        parts[column] = grouped[column].mean()
-        parts[f"{column}_ci"] = grouped[column].apply(half_width)
+        mean, ci = grouped[column].mean(), grouped[column].apply(half_width)
+        parts[column], parts[f"{column}_ci"] = mean, ci
+        parts[f"{column}_low"] = np.fmax(mean - ci, grouped[column].min())
+        parts[f"{column}_high"] = np.fmin(mean + ci, grouped[column].max())
     return pd.DataFrame(parts).reset_index()
 
 

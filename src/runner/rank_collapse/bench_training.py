@@ -1,0 +1,102 @@
+"""Benchmark: one stack of 5 replicates x 4 rates against one network after another."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from runner.bench import Comparison, median_seconds
+from runner.data.datasets import Dataset, load
+from runner.networks.initialization import draw
+from runner.networks.mlp import MLP
+from runner.progress import Progress
+from runner.streams import generators
+from runner.studies import Context
+from runner.training.classification import Competition, Group
+
+REPLICATES, RATES, BATCH = 5, (0.01, 0.03, 0.1, 0.3), 128
+SHAPES = [(width, depth) for depth in (8, 32) for width in (32, 64, 128)]
+
+
+def usual_loop(
+    data: Dataset, width: int, depth: int, normalized: bool, rates: tuple[float, ...]
+) -> None:
+    """One epoch and the test accuracy, network by network, as one would write it with torch."""
+    device = data.train.labels.device
+    images = TensorDataset(data.train.flat(), data.train.labels)
+    for rate in rates:
+        layers: list[nn.Module] = []
+        for layer in range(depth):
+            layers.append(nn.Linear(data.train.flat().shape[1] if layer == 0 else width, width))
+            layers += [nn.BatchNorm1d(width), nn.ReLU()] if normalized else [nn.ReLU()]
+        network = nn.Sequential(*layers, nn.Linear(width, data.classes)).to(device)
+        optimizer = torch.optim.SGD(network.parameters(), lr=rate)
+        for x, labels in DataLoader(images, BATCH, shuffle=True, drop_last=True):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(network(x), labels).backward()
+            optimizer.step()
+        network.eval()
+        with torch.no_grad():
+            (network(data.test.flat()).argmax(1) == data.test.labels).float().mean().item()
+
+
+def stacked(data: Dataset, width: int, depth: int, normalized: bool) -> None:
+    """One epoch and the test accuracy of all networks as one stack."""
+    device = data.train.labels.device
+    sizes = [data.train.flat().shape[1], *[width] * depth, data.classes]
+    weights, biases = draw("pytorch", sizes, generators(0, REPLICATES, "bench"))
+    network = MLP(weights, biases, "relu", "batch" if normalized else "none")
+    replicates = torch.arange(REPLICATES).repeat(len(RATES))
+    rates = torch.tensor(RATES).repeat_interleave(REPLICATES)
+    group = Group(network.select(replicates), rates, replicates)
+    context = Context(device, None, Progress, lambda make_state: None)
+    for _ in Competition({"all": group}, data, BATCH, epochs=1, seed=0, context=context).run():
+        pass
+
+
+def batched_rate(width: int, device: torch.device) -> float:
+    """FLOP per second of the batched products of this shape: forward, and both of the backward
+    pass."""
+    R = REPLICATES * len(RATES)
+    W = torch.randn(R, width, width, device=device)
+    H = torch.randn(R, width, BATCH, device=device)
+
+    def products() -> None:
+        for _ in range(16):
+            torch.bmm(W, H)
+            torch.bmm(W.mT, H)
+            torch.bmm(H, H.mT)
+
+    flop = 16 * 2 * R * BATCH * width * width * 3
+    return flop / median_seconds(products, 9)
+
+
+def arithmetic(data: Dataset, width: int, depth: int) -> float:
+    """FLOP of the matrix products of one epoch of all networks."""
+    features, samples = data.train.flat().shape[1], len(data.train) // BATCH * BATCH
+    products = 3 * (width * width * (depth - 1) + width * data.classes) + 2 * width * features
+    return 2.0 * REPLICATES * len(RATES) * samples * products
+
+
+def compare() -> Iterator[Comparison]:
+    """Both ways on one epoch of the digits, for each shape, without and with batch
+    normalization."""
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    data = load("digits", {}, None, seed=0).standardized().to(device)
+    few = RATES[:2]
+    scale = REPLICATES * len(RATES) / len(few)  # networks differ in nothing that takes time
+    for normalized in (False, True):
+        for width, depth in SHAPES:
+            loop = partial(usual_loop, data, width, depth, normalized, few)
+            ours = median_seconds(partial(stacked, data, width, depth, normalized), 3)
+            flop = arithmetic(data, width, depth)
+            name = "batch norm" if normalized else "vanilla"
+            yield Comparison(
+                study="rank_collapse",
+                work=f"{name}, width {width}, depth {depth}: {flop / ours / 1e9:.0f} GFLOP/s",
+                straightforward=scale * median_seconds(loop, 3),
+                ours=ours,
+                floor=flop / batched_rate(width, device),
+            )

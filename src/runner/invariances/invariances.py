@@ -35,7 +35,7 @@ class Metrics(Row):
     place: str  # kinds of the two layers, or `within <kind>`; `layer` for the layer-wise invariant
     item: int  # of Theorem 1; 0: it has none for this place
     linear: bool  # whether the neurons are linear
-    pair: str  # entries of D: diagonal, active (same pattern throughout), full; layer: Lemma 3
+    pair: str  # entries of D: diagonal; active: pairs of one pattern; full. layer: Lemma 3
     promised: bool  # whether the paper says that these entries are constant
     entries: int  # how many entries of D these are
     drift: float  # Frobenius norm of their change since the start
@@ -153,15 +153,15 @@ def entry_masks(
 ) -> dict[str, Bool[Tensor, "S c c"]]:
     """Which entries of D belong to `diagonal`, `active` and `full`, for each network.
 
-    `active` are the entries of two neurons that have the same activation pattern at every step and
-    at every rate, so that rates are compared on the same entries; without the neurons that are
-    never on, whose weights do not move.
+    `active` are the entries off the diagonal of two neurons with the same activation pattern at
+    every step and at every rate, so that rates are compared on the same entries; without neurons
+    that are never on, whose weights do not move.
     """
     count = len(flow.theta)
     full = torch.ones(count, neurons, neurons, dtype=torch.bool, device=flow.theta.device)
     diagonal = torch.eye(neurons, dtype=torch.bool, device=full.device).expand_as(full)
     if junction.pattern is None:
-        return {"diagonal": diagonal, "active": full, "full": full}
+        return {"diagonal": diagonal, "active": ~diagonal, "full": full}
 
     def at_every_rate(mask: Tensor) -> Tensor:
         copies = len(config.learning_rates)
@@ -170,7 +170,7 @@ def entry_masks(
 
     alive = at_every_rate(flow.alive[junction.pattern])
     active = at_every_rate(flow.same[junction.pattern]) & alive[:, :, None] & alive[:, None, :]
-    return {"diagonal": diagonal, "active": active, "full": full}
+    return {"diagonal": diagonal, "active": active & ~diagonal, "full": full}
 
 
 def drift_rows(

@@ -129,8 +129,8 @@ def low_rank_bound(factors: list[int]) -> list[float]:
 
     factors: s_j, how much smaller the squared operator norm of layer j may be as its inputs see it
     (V_j) than as its outputs see it (U_j): 1 for a fully connected layer, `RESIDUAL_FACTOR` for a
-    ResNetFree block, `flattening_factor` for a convolution, and for what reads its channels. Layer j
-    pays for the layers behind it: bound_j = 1 / (s_{j+1} ... s_L) = 1 / (8^{N_j} M_j).
+    ResNetFree block, `flattening_factor` for a convolution, and for what reads its channels. Layer
+    j pays for the layers behind it: bound_j = 1 / (s_{j+1} ... s_L) = 1 / (8^{N_j} M_j).
 
     The paper's 8 for a block Z x + W2 W1 x is more than the proof needs. W2^T W2 - W1 W1^T is
     constant, so up to a constant ||[W2 Z]||^2 <= ||W2||^2 + ||Z||^2 = ||W1||^2 + ||Z||^2, which is

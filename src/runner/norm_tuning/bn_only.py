@@ -7,8 +7,8 @@ A target g(x) = sum relu(W* x) with W* (d, d) is learned or rebuilt by four meth
 - `dense` (black): SGD on a randomly initialised network of the target's shape;
 - `student_construction` (orange): the construction of Theorem 1 from what `dense` has learned.
 
-Inputs are standard Gaussian and always fresh: no training sample is seen twice. The weights are drawn
-as W* ~ N(0, 1/d), W1 ~ N(0, 1/d), W2 ~ N(0, 2/m), the last two scaled by 1/sqrt(p) when sparse.
+Inputs are standard Gaussian and always fresh: no training sample is seen twice. The weights are
+drawn as W* ~ N(0, 1/d), W1 ~ N(0, 1/d), W2 ~ N(0, 2/m), the last two over sqrt(p) when sparse.
 """
 
 from collections.abc import Iterator

@@ -3,14 +3,35 @@
 import importlib
 import os
 import platform
+import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import torch
 
 import runner
-from runner.bench import as_table, matrix_rate
+from runner.bench import Comparison, as_table, matrix_rate, median_seconds
 from runner.errors import nearest
+
+
+def sweep() -> Iterator[Comparison]:
+    """The sweep of figure 4 one run after the other against one run on each core."""
+
+    def command(jobs: int) -> None:
+        with tempfile.TemporaryDirectory() as outputs:
+            launcher = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={jobs}"]
+            sizes = ["train_samples=64000", "test_samples=10000", f"outputs={outputs}"]
+            arguments = ["-m", "runner", "figure=fig4", *sizes, *(launcher if jobs > 1 else [])]
+            subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
+
+    cores = os.cpu_count() or 1
+    one = median_seconds(partial(command, 1), 1)
+    yield Comparison(
+        "sweep", "fig4 at an eighth", one, median_seconds(partial(command, cores), 1), one / cores
+    )
 
 
 def main() -> int:
@@ -19,6 +40,7 @@ def main() -> int:
     benches = {}
     for room in rooms:
         benches |= importlib.import_module(f"runner.{room}.bench").BENCHES
+    benches["sweep"] = sweep
     study = os.environ.get("STUDY")
     if study and study not in benches:
         print(f"error: STUDY={study} has no benchmark: {nearest(study, benches)}", file=sys.stderr)

@@ -66,14 +66,14 @@ def make(name: str, scale: str, configs: list[StudyConfig], outputs: Path) -> pd
     except InputError as error:
         raise InputError(f"{error}\nThis computes them: make {name} SCALE={scale}") from error
     folder = outputs / "figures" / scale
-    judged = publish(name, configs[0].study, tables, folder)
+    verdicts = publish(name, configs[0].study, tables, folder)
     about = {"figure": name, "scale": scale, "command": f"make {name} SCALE={scale}"}
     about["runs"] = [describe(run) for run in runs]
     about["seconds"] = round(sum(run["seconds"] for run in about["runs"]), 3)
     write_atomically(folder / f"{name}.provenance.json", json.dumps(about, indent=2).encode())
     print(f"{name} at scale {scale}: {folder / name}.png (.pdf, .csv, .claims.csv)")
-    print(claims.as_text(judged))
-    return judged
+    print(claims.as_text(verdicts))
+    return verdicts
 
 
 def publish(name: str, study: str, tables: Tables, folder: Path) -> pd.DataFrame:
@@ -82,18 +82,22 @@ def publish(name: str, study: str, tables: Tables, folder: Path) -> pd.DataFrame
     Writes `<name>.png`, `.pdf`, `.csv` (the numbers drawn) and `.claims.csv` into `folder`. Raises
     InputError when it cannot be written.
     """
-    drawing, figure_claims = _find(name, study)
-    judged = claims.judge(name, figure_claims, tables)
+    verdicts = judged(name, study, tables)
     with plt.rc_context(STYLE):
-        figure, drawn = drawing(tables)
+        figure, drawn = _registered(name, study)[0](tables)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         save(figure, folder / name)
         write_atomically(folder / f"{name}.csv", drawn.to_csv(index=False).encode())
-        write_atomically(folder / f"{name}.claims.csv", judged.to_csv(index=False).encode())
+        write_atomically(folder / f"{name}.claims.csv", verdicts.to_csv(index=False).encode())
     except OSError as error:
         raise InputError(f"{folder} cannot be written ({error.strerror})") from error
-    return judged
+    return verdicts
+
+
+def judged(name: str, study: str, tables: Tables) -> pd.DataFrame:
+    """The figure's claims over these tables, as `claims.judge` returns them."""
+    return claims.judge(name, _registered(name, study)[1], tables)
 
 
 def describe(run: Run) -> dict[str, Any]:
@@ -104,7 +108,7 @@ def describe(run: Run) -> dict[str, Any]:
     return {"run": str(run), **{key: about.get(key) for key in kept}, "tables": tables}
 
 
-def _find(name: str, study: str) -> tuple[Drawing, list[claims.Claim]]:
+def _registered(name: str, study: str) -> tuple[Drawing, list[claims.Claim]]:
     room = room_of(study)
     drawings = importlib.import_module(f"runner.{room}.figures").FIGURES
     room_claims = importlib.import_module(f"runner.{room}.claims").CLAIMS

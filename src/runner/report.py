@@ -22,6 +22,7 @@ from runner.errors import InputError
 from runner.papers import PAPERS, Paper
 from runner.report_page import CLOSING, OPENING
 from runner.studies import room_of
+from runner.sweeps import figure_study
 from runner.tables import write_atomically
 
 SCALES = ("paper", "quick", "smoke")
@@ -46,14 +47,6 @@ def figure_files() -> dict[str, Path]:
     return {path.stem: path for path in sorted((CONF / "figure").glob("*.yaml"))}
 
 
-def _paper_of(path: Path) -> Paper:
-    """The paper of a figure: that of the study which its configuration overrides."""
-    for line in path.read_text().splitlines():
-        if "override /study:" in line:
-            return PAPERS[room_of(line.split(":")[1].strip())]
-    raise InputError(f"{path} names no study")
-
-
 def collect(outputs: Path, scale: str | None) -> list[Entry]:
     """All figures with what was made of them, at `scale` or at the largest scale there is."""
     entries = []
@@ -67,7 +60,7 @@ def collect(outputs: Path, scale: str | None) -> list[Entry]:
             ),
             None,
         )
-        paper = _paper_of(path)
+        paper = PAPERS[room_of(figure_study(name))]
         if found is None:
             entries.append(Entry(name, headline, paper, None, None, None, None))
             continue

@@ -114,6 +114,9 @@ class Row:
     The fields are the columns, in order; each is an int, a float, a str or a bool.
     """
 
+    keys: ClassVar[tuple[str, ...]]
+    """The columns that say what was measured, unique within a run; the others are measurements."""
+
     @classmethod
     def table(cls) -> str:
         """The name of the table, without `.csv`."""
@@ -151,6 +154,16 @@ def configs() -> dict[str, type[StudyConfig]]:
             ):
                 found[value.study] = value
     return found
+
+
+def rows_of(study: str) -> dict[str, type[Row]]:
+    """The row classes of a study by the names of their tables."""
+    classes = [
+        value
+        for value in vars(module_of(study)).values()
+        if isinstance(value, type) and issubclass(value, Row) and value is not Row
+    ]
+    return {row_class.table(): row_class for row_class in classes}
 
 
 def room_of(study: str) -> str:

@@ -8,6 +8,7 @@ typed wins over what a figure's grid says.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import yaml
 from hydra import compose, initialize_config_dir
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -49,6 +50,13 @@ def grids_at(grids: DictConfig | None, scale: str) -> list[dict[str, Any]]:
     if scale not in grids:
         raise InputError(f"scale={scale}: this figure is drawn at {', '.join(grids)} only")
     return OmegaConf.to_container(grids[scale], resolve=True)
+
+
+def figure_study(figure: str) -> str:
+    """The study whose runs a figure draws: that which its configuration chooses."""
+    content = yaml.safe_load((CONF / "figure" / f"{figure}.yaml").read_text())
+    choices = {key: value for line in content["defaults"] for key, value in line.items()}
+    return choices["override /study"]
 
 
 def figure_runs(figure: str, typed: list[str]) -> tuple[str, str, list[StudyConfig]]:

@@ -1,4 +1,4 @@
-"""The dataset on the command line: chosen by name, its folder, and what is said when it is absent."""
+"""The dataset on the command line: by name, its folder, and what is said when it is absent."""
 
 
 def test_absent_files_end_the_command_with_two_lines_that_say_where_to_put_them(command, tmp_path):

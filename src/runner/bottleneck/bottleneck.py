@@ -8,6 +8,7 @@ The cost is `C = (1/N) sum_i ||f(x_i) - y_i||^2`; the zero network costs 1.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -29,6 +30,8 @@ from runner.studies import Context, Row
 class Metrics(Row):
     """One row per depth and replicate, at the end of training."""
 
+    keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate")
+
     recipe: str
     depth: int  # L
     replicate: int
@@ -47,6 +50,8 @@ class Metrics(Row):
 class Spectrum(Row):
     """One row per singular value of every W_l."""
 
+    keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate", "layer", "index")
+
     recipe: str
     depth: int
     replicate: int
@@ -60,6 +65,8 @@ class Representation(Row):
     """One row per layer: Corollary 8's s_{k+1}(W_l alpha_{l-1}(X) / sqrt N), k by the largest
     gap.
     """
+
+    keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate", "layer")
 
     recipe: str
     depth: int

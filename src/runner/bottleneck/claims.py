@@ -10,7 +10,7 @@ import pandas as pd
 from runner.bottleneck.ranges import ENOUGH, affine_fits, bottleneck_lengths, fitted
 from runner.bottleneck.symmetry_claims import CLAIMS as SYMMETRY
 from runner.bottleneck.theorem_claims import EXAMPLE20, RANK_ONE, THEOREMS
-from runner.claims import Claim, Judgement, Tables, all_of, compare, decide, undecided
+from runner.claims import Claim, Judgement, Tables, compare, decide, undecided
 
 SOURCE = "paper D, figure 1 and section 3.1"
 TRUE_RANK = 2
@@ -18,18 +18,24 @@ TRUE_RANK = 2
 
 
 def affine(tables: Tables) -> Judgement:
-    """R^2 > 0.99 and a slope that rounds to the rank, for every range of three or more depths."""
+    """R^2 > 0.99 in every range of three or more depths, and for every rank a mean slope over its
+    ranges that rounds to the rank.
+
+    At finite L the slope is below the rank, by the 1/L terms of the norm; above it, training has
+    not converged.
+    """
     fits = affine_fits(tables["metrics"])
-    expected = "R^2 > 0.99, slope nearer to the rank than to any other integer, in every range"
+    expected = "R^2 > 0.99 in every range; mean slope nearer to the rank than to another integer"
     if fits.empty:
         return undecided("no rank holds over three depths", expected)
-    good = (fits["r2"] > 0.99) & ((fits["slope"] - fits["rank"]).abs() < 0.5)
+    slopes = fits.groupby("rank")["slope"]
     by_rank = "; ".join(
-        f"rank {k}: slope {group['slope'].mean():.2f} ({group['slope'].min():.2f}"
-        f"..{group['slope'].max():.2f}), R^2 >= {group['r2'].min():.4f}"
-        for k, group in fits.groupby("rank")
+        f"rank {k}: slope {group.mean():.2f} ({group.min():.2f}..{group.max():.2f}, {len(group)})"
+        for k, group in slopes
     )
-    return decide(bool(good.all()), f"{good.sum()} of {len(fits)} ranges; {by_rank}", expected)
+    mean = slopes.mean()
+    good = (fits["r2"] > 0.99).all() and ((mean - mean.index).abs() < 0.5).all()
+    return decide(bool(good), f"{by_rank}; R^2 >= {fits['r2'].min():.4f}", expected)
 
 
 def rank_falls(tables: Tables) -> Judgement:
@@ -109,7 +115,7 @@ def training_fails(tables: Tables) -> Judgement:
 def outcome_of_optimisation(tables: Tables) -> Judgement:
     """Where the plain recipe ends below rank 2, the annealed one reaches a lower loss."""
     pivot = tables["metrics"].pivot(index=["depth", "replicate"], columns="recipe")
-    expected = "annealed loss below plain loss at each such depth, replicate by replicate"
+    expected = "annealed loss below plain loss in every such pair of depth and replicate, trimmed"
     if not {"plain", "annealed"} <= set(tables["metrics"]["recipe"]):
         return undecided("one recipe only", expected)
     low = pivot["rank_gap"]["plain"] < TRUE_RANK
@@ -117,14 +123,12 @@ def outcome_of_optimisation(tables: Tables) -> Judgement:
     if both.empty:
         return undecided("no common depth where the plain recipe ends below rank 2", expected)
     loss = both["loss"]
-    verdicts = [
-        compare(group["annealed"].droplevel(0), group["plain"].droplevel(0))
-        for _, group in loss.groupby(level="depth")
-    ]
     depths = sorted(both.index.get_level_values("depth").unique())
-    mean = loss.mean()
-    measured = f"L = {depths}: annealed {mean['annealed']:.3g}, plain {mean['plain']:.3g}"
-    return Judgement(all_of(verdicts), measured, expected)
+    measured = (
+        f"{int((loss['annealed'] < loss['plain']).sum())} of {len(loss)} pairs, L = {depths}:"
+        f" mean annealed {loss['annealed'].mean():.3g}, plain {loss['plain'].mean():.3g}"
+    )
+    return Judgement(compare(loss["annealed"], loss["plain"]), measured, expected)
 
 
 def never_underestimates(tables: Tables) -> Judgement:

@@ -6,6 +6,7 @@ R^(1)(f) = 0, while their middle representations grow without bound.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 
@@ -18,6 +19,8 @@ from runner.studies import Context, Row
 @dataclass(frozen=True)
 class Metrics(Row):
     """One row per depth and exponent."""
+
+    keys: ClassVar[tuple[str, ...]] = ("depth", "exponent")
 
     depth: int  # L
     exponent: float  # g in epsilon = L^-g

@@ -67,30 +67,37 @@ def draw_spectrum(axes: Axes, spectrum: pd.DataFrame, rank: int, title: str) -> 
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
 
 
-def _row(part: SubFigure, tables: Tables, recipe: str, limit: float) -> pd.DataFrame:
+def _row(part: SubFigure, tables: Tables, recipe: str) -> pd.DataFrame:
     metrics = tables["metrics"].query("recipe == @recipe")
-    spectrum = tables["spectrum"].query("recipe == @recipe and replicate == 0")
+    spectrum = tables["spectrum"].query("recipe == @recipe")
     part.suptitle(RECIPES[recipe], fontweight="bold")
     axes = part.subplots(1, SHOWN + 1, width_ratios=[2.6] + [1] * SHOWN)
     draw_norm(axes[0], metrics)
-    alive = metrics.query("replicate == 0 and rank_gap > 0").set_index("depth")["rank_gap"]
+    axes[0].set_title("(a)", loc="left")
+    alive = metrics[metrics["rank_gap"] > 0].sort_values("loss").groupby("depth").first()
     if len(alive):
         shown = np.quantile(alive.index, np.linspace(0, 1, SHOWN), method="nearest")
         for panel, L in zip(axes[1:], shown, strict=True):
-            own = spectrum[spectrum["depth"] == L]
-            draw_spectrum(panel, own, alive[L], f"L = {L}, rank {alive[L]}")
-            panel.set_ylim(0, limit)
+            rank, replicate = alive.loc[L, ["rank_gap", "replicate"]]
+            own = spectrum[(spectrum["depth"] == L) & (spectrum["replicate"] == replicate)]
+            draw_spectrum(panel, own, rank, f"L = {L}, rank {rank}")
+        top = max(panel.get_ylim()[1] for panel in axes[1:])
+        for panel in axes[1:]:
+            panel.set_ylim(0, top)
+    axes[1].set_title("(b)", loc="left")
     axes[1].set_ylabel(r"singular values of $W_\ell$")
     return metrics.assign(panel=f"norm, {recipe}")
 
 
 def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Figure 1 of paper D for both recipes: norm against depth, and spectra of four depths."""
+    """Figure 1 of paper D for both recipes: norm against depth, and spectra of four depths.
+
+    Of each depth the replicate with the lowest loss is drawn.
+    """
     recipes = [r for r in RECIPES if r in set(tables["metrics"]["recipe"])]
     figure = plt.figure(figsize=(13.5, 3.2 * len(recipes)))
     parts = np.atleast_1d(figure.subfigures(len(recipes), 1))
-    limit = 1.05 * tables["spectrum"].query("replicate == 0")["singular_value"].max()
-    drawn = [_row(part, tables, recipe, limit) for part, recipe in zip(parts, recipes, strict=True)]
+    drawn = [_row(part, tables, recipe) for part, recipe in zip(parts, recipes, strict=True)]
     fits = affine_fits(tables["metrics"]).assign(panel="fitted lines")
     return figure, pd.concat([*drawn, fits], ignore_index=True)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -13,8 +14,6 @@ from runner.studies import Row
 
 ROUNDING = 1e-9
 """Violations below this, relative to the sides, are float64 rounding."""
-SINGULAR = 1e-12
-"""Points where s_k(J f(x)) is below this are left out: the theorems ask for rank k."""
 NARROW_POINTS = 5
 """Points of the (d_in d_out)-square matrices of Proposition 9."""
 
@@ -22,6 +21,8 @@ NARROW_POINTS = 5
 @dataclass(frozen=True)
 class Theorems(Row):
     """One row per network and theorem: lower <= upper at every point, and where it is tightest."""
+
+    keys: ClassVar[tuple[str, ...]] = ("depth", "replicate", "theorem")
 
     depth: int
     replicate: int
@@ -44,7 +45,9 @@ def theorem_rows(
     proposition-9-printed: with the 2 L of its statement.
     """
     derivatives = differentiate(network, x)
-    kept = torch.linalg.svdvals(derivatives.jacobian)[:, k - 1] > SINGULAR
+    # The theorems ask for rank k: points where s_k(J f(x)) may be rounding are left out.
+    s_k = torch.linalg.svdvals(derivatives.jacobian)[:, k - 1]
+    kept = s_k > theory.rounding(derivatives.jacobian, network.depth)
     if not kept.any():
         return
     if not kept.all():

@@ -9,6 +9,7 @@ trained and of the untrained network, since their difference is the claim.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import sqrt
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -40,6 +41,8 @@ class Metrics(Row):
     Representations are alpha_l(X), for l = L the output.
     """
 
+    keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "layer")
+
     stage: str
     replicate: int
     layer: int
@@ -60,6 +63,8 @@ class Metrics(Row):
 class Networks(Row):
     """One row per stage and replicate."""
 
+    keys: ClassVar[tuple[str, ...]] = ("stage", "replicate")
+
     stage: str
     replicate: int
     parameter_norm: float  # ||theta||^2
@@ -74,6 +79,8 @@ class Networks(Row):
 class Spectrum(Row):
     """Panel (a): one row per singular value of every W_l."""
 
+    keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "layer", "index")
+
     stage: str
     replicate: int
     layer: int
@@ -84,6 +91,8 @@ class Spectrum(Row):
 @dataclass(frozen=True)
 class Embedding(Row):
     """Panel (b): gradient-descent paths on the first two principal components of alpha_6(X)."""
+
+    keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "path", "time")
 
     stage: str
     replicate: int
@@ -98,6 +107,8 @@ class Embedding(Row):
 @dataclass(frozen=True)
 class Distance(Row):
     """Panel (c): ||alpha_2(x_0) - alpha_2(x)|| over a plane orthogonal to w through the origin."""
+
+    keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "first", "second")
 
     stage: str
     replicate: int

@@ -22,22 +22,34 @@ def with_logarithms(metrics: pd.DataFrame) -> pd.DataFrame:
     return metrics.assign(log_ntk=log_ntk, log_ntk_plus_excess=log_ntk + metrics["excess"])
 
 
+def interpolants(metrics: pd.DataFrame) -> pd.DataFrame:
+    """The networks that fit their points.
+
+    Their cost is below a tenth of what one point adds to the zero network's cost of about 1.
+    """
+    return metrics[metrics["train_cost"] * metrics["samples"] < 0.1]
+
+
 def slopes(metrics: pd.DataFrame, column: str) -> pd.Series:
-    """The slope of a column against log N for every replicate."""
+    """The slope of a column against log N for every replicate with three sizes N or more."""
     found = {
         replicate: np.polyfit(np.log(group["samples"]), group[column], 1)[0]
         for replicate, group in metrics.groupby("replicate")
+        if len(group) >= 3
     }
-    return pd.Series(found)
+    return pd.Series(found, dtype=float)
 
 
 def _growth(axes: Axes, metrics: pd.DataFrame, column: str, slope: float, meaning: str) -> None:
-    axes.plot(metrics["samples"], metrics[column], ".", color="tab:blue", alpha=0.4)
-    mean = metrics.groupby("samples")[column].mean()
-    found = slopes(metrics, column).mean()
-    axes.plot(mean.index, mean, "o-", color="tab:blue", label=f"mean, slope {found:.2f}")
+    fitting = interpolants(metrics)
+    missed = metrics.drop(fitting.index)
+    axes.plot(missed["samples"], missed[column], "x", color="grey", alpha=0.6, label="misfits")
+    axes.plot(fitting["samples"], fitting[column], ".", color="tab:blue", alpha=0.5)
+    mean = fitting.groupby("samples")[column].mean()
+    found = slopes(fitting, column).mean()
+    axes.plot(mean.index, mean, "o-", color="tab:blue", label=f"fits, slope {found:.2f}")
     N = mean.index.to_numpy()
-    line = mean.iloc[0] + slope * np.log(N / N[0])
+    line = mean.to_numpy()[:1] + slope * np.log(N / N[:1])
     axes.plot(N, line, "--", color="tab:orange", label=f"slope {slope:g}: {meaning}")
     axes.set_xscale("log", base=2)
     axes.set_xlabel("training points N")

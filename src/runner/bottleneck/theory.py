@@ -31,8 +31,15 @@ def representation_cost(A: Float[Tensor, "... m n"], L: float) -> Float[Tensor, 
     the power 2/L would turn them into large numbers.
     """
     s = torch.linalg.svdvals(A)
-    rounding = max(A.shape[-2:]) * L * torch.finfo(s.dtype).eps * s[..., :1]
-    return L * torch.where(s > rounding, s ** (2 / L), 0.0).sum(-1)
+    return L * torch.where(s > rounding(A, L)[..., None], s ** (2 / L), 0.0).sum(-1)
+
+
+def rounding(A: Float[Tensor, "... m n"], L: float) -> Float[Tensor, "..."]:
+    """Singular values below this may be rounding, where A is computed as a product of L
+    matrices.
+    """
+    s = torch.linalg.matrix_norm(A, 2)
+    return max(A.shape[-2:]) * L * torch.finfo(A.dtype).eps * s
 
 
 def expanded_representation_cost(A: Float[Tensor, "m n"], L: float) -> float:

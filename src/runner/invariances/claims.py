@@ -205,7 +205,7 @@ LAWS = [
     ),
     Claim(
         "relu-not-invariant",
-        "the full matrix D of ReLU layers is not invariant: its drift does not vanish with the rate",
+        "the full matrix D of ReLU layers is not invariant: it drifts however small the rate",
         "paper C, Lemma 4",
         partial(converges, choice=part("full", linear=False, promised=False), order=0),
     ),
@@ -224,9 +224,7 @@ CLAIMS = {
             "relu-limit",
             "gradient flow itself, at rate zero, changes D of ReLU layers",
             "paper C, Lemma 4",
-            partial(
-                moves_in_the_limit, choice=part("full", linear=False, promised=False)
-            ),
+            partial(moves_in_the_limit, choice=part("full", linear=False, promised=False)),
         ),
     ],
     "invariances-fig2": [
@@ -259,9 +257,7 @@ CLAIMS = {
             "integrator",
             "the drift is the integrator's: Runge-Kutta steps of fourth order leave h^4",
             "classical fourth-order Runge-Kutta on a smooth flow (linear network)",
-            partial(
-                converges, choice=part("full", linear=True), order=4, integrator="rk4"
-            ),
+            partial(converges, choice=part("full", linear=True), order=4, integrator="rk4"),
         ),
     ],
     "invariances-fig3": [

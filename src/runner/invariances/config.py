@@ -54,7 +54,7 @@ class Invariances(StudyConfig):
         "of the margin y f(x)", "logistic", choices=("logistic", "exponential", "squared")
     )
     learning_rates: list[float] = parameter(
-        "step sizes, all in one stack", [0.1, 0.05, 0.025, 0.0125], above=0
+        "step sizes, all in one stack", [0.02, 0.01, 0.005], above=0
     )
     integrator: str = parameter(
         "euler: gradient descent; rk4: Runge-Kutta steps", "euler", choices=("euler", "rk4")
@@ -62,7 +62,7 @@ class Invariances(StudyConfig):
     normalized_time: bool = parameter(
         "steps of the length of the rate along the gradient: the same path on a faster clock", False
     )
-    time: float = parameter("T: time to train for; path length if normalized_time", 50.0, above=0)
+    time: float = parameter("T: time to train for; path length if normalized_time", 20.0, above=0)
     records: int = parameter("measurements, evenly spaced over the time", 20, minimum=1)
     replicates: int = parameter("independent repetitions (data and initialisation)", 5, minimum=1)
 

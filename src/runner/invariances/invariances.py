@@ -38,7 +38,7 @@ class Metrics(Row):
     pair: str  # entries of D: diagonal; active: pairs of one pattern; full. layer: Lemma 3
     promised: bool  # whether the paper says that these entries are constant
     entries: int  # how many entries of D these are
-    drift: float  # Frobenius norm of their change since the start
+    drift: float  # Frobenius norm of their change since the start; layer: the largest so far
     initial: float  # Frobenius norm of these entries at the start
 
 
@@ -207,11 +207,12 @@ def drift_rows(
 def layer_rows(config: Invariances, network: Network, trajectory: Trajectory) -> Iterator[Metrics]:
     """Lemma 3: the change of ||W_l||_F^2 - ||W_L||_F^2 for each layer l before the last.
 
-    A block with an identity skip is no layer in the sense of Definition 7: paths go round it.
+    The largest change so far, because a single number may pass through zero at a record. A block
+    with an identity skip is no layer in the sense of Definition 7: paths go round it.
     """
     norms = torch.stack([lowrank.squared_norms(network, theta) for theta in trajectory.theta])
     difference = norms[..., :-1] - norms[..., -1:]
-    drift = (difference - difference[0]).abs().tolist()
+    drift = (difference - difference[0]).abs().cummax(0).values.tolist()
     initial = difference[0].abs().tolist()
     for layer, block in enumerate(network.blocks[:-1]):
         for record, time in records(config):

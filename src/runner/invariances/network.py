@@ -45,8 +45,9 @@ class Network:
         return a.squeeze(-1), preactivations
 
     def draw(self, gain: float, active: float, generator: torch.Generator) -> Float[Tensor, " P"]:
-        """Starting parameters of one replicate, N(0, gain^2 / fan in); diagonal skips N(0, gain^2).
+        """Starting parameters of one replicate, N(0, gain^2 / fan in).
 
+        Branch and skip of a residual block have half the variance each, a diagonal skip fan in one.
         The first `active` of the nonlinear neurons of each layer start with the absolute values:
         they are on for every input that is not negative. In float64, on the generator's device.
         """
@@ -58,7 +59,8 @@ class Network:
                 )
                 if name in ("W", "W1") and not block.is_linear:
                     normal[: round(active * shape[0])].abs_()
-                parts.append(gain / sqrt(prod(shape[1:])) * normal.flatten())
+                share = 2 if name in ("W2", "Z", "z") else 1  # branch and skip add up
+                parts.append(gain / sqrt(share * prod(shape[1:])) * normal.flatten())
         return torch.cat(parts)
 
 

@@ -144,7 +144,7 @@ def low_rank_bound(factors: list[int]) -> list[float]:
 
 def finite_time_bound(
     last: Float[Tensor, "*R"],
-    invariants: list[Float[Tensor, "*R c c"]],
+    invariants: list[Float[Tensor, "*R _ _"]],
     factors: list[int],
     offsets: list[Float[Tensor, "*R"]],
 ) -> list[Float[Tensor, "*R"]]:

@@ -14,6 +14,7 @@ drawn as W* ~ N(0, 1/d), W1 ~ N(0, 1/d), W2 ~ N(0, 2/m), the last two over sqrt(
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import nan, sqrt
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -31,6 +32,8 @@ from runner.studies import Context, Row
 @dataclass(frozen=True)
 class Metrics(Row):
     """One row per method and replicate: the errors on the test samples."""
+
+    keys: ClassVar[tuple[str, ...]] = ("method", "target_width", "width", "sparsity", "replicate")
 
     method: str
     target_width: int  # d

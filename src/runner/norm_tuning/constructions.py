@@ -9,6 +9,7 @@ Float64 on the CPU (LAPACK, one thread), whatever the device; or mpmath with `pr
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -30,6 +31,19 @@ from runner.studies import Context, Row
 @dataclass(frozen=True)
 class Metrics(Row):
     """One row per replicate."""
+
+    keys: ClassVar[tuple[str, ...]] = (
+        "theorem",
+        "target",
+        "target_width",
+        "width",
+        "block",
+        "rank",
+        "depth",
+        "sparsity",
+        "dtype",
+        "replicate",
+    )
 
     theorem: str
     target: str

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil, cos, pi
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -33,6 +34,8 @@ LAST_BATCHES = 100
 @dataclass(frozen=True)
 class Curves(Row):
     """One row per trained method, replicate and evaluation during training."""
+
+    keys: ClassVar[tuple[str, ...]] = ("method", "replicate", "step")
 
     method: str
     replicate: int

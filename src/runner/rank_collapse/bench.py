@@ -7,7 +7,7 @@ from math import inf
 import torch
 
 from runner.bench import Comparison, matrix_rate, median_seconds
-from runner.rank_collapse import bench_training
+from runner.rank_collapse import bench_breaking, bench_training
 from runner.rank_collapse.averages import Plan, sample
 from runner.rank_collapse.chains import RotatedChain, columns, gaussian_inputs
 from runner.rank_collapse.config import RankChain
@@ -71,4 +71,8 @@ def rank_chain() -> Iterator[Comparison]:
         torch.set_num_threads(threads)
 
 
-BENCHES = {"rank_chain": rank_chain, "rank_collapse": bench_training.compare}
+BENCHES = {
+    "rank_chain": rank_chain,
+    "rank_collapse": bench_training.compare,
+    "breaking_bn": bench_breaking.compare,
+}

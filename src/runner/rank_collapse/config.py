@@ -133,7 +133,7 @@ class TrainedMLPs(StudyConfig):
     """What the studies have in common that train fully connected networks on images."""
 
     depth: int = parameter("L: hidden layers", 32, minimum=1)
-    width: int = parameter("d: units of each hidden layer", 128, minimum=1)
+    width: int = parameter("d: units of each hidden layer", 64, minimum=1)
     data: str = parameter("the images, or gaussian inputs", "digits", choices=DATASETS)
     samples: int = parameter("N: inputs that ranks are measured on", 512, minimum=2)
     epochs: int = parameter("passes over the training images", 75, minimum=1)
@@ -177,6 +177,7 @@ class Pretraining(TrainedMLPs):
     study: ClassVar[str] = "pretraining"
 
     data: str = parameter("the images", "digits", choices=LABELLED)
+    epochs: int = parameter("passes over the training images", 30, minimum=1)
     batch_size: int = parameter("images of one SGD step", 64, minimum=2)
     methods: list[str] = parameter(
         "what to compare",
@@ -188,10 +189,45 @@ class Pretraining(TrainedMLPs):
     )
     gradient_steps: int = parameter("T: steps of ascent on each minibatch", 1, minimum=1)
     pretraining_batch_size: int = parameter("N of Algorithm 1", 128, minimum=2)
-    pretraining_rate: float = parameter("step of the ascent on r", 0.1, above=0)
+    pretraining_rate: float = parameter("step of the ascent on r", 0.07, above=0)
     layer_wise: bool = parameter("false: ascent on r(H_L) over all weights at once", True)
     rescale: list[bool] = parameter(
         "whether networks without batch norm start with every layer brought to unit scale;"
         " without pre-training, that is the control",
         [False, True],
     )
+
+
+BREAKING_METHODS = (
+    "batch_norm",
+    "batch_norm_asymmetric",
+    "batch_norm_no_mean",
+    "vanilla",
+    "vanilla_100x",
+    "vanilla_random_pixels",
+)
+
+
+@dataclass(frozen=True)
+class BreakingBN(StudyConfig):
+    """Paper B, figures 5, 7, 10, 13: convolutional networks with batch norm, broken and without."""
+
+    study: ClassVar[str] = "breaking_bn"
+
+    architecture: str = parameter("the network", "vgg19", choices=("vgg19", "resnet50"))
+    multiplier: float = parameter("of the network's numbers of channels", 0.125, above=0)
+    methods: list[str] = parameter(
+        "what to compare, one after the other",
+        ["batch_norm", "batch_norm_asymmetric", "batch_norm_no_mean", "vanilla"],
+        choices=BREAKING_METHODS,
+    )
+    data: str = parameter("the images", "digits", choices=LABELLED)
+    image_size: int | None = parameter(
+        "pixels of a side that images are resized to; null: their own", 16, minimum=1
+    )
+    samples: int = parameter("N: inputs that ranks and gradients are measured on", 512, minimum=2)
+    epochs: int = parameter("passes over the training images", 20, minimum=1)
+    learning_rate: float = parameter("of SGD; vanilla_100x takes 100 times it", 0.03, above=0)
+    batch_size: int = parameter("images of one SGD step", 128, minimum=2)
+    replicates: int = parameter("independent repetitions", 5, minimum=1)
+    tau: float = parameter("threshold of the soft rank rank_tau", 0.5, minimum=0, maximum=1)

@@ -14,6 +14,7 @@ what the scale does without the rank.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -42,6 +43,8 @@ class Variant:
 class Pretraining(Row):
     """One row per replicate and step of the ascent, before the step."""
 
+    keys: ClassVar[tuple[str, ...]] = ("pretraining_steps", "replicate", "layer", "step")
+
     pretraining_steps: int  # M
     replicate: int
     layer: int
@@ -52,6 +55,14 @@ class Pretraining(Row):
 @dataclass(frozen=True)
 class Metrics(Row):
     """One row per variant, replicate and layer, before training."""
+
+    keys: ClassVar[tuple[str, ...]] = (
+        "method",
+        "pretraining_steps",
+        "rescaled",
+        "replicate",
+        "layer",
+    )
 
     method: str
     pretraining_steps: int
@@ -67,6 +78,15 @@ class Metrics(Row):
 @dataclass(frozen=True)
 class Training(Row):
     """One row per variant, rate, replicate and epoch."""
+
+    keys: ClassVar[tuple[str, ...]] = (
+        "method",
+        "pretraining_steps",
+        "rescaled",
+        "replicate",
+        "learning_rate",
+        "epoch",
+    )
 
     method: str
     pretraining_steps: int

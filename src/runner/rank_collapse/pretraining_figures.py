@@ -65,11 +65,15 @@ def _ordered(drawn: pd.DataFrame) -> list[tuple[tuple, pd.DataFrame]]:
     return sorted(groups, key=lambda group: (place[group[0][0]], *group[0][1:]))
 
 
-def _lines(axes: Axes, drawn: pd.DataFrame, column: str, x: str = "epoch") -> None:
+def _lines(
+    axes: Axes, drawn: pd.DataFrame, column: str, x: str = "epoch", rates: bool = False
+) -> None:
+    """One curve for each variant; `rates` names the learning rate in the legend."""
     steps = sorted(set(drawn["pretraining_steps"]) - {0})
     for variant, rows in _ordered(drawn):
         style = _style(variant, steps)
-        axes.plot(rows[x], rows[column], label=name_of(variant), **style)
+        rate = f" ({rows['learning_rate'].iloc[0]:g})" if rates else ""
+        axes.plot(rows[x], rows[column], label=name_of(variant) + rate, **style)
         if not variant[2]:
             band = rows[f"{column}_low"], rows[f"{column}_high"]
             axes.fill_between(rows[x], *band, color=style["color"], alpha=0.15, lw=0)
@@ -119,7 +123,7 @@ def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     drawn = curves(training[training["depth"] == training["depth"].max()])
     figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 4.2))
     for panel, column in ((left, "train_accuracy"), (right, "rank_bound")):
-        _lines(panel, drawn, column)
+        _lines(panel, drawn, column, rates=True)
         panel.set_ylabel(COLUMNS[column])
     steps = sorted(set(drawn["pretraining_steps"]) - {0})
     for variant, row in initial_rank(tables["metrics"]).groupby(VARIANT):
@@ -132,7 +136,7 @@ def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     figure.legend(handles, labels, loc="outside lower center", ncols=4)
     first = training.iloc[0]
     depth, width = drawn["depth"].iloc[0], first["width"]
-    title = f"{first['data']}, depth {depth}, width {width}, best rate of each"
+    title = f"{first['data']}, depth {depth}, width {width} (best learning rate of each)"
     figure.suptitle(title, fontsize=9)
     return figure, drawn
 
@@ -152,11 +156,11 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     figure, axes = plt.subplots(1, 3, figsize=(10.5, 4.0))
     _lines(axes[0], ranks, "rank_bound", x="layer")
     axes[0].set_title("before training")
-    _lines(axes[1], drawn, "train_accuracy")
+    _lines(axes[1], drawn, "train_accuracy", rates=True)
     _lines(axes[2], drawn, "rank_bound")
     for panel, label in zip(axes, ("r(H)", "training accuracy", "r(H)"), strict=True):
         panel.set_ylabel(label)
-    handles, labels = axes[0].get_legend_handles_labels()
+    handles, labels = axes[1].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4)
     columns = [*VARIANT, "learning_rate", "train_loss", "train_accuracy", "test_accuracy"]
     start = initial_rank(tables["metrics"])[[*VARIANT, "rank_bound", "root_mean_square"]]

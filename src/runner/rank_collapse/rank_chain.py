@@ -13,6 +13,7 @@ Markov chain in l. `measure` chooses what is looked at:
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf, isinf
+from typing import ClassVar
 
 import torch
 
@@ -44,6 +45,8 @@ GAP_NUMBERS = 4_000_000
 class Metrics(Row):
     """One row per width and gamma: averages over depth, each with its standard error (`_se`)."""
 
+    keys: ClassVar[tuple[str, ...]] = ("width", "skip", "law")
+
     width: int  # d
     skip: float  # gamma; inf: no skip connection
     law: str  # of the weights
@@ -63,6 +66,8 @@ class Metrics(Row):
 class Spectrum(Row):
     """One row per chain, layer and singular value, from nearly collinear inputs."""
 
+    keys: ClassVar[tuple[str, ...]] = ("width", "skip", "layer", "replicate", "index")
+
     width: int
     skip: float
     layer: int  # 0: the input, normalised
@@ -74,6 +79,8 @@ class Spectrum(Row):
 @dataclass(frozen=True)
 class Products(Row):
     """One row per chain and layer without normalisation, H~_l = B_l X / ||B_l X||_F."""
+
+    keys: ClassVar[tuple[str, ...]] = ("width", "skip", "law", "replicate", "layer")
 
     width: int
     skip: float
@@ -90,6 +97,8 @@ class Products(Row):
 class Expansions(Row):
     """One row per matrix M drawn from the invariant law."""
 
+    keys: ClassVar[tuple[str, ...]] = ("width", "skip", "law", "replicate")
+
     width: int
     skip: float
     law: str
@@ -102,6 +111,8 @@ class Expansions(Row):
 @dataclass(frozen=True)
 class InputRanks(Row):
     """One row per width, gamma and rank of the input: the invariant law that it ends in."""
+
+    keys: ClassVar[tuple[str, ...]] = ("width", "skip", "input_rank")
 
     width: int
     skip: float

@@ -9,6 +9,7 @@ and Figure 1 left); then all of them are trained by SGD at every rate of a grid,
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -26,6 +27,8 @@ from runner.studies import Context, Row
 class Metrics(Row):
     """One row per normalization, replicate and layer, before training."""
 
+    keys: ClassVar[tuple[str, ...]] = ("normalization", "replicate", "layer")
+
     normalization: str
     replicate: int
     layer: int  # 0: the input; every layer up to 64, some of those beyond
@@ -38,6 +41,8 @@ class Metrics(Row):
 @dataclass(frozen=True)
 class Training(Row):
     """One row per normalization, rate, replicate and epoch."""
+
+    keys: ClassVar[tuple[str, ...]] = ("normalization", "replicate", "learning_rate", "epoch")
 
     normalization: str
     replicate: int

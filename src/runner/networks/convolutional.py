@@ -1,0 +1,96 @@
+"""What the convolutional classifiers have in common: normalization, scaled widths, and their start.
+
+These networks are plain modules, one at a time: a large one fills the machine by itself. All speak
+of `hidden(x)`, the last hidden representation, and of `classifier`, the linear layer on it.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor, nn
+
+from runner.errors import InputError, nearest
+from runner.networks.initialization import INITIALIZATIONS
+from runner.networks.mlp import Mode
+from runner.networks.normalization import NORMALIZATIONS, batch_norm, batch_norm_no_mean
+
+
+class BatchNorm(nn.Module):
+    """Batch normalization with a scale and a shift for each channel, in one of the three modes.
+
+    centred: whether it subtracts the mean; without, it divides by the root mean square alone (the
+    `BN` of paper B's Eq. (2)).
+    """
+
+    def __init__(self, channels: int, centred: bool) -> None:
+        super().__init__()
+        self.mode: Mode = "train"
+        self.centred = centred
+        self.scale = nn.Parameter(torch.ones(channels))
+        self.shift = nn.Parameter(torch.zeros(channels))
+        self.register_buffer("variance", torch.ones(channels))
+        if centred:
+            self.register_buffer("mean", torch.zeros(channels))
+
+    def forward(self, x: Float[Tensor, "N C height width"]) -> Float[Tensor, "N C height width"]:
+        """The normalized batch."""
+        probe, training = self.mode == "probe", self.mode == "train"
+        if self.centred:
+            running = None if probe else (self.mean, self.variance)
+            return batch_norm(x, self.scale, self.shift, running, training)
+        running = None if probe else self.variance
+        return batch_norm_no_mean(x, self.scale, self.shift, running, training)
+
+
+def normalization(name: str, channels: int) -> nn.Module:
+    """The normalization of that name: `none`, `batch`, or `batch_no_mean`.
+
+    Raises InputError for another name.
+    """
+    if name not in NORMALIZATIONS:
+        raise InputError(f"normalization={name} is not known: {nearest(name, NORMALIZATIONS)}")
+    return nn.Identity() if name == "none" else BatchNorm(channels, centred=name == "batch")
+
+
+def scaled(channels: int, multiplier: float) -> int:
+    """The number of channels of a smaller (or wider) network of the same shape; at least one."""
+    return max(1, round(channels * multiplier))
+
+
+class ConvolutionalClassifier(nn.Module):
+    """A network whose `classifier`, a linear layer, reads `hidden(x)`."""
+
+    classifier: nn.Linear
+
+    def hidden(self, x: Float[Tensor, "N channels height width"]) -> Float[Tensor, "N d"]:
+        """The last hidden representation, `H_L` with samples as rows."""
+        raise NotImplementedError
+
+    def forward(self, x: Float[Tensor, "N channels height width"]) -> Float[Tensor, "N classes"]:
+        """The logits."""
+        return self.classifier(self.hidden(x))
+
+    def set_mode(self, mode: Mode) -> None:
+        """Which statistics batch normalization uses: of the batch, remembered or not, or the
+        running ones."""
+        for module in self.modules():
+            if isinstance(module, BatchNorm):
+                module.mode = mode
+
+
+@torch.no_grad()
+def initialize(network: nn.Module, init: str, stream: Generator) -> None:
+    """Draw all weights and biases of the convolutions and linear layers, in place.
+
+    init: a name of `INITIALIZATIONS`, with the fan-in of a convolution, `channels height width` of
+    its kernel, for the number of inputs; `pytorch` is the law of `torch.nn.Conv2d`. Weights do not
+    depend on which layers have biases or normalization. Raises InputError for an unknown name.
+    """
+    if init not in INITIALIZATIONS:
+        raise InputError(f"init={init} is not known: {nearest(init, INITIALIZATIONS)}")
+    for module in network.modules():
+        if isinstance(module, nn.Conv2d | nn.Linear):
+            n_out, n_in = len(module.weight), module.weight[0].numel()
+            W, b = INITIALIZATIONS[init](n_out, n_in, stream)
+            module.weight.copy_(W.view_as(module.weight))
+            if module.bias is not None:
+                module.bias.copy_(b)

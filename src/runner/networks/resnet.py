@@ -1,0 +1,72 @@
+"""ResNet-50 (He et al. 2016, Table 1) for images of 32x32 pixels.
+
+The usual form for CIFAR-10: the first convolution has a 3x3 kernel and stride one and no maximum
+follows it, so that the four stages see 32, 16, 8 and 4 pixels a side.
+"""
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from runner.networks.convolutional import ConvolutionalClassifier, normalization, scaled
+
+STEM = 64
+STAGES = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))
+"""Channels of the 3x3 convolutions, number of blocks, stride of the first one."""
+EXPANSION = 4
+"""Channels that a block puts out, over those of its 3x3 convolution."""
+
+
+def _convolution(n_in: int, n_out: int, kernel: int, stride: int, norm: str) -> nn.Sequential:
+    """A convolution and its normalization, whose shift is the bias; without one, a bias."""
+    bias = norm == "none"
+    layer = nn.Conv2d(n_in, n_out, kernel, stride, padding=kernel // 2, bias=bias)
+    return nn.Sequential(layer, normalization(norm, n_out))
+
+
+class Bottleneck(nn.Module):
+    """`ReLU(x + F(x))` with F of 1x1, 3x3 and 1x1 convolutions; x is projected where shapes
+    differ."""
+
+    def __init__(self, n_in: int, width: int, n_out: int, stride: int, norm: str) -> None:
+        super().__init__()
+        self.residual = nn.Sequential(
+            _convolution(n_in, width, 1, 1, norm),
+            nn.ReLU(inplace=True),
+            _convolution(width, width, 3, stride, norm),
+            nn.ReLU(inplace=True),
+            _convolution(width, n_out, 1, 1, norm),
+        )
+        same = n_in == n_out and stride == 1
+        self.shortcut = nn.Identity() if same else _convolution(n_in, n_out, 1, stride, norm)
+        self.relu = nn.ReLU(inplace=True)
+
+    def forward(self, x: Float[Tensor, "N c h w"]) -> Float[Tensor, "N C H W"]:
+        """The output of the block."""
+        return self.relu(self.residual(x) + self.shortcut(x))
+
+
+class ResNet50(ConvolutionalClassifier):
+    """A first convolution, sixteen bottleneck blocks, and a linear classifier.
+
+    in_channels: of the images; norm: `none`, `batch` or `batch_no_mean`; multiplier: of the numbers
+    of channels.
+    """
+
+    def __init__(
+        self, in_channels: int, classes: int, norm: str = "batch", multiplier: float = 1.0
+    ) -> None:
+        super().__init__()
+        n_in = scaled(STEM, multiplier)
+        layers = [_convolution(in_channels, n_in, 3, 1, norm), nn.ReLU(inplace=True)]
+        for channels, blocks, stride in STAGES:
+            width = scaled(channels, multiplier)
+            for block in range(blocks):
+                n_out = EXPANSION * width
+                layers.append(Bottleneck(n_in, width, n_out, 1 if block else stride, norm))
+                n_in = n_out
+        self.features = nn.Sequential(*layers)
+        self.classifier = nn.Linear(n_in, classes)
+
+    def hidden(self, x: Float[Tensor, "N channels height width"]) -> Float[Tensor, "N d"]:
+        """The output of the last block, averaged over its pixels."""
+        return self.features(x).mean(dim=(2, 3))

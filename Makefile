@@ -10,7 +10,7 @@ RUN := .venv/bin/python -m runner
 FIGURES := $(basename $(notdir $(wildcard conf/figure/*.yaml)))
 LAUNCHER := $(if $(filter-out 1,$(strip $(JOBS))),hydra/launcher=joblib hydra.launcher.n_jobs=$(strip $(JOBS)))
 
-.PHONY: help setup figures report reference figures-from-reference compare test lint bench clean
+.PHONY: help setup figures report reference figures-from-reference compare gallery test lint bench clean
 .PHONY: $(FIGURES)
 
 help: ## list the targets
@@ -41,6 +41,9 @@ reference: $(INSTALLED) ## keep the tables behind all figures made so far in out
 
 figures-from-reference: $(INSTALLED) ## draw all figures from outputs/reference, compute nothing
 	.venv/bin/python scripts/reference.py draw
+
+gallery: $(INSTALLED) ## pictures and table of the README, from outputs/reference
+	.venv/bin/python scripts/gallery.py
 
 compare: $(INSTALLED) ## say where your results differ from outputs/reference by more than chance
 	.venv/bin/python scripts/reference.py compare scale=$(strip $(SCALE))

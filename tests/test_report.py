@@ -8,9 +8,10 @@ import subprocess
 import pandas as pd
 import pytest
 
-from runner import everything, report
+from runner import report
+from runner.configs import figure_names, natural_order
 from runner.papers import PAPERS
-from runner.report import collect, duration, natural_order, page
+from runner.report import collect, duration, page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = [
@@ -64,7 +65,7 @@ def outputs(tmp_path):
 
 def test_the_page_shows_every_figure_and_escapes_text(outputs):
     html = page(collect(outputs, None))
-    for name in everything.figure_names():
+    for name in figure_names():
         assert f'id="{name}"' in html
         assert name == "fig4" or f"make {name}" in html
     assert "<b>statement</b>" not in html and "&lt;b&gt;statement" in html
@@ -126,7 +127,7 @@ def test_a_browser_shows_the_page_and_filters_it(outputs, tmp_path):
     command = [CHROMIUM, *FLAGS, profile, "--window-size=500,900", "--dump-dom", path.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     result = json.loads(re.search(r'<pre id="result">(.*?)</pre>', done.stdout)[1])
-    figures = everything.figure_names()
+    figures = figure_names()
     assert result["all"] == len(figures) - 1 + 3
     assert result["fails"] == 1 and result["figures"] == 1
     assert result["none"] == 0

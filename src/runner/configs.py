@@ -19,6 +19,25 @@ from runner.studies import StudyConfig, configs, default_of
 CONF = Path(__file__).resolve().parents[2] / "conf"
 
 
+def natural_order(name: str) -> list[tuple[str, int]]:
+    """Sorts fig2 before fig11: numbers within a name count as numbers."""
+    parts = re.findall(r"(\D*)(\d*)", name)
+    return [(text, int(number or 0)) for text, number in parts]
+
+
+def figure_names() -> list[str]:
+    """All figures that exist, by name."""
+    return sorted((path.stem for path in (CONF / "figure").glob("*.yaml")), key=natural_order)
+
+
+def headline(group: str, name: str) -> str:
+    """What an option of a group is: the first comment of its YAML file that is no directive."""
+    for line in (CONF / group / f"{name}.yaml").read_text().splitlines():
+        if line.startswith("# ") and not line.startswith("# @package"):
+            return line[2:]
+    return ""
+
+
 def register() -> None:
     """Give Hydra the types of every study's keys, as the group `schema` of `conf/study/*.yaml`."""
     if not (CONF / "config.yaml").exists():

@@ -15,17 +15,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from runner.configs import CONF
+from runner.configs import figure_names
 from runner.errors import InputError
 from runner.figures import describe
-from runner.report import natural_order
 from runner.runs import Run
 from runner.sweeps import figure_runs
-
-
-def figure_names() -> list[str]:
-    """All figures that exist, by name."""
-    return sorted((path.stem for path in (CONF / "figure").glob("*.yaml")), key=natural_order)
 
 
 def is_current(name: str, scale: str, runs: list[Run], folder: Path) -> bool:

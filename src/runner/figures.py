@@ -84,7 +84,7 @@ def publish(name: str, study: str, tables: Tables, folder: Path) -> pd.DataFrame
     """
     verdicts = judged(name, study, tables)
     with plt.rc_context(STYLE):
-        figure, drawn = _registered(name, study)[0](tables)
+        figure, drawn = drawn_figure(name, study, tables)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         save(figure, folder / name)
@@ -93,6 +93,11 @@ def publish(name: str, study: str, tables: Tables, folder: Path) -> pd.DataFrame
     except OSError as error:
         raise InputError(f"{folder} cannot be written ({error.strerror})") from error
     return verdicts
+
+
+def drawn_figure(name: str, study: str, tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """The picture of a figure and the numbers drawn in it; the caller sets STYLE and closes it."""
+    return _registered(name, study)[0](tables)
 
 
 def judged(name: str, study: str, tables: Tables) -> pd.DataFrame:

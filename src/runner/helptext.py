@@ -1,10 +1,8 @@
 """The text of `python -m runner --help`, made from the studies, scales and figures that exist."""
 
-from pathlib import Path
-
 from hydra._internal.utils import get_args_parser
 
-from runner.configs import CONF
+from runner.configs import figure_names, headline
 from runner.studies import configs
 
 EXAMPLES = """\
@@ -16,9 +14,8 @@ EXAMPLES = """\
 def text() -> str:
     """Studies, scales, figures, three examples, then Hydra's own flags."""
     studies = {name: (cls.__doc__ or "").split("\n")[0] for name, cls in configs().items()}
-    scales = {path.stem: _headline(path) for path in (CONF / "scale").glob("*.yaml")}
-    scales = {name: scales[name] for name in ("smoke", "quick", "paper")}
-    figures = {path.stem: _headline(path) for path in sorted((CONF / "figure").glob("*.yaml"))}
+    scales = {name: headline("scale", name) for name in ("smoke", "quick", "paper")}
+    figures = {name: headline("figure", name) for name in figure_names()}
     parts = [
         "usage: python -m runner [-m] [study=...] [scale=...] [figure=...] [key=value ...]",
         "Studies (study=...):\n" + _listing(studies),
@@ -39,14 +36,6 @@ def _hydra_flags() -> dict[str, str]:
         for action in actions
         if action.option_strings and isinstance(action.help, str)
     }
-
-
-def _headline(path: Path) -> str:
-    """The first comment of a YAML file that is not a directive."""
-    for line in path.read_text().splitlines():
-        if line.startswith("# ") and not line.startswith("# @package"):
-            return line[2:]
-    return ""
 
 
 def _listing(entries: dict[str, str]) -> str:

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from runner.configs import figure_names
 from runner.errors import InputError
-from runner.everything import figure_names, is_current
+from runner.everything import is_current
 from runner.figures import judged, publish
 from runner.runs import Run, load
 from runner.studies import Row, rows_of

@@ -8,7 +8,6 @@ Reads what `make <figure>` has left under `<outputs>/figures/` and writes
 
 import base64
 import json
-import re
 import sys
 from dataclasses import dataclass
 from html import escape
@@ -17,7 +16,7 @@ from typing import Any
 
 import pandas as pd
 
-from runner.configs import CONF
+from runner.configs import figure_names, headline, natural_order
 from runner.errors import InputError
 from runner.papers import PAPERS, Paper
 from runner.report_page import CLOSING, OPENING
@@ -42,16 +41,10 @@ class Entry:
     about: dict[str, Any] | None
 
 
-def figure_files() -> dict[str, Path]:
-    """The configuration file of every figure, by name."""
-    return {path.stem: path for path in sorted((CONF / "figure").glob("*.yaml"))}
-
-
 def collect(outputs: Path, scale: str | None) -> list[Entry]:
     """All figures with what was made of them, at `scale` or at the largest scale there is."""
     entries = []
-    for name, path in figure_files().items():
-        headline = path.read_text().splitlines()[1].removeprefix("# ")
+    for name in figure_names():
         found = next(
             (
                 each
@@ -62,7 +55,7 @@ def collect(outputs: Path, scale: str | None) -> list[Entry]:
         )
         paper = PAPERS[room_of(figure_study(name))]
         if found is None:
-            entries.append(Entry(name, headline, paper, None, None, None, None))
+            entries.append(Entry(name, headline("figure", name), paper, None, None, None, None))
             continue
         folder = outputs / "figures" / found
         try:
@@ -72,14 +65,8 @@ def collect(outputs: Path, scale: str | None) -> list[Entry]:
             picture.stat()
         except (OSError, ValueError) as error:
             raise InputError(f"{folder}: the files of {name} cannot be read ({error})") from error
-        entries.append(Entry(name, headline, paper, found, picture, claims, about))
+        entries.append(Entry(name, headline("figure", name), paper, found, picture, claims, about))
     return sorted(entries, key=lambda entry: (entry.paper.letter, natural_order(entry.name)))
-
-
-def natural_order(name: str) -> list[tuple[str, int]]:
-    """Sorts fig2 before fig11: numbers within a name count as numbers."""
-    parts = re.findall(r"(\D*)(\d*)", name)
-    return [(text, int(number or 0)) for text, number in parts]
 
 
 def duration(seconds: float) -> str:

@@ -15,7 +15,7 @@ from runner.rank_collapse import breaking_bn, breaking_claims, memory
 from runner.rank_collapse.alignment import gradient_alignment
 from runner.rank_collapse.breaking_figures import FIGURES, paths
 from runner.rank_collapse.config import BREAKING_METHODS, BreakingBN
-from runner.rank_collapse.trainer import Trainer, on_device
+from runner.rank_collapse.trainer import on_device
 from runner.runs import Run, execute
 from runner.settings import Settings
 from runner.studies import Context

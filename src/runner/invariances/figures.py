@@ -80,11 +80,11 @@ def panels() -> dict[str, list[tuple[Choice, str, str]]]:
     titles = {
         1: "dense – dense",
         2: "conv – conv",
-        3: "within residual blocks",
-        4: "free block – free block",
+        3: "within a block",
+        4: "free – free",
         5: "conv – dense",
-        6: "conv – free block",
-        7: "free block – dense",
+        6: "conv – free",
+        7: "free – dense",
     }
     shown = {
         f"Theorem 1.{number}: {titles[number]}": [(item(number), "euler", "o")] for number in ITEMS

@@ -111,9 +111,9 @@ class Flow:
         steps = [round(duration / rate) for rate in self.rates]
         for step in range(max(steps)):
             # Larger steps are done earlier: what is still to move is the head of the stack.
-            self._step(sum(count > step for count in steps))
+            self.step(sum(count > step for count in steps))
 
-    def _step(self, moving: int) -> None:
+    def step(self, moving: int) -> None:
         """One step of the first `moving` networks, in place."""
         theta, h = self.theta[:moving], self._steps[:moving]
         velocity, log_speed, preactivations = self._velocity(theta)

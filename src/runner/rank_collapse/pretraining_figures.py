@@ -133,7 +133,7 @@ def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     right.set_yticks(ticks, [str(tick) for tick in ticks])
     right.minorticks_off()
     handles, labels = left.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    figure.legend(handles, labels, loc="outside lower center", ncols=3)
     first = training.iloc[0]
     depth, width = drawn["depth"].iloc[0], first["width"]
     title = f"{first['data']}, depth {depth}, width {width} (best learning rate of each)"
@@ -161,7 +161,7 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     for panel, label in zip(axes, ("r(H)", "training accuracy", "r(H)"), strict=True):
         panel.set_ylabel(label)
     handles, labels = axes[1].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    figure.legend(handles, labels, loc="outside lower center", ncols=3)
     columns = [*VARIANT, "learning_rate", "train_loss", "train_accuracy", "test_accuracy"]
     start = initial_rank(tables["metrics"])[[*VARIANT, "rank_bound", "root_mean_square"]]
     summary = start.merge(last_epoch(drawn)[columns], on=VARIANT)

@@ -5,6 +5,7 @@ grids of a figure for each scale; a sweep typed by hand (`-m depth=1,2,4`) is a 
 typed wins over what a figure's grid says.
 """
 
+import copy
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ import yaml
 from hydra import compose, initialize_config_dir
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override, OverrideType
 from omegaconf import DictConfig, OmegaConf
 
 from runner.configs import CONF, explain, is_hydras, read, register
@@ -79,8 +81,35 @@ def figure_runs(figure: str, typed: list[str]) -> tuple[str, str, list[StudyConf
 def _figure_runs(overrides: list[str]) -> tuple[str, str, list[StudyConfig]]:
     whole = compose("config", overrides, return_hydra_config=True)
     jobs = expand(grids_at(whole.hydra.sweeper.grids, whole.scale), overrides)
-    found = [read(compose("config", job))[1] for job in jobs]
+    bases: dict[tuple[str, ...], DictConfig] = {}
+    found = [read(_compose_job(job, bases))[1] for job in jobs]
     return whole.scale, whole.outputs, unique(found)
+
+
+def _compose_job(job: list[str], bases: dict[tuple[str, ...], DictConfig]) -> DictConfig:
+    """What `compose("config", job)` gives, sooner: jobs that choose the same files share a base.
+
+    bases: the compositions so far by the overrides that are no plain values; added to.
+    """
+    parsed = OverridesParser.create().parse_overrides(job)
+    plain = [
+        override.type == OverrideType.CHANGE
+        and not override.is_hydra_override()
+        and not _is_group(override)
+        for override in parsed
+    ]
+    files = tuple(text for text, is_plain in zip(job, plain, strict=True) if not is_plain)
+    if files not in bases:
+        bases[files] = compose("config", list(files))
+    config = copy.deepcopy(bases[files])
+    for override, is_plain in zip(parsed, plain, strict=True):
+        if is_plain:
+            OmegaConf.update(config, override.key_or_group, override.value())
+    return config
+
+
+def _is_group(override: Override) -> bool:
+    return (CONF / override.key_or_group).is_dir()
 
 
 def unique(found: Iterable[StudyConfig]) -> list[StudyConfig]:

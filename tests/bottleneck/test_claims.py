@@ -145,6 +145,8 @@ def broken_figure1(change: str) -> dict[str, pd.DataFrame]:
     deep = metrics["depth"] >= 10
     if change == "steep":
         metrics["parameter_norm"] *= 1.4
+    elif change == "curved":
+        metrics["parameter_norm"] += (metrics["depth"] - 8.0) ** 2
     elif change == "rising":
         metrics["rank_gap"] = np.where(metrics["depth"] < 10, 2, 3)
         metrics["train_cost"] = 0.01
@@ -170,8 +172,9 @@ def broken_figure1(change: str) -> dict[str, pd.DataFrame]:
 @pytest.mark.parametrize(
     ("change", "claims"),
     [
-        ("steep", ["affine-norm"]),
-        ("rising", ["rank-falls"]),
+        ("steep", ["slope-is-rank"]),
+        ("curved", ["affine-norm"]),
+        ("rising", ["rank-falls", "rank-never-rises"]),
         ("flat", ["singular-values"]),
         ("ends", ["only-the-middle-grows"]),
         ("trains", ["training-fails-deep"]),

@@ -65,7 +65,9 @@ def metrics(drift=conserved):
     return pd.DataFrame(rows)
 
 
-def lowrank(ratio=lambda time: 1 - 1 / time, log_loss=lambda time: -time, residual=0.6):
+def lowrank(
+    ratio=lambda time: 1 - 1 / time, log_loss=lambda time: -time, residual=0.6, separated=3
+):
     rows = []
     for time in (10.0, 20.0, 40.0):
         for replicate in range(3):
@@ -86,6 +88,7 @@ def lowrank(ratio=lambda time: 1 - 1 / time, log_loss=lambda time: -time, residu
                         "kind": kind,
                         "frobenius": time**2,
                         "log_loss": log_loss(time),
+                        "separates": replicate < separated and time > 15,
                         "operator_ratio": operator_ratio,
                         "alignment": float("nan") if layer == 3 else ratio(time),
                         "bound": bound,
@@ -166,3 +169,23 @@ def test_low_rank_as_the_paper_says_holds():
 )
 def test_a_table_that_violates_a_claim_of_figure_3_fails_it(claim, changes):
     assert verdicts("invariances-fig3", lowrank=lowrank(**changes))[claim] == "fails"
+
+
+def test_replicates_that_do_not_separate_their_examples_do_not_count():
+    table = lowrank(separated=2)
+    stuck = table["replicate"] == 2
+    table.loc[stuck, ["operator_ratio", "frobenius"]] = 0.01
+    judged = judge("invariances-fig3", CLAIMS["invariances-fig3"], {"lowrank": table})
+    judged = judged.set_index("claim")
+    assert judged.loc["weights-diverge", "verdict"] == "holds"
+    assert "2 of 3" in judged.loc["weights-diverge", "measured"]
+    assert judged.loc["reduced-alignment", "verdict"] == "holds"
+    assert judged.loc["finite-time", "verdict"] == "fails"  # at every time, whatever the loss
+    nobody = verdicts("invariances-fig3", lowrank=lowrank(separated=0))
+    assert nobody["weights-diverge"] == nobody["rank-one"] == "undecided"
+
+
+def test_a_diverged_rate_decides_nothing():
+    table = metrics()
+    table.loc[(table["item"] == 4) & (table["learning_rate"] == 0.02), "drift"] = float("inf")
+    assert verdicts("invariances-fig2", metrics=table)["item-4"] == "undecided"

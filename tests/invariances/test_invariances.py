@@ -5,7 +5,7 @@ from scipy.optimize import linprog
 
 from runner.errors import InputError
 from runner.invariances.config import SMALLEST_DEPTH, Invariances
-from runner.invariances.flow import log_losses, losses
+from runner.invariances.flow import Flow, Objective, log_losses, losses
 from runner.invariances.invariances import run
 from runner.invariances.network import build
 from runner.invariances.problem import INPUT_NORM, SIDE, draw_examples
@@ -219,3 +219,19 @@ def test_equal_runs_give_equal_bytes(tmp_path):
         execute(run_, Settings(outputs=str(tmp_path / name), device="cpu"))
         tables.append([(run_.folder / f"{t}.csv").read_bytes() for t in ("metrics", "lowrank")])
     assert tables[0] == tables[1]
+
+
+def test_divergence_is_data():
+    found = rows(architecture="linear", learning_rates=[0.2], time=400.0, gain=5.0, loss="squared")
+    last = [row for row in of("lowrank", found) if row.time == 400.0]
+    assert all(np.isnan(row.operator_ratio) for row in last)
+
+
+def test_a_network_that_is_off_for_every_example_stays_where_it_is():
+    """The gradient is zero and has no direction: the normalized clock must not make nan of it."""
+    network = build("relu_then_linear", 6, 4, 3, SIDE, 0.0)
+    theta = -network.draw(1.0, 1.0, generator(0, 0, "t")).abs()[None]
+    x, y = draw_examples(Invariances(replicates=1, data="digits"))
+    flow = Flow(Objective(network, x, y, "logistic"), theta.clone(), [0.1], "rk4", normalized=True)
+    flow.advance(0.5)
+    assert torch.equal(flow.theta, theta)

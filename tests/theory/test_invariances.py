@@ -232,7 +232,9 @@ def test_each_weight_times_its_derivative_sums_over_its_paths(name):
     _, theta, _, _ = small(name, 2)
     theta.requires_grad_()
     (gradient,) = torch.autograd.grad(network.forward(theta, x[None, None])[0].sum(), theta)
-    by_weight = {float(w): float(w * g) for w, g in zip(theta[0].detach(), gradient[0], strict=True)}
+    by_weight = {
+        float(w): float(w * g) for w, g in zip(theta[0].detach(), gradient[0], strict=True)
+    }
     for edge, weight in enumerate(unrolled.weights):
         through = sum(float(term) for path, term in terms.items() if edge in path)
         assert through == pytest.approx(by_weight[float(weight)], abs=1e-13)

@@ -85,12 +85,21 @@ def compare(
     )
 
 
+def on_one_core(study: str, depths: list[int], width: int, samples: int) -> Comparison:
+    """As every run: one thread."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        rate = matrix_rate(torch.float32)
+        return compare(study, depths, width, samples, rate, torch.device("cpu"))
+    finally:
+        torch.set_num_threads(threads)
+
+
 def bottleneck() -> Iterator[Comparison]:
-    """Seven depths, seven equal depths, the quick figure; on a GPU all depths and trials."""
-    rate = matrix_rate(torch.float32)
-    cpu = torch.device("cpu")
+    """Seven depths, seven equal depths; on a GPU all depths and trials of the paper's figure."""
     for depths in ([4, 6, 8, 10, 12, 15, 16], [10] * 7):
-        yield compare("bottleneck", depths, 50, 200, rate, cpu)
+        yield on_one_core("bottleneck", depths, 50, 200)
     if torch.cuda.is_available():
         device = torch.device("cuda")
         depths = [L for L in range(4, 31, 2) for _ in range(5)]
@@ -98,9 +107,8 @@ def bottleneck() -> Iterator[Comparison]:
 
 
 def symmetry() -> Iterator[Comparison]:
-    """The quick figure's three replicates."""
-    rate = matrix_rate(torch.float32)
-    yield compare("symmetry", [25] * 3, 64, 250, rate, torch.device("cpu"))
+    """The three replicates of scale quick."""
+    yield on_one_core("symmetry", [25] * 3, 64, 250)
 
 
 BENCHES = {"bottleneck": bottleneck, "symmetry": symmetry}

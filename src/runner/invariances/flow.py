@@ -22,7 +22,7 @@ FAR = 30.0
 """Margin from which log(log(1 + exp(-z))) is -z to within rounding of the gradient."""
 
 
-def losses(z: Float[Tensor, "R n"], loss: str) -> Float[Tensor, "R n"]:
+def losses(z: Float[Tensor, "*R n"], loss: str) -> Float[Tensor, "*R n"]:
     """The loss of each margin z = y f(x); squared: (f - y)^2 / 2 with y in {-1, 1}."""
     if loss == "logistic":
         return softplus(-z)
@@ -135,7 +135,8 @@ class Flow:
             gradient, preactivations = self.objective.gradient(theta)
             return -gradient, torch.zeros_like(gradient[:, 0]), preactivations
         gradient, log_risk, preactivations = self.objective.log_gradient(theta)
-        norm = gradient.norm(dim=-1)
+        # The flow stays at a stationary point, where the gradient has no direction.
+        norm = gradient.norm(dim=-1).clamp(min=torch.finfo(gradient.dtype).tiny)
         return -gradient / norm[:, None], log_risk + norm.log(), preactivations
 
     def _watch(self, preactivations: list[Float[Tensor, "R _ _"]]) -> None:

@@ -7,7 +7,7 @@ of, and `lowrank.csv` how the layers' singular values come to look (Theorem 2, C
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import nan
+from math import log, nan
 
 import torch
 from jaxtyping import Bool, Float
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from runner.invariances import lowrank, theory
 from runner.invariances.config import Invariances
-from runner.invariances.flow import Flow, Objective
+from runner.invariances.flow import Flow, Objective, losses
 from runner.invariances.junctions import Junction, junctions
 from runner.invariances.network import Network, build
 from runner.invariances.problem import SIDE, draw_examples
@@ -53,6 +53,7 @@ class Lowrank(Row):
     log_flow_time: float  # natural logarithm of the gradient flow's own time; -inf at the start
     log_loss: float  # natural logarithm of the risk
     loss: float
+    separates: bool  # risk below loss(0) / n, so that every example is on its side (Corollary 1)
     layer: int  # from 1
     kind: str
     frobenius: float  # ||W||_F^2 of the layer as its outputs see it (U)
@@ -245,6 +246,7 @@ def lowrank_rows(config: Invariances, flow: Flow, trajectory: Trajectory) -> Ite
     network = flow.objective.network
     bounds = lowrank.limit_bounds(network, theory.RESIDUAL_FACTOR)
     sharp_bounds = lowrank.limit_bounds(network, theory.SHARP_RESIDUAL_FACTOR)
+    threshold = log(float(losses(torch.zeros(1), config.loss)) / config.samples)
     for record, time in records(config):
         theta = trajectory.theta[record]
         spectrum = lowrank.spectrum(network, theta)
@@ -262,6 +264,7 @@ def lowrank_rows(config: Invariances, flow: Flow, trajectory: Trajectory) -> Ite
                     log_flow_time=log_time[index],
                     log_loss=log_risk[index],
                     loss=lowrank.exponential(log_risk[index]),
+                    separates=log_risk[index] < threshold,
                     layer=layer + 1,
                     kind=block.kind,
                     frobenius=spectrum.frobenius[layer][index],

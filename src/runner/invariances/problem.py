@@ -14,9 +14,12 @@ from runner.streams import generator
 SIDE = 8
 """Pixels along an image's side, of the digits and of the Gaussian images."""
 
-OFFSET = 1.0
-"""Mean of a Gaussian pixel, in standard deviations: as with images, whose pixels are not negative,
-some ReLUs are then on for every example, and those are what Theorem 1 speaks of."""
+OFFSET = 0.5
+"""Mean of a Gaussian pixel, in standard deviations. As with images, neurons of nonnegative weights
+are then on for every example, and those are what Theorem 1 speaks of."""
+
+MARGIN = 3.0
+"""Least distance of a Gaussian example from the hyperplane, in standard deviations of a pixel."""
 
 INPUT_NORM = 1.0
 """Root mean square norm of the inputs: gradient descent is stable up to a rate of about 0.02 then,
@@ -38,10 +41,10 @@ def draw_examples(config: Invariances) -> Examples:
 
 
 def gaussian(config: Invariances) -> Examples:
-    """Gaussian images with mean `OFFSET`, labelled by the side of a hyperplane through the mean.
+    """Gaussian images with mean `OFFSET`, pushed `MARGIN` to their side of a random hyperplane.
 
-    The hyperplane is orthogonal to the mean, and the side is made of the sign of the example's
-    distance, so that the examples are separable without a bias. Classes are balanced by mirroring.
+    The hyperplane goes through the origin and the mean, so that the examples are separable without
+    a bias; an example on the wrong side is mirrored, so that the classes are balanced.
     """
     inputs, labels = [], []
     for replicate in range(config.replicates):
@@ -51,8 +54,8 @@ def gaussian(config: Invariances) -> Examples:
         teacher = (teacher - teacher.mean()) / (teacher - teacher.mean()).norm()
         wanted = alternating(config.samples)
         distance = normal @ teacher
-        mirrored = torch.where(distance.sign() == wanted, 0.0, -2.0) * distance
-        inputs.append(normal + mirrored[:, None] * teacher + OFFSET)
+        moved = wanted * (distance.abs() + MARGIN) - distance
+        inputs.append(normal + moved[:, None] * teacher + OFFSET)
         labels.append(wanted)
     return torch.stack(inputs), torch.stack(labels)
 

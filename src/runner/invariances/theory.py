@@ -9,10 +9,12 @@ its diagonal alone (vertex-wise, Lemma 2, first part), some entries off it (edge
 second part), all of it (matrix-wise, Theorem 1), or its trace (layer-wise, Lemma 3).
 
 Why: the risk does not change under W_in -> A W_in, W_out -> W_out A^{-1} for every A in a group of
-matrices, and -2 D is the quantity that Noether's theorem attaches to the generators. For linear
-neurons that share all neighbours the group is every invertible A; for neurons that are positively
-homogeneous it is the positive diagonal ones. Equivalently w_e dR/dw_e, summed over the edges into a
-neuron or out of it, counts every path through the neuron once (Eq. (10), (11)).
+matrices. The flow is orthogonal to the orbits of the group, so that W_in' W_in^T = W_out^T W_out'
+for all its generators, and the symmetric part of this is dD/dt = 0. For linear neurons that share
+all neighbours the group is every invertible A; for positively homogeneous neurons it is the
+positive diagonal ones, and neurons with the same activation pattern act as linear ones together.
+Equivalently w_e dR/dw_e, summed over the edges into a neuron or out of it, counts every path
+through the neuron once (Eq. (10), (11)).
 
 All functions take leading batch axes `*R`.
 """
@@ -103,15 +105,22 @@ def squared_norm(W: Float[Tensor, "*R o i"]) -> Float[Tensor, "*R"]:
 
 
 def squared_operator_norm(W: Float[Tensor, "*R o i"]) -> Float[Tensor, "*R"]:
-    """||W||_2^2, the square of the largest singular value."""
-    return torch.linalg.matrix_norm(W, 2).square()
+    """||W||_2^2, the square of the largest singular value; nan if W is not finite."""
+    return _where_finite(torch.linalg.matrix_norm(W.nan_to_num(0, 0, 0), 2).square(), W)
 
 
 def alignment(U: Float[Tensor, "*R c i"], V: Float[Tensor, "*R o c"]) -> Float[Tensor, "*R"]:
-    """|<v, u>|, u the first left singular vector of U, v the first right one of V (Eq. (15))."""
-    u = torch.linalg.svd(U, full_matrices=False).U[..., :, 0]
-    v = torch.linalg.svd(V, full_matrices=False).Vh[..., 0, :]
-    return (u * v).sum(-1).abs()
+    """|<v, u>|, u the first left singular vector of U, v the first right one of V (Eq. (15)).
+
+    nan if U or V is not finite.
+    """
+    u = torch.linalg.svd(U.nan_to_num(0, 0, 0), full_matrices=False).U[..., :, 0]
+    v = torch.linalg.svd(V.nan_to_num(0, 0, 0), full_matrices=False).Vh[..., 0, :]
+    return _where_finite(_where_finite((u * v).sum(-1).abs(), U), V)
+
+
+def _where_finite(value: Float[Tensor, "*R"], W: Float[Tensor, "*R _ _"]) -> Float[Tensor, "*R"]:
+    return torch.where(W.isfinite().all(-1).all(-1), value, torch.nan)
 
 
 def flattening_factor(shared: int, positions: int) -> int:

@@ -4,7 +4,6 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from scipy.stats import binom
 
 from runner.claims import Claim, Judgement, Tables, Verdict, all_of, decide, undecided
 from runner.norm_tuning.constructions_figures import full_rank_by_sparsity, random_targets
@@ -71,6 +70,8 @@ def _at_least(successes: int, draws: int, probability: float) -> Verdict:
     Holds if their fraction reaches it, fails if fewer than 5 % of experiments at that very
     probability had so few, and is undecided between.
     """
+    from scipy.stats import binom  # late: slow to import
+
     if successes >= probability * draws:
         return "holds"
     return "fails" if binom.cdf(successes, draws, probability) < 1 - CONFIDENCE else "undecided"

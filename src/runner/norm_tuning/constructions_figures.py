@@ -7,8 +7,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.claims import Tables
-from runner.norm_tuning.solvers import EPSILON
-from runner.norm_tuning.theory import live_units_probability
 
 SERIES = {
     "wide": ("tab:green", "o", "Theorem 1, m = d²"),
@@ -59,6 +57,8 @@ def full_rank_by_sparsity(metrics: pd.DataFrame) -> pd.DataFrame:
     `standard_error` is that of a binomial fraction, by Agresti and Coull (finite at 0 and 1);
     `live_units` is the probability that no hidden unit is cut off.
     """
+    from runner.norm_tuning.theory import live_units_probability  # late: torch
+
     rows = random_targets(metrics).query("theorem == 'sparse' and depth == 1")
     rows = rows[rows["width"] == rows["target_width"] ** 2]
     keys = ["target_width", "sparsity"]
@@ -93,7 +93,9 @@ def _summary(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     groups = rows.groupby(keys)
     errors = groups["max_abs_error"].agg(["median", "min", "max", "size"]).reset_index()
     errors.columns = [*keys, "median_error", "lowest_error", "highest_error", "replicates"]
-    errors["epsilon_condition"] = EPSILON * groups["condition_number"].median().to_numpy()
+    errors["epsilon_condition"] = (
+        np.finfo(float).eps * groups["condition_number"].median().to_numpy()
+    )
     return errors
 
 
@@ -148,6 +150,8 @@ def _draw_blocks(double: Axes, digits: Axes, drawn: pd.DataFrame) -> None:
 
 def _draw_sparsities(log: Axes, root: Axes, drawn: pd.DataFrame) -> None:
     """Above: p over log d / d (the paper's conjecture); below: over sqrt(log d / d) (Theorem 3)."""
+    from runner.norm_tuning.theory import live_units_probability  # late: torch
+
     widths = sorted(drawn["target_width"].unique())
     colors = plt.cm.plasma(np.linspace(0, 0.8, len(widths)))
     for width, color in zip(widths, colors, strict=True):

@@ -64,7 +64,7 @@ class Metrics(Row):
     parameters: int  # weights, biases, scales and shifts of the network
     matrix_rank: float  # singular values above sigma_max d eps; nan if not finite
     soft_rank: float  # rank_tau of the representation scaled to Tr M = d
-    rank_bound: float  # r(H), Eq. (4)
+    rank_bound: float  # r(H), Eq. (4); nan if H is zero or not finite
     gradient_alignment: float  # mean |cosine| of per-sample gradients of the last layer
 
 

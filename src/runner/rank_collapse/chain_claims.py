@@ -9,11 +9,9 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from scipy.stats import chi2, norm
 
 from runner.claims import Claim, Judgement, Tables, all_of, compare, decide, undecided
 from runner.rank_collapse import chain_figures as drawn
-from runner.rank_collapse.theory import frobenius_bound, rank_bound_theorem
 
 CERTAIN = 4.0
 """Standard errors: beyond them lies a share of 3e-5 on one side."""
@@ -35,6 +33,8 @@ def _point(rows: pd.DataFrame, index: int) -> str:
 
 
 def _bounds(rows: pd.DataFrame, tau: float, as_printed: bool) -> pd.Series:
+    from runner.rank_collapse.theory import rank_bound_theorem  # late: torch
+
     pairs = zip(rows["width"], rows["regularity"], strict=True)
     return pd.Series([rank_bound_theorem(d, alpha, tau, as_printed) for d, alpha in pairs])
 
@@ -100,6 +100,8 @@ def regularity_falls(tables: Tables) -> Judgement:
 
 def norm_bound_kept(tables: Tables, as_printed: bool = True) -> Judgement:
     """Lemma 13: E||M||_F^2 is below its bound."""
+    from runner.rank_collapse.theory import frobenius_bound  # late: torch
+
     rows = drawn.averages(tables)
     pairs = zip(rows["width"], rows["regularity"], strict=True)
     bound = pd.Series([frobenius_bound(d, alpha, as_printed) for d, alpha in pairs])
@@ -201,6 +203,8 @@ def converges(tables: Tables, law: str) -> Judgement:
 
 def expansion_exact(tables: Tables) -> Judgement:
     """Lemma 7 at the smallest gamma: the measured change equals delta_F(M) within its error."""
+    from scipy.stats import chi2, norm  # late: slow to import
+
     rows = tables["expansions"]
     rows = rows[rows["skip"] == rows["skip"].min()]
     z = (rows["change"] - rows["predicted"]) / rows["change_se"]
@@ -227,6 +231,8 @@ def remainder_vanishes(tables: Tables) -> Judgement:
 
 def one_law_above(tables: Tables) -> Judgement:
     """All inputs of rank k* and more end in the same mean rank."""
+    from scipy.stats import chi2  # late: slow to import
+
     live = drawn.live_directions(tables).set_index(["skip", "width"])["k_star_high"]
     total, count = 0.0, 0
     for key, rows in tables["input_ranks"].groupby(["skip", "width"]):

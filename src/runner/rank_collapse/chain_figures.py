@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.claims import Tables
-from runner.rank_collapse.theory import frobenius_bound, rank_bound_theorem
 
 COLORS = {0.1: "tab:blue", 0.5: "tab:green", 1.0: "tab:orange", inf: "tab:red"}
 MARKERS = {0.1: "o", 0.5: "s", 1.0: "^", inf: "D"}
@@ -73,6 +72,8 @@ def _width_axis(axes: Axes, widths: pd.Series) -> None:
 
 def _rank_panel(axes: Axes, metrics: pd.DataFrame, column: str, tau: float) -> None:
     """One of the two ranks against d for every gamma, with sqrt(d) and Theorem 14's bound."""
+    from runner.rank_collapse.theory import rank_bound_theorem  # late: torch
+
     for skip, rows in metrics.groupby("skip"):
         error = 2 * rows[f"{column}_se"]
         label = gamma(skip) + _exponent(rows, column)
@@ -136,6 +137,8 @@ def draw_fig8(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 def draw_fig9(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 9: log2 E||M||_F^2 against log2 d for each gamma, and its ratio to d^1.5."""
+    from runner.rank_collapse.theory import frobenius_bound  # late: torch
+
     metrics = averages(tables)
     skips = paper_skips(metrics)
     figure, axes = plt.subplots(1, len(skips) + 1, figsize=(3.5 * (len(skips) + 1), 3.4))

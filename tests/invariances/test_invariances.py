@@ -5,7 +5,7 @@ from scipy.optimize import linprog
 
 from runner.errors import InputError
 from runner.invariances.config import SMALLEST_DEPTH, Invariances
-from runner.invariances.flow import Flow, Objective, log_losses, losses
+from runner.invariances.flow import Flow, Objective, log_losses, losses, unit
 from runner.invariances.invariances import run
 from runner.invariances.network import build
 from runner.invariances.problem import INPUT_NORM, SIDE, draw_examples
@@ -235,3 +235,12 @@ def test_a_network_that_is_off_for_every_example_stays_where_it_is():
     flow = Flow(Objective(network, x, y, "logistic"), theta.clone(), [0.1], "rk4", normalized=True)
     flow.advance(0.5)
     assert torch.equal(flow.theta, theta)
+
+
+def test_unit_vectors_of_gradients_whose_squares_underflow():
+    g = torch.tensor([[3e-250, 4e-250], [0.0, 0.0], [3.0, -4.0]], dtype=torch.float64)
+    direction, log_norm = unit(g)
+    expected = torch.tensor([[0.6, 0.8], [0.0, 0.0], [0.6, -0.8]], dtype=torch.float64)
+    torch.testing.assert_close(direction, expected)
+    assert float(log_norm[0]) == pytest.approx(np.log(5) - 250 * np.log(10))
+    assert float(log_norm[2]) == pytest.approx(np.log(5))

@@ -36,6 +36,18 @@ def log_losses(z: Float[Tensor, "R n"], loss: str) -> Float[Tensor, "R n"]:
     return torch.where(z > FAR, -z, softplus(-z.clamp(max=FAR)).log())
 
 
+def unit(g: Float[Tensor, "R P"]) -> tuple[Float[Tensor, "R P"], Float[Tensor, "R"]]:
+    """g / |g| and log |g| where the squares of g would underflow; zero where g is zero.
+
+    A gradient of zero has no direction: the flow stays at a stationary point.
+    """
+    tiny = torch.finfo(g.dtype).tiny
+    largest = g.abs().amax(-1).clamp(min=tiny)
+    scaled = g / largest[:, None]
+    norm = scaled.norm(dim=-1).clamp(min=tiny)
+    return scaled / norm[:, None], largest.log() + norm.log()
+
+
 @dataclass(frozen=True)
 class Objective:
     """The empirical risk of S networks, each on its own n examples."""
@@ -135,9 +147,8 @@ class Flow:
             gradient, preactivations = self.objective.gradient(theta)
             return -gradient, torch.zeros_like(gradient[:, 0]), preactivations
         gradient, log_risk, preactivations = self.objective.log_gradient(theta)
-        # The flow stays at a stationary point, where the gradient has no direction.
-        norm = gradient.norm(dim=-1).clamp(min=torch.finfo(gradient.dtype).tiny)
-        return -gradient / norm[:, None], log_risk + norm.log(), preactivations
+        direction, log_norm = unit(gradient)
+        return -direction, log_risk + log_norm, preactivations
 
     def _watch(self, preactivations: list[Float[Tensor, "R _ _"]]) -> None:
         for layer, z in enumerate(preactivations):

@@ -14,12 +14,12 @@ from runner.rank_collapse.statistics import last_epoch, summarize
 STYLES = {
     "batch_norm": {"color": "tab:blue", "label": "batch norm"},
     "batch_norm_no_mean": {"color": "tab:orange", "label": "batch norm without mean"},
-    "batch_norm_asymmetric": {"color": "tab:green", "label": "batch norm, asymmetric start"},
+    "batch_norm_asymmetric": {"color": "tab:green", "label": "batch norm from an asymmetric start"},
     "vanilla": {"color": "black", "label": "vanilla"},
-    "vanilla_100x": {"color": "tab:red", "label": "vanilla, 100 x rate", "linestyle": "-."},
+    "vanilla_100x": {"color": "tab:red", "label": "vanilla at 100 x the rate", "linestyle": "-."},
     "vanilla_random_pixels": {
         "color": "tab:purple",
-        "label": "vanilla, random pixels",
+        "label": "vanilla on random pixels",
         "linestyle": (0, (2, 1.5)),
     },
 }

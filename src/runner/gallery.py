@@ -1,9 +1,10 @@
-"""The part of the README that comes from results: every figure with its command, time and claims.
+"""What the documents say of results: every figure with its command, time and claims.
 
 python scripts/gallery.py
 
-Draws the reference at scale quick into `docs/figures/` and writes the table of figures between the
-marks in README.md, so that neither is ever typed by hand.
+Draws the reference at scale quick into `docs/figures/`, writes the table of figures between the marks
+in README.md and the claims that do not hold between those in docs/notes-on-the-papers.md, so that
+none of it is ever typed by hand.
 """
 
 import json
@@ -22,7 +23,6 @@ from runner.report import duration
 from runner.studies import room_of
 from runner.sweeps import figure_study
 
-BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 SCALE = "quick"
 DPI = 110
 
@@ -62,20 +62,36 @@ def table(reference: Path) -> str:
     return "\n".join(lines)
 
 
-def write_readme(readme: Path, content: str) -> None:
-    """Replace what stands between the marks. Raises InputError when the marks are missing."""
-    text = readme.read_text()
-    if BEGIN not in text or END not in text:
-        raise InputError(f"{readme} has no marks {BEGIN} and {END}")
-    head, _, rest = text.partition(BEGIN)
-    readme.write_text(f"{head}{BEGIN}\n{content}\n{END}{rest.partition(END)[2]}")
+def not_holding(reference: Path, verdict: str) -> str:
+    """A Markdown table of the claims with this verdict: command, statement, measured number."""
+    lines = ["| command | statement | measured | source |", "| --- | --- | --- | --- |"]
+    for name in figure_names():
+        path = reference / SCALE / name / "claims.csv"
+        if path.exists():
+            for row in pd.read_csv(path).query("verdict == @verdict").itertuples():
+                cells = (f"`make {name}`", row.statement, row.measured, row.source)
+                lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines)
+
+
+def write_between(path: Path, what: str, content: str) -> None:
+    """Replace what stands between the marks of `what`. Raises InputError when they are missing."""
+    begin, end = f"<!-- {what}: begin -->", f"<!-- {what}: end -->"
+    text = path.read_text()
+    if begin not in text or end not in text:
+        raise InputError(f"{path} has no marks {begin} and {end}")
+    head, _, rest = text.partition(begin)
+    path.write_text(f"{head}{begin}\n{content}\n{end}{rest.partition(end)[2]}")
 
 
 def main() -> int:
-    """Draw the pictures and write the table; returns 0, or 2 when the README has no marks."""
+    """Draw the pictures and write the tables; returns 0, or 2 when a document has no marks."""
     try:
         draw_pictures(REFERENCE, Path("docs/figures"))
-        write_readme(Path("README.md"), table(REFERENCE))
+        write_between(Path("README.md"), "figures", table(REFERENCE))
+        for verdict in ("fails", "undecided"):
+            content = not_holding(REFERENCE, verdict)
+            write_between(Path("docs/notes-on-the-papers.md"), verdict, content)
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -251,7 +251,12 @@ def told(numbers) -> dict[str, pd.DataFrame]:
         for replicate in range(5):
             jitter = 1 + 1e-3 * replicate
             common = {"method": method, "replicate": replicate, "architecture": "vgg19"}
-            common |= {"rank_bound": r, "gradient_alignment": aligned, "data": "digits"}
+            common |= {
+                "learning_rate": 0.1,
+                "rank_bound": r,
+                "gradient_alignment": aligned,
+                "data": "digits",
+            }
             metrics.append(common | {"matrix_rank": before, "multiplier": 0.5})
             for epoch in (1, 2, 3):
                 row = {"epoch": epoch, "steps": 12 * epoch, "rank": after, "train_loss": 1.0}
@@ -285,7 +290,7 @@ def test_claims_hold_where_the_numbers_are_the_papers(figure):
          {"asymmetric-start-cannot-fit", "asymmetric-start-slows-learning"}),
         ("rank-fig5", {"batch_norm_no_mean": (0.8, 60.0, 50.0, 9, 0.5)}, {"centring-redundant"}),
         ("rank-fig7", {"batch_norm_no_mean": (0.8, 60.0, 50.0, 9, 0.5)},
-         {"centring-redundant", "centring-changes-no-path"}),
+         {"centring-redundant", "centring-changes-no-path", "centring-redundant-at-every-rate"}),
         ("rank-fig10", {"vanilla": (0.1, 1.0, 1.0, 1, 0.9)}, {"gradients-align"}),
         ("rank-fig10", {"batch_norm": (0.99, 1.0, 1.0, 1, 1.0)}, {"batch-norm-spreads-gradients"}),
         ("rank-fig10", {"vanilla_100x": (0.6, 1.0, 1.0, 1, 1)}, {"larger-rate-does-not-help"}),
@@ -298,6 +303,21 @@ def test_claims_hold_where_the_numbers_are_the_papers(figure):
 )  # fmt: skip
 def test_claims_follow_the_numbers(figure, changes, expected):
     assert failing(figure, changes) == expected
+
+
+def test_methods_speak_at_their_best_rate_and_the_control_at_every_one():
+    """At a second rate batch norm without mean is worse, and nothing else is other."""
+    found, other = told(WELL), told(WELL | {"batch_norm_no_mean": (0.4, 60.0, 50.0, 8.0, 0.5)})
+    other = {name: table.assign(learning_rate=1.0) for name, table in other.items()}
+    both = {name: pd.concat([found[name], other[name]], ignore_index=True) for name in found}
+    judged = {c.name: c.judge(both) for c in breaking_claims.CLAIMS["rank-fig7"]}
+    assert judged["centring-redundant"].verdict == "holds"
+    assert judged["centring-changes-no-path"].verdict == "holds"
+    control = judged["centring-redundant-at-every-rate"]
+    assert control.verdict == "fails" and "rate 1: " in control.measured
+    rows = paths(both)
+    kept = rows[rows["best"] & (rows["method"] == "batch_norm_no_mean")]
+    assert set(kept["learning_rate"]) == {0.1} and len(kept) == 5 * 4
 
 
 def test_where_batch_norm_has_not_learned_nothing_is_decided():

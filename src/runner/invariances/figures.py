@@ -142,7 +142,7 @@ def _rate_lines(axes: Axes, rows: pd.DataFrame, marker: str) -> pd.DataFrame:
             marker=marker,
             color=color,
             linewidth=0.9,
-            markersize=3,
+            markersize=3 if marker == "o" else 5,
             alpha=0.75,
         )
     return drawn

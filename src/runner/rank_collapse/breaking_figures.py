@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from runner.claims import Tables
 from runner.rank_collapse.depth_figures import CLASSES, ROOT
-from runner.rank_collapse.statistics import last_epoch, summarize
+from runner.rank_collapse.statistics import best_rates, last_epoch, summarize
 
 STYLES = {
     "batch_norm": {"color": "tab:blue", "label": "batch norm"},
@@ -39,26 +39,42 @@ ARCHITECTURES = {"vgg19": "VGG-19", "resnet50": "ResNet-50"}
 
 
 def paths(tables: Tables) -> pd.DataFrame:
-    """One row per method, replicate and epoch, with what is known before training as epoch 0."""
+    """One row per method, rate, replicate and epoch; what is known before training is epoch 0.
+
+    The column `best` marks the best rate of each method: the highest mean training accuracy in the
+    last epoch.
+    """
+    training = tables["training"]
+    kept = best_rates(training, ["method"])[["method", "learning_rate"]].drop_duplicates()
     before = tables["metrics"].rename(columns={"matrix_rank": "rank"})
-    before = before[["method", "replicate", *MEASURES]].assign(epoch=0, steps=0)
-    return pd.concat([before, tables["training"]], ignore_index=True)
+    before = before[["method", "replicate", *MEASURES]].drop_duplicates(["method", "replicate"])
+    rates = training[["method", "learning_rate"]].drop_duplicates()
+    rows = pd.concat([before.merge(rates).assign(epoch=0, steps=0), training], ignore_index=True)
+    return rows.merge(kept.assign(best=True), how="left").fillna({"best": False})
 
 
 def curves(tables: Tables) -> pd.DataFrame:
-    """Mean of every measure by method and epoch, with the confidence interval."""
-    return summarize(paths(tables), ["method", "epoch", "steps"], list(COLUMNS))
+    """Mean of every measure by method, rate and epoch, with the confidence interval."""
+    keys = ["method", "learning_rate", "best", "epoch", "steps"]
+    return summarize(paths(tables), keys, list(COLUMNS))
 
 
 def _lines(axes: Axes, drawn: pd.DataFrame, column: str, x: str) -> None:
-    """One measure through training, a line and the band of its confidence interval each."""
+    """One measure through training: a line and the band of its interval for each method.
+
+    At its best rate; the other rates are thin lines.
+    """
+    compared = drawn.groupby("method")["learning_rate"].nunique().max() > 1
     for method, style in STYLES.items():
         rows = drawn[drawn["method"] == method].dropna(subset=column)
-        if rows.empty:
-            continue
-        axes.plot(rows[x], rows[column], **style)
-        band = rows[f"{column}_low"], rows[f"{column}_high"]
-        axes.fill_between(rows[x], *band, color=style["color"], alpha=0.18, lw=0)
+        for rate, at in rows.groupby("learning_rate"):
+            if not at["best"].any():
+                axes.plot(at[x], at[column], color=style["color"], linewidth=0.7, alpha=0.8)
+                continue
+            label = f"{style['label']}, rate {rate:g}" if compared else style["label"]
+            axes.plot(at[x], at[column], **style | {"label": label})
+            band = at[f"{column}_low"], at[f"{column}_high"]
+            axes.fill_between(at[x], *band, color=style["color"], alpha=0.18, lw=0)
     axes.set(xlabel={"epoch": "epoch", "steps": "iterations"}[x], ylabel=COLUMNS[column])
 
 
@@ -87,16 +103,19 @@ def draw(
         _lines(panel, drawn, column, x)
         _scale(panel, column, column in logarithmic)
     handles, labels = axes[-1].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4)
-    figure.suptitle(_title(tables["training"].iloc[0]), fontsize=9)
+    figure.legend(handles, labels, loc="outside lower center", ncols=2 if len(axes) == 2 else 4)
+    figure.suptitle(_title(tables["training"]), fontsize=9)
     return figure, drawn
 
 
-def _title(first: pd.Series) -> str:
+def _title(training: pd.DataFrame) -> str:
     """What was trained, on what."""
+    first = training.iloc[0]
     size = f"{first['multiplier']:g} x channels" if first["multiplier"] != 1 else "full width"
-    name = ARCHITECTURES[first["architecture"]]
-    return f"{first['data']}, {name} at {size}, SGD; mean and 95 % interval of the replicates"
+    title = f"{first['data']}, {ARCHITECTURES[first['architecture']]} at {size}"
+    several = training.groupby("method")["learning_rate"].nunique().max() > 1
+    rates = "at the best rate of each; thin: other rates" if several else ""
+    return f"{title}: mean and 95 % interval {rates}".rstrip()
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:

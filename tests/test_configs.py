@@ -6,20 +6,14 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hydra import compose, initialize_config_dir
+from in_process import composed
 
-from runner.configs import CONF, read, register
+from runner.configs import CONF
 from runner.studies import configs, default_of, room_of
 from runner.sweeps import expand, figure_runs
 
 SCALES = ("smoke", "quick", "paper")
 FIGURES = sorted(path.stem for path in (CONF / "figure").glob("*.yaml"))
-
-
-def composed(*overrides):
-    register()
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        return read(compose("config", list(overrides)))
 
 
 @pytest.mark.parametrize("scale", SCALES)

@@ -2,9 +2,9 @@
 
 python scripts/gallery.py
 
-Draws the reference at scale quick into `docs/figures/`, writes the table of figures between the marks
-in README.md and the claims that do not hold between those in docs/notes-on-the-papers.md, so that
-none of it is ever typed by hand.
+Draws the reference at scale quick into `docs/figures/`, writes the table of figures between the
+marks in README.md and the claims that do not hold between those in docs/notes-on-the-papers.md, so
+that none of it is ever typed by hand.
 """
 
 import json

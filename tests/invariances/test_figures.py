@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-TINY = ("scale=smoke", "device=cpu", "threads=1", "time=0.8")
+TINY = ("scale=smoke", "device=cpu", "threads=1", "time=1.0")
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])

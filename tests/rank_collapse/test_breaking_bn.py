@@ -13,7 +13,7 @@ from runner.errors import InputError
 from runner.progress import Progress
 from runner.rank_collapse import breaking_bn, breaking_claims, memory
 from runner.rank_collapse.alignment import gradient_alignment
-from runner.rank_collapse.breaking_figures import FIGURES, paths
+from runner.rank_collapse.breaking_figures import FIGURES, overview, paths
 from runner.rank_collapse.config import BREAKING_METHODS, BreakingBN
 from runner.rank_collapse.trainer import on_device
 from runner.runs import Run, execute
@@ -337,4 +337,13 @@ def test_figures_are_drawn_from_their_tables(figure):
 
     picture, drawn = FIGURES[figure](told(WELL))
     assert set(drawn["method"]) == set(WELL) and set(drawn["epoch"]) == {0, 1, 2, 3}
+    plt.close(picture)
+
+
+def test_the_quick_look_has_a_row_for_each_method():
+    import matplotlib.pyplot as plt
+
+    picture, summary = overview(told(WELL))
+    assert set(summary["method"]) == set(WELL)
+    assert summary.set_index("method").loc["vanilla", "rank_before"] == 20.0
     plt.close(picture)

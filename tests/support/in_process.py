@@ -2,8 +2,17 @@
 
 import sys
 
+from hydra import compose, initialize_config_dir
+
 from runner import __main__ as command_line
 from runner import configs
+
+
+def composed(*overrides):
+    """The settings and the study's parameters that these overrides make."""
+    configs.register()
+    with initialize_config_dir(str(configs.CONF), version_base="1.3"):
+        return configs.read(compose("config", list(overrides)))
 
 
 def check_only(arguments, monkeypatch) -> int:

@@ -15,22 +15,12 @@ import time
 from pathlib import Path
 
 import torch
+from in_process import composed
 
 from runner.runs import Run, execute
 from runner.settings import Settings
 
 torch.set_num_threads(1)
-
-
-def smoke_config(study: str):
-    """The study's configuration at scale smoke."""
-    from hydra import compose, initialize_config_dir
-
-    from runner.configs import CONF, read, register
-
-    register()
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        return read(compose("config", [f"study={study}", "scale=smoke"]))
 
 
 def attempt(run: Run, settings: Settings, seconds: float | None) -> bool:
@@ -56,7 +46,7 @@ def main() -> None:
     """See the module's docstring."""
     study, outputs, kills = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
     chance = random.Random(study)
-    settings, config = smoke_config(study)
+    settings, config = composed(f"study={study}", "scale=smoke")
     settings.checkpoint_seconds, settings.device = 0, "cpu"
 
     whole = Run(config, outputs / "whole")

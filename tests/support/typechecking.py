@@ -1,5 +1,8 @@
-"""The type checker of the tests: beartype, for which an int is also a float (PEP 484)."""
+"""The type checker of the tests: beartype, for which numpy's numbers are numbers as well."""
 
-from beartype import BeartypeConf, beartype
+import numpy as np
+from beartype import BeartypeConf, BeartypeHintOverrides, beartype
 
-check = beartype(conf=BeartypeConf(is_pep484_tower=True))
+NUMBERS = {int: int | np.integer, float: float | int | np.integer | np.floating}
+
+check = beartype(conf=BeartypeConf(hint_overrides=BeartypeHintOverrides(NUMBERS)))

@@ -8,6 +8,7 @@ of, and `lowrank.csv` how the layers' singular values come to look (Theorem 2, C
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import log, nan
+from typing import ClassVar
 
 import torch
 from jaxtyping import Bool, Float
@@ -27,6 +28,16 @@ from runner.studies import Context, Row
 class Metrics(Row):
     """One row per replicate, rate, time, place in the network, and part of the invariant there."""
 
+    keys: ClassVar[tuple[str, ...]] = (
+        "architecture",
+        "replicate",
+        "learning_rate",
+        "time",
+        "layer",
+        "place",
+        "pair",
+    )
+
     architecture: str
     replicate: int
     learning_rate: float
@@ -45,6 +56,14 @@ class Metrics(Row):
 @dataclass(frozen=True)
 class Lowrank(Row):
     """One row per replicate, rate, time and layer."""
+
+    keys: ClassVar[tuple[str, ...]] = (
+        "architecture",
+        "replicate",
+        "learning_rate",
+        "time",
+        "layer",
+    )
 
     architecture: str
     replicate: int

@@ -14,6 +14,7 @@ method. They are trained one after the other: each one fills the machine.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float, Int
@@ -59,6 +60,8 @@ METHODS = {
 class Metrics(Row):
     """One row per method and replicate: the last hidden layer before training."""
 
+    keys: ClassVar[tuple[str, ...]] = ("method", "replicate")
+
     method: str
     replicate: int
     parameters: int  # weights, biases, scales and shifts of the network
@@ -71,6 +74,8 @@ class Metrics(Row):
 @dataclass(frozen=True)
 class Training(Row):
     """One row per method, replicate and epoch; nan where a network has diverged."""
+
+    keys: ClassVar[tuple[str, ...]] = ("method", "replicate", "learning_rate", "epoch")
 
     method: str
     replicate: int

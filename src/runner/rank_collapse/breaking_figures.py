@@ -50,7 +50,8 @@ def paths(tables: Tables) -> pd.DataFrame:
     before = before[["method", "replicate", *MEASURES]].drop_duplicates(["method", "replicate"])
     rates = training[["method", "learning_rate"]].drop_duplicates()
     rows = pd.concat([before.merge(rates).assign(epoch=0, steps=0), training], ignore_index=True)
-    return rows.merge(kept.assign(best=True), how="left").fillna({"best": False})
+    rows = rows.merge(kept, how="left", indicator="best")
+    return rows.assign(best=rows["best"] == "both")
 
 
 def curves(tables: Tables) -> pd.DataFrame:

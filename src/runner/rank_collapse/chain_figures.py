@@ -81,7 +81,7 @@ def _rank_panel(axes: Axes, metrics: pd.DataFrame, column: str, tau: float) -> N
     d = np.array(sorted(metrics["width"].unique()))
     alpha = metrics.groupby("width")["regularity"].max().loc[d]
     axes.plot(d, np.sqrt(d), label=r"$\sqrt{d}$", **REFERENCE)
-    bound = [rank_bound_theorem(w, a, tau) for w, a in zip(d, alpha, strict=True)]
+    bound = [rank_bound_theorem(float(w), a, tau) for w, a in zip(d, alpha, strict=True)]
     axes.plot(d, bound, label="Theorem 14", **BOUND)
     axes.set_yscale("log", base=2)
     axes.set_ylim(bottom=min(bound) / 8)

@@ -5,15 +5,16 @@ from collections.abc import Callable
 
 import torch
 
-HOST_MESSAGES = ("can't allocate memory", "not enough memory")
-"""How the allocators of torch for the CPU complain; they have no exception of their own."""
+MESSAGES = ("can't allocate memory", "not enough memory", "STATUS_ALLOC_FAILED")
+"""How those complain that have no exception of their own: torch's allocators for the CPU, cuDNN,
+cuBLAS."""
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
     """Whether the error says that there is no memory left, on a GPU or on the host."""
     if isinstance(error, torch.OutOfMemoryError):
         return True
-    return any(message in str(error) for message in HOST_MESSAGES)
+    return any(message in str(error) for message in MESSAGES)
 
 
 def fitting_batch_size(attempt: Callable[[int], object], too_large: int) -> int | None:

@@ -197,6 +197,7 @@ class _Execution:
         self.seconds_before = 0.0
 
     def carry_out(self) -> None:
+        """Run the study and leave its result, or its error and where it stopped."""
         import torch
 
         if self.settings.threads is not None:

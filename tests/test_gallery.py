@@ -1,0 +1,51 @@
+"""The parts of the documents that are made from results."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from runner.configs import figure_names
+from runner.errors import InputError
+from runner.gallery import not_holding, table, write_between
+
+
+@pytest.fixture
+def reference(tmp_path):
+    """A reference that holds figure 4 alone, with one claim that fails."""
+    folder = tmp_path / "quick" / "fig4"
+    folder.mkdir(parents=True)
+    (folder / "provenance.json").write_text(json.dumps({"seconds": 100.0}))
+    claims = {
+        "verdict": ["holds", "fails"],
+        "statement": ["a", "b | c"],
+        "measured": ["1", "2"],
+        "source": ["paper A", "paper A"],
+    }
+    pd.DataFrame(claims).to_csv(folder / "claims.csv", index=False)
+    return tmp_path
+
+
+def test_the_table_has_a_row_for_every_figure(reference):
+    rows = table(reference).splitlines()[2:]
+    assert len(rows) == len(figure_names())
+    (row,) = [row for row in rows if "`make fig4`" in row]
+    assert "| A |" in row and "| 100 s | 1, 1, 0 |" in row and "docs/figures/fig4.png" in row
+    assert all("not kept yet" in other for other in rows if other != row)
+
+
+def test_the_list_of_failures_names_command_and_number(reference):
+    rows = not_holding(reference, "fails").splitlines()[2:]
+    assert rows == ["| `make fig4` | b \\| c | 2 | paper A |"]
+    assert len(not_holding(reference, "undecided").splitlines()) == 2
+
+
+def test_only_what_stands_between_the_marks_is_replaced(tmp_path):
+    path = tmp_path / "page.md"
+    path.write_text("head\n<!-- x: begin -->\nold\n<!-- x: end -->\nfoot\n")
+    for _ in range(2):
+        write_between(path, "x", "new")
+        expected = "head\n<!-- x: begin -->\nnew\n<!-- x: end -->\nfoot\n"
+        assert path.read_text() == expected
+    with pytest.raises(InputError, match="has no marks"):
+        write_between(path, "y", "new")

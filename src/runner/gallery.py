@@ -70,7 +70,9 @@ def not_holding(reference: Path, verdict: str) -> str:
         if path.exists():
             for row in pd.read_csv(path).query("verdict == @verdict").itertuples():
                 cells = (f"`make {name}`", row.statement, row.measured, row.source)
-                lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+                lines.append(
+                    "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
+                )
     return "\n".join(lines)
 
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from runner.claims import Tables
 from runner.rank_collapse.depth_figures import CLASSES, ROOT
-from runner.rank_collapse.statistics import best_rates, last_epoch, summarize
+from runner.rank_collapse.statistics import last_epoch, summarize
 
 STYLES = {
     "batch_norm": {"color": "tab:blue", "label": "batch norm"},
@@ -38,38 +38,46 @@ MEASURES = ["rank", "rank_bound", "gradient_alignment"]
 ARCHITECTURES = {"vgg19": "VGG-19", "resnet50": "ResNet-50"}
 
 
+def fastest_rates(training: pd.DataFrame) -> pd.DataFrame:
+    """Method and learning rate, one row for each method: the rate that learns fastest.
+
+    That is the highest training accuracy in the mean of all epochs and replicates. (Of the last
+    epoch it would be a toss-up: several rates end at a perfect fit.)
+    """
+    mean = training.groupby(["method", "learning_rate"])["train_accuracy"].mean().reset_index()
+    return mean.loc[mean.groupby("method")["train_accuracy"].idxmax(), ["method", "learning_rate"]]
+
+
 def paths(tables: Tables) -> pd.DataFrame:
     """One row per method, rate, replicate and epoch; what is known before training is epoch 0.
 
-    The column `best` marks the best rate of each method: the highest mean training accuracy in the
-    last epoch.
+    The column `fastest` marks the rows of the fastest rate of each method.
     """
     training = tables["training"]
-    kept = best_rates(training, ["method"])[["method", "learning_rate"]].drop_duplicates()
     before = tables["metrics"].rename(columns={"matrix_rank": "rank"})
     before = before[["method", "replicate", *MEASURES]].drop_duplicates(["method", "replicate"])
     rates = training[["method", "learning_rate"]].drop_duplicates()
     rows = pd.concat([before.merge(rates).assign(epoch=0, steps=0), training], ignore_index=True)
-    rows = rows.merge(kept, how="left", indicator="best")
-    return rows.assign(best=rows["best"] == "both")
+    rows = rows.merge(fastest_rates(training), how="left", indicator="fastest")
+    return rows.assign(fastest=rows["fastest"] == "both")
 
 
 def curves(tables: Tables) -> pd.DataFrame:
     """Mean of every measure by method, rate and epoch, with the confidence interval."""
-    keys = ["method", "learning_rate", "best", "epoch", "steps"]
+    keys = ["method", "learning_rate", "fastest", "epoch", "steps"]
     return summarize(paths(tables), keys, list(COLUMNS))
 
 
 def _lines(axes: Axes, drawn: pd.DataFrame, column: str, x: str) -> None:
     """One measure through training: a line and the band of its interval for each method.
 
-    At its best rate; the other rates are thin lines.
+    At its fastest rate; the other rates are thin lines.
     """
     compared = drawn.groupby("method")["learning_rate"].nunique().max() > 1
     for method, style in STYLES.items():
         rows = drawn[drawn["method"] == method].dropna(subset=column)
         for rate, at in rows.groupby("learning_rate"):
-            if not at["best"].any():
+            if not at["fastest"].any():
                 axes.plot(at[x], at[column], color=style["color"], linewidth=0.7, alpha=0.8)
                 continue
             label = f"{style['label']}, rate {rate:g}" if compared else style["label"]
@@ -115,7 +123,7 @@ def _title(training: pd.DataFrame) -> str:
     size = f"{first['multiplier']:g} x channels" if first["multiplier"] != 1 else "full width"
     title = f"{first['data']}, {ARCHITECTURES[first['architecture']]} at {size}"
     several = training.groupby("method")["learning_rate"].nunique().max() > 1
-    rates = "at the best rate of each; thin: other rates" if several else ""
+    rates = "at the rate that is fastest; thin: other rates" if several else ""
     return f"{title}: mean and 95 % interval {rates}".rstrip()
 
 

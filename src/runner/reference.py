@@ -9,6 +9,7 @@ python scripts/reference.py draw                   draw all figures from the ref
 python scripts/reference.py compare [scale=...]    say where the user's results differ
 """
 
+import gzip
 import json
 import shutil
 import sys
@@ -29,8 +30,9 @@ from runner.studies import Row, rows_of
 from runner.sweeps import figure_runs, figure_study
 from runner.tables import write_atomically
 
-NOT_TABLES = ("claims",)
 REFERENCE = Path("outputs/reference")
+LARGE = 200_000
+"""Bytes from which a table is kept compressed."""
 LARGEST_DEVIATION = 5.0
 """Standard errors beyond which two means differ; thousands of means are compared, so that a smaller
 bound would name differences that are chance."""
@@ -58,9 +60,11 @@ def keep(name: str, typed: list[str], reference: Path) -> Path:
         columns = {field.name for field in fields(row_classes[table])} | {"run"}
         same = [name for name in rows if name not in columns and rows[name].nunique() == 1]
         shared[table] = rows[same].iloc[0].to_dict() if len(rows) else {}
-        write_atomically(
-            folder / f"{table}.csv", rows.drop(columns=same).to_csv(index=False).encode()
-        )
+        content = rows.drop(columns=same).to_csv(index=False).encode()
+        if len(content) > LARGE:
+            write_atomically(folder / f"{table}.csv.gz", gzip.compress(content, mtime=0))
+        else:
+            write_atomically(folder / f"{table}.csv", content)
     write_atomically(folder / "shared.json", json.dumps(shared, indent=1).encode())
     shutil.copyfile(drawn / f"{name}.claims.csv", folder / "claims.csv")
     shutil.copyfile(drawn / f"{name}.provenance.json", folder / "provenance.json")
@@ -68,12 +72,11 @@ def keep(name: str, typed: list[str], reference: Path) -> Path:
 
 
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
-    """The tables of one figure's reference. Raises InputError when there are none."""
-    paths = [path for path in sorted(folder.glob("*.csv")) if path.stem not in NOT_TABLES]
-    if not paths:
-        raise InputError(f"{folder} holds no reference tables")
+    """The tables of one figure's reference."""
+    paths = {path.name.partition(".")[0]: path for path in sorted(folder.glob("*.csv*"))}
+    del paths["claims"]
     shared = json.loads((folder / "shared.json").read_text())
-    return {path.stem: pd.read_csv(path).assign(**shared[path.stem]) for path in paths}
+    return {name: pd.read_csv(path).assign(**shared[name]) for name, path in paths.items()}
 
 
 def draw_all(reference: Path, figures: Path) -> Iterator[tuple[str, str]]:

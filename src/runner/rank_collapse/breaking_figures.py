@@ -13,9 +13,17 @@ from runner.rank_collapse.statistics import last_epoch, summarize
 
 STYLES = {
     "batch_norm": {"color": "tab:blue", "label": "batch norm"},
-    "batch_norm_no_mean": {"color": "tab:orange", "label": "batch norm without mean"},
-    "batch_norm_asymmetric": {"color": "tab:green", "label": "batch norm from an asymmetric start"},
-    "vanilla": {"color": "black", "label": "vanilla"},
+    "batch_norm_no_mean": {
+        "color": "tab:orange",
+        "label": "batch norm without mean",
+        "linestyle": (0, (4, 1)),
+    },
+    "batch_norm_asymmetric": {
+        "color": "tab:green",
+        "label": "batch norm from an asymmetric start",
+        "linewidth": 2.6,
+    },
+    "vanilla": {"color": "black", "label": "vanilla", "linewidth": 1.1},
     "vanilla_100x": {"color": "tab:red", "label": "vanilla at 100 x the rate", "linestyle": "-."},
     "vanilla_random_pixels": {
         "color": "tab:purple",
@@ -23,7 +31,7 @@ STYLES = {
         "linestyle": (0, (2, 1.5)),
     },
 }
-"""Blue and orange are the paper's in figure 7."""
+"""Blue and orange are the paper's in figure 7. Lines that may lie on each other differ in style."""
 
 COLUMNS = {
     "train_accuracy": "training accuracy",
@@ -34,6 +42,9 @@ COLUMNS = {
 }
 MEASURES = ["rank", "rank_bound", "gradient_alignment"]
 """Known before training too."""
+
+TICKS = (0.1, 0.2, 0.5, 1, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
+"""Of logarithmic axes."""
 
 ARCHITECTURES = {"vgg19": "VGG-19", "resnet50": "ResNet-50"}
 
@@ -88,18 +99,17 @@ def _lines(axes: Axes, drawn: pd.DataFrame, column: str, x: str) -> None:
 
 
 def _scale(axes: Axes, column: str, logarithmic: bool) -> None:
-    """The vertical axis: accuracies against a guess, ranks from one on."""
+    """The vertical axis, with a line at the accuracy of a guess."""
     if column.endswith("accuracy"):
         axes.axhline(1 / CLASSES, **ROOT)
-    if logarithmic:
-        axes.set_yscale("log")
-        ticks = [0.1, 0.2, 0.5, 1] if column.endswith("accuracy") else [1, 2, 5, 10, 20, 50, 100]
-        low, high = axes.get_ylim()
-        shown = [tick for tick in ticks if low <= tick <= high]
-        axes.set_yticks(shown, [f"{tick:g}" for tick in shown])
-        axes.minorticks_off()
-    else:
+    if not logarithmic:
         axes.set_ylim(0, None if column in ("rank", "rank_bound") else 1.03)
+        return
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    shown = [tick for tick in TICKS if low <= tick <= high]
+    axes.set_yticks(shown, [f"{tick:g}" for tick in shown])
+    axes.minorticks_off()
 
 
 def draw(

@@ -61,7 +61,7 @@ def main() -> None:
             part.result_path.unlink()
             for left in part.folder.glob("*.csv"):
                 left.unlink()
-        hits += attempt(part, settings, chance.uniform(0, duration))
+        hits += attempt(part, settings, chance.uniform(0, duration / 2))
     attempt(part, settings, None)
     log = (part.folder / "run.log").read_text()
     print(json.dumps({"hits": hits, "resumed": log.count("goes on"), "seconds": duration}))

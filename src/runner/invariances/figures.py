@@ -188,7 +188,7 @@ def draw_low_rank(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         chosen = rows[rows["architecture"] == architecture]
         drawn.append(_low_rank_panels(column, chosen))
         column[0].set_title(ARCHITECTURES[architecture], fontsize=9)
-        column[1].set_xlabel(r"$\log_{10}$ of the flow's time $t$")
+        column[1].set_xlabel("the flow's time $t$")
     axes[0, 0].set_ylabel(r"$1 - \Vert W\Vert_2^2 \,/\, \Vert W\Vert_F^2$")
     axes[1, 0].set_ylabel(r"$1 - |\langle v_{l+1}, u_l\rangle|$")
     depth = int(rows["depth"].max())

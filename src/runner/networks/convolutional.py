@@ -4,6 +4,8 @@ These networks are plain modules, one at a time: a large one fills the machine b
 of `hidden(x)`, the last hidden representation, and of `classifier`, the linear layer on it.
 """
 
+from abc import ABC, abstractmethod
+
 import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
@@ -56,14 +58,14 @@ def scaled(channels: int, multiplier: float) -> int:
     return max(1, round(channels * multiplier))
 
 
-class ConvolutionalClassifier(nn.Module):
+class ConvolutionalClassifier(nn.Module, ABC):
     """A network whose `classifier`, a linear layer, reads `hidden(x)`."""
 
     classifier: nn.Linear
 
+    @abstractmethod
     def hidden(self, x: Float[Tensor, "N channels height width"]) -> Float[Tensor, "N d"]:
         """The last hidden representation, `H_L` with samples as rows."""
-        raise NotImplementedError
 
     def forward(self, x: Float[Tensor, "N channels height width"]) -> Float[Tensor, "N classes"]:
         """The logits."""

@@ -258,6 +258,48 @@ def test_claims_of_figure_1_follow_the_numbers(vanilla, batch, verdicts):
     assert [claim.judge(found).verdict for claim in claims] == verdicts
 
 
+@pytest.mark.parametrize(
+    ("normalization", "rank", "claim"),
+    [("none", 3, "vanilla-rank-collapses"), ("batch", 8, "batch-norm-keeps-rank")],
+)
+def test_a_rank_that_contradicts_figure_1_fails_it(normalization, rank, claim):
+    found = depth_tables(0.1, 0.97)
+    metrics = found["metrics"]
+    metrics.loc[metrics["normalization"] == normalization, "matrix_rank"] = rank
+    judged = {each.name: each.judge(found).verdict for each in depth_claims.CLAIMS["rank-fig1"]}
+    assert judged[claim] == "fails"
+
+
+def layer_tables(vanilla: dict[int, int], batch: int) -> dict[str, pd.DataFrame]:
+    """Figure 2: the rank of vanilla networks by layer, and that of batch norm, of width 16."""
+    rows = [
+        {"activation": activation, "dtype": dtype, "normalization": normalization, "layer": layer}
+        | {"replicate": replicate, "width": 16, "matrix_rank": rank}
+        for activation in ("linear", "relu")
+        for dtype in ("float32", "float64")
+        for replicate in range(3)
+        for layer, vanilla_rank in vanilla.items()
+        for normalization, rank in (("none", vanilla_rank), ("batch", batch))
+    ]
+    return {"metrics": pd.DataFrame(rows)}
+
+
+@pytest.mark.parametrize(
+    ("vanilla", "batch", "verdicts"),
+    [
+        ({1: 16, 50: 4, 100: 1}, 9, ["holds", "holds", "holds"]),
+        ({1: 16, 50: 1, 100: 2}, 9, ["holds", "fails", "holds"]),
+        ({1: 16, 50: 9, 100: 9}, 9, ["fails", "fails", "holds"]),
+        ({1: 16, 50: 9, 100: 4}, 9, ["undecided", "fails", "holds"]),
+        ({1: 16, 50: 4, 100: 1}, 4, ["holds", "holds", "fails"]),
+    ],
+)
+def test_claims_of_figure_2_follow_the_ranks(vanilla, batch, verdicts):
+    found = layer_tables(vanilla, batch)
+    claims = depth_claims.CLAIMS["rank-fig2"]
+    assert [claim.judge(found).verdict for claim in claims] == verdicts * 2
+
+
 def pretraining_tables(accuracy: dict, before: dict, after: dict) -> dict[str, pd.DataFrame]:
     metrics, training = [], []
     for variant, value in accuracy.items():

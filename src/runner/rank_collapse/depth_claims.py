@@ -111,6 +111,17 @@ def falls_to_one(tables: Tables, activation: str) -> Judgement:
     return Judgement(all_of(verdicts), "; ".join(texts), expected)
 
 
+def ends_at_one(tables: Tables, activation: str) -> Judgement:
+    """Figure 2, strictly: the rank of every vanilla network is one at the last layer."""
+    rows = _layers(tables, activation).query("normalization == 'none'")
+    last = rows[rows["layer"] == rows.groupby("dtype")["layer"].transform("max")]
+    one = last["matrix_rank"] == 1
+    measured = (
+        f"{one.sum()} of {len(one)} networks, the others at most {last['matrix_rank'].max():g}"
+    )
+    return decide(bool(one.all()), measured, "rank 1 at the last layer, in every network")
+
+
 def normalized_layers_keep_rank(tables: Tables, activation: str) -> Judgement:
     """Figure 2: with batch norm, centred or not, the rank stays above sqrt(d) at every layer."""
     return keeps_rank(_layers(tables, activation).query("normalization != 'none'"))
@@ -155,6 +166,12 @@ CLAIMS = {
                 f"the rank of vanilla {name} networks falls to one with depth",
                 FIGURE_2,
                 partial(falls_to_one, activation=activation),
+            ),
+            Claim(
+                f"{activation}-vanilla-ends-at-one",
+                f"the rank of vanilla {name} networks is one at the largest depth",
+                FIGURE_2,
+                partial(ends_at_one, activation=activation),
             ),
             Claim(
                 f"{activation}-batch-norm-above-root",

@@ -56,7 +56,7 @@ lint: $(INSTALLED) ## check style with ruff
 	.venv/bin/ruff format --check .
 
 bench: $(INSTALLED) ## measure speed against the straightforward way, as ratios from one run
-	STUDY=$(strip $(STUDY)) .venv/bin/python scripts/bench.py
+	.venv/bin/python scripts/bench.py $(strip $(STUDY))
 
 clean: ## remove caches, never outputs
 	rm -rf .pytest_cache .ruff_cache

@@ -1,13 +1,14 @@
 """The parts of the documents that are made from results."""
 
 import json
+import shutil
 
 import pandas as pd
 import pytest
 
 from runner.configs import figure_names
 from runner.errors import InputError
-from runner.gallery import not_holding, table, write_between
+from runner.gallery import HIGHLIGHTS, not_holding, pictures, table, write_between
 
 
 @pytest.fixture
@@ -15,7 +16,9 @@ def reference(tmp_path):
     """A reference that holds figure 4 alone, with one claim that fails."""
     folder = tmp_path / "quick" / "fig4"
     folder.mkdir(parents=True)
-    (folder / "provenance.json").write_text(json.dumps({"seconds": 100.0}))
+    (folder / "provenance.json").write_text(
+        json.dumps({"seconds": 100.0, "runs": [{"device_name": "x86_64"}]})
+    )
     claims = {
         "verdict": ["holds", "fails"],
         "statement": ["a", "b | c"],
@@ -30,8 +33,23 @@ def test_the_table_has_a_row_for_every_figure(reference):
     rows = table(reference).splitlines()[2:]
     assert len(rows) == len(figure_names())
     (row,) = [row for row in rows if "`make fig4`" in row]
-    assert "| A |" in row and "| 100 s | 1, 1, 0 |" in row and "docs/figures/fig4.png" in row
-    assert all("not kept yet" in other for other in rows if other != row)
+    assert "| A |" in row and "| 100 s | 1, 1, 0 |  |  |" in row and "docs/figures/fig4.png" in row
+    assert all(other.endswith("|  |  |  |  |") for other in rows if other != row)
+
+
+def test_the_table_names_the_gpu_at_the_scale_it_was_used(reference):
+    (reference / "paper").mkdir()
+    shutil.copytree(reference / "quick" / "fig4", reference / "paper" / "fig4")
+    about = {"seconds": 50.0, "runs": [{"device_name": "NVIDIA H200"}]}
+    (reference / "paper" / "fig4" / "provenance.json").write_text(json.dumps(about))
+    (row,) = [row for row in table(reference).splitlines() if "`make fig4`" in row]
+    assert "| 100 s | 1, 1, 0 | 50 s on NVIDIA H200 | 1, 1, 0 |" in row
+
+
+def test_the_highlights_are_figures_of_the_project():
+    grid = pictures(HIGHLIGHTS)
+    assert set(HIGHLIGHTS) <= set(figure_names())
+    assert grid.count("<img") == len(HIGHLIGHTS) and "paper A, figure 5: the same" in grid
 
 
 def test_the_list_of_failures_names_command_and_number(reference):

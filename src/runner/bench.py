@@ -1,7 +1,8 @@
 """Benchmarks: the same work done the straightforward way and by this project, timed side by side.
 
-A room's `bench.py` holds BENCHES: study -> function that yields Comparisons. Times are medians of
-several repetitions taken in one process; only their ratios mean something on another machine.
+A room's `bench.py` holds BENCHES: study -> function that yields Comparisons, and checks first that
+both ways give the same numbers. Times are medians of several repetitions taken in one process, with
+one thread as every run; only their ratios mean something on another machine.
 """
 
 import statistics
@@ -9,7 +10,6 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
-import pandas as pd
 import torch
 
 
@@ -60,6 +60,7 @@ def matrix_rate(dtype: torch.dtype, device: str = "cpu", n: int = 1024) -> float
     return 2 * n**3 / median_seconds(lambda: a @ a, 9)
 
 
-def as_table(comparisons: list[Comparison]) -> pd.DataFrame:
-    """The comparisons as a table."""
-    return pd.DataFrame([comparison.as_row() for comparison in comparisons])
+def normal_rate(device: str = "cpu", numbers: int = 2**20) -> float:
+    """Standard normal numbers drawn per second, in float32."""
+    drawn = torch.empty(numbers, device=device)
+    return numbers / median_seconds(drawn.normal_, 9)

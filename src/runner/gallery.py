@@ -25,6 +25,12 @@ from runner.sweeps import figure_study
 
 SCALE = "quick"
 DPI = 110
+NOTES = Path("docs/notes-on-the-papers.md")
+HIGHLIGHTS = ("rank-fig1", "rank-fig3a", "fig5", "invariances-fig2", "bottleneck-fig1", "rank-live")
+"""Figures that the README shows."""
+
+PROCESSORS = ("x86_64", "arm64", "aarch64", "AMD64")
+"""What `device_name` is in the provenance of a run without a GPU."""
 
 
 def draw_pictures(reference: Path, folder: Path) -> None:
@@ -40,33 +46,58 @@ def draw_pictures(reference: Path, folder: Path) -> None:
                 plt.close(figure)
 
 
+def result(reference: Path, scale: str, name: str) -> tuple[str, str]:
+    """Computing time, with the GPU's name where there was one, and the counts of the verdicts."""
+    folder = reference / scale / name
+    if not folder.exists():
+        return "", ""
+    about = json.loads((folder / "provenance.json").read_text())
+    gpus = {run["device_name"] for run in about["runs"] if run["device_name"] not in PROCESSORS}
+    counts = pd.read_csv(folder / "claims.csv")["verdict"].value_counts()
+    claims = ", ".join(str(counts.get(v, 0)) for v in ("holds", "fails", "undecided"))
+    return " on ".join([duration(about["seconds"]), *sorted(gpus)]), claims
+
+
 def table(reference: Path) -> str:
     """A Markdown table of all figures: command, study, time, claims; links to the pictures."""
     lines = [
-        "| command | paper | what it shows | study | time | holds, fails, undecided |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| command | paper | what it shows | study | `quick` | holds, fails, undecided | `paper` |"
+        " holds, fails, undecided |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for name in figure_names():
         study = figure_study(name)
         letter = PAPERS[room_of(study)].letter
         what = headline("figure", name).partition(": ")[2]
-        folder = reference / SCALE / name
-        time, claims = "", "not kept yet"
-        if folder.exists():
-            seconds = json.loads((folder / "provenance.json").read_text())["seconds"]
-            counts = pd.read_csv(folder / "claims.csv")["verdict"].value_counts()
-            time = duration(seconds)
-            claims = ", ".join(str(counts.get(v, 0)) for v in ("holds", "fails", "undecided"))
+        cells = [cell for scale in (SCALE, "paper") for cell in result(reference, scale, name)]
+        if cells[1]:
             what = f"[{what}](docs/figures/{name}.png)"
-        lines.append(f"| `make {name}` | {letter} | {what} | `{study}` | {time} | {claims} |")
+        cells = [f"`make {name}`", letter, what, f"`{study}`", *cells]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def not_holding(reference: Path, verdict: str) -> str:
+def pictures(names: tuple[str, ...]) -> str:
+    """A grid of figures, two in a row, each with its command."""
+    lines = ["<table>"]
+    for start in range(0, len(names), 2):
+        lines.append("<tr>")
+        for name in names[start : start + 2]:
+            letter, what = headline("figure", name).removeprefix("paper ").split(", ", 1)
+            lines.append(
+                f'<td width="50%"><a href="docs/figures/{name}.png">'
+                f'<img src="docs/figures/{name}.png" alt="{what}"></a><br>'
+                f"<code>make {name}</code>: paper {letter}, {what}</td>"
+            )
+        lines.append("</tr>")
+    return "\n".join([*lines, "</table>"])
+
+
+def not_holding(reference: Path, verdict: str, scale: str = SCALE) -> str:
     """A Markdown table of the claims with this verdict: command, statement, measured number."""
     lines = ["| command | statement | measured | source |", "| --- | --- | --- | --- |"]
     for name in figure_names():
-        path = reference / SCALE / name / "claims.csv"
+        path = reference / scale / name / "claims.csv"
         if path.exists():
             for row in pd.read_csv(path).query("verdict == @verdict").itertuples():
                 cells = (f"`make {name}`", row.statement, row.measured, row.source)
@@ -90,10 +121,13 @@ def main() -> int:
     """Draw the pictures and write the tables; returns 0, or 2 when a document has no marks."""
     try:
         draw_pictures(REFERENCE, Path("docs/figures"))
+        write_between(Path("README.md"), "pictures", pictures(HIGHLIGHTS))
         write_between(Path("README.md"), "figures", table(REFERENCE))
-        for verdict in ("fails", "undecided"):
-            content = not_holding(REFERENCE, verdict)
-            write_between(Path("docs/notes-on-the-papers.md"), verdict, content)
+        write_between(Path("README.md"), "fails", not_holding(REFERENCE, "fails"))
+        for scale in (SCALE, "paper"):
+            for verdict in ("fails", "undecided"):
+                content = not_holding(REFERENCE, verdict, scale)
+                write_between(NOTES, f"{verdict} at {scale}", content)
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -12,6 +12,7 @@ from pathlib import Path
 from hydra.core.utils import JobStatus
 from hydra.plugins.launcher import Launcher
 
+from runner import capacity
 from runner.errors import Busy, InputError, RunFailed
 from runner.runs import Run
 from runner.settings import Settings, torch_device
@@ -36,8 +37,9 @@ def launch(
     """Launch the jobs whose runs are not complete.
 
     jobs: the overrides of each job; composed: its settings and parameters. Raises InputError before
-    anything runs when there is no such device or the folder cannot be written; RunFailed at the end
-    when runs failed, with the path of each one's traceback.
+    anything runs when there is no such device here, a run will not fit into its memory, or the
+    folder cannot be written; RunFailed at the end when runs failed, with the path of each one's
+    traceback.
     """
     settings = composed[0][0]
     sweep = {
@@ -47,8 +49,9 @@ def launch(
     _require_folder(settings.folder())
     wanted = [job for job in sweep.values() if settings.force or not job.run.is_complete()]
     log.info("%d runs, %d of them complete", len(sweep), len(sweep) - len(wanted))
-    if wanted:
-        torch_device(settings.device)
+    if _is_local(launcher):
+        for job in wanted:
+            capacity.require(job.run.config, torch_device(settings.device))
     failures: list[str] = []
     busy = _launch_all(launcher, wanted, "wait=false", settings.fail_fast, failures)
     if not (failures and settings.fail_fast):
@@ -82,6 +85,11 @@ def _launch_all(
         if failures and fail_fast:
             break
     return busy
+
+
+def _is_local(launcher: Launcher) -> bool:
+    """Whether the jobs run on this machine, whose devices and memory are then what they have."""
+    return type(launcher).__name__ in ("BasicLauncher", "JoblibLauncher")
 
 
 def _side_by_side(launcher: Launcher) -> int:

@@ -20,7 +20,7 @@ import pandas as pd
 import yaml
 from filelock import FileLock, Timeout
 
-from runner import provenance
+from runner import capacity, provenance
 from runner.errors import Busy, InputError, RunFailed
 from runner.settings import Settings, torch_device
 from runner.studies import Context, StudyConfig, module_of
@@ -140,14 +140,16 @@ def _with_parameters(table: pd.DataFrame, run: Run) -> pd.DataFrame:
 def execute(run: Run, settings: Settings) -> None:
     """Bring the run to completion: start it, go on with it, or leave it when it is complete.
 
-    Raises InputError when the folder cannot be written, RunFailed when the study raises, Busy when
-    another process computes the run and `settings.wait` is false.
+    Raises InputError when the run will not fit into memory or the folder cannot be written,
+    RunFailed when the study raises, Busy when another process computes the run and `settings.wait`
+    is false.
     """
     device = torch_device(settings.device)
     with _claimed(run, settings.wait):
         vars(run).pop("result", None)  # another process may have written it since
         if run.is_complete() and not settings.force:
             return
+        capacity.require(run.config, device)
         if run.result_path.exists():
             why = "force=true" if run.is_complete() else "its files are damaged"
             log.info("%s is computed again: %s", run, why)

@@ -4,6 +4,7 @@ A study is a frozen dataclass of parameters in `runner/<room>/config.py`, and a 
 `runner/<room>/<study>.py` with the row classes (the columns of its tables) and
 
     def run(config, context) -> Iterator[Row]
+    def memory(config) -> int: bytes of its tensors at the peak, by formula
 
 This module imports no torch, so that the command line can check a configuration at once.
 """

@@ -17,10 +17,10 @@ from runner.bottleneck import theory
 from runner.bottleneck.config import Bottleneck
 from runner.bottleneck.latent import D_IN, D_OUT, Task, draw_task
 from runner.bottleneck.measures import Theorems, theorem_rows
-from runner.bottleneck.networks import Network, differentiate
+from runner.bottleneck.networks import Network, derivative_bytes, differentiate
 from runner.bottleneck.recipes import RECIPES
 from runner.bottleneck.spectra import gap_rank, spectra, threshold_rank
-from runner.bottleneck.stack import DepthStack
+from runner.bottleneck.stack import DepthStack, training_bytes
 from runner.bottleneck.training import Training, start
 from runner.streams import generator
 from runner.studies import Context, Row
@@ -90,6 +90,16 @@ def run(
     for r in sorted(range(len(order)), key=order.__getitem__):
         L, replicate = order[r]
         yield from measure(config, stack.network(r), tasks[replicate], replicate)
+
+
+def memory(config: Bottleneck) -> int:
+    """Bytes at the peak: the trained stack, and the derivatives of its deepest network at all
+    inputs, beside those at the points of the theorems.
+    """
+    depths = [L for L in set(config.depths) for _ in range(config.replicates)]
+    stack = training_bytes(depths, config.width, D_IN, D_OUT, config.samples)
+    points = config.samples + 3 * min(config.points, config.samples)
+    return stack + derivative_bytes(max(depths), config.width, D_IN, D_OUT, points)
 
 
 def _task(config: Bottleneck, replicate: int) -> Task:

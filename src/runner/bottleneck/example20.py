@@ -15,6 +15,12 @@ from runner.bottleneck.config import Example20
 from runner.bottleneck.networks import Network, differentiate
 from runner.studies import Context, Row
 
+SIDES = torch.tensor([[0.2, 0.6, 0.5], [0.6, 0.2, 0.5]], dtype=torch.float64)
+"""A point on either side of the kink of f."""
+
+TENSORS, TENSOR = 6, 600
+"""Tensors of a layer and its derivatives, and bytes of a tensor of a few numbers."""
+
 
 @dataclass(frozen=True)
 class Metrics(Row):
@@ -41,6 +47,13 @@ def run(config: Example20, context: Context) -> Iterator[Metrics]:
             bar.update(depth=L)
 
 
+def memory(config: Example20) -> int:
+    """Bytes at the peak: the activations of the deepest network at all points of the grid, with the
+    gaps that temporary ones leave between them, and the small tensors of its layers.
+    """
+    return max(config.depths) * (8 * 4 * config.grid**3 + TENSORS * TENSOR)
+
+
 def measure(config: Example20, L: int, exponent: float) -> Metrics:
     """One network against f, and its Lipschitz constants on both sides of the kink."""
     epsilon = L**-exponent
@@ -49,7 +62,7 @@ def measure(config: Example20, L: int, exponent: float) -> Metrics:
     x = torch.cartesian_prod(side, side, side)
     expected = x.clone()
     expected[:, 2] += (x[:, 0] - x[:, 1]).relu()
-    inner, outer = _lipschitz(network)
+    inner, outer = lipschitz(network)
     return Metrics(
         depth=L,
         exponent=exponent,
@@ -62,10 +75,9 @@ def measure(config: Example20, L: int, exponent: float) -> Metrics:
     )
 
 
-def _lipschitz(network: Network) -> tuple[float, float]:
+def lipschitz(network: Network) -> tuple[float, float]:
     """The largest Jacobian norms from the input to a layer, and from a layer to the output."""
-    sides = torch.tensor([[0.2, 0.6, 0.5], [0.6, 0.2, 0.5]], dtype=torch.float64)
-    derivatives = differentiate(network, sides)
+    derivatives = differentiate(network, SIDES)
     norms = [
         [float(torch.linalg.matrix_norm(J, 2).max()) for J in half]
         for half in (derivatives.inner, derivatives.outer)

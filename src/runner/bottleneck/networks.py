@@ -64,3 +64,8 @@ def differentiate(network: Network, x: Float[Tensor, "N d_in"]) -> Derivatives:
     for W, D in zip(network.weights[:0:-1], active[-2::-1], strict=True):
         outer.insert(0, (outer[0] @ W) * D[:, None, :])
     return Derivatives(active, inner[:-1], outer, inner[-1])
+
+
+def derivative_bytes(depth: int, width: int, d_in: int, d_out: int, points: int) -> int:
+    """Bytes of what `differentiate` returns, in float64."""
+    return 8 * points * depth * width * (d_in + d_out + 2)

@@ -20,9 +20,9 @@ from torch import Tensor
 
 from runner.bottleneck import theory
 from runner.bottleneck.config import RankOne
-from runner.bottleneck.networks import Network, differentiate
+from runner.bottleneck.networks import Network, derivative_bytes, differentiate
 from runner.bottleneck.recipes import Recipe
-from runner.bottleneck.stack import DepthStack
+from runner.bottleneck.stack import DepthStack, training_bytes
 from runner.bottleneck.training import Training
 from runner.streams import generator
 from runner.studies import Context, Row
@@ -66,6 +66,15 @@ def run(config: RankOne, context: Context) -> Iterator[Metrics]:
     for r, (N, replicate) in enumerate(order):
         network = stack.network(r)
         yield measure(config, network, inputs[r], N, replicate)
+
+
+def memory(config: RankOne) -> int:
+    """Bytes at the peak: the stack, and the derivatives on the segments of the largest set."""
+    depths = [config.depth] * len(set(config.samples)) * config.replicates
+    N = max(config.samples)
+    points = N * config.segment_points
+    stack = training_bytes(depths, config.width, 2, 2, N)
+    return stack + derivative_bytes(config.depth, config.width, 2, 2, points)
 
 
 def draw_inputs(config: RankOne, N: int, replicate: int) -> Float[Tensor, "N 2"]:

@@ -138,6 +138,15 @@ class DepthStack:
             self._delta = [x.new_empty(self.active[0], self.width, N) for _ in range(2)]
 
 
+def training_bytes(depths: list[int], width: int, d_in: int, d_out: int, samples: int) -> int:
+    """Bytes of a float32 stack in training by Adam: parameters, gradient, two moments and a
+    checkpoint of three of them; the activations of a step.
+    """
+    hidden = sum(L - 1 for L in depths)
+    parameters = len(depths) * width * (d_in + d_out) + (hidden - len(depths)) * width**2
+    return 4 * (7 * parameters + width * samples * (hidden + 2 * len(depths)))
+
+
 def _views(flat: Tensor, weights: list, biases: list) -> tuple[list[Tensor], list[Tensor]]:
     """Consecutive pieces of `flat` in these shapes."""
     shapes = [*weights, *biases]

@@ -19,10 +19,10 @@ from runner.bottleneck import theory
 from runner.bottleneck.config import DISTANCE_LAYER, PCA_LAYER, PIXEL, Symmetry
 from runner.bottleneck.dynamics import ORTHOGONAL_NORM, Dynamics, draw_dynamics
 from runner.bottleneck.measures import Theorems, theorem_rows
-from runner.bottleneck.networks import Network, differentiate
+from runner.bottleneck.networks import Network, derivative_bytes, differentiate
 from runner.bottleneck.recipes import RECIPES
 from runner.bottleneck.spectra import gap_rank, spectra, threshold_rank
-from runner.bottleneck.stack import DepthStack
+from runner.bottleneck.stack import DepthStack, training_bytes
 from runner.bottleneck.summaries import collapse_ratio, neighbour_r2, principal_components
 from runner.bottleneck.training import BLOCK, Batch, Training, start
 from runner.streams import generator
@@ -159,6 +159,17 @@ def run(
         stages = {"trained": stack.network(replicate), "untrained": untrained[replicate]}
         for stage, network in stages.items():
             yield from measure(config, stage, network, task, replicate)
+
+
+def memory(config: Symmetry) -> int:
+    """Bytes at the peak: all training sets, the stack, and the measurement of one network."""
+    R, L, d, T = config.replicates, config.depth, config.dimension, config.horizon
+    sets = R * (config.starts * (8 + 4) + 2 * 4 * BLOCK * config.batch_size) * (d + T)
+    stack = training_bytes([L] * R, config.width, d, T, config.batch_size)
+    derivatives = derivative_bytes(L, config.width, d, T, config.probes + 3 * config.points)
+    shown = config.resolution**2 + PATHS * (T + 1) + 2 * ORBITS * MEMBERS + config.probes
+    distances = 2 * max(config.probes, PATHS * T) ** 2  # of all pairs, for the neighbours
+    return sets + stack + derivatives + 8 * (L * config.width * shown + distances)
 
 
 def new_stack(config: Symmetry, device: torch.device) -> DepthStack:

@@ -5,3 +5,14 @@ LABELLED = ("digits", "fashion_mnist", "cifar10", "random_pixels")
 
 DATASETS = (*LABELLED, "gaussian")
 """What `data=` may name; each has a `conf/data/<name>.yaml`."""
+
+SHAPES = {
+    "digits": (1797, 1, 8, 8),
+    "fashion_mnist": (70_000, 1, 28, 28),
+    "cifar10": (60_000, 3, 32, 32),
+    "random_pixels": (70_000, 1, 28, 28),
+}
+"""Images, channels, height and width, training and test images together."""
+
+CLASSES = 10
+"""Of each of them."""

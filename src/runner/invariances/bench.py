@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from runner.bench import Comparison, matrix_rate, median_seconds
+from runner.growth import Growth
 from runner.invariances.config import Invariances
 from runner.invariances.flow import Flow
 from runner.invariances.invariances import rates, start
@@ -76,3 +77,15 @@ def bench() -> Iterator[Comparison]:
 
 
 BENCHES = {"invariances": bench}
+
+GROWTHS = {
+    "invariances": Growth(
+        Invariances(time=4.0, records=4),
+        {
+            "width": [16, 32, 64],
+            "depth": [6, 12, 24],
+            "samples": [32, 64, 128],
+            "replicates": [5, 10, 20],
+        },
+    )
+}

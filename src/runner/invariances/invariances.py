@@ -7,7 +7,7 @@ of, and `lowrank.csv` how the layers' singular values come to look (Theorem 2, C
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import log, nan
+from math import log, nan, prod
 from typing import ClassVar
 
 import torch
@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from runner.invariances import lowrank, theory
+from runner.invariances.blocks import Convolution
 from runner.invariances.config import Invariances
 from runner.invariances.flow import Flow, Objective, losses
 from runner.invariances.junctions import Junction, junctions
@@ -85,7 +86,16 @@ class Lowrank(Row):
 
 def run(config: Invariances, context: Context) -> Iterator[Metrics | Lowrank]:
     """Follow the flow, keeping the parameters at every record, then measure them."""
-    network = build(
+    network = network_of(config)
+    flow = start(config, network, context.device)
+    trajectory = follow(config, flow, context)
+    yield from metrics(config, network, flow, trajectory)
+    yield from lowrank_rows(config, flow, trajectory)
+
+
+def network_of(config: Invariances) -> Network:
+    """The network that the configuration describes."""
+    return build(
         config.architecture,
         config.depth,
         config.width,
@@ -93,10 +103,24 @@ def run(config: Invariances, context: Context) -> Iterator[Metrics | Lowrank]:
         SIDE,
         config.negative_slope,
     )
-    flow = start(config, network, context.device)
-    trajectory = follow(config, flow, context)
-    yield from metrics(config, network, flow, trajectory)
-    yield from lowrank_rows(config, flow, trajectory)
+
+
+def memory(config: Invariances) -> int:
+    """Bytes at the peak: the trajectory and its checkpoint, a step with its activations, and the
+    largest invariant at all records.
+    """
+    network = network_of(config)
+    S, n = len(rates(config)), config.samples
+    parameters = sum(prod(shape) for block in network.blocks for shape in block.shapes().values())
+    copies = 2 * (config.records + 1) + (10 if config.integrator == "rk4" else 6)
+    activations, neurons = 0, config.width
+    for block in network.blocks:
+        activations += 4 * block.source.features + 4 * block.target.features
+        if isinstance(block, Convolution):  # the patches
+            activations += 4 * block.target.positions * block.source.channels * block.kernel**2
+        neurons = max(neurons, block.target.channels)
+    invariant = 4 * (config.records + 1) * neurons**2
+    return 8 * S * (copies * parameters + n * activations + invariant)
 
 
 @dataclass

@@ -22,7 +22,8 @@ from torch import Tensor
 
 from runner.data.gaussian import GaussianStream
 from runner.norm_tuning.config import SHIFT_MARGIN, BnOnly
-from runner.norm_tuning.online import Curves, Training, measure_errors
+from runner.norm_tuning.online import BLOCK, CHUNK, Curves, Training, measure_errors
+from runner.norm_tuning.solvers import system_bytes
 from runner.norm_tuning.stacks import BatchNormTuned, NormTuned, ReluSum, Stack
 from runner.norm_tuning.theory import NormParameters, wide_layer
 from runner.streams import generator
@@ -101,6 +102,15 @@ def run(config: BnOnly, context: Context) -> Iterator[Metrics | Curves]:
             networks[method] = constructed_stack(problem, systems[method], context.device)
     wanted = {method: networks[method] for method in config.methods}
     yield from measure(config, problem, wanted, systems, training)
+
+
+def memory(config: BnOnly) -> int:
+    """Bytes at the peak: the weights, a training step, an evaluation, and one linear system."""
+    R, d, m, B = config.replicates, config.target_width, config.m, config.batch_size
+    weights = R * m * d * (2 * 8 + 2 * 4 + 8)  # in both precisions, and scaled by gamma1
+    step = 4 * R * B * ((3 if config.normalization == "affine" else 8) * m + BLOCK * d)
+    evaluation = 8 * R * CHUNK * (2 * m + 3 * d)
+    return weights + step + evaluation + system_bytes(d * d, m, dense=config.sparsity == 1)
 
 
 def starting_stacks(config: BnOnly, problem: Problem) -> dict[str, Stack]:

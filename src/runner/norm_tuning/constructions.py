@@ -9,6 +9,7 @@ Float64 on the CPU (LAPACK, one thread), whatever the device; or mpmath with `pr
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -20,12 +21,15 @@ from torch import Tensor
 from runner.norm_tuning import theory
 from runner.norm_tuning.arithmetic import FLOAT64, Arithmetic, MultiPrecision
 from runner.norm_tuning.config import Constructions
-from runner.norm_tuning.digits import digit_images, train_classifier
+from runner.norm_tuning.digits import CLASSES, IMAGES, PIXELS, digit_images, train_classifier
 from runner.norm_tuning.network import Block, Layer, Matrix, Network, relu_network, truncate
-from runner.norm_tuning.solvers import EPSILON
+from runner.norm_tuning.solvers import EPSILON, system_bytes
 from runner.norm_tuning.sparsity import cut_off_units, khatri_rao_structural_rank
 from runner.streams import generator
 from runner.studies import Context, Row
+
+MPMATH_NUMBER = 200
+"""Bytes of a number of mpmath without its digits."""
 
 
 @dataclass(frozen=True)
@@ -69,13 +73,43 @@ class Metrics(Row):
 
 
 def run(config: Constructions, context: Context) -> Iterator[Metrics]:
-    """Yield one row per replicate. Raises InputError for a system that does not fit in memory."""
+    """Yield one row per replicate."""
     with context.progress(config.replicates, config.theorem, unit="replicates") as bar:
         for replicate in range(config.replicates):
             with one_thread():
                 row = _measure(config, replicate)
             bar.update(1, error=row.max_abs_error)
             yield row
+
+
+def memory(config: Constructions) -> int:
+    """Bytes at the peak of one replicate: the frozen weights, both evaluations, and one system.
+
+    With mpmath a number is an object.
+    """
+    number = 8 if config.dtype == "float64" else MPMATH_NUMBER + config.precision // 2
+    points = IMAGES if config.target == "digits" else config.points
+    ends = (PIXELS, CLASSES) if config.target == "digits" else (config.target_width,) * 2
+    hidden = [config.target_width] * (config.depth - 1)
+    shapes = list(pairwise([ends[0], *hidden, ends[1]]))
+    frozen, systems = 0, []
+    for n_in, n_out in shapes:
+        if config.theorem == "deep":
+            w, blocks = n_out * config.block, -(-n_in // config.block)
+            # The W_i and A_i, the matrix that carries the inputs forward, and a product of it.
+            frozen += blocks * w * (w + config.block) + 2 * w * n_in
+            systems.append(w * w)
+            continue
+        pairs = [(n_in, n_out)]
+        if config.theorem == "low_rank":
+            pairs = [(n_in, config.rank), (config.rank, n_out)]
+        for k, d in pairs:
+            m = config.width or d * k
+            frozen += 3 * m * (k + d)  # with the two that an iteration of LSMR keeps
+            systems.append(system_bytes(d * k, m, dense=config.sparsity == 1) // 8)
+    widest = max([w for shape in shapes for w in shape] + [config.width or 0])
+    widest = max(widest, *(n_in * n_out for n_in, n_out in shapes))
+    return number * (frozen + max(systems) + 3 * points * widest)
 
 
 @contextmanager

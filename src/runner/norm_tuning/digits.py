@@ -9,7 +9,7 @@ from torch import Tensor
 
 from runner.norm_tuning.network import Network, relu_network
 
-PIXELS, CLASSES = 64, 10
+IMAGES, PIXELS, CLASSES = 1797, 64, 10
 STEPS, LEARNING_RATE = 300, 1e-2  # full batch, Adam: all but a few of the images are learned
 
 

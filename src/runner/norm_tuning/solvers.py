@@ -5,7 +5,6 @@ product `K = W2 (.) W1^T`, whose column j is `W2[:, j] (x) W1[j, :]`. Three ways
 where it is the best one; none of them forms `K^T K`, which would square the condition number.
 """
 
-import os
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ from scipy.linalg import LinAlgWarning, lu_factor, lu_solve
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, lsmr
 from torch import Tensor
 
-from runner.errors import InputError
 from runner.norm_tuning.network import Vector
 
 EPSILON = float(np.finfo(np.float64).eps)
@@ -75,7 +73,7 @@ def solve_scales(
     - m >= 2 d k: LSMR on the operator `gamma -> W2 diag(gamma) W1`; K is never formed.
     - else, and where those two meet a rank-deficient K: minimum-norm least squares (SVD).
 
-    All tensors are float64 on the CPU. Raises InputError if a dense system does not fit in memory.
+    All tensors are float64 on the CPU. Memory: `system_bytes`.
     """
     m, dk = W1.shape[0], target.numel()
     scales = None
@@ -86,22 +84,15 @@ def solve_scales(
     return scales or _solve_least_squares(W1, W2, target)
 
 
-def dense_bytes(shape: tuple[int, int], copies: int = 1) -> int:
-    """Bytes of `copies` dense float64 matrices of this shape."""
-    return 8 * copies * shape[0] * shape[1]
+def system_bytes(equations: int, m: int, dense: bool = True) -> int:
+    """Bytes that `solve_scales` takes at the peak for a system (equations, m).
 
-
-def require_memory(needed: int, what: str) -> None:
-    """Refuse, before anything is allocated, what this machine cannot hold.
-
-    Raises InputError with the size needed and the size of the memory, both in GiB.
+    dense: no frozen weight is zero, so that K has full rank. A square K is then factored in place;
+    least squares take K, the copy that LAPACK destroys, and its workspace.
     """
-    available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if needed > available:
-        raise InputError(
-            f"{what} needs {needed / 2**30:.1f} GiB, this machine has {available / 2**30:.1f} GiB: "
-            "take a smaller target_width, or width >= 2 target_width^2, which forms no matrix"
-        )
+    if dense and m >= 2 * equations:
+        return 8 * (LANCZOS_VECTORS + 8) * (m + equations)
+    return 8 * equations * m * (1 if dense and m == equations else 3)
 
 
 def _solve_lu(
@@ -109,7 +100,6 @@ def _solve_lu(
 ) -> Scales | None:
     """LU with iterative refinement of the square system, or None if K is numerically singular."""
     n = target.numel()
-    require_memory(dense_bytes((n, n)), f"the Khatri-Rao matrix ({n} x {n})")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LinAlgWarning)  # an exact zero pivot is looked for below
         # K^T is the column-major view of K, so LAPACK can factor it in place: one matrix, no copy.
@@ -141,10 +131,6 @@ def _solve_least_squares(
 ) -> Scales:
     """Minimum-norm least squares by the singular values of K (LAPACK gelsd)."""
     shape = (target.numel(), W1.shape[0])
-    # K, the copy that LAPACK destroys, and its divide-and-conquer workspace.
-    require_memory(
-        dense_bytes(shape, copies=3), f"least squares with a {shape[0]} x {shape[1]} matrix"
-    )
     K = khatri_rao(W2, W1)
     solution = torch.linalg.lstsq(
         K, target.reshape(-1, 1), rcond=max(shape) * EPSILON, driver="gelsd"

@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import structural_rank
 from torch import Tensor
 
-from runner.norm_tuning.solvers import khatri_rao, require_memory
+from runner.norm_tuning.solvers import khatri_rao
 
 
 def khatri_rao_structural_rank(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> int:
@@ -19,7 +19,6 @@ def khatri_rao_structural_rank(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"
     shape = (W2.shape[0] * W1.shape[1], W1.shape[0])
     if bool((W1 != 0).all()) and bool((W2 != 0).all()):
         return min(shape)
-    require_memory(5 * shape[0] * shape[1], f"the pattern of a {shape[0]} x {shape[1]} matrix")
     pattern = khatri_rao((W2 != 0).float(), (W1 != 0).float()).numpy().astype(np.int8)
     return int(structural_rank(csr_array(pattern)))
 

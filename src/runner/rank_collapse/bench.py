@@ -1,4 +1,7 @@
-"""Benchmark: the rotated engine against one plain chain with a rank at every layer."""
+"""The benchmarks of paper B's studies.
+
+The chain: the rotated engine against one plain chain with a rank at every layer.
+"""
 
 from collections.abc import Iterator
 from functools import partial
@@ -6,36 +9,52 @@ from math import inf
 
 import torch
 
-from runner.bench import Comparison, matrix_rate, median_seconds
-from runner.rank_collapse import bench_breaking, bench_training
-from runner.rank_collapse.averages import Plan, sample
+from runner.bench import Comparison, matrix_rate, median_seconds, normal_rate
+from runner.growth import Growth
+from runner.rank_collapse import bench_ascent, bench_breaking, bench_training
+from runner.rank_collapse.averages import OBSERVABLES, Plan, sample
 from runner.rank_collapse.chains import RotatedChain, columns, gaussian_inputs
-from runner.rank_collapse.config import RankChain
+from runner.rank_collapse.config import BreakingBN, Pretraining, RankChain, RankCollapse
 from runner.rank_collapse.pool import NUMBERS_IN_BLOCK, plan_blocks
+
+TAU = 0.5
 
 LAYERS = 100_000
 """Times are those of so many layers; what is run is a part of them."""
 
 
-def plain_chain(width: int, layers: int) -> torch.Tensor:
-    """One chain as one would write it down: (1) with N = d, gamma = inf, and the rank by layer."""
+def plain_chain(width: int, layers: int, burn_in: int = 0) -> torch.Tensor:
+    """One chain as one would write it down: (1) with N = d, gamma = inf, and by layer the singular
+    values, whence rank_tau and r. Their means over the layers, (2,).
+    """
     H = torch.randn(width, width, dtype=torch.float64)
-    total = torch.zeros((), dtype=torch.int64)
-    for _ in range(layers):
+    total = torch.zeros(2, dtype=torch.float64)
+    for layer in range(burn_in + layers):
         H = torch.randn(width, width, dtype=torch.float64) @ H
         H = H / H.square().mean(dim=1, keepdim=True).sqrt()
-        total += torch.linalg.matrix_rank(H)
+        if layer >= burn_in:
+            eigenvalues = torch.linalg.svdvals(H).square() / width  # of M, whose trace is d
+            total[0] += (eigenvalues >= TAU).sum()
+            total[1] += width**2 / eigenvalues.square().sum()
     return total / layers
 
 
-def rotated_chains(width: int, layers: int) -> torch.Tensor:
+def rotated_chains(width: int, layers: int, burn_in: int = 0) -> torch.Tensor:
     """A block of chains by the rotated engine, with the observables and the stride of the study."""
     generator = torch.Generator().manual_seed(0)
     chains = chains_in_block(width)
     inputs = gaussian_inputs(chains, width, columns(width), generator, torch.float64)
     chain = RotatedChain(inputs, torch.full((chains,), inf), generator)
-    plan = Plan.of(layers, chains, RankChain().stride_of(width), burn_in=0)
-    return sample(chain, plan, tau=0.5)
+    plan = Plan.of(layers, chains, RankChain().stride_of(width), burn_in)
+    return sample(chain, plan, TAU)
+
+
+def require_same_ranks(width: int) -> None:
+    """Both ways have the same mean of r, to 5 %; AssertionError otherwise."""
+    plain = plain_chain(width, layers=max(300, 16_000 // width), burn_in=100)
+    ours = rotated_chains(width, layers=2_000 // chains_in_block(width) + 100, burn_in=100)
+    r = OBSERVABLES.index("rank_bound")
+    torch.testing.assert_close(ours[0, :, r].mean(), plain[1], rtol=0.05, atol=0)
 
 
 def chains_in_block(width: int) -> int:
@@ -47,32 +66,65 @@ def chains_in_block(width: int) -> int:
 def unavoidable(width: int) -> float:
     """Seconds of one layer's normals and 2 d K^2 flops of one product, at this machine's rates."""
     kept = columns(width)
-    normals = torch.empty(2**16)
-    drawing = median_seconds(normals.normal_) / len(normals)
-    return width * kept * drawing + 2 * width * kept**2 / matrix_rate(torch.float64)
+    return width * kept / normal_rate() + 2 * width * kept**2 / matrix_rate(torch.float64)
 
 
 def rank_chain() -> Iterator[Comparison]:
     """Seconds for 1e5 layers on one core, by width."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        for width in (8, 16, 32, 64, 128, 256):
-            few = max(20, 20_000 // width)
-            many = max(20, 12_800 // width)
-            plain = median_seconds(partial(plain_chain, width, few), 3) / few
-            ours = median_seconds(partial(rotated_chains, width, many), 3) / (
-                many * chains_in_block(width)
-            )
-            floor = unavoidable(width)
-            work = f"1e5 layers, d = {width}"
-            yield Comparison("rank_chain", work, LAYERS * plain, LAYERS * ours, LAYERS * floor)
-    finally:
-        torch.set_num_threads(threads)
+    for width in (8, 16, 32, 64, 128, 256):
+        require_same_ranks(width)
+        few = max(20, 20_000 // width)
+        many = max(20, 12_800 // width)
+        plain = median_seconds(partial(plain_chain, width, few), 3) / few
+        ours = median_seconds(partial(rotated_chains, width, many), 3) / (
+            many * chains_in_block(width)
+        )
+        floor = unavoidable(width)
+        work = f"1e5 layers, d={width}"
+        yield Comparison("rank_chain", work, LAYERS * plain, LAYERS * ours, LAYERS * floor)
 
 
 BENCHES = {
     "rank_chain": rank_chain,
     "rank_collapse": bench_training.compare,
+    "pretraining": bench_ascent.compare,
     "breaking_bn": bench_breaking.compare,
+}
+
+GROWTHS = {
+    "rank_chain": Growth(
+        RankChain(widths=[64], skips=[inf], layers=40_000),
+        {
+            "widths": [64, 128, 256],
+            "chains": [32, 64, 128],
+            "layers": [40_000, 80_000, 160_000],
+        },
+    ),
+    "rank_collapse": Growth(
+        RankCollapse(depth=8, epochs=2),
+        {
+            "depth": [8, 16, 32],
+            "width": [64, 128, 256],
+            "samples": [256, 512, 1024],
+            "replicates": [5, 10, 20],
+        },
+    ),
+    "pretraining": Growth(
+        Pretraining(depth=8, epochs=1),
+        {
+            "depth": [8, 16, 32],
+            "width": [64, 128, 256],
+            "samples": [256, 512, 1024],
+            "replicates": [5, 10, 20],
+        },
+    ),
+    "breaking_bn": Growth(
+        BreakingBN(methods=["batch_norm"], epochs=1, replicates=1),
+        {
+            "multiplier": [0.125, 0.25, 0.5],
+            "image_size": [16, 24, 32],
+            "batch_size": [128, 256, 512],
+            "replicates": [1, 2, 4],
+        },
+    ),
 }

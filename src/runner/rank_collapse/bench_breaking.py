@@ -1,6 +1,7 @@
 """Benchmark: VGG-19 and ResNet-50 on images that live on the device, against a DataLoader's."""
 
 from collections.abc import Iterator
+from copy import deepcopy
 from functools import partial
 
 import torch
@@ -13,6 +14,7 @@ from runner.data.datasets import Dataset, Images, random_pixels
 from runner.networks.convolutional import ConvolutionalClassifier
 from runner.rank_collapse.breaking_bn import ARCHITECTURES
 from runner.rank_collapse.trainer import Trainer, on_device
+from runner.settings import torch_device
 
 BATCH = 128
 STEPS = {"cuda": 100, "cpu": 4}
@@ -48,24 +50,31 @@ def arithmetic(network: nn.Module, device: torch.device) -> float:
     return float(counter.get_total_flops())
 
 
+def require_same_step(network: ConvolutionalClassifier, data: Dataset) -> None:
+    """One step of either way from the same start; AssertionError where the weights differ."""
+    ours, plain = deepcopy(network), deepcopy(network)
+    first = torch.arange(BATCH, device=data.train.labels.device)
+    Trainer(ours, data, rate=0.03, batch_size=BATCH, seed=0, replicate=0).train_on(first)
+    loss = nn.functional.cross_entropy(plain(data.train.pixels[:BATCH]), data.train.labels[:BATCH])
+    loss.backward()
+    torch.optim.SGD(plain.parameters(), lr=0.03).step()
+    for one, other in zip(ours.parameters(), plain.parameters(), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)
+
+
 def compare() -> Iterator[Comparison]:
-    """Both ways on one epoch of random pixels, for each network; on a CPU with one thread."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield from _compare(torch.device("cuda" if torch.cuda.is_available() else "cpu"))
-    finally:
-        torch.set_num_threads(threads)
+    """Both ways on one epoch of random pixels, for each network with batch normalization.
 
-
-def _compare(device: torch.device) -> Iterator[Comparison]:
-    """With batch normalization; the floor is at the rate of a large matrix product."""
+    The floor is at the rate of a large matrix product.
+    """
+    device = torch_device("auto")
     steps, multiplier = STEPS[device.type], MULTIPLIER[device.type]
     data = random_pixels(0, train=BATCH * steps, test=BATCH, shape=SHAPE)
     moved = on_device(data, device)
     rate = matrix_rate(torch.float32, device.type, n=4096 if device.type == "cuda" else 1024)
     for name, architecture in ARCHITECTURES.items():
         network = architecture(SHAPE[0], 10, "batch", multiplier).to(device)
+        require_same_step(network, moved)
         usual = median_seconds(partial(usual_loop, network, data.train, device), 3)
         flop = steps * arithmetic(network, device)
         network = network.to(memory_format=torch.channels_last)

@@ -14,7 +14,8 @@ from runner.networks.mlp import MLP
 from runner.progress import Progress
 from runner.streams import generators
 from runner.studies import Context
-from runner.training.classification import Competition, Group
+from runner.training.classification import Competition, Group, loss_and_hits
+from runner.training.sgd import sgd_step
 
 REPLICATES, RATES, BATCH = 5, (0.01, 0.03, 0.1, 0.3), 128
 SHAPES = [(width, depth) for depth in (8, 32) for width in (32, 64, 128)]
@@ -62,6 +63,30 @@ def stacked(data: Dataset, group: Group) -> None:
         pass
 
 
+def require_same_step(data: Dataset, group: Group, width: int, depth: int) -> None:
+    """The first network of the stack and torch's modules: one step of SGD, the same weights after.
+
+    Raises AssertionError where they differ.
+    """
+    network = group.network.select(torch.zeros(1, dtype=torch.int64))
+    plain = module(data, width, depth, network.normalization == "batch")
+    linear = [layer for layer in plain if isinstance(layer, nn.Linear)]
+    for number, layer in enumerate(linear, start=1):
+        layer.weight.data.copy_(network.parameters[f"W{number}"][0])
+        # Where batch normalization takes the biases out, the stack has none.
+        layer.bias.data.copy_(network.parameters.get(f"b{number}", torch.zeros(1, 1))[0])
+    x, labels = data.train.flat()[:BATCH], data.train.labels[:BATCH]
+    nn.functional.cross_entropy(plain(x), labels).backward()
+    torch.optim.SGD(plain.parameters(), lr=RATES[0]).step()
+    parameters = [tensor.requires_grad_() for tensor in network.parameters.values()]
+    losses, _ = loss_and_hits(network.logits(x[None]), labels[None])
+    sgd_step(losses, parameters, torch.full((1,), RATES[0], device=x.device))
+    for number, layer in enumerate(linear, start=1):
+        torch.testing.assert_close(
+            network.parameters[f"W{number}"][0], layer.weight, rtol=1e-4, atol=1e-5
+        )
+
+
 def batched_rate(width: int, device: torch.device) -> float:
     """FLOP per second of the batched products of this shape: forward, and both of the backward
     pass."""
@@ -98,6 +123,7 @@ def compare() -> Iterator[Comparison]:
             networks = [module(data, width, depth, normalized) for _ in range(few)]
             loop = partial(usual_loop, data, networks, RATES[0])
             group = stack(data, width, depth, normalized)
+            require_same_step(data, group, width, depth)
             ours = median_seconds(partial(stacked, data, group), 5)
             flop = arithmetic(data, width, depth)
             name = "batch norm" if normalized else "vanilla"

@@ -18,18 +18,19 @@ from typing import ClassVar
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
+from runner.data import CLASSES, SHAPES
 from runner.data.datasets import Dataset, Images, load
 from runner.errors import InputError
-from runner.networks.convolutional import ConvolutionalClassifier, initialize
-from runner.networks.resnet import ResNet50
+from runner.networks.convolutional import BatchNorm, ConvolutionalClassifier, initialize
+from runner.networks.resnet import Bottleneck, ResNet50
 from runner.networks.vgg import VGG19
 from runner.rank_collapse.alignment import gradient_alignment
 from runner.rank_collapse.config import BreakingBN as Config
 from runner.rank_collapse.measures import ranks
-from runner.rank_collapse.trainer import Trainer, on_device
+from runner.rank_collapse.trainer import EVALUATED_AT_ONCE, Trainer, on_device
 from runner.streams import generator
 from runner.studies import Context, Row
 
@@ -114,6 +115,37 @@ def run(config: Config, context: Context) -> Iterator[Metrics | Training]:
 
             for epoch, scores in trainer.run(config.epochs, after_step):
                 yield after_epoch(config, name, trainer, epoch, scores)
+
+
+def memory(config: Config) -> int:
+    """Bytes at the peak: the images, the network, and what its backward pass needs.
+
+    The outputs of the layers are counted in a forward pass on the meta device, which computes
+    shapes alone. A ReLU overwrites its input; a maximum also keeps where it was.
+    """
+    count, channels, *sides = SHAPES[config.data]
+    side = config.image_size or sides[0]
+    normalizations = {METHODS[name].normalization for name in config.methods}
+    norm = "none" if normalizations == {"none"} else "batch"
+    outputs: list[int] = []
+
+    def add(module: nn.Module, inputs: tuple, output: Tensor) -> None:
+        indices = 2 if isinstance(module, nn.MaxPool2d) else 0  # int64 each
+        outputs.append(output.numel() * (1 + indices))
+
+    with torch.device("meta"):
+        network = ARCHITECTURES[config.architecture](channels, CLASSES, norm, config.multiplier)
+        for module in network.modules():
+            if isinstance(module, nn.Conv2d | BatchNorm | nn.MaxPool2d | Bottleneck):
+                module.register_forward_hook(add)
+        network(torch.empty(config.batch_size, channels, side, side))
+    parameters = sum(parameter.numel() for parameter in network.parameters())
+    pixels = count * channels * side**2
+    at_once = max(EVALUATED_AT_ONCE, config.samples) / config.batch_size
+    evaluation = int(3 * at_once * max(outputs))
+    step = int(1.2 * sum(outputs)) + 3 * max(outputs)  # a fifth for the convolutions' own copies
+    datasets = len(pixels_needed(config))
+    return 4 * ((datasets + 3) * pixels + 4 * parameters + max(step, evaluation))
 
 
 def pixels_needed(config: Config) -> list[bool]:

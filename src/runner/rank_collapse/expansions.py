@@ -7,6 +7,8 @@ from torch import Generator, Tensor
 from runner.rank_collapse.averages import mean_and_error
 from runner.rank_collapse.chains import fill, unit_rows
 
+DRAWS_AT_ONCE = 4096
+
 
 def frobenius_step(
     G: Float[Tensor, "d K"], skip: float, law: str, draws: int, generator: Generator
@@ -20,8 +22,9 @@ def frobenius_step(
     width = len(G)
     before = (G.mT @ G).square().sum()
     changes = []
-    for start in range(0, draws, 4096):  # bounds the memory for large d
-        W = fill(G.new_empty(min(4096, draws - start), width, width), law, generator)
+    for start in range(0, draws, DRAWS_AT_ONCE):
+        count = min(DRAWS_AT_ONCE, draws - start)
+        W = fill(G.new_empty(count, width, width), law, generator)
         step = skip * (W @ G)
         changes.append(sum(_frobenius(G + sign * step) for sign in (1, -1)) / 2 - before)
     return mean_and_error(torch.cat(changes))

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import inf
+from math import inf, prod
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from runner.data import SHAPES
 from runner.data.datasets import Dataset, load
 from runner.errors import InputError
 from runner.networks.initialization import draw
@@ -16,7 +17,7 @@ from runner.rank_collapse.config import TrainedMLPs
 from runner.rank_collapse.measures import last_hidden, ranks
 from runner.streams import generator, generators
 from runner.studies import Context
-from runner.training.classification import Competition, Group
+from runner.training.classification import EVALUATED_AT_ONCE, Competition, Group
 
 
 def load_images(config: TrainedMLPs, context: Context) -> Dataset:
@@ -62,6 +63,43 @@ def starting_stack(
     streams = generators(config.seed, config.replicates, "initialisation")
     weights, biases = draw(init, sizes, streams, dtype)
     return MLP(weights, biases, activation, normalization, skip)
+
+
+def features_of(config: TrainedMLPs) -> int:
+    """Numbers of one input."""
+    return config.width if config.data == "gaussian" else prod(SHAPES[config.data][1:])
+
+
+def parameter_bytes(config: TrainedMLPs, networks: int, itemsize: int) -> int:
+    """Bytes of the weights of so many networks, and of five vectors in each layer."""
+    d, L = config.width, config.depth
+    return networks * itemsize * (features_of(config) * d + (L - 1) * d**2 + (L + 1) * 5 * d)
+
+
+def measurement_bytes(config: TrainedMLPs, networks: int, itemsize: int) -> int:
+    """Bytes at the peak of measuring the ranks of one layer, partly in float64."""
+    d = config.width
+    return networks * config.samples * (itemsize * (4 * d + features_of(config)) + 8 * 2 * d)
+
+
+def training_bytes(config: TrainedMLPs, groups: dict[str, int], itemsize: int = 4) -> int:
+    """Bytes at the peak of training stacks of networks on images.
+
+    groups: for each normalization how many networks train with it. Every group's parameters stay,
+    the activations of a step or a measurement are those of one group at a time.
+    """
+    d, features, most = config.width, features_of(config), max(groups.values())
+    images = 4 * 3 * SHAPES[config.data][0] * features  # as read, and standardised in two steps
+    # With a copy, gradients, and a checkpoint.
+    networks = 4 * parameter_bytes(config, sum(groups.values()), itemsize)
+    tensors = {name: 1 if name == "none" else 2 for name in groups}  # for each layer
+    activations = max(
+        R * itemsize * config.batch_size * (config.depth * d * tensors[name] + features)
+        for name, R in groups.items()
+    )
+    evaluation = most * itemsize * EVALUATED_AT_ONCE * (3 * d + features)
+    measurement = measurement_bytes(config, most, itemsize)
+    return images + networks + max(activations, evaluation, measurement)
 
 
 @dataclass(frozen=True)

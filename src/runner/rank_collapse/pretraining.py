@@ -23,7 +23,14 @@ from torch import Tensor
 from runner.data.datasets import Dataset
 from runner.networks.mlp import MLP, concatenate
 from runner.rank_collapse.config import Pretraining as Config
-from runner.rank_collapse.fitting import load_images, probe_images, starting_stack, train
+from runner.rank_collapse.fitting import (
+    features_of,
+    load_images,
+    probe_images,
+    starting_stack,
+    train,
+    training_bytes,
+)
 from runner.rank_collapse.measures import ranks_by_layer
 from runner.rank_collapse.rank_ascent import raise_end_to_end, raise_layer_wise, to_unit_scale
 from runner.streams import generators
@@ -122,17 +129,33 @@ def run(config: Config, context: Context) -> Iterator[Pretraining | Metrics | Tr
         )
 
 
-def starting_networks(
-    config: Config, data: Dataset
-) -> tuple[dict[str, list[Variant]], dict[str, MLP]]:
-    """The variants of each stack, and the stacks at initialisation: variant after variant."""
+def memory(config: Config) -> int:
+    """Bytes at the peak: training, or the ascent with all its minibatches."""
+    networks = config.replicates * len(config.learning_rates)
+    groups = {name: len(each) * networks for name, each in variants_of(config).items()}
+    M = max(config.pretraining_steps)
+    minibatches = config.replicates * M * config.pretraining_batch_size
+    return training_bytes(config, groups) + 4 * minibatches * (
+        2 * features_of(config) + 4 * config.width
+    )
+
+
+def variants_of(config: Config) -> dict[str, list[Variant]]:
+    """The variants of each stack that the configuration asks for."""
     plain = [Variant("vanilla", 0, rescaled) for rescaled in config.rescale]
     raised = [Variant("pretrained", M, s) for M in config.pretraining_steps for s in config.rescale]
     variants = {
         "none": [variant for variant in plain + raised if variant.method in config.methods],
         "batch": [Variant(method) for method in config.methods if method.startswith("batch_norm")],
     }
-    variants = {name: of_stack for name, of_stack in variants.items() if of_stack}
+    return {name: of_stack for name, of_stack in variants.items() if of_stack}
+
+
+def starting_networks(
+    config: Config, data: Dataset
+) -> tuple[dict[str, list[Variant]], dict[str, MLP]]:
+    """The variants of each stack, and the stacks at initialisation: variant after variant."""
+    variants = variants_of(config)
     features = data.train.flat().shape[1]
     networks = {}
     for name, of_stack in variants.items():

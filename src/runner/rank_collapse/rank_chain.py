@@ -27,9 +27,9 @@ from runner.rank_collapse.chains import (
     gaussian_inputs,
 )
 from runner.rank_collapse.config import RankChain
-from runner.rank_collapse.expansions import frobenius_step
+from runner.rank_collapse.expansions import DRAWS_AT_ONCE, frobenius_step
 from runner.rank_collapse.live import ProbedChain
-from runner.rank_collapse.pool import average
+from runner.rank_collapse.pool import NUMBERS_IN_BLOCK, average
 from runner.rank_collapse.products import collapse
 from runner.streams import generator
 from runner.studies import Context, Row
@@ -142,6 +142,24 @@ def run(config: RankChain, context: Context) -> Iterator[Row]:
             for skip in config.skips:
                 yield from points(config, width, skip, context.device)
                 bar.update(1, width=width, gamma=skip)
+
+
+def memory(config: RankChain) -> int:
+    """Bytes at the peak, which the largest width decides.
+
+    A chain takes its state, the next one and what its step draws, or the matrices of an SVD.
+    """
+    d = max(config.widths)
+    K, N, chains = columns(d), config.samples_of(d), config.chains
+    rotated, direct = 8 * (6 * d * K + 6 * K * K), 8 * (d * d + 6 * d * N + 6 * N * N)
+    if config.measure == "average":
+        block = min(chains, max(1, NUMBERS_IN_BLOCK["cpu"] // (d * K)))
+        return block * (rotated if config.engine == "rotated" else direct)
+    if config.measure == "expansion":
+        return chains * rotated + 8 * min(DRAWS_AT_ONCE, config.draws) * (d * d + 5 * d * K)
+    if config.measure == "product":
+        return chains * 8 * 8 * d * d
+    return chains * (rotated if config.measure == "input_rank" else direct)
 
 
 def averages(config: RankChain, context: Context) -> Iterator[Metrics]:

@@ -17,7 +17,15 @@ from torch import Tensor
 
 from runner.networks.mlp import MLP
 from runner.rank_collapse.config import RankCollapse
-from runner.rank_collapse.fitting import load_images, probe_images, starting_stack, train
+from runner.rank_collapse.fitting import (
+    load_images,
+    measurement_bytes,
+    parameter_bytes,
+    probe_images,
+    starting_stack,
+    train,
+    training_bytes,
+)
 from runner.rank_collapse.measures import ranks_by_layer
 from runner.streams import generators
 from runner.studies import Context, Row
@@ -89,6 +97,16 @@ def run(config: RankCollapse, context: Context) -> Iterator[Metrics | Training]:
                 learning_rate=point.learning_rate,
                 **columns,
             )
+
+
+def memory(config: RankCollapse) -> int:
+    """Bytes at the peak; without training one stack after another is drawn and measured."""
+    itemsize = 4 if config.dtype == "float32" else 8
+    if not config.train:
+        stack = 3 * parameter_bytes(config, config.replicates, itemsize)
+        return stack + measurement_bytes(config, config.replicates, itemsize)
+    networks = config.replicates * len(config.learning_rates)
+    return training_bytes(config, dict.fromkeys(config.normalizations, networks), itemsize)
 
 
 def gaussian_inputs(config: RankCollapse) -> Float[Tensor, "R N d"]:

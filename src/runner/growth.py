@@ -1,0 +1,134 @@
+"""How seconds and memory grow with the sizes of a study: measured runs, and exponents of them.
+
+A room's `bench.py` holds GROWTHS: for each study a small configuration and the sizes to vary, each
+with the values that it takes. Every run is a process of its own, whose peak memory is its own.
+"""
+
+import multiprocessing
+import resource
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import log
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from runner import capacity
+from runner.progress import Progress
+from runner.settings import torch_device
+from runner.studies import Context, StudyConfig, module_of
+
+STATM = Path("/proc/self/statm")
+"""Where Linux tells a process how much memory it has; other systems do not."""
+
+MEMORY = 24 * 2**30
+"""The largest size that fits is given for so many bytes."""
+
+
+class Quiet(Progress):
+    """Progress that nobody watches."""
+
+    def update(self, count: int = 1, **numbers: Any) -> None:
+        """Count, and show nothing."""
+        self.done += count
+
+
+@dataclass(frozen=True)
+class Growth:
+    """A study's small configuration, and the values of the sizes to vary, one at a time."""
+
+    config: StudyConfig
+    sizes: dict[str, list[float]]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one run took, in seconds and in bytes above the program without its tensors."""
+
+    seconds: float
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Exponents:
+    """One row of the table: cost ~ size^exponent between the first and the last value."""
+
+    study: str
+    size: str
+    first: float
+    last: float
+    seconds: float  # at the last value
+    seconds_exponent: float
+    mebibytes: float  # at the last value
+    memory_exponent: float
+    formula: float  # bytes by formula over those measured, at the last value
+    fits_24_gib: float  # the largest value that does, by formula; nan where any value does
+
+
+def cost(config: StudyConfig) -> Cost:
+    """Run the study in a process of its own and measure it; raises RuntimeError when it fails."""
+    own, others = multiprocessing.get_context("fork").Pipe(duplex=False)
+    process = multiprocessing.get_context("fork").Process(target=_run, args=(config, others))
+    process.start()
+    others.close()
+    try:
+        return own.recv()
+    except EOFError as error:
+        raise RuntimeError(f"{config} could not be measured: see its error above") from error
+    finally:
+        process.join()
+
+
+def _run(config: StudyConfig, answer: Connection) -> None:
+    """The measured process."""
+    torch.set_num_threads(1)  # as every run
+    device = torch_device("auto")
+    context = Context(device, None, Quiet, lambda make_state: None)
+    run = module_of(config.study).run
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    before = _resident()
+    start = time.perf_counter()
+    for _ in run(config, context):
+        pass
+    seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
+    if device.type == "cuda":
+        peak = torch.cuda.max_memory_allocated()
+    answer.send(Cost(seconds, peak))
+
+
+def _resident() -> int:
+    """Bytes of this process in memory now."""
+    return int(STATM.read_text().split()[1]) * resource.getpagesize()
+
+
+def exponent(sizes: list[float], costs: list[float]) -> float:
+    """The slope of log cost against log size, by least squares."""
+    return float(np.polyfit([log(size) for size in sizes], [log(each) for each in costs], 1)[0])
+
+
+def exponents(growth: Growth) -> Iterator[Exponents]:
+    """Measure every size of a growth at each of its values."""
+    module_of(growth.config.study)  # imported once, not in every measured process
+    for name, values in growth.sizes.items():
+        configs = [capacity.resized(growth.config, name, value) for value in values]
+        costs = [cost(config) for config in configs]
+        seconds, peaks = [each.seconds for each in costs], [each.bytes for each in costs]
+        fits = capacity.largest(configs[-1], name, MEMORY - capacity.PROGRAM)
+        yield Exponents(
+            study=growth.config.study,
+            size=name,
+            first=values[0],
+            last=values[-1],
+            seconds=seconds[-1],
+            seconds_exponent=exponent(values, seconds),
+            mebibytes=peaks[-1] / 2**20,
+            memory_exponent=exponent(values, [float(peak) for peak in peaks]),
+            formula=capacity.needed(configs[-1]) / peaks[-1],
+            fits_24_gib=float("nan") if fits is None else fits,
+        )

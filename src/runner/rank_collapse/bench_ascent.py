@@ -1,0 +1,76 @@
+"""Benchmark: Algorithm 1 of paper B on a stack of replicates against one network after another."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import torch
+from torch import nn
+
+from runner.bench import Comparison, matrix_rate, median_seconds
+from runner.networks.initialization import draw
+from runner.networks.mlp import MLP
+from runner.rank_collapse.rank_ascent import raise_layer_wise
+from runner.streams import generators
+
+REPLICATES, WIDTH, MINIBATCHES, SAMPLES, RATE = 5, 64, 25, 128, 0.07
+
+
+def networks(depth: int) -> MLP:
+    """A stack at PyTorch's initialisation; inputs have its width."""
+    sizes = [WIDTH] * (depth + 1) + [10]
+    weights, biases = draw("pytorch", sizes, generators(0, REPLICATES, "bench"))
+    return MLP(weights, biases)
+
+
+def stacked(start: MLP, minibatches: torch.Tensor) -> MLP:
+    """The ascent on all networks at once."""
+    network = start.map(lambda tensor: tensor)
+    for _ in raise_layer_wise(network, minibatches, steps=1, rate=RATE):
+        pass
+    return network
+
+
+def straightforward(start: MLP, minibatches: torch.Tensor) -> list[list[nn.Linear]]:
+    """The ascent on one network after another, with torch's layers and its SGD."""
+    trained = []
+    for r in range(len(start)):
+        layers, hidden = [], list(minibatches[r])
+        for number in range(1, start.depth + 1):
+            layer = nn.Linear(WIDTH, WIDTH)
+            layer.weight.data.copy_(start.parameters[f"W{number}"][r])
+            layer.bias.data.copy_(start.parameters[f"b{number}"][r])
+            optimizer = torch.optim.SGD(layer.parameters(), lr=RATE, maximize=True)
+            for x in hidden:
+                H = layer(x).relu()
+                M = H.T @ H / len(H)
+                bound = M.trace() ** 2 / M.square().sum()
+                optimizer.zero_grad()
+                bound.backward()
+                optimizer.step()
+            with torch.no_grad():
+                hidden = [layer(x).relu() for x in hidden]
+            layers.append(layer)
+        trained.append(layers)
+    return trained
+
+
+def compare() -> Iterator[Comparison]:
+    """Depths 8 and 32; both ways must end at the same weights."""
+    x = torch.randn(REPLICATES, MINIBATCHES, SAMPLES, WIDTH)
+    rate = matrix_rate(torch.float32)
+    for depth in (8, 32):
+        work = (networks(depth), x)
+        ours = stacked(*work)
+        for r, layers in enumerate(straightforward(*work)):
+            for number, layer in enumerate(layers, start=1):
+                W = ours.parameters[f"W{number}"][r].detach()
+                torch.testing.assert_close(W, layer.weight.detach(), rtol=1e-2, atol=1e-3)
+        # The layer and M, forward and backward, and the layer once more.
+        products = REPLICATES * depth * MINIBATCHES * (2 + 2 + 1)
+        yield Comparison(
+            study="pretraining",
+            work=f"ascent, R={REPLICATES}, width {WIDTH}, depth {depth}, M={MINIBATCHES}",
+            straightforward=median_seconds(partial(straightforward, *work), 3),
+            ours=median_seconds(partial(stacked, *work)),
+            floor=products * 2 * WIDTH**2 * SAMPLES / rate,
+        )

@@ -25,6 +25,9 @@ from runner.studies import Context, StudyConfig, module_of
 STATM = Path("/proc/self/statm")
 """Where Linux tells a process how much memory it has; other systems do not."""
 
+OWN = 100
+"""MiB below which the libraries' own memory, about 25 MiB, hides how that of a study grows."""
+
 MEMORY = 24 * 2**30
 """The largest size that fits is given for so many bytes."""
 
@@ -64,7 +67,7 @@ class Exponents:
     seconds: float  # at the last value
     seconds_exponent: float
     mebibytes: float  # at the last value
-    memory_exponent: float
+    memory_exponent: float  # nan below `OWN`
     formula: float  # bytes by formula over those measured, at the last value
     fits_24_gib: float  # the largest value that does, by formula; nan where any value does
 
@@ -118,7 +121,8 @@ def exponents(growth: Growth) -> Iterator[Exponents]:
     for name, values in growth.sizes.items():
         configs = [capacity.resized(growth.config, name, value) for value in values]
         costs = [cost(config) for config in configs]
-        seconds, peaks = [each.seconds for each in costs], [each.bytes for each in costs]
+        seconds = [each.seconds for each in costs]
+        peaks = [float(each.bytes) for each in costs]
         fits = capacity.largest(configs[-1], name, MEMORY - capacity.PROGRAM)
         yield Exponents(
             study=growth.config.study,
@@ -128,7 +132,7 @@ def exponents(growth: Growth) -> Iterator[Exponents]:
             seconds=seconds[-1],
             seconds_exponent=exponent(values, seconds),
             mebibytes=peaks[-1] / 2**20,
-            memory_exponent=exponent(values, [float(peak) for peak in peaks]),
+            memory_exponent=exponent(values, peaks) if peaks[-1] > OWN * 2**20 else float("nan"),
             formula=capacity.needed(configs[-1]) / peaks[-1],
             fits_24_gib=float("nan") if fits is None else fits,
         )

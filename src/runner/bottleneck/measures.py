@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from runner.bottleneck import theory
-from runner.bottleneck.networks import Network, differentiate
+from runner.bottleneck.networks import Derivatives, Network, differentiate
 from runner.studies import Row
 
 ROUNDING = 1e-9
@@ -53,7 +53,7 @@ def theorem_rows(
     if not kept.all():
         x = x[kept]
         derivatives = differentiate(network, x)
-    sides = _pointwise(network, x, k)
+    sides = _pointwise(network, derivatives, x, k)
     near = differentiate(network, x[:NARROW_POINTS])
     curvature = theory.ntk_mixed_derivative(near)
     narrow = theory.narrowness_bound(near.jacobian, network.depth)
@@ -64,11 +64,10 @@ def theorem_rows(
 
 
 def _pointwise(
-    network: Network, x: Float[Tensor, "N d_in"], k: int
+    network: Network, derivatives: Derivatives, x: Float[Tensor, "N d_in"], k: int
 ) -> dict[str, tuple[Tensor, Tensor]]:
     """The two sides of every inequality but Proposition 9, as vectors."""
-    L, derivatives = network.depth, differentiate(network, x)
-    norm = network.parameter_norm()
+    L, norm = network.depth, network.parameter_norm()
     excess = norm - k * L  # c_1
     log_determinant = theory.log_pseudo_determinant(derivatives.jacobian, k)
     trace = theory.ntk_trace(network, derivatives, x)

@@ -58,11 +58,11 @@ def differentiate(network: Network, x: Float[Tensor, "N d_in"]) -> Derivatives:
     active = [(h > 0).to(x.dtype) for h in hidden[:-1]] + [torch.ones_like(hidden[-1])]
     inner = [torch.eye(d_in, dtype=x.dtype, device=x.device).expand(N, d_in, d_in)]
     for W, D in zip(network.weights, active, strict=True):
-        inner.append(D[..., None] * (W @ inner[-1]))
+        inner.append((W @ inner[-1]).mul_(D[..., None]))
     d_out = len(network.biases[-1])
     outer = [torch.eye(d_out, dtype=x.dtype, device=x.device).expand(N, d_out, d_out)]
     for W, D in zip(network.weights[:0:-1], active[-2::-1], strict=True):
-        outer.insert(0, (outer[0] @ W) * D[:, None, :])
+        outer.insert(0, (outer[0] @ W).mul_(D[:, None, :]))
     return Derivatives(active, inner[:-1], outer, inner[-1])
 
 

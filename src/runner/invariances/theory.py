@@ -76,7 +76,7 @@ def residual_outgoing(
 
 def same_pattern(preactivations: Float[Tensor, "*R n c"]) -> Bool[Tensor, "*R c c"]:
     """Which pairs of c neurons are on for the same of n examples (condition of Lemma 2, part 2)."""
-    on = (preactivations > 0).to(preactivations.dtype)
+    on = (preactivations > 0).float()  # counts are exact there
     count = on.sum(-2)
     return count[..., :, None] + count[..., None, :] == 2 * (on.mT @ on)
 

@@ -1,0 +1,147 @@
+"""A step on a device never waits for it, and leaves nothing on the host.
+
+Checked without a GPU on torch's meta device, where tensors have shapes but no numbers, so that
+reading one raises. Operations on tensors of two devices are caught as they are dispatched.
+"""
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from runner.bottleneck.stack import DepthStack
+from runner.data.datasets import Dataset, Images
+from runner.growth import Quiet
+from runner.invariances.config import SMALLEST_DEPTH, Invariances
+from runner.invariances.flow import Flow, Objective
+from runner.invariances.invariances import network_of, rates
+from runner.invariances.problem import SIDE
+from runner.networks.mlp import MLP
+from runner.networks.resnet import ResNet50
+from runner.networks.vgg import VGG19
+from runner.norm_tuning.stacks import BatchNormTuned, NormTuned, ReluSum
+from runner.rank_collapse.averages import observe
+from runner.rank_collapse.chains import DirectChain, RotatedChain
+from runner.rank_collapse.live import ProbedChain
+from runner.rank_collapse.rank_ascent import raise_layer_wise
+from runner.rank_collapse.trainer import Trainer
+from runner.studies import Context
+from runner.training.classification import Competition, Group
+
+META = torch.device("meta")
+
+
+def meta(*shape: int, dtype=torch.float32) -> torch.Tensor:
+    return torch.empty(*shape, device=META, dtype=dtype)
+
+
+class OneDevice(TorchDispatchMode):
+    """Raises at an operation that has tensors of several devices; numbers (0-d) may be anywhere."""
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        tensors = [each for each in tree_leaves((args, kwargs)) if isinstance(each, torch.Tensor)]
+        devices = {tensor.device.type for tensor in tensors if tensor.ndim}
+        assert len(devices) < 2, f"{operation} on tensors of {devices}"
+        return operation(*args, **(kwargs or {}))
+
+
+def test_what_is_forbidden_is_caught():
+    for read in (float, bool, torch.Tensor.tolist, torch.Tensor.cpu):
+        with pytest.raises((RuntimeError, NotImplementedError)):
+            read(meta(1))
+    for mixed in (torch.matmul, torch.add, lambda a, b: a[b.long()]):
+        with OneDevice(), pytest.raises((AssertionError, RuntimeError)):
+            mixed(meta(3, 3), torch.zeros(3, 3))
+
+
+@pytest.mark.parametrize("learner", [NormTuned, BatchNormTuned])
+def test_bn_only(learner):
+    x, labels = meta(2, 8, 3), meta(2, 8)
+    for stack in (learner(meta(2, 9, 3), meta(2, 3, 9)), ReluSum(meta(2, 3, 3))):
+        with OneDevice():
+            for _ in range(2):
+                assert stack.step(x, labels, 0.1).device == META
+            assert stack.predict(x).device == META
+
+
+@pytest.mark.parametrize("normalization", ["none", "batch", "batch_no_mean"])
+def test_stacks_of_classifiers(normalization, monkeypatch):
+    shapes = [(5, 4), (5, 5), (3, 5)]
+    network = MLP(
+        [meta(2, *shape) for shape in shapes],
+        [meta(2, shape[0]) for shape in shapes],
+        normalization=normalization,
+    )
+    images = Images(meta(20, 1, 2, 2), meta(20, dtype=torch.int64))
+    context = Context(META, None, Quiet, lambda make_state: None)
+    group = Group(network, torch.ones(2), torch.zeros(2, dtype=torch.int64))
+    # How many replicates there are is asked once, before training.
+    monkeypatch.setattr(torch.Tensor, "max", lambda tensor: torch.zeros((), dtype=torch.int64))
+    competition = Competition({"all": group}, Dataset("x", images, images, 3), 5, 1, 0, context)
+    inputs, order = images.flat(), meta(1, 20, dtype=torch.int64)
+    with OneDevice():
+        for _ in range(2):
+            losses = competition._train("all", inputs, order[:, :5])
+            assert losses.device == META and competition.sums["all"].device == META
+
+
+def test_rank_ascent():
+    network = MLP(
+        [meta(2, 4, 4), meta(2, 4, 4), meta(2, 3, 4)], [meta(2, 4), meta(2, 4), meta(2, 3)]
+    )
+    with OneDevice():
+        steps = list(raise_layer_wise(network, meta(2, 3, 8, 4), steps=1, rate=0.1))
+    assert len(steps) == 6 and all(bound.device == META for _, _, bound in steps)
+
+
+@pytest.mark.parametrize("architecture", [VGG19, ResNet50])
+@pytest.mark.parametrize("norm", ["none", "batch", "batch_no_mean"])
+def test_convolutional_networks(architecture, norm):
+    with META:
+        network = architecture(1, 10, norm, 1 / 32)
+        images = Images(meta(8, 1, 8, 8), meta(8, dtype=torch.int64))
+    trainer = Trainer(network, Dataset("x", images, images, 10), 0.1, 4, seed=0, replicate=0)
+    with OneDevice():  # all but the optimizer, whose fused kernel meta does not know
+        for _ in range(2):
+            loss, hits = trainer._gradients(meta(4, dtype=torch.int64))
+            assert loss.device == META and hits.device == META
+
+
+def test_stacks_of_depths():
+    stack = DepthStack([5, 3, 2], width=4, d_in=3, d_out=2, device=META)
+    with OneDevice():
+        for _ in range(2):
+            assert stack.descend(meta(3, 3, 6), meta(3, 2, 6)).device == META
+    assert stack.gradient.device == META
+
+
+@pytest.mark.parametrize("architecture", sorted(SMALLEST_DEPTH))
+@pytest.mark.parametrize("normalized", [False, True])
+def test_gradient_flow(architecture, normalized):
+    config = Invariances(architecture=architecture, replicates=2, normalized_time=normalized)
+    network, S = network_of(config), len(rates(config))
+    x, y = meta(S, 4, SIDE**2, dtype=torch.float64), meta(S, 4, dtype=torch.float64)
+    parameters = network.draw(1.0, 0.5, torch.Generator()).numel()
+    theta = meta(S, parameters, dtype=torch.float64)
+    objective = Objective(network, x, y, "logistic")
+    flow = Flow(objective, theta, rates(config), "rk4", normalized)
+    with OneDevice():
+        for moving in (S, 2):
+            flow.step(moving)
+    assert flow.log_time.device == META
+
+
+@pytest.mark.parametrize("chain", [DirectChain, RotatedChain, ProbedChain])
+def test_chains(chain, monkeypatch):
+    monkeypatch.setattr(torch.Tensor, "__bool__", lambda tensor: True)  # gamma > 0, asked once
+    chain = chain(meta(3, 8, 5, dtype=torch.float64), meta(3), torch.Generator())
+    monkeypatch.undo()
+    with OneDevice():
+        for _ in range(2):
+            chain.step()
+    assert chain.state.device == META and chain.state.shape == (3, 8, 5)
+
+
+def test_observables():
+    with OneDevice():
+        assert observe(meta(3, 8, 5, dtype=torch.float64), 0.5).device == META

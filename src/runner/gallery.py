@@ -78,7 +78,7 @@ def table(reference: Path) -> str:
 
 
 def pictures(names: tuple[str, ...]) -> str:
-    """A grid of figures, two in a row, each with its command."""
+    """A grid of figures in HTML, two in a row, each with its command."""
     lines = ["<table>"]
     for start in range(0, len(names), 2):
         lines.append("<tr>")

@@ -36,7 +36,7 @@ def test_exponents_of_known_costs(monkeypatch):
     """Cubic seconds and quadratic bytes are found as such."""
 
     def known(config):
-        return Cost(seconds=1e-3 * config.target_width**3, bytes=100 * config.target_width**2)
+        return Cost(seconds=1e-3 * config.target_width**3, bytes=10**6 * config.target_width**2)
 
     monkeypatch.setattr(growth, "cost", known)
     (row,) = exponents(Growth(BnOnly(), {"target_width": [10, 20, 40]}))

@@ -8,7 +8,16 @@ import pytest
 
 from runner.configs import figure_names
 from runner.errors import InputError
-from runner.gallery import HIGHLIGHTS, not_holding, pictures, table, write_between
+from runner.gallery import (
+    HIGHLIGHTS,
+    measured,
+    not_holding,
+    pictures,
+    short,
+    table,
+    write_between,
+)
+from runner.reference import keep_benchmarks
 
 
 @pytest.fixture
@@ -49,13 +58,25 @@ def test_the_table_names_the_gpu_at_the_scale_it_was_used(reference):
 def test_the_highlights_are_figures_of_the_project():
     grid = pictures(HIGHLIGHTS)
     assert set(HIGHLIGHTS) <= set(figure_names())
-    assert grid.count("<img") == len(HIGHLIGHTS) and "paper A, figure 5: the same" in grid
+    assert grid.count("<img") == len(HIGHLIGHTS) and "paper A, figure 5: constructions" in grid
 
 
 def test_the_list_of_failures_names_command_and_number(reference):
     rows = not_holding(reference, "fails").splitlines()[2:]
     assert rows == ["| `make fig4` | b \\| c | 2 | paper A |"]
     assert len(not_holding(reference, "undecided").splitlines()) == 2
+
+
+def test_benchmarks_that_are_kept_become_a_table(tmp_path):
+    measured_here = tmp_path / "outputs"
+    measured_here.mkdir()
+    (measured_here / "bn_only.csv").write_text("study,work,speedup\nbn_only,d=10,18.25\n")
+    (measured_here / "bn_only.provenance.json").write_text("{}")
+    assert len(keep_benchmarks(measured_here, tmp_path)) == 2
+    columns = {"study": "study", "work": "what", "speedup": "times"}
+    expected = "| study | what | times |\n| --- | --- | --- |\n| bn_only | d=10 | 18 |"
+    assert measured(tmp_path, "", columns) == expected
+    assert [short(value) for value in (float("nan"), 0.1234, 3.0, 41.7)] == ["", "0.12", "3", "42"]
 
 
 def test_only_what_stands_between_the_marks_is_replaced(tmp_path):

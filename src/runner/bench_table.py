@@ -21,7 +21,7 @@ import pandas as pd
 import torch
 
 import runner
-from runner import provenance
+from runner import capacity, provenance
 from runner.bench import Comparison, matrix_rate, median_seconds, normal_rate
 from runner.errors import nearest
 from runner.growth import STATM, Growth, exponents
@@ -103,7 +103,8 @@ def main(arguments: list[str]) -> int:
         known = nearest(unknown[0], benches)
         print(f"error: STUDY={unknown[0]} has no benchmark: {known}", file=sys.stderr)
         return 2
-    torch.set_num_threads(1)  # as every run
+    torch.set_num_threads(1)  # as every run, and the next line; both ways profit from it
+    capacity.keep_freed_memory()
     described = machine()
     print(
         f"{described['processor']}, {described['cores']} cores,"

@@ -2,9 +2,9 @@
 
 python scripts/gallery.py
 
-Draws the reference at scale quick into `docs/figures/`, writes the table of figures between the
-marks in README.md and the claims that do not hold between those in docs/notes-on-the-papers.md, so
-that none of it is ever typed by hand.
+Draws the reference at scale quick into `docs/figures/`, and writes the tables of figures, of claims
+that do not hold, and of benchmarks between the marks in README.md and docs/*.md, so that none of it
+is ever typed by hand.
 """
 
 import json
@@ -26,8 +26,30 @@ from runner.sweeps import figure_study
 SCALE = "quick"
 DPI = 110
 NOTES = Path("docs/notes-on-the-papers.md")
+PERFORMANCE = Path("docs/performance.md")
 HIGHLIGHTS = ("rank-fig1", "rank-fig3a", "fig5", "invariances-fig2", "bottleneck-fig1", "rank-live")
 """Figures that the README shows."""
+
+SPEED = {
+    "study": "study",
+    "work": "work",
+    "straightforward": "straightforward, s",
+    "ours": "ours, s",
+    "speedup": "speedup",
+    "share_of_floor": "share of the floor",
+}
+GROWTH = {
+    "study": "study",
+    "size": "size",
+    "first": "from",
+    "last": "to",
+    "seconds": "s",
+    "seconds_exponent": "exponent",
+    "mebibytes": "MiB",
+    "memory_exponent": "exponent",
+    "fits_24_gib": "largest in 24 GiB",
+}
+"""Headings of the tables of benchmarks by column."""
 
 PROCESSORS = ("x86_64", "arm64", "aarch64", "AMD64")
 """What `device_name` is in the provenance of a run without a GPU."""
@@ -107,6 +129,29 @@ def not_holding(reference: Path, verdict: str, scale: str = SCALE) -> str:
     return "\n".join(lines)
 
 
+def measured(reference: Path, table: str, columns: dict[str, str]) -> str:
+    """A Markdown table of the kept benchmarks.
+
+    table: `` or `-growth`; columns: heading by column.
+    """
+    folder = reference / "bench"
+    names = sorted(path.name.removesuffix(".provenance.json") for path in folder.glob("*.json"))
+    paths = [folder / f"{name}{table}.csv" for name in names]
+    rows = pd.concat([pd.read_csv(path) for path in paths if path.exists()])
+    lines = [f"| {' | '.join(columns.values())} |", "| --- " * len(columns) + "|"]
+    for row in rows[list(columns)].itertuples(index=False):
+        cells = [value if isinstance(value, str) else short(value) for value in row]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def short(value: float) -> str:
+    """A number with two digits, whole ones in full, nothing for nan."""
+    if pd.isna(value):
+        return ""
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
+
+
 def write_between(path: Path, what: str, content: str) -> None:
     """Replace what stands between the marks of `what`. Raises InputError when they are missing."""
     begin, end = f"<!-- {what}: begin -->", f"<!-- {what}: end -->"
@@ -128,6 +173,8 @@ def main() -> int:
             for verdict in ("fails", "undecided"):
                 content = not_holding(REFERENCE, verdict, scale)
                 write_between(NOTES, f"{verdict} at {scale}", content)
+        write_between(PERFORMANCE, "speed", measured(REFERENCE, "", SPEED))
+        write_between(PERFORMANCE, "growth", measured(REFERENCE, "-growth", GROWTH))
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -88,7 +88,8 @@ def cost(config: StudyConfig) -> Cost:
 
 def _run(config: StudyConfig, answer: Connection) -> None:
     """The measured process."""
-    torch.set_num_threads(1)  # as every run
+    torch.set_num_threads(1)  # as every run, and the next line
+    capacity.keep_freed_memory()
     device = torch_device("auto")
     context = Context(device, None, Quiet, lambda make_state: None)
     run = module_of(config.study).run

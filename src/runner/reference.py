@@ -4,7 +4,7 @@
 runs share, the claims and the provenance. Every figure can be drawn from them, and a user's results
 be compared with them.
 
-python scripts/reference.py keep [scale=...]       keep what was made of all figures
+python scripts/reference.py keep [scale=...]       keep what was made: all figures, all benchmarks
 python scripts/reference.py draw                   draw all figures from the reference
 python scripts/reference.py compare [scale=...]    say where the user's results differ
 """
@@ -69,6 +69,16 @@ def keep(name: str, typed: list[str], reference: Path) -> Path:
     shutil.copyfile(drawn / f"{name}.claims.csv", folder / "claims.csv")
     shutil.copyfile(drawn / f"{name}.provenance.json", folder / "provenance.json")
     return folder
+
+
+def keep_benchmarks(measured: Path, reference: Path) -> list[Path]:
+    """Copy the benchmarks that were measured, each study's in place of its old ones."""
+    kept = []
+    (reference / "bench").mkdir(parents=True, exist_ok=True)
+    for path in sorted([*measured.glob("*.csv"), *measured.glob("*.json")]):
+        kept.append(reference / "bench" / path.name)
+        write_atomically(kept[-1], path.read_bytes())
+    return kept
 
 
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
@@ -203,6 +213,8 @@ def _keep(typed: list[str]) -> int:
             print(keep(name, typed, REFERENCE))
         except InputError as error:
             print(f"left out: {' '.join(str(error).splitlines())}", file=sys.stderr)
+    for path in keep_benchmarks(Path("outputs/bench"), REFERENCE):
+        print(path)
     return 0
 
 

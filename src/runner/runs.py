@@ -202,6 +202,7 @@ class _Execution:
         """Run the study and leave its result, or its error and where it stopped."""
         import torch
 
+        capacity.keep_freed_memory()
         if self.settings.threads is not None:
             torch.set_num_threads(self.settings.threads)
         if self.device.type == "cuda":

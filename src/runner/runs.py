@@ -145,11 +145,12 @@ def execute(run: Run, settings: Settings) -> None:
     is false.
     """
     device = torch_device(settings.device)
+    if settings.force or not run.is_complete():
+        capacity.require(run.config, device)
     with _claimed(run, settings.wait):
         vars(run).pop("result", None)  # another process may have written it since
         if run.is_complete() and not settings.force:
             return
-        capacity.require(run.config, device)
         if run.result_path.exists():
             why = "force=true" if run.is_complete() else "its files are damaged"
             log.info("%s is computed again: %s", run, why)

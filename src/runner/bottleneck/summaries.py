@@ -18,17 +18,20 @@ def principal_components(
     return mean, directions * largest.sign()
 
 
-def neighbour_r2(
-    points: Float[Tensor, "N p"], values: Float[Tensor, "N q"], groups: Int[Tensor, " N"]
-) -> float:
-    """R^2 of the mean over the nearest neighbours in `points`, for predicting `values`.
-
-    A point's neighbours come from other groups than its own. Coordinates of `points` count as they
-    are; the variance is summed over the q values.
-    """
+def neighbours(
+    points: Float[Tensor, "N p"], groups: Int[Tensor, " N"]
+) -> Int[Tensor, "N neighbours"]:
+    """The nearest points to each, from other groups than its own; coordinates count as they are."""
     distances = torch.cdist(points, points)
     distances.masked_fill_(groups[:, None] == groups, torch.inf)
-    nearest = distances.topk(NEIGHBOURS, largest=False).indices
+    return distances.topk(NEIGHBOURS, largest=False).indices
+
+
+def neighbour_r2(nearest: Int[Tensor, "N neighbours"], values: Float[Tensor, "N q"]) -> float:
+    """R^2 of the mean over a point's neighbours, for predicting `values`.
+
+    The variance is summed over the q values.
+    """
     residual = values - values[nearest].mean(1)
     variance = (values - values.mean(0)).square().sum()
     return float(1 - residual.square().sum() / variance)

@@ -23,7 +23,12 @@ from runner.bottleneck.networks import Network, derivative_bytes, differentiate
 from runner.bottleneck.recipes import RECIPES
 from runner.bottleneck.spectra import gap_rank, spectra, threshold_rank
 from runner.bottleneck.stack import DepthStack, training_bytes
-from runner.bottleneck.summaries import collapse_ratio, neighbour_r2, principal_components
+from runner.bottleneck.summaries import (
+    collapse_ratio,
+    neighbour_r2,
+    neighbours,
+    principal_components,
+)
 from runner.bottleneck.training import BLOCK, Batch, Training, start
 from runner.streams import generator
 from runner.studies import Context, Row
@@ -244,7 +249,7 @@ def _layers(
     for layer, s in enumerate(spectra(network), start=1):
         features, along_paths, on_orbits, on_rings = (found[layer] for found in sets)
         mean, directions = principal_components(features)
-        plane = (features - mean) @ directions
+        nearest = neighbours((features - mean) @ directions, own)
         now, step = _steps((along_paths - mean) @ directions, config.horizon)
         padded = torch.cat([s, s.new_zeros(4)])[:4].tolist()
         yield Metrics(
@@ -253,9 +258,9 @@ def _layers(
             **dict(zip(("s1", "s2", "s3", "s4"), padded, strict=True)),
             rank=threshold_rank(s),
             rank_gap=gap_rank(s),
-            knn_r2_axis=neighbour_r2(plane, statistics[:, :1], own),
-            knn_r2_orthogonal=neighbour_r2(plane, statistics[:, 1:], own),
-            step_r2=neighbour_r2(now, step, path_index),
+            knn_r2_axis=neighbour_r2(nearest, statistics[:, :1]),
+            knn_r2_orthogonal=neighbour_r2(nearest, statistics[:, 1:]),
+            step_r2=neighbour_r2(neighbours(now, path_index), step),
             orbit_ratio=collapse_ratio(on_orbits.view(ORBITS, MEMBERS, -1)),
             plane_ratio=collapse_ratio(on_rings.view(ORBITS, MEMBERS, -1)),
         )

@@ -117,16 +117,9 @@ class Convolution:
     ) -> tuple[Float[Tensor, "R n o"], Float[Tensor, "R examples c"]]:
         """The activations, and the preactivations per channel, example and position."""
         R, n, _ = a.shape
-        grid, k, size = self.source, self.kernel, self.target.side
-        span = self.stride * (size - 1) + 1
-        maps = a.view(R, n, grid.channels, grid.side, grid.side)
-        shifts = [
-            maps[..., row : row + span : self.stride, column : column + span : self.stride]
-            for row in range(k)
-            for column in range(k)
-        ]
-        patches = torch.stack(shifts, dim=3)  # R n channels kk row column
-        patches = patches.flatten(2, 3).flatten(3).mT.reshape(R, n * size**2, -1)
+        maps = a.reshape(R * n, self.source.channels, self.source.side, self.source.side)
+        patches = torch.nn.functional.unfold(maps, self.kernel, stride=self.stride)
+        patches = patches.mT.reshape(R, n * self.target.positions, -1)
         z = patches @ self.incoming(weights).mT
         maps = activate(z, self.slope).view(R, n, self.target.positions, self.channels)
         return maps.mT.reshape(R, n, -1), z

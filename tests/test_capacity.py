@@ -17,7 +17,7 @@ from runner.norm_tuning.config import BnOnly, Constructions
 from runner.rank_collapse.config import BreakingBN, Pretraining, RankChain, RankCollapse
 from runner.runs import Run, execute
 from runner.settings import Settings
-from runner.studies import configs, module_of
+from runner.studies import configs
 from runner.sweeps import figure_runs
 
 ABOUT_100_MEGABYTES = [
@@ -57,7 +57,6 @@ def name_of(config) -> str:
 @pytest.mark.skipif(not STATM.exists(), reason="needs /proc")
 @pytest.mark.parametrize("config", ABOUT_100_MEGABYTES, ids=name_of)
 def test_the_formula_is_near_the_measured_peak(config):
-    module_of(config.study)
     measured, formula = cost(config).bytes, capacity.needed(config)
     assert 0.5 * formula - 3e7 < measured < 1.5 * formula + 3e7
 

@@ -74,8 +74,12 @@ class Exponents:
 
 def cost(config: StudyConfig) -> Cost:
     """Run the study in a process of its own and measure it; raises RuntimeError when it fails."""
-    own, others = multiprocessing.get_context("fork").Pipe(duplex=False)
-    process = multiprocessing.get_context("fork").Process(target=_run, args=(config, others))
+    # Its parent is a server that has imported torch and done nothing else: no freed memory of this
+    # process is inherited.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["runner.growth"])
+    own, others = context.Pipe(duplex=False)
+    process = context.Process(target=_run, args=(config, others))
     process.start()
     others.close()
     try:
@@ -118,7 +122,6 @@ def exponent(sizes: list[float], costs: list[float]) -> float:
 
 def exponents(growth: Growth) -> Iterator[Exponents]:
     """Measure every size of a growth at each of its values."""
-    module_of(growth.config.study)  # imported once, not in every measured process
     for name, values in growth.sizes.items():
         configs = [capacity.resized(growth.config, name, value) for value in values]
         costs = [cost(config) for config in configs]

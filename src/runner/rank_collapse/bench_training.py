@@ -66,25 +66,23 @@ def stacked(data: Dataset, group: Group) -> None:
 def require_same_step(data: Dataset, group: Group, width: int, depth: int) -> None:
     """The first network of the stack and torch's modules: one step of SGD, the same weights after.
 
-    Raises AssertionError where they differ.
+    In float64; raises AssertionError where they differ.
     """
-    network = group.network.select(torch.zeros(1, dtype=torch.int64))
-    plain = module(data, width, depth, network.normalization == "batch")
+    network = group.network.select(torch.zeros(1, dtype=torch.int64)).map(torch.Tensor.double)
+    plain = module(data, width, depth, network.normalization == "batch").double()
     linear = [layer for layer in plain if isinstance(layer, nn.Linear)]
     for number, layer in enumerate(linear, start=1):
         layer.weight.data.copy_(network.parameters[f"W{number}"][0])
         # Where batch normalization takes the biases out, the stack has none.
         layer.bias.data.copy_(network.parameters.get(f"b{number}", torch.zeros(1, 1))[0])
-    x, labels = data.train.flat()[:BATCH], data.train.labels[:BATCH]
+    x, labels = data.train.flat()[:BATCH].double(), data.train.labels[:BATCH]
     nn.functional.cross_entropy(plain(x), labels).backward()
     torch.optim.SGD(plain.parameters(), lr=RATES[0]).step()
     parameters = [tensor.requires_grad_() for tensor in network.parameters.values()]
     losses, _ = loss_and_hits(network.logits(x[None]), labels[None])
-    sgd_step(losses, parameters, torch.full((1,), RATES[0], device=x.device))
+    sgd_step(losses, parameters, torch.full_like(losses.detach(), RATES[0]))
     for number, layer in enumerate(linear, start=1):
-        torch.testing.assert_close(
-            network.parameters[f"W{number}"][0], layer.weight, rtol=1e-4, atol=1e-5
-        )
+        torch.testing.assert_close(network.parameters[f"W{number}"][0], layer.weight)
 
 
 def batched_rate(width: int, device: torch.device) -> float:

@@ -28,6 +28,10 @@ STATM = Path("/proc/self/statm")
 OWN = 100
 """MiB below which the libraries' own memory, about 25 MiB, hides how that of a study grows."""
 
+PRELOADED = ["runner.growth", "torch._dynamo", "scipy.sparse.linalg", "sklearn.datasets"]
+"""What the server imports that measured processes are forked from. It does nothing else, so that
+they inherit no freed memory. Torch's optimizers import `_dynamo` when they are first used."""
+
 MEMORY = 24 * 2**30
 """The largest size that fits is given for so many bytes."""
 
@@ -74,10 +78,8 @@ class Exponents:
 
 def cost(config: StudyConfig) -> Cost:
     """Run the study in a process of its own and measure it; raises RuntimeError when it fails."""
-    # Its parent is a server that has imported torch and done nothing else: no freed memory of this
-    # process is inherited.
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["runner.growth"])
+    context.set_forkserver_preload(PRELOADED)
     own, others = context.Pipe(duplex=False)
     process = context.Process(target=_run, args=(config, others))
     process.start()

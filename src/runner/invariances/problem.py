@@ -23,7 +23,7 @@ MARGIN = 3.0
 
 INPUT_NORM = 1.0
 """Root mean square norm of the inputs: gradient descent is stable up to a rate of about 0.02 then,
-whatever the architecture."""
+whatever the architecture, at width 16; up to 0.005 at width 32."""
 
 Examples = tuple[Float[Tensor, "R n d"], Float[Tensor, "R n"]]
 

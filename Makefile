@@ -2,6 +2,7 @@
 SCALE  ?= quick#        smoke, quick or paper
 DEVICE ?= auto#         auto, cpu or cuda
 JOBS   ?= 2#            runs computed side by side
+OUTPUTS ?= outputs#     folder of runs and figures
 PYTHON ?= python3#      Python 3.11 or newer, used once to make the virtual environment
 
 .DEFAULT_GOAL := help
@@ -28,10 +29,10 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@touch $@
 
 $(FIGURES): $(INSTALLED)
-	$(RUN) figure=$@ scale=$(strip $(SCALE)) device=$(strip $(DEVICE)) $(LAUNCHER)
+	$(RUN) figure=$@ scale=$(strip $(SCALE)) device=$(strip $(DEVICE)) outputs=$(strip $(OUTPUTS)) $(LAUNCHER)
 
 figures: $(INSTALLED) ## make all figures, one after the other, with a summary
-	.venv/bin/python scripts/figures.py scale=$(strip $(SCALE)) device=$(strip $(DEVICE)) $(LAUNCHER)
+	.venv/bin/python scripts/figures.py scale=$(strip $(SCALE)) device=$(strip $(DEVICE)) outputs=$(strip $(OUTPUTS)) $(LAUNCHER)
 
 report: $(INSTALLED) ## write outputs/report/index.html: all figures and claims on one page
 	.venv/bin/python scripts/report.py

@@ -32,32 +32,33 @@ $(FIGURES): $(INSTALLED)
 	$(RUN) figure=$@ scale=$(strip $(SCALE)) device=$(strip $(DEVICE)) outputs=$(strip $(OUTPUTS)) $(LAUNCHER)
 
 figures: $(INSTALLED) ## make all figures, one after the other, with a summary
-	.venv/bin/python scripts/figures.py scale=$(strip $(SCALE)) device=$(strip $(DEVICE)) outputs=$(strip $(OUTPUTS)) $(LAUNCHER)
+	$(RUN) figures scale=$(strip $(SCALE)) device=$(strip $(DEVICE)) outputs=$(strip $(OUTPUTS)) $(LAUNCHER)
 
 report: $(INSTALLED) ## write outputs/report/index.html: all figures and claims on one page
-	.venv/bin/python scripts/report.py
+	$(RUN) report outputs=$(strip $(OUTPUTS))
 
 reference: $(INSTALLED) ## keep the tables behind all figures made so far in outputs/reference
-	.venv/bin/python scripts/reference.py keep scale=$(strip $(SCALE))
+	$(RUN) reference keep scale=$(strip $(SCALE)) outputs=$(strip $(OUTPUTS))
 
 figures-from-reference: $(INSTALLED) ## draw all figures from outputs/reference, compute nothing
-	.venv/bin/python scripts/reference.py draw
+	$(RUN) reference draw outputs=$(strip $(OUTPUTS))
 
 gallery: $(INSTALLED) ## pictures and table of the README, from outputs/reference
 	.venv/bin/python scripts/gallery.py
 
 compare: $(INSTALLED) ## say where your results differ from outputs/reference by more than chance
-	.venv/bin/python scripts/reference.py compare scale=$(strip $(SCALE))
+	$(RUN) compare scale=$(strip $(SCALE)) outputs=$(strip $(OUTPUTS))
 
 test: $(INSTALLED) ## run all tests
 	.venv/bin/python -m pytest -n 2
 
-lint: $(INSTALLED) ## check style with ruff
+lint: $(INSTALLED) ## check style with ruff, and the arrows between the rooms with import-linter
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
+	.venv/bin/lint-imports
 
 bench: $(INSTALLED) ## measure speed against the straightforward way, as ratios from one run
-	.venv/bin/python scripts/bench.py $(strip $(STUDY))
+	$(RUN) bench $(strip $(STUDY))
 
 clean: ## remove caches, never outputs
 	rm -rf .pytest_cache .ruff_cache

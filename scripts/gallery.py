@@ -1,8 +1,184 @@
-"""`make gallery`: the pictures in docs/figures and the table of figures in the README."""
+"""What the documents say of results: every figure with its command, time and claims.
 
+python scripts/gallery.py
+
+Draws the reference at scale quick into `docs/figures/`, and writes the tables of figures, of claims
+that do not hold, and of benchmarks between the marks in README.md and docs/*.md, so that none of it
+is ever typed by hand.
+"""
+
+import json
 import sys
+from pathlib import Path
 
-from runner.gallery import main
+import matplotlib.pyplot as plt
+import pandas as pd
+
+from runner.cli.catalogue import figure_names, figure_study, headline
+from runner.core.errors import InputError
+from runner.core.papers import paper_of
+from runner.core.studies import room_of
+from runner.publish.reference import REFERENCE, read_tables
+from runner.publish.report import duration
+from runner.results.figures import drawing_of
+from runner.results.style import STYLE
+
+SCALE = "quick"
+DPI = 110
+NOTES = Path("docs/notes-on-the-papers.md")
+PERFORMANCE = Path("docs/performance.md")
+HIGHLIGHTS = ("rank-fig1", "rank-fig3a", "fig5", "invariances-fig2", "bottleneck-fig1", "rank-live")
+"""Figures that the README shows."""
+
+SPEED = {
+    "study": "study",
+    "work": "work",
+    "straightforward": "straightforward, s",
+    "ours": "ours, s",
+    "speedup": "speedup",
+    "share_of_floor": "share of the floor",
+}
+GROWTH = {
+    "study": "study",
+    "size": "size",
+    "first": "from",
+    "last": "to",
+    "seconds": "s",
+    "seconds_exponent": "exponent",
+    "mebibytes": "MiB",
+    "memory_exponent": "exponent",
+    "fits_24_gib": "largest in 24 GiB",
+}
+"""Headings of the tables of benchmarks by column."""
+
+PROCESSORS = ("x86_64", "arm64", "aarch64", "AMD64")
+"""What `device_name` is in the provenance of a run without a GPU."""
+
+
+def draw_pictures(reference: Path, folder: Path) -> None:
+    """One PNG for each figure of the reference, small enough for a README."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in figure_names():
+        if (reference / SCALE / name).exists():
+            with plt.rc_context(STYLE):
+                drawing = drawing_of(name, figure_study(name))
+                figure, _ = drawing(read_tables(reference / SCALE / name))
+                figure.savefig(folder / f"{name}.png", dpi=DPI, metadata={"Software": None})
+                plt.close(figure)
+
+
+def result(reference: Path, scale: str, name: str) -> tuple[str, str]:
+    """Computing time, with the GPU's name where there was one, and the counts of the verdicts."""
+    folder = reference / scale / name
+    if not folder.exists():
+        return "", ""
+    about = json.loads((folder / "provenance.json").read_text())
+    gpus = {run["device_name"] for run in about["runs"] if run["device_name"] not in PROCESSORS}
+    counts = pd.read_csv(folder / "claims.csv")["verdict"].value_counts()
+    claims = ", ".join(str(counts.get(v, 0)) for v in ("holds", "fails", "undecided"))
+    return " on ".join([duration(about["seconds"]), *sorted(gpus)]), claims
+
+
+def table(reference: Path) -> str:
+    """A Markdown table of all figures: command, study, time, claims; links to the pictures."""
+    lines = [
+        "| command | paper | what it shows | study | `quick` | holds, fails, undecided | `paper` |"
+        " holds, fails, undecided |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for name in figure_names():
+        study = figure_study(name)
+        letter = paper_of(room_of(study)).letter
+        what = headline("figure", name).partition(": ")[2]
+        cells = [cell for scale in (SCALE, "paper") for cell in result(reference, scale, name)]
+        if cells[1]:
+            what = f"[{what}](docs/figures/{name}.png)"
+        cells = [f"`make {name}`", letter, what, f"`{study}`", *cells]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def pictures(names: tuple[str, ...]) -> str:
+    """A grid of figures in HTML, two in a row, each with its command."""
+    lines = ["<table>"]
+    for start in range(0, len(names), 2):
+        lines.append("<tr>")
+        for name in names[start : start + 2]:
+            letter, what = headline("figure", name).removeprefix("paper ").split(", ", 1)
+            lines.append(
+                f'<td width="50%"><a href="docs/figures/{name}.png">'
+                f'<img src="docs/figures/{name}.png" alt="{what}"></a><br>'
+                f"<code>make {name}</code>: paper {letter}, {what}</td>"
+            )
+        lines.append("</tr>")
+    return "\n".join([*lines, "</table>"])
+
+
+def not_holding(reference: Path, verdict: str, scale: str = SCALE) -> str:
+    """A Markdown table of the claims with this verdict: command, statement, measured number."""
+    lines = ["| command | statement | measured | source |", "| --- | --- | --- | --- |"]
+    for name in figure_names():
+        path = reference / scale / name / "claims.csv"
+        if path.exists():
+            for row in pd.read_csv(path).query("verdict == @verdict").itertuples():
+                cells = (f"`make {name}`", row.statement, row.measured, row.source)
+                lines.append(
+                    "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
+                )
+    return "\n".join(lines)
+
+
+def measured(reference: Path, table: str, columns: dict[str, str]) -> str:
+    """A Markdown table of the kept benchmarks.
+
+    table: `` or `-growth`; columns: heading by column.
+    """
+    folder = reference / "bench"
+    names = sorted(path.name.removesuffix(".provenance.json") for path in folder.glob("*.json"))
+    paths = [folder / f"{name}{table}.csv" for name in names]
+    rows = pd.concat([pd.read_csv(path) for path in paths if path.exists()])
+    lines = [f"| {' | '.join(columns.values())} |", "| --- " * len(columns) + "|"]
+    for row in rows[list(columns)].itertuples(index=False):
+        cells = [value if isinstance(value, str) else short(value) for value in row]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def short(value: float) -> str:
+    """A number with two digits, whole ones in full, nothing for nan."""
+    if pd.isna(value):
+        return ""
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
+
+
+def write_between(path: Path, what: str, content: str) -> None:
+    """Replace what stands between the marks of `what`. Raises InputError when they are missing."""
+    begin, end = f"<!-- {what}: begin -->", f"<!-- {what}: end -->"
+    text = path.read_text()
+    if begin not in text or end not in text:
+        raise InputError(f"{path} has no marks {begin} and {end}")
+    head, _, rest = text.partition(begin)
+    path.write_text(f"{head}{begin}\n{content}\n{end}{rest.partition(end)[2]}")
+
+
+def main() -> int:
+    """Draw the pictures and write the tables; returns 0, or 2 when a document has no marks."""
+    try:
+        draw_pictures(REFERENCE, Path("docs/figures"))
+        write_between(Path("README.md"), "pictures", pictures(HIGHLIGHTS))
+        write_between(Path("README.md"), "figures", table(REFERENCE))
+        write_between(Path("README.md"), "fails", not_holding(REFERENCE, "fails"))
+        for scale in (SCALE, "paper"):
+            for verdict in ("fails", "undecided"):
+                content = not_holding(REFERENCE, verdict, scale)
+                write_between(NOTES, f"{verdict} at {scale}", content)
+        write_between(PERFORMANCE, "speed", measured(REFERENCE, "", SPEED))
+        write_between(PERFORMANCE, "growth", measured(REFERENCE, "-growth", GROWTH))
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -19,9 +19,9 @@ torch.set_num_threads(1)
 def command(tmp_path):
     """Runs `python -m runner ... outputs=<tmp_path>` in a process of its own."""
 
-    def run(*arguments: str, module: str = "runner", outputs: Path = tmp_path):
+    def run(*arguments: str, outputs: Path = tmp_path):
         return subprocess.run(
-            [sys.executable, "-m", module, *arguments, f"outputs={outputs}"],
+            [sys.executable, "-m", "runner", *arguments, f"outputs={outputs}"],
             capture_output=True,
             text=True,
             cwd=REPOSITORY,

@@ -9,24 +9,24 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from runner.bottleneck.stack import DepthStack
+from runner.bench.growth import Quiet, embedded
+from runner.core.studies import Context
 from runner.data.datasets import Dataset, Images
-from runner.growth import Quiet
-from runner.invariances.config import SMALLEST_DEPTH, Invariances
-from runner.invariances.flow import Flow, Objective
-from runner.invariances.invariances import network_of, rates
-from runner.invariances.problem import SIDE
 from runner.networks.mlp import MLP
 from runner.networks.resnet import ResNet50
 from runner.networks.vgg import VGG19
-from runner.norm_tuning.stacks import BatchNormTuned, NormTuned, ReluSum
-from runner.rank_collapse.averages import observe
-from runner.rank_collapse.chains import DirectChain, RotatedChain
-from runner.rank_collapse.live import ProbedChain
-from runner.rank_collapse.rank_ascent import raise_layer_wise
-from runner.rank_collapse.trainer import Trainer
-from runner.studies import Context
+from runner.papers.bottleneck.stack import DepthStack
+from runner.papers.invariances.flow.config import SMALLEST_DEPTH, Invariances
+from runner.papers.invariances.flow.gradient_flow import Flow, Objective
+from runner.papers.invariances.flow.problem import SIDE
+from runner.papers.invariances.flow.study import network_of, rates
+from runner.papers.norm_tuning.bn_only.stacks import BatchNormTuned, NormTuned, ReluSum
+from runner.papers.rank_collapse.chain.batch_means import observe
+from runner.papers.rank_collapse.chain.engines import DirectChain, RotatedChain
+from runner.papers.rank_collapse.chain.lyapunov import ProbedChain
+from runner.papers.rank_collapse.pretraining.rank_ascent import raise_layer_wise
 from runner.training.classification import Competition, Group
+from runner.training.convolutional import Trainer
 
 META = torch.device("meta")
 
@@ -73,7 +73,7 @@ def test_stacks_of_classifiers(normalization, monkeypatch):
         normalization=normalization,
     )
     images = Images(meta(20, 1, 2, 2), meta(20, dtype=torch.int64))
-    context = Context(META, None, Quiet, lambda make_state: None)
+    context = Context(META, None, Quiet, lambda make_state: None, embedded)
     group = Group(network, torch.ones(2), torch.zeros(2, dtype=torch.int64))
     # How many replicates there are is asked once, before training.
     monkeypatch.setattr(torch.Tensor, "max", lambda tensor: torch.zeros((), dtype=torch.int64))

@@ -3,9 +3,10 @@
 import pytest
 from in_process import composed
 
-from runner.figures import overview
-from runner.runs import Run, execute
-from runner.studies import configs, rows_of
+from runner.core.studies import configs, rows_of
+from runner.results.figures import quick_look
+from runner.runs.execution import execute
+from runner.runs.run import Run
 
 
 @pytest.mark.parametrize("study", sorted(configs()))
@@ -20,5 +21,5 @@ def test_a_study_yields_the_rows_that_it_describes(study, tmp_path):
         assert list(table.columns) == columns
         assert set(row_class.keys) <= set(columns), "keys name columns"
         assert not table.duplicated(list(row_class.keys)).any(), f"{name}: keys are not unique"
-    assert overview(run).strip()
+    assert quick_look(run).strip()
     assert (run.folder / "overview.png").stat().st_size > 5000

@@ -7,11 +7,11 @@ import tarfile
 import pytest
 import torch
 
+from runner.core.errors import InputError
 from runner.data import LABELLED
 from runner.data.batches import epoch_order
 from runner.data.cifar import RECORD, TEST, TRAIN
 from runner.data.datasets import load, random_pixels
-from runner.errors import InputError
 
 IDX_NAMES = ["train-images.gz", "train-labels.gz", "test-images.gz", "test-labels.gz"]
 NOWHERE = "http://127.0.0.1:9/"  # the discard port: refuses connections

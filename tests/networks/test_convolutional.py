@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from runner.errors import InputError
+from runner.core.errors import InputError
 from runner.networks.convolutional import BatchNorm, initialize, normalization, scaled
 from runner.networks.resnet import ResNet50
 from runner.networks.vgg import VGG19

@@ -2,11 +2,11 @@ import pytest
 import torch
 from torch import nn
 
-from runner.errors import InputError
+from runner.core.errors import InputError
+from runner.core.streams import generators
 from runner.networks.initialization import INITIALIZATIONS, draw
 from runner.networks.mlp import MLP, concatenate
 from runner.networks.normalization import batch_norm_no_mean
-from runner.streams import generators
 from runner.training.classification import loss_and_hits
 from runner.training.sgd import sgd_step
 

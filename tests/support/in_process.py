@@ -5,21 +5,25 @@ import sys
 from hydra import compose, initialize_config_dir
 
 from runner import __main__ as command_line
-from runner import configs
+from runner.cli import command, composing, sweeping
+from runner.cli.catalogue import CONF
 
 
 def composed(*overrides):
     """The settings and the study's parameters that these overrides make."""
-    configs.register()
-    with initialize_config_dir(str(configs.CONF), version_base="1.3"):
-        return configs.read(compose("config", list(overrides)))
+    composing.register()
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        return composing.read(compose("config", list(overrides)))
 
 
 def check_only(arguments, monkeypatch) -> int:
     """The exit code of `python -m runner <arguments>` where a good command computes nothing."""
-    monkeypatch.setattr(command_line, "run_study", lambda composed: configs.read(composed))
-    monkeypatch.setattr(command_line, "report", lambda run: None)
-    monkeypatch.setattr(command_line, "raised", [])
+    monkeypatch.setattr(command, "run_study", lambda job: job.run)
+    monkeypatch.setattr(command, "report", lambda run: None)
+    monkeypatch.setattr(command, "single", [])
+    monkeypatch.setattr(sweeping, "launch", lambda launcher, jobs: None)
+    monkeypatch.setattr(sweeping, "swept", [])
+    monkeypatch.setattr("runner.results.figures.make", lambda *figure: None)
     monkeypatch.setattr(sys, "argv", ["runner", *arguments])
     try:
         return command_line.main()

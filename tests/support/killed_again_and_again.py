@@ -17,8 +17,9 @@ from pathlib import Path
 import torch
 from in_process import composed
 
-from runner.runs import Run, execute
-from runner.settings import Settings
+from runner.core.settings import Settings
+from runner.runs.execution import execute
+from runner.runs.run import Run
 
 torch.set_num_threads(1)
 

@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
-from runner.bottleneck import theory
-from runner.bottleneck.dynamics import Dynamics, draw_dynamics
-from runner.bottleneck.networks import Network, differentiate
+from runner.papers.bottleneck import theory
+from runner.papers.bottleneck.networks import Network, differentiate
+from runner.papers.bottleneck.symmetry.dynamics import Dynamics, draw_dynamics
 
 F64 = torch.float64
 

@@ -6,13 +6,21 @@ from functools import partial
 import pytest
 import torch
 
-from runner.invariances import lowrank, theory
-from runner.invariances.blocks import LINEAR, Convolution, Dense, Grid, Residual, activate
-from runner.invariances.config import SMALLEST_DEPTH
-from runner.invariances.flow import Flow, Objective
-from runner.invariances.junctions import junctions, linear_tail
-from runner.invariances.network import Network, build
-from runner.invariances.paths import graph, path_products, paths, tree
+from runner.papers.invariances import theory
+from runner.papers.invariances.flow import low_rank as lowrank
+from runner.papers.invariances.flow.config import SMALLEST_DEPTH
+from runner.papers.invariances.flow.gradient_flow import Flow, Objective
+from runner.papers.invariances.flow.junctions import junctions, linear_tail
+from runner.papers.invariances.flow.layers import (
+    LINEAR,
+    Convolution,
+    Dense,
+    Grid,
+    Residual,
+    activate,
+)
+from runner.papers.invariances.flow.network import Network, build
+from runner.papers.invariances.flow.paths import graph, path_products, paths, tree
 
 R, N, SIDE = 3, 7, 8
 LEAKS = (0.0, 0.3)

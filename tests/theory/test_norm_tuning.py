@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 import torch
 
-from runner.errors import InputError
-from runner.norm_tuning.arithmetic import MultiPrecision
-from runner.norm_tuning.network import Block, Layer, Network, relu_network, truncate
-from runner.norm_tuning.solvers import EPSILON, khatri_rao, solve_scales
-from runner.norm_tuning.sparsity import cut_off_units, khatri_rao_structural_rank
-from runner.norm_tuning.theory import (
+from runner.core.errors import InputError
+from runner.papers.norm_tuning.arithmetic import MultiPrecision
+from runner.papers.norm_tuning.constructions.sparsity import (
+    cut_off_units,
+    khatri_rao_structural_rank,
+)
+from runner.papers.norm_tuning.network import Block, Layer, Network, relu_network, truncate
+from runner.papers.norm_tuning.solvers import EPSILON, khatri_rao, solve_scales
+from runner.papers.norm_tuning.theory import (
     DeepWeights,
     deep,
     deep_weights,

@@ -7,11 +7,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.errors import InputError
-from runner.rank_collapse import theory
-from runner.rank_collapse.chains import LAWS, fill, gaussian_inputs, unit_rows
-from runner.rank_collapse.expansions import frobenius_step
-from runner.rank_collapse.products import collapse
+from runner.core.errors import InputError
+from runner.papers.rank_collapse import theory
+from runner.papers.rank_collapse.chain.engines import LAWS, fill, gaussian_inputs, unit_rows
+from runner.papers.rank_collapse.chain.expansion import frobenius_step
+from runner.papers.rank_collapse.chain.random_products import collapse
 
 
 def stream(seed=0):

@@ -1,18 +1,19 @@
 import pytest
 import torch
 
+from runner.bench.growth import embedded
+from runner.core.errors import InputError
+from runner.core.progress import Progress
+from runner.core.streams import generators
+from runner.core.studies import Context
 from runner.data.datasets import load
-from runner.errors import InputError
 from runner.networks.initialization import draw
 from runner.networks.mlp import MLP
-from runner.progress import Progress
-from runner.streams import generators
-from runner.studies import Context
 from runner.training.classification import Competition, Group, evaluate
 
 
 def context(restored=None, checkpoint=lambda make_state: None) -> Context:
-    return Context(torch.device("cpu"), restored, Progress, checkpoint)
+    return Context(torch.device("cpu"), restored, Progress, checkpoint, embedded)
 
 
 def group(normalization="batch", replicates=2, rates=(0.1, 0.3)) -> Group:

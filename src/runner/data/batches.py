@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from runner.streams import generator
+from runner.core.streams import generator
 
 
 def epoch_order(

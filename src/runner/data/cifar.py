@@ -13,12 +13,12 @@ import torch
 from jaxtyping import Int, UInt8
 from torch import Tensor
 
+from runner.core.errors import InputError
+from runner.data import CLASSES
 from runner.data.files import fetch, reading
-from runner.errors import InputError
 
 SHAPE = (3, 32, 32)  # channel, row, column
 RECORD = 1 + 3 * 32 * 32
-CLASSES = 10
 TRAIN = tuple(f"cifar-10-batches-bin/data_batch_{number}.bin" for number in range(1, 6))
 TEST = ("cifar-10-batches-bin/test_batch.bin",)
 LONGEST_MEMBER = 10_000 * RECORD

@@ -10,9 +10,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
+from runner.core.errors import InputError, nearest
+from runner.core.streams import generator
 from runner.data import LABELLED, cifar, digits, idx
-from runner.errors import InputError, nearest
-from runner.streams import generator
 
 
 @dataclass(frozen=True)

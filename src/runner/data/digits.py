@@ -5,12 +5,19 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from torch import Tensor
 
 TEST_IMAGES = 261
 """Leaves 1536 images for training: twelve batches of 128."""
+
+
+def all_images() -> tuple[Float[Tensor, "1797 8 8"], Int[Tensor, " 1797"]]:
+    """Pixels in [0, 1], in float64, and labels of the whole set, in its own order."""
+    loaded = load_digits()
+    return torch.from_numpy(loaded.images / 16), torch.from_numpy(loaded.target).long()
 
 
 def read(
@@ -21,10 +28,9 @@ def read(
     The set comes in one piece; it is split by a fixed random choice with equal shares of the
     classes.
     """
-    loaded = load_digits()
-    pixels = (loaded.images / 16).astype("float32")[:, None]
-    parts = train_test_split(
-        pixels, loaded.target, test_size=TEST_IMAGES, random_state=0, stratify=loaded.target
+    pixels, labels = all_images()
+    train, test = train_test_split(
+        range(len(labels)), test_size=TEST_IMAGES, random_state=0, stratify=labels.numpy()
     )
-    train_pixels, test_pixels, train_labels, test_labels = map(torch.from_numpy, parts)
-    return (train_pixels, train_labels.long()), (test_pixels, test_labels.long())
+    pixels = pixels.float()[:, None]
+    return (pixels[train], labels[train]), (pixels[test], labels[test])

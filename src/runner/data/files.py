@@ -7,7 +7,7 @@ from typing import Any
 
 import pooch
 
-from runner.errors import InputError
+from runner.core.errors import InputError
 
 
 def default_folder() -> Path:

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.streams import generators
+from runner.core.streams import generators
 
 
 class GaussianStream:

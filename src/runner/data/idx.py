@@ -10,8 +10,8 @@ import torch
 from jaxtyping import UInt8
 from torch import Tensor
 
+from runner.core.errors import InputError
 from runner.data.files import fetch, reading
-from runner.errors import InputError
 
 UNSIGNED_BYTE = 0x08
 

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
-from runner.errors import InputError, nearest
+from runner.core.errors import InputError, nearest
 from runner.networks.initialization import INITIALIZATIONS
 from runner.networks.mlp import Mode
 from runner.networks.normalization import NORMALIZATIONS, batch_norm, batch_norm_no_mean

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from runner.errors import InputError, nearest
+from runner.core.errors import InputError, nearest
 
 Layer = tuple[Float[Tensor, "out in"], Float[Tensor, " out"]]
 """Weights and biases of one layer of one network."""

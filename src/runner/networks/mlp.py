@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from runner.errors import InputError
+from runner.core.errors import InputError
 from runner.networks.normalization import NORMALIZATIONS, batch_norm, batch_norm_no_mean
 
 ACTIVATIONS = ("relu", "linear")

@@ -12,11 +12,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
+from runner.core.errors import InputError
+from runner.core.studies import Context
 from runner.data.batches import epoch_order
 from runner.data.datasets import Dataset, Images
-from runner.errors import InputError
 from runner.networks.mlp import MLP
-from runner.studies import Context
 from runner.training.sgd import sgd_step
 
 EVALUATED_AT_ONCE = 512

@@ -1,0 +1,1 @@
+"""Benchmarks: timing against the straightforward way, growth of cost with size, the table."""

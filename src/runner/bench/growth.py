@@ -1,0 +1,150 @@
+"""How seconds and memory grow with the sizes of a study: measured runs, and exponents of them.
+
+A study's `bench.py` holds GROWTH: a small configuration and the sizes to vary, each with the values
+that it takes. Every run is a process of its own, whose peak memory is its own.
+"""
+
+import multiprocessing
+import resource
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import log
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from runner.core.progress import Progress
+from runner.core.studies import Context, StudyConfig, module_of
+from runner.data.datasets import Dataset, load
+from runner.runs import allocator, memory
+from runner.runs.devices import torch_device
+
+STATM = Path("/proc/self/statm")
+"""Where Linux tells a process how much memory it has; other systems do not."""
+
+OWN = 100
+"""MiB below which the libraries' own memory, about 25 MiB, hides how that of a study grows."""
+
+PRELOADED = ["runner.bench.growth", "torch._dynamo", "scipy.sparse.linalg", "sklearn.datasets"]
+"""What the server imports that measured processes are forked from. It does nothing else, so that
+they inherit no freed memory. Torch's optimizers import `_dynamo` when they are first used."""
+
+MEMORY = 24 * 2**30
+"""The largest size that fits is given for so many bytes."""
+
+
+class Quiet(Progress):
+    """Progress that nobody watches."""
+
+    def update(self, count: int = 1, **numbers: Any) -> None:
+        """Count, and show nothing."""
+        self.done += count
+
+
+def embedded(name: str, seed: int) -> Dataset:
+    """A dataset that needs no files."""
+    return load(name, {}, None, seed)
+
+
+@dataclass(frozen=True)
+class Growth:
+    """A study's small configuration, and the values of the sizes to vary, one at a time."""
+
+    config: StudyConfig
+    sizes: dict[str, list[float]]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one run took, in seconds and in bytes above the program without its tensors."""
+
+    seconds: float
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Exponents:
+    """One row of the table: cost ~ size^exponent between the first and the last value."""
+
+    study: str
+    size: str
+    first: float
+    last: float
+    seconds: float  # at the last value
+    seconds_exponent: float
+    mebibytes: float  # at the last value
+    memory_exponent: float  # nan below `OWN`
+    formula: float  # bytes by formula over those measured, at the last value
+    fits_24_gib: float  # the largest value that does, by formula; nan where any value does
+
+
+def cost(config: StudyConfig) -> Cost:
+    """Run the study in a process of its own and measure it; raises RuntimeError when it fails."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)
+    own, others = context.Pipe(duplex=False)
+    process = context.Process(target=_run, args=(config, others))
+    process.start()
+    others.close()
+    try:
+        return own.recv()
+    except EOFError as error:
+        raise RuntimeError(f"{config} could not be measured: see its error above") from error
+    finally:
+        process.join()
+
+
+def _run(config: StudyConfig, answer: Connection) -> None:
+    """The measured process."""
+    torch.set_num_threads(1)  # as every run, and the next line
+    allocator.keep_freed_memory()
+    device = torch_device("auto")
+    context = Context(device, None, Quiet, lambda make_state: None, embedded)
+    run = module_of(config.study).run
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    before = _resident()
+    start = time.perf_counter()
+    for _ in run(config, context):
+        pass
+    seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
+    if device.type == "cuda":
+        peak = torch.cuda.max_memory_allocated()
+    answer.send(Cost(seconds, peak))
+
+
+def _resident() -> int:
+    """Bytes of this process in memory now."""
+    return int(STATM.read_text().split()[1]) * resource.getpagesize()
+
+
+def exponent(sizes: list[float], costs: list[float]) -> float:
+    """The slope of log cost against log size, by least squares."""
+    return float(np.polyfit([log(size) for size in sizes], [log(each) for each in costs], 1)[0])
+
+
+def exponents(growth: Growth) -> Iterator[Exponents]:
+    """Measure every size of a growth at each of its values."""
+    for name, values in growth.sizes.items():
+        configs = [memory.resized(growth.config, name, value) for value in values]
+        costs = [cost(config) for config in configs]
+        seconds = [each.seconds for each in costs]
+        peaks = [float(each.bytes) for each in costs]
+        fits = memory.largest(configs[-1], name, MEMORY - memory.PROGRAM)
+        yield Exponents(
+            study=growth.config.study,
+            size=name,
+            first=values[0],
+            last=values[-1],
+            seconds=seconds[-1],
+            seconds_exponent=exponent(values, seconds),
+            mebibytes=peaks[-1] / 2**20,
+            memory_exponent=exponent(values, peaks) if peaks[-1] > OWN * 2**20 else float("nan"),
+            formula=memory.needed(configs[-1]) / peaks[-1],
+            fits_24_gib=float("nan") if fits is None else fits,
+        )

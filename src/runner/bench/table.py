@@ -1,0 +1,142 @@
+"""The table of `make bench`: every study's comparisons, and how its cost grows with its sizes.
+
+Each study's tables are kept in `outputs/bench/`: `<study>.csv`, `<study>-growth.csv`, and
+`<study>.provenance.json` with the machine. `make reference` keeps them in the reference.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+
+from runner.bench.growth import STATM, Growth, exponents
+from runner.bench.timing import Comparison, matrix_rate, median_seconds, normal_rate
+from runner.core.errors import InputError, nearest
+from runner.core.studies import configs, part_of
+from runner.runs import allocator, provenance
+from runner.runs.devices import torch_device
+from runner.runs.tables import write_atomically
+
+FOLDER = Path("outputs/bench")
+
+
+def sweep() -> Iterator[Comparison]:
+    """The sweep of figure 4 one run after the other against one run on each core."""
+
+    def command(jobs: int) -> None:
+        with tempfile.TemporaryDirectory() as outputs:
+            launcher = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={jobs}"]
+            sizes = ["train_samples=64000", "test_samples=10000", f"outputs={outputs}"]
+            arguments = ["-m", "runner", "figure=fig4", *sizes, *(launcher if jobs > 1 else [])]
+            subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
+
+    cores = os.cpu_count() or 1
+    one = median_seconds(partial(command, 1), 3)
+    yield Comparison(
+        "sweep", "fig4 at an eighth", one, median_seconds(partial(command, cores), 3), one / cores
+    )
+
+
+def collect() -> tuple[dict[str, Callable[[], Iterator[Comparison]]], dict[str, Growth]]:
+    """The benchmarks and the growths of all studies that have a `bench.py`, by study."""
+    comparisons: dict[str, Callable[[], Iterator[Comparison]]] = {"sweep": sweep}
+    growths: dict[str, Growth] = {}
+    for study in configs():
+        module = part_of(study, "bench")
+        if module is not None:
+            comparisons[study], growths[study] = module.compare, module.GROWTH
+    return comparisons, growths
+
+
+def machine() -> dict[str, Any]:
+    """What the times were taken on; rates in GFLOP and in millions of numbers per second."""
+    device = torch_device("auto")
+    return {
+        **provenance.describe(device),
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "memory_gib": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30,
+        "float32_gflops": matrix_rate(torch.float32, device.type) / 1e9,
+        "float64_gflops": matrix_rate(torch.float64, device.type) / 1e9,
+        "float32_normals_per_us": normal_rate(device.type) / 1e6,
+    }
+
+
+def processor() -> str:
+    """The processor's name where Linux tells it, else its architecture."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def keep(study: str, table: str, rows: list[dict[str, Any]]) -> None:
+    """Write one table of a study."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    content = pd.DataFrame(rows).to_csv(index=False, float_format="%.4g").encode()
+    write_atomically(FOLDER / f"{study}{table}.csv", content)
+
+
+def show(rows: list[dict[str, Any]]) -> None:
+    """Print a table."""
+    print(pd.DataFrame(rows).to_string(index=False, float_format=lambda value: f"{value:.3g}"))
+
+
+def main(arguments: list[str]) -> int:
+    """Measure all studies, or those named, into outputs/bench; returns 0.
+
+    Raises InputError when a study has no benchmark.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m runner bench",
+        description="Measure all studies, or those named, into outputs/bench.",
+    )
+    parser.add_argument("studies", nargs="*", metavar="STUDY")
+    studies = parser.parse_args(arguments).studies
+    comparisons, growths = collect()
+    for name in studies:
+        if name not in comparisons:
+            raise InputError(f"{name} has no benchmark: {nearest(name, comparisons)}")
+    torch.set_num_threads(1)  # as every run, and the next line; both ways profit from it
+    allocator.keep_freed_memory()
+    described = machine()
+    print(
+        f"{described['processor']}, {described['cores']} cores,"
+        f" {described['memory_gib']:.0f} GiB, {described['device_name']},"
+        f" torch {torch.__version__}; one thread: {described['float32_gflops']:.0f} GFLOP/s in"
+        f" float32, {described['float64_gflops']:.0f} in float64,"
+        f" {described['float32_normals_per_us']:.0f} million normals/s"
+    )
+    compared: list[dict[str, Any]] = []
+    grown: list[dict[str, Any]] = []
+    for study in studies or comparisons:
+        print(f"measuring {study}", file=sys.stderr)
+        rows = [comparison.as_row() for comparison in comparisons[study]()]
+        compared += rows
+        keep(study, "", rows)
+        if study in growths and STATM.exists():
+            rows = [asdict(row) for row in exponents(growths[study])]
+            grown += rows
+            keep(study, "-growth", rows)
+        write_atomically(
+            FOLDER / f"{study}.provenance.json", json.dumps(described, indent=1).encode()
+        )
+    print("\nSeconds for the same work; speedup over the straightforward way, share of the floor")
+    show(compared)
+    if grown:
+        print("\nCost ~ size^exponent; formula: predicted over measured bytes at the last value")
+        show(grown)
+    return 0

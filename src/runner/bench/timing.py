@@ -1,0 +1,66 @@
+"""Benchmarks: the same work done the straightforward way and by this project, timed side by side.
+
+A study's `bench.py` holds `compare()`, which yields Comparisons, and checks first that both ways
+give the same numbers. Times are medians of several repetitions taken in one process, with
+one thread as every run; only their ratios mean something on another machine.
+"""
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+import torch
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One row of the benchmark table; times in seconds for the same work.
+
+    floor: the arithmetic that cannot be avoided at the measured rate of this machine.
+    """
+
+    study: str
+    work: str
+    straightforward: float
+    ours: float
+    floor: float
+
+    def as_row(self) -> dict[str, object]:
+        """The comparison with its two ratios."""
+        return {
+            **asdict(self),
+            "speedup": self.straightforward / self.ours,
+            "share_of_floor": self.floor / self.ours,
+        }
+
+
+def synchronize() -> None:
+    """Wait for the GPU, where there is one."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def median_seconds(work: Callable[[], object], repetitions: int = 5) -> float:
+    """Median time of one call in seconds, after one call to warm up."""
+    work()
+    synchronize()
+    times = []
+    for _ in range(repetitions):
+        start = time.perf_counter()
+        work()
+        synchronize()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def matrix_rate(dtype: torch.dtype, device: str = "cpu", n: int = 1024) -> float:
+    """FLOP per second of a large square matrix product."""
+    a = torch.randn(n, n, device=device).to(dtype)
+    return 2 * n**3 / median_seconds(lambda: a @ a, 9)
+
+
+def normal_rate(device: str = "cpu", numbers: int = 2**20) -> float:
+    """Standard normal numbers drawn per second, in float32."""
+    drawn = torch.empty(numbers, device=device)
+    return numbers / median_seconds(drawn.normal_, 9)

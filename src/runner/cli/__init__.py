@@ -1,0 +1,1 @@
+"""The command line, and all that knows Hydra: composing, grids, launching, help."""

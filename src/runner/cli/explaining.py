@@ -1,0 +1,67 @@
+"""What Hydra and OmegaConf say of a wrong configuration, in one or two lines."""
+
+import dataclasses
+import re
+import traceback
+
+from runner.cli.catalogue import CONF
+from runner.core.errors import nearest
+from runner.core.settings import Settings
+from runner.core.studies import configs
+
+
+def is_hydras(error: Exception) -> bool:
+    """Whether the error was raised inside Hydra or OmegaConf: the configuration is wrong then."""
+    innermost = traceback.extract_tb(error.__traceback__)[-1].filename
+    return any(f"/{package}/" in innermost for package in ("hydra", "omegaconf", "antlr4"))
+
+
+def explain(error: Exception) -> str:
+    """What is wrong, in one or two lines, for an error of Hydra or OmegaConf."""
+    causes = [error]
+    while causes[-1].__cause__ is not None:
+        causes.append(causes[-1].__cause__)
+    text = "\n".join(str(cause) for cause in causes)
+    if option := re.search(r"(?:Could not find|Could not load) '([\w/.-]+)/([^/']+)'", text):
+        return _explain_option(option[1], option[2].removesuffix(".yaml"), text)
+    if ambiguous := re.search(r"Ambiguous value for argument '(.*)'", text):
+        return f"{ambiguous[1]}: add -m to sweep over several values, or write key=[value,value]"
+    if key := re.search(r"Key '([^']+)' (?:is )?not in '(\w+)'", text):
+        return explain_key(key[1], key[2])
+    where = re.search(r"full_key: (\S+)", text)
+    if where and (value := re.search(r"(Value '.*|.*could not be converted.*)", str(causes[-1]))):
+        return f"{where[1]}: {value[1]}"
+    lines = [line.strip() for line in str(causes[-1]).splitlines() if line.strip()]
+    return "\n".join(lines[:2]) or type(error).__name__
+
+
+def _explain_option(group: str, name: str, text: str) -> str:
+    """No such file in a config group; Hydra's text ends with the options that there are."""
+    listing = text.partition("Available options in ")[2].partition("Config search path")[0]
+    options = [line.strip() for line in listing.splitlines()[1:] if line.strip()]
+    if group == "schema":
+        return f"conf/study/{name}.yaml has no study: no folder of runner/papers has study={name!r}"
+    if group == "study" and name in configs():
+        return f"study={name} has no conf/study/{name}.yaml"
+    if group.startswith("size/") and (CONF / "scale" / f"{name}.yaml").exists():
+        return f"study={group.removeprefix('size/')} has no conf/{group}/{name}.yaml"
+    label = "scale" if group.startswith("size/") else group
+    return f"{label}={name} is not known: {nearest(name, options)}"
+
+
+def explain_key(key: str, class_name: str) -> str:
+    """No such key: the nearest of the study's own, else of another study, else all of its own."""
+    settings = {item.name for item in dataclasses.fields(Settings)}
+    own: set[str] = set()
+    others: dict[str, str] = {}
+    for study, config_class in configs().items():
+        names = {item.name for item in dataclasses.fields(config_class)}
+        if config_class.__name__ == class_name:
+            own = names
+        else:
+            others |= dict.fromkeys(names, study)
+    hint = nearest(key, own | settings)
+    if not hint.startswith("did") and nearest(key, others).startswith("did"):
+        close = nearest(key, others).split("'")[1]
+        hint = f"did you mean {close!r} of study={others[close]}?"
+    return f"{key} is not a key: {hint}"

@@ -1,0 +1,126 @@
+"""The text of `python -m runner --help`, and of `python -m runner study=<name> --help`."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from runner.cli.catalogue import CONF, SCALES, figure_names, figure_study, headline
+from runner.core.errors import InputError, nearest
+from runner.core.settings import Settings
+from runner.core.studies import StudyConfig, configs, default_of, package_of
+
+EXAMPLES = """\
+  python -m runner study=bn_only target_width=7 sparsity=0.37 scale=smoke
+  python -m runner -m study=bn_only target_width=5,10,15
+  python -m runner figure=fig4 scale=smoke
+  python -m runner study=bn_only --help"""
+
+SUBCOMMANDS = {
+    "runs list, runs check": "all runs under an outputs folder; verify every file of them",
+    "figures": "all figures, or those named, with a summary",
+    "report": "one page with every figure and every claim",
+    "reference keep, reference draw": "the tables behind every figure, kept in git",
+    "compare": "where your results differ from the reference by more than chance",
+    "bench": "speed against the straightforward way, cost against size",
+}
+
+HYDRA = {
+    "-m, --multirun": "a sweep over all values that are given (key=1,2,3)",
+    "--cfg job": "show the configuration that would be run",
+    "--hydra-help": "Hydra's own flags",
+}
+
+
+def text(arguments: list[str]) -> str:
+    """The help that the arguments ask for: of a study, or of the command."""
+    chosen = dict(argument.partition("=")[::2] for argument in arguments)
+    study = chosen.get("study")
+    if "figure" in chosen:
+        if chosen["figure"] not in figure_names():
+            hint = nearest(chosen["figure"], figure_names())
+            raise InputError(f"figure={chosen['figure']} is not known: {hint}")
+        study = figure_study(chosen["figure"])
+    return _of_command() if study is None else of_study(study)
+
+
+def of_study(study: str) -> str:
+    """All keys of a study, each with type, default, range and help text.
+
+    Raises InputError when there is no such study.
+    """
+    package = package_of(study)
+    config_class = configs()[study]
+    sizes = {scale: _size(study, scale) for scale in SCALES}
+    parts = [
+        f"usage: python -m runner study={study} [key=value ...]",
+        f"{(config_class.__doc__ or '').strip()}\nCode: {package.replace('.', '/')}",
+        "Parameters, which change the numbers:\n" + _keys(config_class, sizes),
+        "Settings, which do not:\n" + _keys(Settings, {}),
+    ]
+    return "\n\n".join(parts)
+
+
+def _size(study: str, scale: str) -> dict[str, Any]:
+    path = CONF / "size" / study / f"{scale}.yaml"
+    return (yaml.safe_load(path.read_text()) or {}) if path.exists() else {}
+
+
+def _keys(dataclass: type, sizes: dict[str, dict[str, Any]]) -> str:
+    lines = []
+    for item in dataclasses.fields(dataclass):
+        lines.append(f"  {item.name}: {'; '.join(_facts(item, sizes))}")
+        lines.append(f"      {item.metadata['help']}")
+    return "\n".join(lines)
+
+
+def _facts(item: dataclasses.Field, sizes: dict[str, dict[str, Any]]) -> Iterator[str]:
+    """Type, default, values at the scales that have their own, and range of one key."""
+    yield item.type.__name__ if isinstance(item.type, type) else str(item.type)
+    yield f"default {_value(default_of(item))}"
+    own = [
+        f"{scale} {_value(size[item.name])}" for scale, size in sizes.items() if item.name in size
+    ]
+    if own:
+        yield f"at scale {', '.join(own)}"
+    limits = item.metadata
+    for name, words in (("minimum", "at least"), ("above", "above"), ("maximum", "at most")):
+        if limits[name] is not None:
+            yield f"{words} {limits[name]}"
+    if limits["choices"] is not None:
+        yield f"one of {', '.join(limits['choices'])}"
+
+
+def _value(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return f"[{', '.join(map(_value, value))}]" if isinstance(value, list) else str(value)
+
+
+def _of_command() -> str:
+    """Studies, scales, figures, examples, subcommands, flags."""
+    studies = {name: _first_line(config_class) for name, config_class in configs().items()}
+    scales = {name: headline("scale", name) for name in SCALES}
+    figures = {name: headline("figure", name) for name in figure_names()}
+    parts = [
+        "usage: python -m runner [-m] [study=...] [scale=...] [figure=...] [key=value ...]\n"
+        "       python -m runner runs|figures|report|reference|compare|bench ...",
+        "Studies (study=...; their parameters: python -m runner study=<name> --help):\n"
+        + _listing(studies),
+        "Scales (scale=...):\n" + _listing(scales),
+        "Figures (figure=...):\n" + _listing(figures),
+        "Examples:\n" + EXAMPLES,
+        "Subcommands (each with --help):\n" + _listing(SUBCOMMANDS),
+        "Flags:\n" + _listing(HYDRA),
+    ]
+    return "\n\n".join(parts)
+
+
+def _first_line(config_class: type[StudyConfig]) -> str:
+    return (config_class.__doc__ or "").split("\n")[0]
+
+
+def _listing(entries: dict[str, str]) -> str:
+    width = max(map(len, entries), default=0)
+    return "\n".join(f"  {name:<{width}}  {about}" for name, about in entries.items())

@@ -1,0 +1,18 @@
+"""Arguments of the subcommands: `key=value`, as everywhere on the command line."""
+
+from collections.abc import Iterable
+
+from runner.core.errors import InputError, nearest
+
+
+def key_values(texts: Iterable[str], known: Iterable[str]) -> dict[str, str]:
+    """The values by key. Raises InputError for a key that is not known, or text that is no pair."""
+    found = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if key not in known or not equals:
+            raise InputError(
+                f"{text} is not key=value with a key known here: {nearest(key, known)}"
+            )
+        found[key] = value
+    return found

@@ -1,0 +1,39 @@
+"""The papers, by the room of each."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, order=True)
+class Paper:
+    """A paper as the project calls it."""
+
+    letter: str
+    title: str
+    venue: str
+
+
+PAPERS = {
+    "norm_tuning": Paper(
+        "A", "The Expressive Power of Tuning Only the Normalization Layers", "COLT 2023"
+    ),
+    "rank_collapse": Paper(
+        "B",
+        "Batch Normalization Provably Avoids Rank Collapse for Randomly Initialised Deep Networks",
+        "NeurIPS 2020",
+    ),
+    "invariances": Paper(
+        "C",
+        "Training invariances and the low-rank phenomenon: beyond linear networks",
+        "ICLR 2022",
+    ),
+    "bottleneck": Paper(
+        "D",
+        "Bottleneck Structure in Learned Features: Low-Dimension vs Regularity Tradeoff",
+        "NeurIPS 2023",
+    ),
+}
+
+
+def paper_of(room: str) -> Paper:
+    """The paper of a room; a room of one's own has no letter, and its name for a title."""
+    return PAPERS.get(room, Paper("", room, ""))

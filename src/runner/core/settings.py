@@ -1,0 +1,34 @@
+"""Where and how to run: everything about a command that does not change its numbers."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runner.core.studies import check_fields, parameter
+
+
+@dataclass
+class Settings:
+    """The keys that every command knows beside the parameters of its study."""
+
+    study: str = parameter("which experiment", "bn_only")
+    scale: str = parameter("how big: smoke, quick or paper", "quick")
+    figure: str | None = parameter("which figure's sweep to run and draw", None)
+    device: str = parameter("auto, cpu, cuda or cuda:<number>", "auto")
+    outputs: str = parameter("folder of runs and figures", "outputs")
+    force: bool = parameter("run again what is complete", False)
+    fail_fast: bool = parameter("stop a sweep at its first failure", False)
+    threads: int | None = parameter("CPU threads of one run; null: all cores", 1, minimum=1)
+    wait: bool = parameter("wait for another process that computes the same run", True)
+    checkpoint_seconds: float = parameter("seconds between checkpoints", 20.0, minimum=0)
+    data_folder: str | None = parameter(
+        "folder of the downloaded datasets; null: the user's cache", None
+    )
+    source: dict[str, Any] = parameter("where the dataset comes from: conf/data/<dataset>.yaml", {})
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    def folder(self) -> Path:
+        """The outputs folder."""
+        return Path(self.outputs).expanduser()

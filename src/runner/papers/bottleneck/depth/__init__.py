@@ -1,0 +1,1 @@
+"""Study `bottleneck`: figure 1 of paper D."""

@@ -1,0 +1,38 @@
+"""The parameters of study `bottleneck`, in the paper's notation."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from runner.core.studies import StudyConfig, parameter
+
+
+@dataclass(frozen=True)
+class Bottleneck(StudyConfig):
+    """Paper D, figure 1: parameter norm and spectra against depth, on a task of known rank."""
+
+    study: ClassVar[str] = "bottleneck"
+
+    depths: list[int] = parameter("L: all depths train in one stack", [6, 10, 18], minimum=2)
+    recipe: str = parameter(
+        "plain: ridge from the start; annealed: fit, then a stronger ridge, then lambda",
+        "annealed",
+        choices=("plain", "annealed"),
+    )
+    width: int = parameter("neurons of every hidden layer", 50, minimum=1)
+    ridge: float = parameter("lambda", 1e-3, minimum=0)
+    latent_rank: int = parameter(
+        "k*: latent variables that the targets depend on", 2, minimum=1, maximum=8
+    )
+    samples: int = parameter("N: training samples; every step sees all", 200, minimum=2)
+    test_samples: int = parameter("test samples", 500, minimum=1)
+    steps: int = parameter("steps of Adam", 6000, minimum=1)
+    learning_rate: float | None = parameter("null: the recipe's", None, above=0)
+    points: int = parameter("training inputs that the theorems are measured at", 50, minimum=1)
+    replicates: int = parameter("trials: own data, own initialisation", 3, minimum=1)
+
+    def identity(self) -> dict:
+        """As every study's; the order in which the depths are given does not matter."""
+        identity = super().identity()
+        if "depths" in identity:
+            identity["depths"] = sorted(set(self.depths))
+        return identity

@@ -1,0 +1,162 @@
+"""Study `bottleneck`: paper D, figure 1.
+
+Networks of many depths L minimise `C(f) + lambda ||theta||^2` on a task of bottleneck rank k* = 2,
+all depths and replicates in one stack. A replicate's data are the same for all its depths.
+
+The cost is `C = (1/N) sum_i ||f(x_i) - y_i||^2`; the zero network costs 1.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from runner.core.streams import generator
+from runner.core.studies import Context, Row
+from runner.papers.bottleneck import theory
+from runner.papers.bottleneck.depth.config import Bottleneck
+from runner.papers.bottleneck.depth.latent import D_IN, D_OUT, Task, draw_task
+from runner.papers.bottleneck.networks import Network, derivative_bytes, differentiate
+from runner.papers.bottleneck.recipes import RECIPES
+from runner.papers.bottleneck.spectra import gap_rank, spectra, threshold_rank
+from runner.papers.bottleneck.stack import DepthStack, training_bytes
+from runner.papers.bottleneck.theorems import Theorems, theorem_rows
+from runner.papers.bottleneck.training import Training, start
+
+
+@dataclass(frozen=True)
+class Metrics(Row):
+    """One row per depth and replicate, at the end of training."""
+
+    keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate")
+
+    recipe: str
+    depth: int  # L
+    replicate: int
+    parameter_norm: float  # ||theta||^2
+    train_cost: float  # C; the zero network costs 1
+    test_cost: float
+    loss: float  # C + lambda ||theta||^2
+    rank: int  # singular values of W_{L/2} above 0.1
+    rank_gap: int  # the k with the largest s_k / s_{k+1} of W_{L/2}
+    imbalance: float  # relative; 0 if balanced
+    ntk_trace: float  # mean Tr Theta(x, x) over the training inputs
+    jacobian: float  # largest ||J f(x)||_op over the training inputs
+
+
+@dataclass(frozen=True)
+class Spectrum(Row):
+    """One row per singular value of every W_l."""
+
+    keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate", "layer", "index")
+
+    recipe: str
+    depth: int
+    replicate: int
+    layer: int  # 1 .. L
+    index: int  # from 1, falling
+    singular_value: float
+
+
+@dataclass(frozen=True)
+class Representation(Row):
+    """One row per layer: Corollary 8's s_{k+1}(W_l alpha_{l-1}(X) / sqrt N), k by the largest
+    gap.
+    """
+
+    keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate", "layer")
+
+    recipe: str
+    depth: int
+    replicate: int
+    rank: int  # k, by the largest gap
+    layer: int
+    tail: float
+
+
+def run(
+    config: Bottleneck, context: Context
+) -> Iterator[Metrics | Spectrum | Representation | Theorems]:
+    """Train all depths in one stack, then measure every network in float64."""
+    order = [
+        (L, replicate)
+        for L in sorted(set(config.depths), reverse=True)
+        for replicate in range(config.replicates)
+    ]
+    tasks = [_task(config, replicate) for replicate in range(config.replicates)]
+    stack = train(config, context, order, tasks)
+    for r in sorted(range(len(order)), key=order.__getitem__):
+        L, replicate = order[r]
+        yield from measure(config, stack.network(r), tasks[replicate], replicate)
+
+
+def memory(config: Bottleneck) -> int:
+    """Bytes at the peak: the trained stack, and the derivatives of its deepest network at all
+    inputs, beside those at the points of the theorems.
+    """
+    depths = [L for L in set(config.depths) for _ in range(config.replicates)]
+    stack = training_bytes(depths, config.width, D_IN, D_OUT, config.samples)
+    points = config.samples + 3 * min(config.points, config.samples)
+    return stack + derivative_bytes(max(depths), config.width, D_IN, D_OUT, points)
+
+
+def _task(config: Bottleneck, replicate: int) -> Task:
+    stream = generator(config.seed, replicate, "data")
+    return draw_task(config.latent_rank, config.samples, config.test_samples, stream)
+
+
+def train(
+    config: Bottleneck, context: Context, order: list[tuple[int, int]], tasks: list[Task]
+) -> DepthStack:
+    """The trained stack; `order` lists (depth, replicate), deepest first."""
+    recipe = RECIPES[config.recipe]
+    depths, replicates = [L for L, _ in order], [replicate for _, replicate in order]
+    stack = DepthStack(depths, config.width, D_IN, D_OUT, context.device)
+    start(stack, replicates, recipe, config.seed)
+    rate = config.learning_rate or recipe.learning_rate
+    training = Training(stack, recipe, config.ridge, rate, config.steps)
+    x = torch.stack([tasks[replicate].x for replicate in replicates]).float()
+    y = torch.stack([tasks[replicate].y for replicate in replicates]).float()
+    batch = (x.to(context.device), y.to(context.device))
+    what = f"{config.recipe} L={depths[-1]}..{depths[0]}"
+    training.run(lambda block: [batch], context, what)
+    return stack
+
+
+def measure(
+    config: Bottleneck, network: Network, task: Task, replicate: int
+) -> Iterator[Metrics | Spectrum | Representation | Theorems]:
+    """All rows of one trained network."""
+    x, y = task.x.mT, task.y.mT
+    singular_values = spectra(network)
+    middle = singular_values[network.depth // 2 - 1]
+    k = gap_rank(middle)
+    key = {"recipe": config.recipe, "depth": network.depth, "replicate": replicate}
+    derivatives = differentiate(network, x)
+    cost, norm = _cost(network, x, y), float(network.parameter_norm())
+    yield Metrics(
+        **key,
+        parameter_norm=norm,
+        train_cost=cost,
+        test_cost=_cost(network, task.x_test.mT, task.y_test.mT),
+        loss=cost + config.ridge * norm,
+        rank=threshold_rank(middle),
+        rank_gap=k,
+        imbalance=theory.imbalance(network),
+        ntk_trace=float(theory.ntk_trace(network, derivatives, x).mean()),
+        jacobian=float(torch.linalg.svdvals(derivatives.jacobian)[:, 0].max()),
+    )
+    for layer, values in enumerate(singular_values, start=1):
+        for index, value in enumerate(values.tolist(), start=1):
+            yield Spectrum(**key, layer=layer, index=index, singular_value=value)
+    if 0 < k < min(D_IN, D_OUT, config.width):
+        tails = theory.representation_tail(network, x, k).tolist()
+        for layer, tail in enumerate(tails, start=1):
+            yield Representation(**key, rank=k, layer=layer, tail=tail)
+        yield from theorem_rows(network, x[: config.points], k, replicate)
+
+
+def _cost(network: Network, x: Tensor, y: Tensor) -> float:
+    return float((network.activations(x)[-1] - y).square().sum(1).mean())

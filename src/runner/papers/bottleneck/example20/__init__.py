@@ -1,0 +1,1 @@
+"""Study `example20`: Example 20 of paper D."""

@@ -1,0 +1,26 @@
+"""The parameters of study `example20`, in the paper's notation."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from runner.core.errors import InputError
+from runner.core.studies import StudyConfig, parameter
+
+
+@dataclass(frozen=True)
+class Example20(StudyConfig):
+    """Paper D, Example 20: representations may diverge although the norm converges."""
+
+    study: ClassVar[str] = "example20"
+
+    depths: list[int] = parameter("L, even", [8, 32, 128, 512, 2048, 8192], minimum=4)
+    exponents: list[float] = parameter(
+        "g in epsilon = L^-g; the example asks for 1/2 < g < 1", [0.6, 0.7, 0.8, 0.9], above=0
+    )
+    grid: int = parameter("points per axis of [0, 1]^3 that f is compared on", 6, minimum=2)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        odd = [L for L in self.depths if L % 2]
+        if odd:
+            raise InputError(f"depths={self.depths}: Example 20 is for even L, {odd[0]} is odd")

@@ -1,0 +1,1 @@
+"""Study `rank_one`: Theorem 10 of paper D."""

@@ -1,0 +1,1 @@
+"""Study `symmetry`: figure 2 of paper D."""

@@ -1,0 +1,109 @@
+"""The theorems of paper D measured on a trained network: the table `theorems.csv`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from runner.core.studies import Row
+from runner.papers.bottleneck import theory
+from runner.papers.bottleneck.networks import Derivatives, Network, differentiate
+
+ROUNDING = 1e-9
+"""Violations below this, relative to the sides, are float64 rounding."""
+NARROW_POINTS = 5
+"""Points of the (d_in d_out)-square matrices of Proposition 9."""
+
+
+@dataclass(frozen=True)
+class Theorems(Row):
+    """One row per network and theorem: lower <= upper at every point, and where it is tightest."""
+
+    keys: ClassVar[tuple[str, ...]] = ("depth", "replicate", "theorem")
+
+    depth: int
+    replicate: int
+    rank: int  # k, by the largest gap in the spectrum of W_{L/2}
+    theorem: str
+    points: int  # inputs x (layers for corollary-8)
+    violations: int  # points with lower > upper
+    lower: float  # both sides at the point with the smallest upper - lower
+    upper: float
+    tightness: float  # median of lower / upper
+
+
+def theorem_rows(
+    network: Network, x: Float[Tensor, "N d_in"], k: int, replicate: int
+) -> Iterator[Theorems]:
+    """All theorems at the given inputs, for a network of rank k >= 1.
+
+    schatten: `L ||J||_{2/L}^{2/L} <= ||theta||^2` (Appendix A.1). theorem-3: `2 log |J|_+ <= c_1`.
+    theorem-6, theorem-7, corollary-8: see `theory`. proposition-9: with the factor L of its proof;
+    proposition-9-printed: with the 2 L of its statement.
+    """
+    derivatives = differentiate(network, x)
+    # The theorems ask for rank k: points where s_k(J f(x)) may be rounding are left out.
+    s_k = torch.linalg.svdvals(derivatives.jacobian)[:, k - 1]
+    kept = s_k > theory.rounding(derivatives.jacobian, network.depth)
+    if not kept.any():
+        return
+    if not kept.all():
+        x = x[kept]
+        derivatives = differentiate(network, x)
+    sides = _pointwise(network, derivatives, x, k)
+    near = differentiate(network, x[:NARROW_POINTS])
+    curvature = theory.ntk_mixed_derivative(near)
+    narrow = theory.narrowness_bound(near.jacobian, network.depth)
+    sides["proposition-9"] = (narrow, curvature)
+    sides["proposition-9-printed"] = (2 * narrow, curvature)
+    for theorem, (lower, upper) in sides.items():
+        yield _row(theorem, lower, upper, network.depth, replicate, k)
+
+
+def _pointwise(
+    network: Network, derivatives: Derivatives, x: Float[Tensor, "N d_in"], k: int
+) -> dict[str, tuple[Tensor, Tensor]]:
+    """The two sides of every inequality but Proposition 9, as vectors."""
+    L, norm = network.depth, network.parameter_norm()
+    excess = norm - k * L  # c_1
+    log_determinant = theory.log_pseudo_determinant(derivatives.jacobian, k)
+    trace = theory.ntk_trace(network, derivatives, x)
+    squares = [alpha.square().sum(1) for alpha in network.activations(x)[:-1]]
+    tail = theory.representation_tail(network, x, k).sort(descending=True).values
+    bound = theory.representation_bound(trace, excess, log_determinant, k, L)
+    position = torch.arange(1, L + 1, device=x.device, dtype=x.dtype)
+    return {
+        "schatten": (theory.representation_cost(derivatives.jacobian, L), norm.expand(len(x))),
+        "theorem-3": (2 * log_determinant, excess.expand(len(x))),
+        "theorem-6": (
+            theory.bottleneck_distance(network, derivatives, k),
+            excess - 2 * log_determinant,
+        ),
+        "theorem-7": (
+            torch.stack(squares).sum(0),
+            theory.activation_bound(trace, excess, log_determinant, k),
+        ),
+        "corollary-8": (tail, bound * L / position),
+    }
+
+
+def _row(
+    theorem: str, lower: Tensor, upper: Tensor, depth: int, replicate: int, k: int
+) -> Theorems:
+    slack = upper - lower
+    size = 1 + lower.abs().maximum(upper.abs())
+    tightest = int(slack.argmin())
+    return Theorems(
+        depth=depth,
+        replicate=replicate,
+        rank=k,
+        theorem=theorem,
+        points=len(lower),
+        violations=int((slack < -ROUNDING * size).sum()),
+        lower=float(lower[tightest]),
+        upper=float(upper[tightest]),
+        tightness=float((lower / upper).median()),
+    )

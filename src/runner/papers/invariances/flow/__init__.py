@@ -1,0 +1,1 @@
+"""Study `invariances`: the theorems of paper C along gradient flow."""

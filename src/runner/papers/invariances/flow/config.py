@@ -1,0 +1,91 @@
+"""The parameters of paper C's study."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from runner.core.errors import InputError
+from runner.core.studies import StudyConfig, parameter
+
+SMALLEST_DEPTH = {
+    "linear": 2,
+    "relu_then_linear": 4,
+    "conv": 5,
+    "residual_identity": 5,
+    "residual_diagonal": 5,
+    "residual_free": 5,
+    "mixed": 6,
+}
+"""Layers without which an architecture would miss one of its kinds of junction."""
+
+
+@dataclass(frozen=True)
+class Invariances(StudyConfig):
+    """Paper C: what gradient flow leaves invariant, and the low rank that follows."""
+
+    study: ClassVar[str] = "invariances"
+
+    architecture: str = parameter(
+        "which kinds of layers, and in which order",
+        "relu_then_linear",
+        choices=tuple(SMALLEST_DEPTH),
+    )
+    depth: int = parameter("L: layers; a residual block is one layer", 6, minimum=2)
+    width: int = parameter("neurons of each hidden layer", 16, minimum=2)
+    channels: int = parameter("channels of each convolution", 8, minimum=2)
+    negative_slope: float = parameter(
+        "slope of the nonlinear units below zero; 0: ReLU", 0.0, minimum=0, maximum=0.99
+    )
+    gain: float = parameter("starting weights are N(0, gain^2 / fan in)", 1.0, above=0)
+    active: float = parameter(
+        "fraction of the nonlinear neurons that start with nonnegative weights, so that they are on"
+        " for every nonnegative input",
+        0.5,
+        minimum=0,
+        maximum=1,
+    )
+    data: str = parameter(
+        "gaussian: labels from a linear teacher; digits: two classes of handwritten digits",
+        "gaussian",
+        choices=("gaussian", "digits"),
+    )
+    classes: list[int] = parameter("the two digits, data=digits only", [0, 1], minimum=0, maximum=9)
+    samples: int = parameter("n: training examples of each replicate", 32, minimum=2)
+    loss: str = parameter(
+        "of the margin y f(x)", "logistic", choices=("logistic", "exponential", "squared")
+    )
+    learning_rates: list[float] = parameter(
+        "step sizes, all in one stack", [0.02, 0.01, 0.005], above=0
+    )
+    integrator: str = parameter(
+        "euler: gradient descent; rk4: Runge-Kutta steps", "euler", choices=("euler", "rk4")
+    )
+    normalized_time: bool = parameter(
+        "steps of the length of the rate along the gradient: the same path on a faster clock", False
+    )
+    time: float = parameter("T: time to train for; path length if normalized_time", 20.0, above=0)
+    records: int = parameter("measurements, evenly spaced over the time", 20, minimum=1)
+    replicates: int = parameter("independent repetitions (data and initialisation)", 5, minimum=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        smallest = SMALLEST_DEPTH[self.architecture]
+        if self.depth < smallest:
+            raise InputError(
+                f"depth={self.depth}: architecture={self.architecture} has at least"
+                f" {smallest} layers"
+            )
+        for rate in self.learning_rates:
+            steps = self.time / self.records / rate
+            if round(steps) < 1 or abs(steps - round(steps)) > 1e-6 * steps:
+                raise InputError(
+                    f"learning_rates: {rate:g} does not divide time/records ="
+                    f" {self.time / self.records:g}, the time between two measurements"
+                )
+        if len(set(self.learning_rates)) < len(self.learning_rates):
+            raise InputError(f"learning_rates={self.learning_rates} names a rate twice")
+        if self.normalized_time and self.loss == "squared":
+            raise InputError(
+                "normalized_time=true needs a loss without a minimum: loss=logistic or exponential"
+            )
+        if len(set(self.classes)) != 2 or len(self.classes) != 2:
+            raise InputError(f"classes={self.classes} must be two different digits")

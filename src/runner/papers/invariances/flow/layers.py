@@ -1,0 +1,213 @@
+"""The layers of paper C: fully connected, convolutional and residual, without biases.
+
+Each layer is a function of its weights and knows the two matrices that Theorem 1 makes of them:
+`incoming` (U, one row per output channel) and `outgoing` (V, one column per input channel).
+Activations are `(R, n, features)`, features = channels x positions in this order; weights carry the
+replicate axis R in front.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from runner.papers.invariances import theory
+
+LINEAR = 1.0
+"""The slope of linear units: sigma(z) = z for z > 0 and slope z below (0: ReLU)."""
+
+Weights = dict[str, Tensor]
+"""The weights of one layer of R networks by name."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Neurons as channels on a square of positions; those of a fully connected layer have one."""
+
+    channels: int
+    side: int = 1
+
+    @property
+    def positions(self) -> int:
+        """Positions of one channel."""
+        return self.side**2
+
+    @property
+    def features(self) -> int:
+        """Neurons in all."""
+        return self.channels * self.positions
+
+
+def activate(z: Tensor, slope: float) -> Tensor:
+    """sigma(z) = max(z, slope z): ReLU, leaky ReLU, or nothing."""
+    return z if slope == LINEAR else torch.nn.functional.leaky_relu(z, slope)
+
+
+@dataclass(frozen=True)
+class Dense:
+    """a -> sigma(W a), W (width, features of the source)."""
+
+    source: Grid
+    width: int
+    slope: float = LINEAR
+    kind = "dense"
+
+    @property
+    def target(self) -> Grid:
+        """The neurons that it feeds."""
+        return Grid(self.width)
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether all neurons in it are linear."""
+        return self.slope == LINEAR
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each weight tensor of one network; the first axis is the outputs."""
+        return {"W": (self.width, self.source.features)}
+
+    def forward(
+        self, weights: Weights, a: Float[Tensor, "R n i"]
+    ) -> tuple[Float[Tensor, "R n o"], Float[Tensor, "R examples c"]]:
+        """The activations, and the preactivations of its nonlinear neurons or channels."""
+        z = a @ weights["W"].mT
+        return activate(z, self.slope), z
+
+    def incoming(self, weights: Weights) -> Float[Tensor, "R c i"]:
+        """U of its outputs: W."""
+        return weights["W"]
+
+    def outgoing(self, weights: Weights) -> Float[Tensor, "R o c"]:
+        """V of its inputs: W, with the positions of a channel in one column."""
+        return theory.by_channel(weights["W"], self.source.channels)
+
+    def factor(self, residual: int) -> int:
+        """s of Theorem 2: 1, or the cost of the flattening when it reads channels."""
+        return theory.flattening_factor(self.source.channels, self.source.positions)
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """A two-dimensional convolution without padding, W (channels, source channels, k, k)."""
+
+    source: Grid
+    channels: int
+    kernel: int
+    stride: int
+    slope: float = LINEAR
+    kind = "conv"
+
+    @property
+    def target(self) -> Grid:
+        """The neurons that it feeds."""
+        return Grid(self.channels, (self.source.side - self.kernel) // self.stride + 1)
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether all neurons in it are linear."""
+        return self.slope == LINEAR
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each weight tensor of one network; the first axis is the outputs."""
+        return {"W": (self.channels, self.source.channels, self.kernel, self.kernel)}
+
+    def forward(
+        self, weights: Weights, a: Float[Tensor, "R n i"]
+    ) -> tuple[Float[Tensor, "R n o"], Float[Tensor, "R examples c"]]:
+        """The activations, and the preactivations per channel, example and position."""
+        R, n, _ = a.shape
+        maps = a.reshape(R * n, self.source.channels, self.source.side, self.source.side)
+        patches = torch.nn.functional.unfold(maps, self.kernel, stride=self.stride)
+        patches = patches.mT.reshape(R, n * self.target.positions, -1)
+        z = patches @ self.incoming(weights).mT
+        maps = activate(z, self.slope).view(R, n, self.target.positions, self.channels)
+        return maps.mT.reshape(R, n, -1), z
+
+    def incoming(self, weights: Weights) -> Float[Tensor, "R c i"]:
+        """U of its output channels."""
+        return theory.convolution_incoming(weights["W"])
+
+    def outgoing(self, weights: Weights) -> Float[Tensor, "R o c"]:
+        """V of its input channels."""
+        return theory.convolution_outgoing(weights["W"])
+
+    def factor(self, residual: int) -> int:
+        """s of Theorem 2: the cost of the other flattening."""
+        return theory.flattening_factor(self.source.channels, self.kernel**2)
+
+
+@dataclass(frozen=True)
+class Residual:
+    """a -> skip(a) + W2 sigma(W1 a), W1 (hidden, i), W2 (width, hidden); Definition 5.
+
+    skip: `identity`; `diagonal`, a vector z of learned weights; `free`, a learned matrix Z.
+    """
+
+    source: Grid
+    width: int
+    hidden: int
+    skip: str
+    slope: float = LINEAR
+
+    @property
+    def kind(self) -> str:
+        """The block's name: residual_identity, residual_diagonal or residual_free."""
+        return f"residual_{self.skip}"
+
+    @property
+    def target(self) -> Grid:
+        """The neurons that it feeds."""
+        return Grid(self.width)
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether all neurons in it are linear."""
+        return self.slope == LINEAR
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each weight tensor of one network; the first axis is the outputs."""
+        inputs = self.source.features
+        shapes = {"W1": (self.hidden, inputs), "W2": (self.width, self.hidden)}
+        skips = {
+            "identity": {},
+            "diagonal": {"z": (self.width,)},
+            "free": {"Z": (self.width, inputs)},
+        }
+        return shapes | skips[self.skip]
+
+    def forward(
+        self, weights: Weights, a: Float[Tensor, "R n i"]
+    ) -> tuple[Float[Tensor, "R n o"], Float[Tensor, "R examples c"]]:
+        """The outputs of the block, and the preactivations of its hidden neurons."""
+        z = a @ weights["W1"].mT
+        branch = activate(z, self.slope) @ weights["W2"].mT
+        if self.skip == "identity":
+            return branch + a, z
+        if self.skip == "diagonal":
+            return branch + weights["z"][:, None] * a, z
+        return branch + a @ weights["Z"].mT, z
+
+    def skip_matrix(self, weights: Weights) -> Float[Tensor, "R o i"]:
+        """The skip connection as a matrix: the identity, diag(z), or Z."""
+        if self.skip == "free":
+            return weights["Z"]
+        z = weights["z"] if self.skip == "diagonal" else torch.ones_like(weights["W2"][..., 0])
+        return torch.diag_embed(z)
+
+    def incoming(self, weights: Weights) -> Float[Tensor, "R c i"]:
+        """U of the block's outputs: [W2 Z]."""
+        return theory.residual_incoming(weights["W2"], self.skip_matrix(weights))
+
+    def outgoing(self, weights: Weights) -> Float[Tensor, "R o c"]:
+        """V of the block's inputs: W1 above Z, with the positions of a channel in one column."""
+        stacked = theory.residual_outgoing(weights["W1"], self.skip_matrix(weights))
+        return theory.by_channel(stacked, self.source.channels)
+
+    def factor(self, residual: int) -> int:
+        """s of Theorem 2: `residual` (Lemma 11), times the flattening's when it reads channels."""
+        grid = self.source
+        return residual * theory.flattening_factor(grid.channels, grid.positions)
+
+
+Block = Dense | Convolution | Residual

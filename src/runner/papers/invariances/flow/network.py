@@ -1,0 +1,118 @@
+"""Networks of paper C as stacks of R replicates: one vector of parameters for each."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod, sqrt
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from runner.papers.invariances.flow.layers import (
+    LINEAR,
+    Block,
+    Convolution,
+    Dense,
+    Grid,
+    Residual,
+    Weights,
+)
+
+KERNEL = 2
+"""Side of all convolution kernels: the first halves the image, the others take one pixel off."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """Layers in a row; the last has one output, the score whose sign is the class."""
+
+    blocks: tuple[Block, ...]
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """The numbers of parameters of all weight tensors, in order."""
+        return [prod(shape) for block in self.blocks for shape in block.shapes().values()]
+
+    def unpack(self, theta: Float[Tensor, "R P"]) -> list[Weights]:
+        """The weights of each layer, as views of the parameter vectors."""
+        parts = iter(theta.split(self.sizes, dim=-1))
+        return [
+            {name: next(parts).unflatten(-1, shape) for name, shape in block.shapes().items()}
+            for block in self.blocks
+        ]
+
+    def forward(
+        self, theta: Float[Tensor, "R P"], x: Float[Tensor, "R n d"]
+    ) -> tuple[Float[Tensor, "R n"], list[Float[Tensor, "R _ _"]]]:
+        """The scores, and the preactivations of every layer that has nonlinear neurons."""
+        a, preactivations = x, []
+        for block, weights in zip(self.blocks, self.unpack(theta), strict=True):
+            a, z = block.forward(weights, a)
+            if not block.is_linear:
+                preactivations.append(z)
+        return a.squeeze(-1), preactivations
+
+    def draw(self, gain: float, active: float, generator: torch.Generator) -> Float[Tensor, " P"]:
+        """Starting parameters of one replicate, N(0, gain^2 / fan in).
+
+        Branch and skip of a residual block have half the variance each, a diagonal skip fan in one.
+        The first `active` of the nonlinear neurons of each layer start with the absolute values:
+        they are on for every input that is not negative. In float64, on the generator's device.
+        """
+        parts = []
+        for block in self.blocks:
+            for name, shape in block.shapes().items():
+                normal = torch.randn(
+                    shape, generator=generator, dtype=torch.float64, device=generator.device
+                )
+                if name in ("W", "W1") and not block.is_linear:
+                    normal[: round(active * shape[0])].abs_()
+                share = 2 if name in ("W2", "Z", "z") else 1  # branch and skip add up
+                parts.append(gain / sqrt(share * prod(shape[1:])) * normal.flatten())
+        return torch.cat(parts)
+
+
+def build(
+    architecture: str, depth: int, width: int, channels: int, side: int, slope: float
+) -> Network:
+    """The network of that name with `depth` layers on images of `side` x `side` pixels.
+
+    linear: fully connected and linear. relu_then_linear: two nonlinear layers, then linear ones.
+    residual_<skip>: a nonlinear layer, a block with a nonlinear branch, linear blocks, a linear
+    layer. conv: one nonlinear and two linear convolutions, then linear layers. mixed: a linear
+    convolution, a free block with a nonlinear branch, linear free blocks, a linear layer, another
+    free block. All end with a linear layer of one output. width: neurons of every hidden layer,
+    channels: of every convolution, slope: of the nonlinear units (0: ReLU).
+    """
+    blocks: list[Block] = []
+
+    def source() -> Grid:
+        return blocks[-1].target if blocks else Grid(1, side)
+
+    def dense(slope: float = LINEAR) -> None:
+        blocks.append(Dense(source(), width, slope))
+
+    def conv(slope: float = LINEAR) -> None:
+        blocks.append(Convolution(source(), channels, KERNEL, 1 if blocks else KERNEL, slope))
+
+    def residual(skip: str, slope: float = LINEAR) -> None:
+        blocks.append(Residual(source(), width, width, skip, slope))
+
+    if architecture == "relu_then_linear":
+        dense(slope), dense(slope)
+    elif architecture == "conv":
+        conv(slope), conv(), conv()
+    elif architecture == "mixed":
+        conv(), residual("free", slope)
+        while len(blocks) < depth - 3:
+            residual("free")
+        dense(), residual("free")
+    elif architecture.startswith("residual_"):
+        skip = architecture.removeprefix("residual_")
+        dense(slope), residual(skip, slope)
+        while len(blocks) < depth - 2:
+            residual(skip)
+    while len(blocks) < depth - 1:
+        dense()
+    blocks.append(Dense(source(), 1))
+    return Network(tuple(blocks))

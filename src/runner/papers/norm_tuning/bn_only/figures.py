@@ -1,0 +1,116 @@
+"""Drawings of paper A's figures and the quick looks of its studies."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from runner.papers.norm_tuning.bn_only.tables import square_runs, width_runs
+from runner.results.claims import Tables, trimmed
+from runner.results.figures import figure, overview
+
+STYLES = {
+    "sgd": ("tab:blue", "o-", "SGD on scales and shifts"),
+    "teacher_construction": ("tab:green", "s-", "construction from the target"),
+    "student_construction": ("tab:orange", "D-", "construction from the dense network"),
+    "dense": ("black", "^--", "SGD on a dense network"),
+}
+"""The paper's colours. Orange is drawn thick, below the others, which may lie on it."""
+
+WIDTHS = "learner width m"
+TARGET_WIDTHS = "target width d   (m = d²)"
+
+
+def summarize(metrics: pd.DataFrame, x: str, panel: str) -> pd.DataFrame:
+    """One row per method and x: mean and range of the test error without smallest and largest."""
+    rows = []
+    for (method, value), group in metrics.groupby(["method", x], sort=False):
+        kept = trimmed(group["test_mse"])
+        rows.append(
+            {
+                "panel": panel,
+                "method": method,
+                x: value,
+                "trimmed_mean_mse": kept.mean(),
+                "lowest_mse": kept.min(),
+                "highest_mse": kept.max(),
+                "median_mse": group["test_mse"].median(),
+                "variance_of_g": (group["test_mse"] / group["relative_mse"]).mean(),
+                "replicates": len(group),
+            }
+        )
+    return pd.DataFrame(rows).sort_values(["method", x], ignore_index=True)
+
+
+def _panel(axes: Axes, metrics: pd.DataFrame, x: str, label: str, panel: str) -> pd.DataFrame:
+    drawn = summarize(metrics, x, panel)
+    for method, (color, style, name) in STYLES.items():
+        rows = drawn[drawn["method"] == method]
+        mean = rows["trimmed_mean_mse"]
+        bars = np.array([mean - rows["lowest_mse"], rows["highest_mse"] - mean])
+        line = (
+            {"linewidth": 3.5, "zorder": 2} if method == "student_construction" else {"zorder": 3}
+        )
+        axes.errorbar(rows[x], mean, bars, fmt=style, color=color, label=name, capsize=2.5, **line)
+        points = metrics[metrics["method"] == method]
+        axes.plot(points[x], points["test_mse"], ".", color=color, alpha=0.3, markersize=3)
+    variance = drawn.groupby(x)["variance_of_g"].mean()
+    axes.plot(variance.index, variance, ":", color="grey", label="variance of g (constant)")
+    axes.set(yscale="log", xlabel=label, ylabel="test mean squared error", title=panel)
+    return drawn
+
+
+def _row_of_panels(axes: np.ndarray, metrics: pd.DataFrame, sparsity: float) -> list[pd.DataFrame]:
+    """Left: m = d^2 and d grows. Right: d is fixed and m grows."""
+    chosen = metrics[metrics["sparsity"] == sparsity]
+    square, wide = square_runs(chosen), width_runs(chosen)
+    d = int(wide["target_width"].iloc[0])
+    drawn = [
+        _panel(axes[0], square, "target_width", TARGET_WIDTHS, f"p = {sparsity:g}, m = d²"),
+        _panel(axes[1], wide, "width", WIDTHS, f"p = {sparsity:g}, d = {d}"),
+    ]
+    axes[1].axvline(d**2, color="grey", linewidth=0.8, alpha=0.6)
+    axes[1].annotate(
+        "m = d²", (d**2, 1.01), xycoords=("data", "axes fraction"), color="grey", ha="center"
+    )
+    return drawn
+
+
+@figure("fig4")
+@figure("fig5")
+def draw_by_sparsity(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Figures 4 and 5 of paper A: one row of two panels for each sparsity."""
+    metrics = tables["metrics"]
+    sparsities = sorted(metrics["sparsity"].unique(), reverse=True)
+    size = (8.4, 3.6 * len(sparsities) + 0.5)
+    figure, axes = plt.subplots(len(sparsities), 2, figsize=size, squeeze=False)
+    drawn = []
+    for row, sparsity in zip(axes, sparsities, strict=True):
+        drawn += _row_of_panels(row, metrics, sparsity)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    return figure, pd.concat(drawn, ignore_index=True)
+
+
+@overview
+def overview_bn_only(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Quick look at one run: the error while training, and where each method ends."""
+    metrics = tables["metrics"]
+    figure, axes = plt.subplots(figsize=(6, 3.6))
+    for method, rows in tables.get("curves", pd.DataFrame(columns=["method"])).groupby("method"):
+        color, _, name = STYLES[method]
+        for _, curve in rows.groupby("replicate"):
+            axes.plot(curve["samples"], curve["test_mse"], color=color, alpha=0.3, linewidth=0.9)
+        median = rows.groupby("samples")["test_mse"].median()
+        axes.plot(median.index, median, color=color, label=name)
+    for method, rows in metrics[metrics["learning_rate"].isna()].groupby("method"):
+        color, _, name = STYLES[method]
+        axes.axhline(rows["test_mse"].median(), color=color, linestyle="--", label=name)
+    first = metrics.iloc[0]
+    title = f"d = {first['target_width']}, m = {first['width']}, p = {first['sparsity']:g}"
+    axes.set(yscale="log", xlabel="training samples", ylabel="test MSE", title=title)
+    axes.legend()
+    columns = ["test_mse", "relative_mse", "max_abs_error", "condition_number", "numerical_rank"]
+    summary = metrics.groupby("method", sort=False)[columns].median().reset_index()
+    return figure, summary

@@ -1,0 +1,41 @@
+"""A real target: a small ReLU classifier of the handwritten digits that come with scikit-learn."""
+
+from math import sqrt
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from runner.data import CLASSES, digits
+from runner.papers.norm_tuning.network import Network, relu_network
+
+PIXELS = 64
+STEPS, LEARNING_RATE = 300, 1e-2  # full batch, Adam: all but a few of the images are learned
+
+
+def digit_images() -> tuple[Float[Tensor, "images 64"], Int[Tensor, " images"]]:
+    """All images of 8 x 8 pixels in [0, 1] as rows, and their classes."""
+    pixels, classes = digits.all_images()
+    return pixels.flatten(1), classes
+
+
+def train_classifier(width: int, depth: int, generator: torch.Generator) -> Network:
+    """A fully connected ReLU classifier with `depth` layers and hidden width `width`, in float64.
+
+    Trained on all images, since it serves as a target and not as a predictor of unseen digits.
+    """
+    images, classes = digit_images()
+    sizes = [PIXELS, *[width] * (depth - 1), CLASSES]
+    weights = [
+        torch.randn(n_out, n_in, generator=generator, dtype=torch.float64) * sqrt(2 / n_in)
+        for n_in, n_out in zip(sizes[:-1], sizes[1:], strict=True)
+    ]
+    biases = [torch.zeros(n_out, dtype=torch.float64) for n_out in sizes[1:]]
+    parameters = [tensor.requires_grad_() for tensor in (*weights, *biases)]
+    optimizer = torch.optim.Adam(parameters, lr=LEARNING_RATE)
+    for _ in range(STEPS):
+        loss = torch.nn.functional.cross_entropy(relu_network(weights, biases)(images), classes)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return relu_network([W.detach() for W in weights], [b.detach() for b in biases])

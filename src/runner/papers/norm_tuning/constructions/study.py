@@ -1,0 +1,240 @@
+"""Study `constructions`: paper A's constructive theorems, and where rounding ends them.
+
+The paper proves that a frozen random network can be made equal to any target by its normalization
+parameters; it never computes one such network. Each replicate draws a target and a frozen network,
+constructs the parameters, and compares both functions on inputs from the domain of the theorem.
+Float64 on the CPU (LAPACK, one thread), whatever the device; or mpmath with `precision` digits.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from threadpoolctl import threadpool_limits
+from torch import Tensor
+
+from runner.core.streams import generator
+from runner.core.studies import Context, Row
+from runner.data import CLASSES, SHAPES
+from runner.papers.norm_tuning import theory
+from runner.papers.norm_tuning.arithmetic import FLOAT64, Arithmetic, MultiPrecision
+from runner.papers.norm_tuning.constructions.classifier import (
+    PIXELS,
+    digit_images,
+    train_classifier,
+)
+from runner.papers.norm_tuning.constructions.config import Constructions
+from runner.papers.norm_tuning.constructions.sparsity import (
+    cut_off_units,
+    khatri_rao_structural_rank,
+)
+from runner.papers.norm_tuning.network import Block, Layer, Matrix, Network, relu_network, truncate
+from runner.papers.norm_tuning.solvers import EPSILON, system_bytes
+
+MPMATH_NUMBER = 200
+"""Bytes of a number of mpmath without its digits."""
+
+
+@dataclass(frozen=True)
+class Metrics(Row):
+    """One row per replicate."""
+
+    keys: ClassVar[tuple[str, ...]] = (
+        "theorem",
+        "target",
+        "target_width",
+        "width",
+        "block",
+        "rank",
+        "depth",
+        "sparsity",
+        "dtype",
+        "replicate",
+    )
+
+    theorem: str
+    target: str
+    target_width: int  # d
+    width: int  # most hidden units in a layer of the reconstruction: m, d r or d k
+    block: int  # k of Theorem 2; 0 for the others
+    rank: int  # r of Corollary 1; 0 for the others
+    depth: int  # l, the layers of the target
+    sparsity: float  # p, the fraction of frozen weights that are kept
+    dtype: str
+    replicate: int
+    max_abs_error: float  # largest |f(x) - g(x)| over all test inputs and outputs
+    agreement: float  # fraction of test inputs where the largest output is the same one
+    condition_number: float  # the largest sigma_max / sigma_min of K among the linear systems
+    rounding: float  # the largest n eps condition_number, for n equations; eps that of float64
+    equations: int  # in all systems
+    numerical_rank: int  # sum over all systems
+    structural_rank: int  # sum over all systems
+    full_rank: bool  # whether every system can be solved for every target
+    cut_off_units: int  # hidden units with no incoming or no outgoing frozen weight
+    solver: str
+    target_accuracy: float  # fraction of the digits that the target gets right; nan if random
+
+
+def run(config: Constructions, context: Context) -> Iterator[Metrics]:
+    """Yield one row per replicate."""
+    with context.progress(config.replicates, config.theorem, unit="replicates") as bar:
+        for replicate in range(config.replicates):
+            with one_thread():
+                row = _measure(config, replicate)
+            bar.update(1, error=row.max_abs_error)
+            yield row
+
+
+def memory(config: Constructions) -> int:
+    """Bytes at the peak of one replicate: the frozen weights, both evaluations, and one system.
+
+    With mpmath a number is an object.
+    """
+    number = 8 if config.dtype == "float64" else MPMATH_NUMBER + config.precision // 2
+    points = SHAPES["digits"][0] if config.target == "digits" else config.points
+    ends = (PIXELS, CLASSES) if config.target == "digits" else (config.target_width,) * 2
+    hidden = [config.target_width] * (config.depth - 1)
+    shapes = list(pairwise([ends[0], *hidden, ends[1]]))
+    frozen, systems = 0, []
+    for n_in, n_out in shapes:
+        if config.theorem == "deep":
+            w, blocks = n_out * config.block, -(-n_in // config.block)
+            # The W_i and A_i, the matrix that carries the inputs forward, and a product of it.
+            frozen += blocks * w * (w + config.block) + 2 * w * n_in
+            systems.append(w * w)
+            continue
+        pairs = [(n_in, n_out)]
+        if config.theorem == "low_rank":
+            pairs = [(n_in, config.rank), (config.rank, n_out)]
+        for k, d in pairs:
+            m = config.width or d * k
+            frozen += 3 * m * (k + d)  # with the two that an iteration of LSMR keeps
+            systems.append(system_bytes(d * k, m, dense=config.sparsity == 1) // 8)
+    widest = max([w for shape in shapes for w in shape] + [config.width or 0])
+    widest = max(widest, *(n_in * n_out for n_in, n_out in shapes))
+    return number * (frozen + max(systems) + 3 * points * widest)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One thread for torch and LAPACK: the order of sums, and so the last digits, depend on it."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(1, user_api="blas"):
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _measure(config: Constructions, replicate: int) -> Metrics:
+    """Draw, construct, and compare one replicate."""
+    target, inputs, accuracy = _problem(config, replicate)
+    arithmetic = MultiPrecision(config.precision) if config.dtype == "mpmath" else FLOAT64
+    input_norm = float(inputs.norm(dim=1).max())
+    construction, pairs = _construct(config, target, replicate, input_norm, arithmetic)
+    found = construction.network(arithmetic.exact(inputs))
+    expected = _in_arithmetic(target, arithmetic)(arithmetic.exact(inputs))
+    systems = construction.systems
+    equations = sum(system.shape[0] for system in systems)
+    return Metrics(
+        theorem=config.theorem,
+        target=config.target,
+        target_width=config.target_width,
+        width=max(system.shape[1] for system in systems),
+        block=config.block if config.theorem == "deep" else 0,
+        rank=config.rank if config.theorem == "low_rank" else 0,
+        depth=config.depth,
+        sparsity=config.sparsity,
+        dtype=config.dtype,
+        replicate=replicate,
+        max_abs_error=float(abs(found - expected).max()),
+        agreement=float(np.mean(_winners(found) == _winners(expected))),
+        condition_number=construction.condition_number,
+        rounding=max(system.shape[0] * EPSILON * system.condition_number for system in systems),
+        equations=equations,
+        numerical_rank=sum(system.numerical_rank for system in systems),
+        # The systems of Theorem 2 have no zeros.
+        structural_rank=sum(khatri_rao_structural_rank(*p) for p in pairs) if pairs else equations,
+        full_rank=construction.full_rank,
+        cut_off_units=sum(cut_off_units(*pair) for pair in pairs),
+        solver="+".join(sorted({system.solver for system in systems})),
+        target_accuracy=accuracy,
+    )
+
+
+def _problem(
+    config: Constructions, replicate: int
+) -> tuple[Network, Float[Tensor, "points d_in"], float]:
+    """A target, the inputs on which to compare, and the target's accuracy (nan if random)."""
+    draw = generator(config.seed, replicate, "target")
+    accuracy = float("nan")
+    if config.target == "digits":
+        target = train_classifier(config.target_width, config.depth, draw)
+        inputs, classes = digit_images()
+    else:
+        target = random_target(config.target_width, config.depth, draw)
+        inputs = unit_inputs(
+            config.points, config.target_width, generator(config.seed, replicate, "inputs")
+        )
+    if config.theorem == "low_rank":
+        target = truncate(target, config.rank)
+    if config.target == "digits":
+        accuracy = float((target(inputs).argmax(dim=1) == classes).double().mean())
+    return target, inputs, accuracy
+
+
+def random_target(width: int, depth: int, draw: torch.Generator) -> Network:
+    """A target of Theorem 1: Gaussian `W*_i (d, d)` of spectral norm one, biases `N(0, I / d)`."""
+    weights, biases = [], []
+    for _ in range(depth):
+        W = torch.randn(width, width, generator=draw, dtype=torch.float64)
+        weights.append(W / torch.linalg.matrix_norm(W, 2))
+        biases.append(torch.randn(width, generator=draw, dtype=torch.float64) / width**0.5)
+    return relu_network(weights, biases)
+
+
+def unit_inputs(points: int, width: int, draw: torch.Generator) -> Float[Tensor, "points width"]:
+    """Inputs on the unit sphere, the far edge of the domain `||x|| <= 1` of the theorems."""
+    directions = torch.randn(points, width, generator=draw, dtype=torch.float64)
+    return directions / directions.norm(dim=1, keepdim=True)
+
+
+def _construct(
+    config: Constructions,
+    target: Network,
+    replicate: int,
+    input_norm: float,
+    arithmetic: Arithmetic,
+) -> tuple[theory.Construction, list[tuple[Tensor, Tensor]]]:
+    """The reconstruction, and its pairs of frozen weights (none for Theorem 2)."""
+    draw = generator(config.seed, replicate, "frozen weights")
+    if config.theorem == "deep":
+        weights = theory.deep_weights(target, config.block, draw)
+        return theory.deep(target, weights, input_norm, arithmetic), []
+    if config.theorem == "low_rank":
+        factors = theory.factorize(target, config.rank, input_norm)
+        pairs = theory.wide_weights(factors, None, draw)
+        return theory.low_rank(target, config.rank, pairs, input_norm), pairs
+    pairs = theory.wide_weights(target, config.width, draw, config.sparsity)
+    return theory.wide(target, pairs, input_norm), pairs
+
+
+def _in_arithmetic(target: Network, arithmetic: Arithmetic) -> Network:
+    """The same network with its numbers in another arithmetic."""
+    exact = arithmetic.exact
+    return Network(
+        tuple(
+            Block((Layer(exact(t.weight), exact(t.scale), exact(t.shift), t.relu),))
+            for t in target.layers
+        )
+    )
+
+
+def _winners(outputs: Matrix) -> np.ndarray:
+    return np.asarray(outputs).argmax(axis=1)

@@ -1,0 +1,356 @@
+"""Exact reconstructions of paper A: normalization layers alone turn random networks into targets.
+
+Notation of the paper: target `W* (d, k)`, frozen random `W1 (m, k)` and `W2 (d, m)`, trainable
+scales gamma and shifts beta. By Proposition 1 a normalization layer with fixed mean and variance is
+the affine map `z -> gamma z + beta`, so mean and variance do not appear.
+
+Every construction is a pure function of a target, frozen weights (drawn by the functions at the
+end) and `input_norm`, the largest norm of an input that will be seen; the paper's theorems have 1.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from runner.core.errors import InputError
+from runner.papers.norm_tuning.arithmetic import FLOAT64, Arithmetic
+from runner.papers.norm_tuning.network import (
+    Block,
+    Layer,
+    Matrix,
+    Network,
+    Skip,
+    Vector,
+    relu_network,
+)
+from runner.papers.norm_tuning.solvers import Scales, khatri_rao, solve_scales
+
+__all__ = [
+    "Construction",
+    "DeepWeights",
+    "NormParameters",
+    "Scales",
+    "deep",
+    "deep_weights",
+    "factorize",
+    "khatri_rao",
+    "live_units_probability",
+    "low_rank",
+    "solve_scales",
+    "wide",
+    "wide_layer",
+    "wide_weights",
+]
+
+
+@dataclass(frozen=True)
+class NormParameters:
+    """Scales and shifts of `z -> gamma2 * (W2 relu(gamma1 * (W1 z) + beta1)) + beta2`.
+
+    `scales` tells how the linear system for gamma1 was solved.
+    """
+
+    gamma1: Float[Tensor, " m"]
+    beta1: Float[Tensor, " m"]
+    gamma2: Float[Tensor, " d"]
+    beta2: Float[Tensor, " d"]
+    scales: Scales
+
+
+@dataclass(frozen=True)
+class Construction:
+    """A reconstruction, and the linear systems that gave its scales in the order of its layers."""
+
+    network: Network
+    systems: tuple[Scales, ...]
+
+    @property
+    def condition_number(self) -> float:
+        """The largest condition number among the systems."""
+        return max(system.condition_number for system in self.systems)
+
+    @property
+    def full_rank(self) -> bool:
+        """Whether every system can be solved for every target."""
+        return all(system.solvable for system in self.systems)
+
+
+@dataclass(frozen=True)
+class DeepWeights:
+    """Frozen weights of one block of Theorem 2: n = ceil(d_in / k) layers of width w = d_out k.
+
+    `hidden` are the W_i (w, w), `skips` the A_i (w, k), `output` is W_{n+1} (d_out, w).
+    """
+
+    hidden: tuple[Float[Tensor, "w w"], ...]
+    skips: tuple[Float[Tensor, "w k"], ...]
+    output: Float[Tensor, "d w"]
+
+
+# Theorems 1 and 3
+
+
+def wide_layer(
+    W1: Float[Tensor, "m k"],
+    W2: Float[Tensor, "d m"],
+    target: Float[Tensor, "d k"],
+    bias: Float[Tensor, " d"],
+    input_norm: float,
+) -> NormParameters:
+    """Parameters with which two frozen layers compute `target x + bias` for `||x|| <= input_norm`.
+
+    Paper A, Lemma 7 (proof sketch of Theorem 1): gamma1 solves `W2 diag(gamma1) W1 = target`;
+    `beta1 = input_norm |gamma1_j| ||W1_j||` switches every hidden ReLU on; `gamma2 = 1` and
+    `beta2 = -W2 beta1 + bias` take the shift out again. The paper states the rule for unit inputs,
+    `input_norm = 1`; others need the largest norm that will be seen. All tensors are float64.
+    """
+    scales = solve_scales(W1, W2, target)
+    beta1 = input_norm * scales.gamma.abs() * W1.norm(dim=1)
+    return NormParameters(
+        gamma1=scales.gamma,
+        beta1=beta1,
+        gamma2=target.new_ones(target.shape[0]),
+        beta2=bias - W2 @ beta1,
+        scales=scales,
+    )
+
+
+def wide(
+    target: Network,
+    weights: Sequence[tuple[Float[Tensor, "..."], Float[Tensor, "..."]]],
+    input_norm: float = 1.0,
+) -> Construction:
+    """Theorem 1: two frozen layers for each layer of the target, whatever its widths (Remark 2).
+
+    `weights` has one pair W1 (m, d_in), W2 (d_out, m) per layer of the target. It is exact where
+    the Khatri-Rao product has rank d_out d_in; with sparse weights this is Theorem 3. The proof
+    treats all layers like the first, with inputs in the unit ball; but the output of a hidden layer
+    may leave it (by its bias alone), so the norm that can be reached is carried along.
+    """
+    blocks, systems = [], []
+    for layer, (W1, W2) in zip(target.layers, weights, strict=True):
+        p = wide_layer(W1, W2, layer.weight, layer.shift, input_norm)
+        first = Layer(W1, p.gamma1, p.beta1, relu=True)
+        blocks.append(Block((first, Layer(W2, p.gamma2, p.beta2, relu=layer.relu))))
+        systems.append(p.scales)
+        input_norm = _reachable_norm(layer, input_norm)
+    return Construction(Network(tuple(blocks)), tuple(systems))
+
+
+# Corollary 1
+
+
+def factorize(target: Network, rank: int, input_norm: float = 1.0) -> Network:
+    """The same function with each layer W* = A B of rank r written as two, B (r, d) and A (d, r).
+
+    Corollary 1 (Corollary 2 of the appendix). The proof takes the output of the first half for
+    `B x`; yet a ReLU of width r stands between the halves. So B gets a shift `input_norm ||B_i||`
+    that keeps this ReLU on, and A takes the shift out again. Raises InputError if a weight matrix
+    of the target has a higher rank.
+    """
+    weights, biases = [], []
+    for index, layer in enumerate(target.layers):
+        U, s, Vh = torch.linalg.svd(layer.weight, full_matrices=False)
+        has = int((s > s[0] * max(layer.weight.shape) * torch.finfo(s.dtype).eps).sum())
+        if has > rank:
+            raise InputError(
+                f"layer {index + 1} of the target has rank {has}: give rank={has} or more"
+            )
+        A, B = U[:, :rank] * s[:rank].sqrt(), s[:rank, None].sqrt() * Vh[:rank]
+        on = input_norm * B.norm(dim=1)
+        weights += [B, A]
+        biases += [on, layer.shift - A @ on]
+        input_norm = _reachable_norm(layer, input_norm)
+    return relu_network(weights, biases)
+
+
+def low_rank(
+    target: Network,
+    rank: int,
+    weights: Sequence[tuple[Float[Tensor, "..."], Float[Tensor, "..."]]],
+    input_norm: float = 1.0,
+) -> Construction:
+    """Corollary 1: four layers of width d r for each layer of rank r.
+
+    The theorem of wide networks, applied to the factorized target, as the text above Corollary 1
+    says. `weights` has two pairs per layer of the target.
+    """
+    pairs = wide(factorize(target, rank, input_norm), weights, input_norm)
+    blocks = pairs.network.blocks
+    merged = [Block(a.layers + b.layers) for a, b in zip(blocks[::2], blocks[1::2], strict=True)]
+    return replace(pairs, network=Network(tuple(merged)))
+
+
+# Theorem 2
+
+
+def deep(
+    target: Network,
+    weights: Sequence[DeepWeights],
+    input_norm: float = 1.0,
+    arithmetic: Arithmetic = FLOAT64,
+) -> Construction:
+    """Theorem 2: for each layer of the target a block of ceil(d / k) + 1 narrow layers with skips.
+
+    `weights` has one entry per layer of the target. With another `arithmetic` than float64 the
+    network that comes back is made of its numbers. Slips of the statement, mended here:
+
+    - L_1 lacks A_1 (`W_1 z_1` has no fitting shapes): it is read as `Gamma_1 W_1 A_1 z_1 + beta_1`.
+    - The A_i are (k, d k) in the sketch and (d k, k) in the statement; the latter fits.
+    - L_n with n = ceil(d / k) has no ReLU, and the ReLU after W_{n+1} is left out behind the last
+      layer of the target (Remark 9), which is linear.
+    - A last input block with zero weights, W*_n = 0, breaks it: then Gamma_n = 0, and with it the
+      factor `W_{n+1} Gamma_n W_n` of all other systems (Lemma 8 asks for a non-zero vector).
+    - k that does not divide d: the input is continued by zeros.
+    """
+    blocks, systems = [], []
+    for layer, frozen in zip(target.layers, weights, strict=True):
+        block, solved = _deep_block(layer, frozen, input_norm, arithmetic)
+        blocks.append(block)
+        systems += solved
+        input_norm = _reachable_norm(layer, input_norm)
+    return Construction(Network(tuple(blocks)), tuple(systems))
+
+
+def _deep_block(
+    layer: Layer, frozen: DeepWeights, input_norm: float, arithmetic: Arithmetic
+) -> tuple[Block, list[Scales]]:
+    """One block of Theorem 2: scales from the last layer to the first, then shifts forward."""
+    hidden = [arithmetic.exact(W) for W in frozen.hidden]
+    skips = [arithmetic.exact(A) for A in frozen.skips]
+    output = arithmetic.exact(frozen.output)
+    systems = _deep_scales(layer, hidden, skips, output, arithmetic)
+    gammas = [system.gamma for system in systems]
+    betas = _deep_shifts(layer, hidden, skips, gammas, output, input_norm, arithmetic)
+    k, last = skips[0].shape[1], len(hidden) - 1
+    layers = [
+        Layer(hidden[i], gammas[i], betas[i], relu=i < last, skip=Skip(skips[i], i * k))
+        for i in range(len(hidden))
+    ]
+    one = arithmetic.exact(torch.ones_like(layer.shift))
+    final = Layer(output, scale=one, shift=one * 0, relu=layer.relu)
+    return Block((*layers, final)), systems
+
+
+def _deep_scales(
+    layer: Layer,
+    hidden: list[Matrix],
+    skips: list[Matrix],
+    output: Matrix,
+    arithmetic: Arithmetic,
+) -> list[Scales]:
+    """Solve `W_{n+1} (prod_{j > i} Gamma_j W_j) Gamma_i W_i A_i = W*_i` for i = n, ..., 1 (Eq. 52).
+
+    The system has d k equations and d k unknowns.
+    """
+    d, d_in = layer.weight.shape
+    k, n = skips[0].shape[1], len(hidden)
+    padded = torch.cat([layer.weight, layer.weight.new_zeros(d, n * k - d_in)], dim=1)
+    systems: list[Scales] = []
+    tail = output
+    for i in reversed(range(n)):
+        block = arithmetic.exact(padded[:, i * k : (i + 1) * k])
+        systems.insert(0, arithmetic.solve_scales(hidden[i] @ skips[i], tail, block))
+        tail = (tail * systems[0].gamma) @ hidden[i]
+    return systems
+
+
+def _deep_shifts(
+    layer: Layer,
+    hidden: list[Matrix],
+    skips: list[Matrix],
+    gammas: list[Vector],
+    output: Matrix,
+    input_norm: float,
+    arithmetic: Arithmetic,
+) -> list[Vector]:
+    """Shifts that keep every hidden ReLU on, and the last one, which takes them all out again.
+
+    With all ReLUs on, layer i holds `M_i x + s_i`. Its smallest safe offset is
+    `s_i = input_norm ||row of M_i||`; the last shift solves `W_{n+1} s_n = beta*`.
+    """
+    k, n = skips[0].shape[1], len(hidden)
+    zeros = torch.zeros(skips[0].shape[0], n * k, dtype=torch.float64)
+    inputs, offset = arithmetic.exact(zeros), arithmetic.exact(zeros[:, 0])
+    betas = []
+    for i in range(n):
+        inputs[:, i * k : (i + 1) * k] = skips[i]  # from here on they enter; zero so far
+        inputs = gammas[i][:, None] * (hidden[i] @ inputs)
+        arriving = gammas[i] * (hidden[i] @ offset)
+        if i < n - 1:
+            offset = input_norm * arithmetic.row_norms(inputs)
+        else:
+            offset = arithmetic.least_norm(output, arithmetic.exact(layer.shift))
+        betas.append(offset - arriving)
+    return betas
+
+
+def _reachable_norm(layer: Layer, input_norm: float) -> float:
+    """Largest possible norm of the layer's output: a ReLU never lengthens a vector."""
+    return float(torch.linalg.matrix_norm(layer.weight, 2)) * input_norm + float(layer.shift.norm())
+
+
+# frozen weights
+
+
+def wide_weights(
+    target: Network, width: int | None, generator: torch.Generator, sparsity: float = 1.0
+) -> list[tuple[Float[Tensor, "..."], Float[Tensor, "..."]]]:
+    """A pair W1 ~ N(0, 1/d_in) (m, d_in), W2 ~ N(0, 2/m) (d_out, m) for each layer of the target.
+
+    m is `width`, or d_out d_in where that is None (Theorem 1). Each weight is kept with probability
+    `sparsity` (Theorem 3) and then divided by its root, which keeps the variances.
+    """
+
+    def draw(rows: int, columns: int, variance: float) -> Float[Tensor, "rows columns"]:
+        weight = torch.randn(rows, columns, generator=generator, dtype=torch.float64)
+        if sparsity < 1:
+            kept = torch.rand(rows, columns, generator=generator, dtype=torch.float64) < sparsity
+            weight = weight * kept
+        return weight * sqrt(variance / sparsity)
+
+    pairs = []
+    for layer in target.layers:
+        d_out, d_in = layer.weight.shape
+        m = width or d_out * d_in
+        pairs.append((draw(m, d_in, 1 / d_in), draw(d_out, m, 2 / m)))
+    return pairs
+
+
+def deep_weights(target: Network, block: int, generator: torch.Generator) -> list[DeepWeights]:
+    """Weights of Theorem 2 for each layer of the target: Gaussian, of variance one over the fan-in.
+
+    Raises InputError if a layer has fewer inputs than `block` (k).
+    """
+
+    def draw(rows: int, columns: int) -> Float[Tensor, "rows columns"]:
+        weight = torch.randn(rows, columns, generator=generator, dtype=torch.float64)
+        return weight / sqrt(columns)
+
+    drawn = []
+    for layer in target.layers:
+        d_out, d_in = layer.weight.shape
+        if block > d_in:
+            raise InputError(
+                f"block={block} is larger than a layer's {d_in} inputs: give {d_in} or less"
+            )
+        n, w = -(-d_in // block), d_out * block
+        hidden = tuple(draw(w, w) for _ in range(n))
+        drawn.append(DeepWeights(hidden, tuple(draw(w, block) for _ in range(n)), draw(d_out, w)))
+    return drawn
+
+
+def live_units_probability(d: int, k: int, m: int, sparsity: float) -> float:
+    """Probability that none of m hidden units of a sparse pair W1 (m, k), W2 (d, m) is cut off.
+
+    A unit with no incoming or no outgoing weight is a zero column of K, so for m = d k this bounds
+    the probability of full rank from above: `((1 - (1-p)^d) (1 - (1-p)^k))^m`. For m = k^2 = d^2 it
+    passes from 0 to 1 around `p = 2 log(d) / d`: no sparsity below the paper's conjecture
+    Theta(log d / d) (Remark 3) can do. The bound is ours.
+    """
+    incoming, outgoing = 1 - (1 - sparsity) ** k, 1 - (1 - sparsity) ** d
+    return (incoming * outgoing) ** m

@@ -1,0 +1,41 @@
+"""The parameters of study `breaking_bn`."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from runner.core.studies import StudyConfig, parameter
+from runner.data import LABELLED
+
+BREAKING_METHODS = (
+    "batch_norm",
+    "batch_norm_asymmetric",
+    "batch_norm_no_mean",
+    "vanilla",
+    "vanilla_100x",
+    "vanilla_random_pixels",
+)
+
+
+@dataclass(frozen=True)
+class BreakingBN(StudyConfig):
+    """Paper B, figures 5, 7, 10, 13: convolutional networks with batch norm, broken and without."""
+
+    study: ClassVar[str] = "breaking_bn"
+
+    architecture: str = parameter("the network", "vgg19", choices=("vgg19", "resnet50"))
+    multiplier: float = parameter("of the network's numbers of channels", 0.125, above=0)
+    methods: list[str] = parameter(
+        "what to compare, one after the other",
+        ["batch_norm", "batch_norm_asymmetric", "batch_norm_no_mean", "vanilla"],
+        choices=BREAKING_METHODS,
+    )
+    data: str = parameter("the images", "digits", choices=LABELLED)
+    image_size: int | None = parameter(
+        "pixels of a side that images are resized to; null: their own", 16, minimum=1
+    )
+    samples: int = parameter("N: inputs that ranks and gradients are measured on", 512, minimum=2)
+    epochs: int = parameter("passes over the training images", 20, minimum=1)
+    learning_rate: float = parameter("of SGD; vanilla_100x takes 100 times it", 0.03, above=0)
+    batch_size: int = parameter("images of one SGD step", 128, minimum=2)
+    replicates: int = parameter("independent repetitions", 5, minimum=1)
+    tau: float = parameter("threshold of the soft rank rank_tau", 0.5, minimum=0, maximum=1)

@@ -1,0 +1,237 @@
+"""Study `breaking_bn`: paper B, Section 4 and Appendices C, H and I, figures 5, 7, 10 and 13.
+
+A convolutional network learns images in several ways:
+
+- `batch_norm`: with batch normalization, from PyTorch's initialisation;
+- `batch_norm_asymmetric`: the same from positive weights of the same variance;
+- `batch_norm_no_mean`: with division by the root mean square alone;
+- `vanilla`: without normalization; `vanilla_100x`: at 100 times the learning rate;
+  `vanilla_random_pixels`: on images of uniform random pixels, with the labels of the data.
+
+Networks of one replicate start from the same draws and see the data in the same order, whatever the
+method. They are trained one after the other: each one fills the machine.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from runner.core.errors import InputError
+from runner.core.streams import generator
+from runner.core.studies import Context, Row
+from runner.data import CLASSES, SHAPES
+from runner.data.datasets import Dataset, Images
+from runner.networks.convolutional import BatchNorm, ConvolutionalClassifier, initialize
+from runner.networks.resnet import Bottleneck, ResNet50
+from runner.networks.vgg import VGG19
+from runner.papers.rank_collapse.breaking_bn.alignment import gradient_alignment
+from runner.papers.rank_collapse.breaking_bn.config import BreakingBN as Config
+from runner.papers.rank_collapse.measures import ranks
+from runner.training.convolutional import EVALUATED_AT_ONCE, Trainer, on_device
+
+ARCHITECTURES = {"vgg19": VGG19, "resnet50": ResNet50}
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to learn: the network, its start, its rate over the base rate, and its images."""
+
+    normalization: str
+    init: str = "pytorch"
+    faster: float = 1.0
+    random_pixels: bool = False
+
+
+METHODS = {
+    "batch_norm": Method("batch"),
+    "batch_norm_asymmetric": Method("batch", init="asymmetric"),
+    "batch_norm_no_mean": Method("batch_no_mean"),
+    "vanilla": Method("none"),
+    "vanilla_100x": Method("none", faster=100.0),
+    "vanilla_random_pixels": Method("none", random_pixels=True),
+}
+
+
+@dataclass(frozen=True)
+class Metrics(Row):
+    """One row per method and replicate: the last hidden layer before training."""
+
+    keys: ClassVar[tuple[str, ...]] = ("method", "replicate")
+
+    method: str
+    replicate: int
+    parameters: int  # weights, biases, scales and shifts of the network
+    matrix_rank: float  # singular values above sigma_max d eps; nan if not finite
+    soft_rank: float  # rank_tau of the representation scaled to Tr M = d
+    rank_bound: float  # r(H), Eq. (4); nan if H is zero or not finite
+    gradient_alignment: float  # mean |cosine| of per-sample gradients of the last layer
+
+
+@dataclass(frozen=True)
+class Training(Row):
+    """One row per method, replicate and epoch; nan where a network has diverged."""
+
+    keys: ClassVar[tuple[str, ...]] = ("method", "replicate", "learning_rate", "epoch")
+
+    method: str
+    replicate: int
+    learning_rate: float
+    epoch: int
+    steps: int  # of SGD so far
+    train_loss: float  # nats; mean over the epoch's minibatches, each before its step
+    train_accuracy: float  # likewise
+    test_loss: float  # at the end of the epoch, with running statistics
+    test_accuracy: float
+    rank: float  # of the last hidden layer on `samples` training images, as in Metrics
+    rank_bound: float
+    gradient_alignment: float
+
+
+def run(config: Config, context: Context) -> Iterator[Metrics | Training]:
+    """Measure and train each network in turn."""
+    networks = [(name, r) for name in config.methods for r in range(config.replicates)]
+    data = {random: images(config, context, random) for random in pixels_needed(config)}
+    restored = context.restored
+    first = 0 if restored is None else int(restored["network"])
+    steps = len(next(iter(data.values())).train) // config.batch_size * config.epochs
+    with context.progress(len(networks) * steps, "training", first * steps) as bar:
+        for index in range(first, len(networks)):
+            name, replicate = networks[index]
+            trainer = start(config, name, data[METHODS[name].random_pixels], replicate)
+            if restored is not None and index == first:
+                trainer.restore(restored)
+                bar.update(trainer.done)
+            else:
+                yield before_training(config, name, trainer)
+
+            def after_step(loss: Tensor, index: int = index, trainer: Trainer = trainer) -> None:
+                bar.update(1, loss=loss)
+                context.checkpoint(lambda: {"network": torch.tensor(index)} | trainer.state())
+
+            for epoch, scores in trainer.run(config.epochs, after_step):
+                yield after_epoch(config, name, trainer, epoch, scores)
+
+
+def memory(config: Config) -> int:
+    """Bytes at the peak: the images, the network, and what its backward pass needs.
+
+    The outputs of the layers are counted in a forward pass on the meta device, which computes
+    shapes alone. A ReLU overwrites its input; a maximum also keeps where it was.
+    """
+    count, channels, *sides = SHAPES[config.data]
+    side = config.image_size or sides[0]
+    normalizations = {METHODS[name].normalization for name in config.methods}
+    norm = "none" if normalizations == {"none"} else "batch"
+    outputs: list[int] = []
+
+    def add(module: nn.Module, inputs: tuple, output: Tensor) -> None:
+        indices = 2 if isinstance(module, nn.MaxPool2d) else 0  # int64 each
+        outputs.append(output.numel() * (1 + indices))
+
+    with torch.device("meta"):
+        network = ARCHITECTURES[config.architecture](channels, CLASSES, norm, config.multiplier)
+        for module in network.modules():
+            if isinstance(module, nn.Conv2d | BatchNorm | nn.MaxPool2d | Bottleneck):
+                module.register_forward_hook(add)
+        network(torch.empty(config.batch_size, channels, side, side))
+    parameters = sum(parameter.numel() for parameter in network.parameters())
+    pixels = count * channels * side**2
+    at_once = max(EVALUATED_AT_ONCE, config.samples) / config.batch_size
+    evaluation = int(3 * at_once * max(outputs))
+    step = int(1.2 * sum(outputs)) + 3 * max(outputs)  # a fifth for the convolutions' own copies
+    datasets = len(pixels_needed(config))
+    return 4 * ((datasets + 3) * pixels + 4 * parameters + max(step, evaluation))
+
+
+def pixels_needed(config: Config) -> list[bool]:
+    """Whether the images as they are (False) and with random pixels (True) are learned."""
+    return sorted({METHODS[name].random_pixels for name in config.methods})
+
+
+def images(config: Config, context: Context, random_pixels: bool) -> Dataset:
+    """The study's images on the device, each channel with mean zero and variance one.
+
+    Raises InputError when they cannot be had, or when there are fewer than `samples`.
+    """
+    data = context.load_data(config.data, config.seed)
+    if config.samples > len(data.train):
+        raise InputError(
+            f"samples={config.samples}: {config.data} has {len(data.train)} training images"
+        )
+    if config.image_size is not None:
+        data = data.resized(config.image_size)
+    if random_pixels:
+        data = data.with_random_pixels(generator(config.seed, 0, "random pixels"))
+    return on_device(data.standardized(), context.device)
+
+
+def start(config: Config, name: str, data: Dataset, replicate: int) -> Trainer:
+    """A network of one method and replicate before training, and what trains it."""
+    method = METHODS[name]
+    network = ARCHITECTURES[config.architecture](
+        data.train.pixels.shape[1], data.classes, method.normalization, config.multiplier
+    )
+    initialize(network, method.init, generator(config.seed, replicate, "initialisation"))
+    network = network.to(data.train.labels.device, memory_format=torch.channels_last)
+    rate = config.learning_rate * method.faster
+    return Trainer(network, data, rate, config.batch_size, config.seed, replicate)
+
+
+def probe(config: Config, data: Dataset) -> Images:
+    """The training images that a network is measured on: the same for all, chosen at random."""
+    stream = generator(config.seed, 0, "probe")
+    chosen = torch.randperm(len(data.train), generator=stream)[: config.samples]
+    chosen = chosen.to(data.train.labels.device)
+    return Images(data.train.pixels[chosen], data.train.labels[chosen])
+
+
+@torch.no_grad()
+def last_layer(
+    network: ConvolutionalClassifier, on: Images
+) -> tuple[Float[Tensor, "N d"], Float[Tensor, "N classes"]]:
+    """Last hidden representations and the errors `softmax - one-hot` of the logits, by sample.
+
+    Batch normalization uses the statistics of these samples.
+    """
+    network.set_mode("probe")
+    H = network.hidden(on.pixels)
+    logits = network.classifier(H)
+    labels: Int[Tensor, "N classes"] = functional.one_hot(on.labels, logits.shape[1])
+    return H, logits.softmax(1) - labels
+
+
+def measure(config: Config, trainer: Trainer) -> dict[str, float]:
+    """The measures of the last hidden layer, by the name of their column in Metrics."""
+    H, errors = last_layer(trainer.network, probe(config, trainer.data))
+    measured = ranks(H.mT[None], config.tau)
+    values = {name: float(value[0]) for name, value in vars(measured).items()}
+    return values | {"gradient_alignment": float(gradient_alignment(H, errors))}
+
+
+def before_training(config: Config, name: str, trainer: Trainer) -> Metrics:
+    """The row of a network at initialisation."""
+    parameters = sum(p.numel() for p in trainer.network.parameters())
+    return Metrics(name, trainer.replicate, parameters, **measure(config, trainer))
+
+
+def after_epoch(
+    config: Config, name: str, trainer: Trainer, epoch: int, scores: dict[str, float]
+) -> Training:
+    """The row of a network at the end of an epoch."""
+    measured = measure(config, trainer)
+    return Training(
+        method=name,
+        replicate=trainer.replicate,
+        learning_rate=config.learning_rate * METHODS[name].faster,
+        epoch=epoch,
+        steps=trainer.done,
+        **scores,
+        rank=measured["matrix_rank"],
+        rank_bound=measured["rank_bound"],
+        gradient_alignment=measured["gradient_alignment"],
+    )

@@ -1,0 +1,132 @@
+"""Averages over depth (paper B, Eq. 49) and their errors, however correlated the layers are."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil, nan, sqrt
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from runner.papers.rank_collapse import theory
+from runner.papers.rank_collapse.chain.engines import Chain
+
+OBSERVABLES = ("soft_rank", "rank_bound", "frobenius", "diagonal", "cubic")
+"""`rank_tau`, `r`, `||M||_F^2`, `Tr(diag(M^2)^2)` and `Tr(M^3)`, in this order."""
+
+
+def observe(G: Float[Tensor, "chains d K"], tau: float) -> Float[Tensor, "chains 5"]:
+    """The `OBSERVABLES` of normalised `H = sqrt(N) G`, all from the `K x K` matrix `G^T G`.
+
+    It has the non-zero eigenvalues of `M = G G^T`; and `(M^2)_ii = g_i^T (G^T G) g_i` for row
+    `g_i`.
+    """
+    S = G.mT @ G
+    frobenius = S.square().sum(dim=(-2, -1))
+    values = [
+        theory.count_above(S, tau).to(G.dtype),
+        G.shape[-2] ** 2 / frobenius,
+        frobenius,
+        ((G @ S) * G).sum(dim=-1).square().sum(dim=-1),
+        ((S @ S) * S).sum(dim=(-2, -1)),
+    ]
+    return torch.stack(values, dim=-1)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long a chain runs and when it is looked at.
+
+    burn_in: layers before the first measurement. stride: layers from one measurement to the next.
+    batches, count: the measurements of one chain are cut into `batches` runs of `count`.
+    """
+
+    burn_in: int
+    stride: int
+    batches: int
+    count: int
+
+    @classmethod
+    def of(cls, layers: int, chains: int, stride: int, burn_in: int) -> "Plan":
+        """At least `layers` measured layers for each of `chains` chains.
+
+        Whole chains are the batches where there are 32 of them; fewer chains are cut into pieces.
+        """
+        measurements = ceil(layers / stride)
+        batches = min(ceil(32 / chains), measurements)
+        return cls(burn_in, stride, batches, ceil(measurements / batches))
+
+    @property
+    def layers(self) -> int:
+        """Layers of one chain that are averaged over."""
+        return self.stride * self.batches * self.count
+
+
+def sample(
+    chain: Chain, plan: Plan, tau: float, tick: Callable[[], None] = lambda: None
+) -> Float[Tensor, "2 batches 5"]:
+    """Run the chain by plan: mean and mean square of each observable over each batch of each chain.
+
+    `tick` is called after every stride of layers.
+    """
+    advance = chain.repeated(plan.stride)
+    for _ in range(ceil(plan.burn_in / plan.stride)):
+        advance()
+        tick()
+    shape = (2, plan.batches, len(chain.state), len(OBSERVABLES))
+    sums = chain.state.new_zeros(shape, dtype=torch.float64)
+    for batch in range(plan.batches):
+        for _ in range(plan.count):
+            advance()
+            values = observe(chain.state, tau)
+            sums[0, batch] += values
+            sums[1, batch] += values.square()
+            tick()
+    return sums.flatten(1, 2) / plan.count
+
+
+@dataclass(frozen=True)
+class BatchMeans:
+    """Means of the observables over batches of consecutive measurements (as `sample` gives them).
+
+    The spread of the batch means gives the standard error of the grand mean, whatever the
+    correlation within a batch, as long as a batch is many autocorrelation times long; and the same
+    numbers give that time.
+
+    moments: mean and mean square of each observable in each batch. count: measurements in a batch.
+    """
+
+    moments: Float[Tensor, "2 batches 5"]
+    count: int
+
+    def _means(self, name: str) -> Float[Tensor, " batches"]:
+        return self.moments[0, :, OBSERVABLES.index(name)]
+
+    def mean(self, name: str) -> tuple[float, float]:
+        """Mean of an observable and its standard error (nan with a single batch)."""
+        return mean_and_error(self._means(name))
+
+    def ratio(self, numerator: str, denominator: str) -> tuple[float, float]:
+        """Ratio of two means and its standard error, linearised (the delta method)."""
+        a, b = self._means(numerator), self._means(denominator)
+        ratio = a.mean() / b.mean()
+        _, error = mean_and_error((a - ratio * b) / b.mean())
+        return ratio.item(), error
+
+    def autocorrelation(self, name: str) -> float:
+        """Integrated autocorrelation time `1 + 2 sum_t rho_t`, in measurements.
+
+        The mean of `n` correlated measurements varies as the mean of `n` over that time independent
+        ones. Nan with a single batch, or where the observable never moved.
+        """
+        means = self._means(name)
+        single = self.moments[1, :, OBSERVABLES.index(name)].mean() - means.mean().square()
+        if len(means) < 2 or single <= 0:
+            return nan
+        return (self.count * means.var() / single).item()
+
+
+def mean_and_error(values: Float[Tensor, " n"]) -> tuple[float, float]:
+    """Mean of independent values and its standard error (nan for one value)."""
+    error = values.std().item() / sqrt(len(values)) if len(values) > 1 else nan
+    return values.mean().item(), error

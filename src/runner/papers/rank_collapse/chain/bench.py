@@ -1,0 +1,92 @@
+"""Benchmark of study `rank_chain`: the rotated engine against one plain chain with a rank at every
+layer.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from math import inf
+
+import torch
+
+from runner.bench.growth import Growth
+from runner.bench.timing import Comparison, matrix_rate, median_seconds, normal_rate
+from runner.papers.rank_collapse.chain.batch_means import OBSERVABLES, Plan, sample
+from runner.papers.rank_collapse.chain.config import RankChain
+from runner.papers.rank_collapse.chain.engines import RotatedChain, columns, gaussian_inputs
+from runner.papers.rank_collapse.chain.workers import NUMBERS_IN_BLOCK, plan_blocks
+
+TAU = 0.5
+
+LAYERS = 100_000
+"""Times are those of so many layers; what is run is a part of them."""
+
+
+def plain_chain(width: int, layers: int, burn_in: int = 0) -> torch.Tensor:
+    """One chain as one would write it down: (1) with N = d, gamma = inf, and by layer the singular
+    values, whence rank_tau and r. Their means over the layers, (2,).
+    """
+    H = torch.randn(width, width, dtype=torch.float64)
+    total = torch.zeros(2, dtype=torch.float64)
+    for layer in range(burn_in + layers):
+        H = torch.randn(width, width, dtype=torch.float64) @ H
+        H = H / H.square().mean(dim=1, keepdim=True).sqrt()
+        if layer >= burn_in:
+            eigenvalues = torch.linalg.svdvals(H).square() / width  # of M, whose trace is d
+            total[0] += (eigenvalues >= TAU).sum()
+            total[1] += width**2 / eigenvalues.square().sum()
+    return total / layers
+
+
+def rotated_chains(width: int, layers: int, burn_in: int = 0) -> torch.Tensor:
+    """A block of chains by the rotated engine, with the observables and the stride of the study."""
+    generator = torch.Generator().manual_seed(0)
+    chains = chains_in_block(width)
+    inputs = gaussian_inputs(chains, width, columns(width), generator, torch.float64)
+    chain = RotatedChain(inputs, torch.full((chains,), inf), generator)
+    plan = Plan.of(layers, chains, RankChain().stride_of(width), burn_in)
+    return sample(chain, plan, TAU)
+
+
+def require_same_ranks(width: int) -> None:
+    """Both ways have the same mean of r, to 5 %; AssertionError otherwise."""
+    plain = plain_chain(width, layers=max(300, 16_000 // width), burn_in=100)
+    ours = rotated_chains(width, layers=2_000 // chains_in_block(width) + 100, burn_in=100)
+    r = OBSERVABLES.index("rank_bound")
+    torch.testing.assert_close(ours[0, :, r].mean(), plain[1], rtol=0.05, atol=0)
+
+
+def chains_in_block(width: int) -> int:
+    """The size of the study's first block at its default number of chains."""
+    config = RankChain(widths=[width], skips=[inf])
+    return plan_blocks(config, NUMBERS_IN_BLOCK["cpu"])[0].chains
+
+
+def unavoidable(width: int) -> float:
+    """Seconds of one layer's normals and 2 d K^2 flops of one product, at this machine's rates."""
+    kept = columns(width)
+    return width * kept / normal_rate() + 2 * width * kept**2 / matrix_rate(torch.float64)
+
+
+def compare() -> Iterator[Comparison]:
+    """Seconds for 1e5 layers on one core, by width."""
+    for width in (8, 16, 32, 64, 128, 256):
+        require_same_ranks(width)
+        few = max(20, 20_000 // width)
+        many = max(20, 12_800 // width)
+        plain = median_seconds(partial(plain_chain, width, few), 3) / few
+        ours = median_seconds(partial(rotated_chains, width, many), 3) / (
+            many * chains_in_block(width)
+        )
+        floor = unavoidable(width)
+        work = f"1e5 layers, d={width}"
+        yield Comparison("rank_chain", work, LAYERS * plain, LAYERS * ours, LAYERS * floor)
+
+
+GROWTH = Growth(
+    RankChain(widths=[64], skips=[inf], layers=40_000),
+    {
+        "widths": [64, 128, 256],
+        "chains": [32, 64, 128],
+        "layers": [40_000, 80_000, 160_000],
+    },
+)

@@ -1,0 +1,127 @@
+"""The parameters of study `rank_chain`, in the paper's notation."""
+
+from dataclasses import dataclass
+from math import ceil, inf, isinf, sqrt
+from typing import ClassVar
+
+from runner.core.errors import InputError
+from runner.core.studies import StudyConfig, parameter
+
+MEASURES = ("average", "spectrum", "product", "expansion", "input_rank")
+
+
+@dataclass(frozen=True)
+class RankChain(StudyConfig):
+    """Paper B: depth as a Markov chain, `H_{l+1} = BN(H_l + gamma W_l H_l)`.
+
+    `measure` says what is looked at: `average`, ranks and norms averaged over depth (Figures 3a, 8,
+    9); `spectrum`, singular values by layer from nearly collinear inputs (3b); `product`, the
+    collapse without normalisation (Lemma 3); `expansion`, the change of the norm over one layer
+    (Lemma 7); `input_rank`, how many directions live and what inputs of lower rank end in.
+    """
+
+    study: ClassVar[str] = "rank_chain"
+
+    measure: str = parameter("what is looked at", "average", choices=MEASURES)
+    widths: list[int] = parameter(
+        "d, the width of all layers", [8, 16, 32, 64, 128, 256], minimum=2
+    )
+    skips: list[float] = parameter(
+        "gamma, the weight of W beside the skip connection; inf: no skip",
+        [0.1, 0.5, 1.0, inf],
+        above=0,
+    )
+    layers: int = parameter(
+        "L: layers that enter an average, over all chains together; else the last layer",
+        100_000,
+        minimum=1,
+    )
+    chains: int = parameter(
+        "independent chains (replicates) for each width and gamma", 32, minimum=1
+    )
+    law: str = parameter(
+        "law of the weights", "gaussian", choices=("gaussian", "uniform", "rademacher")
+    )
+    engine: str = parameter("how W G is drawn", "rotated", choices=("rotated", "direct"))
+    dtype: str = parameter("precision", "float64", choices=("float64", "float32"))
+    tau: float = parameter("threshold of the soft rank rank_tau", 0.5, minimum=0, maximum=1)
+    centred: bool = parameter("subtract the mean in batch normalisation (engine=direct)", False)
+    samples: int | None = parameter("N, the batch size; null: d", None, minimum=1)
+    columns: int | None = parameter(
+        "K, columns that the rotated engine keeps; null: 2 sqrt(d) + 4", None, minimum=1
+    )
+    burn_in: int | None = parameter(
+        "layers before the first measurement; null: 300 + 10 / (gamma^2 sqrt(d))", None, minimum=0
+    )
+    stride: int | None = parameter(
+        "layers from one measurement to the next; null: max(2, d / 16)", None, minimum=1
+    )
+    input_noise: float = parameter(
+        "noise on the collinear inputs (measure=spectrum)", 1e-3, above=0
+    )
+    draws: int = parameter("pairs of weights for each matrix (measure=expansion)", 4_000, minimum=2)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_engine()
+        for width in self.widths:
+            self._check_width(width)
+
+    def _check_engine(self) -> None:
+        if self.engine == "rotated" and self.measure in ("average", "input_rank"):
+            if self.law != "gaussian":
+                raise InputError(
+                    f"law={self.law}: the rotated engine knows gaussian weights only."
+                    " Use engine=direct for this law."
+                )
+            if self.centred:
+                raise InputError("centred=true needs engine=direct")
+            if self.dtype != "float64":
+                raise InputError(
+                    "dtype=float32: the rotated engine needs the range of float64."
+                    " Use engine=direct for float32."
+                )
+        if self.measure == "input_rank" and self.engine == "direct":
+            raise InputError(
+                "measure=input_rank needs engine=rotated: rounding errors in the direct one raise"
+                " the rank of the input"
+            )
+
+        if self.measure == "expansion" and inf in self.skips:
+            raise InputError("skips=inf: gamma must be finite for measure=expansion (Lemma 7)")
+
+    def _check_width(self, width: int) -> None:
+        needed = min(width, ceil(2 * sqrt(width)))
+        if self.columns is not None and not needed <= self.columns <= width:
+            raise InputError(
+                f"columns={self.columns} for width {width}: 1.9 sqrt(d) directions may live,"
+                f" so keep {needed} to {width}"
+            )
+        per_chain = self.layers_of_chain()
+        if self.measure == "average" and self.stride_of(width) > per_chain:
+            raise InputError(
+                f"stride={self.stride_of(width)} for width {width} is more than the"
+                f" {per_chain} layers of a chain (layers={self.layers} over chains={self.chains})"
+            )
+
+    def layers_of_chain(self) -> int:
+        """Layers of one chain that enter an average: `layers` shared out, rounded up."""
+        return ceil(self.layers / self.chains)
+
+    def stride_of(self, width: int) -> int:
+        """Layers between two measurements; by rule far below the autocorrelation time."""
+        return self.stride if self.stride is not None else max(2, width // 16)
+
+    def burn_in_of(self, width: int, skip: float) -> int:
+        """Layers before the first measurement: 300, and ten times the time `1 / (gamma^2 sqrt(d))`.
+
+        Lemma 7: a layer moves `||M||_F^2`, which is about `d^1.5`, by up to `2 gamma^2 d^2`; so it
+        forgets its start within about that time.
+        """
+        if self.burn_in is not None:
+            return self.burn_in
+        return 300 if isinf(skip) else 300 + ceil(10 / (skip**2 * sqrt(width)))
+
+    def samples_of(self, width: int) -> int:
+        """The batch size N; the paper takes N = d."""
+        return self.samples if self.samples is not None else width

@@ -1,0 +1,224 @@
+"""The hidden representations of a linear batch-normalised network, layer by layer (paper B, Eq. 1).
+
+A chain carries `G = H / sqrt(N)`, so that `M(H) = H H^T / N = G G^T` and batch normalisation gives
+every row of `G` the norm one. Because normalisation forgets the scale of a row, Eq. (1) becomes
+
+    G  <-  rows of unit norm( G / gamma + W G ),
+
+and `gamma = inf`, no skip connection, is simply `1 / gamma = 0`. The two engines differ only in how
+they draw `W G`:
+
+`DirectChain`
+    draws `W (d, d)` and multiplies: any law, any dtype, `G (d, N)`. The reference.
+`RotatedChain`
+    uses that, for Gaussian `W`, `W G` has the law of `Z R` with `Z (d, K)` iid normal and
+    `R^T R = G^T G`. Only a few times `sqrt(d)` directions of `H` live above rounding, so
+    `G (d, K)` with `K` just above that number stands for the whole of `H`: `d K` normals and
+    `4 d K^2` flops a layer instead of `d^2` and `2 d^2 N`.
+
+Both advance a stack of independent chains, each with its own `gamma`, on the device of their input,
+and never wait for it.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from math import ceil, sqrt
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor
+
+from runner.core.errors import InputError, nearest
+
+Fill = Callable[[Tensor, Generator], Tensor]
+
+
+def _gaussian(weights: Tensor, generator: Generator) -> Tensor:
+    return weights.normal_(generator=generator)
+
+
+def _uniform(weights: Tensor, generator: Generator) -> Tensor:
+    return weights.uniform_(-sqrt(3), sqrt(3), generator=generator)
+
+
+def _rademacher(weights: Tensor, generator: Generator) -> Tensor:
+    return weights.random_(0, 2, generator=generator).mul_(2).sub_(1)
+
+
+LAWS: dict[str, Fill] = {"gaussian": _gaussian, "uniform": _uniform, "rademacher": _rademacher}
+"""Laws of the weights with zero mean and unit variance, symmetric around zero (Definition 1)."""
+
+
+def fill(weights: Tensor, law: str, generator: Generator) -> Tensor:
+    """Fill `weights` in place with iid draws of `law` (Definition 1) and return it.
+
+    Raises InputError for an unknown law.
+    """
+    if law not in LAWS:
+        raise InputError(f"law={law} is not known: {nearest(law, LAWS)}")
+    return LAWS[law](weights, generator)
+
+
+def gaussian_inputs(
+    chains: int, width: int, samples: int, generator: Generator, dtype: torch.dtype
+) -> Float[Tensor, "chains d N"]:
+    """Inputs `X (d, N)` with iid standard Gaussian entries, one for each chain."""
+    X = torch.empty(chains, width, samples, dtype=dtype, device=generator.device)
+    return X.normal_(generator=generator)
+
+
+def collinear_inputs(
+    chains: int, width: int, samples: int, noise: float, generator: Generator
+) -> Float[Tensor, "chains d N"]:
+    """Nearly collinear inputs `u v^T + noise * X` with Gaussian `u, v, X` (Figure 3b); float64."""
+    u = gaussian_inputs(chains, width, 1, generator, torch.float64)
+    v = gaussian_inputs(chains, 1, samples, generator, torch.float64)
+    return u @ v + noise * gaussian_inputs(chains, width, samples, generator, torch.float64)
+
+
+def unit_rows(G: Float[Tensor, "*stack d K"], centred: bool = False) -> Float[Tensor, "*stack d K"]:
+    """Batch normalisation of `G = H / sqrt(N)` (Eq. 2): every row divided by its norm.
+
+    `centred` subtracts the mean of each row first, as standard batch normalisation does; the paper
+    leaves that out (Appendix C).
+    """
+    if centred:
+        G = G - G.mean(dim=-1, keepdim=True)
+    return G / torch.linalg.vector_norm(G, dim=-1, keepdim=True)
+
+
+def columns(width: int) -> int:
+    """Columns `K` that hold every live direction of a chain of width `d`: `2 sqrt(d) + 4`.
+
+    The number of live directions, `k*`, is measured at 1.4 to 1.9 `sqrt(d)`; the rest is margin.
+    """
+    return min(width, ceil(2 * sqrt(width)) + 4)
+
+
+class Chain(ABC):
+    """A stack of independent chains `H_{l+1} = BN(H_l + gamma W_l H_l)` (Eq. 1).
+
+    Attributes:
+        state: `G = H_l / sqrt(N) (chains, d, K)`, with rows of unit norm.
+        norms: by what the last step divided the rows, `(chains, d, 1)`.
+
+    Both are overwritten by `step`.
+    """
+
+    def __init__(
+        self,
+        inputs: Float[Tensor, "chains d K"],
+        skips: Float[Tensor, " chains"],
+        generator: Generator,
+        centred: bool = False,
+    ):
+        """Start at `inputs` (`H_0` at any scale of its rows); `skips` holds gamma, inf allowed.
+
+        Raises InputError for a gamma that is not positive.
+        """
+        if not bool((skips > 0).all()):
+            raise InputError(f"skips={skips.tolist()}: gamma must be positive, or inf for no skip")
+        self.generator = generator
+        self.centred = centred
+        self.state = unit_rows(inputs, centred)
+        self.norms = torch.ones_like(self.state[..., :1])
+        self.inverse_skips = (1 / skips.to(inputs))[:, None, None]
+        self._next = torch.empty_like(self.state)
+
+    def step(self) -> None:
+        """Advance every chain by one layer, in place."""
+        self._draw_product(self._next)
+        self._next.addcmul_(self.state, self.inverse_skips)
+        if self.centred:
+            self._next.sub_(self._next.mean(dim=-1, keepdim=True))
+        torch.linalg.vector_norm(self._next, dim=-1, keepdim=True, out=self.norms)
+        torch.div(self._next, self.norms, out=self.state)
+
+    @abstractmethod
+    def _draw_product(self, out: Float[Tensor, "chains d K"]) -> None:
+        """Write a draw of `W G` into `out`."""
+
+    def repeated(self, layers: int) -> Callable[[], None]:
+        """`layers` steps as one call: a loop on the CPU, a recorded CUDA graph on a GPU.
+
+        Without the graph a GPU would wait for the launch of every small kernel. Recording advances
+        the chain by a few layers.
+        """
+
+        def loop() -> None:
+            for _ in range(layers):
+                self.step()
+
+        if self.state.device.type != "cuda":
+            return loop
+        aside = torch.cuda.Stream(self.state.device)
+        aside.wait_stream(torch.cuda.current_stream(self.state.device))
+        with torch.cuda.stream(aside):
+            self.step()  # allocates what the libraries want before the recording
+        torch.cuda.current_stream(self.state.device).wait_stream(aside)
+        graph = torch.cuda.CUDAGraph()
+        graph.register_generator_state(self.generator)
+        with torch.cuda.graph(graph):
+            loop()
+        return graph.replay
+
+
+class DirectChain(Chain):
+    """The chain as it stands: draws `W (d, d)` and multiplies. `K` is the batch size `N`."""
+
+    def __init__(
+        self,
+        inputs: Float[Tensor, "chains d N"],
+        skips: Float[Tensor, " chains"],
+        generator: Generator,
+        law: str = "gaussian",
+        centred: bool = False,
+    ):
+        """As `Chain`; `law` is one of `LAWS`, else the first step raises InputError."""
+        super().__init__(inputs, skips, generator, centred)
+        chains, width, _ = inputs.shape
+        self.law = law
+        self._weights = inputs.new_empty(chains, width, width)
+
+    def _draw_product(self, out: Float[Tensor, "chains d N"]) -> None:
+        fill(self._weights, self.law, self.generator)
+        torch.bmm(self._weights, self.state, out=out)
+
+
+class RotatedChain(Chain):
+    """The chain in law, for Gaussian weights: draws `Z (d, K)` and multiplies by a root of `G^T G`.
+
+    Conditionally on `G` the rows of `W G` are iid `N(0, G^T G)`, as are those of `Z R` with
+    `R^T R = G^T G`. What is kept of `H` is `M = G G^T`, hence its singular values; its right
+    singular vectors turn freely.
+
+    A direction whose share of `G` sinks to rounding must be able to rise again, as it does in
+    `DirectChain`, where rounding errors feed all directions. Hence `FLOOR * d` is added to the
+    eigenvalues of `G^T G`, whose sum is `d`: directions are reflected there, not lost.
+
+    The normals are drawn in float32, five times faster than float64 on a CPU: that changes the law
+    of a weight by its rounding, 6e-8. All the rest is done in the dtype of `inputs`.
+    """
+
+    FLOOR = 1e-13
+
+    def __init__(
+        self,
+        inputs: Float[Tensor, "chains d K"],
+        skips: Float[Tensor, " chains"],
+        generator: Generator,
+    ):
+        """As `Chain`, without centring: the mean over samples is lost with their rotation."""
+        super().__init__(inputs, skips, generator)
+        chains, width, kept = inputs.shape
+        self._normals = torch.empty_like(self.state, dtype=torch.float32)
+        self._Z = torch.empty_like(self.state)
+        self._gram = inputs.new_empty(chains, kept, kept)
+        self._floor = self.FLOOR * width
+
+    def _draw_product(self, out: Float[Tensor, "chains d K"]) -> None:
+        torch.bmm(self.state.mT, self.state, out=self._gram)
+        self._gram.diagonal(dim1=-2, dim2=-1).add_(self._floor)
+        L, _ = torch.linalg.cholesky_ex(self._gram)  # unlike cholesky, does not wait for the device
+        self._Z.copy_(self._normals.normal_(generator=self.generator))
+        torch.bmm(self._Z, L.mT, out=out)

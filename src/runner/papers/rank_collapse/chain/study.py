@@ -1,0 +1,280 @@
+"""Study `rank_chain`: depth as a Markov chain (paper B, Sections 3.1 and 3.2, Appendices E and F).
+
+The hidden representations of a linear network, H_{l+1} = BN(H_l + gamma W_l H_l) (Eq. 1), form a
+Markov chain in l. `measure` chooses what is looked at:
+
+- `average`: ranks, norms and regularity averaged over depth (Figures 3a, 8, 9): `metrics.csv`;
+- `spectrum`: singular values by layer from nearly collinear inputs (Figure 3b): `spectrum.csv`;
+- `product`: the same network without normalisation (Eq. 6, Lemma 3): `products.csv`;
+- `expansion`: the change of ||M||_F^2 over one layer against Lemma 7: `expansions.csv`;
+- `input_rank`: what inputs of lower rank end in, and whether that is stable: `input_ranks.csv`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf, isinf
+from typing import ClassVar
+
+import torch
+
+from runner.core.streams import generator
+from runner.core.studies import Context, Row
+from runner.papers.rank_collapse import theory
+from runner.papers.rank_collapse.chain.batch_means import BatchMeans, Plan, mean_and_error, sample
+from runner.papers.rank_collapse.chain.config import RankChain
+from runner.papers.rank_collapse.chain.engines import (
+    DirectChain,
+    RotatedChain,
+    collinear_inputs,
+    columns,
+    gaussian_inputs,
+)
+from runner.papers.rank_collapse.chain.expansion import DRAWS_AT_ONCE, frobenius_step
+from runner.papers.rank_collapse.chain.lyapunov import ProbedChain
+from runner.papers.rank_collapse.chain.random_products import collapse
+from runner.papers.rank_collapse.chain.workers import NUMBERS_IN_BLOCK, average
+
+TOP_SINGULAR_VALUES = 10
+"""As many as Figure 3b shows."""
+
+GAP_NUMBERS = 4_000_000
+"""Random numbers spent on the expected rate of Lemma 3: it is then known better than measured."""
+
+
+@dataclass(frozen=True)
+class Metrics(Row):
+    """One row per width and gamma: averages over depth, each with its standard error (`_se`)."""
+
+    keys: ClassVar[tuple[str, ...]] = ("width", "skip", "law")
+
+    width: int  # d
+    skip: float  # gamma; inf: no skip connection
+    law: str  # of the weights
+    soft_rank: float  # rank_tau (Eq. 3)
+    soft_rank_se: float
+    rank_bound: float  # r(H) (Eq. 4)
+    rank_bound_se: float
+    frobenius: float  # ||M||_F^2
+    frobenius_se: float
+    regularity: float  # alpha (Definition 3)
+    regularity_se: float
+    autocorrelation: float  # integrated autocorrelation time of the soft rank, in layers
+    layers: int  # L: layers averaged over, of all chains
+
+
+@dataclass(frozen=True)
+class Spectrum(Row):
+    """One row per chain, layer and singular value, from nearly collinear inputs."""
+
+    keys: ClassVar[tuple[str, ...]] = ("width", "skip", "layer", "replicate", "index")
+
+    width: int
+    skip: float
+    layer: int  # 0: the input, normalised
+    replicate: int
+    index: int  # 1: the largest
+    singular_value: float  # of H_l / sqrt(N)
+
+
+@dataclass(frozen=True)
+class Products(Row):
+    """One row per chain and layer without normalisation, H~_l = B_l X / ||B_l X||_F."""
+
+    keys: ClassVar[tuple[str, ...]] = ("width", "skip", "law", "replicate", "layer")
+
+    width: int
+    skip: float
+    law: str
+    replicate: int
+    layer: int
+    log_ratio: float  # log(sigma_2 / sigma_1)
+    step_length: float  # ||H~_l - H~_{l-1}||_F
+    gap: float  # expected fall of log_ratio in a layer: lambda_1 - lambda_2 for Gaussian weights
+    gap_se: float
+
+
+@dataclass(frozen=True)
+class Expansions(Row):
+    """One row per matrix M drawn from the invariant law."""
+
+    keys: ClassVar[tuple[str, ...]] = ("width", "skip", "law", "replicate")
+
+    width: int
+    skip: float
+    law: str
+    replicate: int
+    change: float  # (E ||M_+||_F^2 - ||M||_F^2) / gamma^2, Monte-Carlo over W
+    change_se: float
+    predicted: float  # delta_F(M) of Lemma 7
+
+
+@dataclass(frozen=True)
+class InputRanks(Row):
+    """One row per width, gamma and rank of the input: the invariant law that it ends in."""
+
+    keys: ClassVar[tuple[str, ...]] = ("width", "skip", "input_rank")
+
+    width: int
+    skip: float
+    input_rank: int  # k
+    soft_rank: float
+    soft_rank_se: float
+    rank_bound: float
+    rank_bound_se: float
+    exponent: float  # growth of one more direction, nats a layer: the law is stable where it is < 0
+    exponent_se: float
+
+
+def run(config: RankChain, context: Context) -> Iterator[Row]:
+    """The rows of what `measure` asks for."""
+    if config.measure == "average":
+        yield from averages(config, context)
+        return
+    points = {
+        "spectrum": spectra,
+        "product": products,
+        "expansion": expansions,
+        "input_rank": input_ranks,
+    }[config.measure]
+    total = len(config.widths) * len(config.skips)
+    with context.progress(total, config.measure, unit="points") as bar:
+        for width in config.widths:
+            for skip in config.skips:
+                yield from points(config, width, skip, context.device)
+                bar.update(1, width=width, gamma=skip)
+
+
+def memory(config: RankChain) -> int:
+    """Bytes at the peak, which the largest width decides.
+
+    A chain takes its state, the next one and what its step draws, or the matrices of an SVD.
+    """
+    d = max(config.widths)
+    K, N, chains = columns(d), config.samples_of(d), config.chains
+    rotated, direct = 8 * (6 * d * K + 6 * K * K), 8 * (d * d + 6 * d * N + 6 * N * N)
+    if config.measure == "average":
+        block = min(chains, max(1, NUMBERS_IN_BLOCK["cpu"] // (d * K)))
+        return block * (rotated if config.engine == "rotated" else direct)
+    if config.measure == "expansion":
+        return chains * rotated + 8 * min(DRAWS_AT_ONCE, config.draws) * (d * d + 5 * d * K)
+    if config.measure == "product":
+        return chains * 8 * 8 * d * d
+    return chains * (rotated if config.measure == "input_rank" else direct)
+
+
+def averages(config: RankChain, context: Context) -> Iterator[Metrics]:
+    """One row for each width and gamma."""
+    for (width, skip), (plan, moments) in average(config, context).items():
+        means = BatchMeans(moments, plan.count)
+        soft_rank, soft_rank_se = means.mean("soft_rank")
+        rank_bound, rank_bound_se = means.mean("rank_bound")
+        frobenius, frobenius_se = means.mean("frobenius")
+        regularity, regularity_se = means.ratio("diagonal", "cubic")
+        yield Metrics(
+            width=width,
+            skip=skip,
+            law=config.law,
+            soft_rank=soft_rank,
+            soft_rank_se=soft_rank_se,
+            rank_bound=rank_bound,
+            rank_bound_se=rank_bound_se,
+            frobenius=frobenius,
+            frobenius_se=frobenius_se,
+            regularity=regularity,
+            regularity_se=regularity_se,
+            autocorrelation=plan.stride * means.autocorrelation("soft_rank"),
+            layers=plan.layers * config.chains,
+        )
+
+
+def spectra(config: RankChain, width: int, skip: float, device: torch.device) -> Iterator[Spectrum]:
+    """The largest singular values at layers 0 to `layers`, from nearly collinear inputs."""
+    stream = generator(config.seed, 0, f"spectrum d={width} gamma={skip}", device)
+    samples = config.samples_of(width)
+    inputs = collinear_inputs(config.chains, width, samples, config.input_noise, stream)
+    inputs = inputs.to(getattr(torch, config.dtype))
+    chain = DirectChain(inputs, _filled(inputs, skip), stream, config.law, config.centred)
+    for layer in range(config.layers + 1):
+        sigma = torch.linalg.svdvals(chain.state)[:, :TOP_SINGULAR_VALUES].tolist()
+        for replicate, values in enumerate(sigma):
+            for index, value in enumerate(values, start=1):
+                yield Spectrum(width, skip, layer, replicate, index, value)
+        chain.step()
+
+
+def products(
+    config: RankChain, width: int, skip: float, device: torch.device
+) -> Iterator[Products]:
+    """The two largest singular values without normalisation, at about 200 of `layers` layers."""
+    stream = generator(config.seed, 0, f"product d={width} gamma={skip} {config.law}", device)
+    gap, gap_se = _lyapunov_gap(config, width, skip)
+    stride = config.stride or max(1, config.layers // 200)
+    layers = collapse(config.chains, width, skip, config.law, config.layers, stream)
+    for layer, (log_ratio, step_length) in enumerate(layers, start=1):
+        if layer % stride:
+            continue
+        pairs = zip(log_ratio.tolist(), step_length.tolist(), strict=True)
+        for replicate, (ratio, length) in enumerate(pairs):
+            yield Products(width, skip, config.law, replicate, layer, ratio, length, gap, gap_se)
+
+
+def _lyapunov_gap(config: RankChain, width: int, skip: float) -> tuple[float, float]:
+    """`lambda_1 - lambda_2` for Gaussian weights and its standard error (0 where it is exact)."""
+    if isinf(skip):
+        return theory.lyapunov_gap_ginibre(width), 0.0
+    stream = generator(config.seed, 0, f"gap d={width} gamma={skip}")
+    return theory.lyapunov_gap(width, skip, GAP_NUMBERS // width, stream)
+
+
+def expansions(
+    config: RankChain, width: int, skip: float, device: torch.device
+) -> Iterator[Expansions]:
+    """`chains` matrices M from the invariant law at gamma = inf.
+
+    Matrices and weights are the same for every gamma, so that what Lemma 7 leaves over can be seen
+    far below the noise of each change.
+    """
+    stream = generator(config.seed, 0, f"invariant law d={width}", device)
+    inputs = gaussian_inputs(config.chains, width, columns(width), stream, torch.float64)
+    chain = RotatedChain(inputs, _filled(inputs, inf), stream)
+    chain.repeated(config.burn_in_of(width, inf))()
+    for replicate, G in enumerate(chain.state):
+        weights = generator(config.seed, replicate, f"expansion d={width}", device)
+        change, error = frobenius_step(G, skip, config.law, config.draws, weights)
+        predicted = theory.frobenius_change(G @ G.mT).item()
+        yield Expansions(
+            width, skip, config.law, replicate, change / skip**2, error / skip**2, predicted
+        )
+
+
+def input_ranks(
+    config: RankChain, width: int, skip: float, device: torch.device
+) -> Iterator[InputRanks]:
+    """Every rank of the input up to what the rotated engine keeps, less one for the probe."""
+    plan = Plan.of(config.layers_of_chain(), config.chains, config.stride_of(width), burn_in=0)
+    for rank in range(1, min(columns(width), config.samples_of(width), width - 1) + 1):
+        stream = generator(config.seed, rank, f"input rank d={width} gamma={skip}", device)
+        inputs = gaussian_inputs(config.chains, width, rank, stream, torch.float64)
+        chain = ProbedChain(inputs, _filled(inputs, skip), stream)
+        chain.repeated(config.burn_in_of(width, skip))()
+        chain.forget()
+        means = BatchMeans(sample(chain, plan, config.tau), plan.count)
+        soft_rank, soft_rank_se = means.mean("soft_rank")
+        rank_bound, rank_bound_se = means.mean("rank_bound")
+        exponent, exponent_se = mean_and_error(chain.growth_rate())
+        yield InputRanks(
+            width,
+            skip,
+            rank,
+            soft_rank,
+            soft_rank_se,
+            rank_bound,
+            rank_bound_se,
+            exponent,
+            exponent_se,
+        )
+
+
+def _filled(inputs: torch.Tensor, skip: float) -> torch.Tensor:
+    """The same gamma for every chain of the stack."""
+    return inputs.new_full((len(inputs),), skip)

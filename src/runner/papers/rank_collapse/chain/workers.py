@@ -1,0 +1,146 @@
+"""Averages over depth for many widths and gammas at once, on all cores.
+
+A point is one width and one gamma. Its chains are split into blocks; each block is a stack with a
+random stream of its own, so that a point does not depend on the other points of the run, nor a
+number on how many threads there were. Torch lets other threads run during its kernels, hence a
+thread for each core, each with kernels of one thread: far better than many threads on one small
+kernel.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from runner.core.streams import generator
+from runner.core.studies import Context
+from runner.papers.rank_collapse.chain.batch_means import Plan, sample
+from runner.papers.rank_collapse.chain.config import RankChain
+from runner.papers.rank_collapse.chain.engines import (
+    Chain,
+    DirectChain,
+    RotatedChain,
+    columns,
+    gaussian_inputs,
+)
+
+NUMBERS_IN_BLOCK = {"cpu": 2**17, "cuda": 2**23}
+"""Numbers in the state `G` of a block: what stays in the cache of a core, or fills a GPU."""
+
+Point = tuple[int, float]
+"""Width d and gamma."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some of the chains of one point: a unit of work."""
+
+    width: int
+    skip: float
+    index: int
+    chains: int
+    plan: Plan
+
+    @property
+    def name(self) -> str:
+        """The key of its result in a checkpoint, and the purpose of its random stream."""
+        return f"average d={self.width} gamma={self.skip} block={self.index}"
+
+    @property
+    def layers(self) -> int:
+        """Layers that it costs, over all its chains, the burn-in included."""
+        return self.chains * (self.plan.layers + self.plan.burn_in)
+
+
+class Stopped(Exception):
+    """The run ends early: what a thread raises to leave its block."""
+
+
+def average(
+    config: RankChain, context: Context
+) -> dict[Point, tuple[Plan, Float[Tensor, "2 batches 5"]]]:
+    """For each point its plan and the batch means of its chains (see `averages.sample`)."""
+    blocks = plan_blocks(config, NUMBERS_IN_BLOCK[context.device.type])
+    results = dict(context.restored or {})
+    todo = [block for block in blocks if block.name not in results]
+    total = sum(block.layers for block in blocks)
+    done = total - sum(block.layers for block in todo)
+    with context.progress(total, "rank_chain", done=done, unit="layers") as bar:
+        for block, moments in compute(todo, config, context.device, bar.update):
+            results[block.name] = moments
+            context.checkpoint(lambda: results)
+    points: dict[Point, tuple[Plan, Tensor]] = {}
+    for width in config.widths:
+        for skip in config.skips:
+            own = [block for block in blocks if (block.width, block.skip) == (width, skip)]
+            moments = torch.cat([results[block.name] for block in own], dim=1)
+            points[width, skip] = own[0].plan, moments
+    return points
+
+
+def plan_blocks(config: RankChain, numbers: int) -> list[Block]:
+    """All blocks of a run, the most expensive first, so that the threads end together."""
+    blocks = []
+    for width in config.widths:
+        largest = max(1, numbers // (width * columns(width)))
+        for skip in config.skips:
+            plan = Plan.of(
+                config.layers_of_chain(),
+                config.chains,
+                config.stride_of(width),
+                config.burn_in_of(width, skip),
+            )
+            for index, start in enumerate(range(0, config.chains, largest)):
+                chains = min(largest, config.chains - start)
+                blocks.append(Block(width, skip, index, chains, plan))
+    return sorted(blocks, key=lambda block: block.layers * block.width**2, reverse=True)
+
+
+def compute(
+    blocks: list[Block],
+    config: RankChain,
+    device: torch.device,
+    report: Callable[[int], None],
+) -> Iterator[tuple[Block, Float[Tensor, "2 batches 5"]]]:
+    """Yield each block with its batch means, as they are ready; `report` is told of layers done."""
+    threads = torch.get_num_threads()
+    workers = threads if device.type == "cpu" else 1
+    stop, lock = threading.Event(), threading.Lock()
+
+    def work(block: Block) -> Tensor:
+        def tick() -> None:
+            if stop.is_set():
+                raise Stopped
+            with lock:
+                report(block.chains * block.plan.stride)
+
+        return sample(make_chain(block, config, device), block.plan, config.tau, tick).cpu()
+
+    pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,))
+    try:
+        futures = {pool.submit(work, block): block for block in blocks}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+    finally:
+        stop.set()
+        pool.shutdown(cancel_futures=True)
+        torch.set_num_threads(threads)
+
+
+def make_chain(block: Block, config: RankChain, device: torch.device) -> Chain:
+    """The chains of a block with Gaussian inputs, by the engine that the run asks for."""
+    stream = generator(config.seed, block.index, block.name, device)
+    samples = config.samples_of(block.width)
+    dtype = getattr(torch, config.dtype)
+    skips = torch.full((block.chains,), block.skip, dtype=dtype, device=device)
+    if config.engine == "direct":
+        inputs = gaussian_inputs(block.chains, block.width, samples, stream, dtype)
+        return DirectChain(inputs, skips, stream, config.law, config.centred)
+    kept = min(config.columns or columns(block.width), samples)
+    return RotatedChain(
+        gaussian_inputs(block.chains, block.width, kept, stream, dtype), skips, stream
+    )

@@ -1,0 +1,1 @@
+"""Study `rank_collapse`: figures 1 and 2 of paper B."""

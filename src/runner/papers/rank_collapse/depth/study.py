@@ -1,0 +1,133 @@
+"""Study `rank_collapse`: rank at initialisation, and training, against depth (paper B, Section
+1.1).
+
+Fully connected networks with and without batch normalization start from the same weights. The rank
+of their hidden representations is measured layer by layer before training (`metrics.csv`; Figure 2,
+and Figure 1 left); then all of them are trained by SGD at every rate of a grid, side by side
+(`training.csv`; Figure 1 right).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from runner.core.streams import generators
+from runner.core.studies import Context, Row
+from runner.networks.mlp import MLP
+from runner.papers.rank_collapse.depth.config import RankCollapse
+from runner.papers.rank_collapse.measures import ranks_by_layer
+from runner.papers.rank_collapse.mlp_training import (
+    load_images,
+    measurement_bytes,
+    parameter_bytes,
+    probe_images,
+    starting_stack,
+    train,
+    training_bytes,
+)
+
+
+@dataclass(frozen=True)
+class Metrics(Row):
+    """One row per normalization, replicate and layer, before training."""
+
+    keys: ClassVar[tuple[str, ...]] = ("normalization", "replicate", "layer")
+
+    normalization: str
+    replicate: int
+    layer: int  # 0: the input; every layer up to 64, some of those beyond
+    matrix_rank: float  # singular values above sigma_max d eps; nan if not finite
+    soft_rank: float  # rank_tau of the representation scaled to Tr M = d
+    rank_bound: float  # r(H), Eq. (4)
+    root_mean_square: float  # of the entries of H
+
+
+@dataclass(frozen=True)
+class Training(Row):
+    """One row per normalization, rate, replicate and epoch."""
+
+    keys: ClassVar[tuple[str, ...]] = ("normalization", "replicate", "learning_rate", "epoch")
+
+    normalization: str
+    replicate: int
+    learning_rate: float
+    epoch: int
+    train_loss: float  # nats; mean over the epoch's minibatches, each before its step
+    train_accuracy: float  # likewise
+    test_loss: float  # at the end of the epoch, with running statistics
+    test_accuracy: float
+    rank: float  # of the last hidden layer on `samples` training images; nan if diverged
+    rank_bound: float
+
+
+def run(config: RankCollapse, context: Context) -> Iterator[Metrics | Training]:
+    """Ranks by layer, then training."""
+    dtype = getattr(torch, config.dtype)
+    data = None if config.data == "gaussian" else load_images(config, context)
+    x = gaussian_inputs(config) if data is None else probe_images(config, data)
+    features, classes = x.shape[-1], 1 if data is None else data.classes
+
+    def start(normalization: str) -> MLP:
+        return starting_stack(
+            config,
+            features,
+            classes,
+            normalization,
+            init=config.init,
+            activation=config.activation,
+            skip=config.skip,
+            dtype=dtype,
+        )
+
+    if context.restored is None:
+        inputs = x.to(context.device, dtype).expand(config.replicates, -1, -1)
+        for normalization in config.normalizations:
+            network = start(normalization).to(context.device)
+            yield from metrics(normalization, network, inputs, config.tau)
+    if config.train:
+        networks = {normalization: start(normalization) for normalization in config.normalizations}
+        for normalization, point, columns in train(networks, config, data, context):
+            yield Training(
+                normalization=normalization,
+                replicate=point.replicate,
+                learning_rate=point.learning_rate,
+                **columns,
+            )
+
+
+def memory(config: RankCollapse) -> int:
+    """Bytes at the peak; without training one stack after another is drawn and measured."""
+    itemsize = 4 if config.dtype == "float32" else 8
+    if not config.train:
+        stack = 3 * parameter_bytes(config, config.replicates, itemsize)
+        return stack + measurement_bytes(config, config.replicates, itemsize)
+    networks = config.replicates * len(config.learning_rates)
+    return training_bytes(config, dict.fromkeys(config.normalizations, networks), itemsize)
+
+
+def gaussian_inputs(config: RankCollapse) -> Float[Tensor, "R N d"]:
+    """Standard Gaussian inputs of the network's width, each replicate its own, in float64."""
+    streams = generators(config.seed, config.replicates, "data")
+    shape = (config.samples, config.width)
+    return torch.stack([torch.randn(shape, generator=s, dtype=torch.float64) for s in streams])
+
+
+def metrics(
+    normalization: str, network: MLP, inputs: Float[Tensor, "R N features"], tau: float
+) -> Iterator[Metrics]:
+    """The ranks of a stack with one network per replicate."""
+    for layer, measured, size in ranks_by_layer(network, inputs, tau):
+        for replicate in range(len(network)):
+            yield Metrics(
+                normalization=normalization,
+                replicate=replicate,
+                layer=layer,
+                matrix_rank=float(measured.matrix_rank[replicate]),
+                soft_rank=float(measured.soft_rank[replicate]),
+                rank_bound=float(measured.rank_bound[replicate]),
+                root_mean_square=float(size[replicate]),
+            )

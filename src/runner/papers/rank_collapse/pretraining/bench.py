@@ -1,0 +1,95 @@
+"""Benchmark: Algorithm 1 of paper B on a stack of replicates against one network after another."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import torch
+from torch import nn
+
+from runner.bench.growth import Growth
+from runner.bench.timing import Comparison, matrix_rate, median_seconds
+from runner.core.streams import generators
+from runner.networks.initialization import draw
+from runner.networks.mlp import MLP
+from runner.papers.rank_collapse.pretraining.config import Pretraining
+from runner.papers.rank_collapse.pretraining.rank_ascent import raise_layer_wise
+
+REPLICATES, WIDTH, MINIBATCHES, SAMPLES, RATE = 5, 64, 25, 128, 0.07
+
+
+def networks(depth: int) -> MLP:
+    """A stack at PyTorch's initialisation; inputs have its width."""
+    sizes = [WIDTH] * (depth + 1) + [10]
+    weights, biases = draw("pytorch", sizes, generators(0, REPLICATES, "bench"))
+    return MLP(weights, biases)
+
+
+def stacked(start: MLP, minibatches: torch.Tensor) -> MLP:
+    """The ascent on all networks at once."""
+    network = start.map(lambda tensor: tensor)
+    for _ in raise_layer_wise(network, minibatches, steps=1, rate=RATE):
+        pass
+    return network
+
+
+def straightforward(start: MLP, minibatches: torch.Tensor) -> list[list[nn.Linear]]:
+    """The ascent on one network after another, with torch's layers and its SGD."""
+    trained = []
+    for r in range(len(start)):
+        layers, hidden = [], list(minibatches[r])
+        for number in range(1, start.depth + 1):
+            layer = nn.Linear(WIDTH, WIDTH, dtype=minibatches.dtype)
+            layer.weight.data.copy_(start.parameters[f"W{number}"][r])
+            layer.bias.data.copy_(start.parameters[f"b{number}"][r])
+            optimizer = torch.optim.SGD(layer.parameters(), lr=RATE, maximize=True)
+            for x in hidden:
+                H = layer(x).relu()
+                M = H.T @ H / len(H)
+                bound = M.trace() ** 2 / M.square().sum()
+                optimizer.zero_grad()
+                bound.backward()
+                optimizer.step()
+            with torch.no_grad():
+                hidden = [layer(x).relu() for x in hidden]
+            layers.append(layer)
+        trained.append(layers)
+    return trained
+
+
+def require_same_ascent(start: MLP, minibatches: torch.Tensor) -> None:
+    """Both ways end at the same weights of the first layer; AssertionError otherwise.
+
+    In float64, since every layer amplifies rounding, about a millionfold.
+    """
+    work = (start.map(torch.Tensor.double), minibatches.double())
+    for W, layers in zip(stacked(*work).parameters["W1"], straightforward(*work), strict=True):
+        torch.testing.assert_close(W.detach(), layers[0].weight.detach(), rtol=1e-4, atol=1e-6)
+
+
+def compare() -> Iterator[Comparison]:
+    """Depths 8 and 32."""
+    x = torch.randn(REPLICATES, MINIBATCHES, SAMPLES, WIDTH)
+    rate = matrix_rate(torch.float32)
+    for depth in (8, 32):
+        work = (networks(depth), x)
+        require_same_ascent(*work)
+        # The layer and M, forward and backward, and the layer once more.
+        products = REPLICATES * depth * MINIBATCHES * (2 + 2 + 1)
+        yield Comparison(
+            study="pretraining",
+            work=f"ascent, R={REPLICATES}, width {WIDTH}, depth {depth}, M={MINIBATCHES}",
+            straightforward=median_seconds(partial(straightforward, *work), 3),
+            ours=median_seconds(partial(stacked, *work)),
+            floor=products * 2 * WIDTH**2 * SAMPLES / rate,
+        )
+
+
+GROWTH = Growth(
+    Pretraining(depth=8, epochs=1),
+    {
+        "depth": [8, 16, 32],
+        "width": [64, 128, 256],
+        "samples": [256, 512, 1024],
+        "replicates": [5, 10, 20],
+    },
+)

@@ -1,0 +1,178 @@
+"""Formulas of paper B: Batch Normalization Provably Avoids Rank Collapse for Randomly Initialised
+Deep Networks.
+
+Notation of the paper: `H (d, N)` holds the hidden representations of `N` samples,
+`M = H H^T / N (d, d)` their second moments, and `H` is normalised when every row of `H` has root
+mean square one, so that `diag(M) = 1` and `Tr M = d` (p.1, Eq. 8).
+
+Slips of the paper, and how they are read here:
+
+- (53), (54): the bracket should be `2 ||M||_F^2 + 8 (1 - alpha) Tr M^3`; with the printed minus the
+  bound (55) does not follow.
+- (55): from there `8 (1 - alpha) E Tr M^3 <= 2 d^2`, so that a factor 4 is lost in (55), and a
+  factor 2 in (50) and (58). `frobenius_bound` and `rank_bound_theorem` offer both forms.
+- (78): each power of `d` beside `gamma^2` is one too low (`||lambda||_2^2 = d^2 - 2 gamma^2 d (d -
+  1)` to first order), hence `gamma^2 delta_F = O(-gamma^4 d^3)` in (79), not `O(-gamma^4 d^2)`.
+- Theorem 14 speaks of the unique invariant law: it is unique only among starts of full rank (the
+  chain never raises the rank, so that each rank below the usual one carries an invariant law of its
+  own).
+"""
+
+from math import sqrt
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from runner.core.errors import InputError
+
+
+def second_moment(H: Float[Tensor, "*stack d N"]) -> Float[Tensor, "*stack d d"]:
+    """`M(H) = H H^T / N` (Eq. 2)."""
+    return H @ H.mT / H.shape[-1]
+
+
+def batch_norm(
+    H: Float[Tensor, "*stack d N"], centred: bool = False
+) -> Float[Tensor, "*stack d N"]:
+    """`BN(H) = diag(M(H))^{-1/2} H` (Eq. 2): every row of `H` gets root mean square one.
+
+    `centred` subtracts the mean of each row first, as standard batch normalisation does; the paper
+    leaves that out (Appendix C). A row of zeros becomes nan.
+    """
+    if centred:
+        H = H - H.mean(dim=-1, keepdim=True)
+    return H / H.square().mean(dim=-1, keepdim=True).sqrt()
+
+
+def soft_rank(H: Float[Tensor, "*stack d N"], tau: float) -> Int[Tensor, "*stack"]:
+    """`rank_tau(H)`, the number of singular values with `sigma_i^2 / N >= tau` (Eq. 3)."""
+    return (torch.linalg.svdvals(H).square() / H.shape[-1] >= tau).sum(dim=-1)
+
+
+def rank_bound(H: Float[Tensor, "*stack d N"]) -> Float[Tensor, "*stack"]:
+    """`r(H) = Tr(M)^2 / ||M||_F^2` (Eq. 4), differentiable in `H`.
+
+    Lemma 1: `rank(H) >= r(H)`, and `rank_tau(H) >= (1 - tau)^2 r(H)` for normalised `H`.
+    """
+    M = _smaller_gram(H)
+    return trace(M).square() / M.square().sum(dim=(-2, -1))
+
+
+def _smaller_gram(H: Float[Tensor, "*stack d N"]) -> Float[Tensor, "*stack k k"]:
+    """`H H^T / N` or `H^T H / N`, whichever is smaller: they share their non-zero eigenvalues."""
+    d, N = H.shape[-2:]
+    return (H @ H.mT if d <= N else H.mT @ H) / N
+
+
+def trace(M: Float[Tensor, "*stack d d"]) -> Float[Tensor, "*stack"]:
+    """`Tr M` for a stack of matrices."""
+    return M.diagonal(dim1=-2, dim2=-1).sum(dim=-1)
+
+
+def count_above(M: Float[Tensor, "stack k k"], tau: float) -> Int[Tensor, " stack"]:
+    """Number of eigenvalues of the symmetric `M` that are at least `tau`, without computing them.
+
+    Sylvester's law of inertia: it is the number of positive pivots of `M - tau I = L D L^T`.
+    Pivoting (Bunch-Kaufman) may leave 2 x 2 blocks in `D`; each has one eigenvalue of either sign
+    and is marked by two negative entries of `pivots`.
+    """
+    shifted = M - tau * torch.eye(M.shape[-1], dtype=M.dtype, device=M.device)
+    LD, pivots, _ = torch.linalg.ldl_factor_ex(shifted)
+    in_block = pivots < 0
+    positive = (LD.diagonal(dim1=-2, dim2=-1) >= 0) & ~in_block
+    return positive.sum(dim=-1) + in_block.sum(dim=-1) // 2
+
+
+def regularity_terms(
+    M: Float[Tensor, "*stack d d"],
+) -> tuple[Float[Tensor, "*stack"], Float[Tensor, "*stack"]]:
+    """`Tr(diag(M^2)^2)` and `Tr(M^3)`: their expectations have the ratio alpha (Definition 3)."""
+    M2 = M @ M
+    return M2.diagonal(dim1=-2, dim2=-1).square().sum(dim=-1), (M2 * M).sum(dim=(-2, -1))
+
+
+def frobenius_change(M: Float[Tensor, "*stack d d"]) -> Float[Tensor, "*stack"]:
+    """`delta_F(M)`, the leading change of `||M||_F^2` over one layer (Lemma 7, Eq. 43).
+
+    `E_W ||M_+||_F^2 - ||M||_F^2 = gamma^2 delta_F(M) + O(gamma^3)` for normalised `M`, with
+    `delta_F(M) = 2 d^2 - 2 ||M||_F^2 - 8 Tr(M^3) + 8 Tr(diag(M^2)^2)`.
+    """
+    diagonal, cubic = regularity_terms(M)
+    d = M.shape[-1]
+    return 2 * d**2 - 2 * M.square().sum(dim=(-2, -1)) - 8 * cubic + 8 * diagonal
+
+
+def frobenius_change_of_spectrum(eigenvalues: Float[Tensor, "*stack d"]) -> Float[Tensor, "*stack"]:
+    """`delta_F(lambda)` when all rows of `M` have the same norm (Proposition 8, Eq. 45).
+
+    `2 d^2 - 2 ||lambda||_2^2 - 8 ||lambda||_3^3 + 8 ||lambda||_2^4 / d`.
+    """
+    d = eigenvalues.shape[-1]
+    square, cube = eigenvalues.square().sum(dim=-1), eigenvalues.pow(3).sum(dim=-1)
+    return 2 * d**2 - 2 * square - 8 * cube + 8 * square.square() / d
+
+
+def frobenius_bound(width: float, alpha: float, as_printed: bool = True) -> float:
+    """Upper bound on `E ||M||_F^2` under the invariant law: `d^{3/2} / sqrt(1 - alpha)` (Eq. 50).
+
+    `as_printed=False` keeps the factor 4 that (55) loses: half of that. Raises InputError unless
+    `alpha < 1`.
+    """
+    if not alpha < 1:
+        raise InputError(f"alpha={alpha}: Lemma 13 needs a regularity constant below one")
+    return width**1.5 / sqrt(1 - alpha) * (1 if as_printed else 0.5)
+
+
+def rank_bound_theorem(
+    width: float, alpha: float, tau: float = 0.0, as_printed: bool = True
+) -> float:
+    """Theorem 14's lower bound on the mean of `rank_tau` over depth (Eq. 58).
+
+    `(1 - tau)^2 sqrt((1 - alpha) d)`; at `tau = 0` the bound on the mean of `r`. `as_printed=False`
+    keeps the factor 4 that (55) loses: twice that. Raises InputError unless `alpha < 1`.
+    """
+    return (1 - tau) ** 2 * width**2 / frobenius_bound(width, alpha, as_printed)
+
+
+def lyapunov_gap_ginibre(width: int) -> float:
+    """`lambda_1 - lambda_2`, the rate at which `log(sigma_1 / sigma_2)` of `W_l ... W_1` grows.
+
+    For iid standard Gaussian weights and no skip, in nats a layer:
+    `(psi(d / 2) - psi((d - 1) / 2)) / 2` with the digamma function `psi` (Newman 1986; the paper
+    cites Forrester [11] for its complex counterpart). Raises InputError for `width < 2`.
+    """
+    if width < 2:
+        raise InputError(f"width={width}: a second singular value needs a width of at least 2")
+    d = torch.tensor([width, width - 1], dtype=torch.float64)
+    upper, lower = torch.special.digamma(d / 2).tolist()
+    return (upper - lower) / 2
+
+
+def lyapunov_gap(
+    width: int, skip: float, samples: int, generator: torch.Generator
+) -> tuple[float, float]:
+    """`lambda_1 - lambda_2` of products of `I + gamma W`, Gaussian `W`, and its standard error.
+
+    The law of `I + gamma W` is unchanged by rotations `U (.) U^T`, so the growth of the length of a
+    vector and of the area of a parallelogram are iid over layers and may be computed at the first
+    basis vectors: `lambda_1 = E log |A e_1|` and `lambda_1 + lambda_2 = E log area(A e_1, A e_2)`,
+    `A = I + gamma W`. Monte-Carlo over `samples` draws of the two columns, float64, with what is
+    linear and quadratic in `W` and has mean zero taken out (control variates).
+    """
+    W = torch.empty(samples, width, 2, dtype=torch.float64, device=generator.device)
+    W.normal_(generator=generator)
+    A = W if skip == float("inf") else skip * W
+    if skip != float("inf"):
+        A[:, 0, 0] += 1
+        A[:, 1, 1] += 1
+    gram = A.mT @ A
+    log_length = gram[:, 0, 0].log() / 2
+    log_area = torch.linalg.det(gram).log() / 2
+    gap = 2 * log_length - log_area
+    squares = W.square().sum(dim=1)
+    controls = [torch.ones_like(gap), W[:, 0, 0] - W[:, 1, 1], squares[:, 0] - squares[:, 1]]
+    design = torch.stack(controls, dim=1)
+    fit = torch.linalg.lstsq(design, gap[:, None]).solution
+    residual = gap - (design @ fit)[:, 0]
+    return fit[0].item(), residual.std().item() / sqrt(samples)

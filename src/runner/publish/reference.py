@@ -1,0 +1,130 @@
+"""Reference results: the tables behind every figure, kept in git.
+
+`outputs/reference/<scale>/<figure>/` holds the tables of the figure's runs, the parameters that all
+runs share, the claims and the provenance. Every figure can be drawn from them, and a user's results
+be compared with them.
+"""
+
+import argparse
+import gzip
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from runner.cli.catalogue import figure_names, figure_study
+from runner.cli.composing import figure_runs
+from runner.core.arguments import key_values
+from runner.core.errors import InputError
+from runner.core.studies import rows_of
+from runner.publish.figures import is_current
+from runner.results.figures import publish
+from runner.runs.provenance import REPOSITORY
+from runner.runs.run import Run, load
+from runner.runs.tables import write_atomically
+
+REFERENCE = REPOSITORY / "outputs" / "reference"
+LARGE = 200_000
+"""Bytes from which a table is kept compressed."""
+
+
+def keep(name: str, typed: list[str], reference: Path) -> Path:
+    """Copy what stands behind a drawn figure into the reference; returns the folder.
+
+    Raises InputError when the figure is not drawn from its runs as they are now.
+    """
+    settings, configs = figure_runs(name, typed)
+    scale = settings.scale
+    runs = [Run(config, settings.folder()) for config in configs]
+    drawn = settings.folder() / "figures" / scale
+    if not is_current(name, scale, runs, drawn):
+        raise InputError(f"{name} is not drawn yet at scale {scale}: make {name} SCALE={scale}")
+    folder = reference / scale / name
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
+    row_classes = rows_of(configs[0].study)
+    shared: dict[str, dict[str, Any]] = {}
+    for table, rows in load(runs).items():
+        columns = {field.name for field in fields(row_classes[table])} | {"run"}
+        same = [name for name in rows if name not in columns and rows[name].nunique() == 1]
+        shared[table] = rows[same].iloc[0].to_dict() if len(rows) else {}
+        content = rows.drop(columns=same).to_csv(index=False).encode()
+        if len(content) > LARGE:
+            write_atomically(folder / f"{table}.csv.gz", gzip.compress(content, mtime=0))
+        else:
+            write_atomically(folder / f"{table}.csv", content)
+    write_atomically(folder / "shared.json", json.dumps(shared, indent=1).encode())
+    shutil.copyfile(drawn / f"{name}.claims.csv", folder / "claims.csv")
+    shutil.copyfile(drawn / f"{name}.provenance.json", folder / "provenance.json")
+    return folder
+
+
+def keep_benchmarks(measured: Path, reference: Path) -> list[Path]:
+    """Copy the benchmarks that were measured, each study's in place of its old ones."""
+    kept = []
+    (reference / "bench").mkdir(parents=True, exist_ok=True)
+    for path in sorted([*measured.glob("*.csv"), *measured.glob("*.json")]):
+        kept.append(reference / "bench" / path.name)
+        write_atomically(kept[-1], path.read_bytes())
+    return kept
+
+
+def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
+    """The tables of one figure's reference."""
+    paths = {path.name.partition(".")[0]: path for path in sorted(folder.glob("*.csv*"))}
+    del paths["claims"]
+    shared = json.loads((folder / "shared.json").read_text())
+    return {name: pd.read_csv(path).assign(**shared[name]) for name, path in paths.items()}
+
+
+def draw_all(reference: Path, figures: Path) -> Iterator[tuple[str, str]]:
+    """Draw every figure of the reference, at every scale; yields its name and scale.
+
+    Raises InputError when a claim now comes out otherwise than it was kept.
+    """
+    for folder in sorted(path.parent for path in reference.glob("*/*/claims.csv")):
+        name, scale = folder.name, folder.parent.name
+        now = publish(name, figure_study(name), read_tables(folder), figures / scale)
+        shutil.copyfile(folder / "provenance.json", figures / scale / f"{name}.provenance.json")
+        if list(now["verdict"]) != list(pd.read_csv(folder / "claims.csv")["verdict"]):
+            raise InputError(f"{folder}: the claims judged now are not those that were kept")
+        yield name, scale
+
+
+def main(arguments: list[str]) -> int:
+    """Keep what was made as the reference, or draw all figures from the reference; returns 0.
+
+    Raises InputError when an override is wrong, or a claim comes out otherwise than it was kept.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m runner reference",
+        description="Keep what was made as the reference, or draw all figures from the reference.",
+    )
+    parser.add_argument("what", choices=("keep", "draw"))
+    parser.add_argument("overrides", nargs="*", metavar="key=value", help="scale=..., outputs=...")
+    options = parser.parse_args(arguments)
+    if options.what == "keep":
+        _keep_all(options.overrides)
+        return 0
+    outputs = Path(key_values(options.overrides, ["outputs"]).get("outputs", "outputs"))
+    figures = outputs.expanduser() / "figures-from-reference"
+    for name, scale in draw_all(REFERENCE, figures):
+        print(figures / scale / f"{name}.png")
+    return 0
+
+
+def _keep_all(typed: list[str]) -> None:
+    """Keep all figures that are drawn, and all benchmarks; say which figures are left out."""
+    for name in figure_names():
+        try:
+            print(keep(name, typed, REFERENCE))
+        except InputError as error:
+            print(f"left out: {' '.join(str(error).splitlines())}", file=sys.stderr)
+    for path in keep_benchmarks(Path("outputs/bench"), REFERENCE):
+        print(path)

@@ -1,0 +1,1 @@
+"""What a claim is, what a figure is, statistics, the style of drawings; knows no paper."""

@@ -1,0 +1,149 @@
+"""What a figure is: a sweep of runs, a drawing of their tables, and claims over them.
+
+In the `figures.py` of a study a drawing is named after its figure, and the quick look at one run
+is marked as such:
+
+    @figure("fig4")
+    def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]: ...
+
+    @overview
+    def overview_bn_only(tables: Tables) -> tuple[Figure, pd.DataFrame]: ...
+"""
+
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.figure import Figure
+
+from runner.core.errors import InputError
+from runner.core.studies import StudyConfig, package_of, part_of
+from runner.results import claims
+from runner.results.claims import Tables
+from runner.results.style import STYLE
+from runner.runs.run import Run, load
+from runner.runs.tables import write_atomically
+
+Drawing = Callable[[Tables], tuple[Figure, pd.DataFrame]]
+"""From tables to the picture and the table of the numbers drawn in it."""
+
+_drawings: dict[str, Drawing] = {}
+"""By figure, as far as the modules that make them have been imported."""
+
+_overviews: dict[str, Drawing] = {}
+"""By module."""
+
+
+def figure(name: str, **arguments: Any) -> Callable[[Callable], Callable]:
+    """Make the function below the drawing of a figure.
+
+    `arguments` are given to it beside the tables, so that one function can draw several figures.
+    """
+
+    def register(drawing: Callable) -> Callable:
+        _drawings[name] = partial(drawing, **arguments)
+        return drawing
+
+    return register
+
+
+def overview(drawing: Drawing) -> Drawing:
+    """Make the function below the quick look at a run of the study whose folder it stands in."""
+    _overviews[drawing.__module__] = drawing
+    return drawing
+
+
+def drawing_of(name: str, study: str) -> Drawing:
+    """The drawing of a figure. Raises InputError when the `figures.py` of its study has none."""
+    part_of(study, "figures")
+    if name not in _drawings:
+        place = f"{package_of(study).replace('.', '/')}/figures.py"
+        raise InputError(f'figure={name} has no drawing: {place} has no @figure("{name}")')
+    return _drawings[name]
+
+
+def make(name: str, scale: str, configs: list[StudyConfig], outputs: Path) -> pd.DataFrame:
+    """Draw the figure of exactly these runs, judge its claims, write both and print the claims.
+
+    Writes what `publish` writes and `<name>.provenance.json` under `<outputs>/figures/<scale>/`;
+    returns the claims. Raises InputError when a run is missing or damaged, or the folder cannot be
+    written.
+    """
+    runs = [Run(config, outputs) for config in configs]
+    try:
+        tables = load(runs)
+    except InputError as error:
+        raise InputError(f"{error}\nThis computes them: make {name} SCALE={scale}") from error
+    folder = outputs / "figures" / scale
+    verdicts = publish(name, configs[0].study, tables, folder)
+    about = {"figure": name, "scale": scale, "command": f"make {name} SCALE={scale}"}
+    about["runs"] = [describe(run) for run in runs]
+    about["seconds"] = round(sum(run["seconds"] for run in about["runs"]), 3)
+    write_atomically(folder / f"{name}.provenance.json", json.dumps(about, indent=2).encode())
+    print(f"{name} at scale {scale}: {folder / name}.png (.pdf, .csv, .claims.csv)")
+    print(claims.as_text(verdicts))
+    return verdicts
+
+
+def publish(name: str, study: str, tables: Tables, folder: Path) -> pd.DataFrame:
+    """Draw a figure from its tables and judge its claims; returns the claims.
+
+    Writes `<name>.png`, `.pdf`, `.csv` (the numbers drawn) and `.claims.csv` into `folder`. Raises
+    InputError when it cannot be written.
+    """
+    drawing = drawing_of(name, study)
+    verdicts = claims.judge(name, claims.claims_of(name, study), tables)
+    with plt.rc_context(STYLE):
+        picture, drawn = drawing(tables)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        save(picture, folder / name)
+        write_atomically(folder / f"{name}.csv", drawn.to_csv(index=False).encode())
+        write_atomically(folder / f"{name}.claims.csv", verdicts.to_csv(index=False).encode())
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written ({error.strerror})") from error
+    return verdicts
+
+
+def describe(run: Run) -> dict[str, Any]:
+    """What a figure's provenance says of one of its runs: name, seconds, machine, code."""
+    about = json.loads((run.folder / "provenance.json").read_text())
+    kept = ("seconds", "commit", "dirty", "device_name", "threads", "versions")
+    tables = {name: table["sha256"] for name, table in run.result["tables"].items()}
+    return {"run": str(run), **{key: about.get(key) for key in kept}, "tables": tables}
+
+
+def save(picture: Figure, path: Path) -> None:
+    """Write `path`.png and `path`.pdf without dates, so that equal tables give equal files."""
+    picture.savefig(path.with_name(path.name + ".png"), metadata={"Software": None})
+    picture.savefig(path.with_name(path.name + ".pdf"), metadata={"CreationDate": None})
+    plt.close(picture)
+
+
+def quick_look(run: Run) -> str:
+    """Draw `overview.png` of a complete run and return its summary as text.
+
+    The drawing is the `@overview` of its study; without one, histograms of the first table.
+    """
+    module = part_of(run.config.study, "figures")
+    drawing = _overviews.get(module.__name__, histograms) if module else histograms
+    with plt.rc_context(STYLE):
+        picture, summary = drawing(load([run]))
+        picture.savefig(run.folder / "overview.png", metadata={"Software": None})
+        plt.close(picture)
+    return summary.to_string(index=False, float_format=lambda value: f"{value:.4g}")
+
+
+def histograms(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """The numbers of the first table: a histogram of each column, and their summary."""
+    first = next(iter(tables.values())).select_dtypes("number")
+    axes = first.hist(figsize=(8, 6), bins=20)
+    return axes.flat[0].figure, first.describe().rename_axis("statistic").reset_index()

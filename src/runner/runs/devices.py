@@ -1,0 +1,34 @@
+"""Which device a run computes on."""
+
+import torch
+
+from runner.core.errors import InputError
+
+
+def torch_device(name: str) -> torch.device:
+    """The device of that name; `auto` is CUDA where there is one, the CPU otherwise.
+
+    Raises InputError when the name is unknown or the device is not there.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    kind, _, index = name.partition(":")
+    if kind not in ("cpu", "cuda") or (index and not index.isdigit()) or name.endswith(":"):
+        raise InputError(f"device={name} is not known: choose from auto, cpu, cuda, cuda:<number>")
+    if kind == "cuda" and int(index or 0) >= torch.cuda.device_count():
+        raise InputError(
+            f"device={name} is not there: torch sees {torch.cuda.device_count()} CUDA devices."
+            " Use device=auto or device=cpu."
+        )
+    return torch.device(name)
+
+
+def next_gpu(name: str, turn: int, n_jobs: int) -> str:
+    """The device for one job of several: the GPUs of a machine take turns where jobs run abreast.
+
+    name: as typed; only `auto` is changed. turn: number of the job; n_jobs: how many run abreast.
+    """
+    number = torch.cuda.device_count()
+    if name != "auto" or number < 2 or n_jobs == 1:
+        return name
+    return f"cuda:{turn % number}"

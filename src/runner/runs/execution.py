@@ -1,0 +1,204 @@
+"""One attempt at a run: started or gone on with, claimed, checkpointed, completed or failed."""
+
+import json
+import logging
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import torch
+import yaml
+from filelock import FileLock, Timeout
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+
+from runner.core.errors import Busy, InputError, RunFailed
+from runner.core.progress import Progress
+from runner.core.settings import Settings
+from runner.core.studies import Context, module_of
+from runner.data.datasets import Dataset, load
+from runner.runs import allocator, memory, provenance
+from runner.runs.devices import torch_device
+from runner.runs.run import Run
+from runner.runs.tables import TableWriter, fingerprint, write_atomically
+
+log = logging.getLogger("runner")
+log.setLevel(logging.INFO)  # run.log tells the whole story, whatever the caller's level
+
+
+def execute(run: Run, settings: Settings) -> None:
+    """Bring the run to completion: start it, go on with it, or leave it when it is complete.
+
+    Raises InputError when the run will not fit into memory or the folder cannot be written,
+    RunFailed when the study raises, Busy when another process computes the run and `settings.wait`
+    is false.
+    """
+    device = torch_device(settings.device)
+    if settings.force or not run.is_complete():
+        memory.require(run.config, device)
+    with _claimed(run, settings.wait):
+        vars(run).pop("result", None)  # another process may have written it since
+        if run.is_complete() and not settings.force:
+            return
+        if run.result_path.exists():
+            why = "force=true" if run.is_complete() else "its files are damaged"
+            log.info("%s is computed again: %s", run, why)
+            vars(run).pop("result", None)
+            _clear(run)
+        _Execution(run, settings, device).carry_out()
+
+
+@contextmanager
+def _claimed(run: Run, wait: bool) -> Iterator[None]:
+    """Hold the run's folder for this process. A dead owner holds nothing."""
+    try:
+        run.folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(run.folder / ".lock")
+        try:
+            lock.acquire(timeout=0.1)
+        except Timeout:
+            if not wait:
+                raise Busy(f"{run} is being computed by another process") from None
+            log.info("%s is being computed by another process: waiting", run)
+            lock.acquire()
+    except OSError as error:
+        raise InputError(
+            f"{run.folder} cannot be written ({error.strerror}).\n"
+            "Choose another folder with outputs=..."
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _clear(run: Run) -> None:
+    """Make the run incomplete: `result.json` goes first, so that no step leaves a false one."""
+    run.result_path.unlink(missing_ok=True)
+    (run.folder / "checkpoint.safetensors").unlink(missing_ok=True)
+
+
+class _Execution:
+    """One attempt at a run, from its config file to its result or its error."""
+
+    def __init__(self, run: Run, settings: Settings, device: torch.device) -> None:
+        self.run, self.settings, self.device = run, settings, device
+        self.folder = run.folder
+        self.checkpoint_path = self.folder / "checkpoint.safetensors"
+        self.started = self.saved = time.monotonic()
+        self.seconds_before = 0.0
+
+    def carry_out(self) -> None:
+        """Run the study and leave its result, or its error and where it stopped."""
+        allocator.keep_freed_memory()
+        if self.settings.threads is not None:
+            torch.set_num_threads(self.settings.threads)
+        if self.device.type == "cuda":
+            torch.backends.cuda.matmul.allow_tf32 = False
+            torch.backends.cudnn.allow_tf32 = False
+        self.provenance = provenance.describe(self.device)
+        try:
+            handler = logging.FileHandler(self.folder / "run.log")
+        except OSError as error:
+            raise InputError(f"{self.folder} cannot be written ({error.strerror})") from error
+        handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+        log.addHandler(handler)
+        try:
+            self._start()
+            self._iterate()
+        except KeyboardInterrupt:
+            self._mark("interrupted")
+            raise
+        except InputError:
+            self._mark("failed")
+            raise
+        except Exception as error:
+            with suppress(OSError):  # a full disk may be what went wrong
+                (self.folder / "error.txt").write_text(traceback.format_exc())
+                self._mark("failed")
+            raise RunFailed(
+                f"{self.run} failed: {type(error).__name__}: {error}\n"
+                f"  traceback: {self.folder / 'error.txt'}"
+            ) from error
+        finally:
+            log.removeHandler(handler)
+            handler.close()
+
+    def _start(self) -> None:
+        config = self.run.config
+        content = {"study": config.study, "version": config.version, **vars(config)}
+        write_atomically(
+            self.folder / "config.yaml", yaml.safe_dump(content, sort_keys=False).encode()
+        )
+        self.state, offsets, self.seconds_before = self._restore()
+        self.tables = TableWriter(self.folder, offsets)
+        self._mark("running")
+        log.info("%s %s on %s", "goes on:" if self.state else "starts:", self.run, self.device)
+
+    def _iterate(self) -> None:
+        context = Context(self.device, self.state, Progress, self._checkpoint, self._load_data)
+        try:
+            for row in module_of(self.run.config.study).run(self.run.config, context):
+                self.tables.write(row)
+            sizes = self.tables.flush()
+        finally:
+            self.tables.close()
+        for leftover in (self.checkpoint_path, self.folder / "error.txt"):
+            leftover.unlink(missing_ok=True)
+        self._mark("complete")
+        result = {
+            "status": "complete",
+            "tables": {table: fingerprint(self.folder / f"{table}.csv") for table in sizes},
+        }
+        write_atomically(self.run.result_path, _json(result))
+        log.info("complete: %s in %.1f s", self.run, self._seconds())
+
+    def _load_data(self, name: str, seed: int) -> Dataset:
+        return load(name, self.settings.source, self.settings.data_folder, seed)
+
+    def _seconds(self) -> float:
+        return self.seconds_before + time.monotonic() - self.started
+
+    def _mark(self, status: str) -> None:
+        """Write the provenance with the run's status; times are in seconds, memory in bytes."""
+        content = {
+            "status": status,
+            "seconds": round(self._seconds(), 3),
+            **provenance.peak_memory(self.device),
+            **self.provenance,
+        }
+        write_atomically(self.folder / "provenance.json", _json(content))
+
+    def _checkpoint(self, make_state: Callable[[], dict[str, torch.Tensor]]) -> None:
+        if time.monotonic() - self.saved < self.settings.checkpoint_seconds:
+            return
+        state = {
+            name: tensor.detach().to("cpu", copy=True).contiguous()
+            for name, tensor in make_state().items()
+        }
+        about = {"offsets": json.dumps(self.tables.flush()), "seconds": str(self._seconds())}
+        write_atomically(self.checkpoint_path, save(state, about))
+        self.saved = time.monotonic()
+
+    def _restore(self) -> tuple[dict[str, torch.Tensor] | None, dict[str, int], float]:
+        """State, table sizes and seconds of the checkpoint; nothing where there is no sound one."""
+        try:
+            with safe_open(self.checkpoint_path, "pt") as file:
+                about = file.metadata()
+                state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            offsets = json.loads(about["offsets"])
+            for table, size in offsets.items():
+                if (self.folder / f"{table}.csv").stat().st_size < size:
+                    raise OSError(f"{table}.csv is shorter than the checkpoint says")
+            return state, offsets, float(about["seconds"])
+        except FileNotFoundError:
+            return None, {}, 0.0
+        except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
+            log.info("%s starts anew: its checkpoint cannot be used (%s)", self.run, error)
+            return None, {}, 0.0
+
+
+def _json(content: dict[str, Any]) -> bytes:
+    return (json.dumps(content, indent=2) + "\n").encode()

@@ -1,0 +1,123 @@
+"""What a run is: one study at one configuration, kept in one folder.
+
+The folder `<outputs>/runs/<study>/<readable knobs>-<hash8>/` holds `config.yaml`, the tables,
+`provenance.json`, `run.log`, while unfinished `checkpoint.safetensors`, when failed `error.txt`,
+and `result.json`, written last and atomically: it alone marks the run complete.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from runner.core.errors import InputError
+from runner.core.studies import StudyConfig
+from runner.runs.tables import read_table
+
+LONGEST_NAME = 120
+
+
+class Run:
+    """One study at one configuration: its identity, its folder, its state."""
+
+    def __init__(self, config: StudyConfig, outputs: Path) -> None:
+        self.config = config
+        self.folder = outputs / "runs" / config.study / run_name(config)
+
+    def __str__(self) -> str:
+        return f"{self.config.study} {knobs(self.config) or '(defaults)'}"
+
+    @property
+    def result_path(self) -> Path:
+        """The file whose presence marks the run complete."""
+        return self.folder / "result.json"
+
+    @cached_property
+    def result(self) -> dict[str, Any]:
+        """The content of `result.json`. Raises InputError when it cannot be read."""
+        try:
+            return json.loads(self.result_path.read_text())
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"{self.result_path} cannot be read ({error}).\nRun it again with force=true."
+            ) from error
+
+    def is_complete(self) -> bool:
+        """Whether the run has ended and its tables are there at their full size."""
+        if not self.result_path.exists():
+            return False
+        try:
+            tables = self.result["tables"]
+            sizes = {name: (self.folder / f"{name}.csv").stat().st_size for name in tables}
+        except (InputError, KeyError, TypeError, OSError):
+            return False
+        return all(sizes[name] == table["bytes"] for name, table in tables.items())
+
+    def status(self) -> str:
+        """What `provenance.json` says: running, interrupted, failed, complete; or absent."""
+        try:
+            return str(json.loads((self.folder / "provenance.json").read_text())["status"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return "absent"
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """All tables of the complete run. Raises InputError when one is damaged."""
+        return {
+            name: read_table(self.folder / f"{name}.csv", expected)
+            for name, expected in self.result["tables"].items()
+        }
+
+
+def knobs(config: StudyConfig) -> str:
+    """What a person calls the run: the parameters that differ from their defaults."""
+    return ",".join(f"{name}={_readable(value)}" for name, value in config.identity().items())
+
+
+def _readable(value: Any) -> str:
+    return "+".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def run_name(config: StudyConfig) -> str:
+    """`<readable knobs>-<hash8>`: the hash covers what changes the numbers and nothing else.
+
+    A field that equals its default is left out, so that a new field does not move old runs.
+    """
+    content = {"study": config.study, "parameters": config.identity()}
+    if config.version != 1:
+        content["version"] = config.version
+    text = json.dumps(content, sort_keys=True)
+    hash8 = hashlib.sha256(text.encode()).hexdigest()[:8]
+    readable = knobs(config).replace("/", "_")[:LONGEST_NAME] or "defaults"
+    return f"{readable}-{hash8}"
+
+
+def load(runs: Iterable[Run]) -> dict[str, pd.DataFrame]:
+    """The tables of several complete runs, those of one name joined into one.
+
+    Each gets the column `run` and, as far as it has no such column, the parameters of the run.
+    Raises InputError when a run is missing or damaged.
+    """
+    runs = list(runs)
+    missing = [run for run in runs if not run.is_complete()]
+    if missing:
+        names = "\n".join(f"  {run}" for run in missing[:5])
+        more = f"\n  and {len(missing) - 5} more" if len(missing) > 5 else ""
+        raise InputError(f"{len(missing)} of {len(runs)} runs are missing:\n{names}{more}")
+    collected: dict[str, list[pd.DataFrame]] = {}
+    for run in runs:
+        for name, table in run.tables().items():
+            collected.setdefault(name, []).append(_with_parameters(table, run))
+    return {name: pd.concat(parts, ignore_index=True) for name, parts in collected.items()}
+
+
+def _with_parameters(table: pd.DataFrame, run: Run) -> pd.DataFrame:
+    scalars = {
+        name: value
+        for name, value in vars(run.config).items()
+        if name not in table.columns and isinstance(value, int | float | str)
+    }
+    return table.assign(run=run.folder.name, **scalars)

@@ -1,0 +1,109 @@
+"""Tidy CSV tables on disk: written row by row, resumable, and checked when read."""
+
+import csv
+import hashlib
+import io
+import math
+import os
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from runner.core.errors import InputError
+from runner.core.studies import Row
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace `path` by `content` in one step: a reader sees the old file or the new one."""
+    part = path.with_name(f".{path.name}.part")
+    with part.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+
+
+def _cell(value: Any, kind: type, where: str) -> str:
+    """One value as CSV text: the shortest text that reads back to the same number."""
+    if kind is float and isinstance(value, int | float):
+        return repr(float(value)) if math.isfinite(value) else str(float(value))
+    if type(value) is kind:
+        return str(value)
+    raise TypeError(f"{where} is {value!r}, a {type(value).__name__}; the column holds {kind}")
+
+
+class TableWriter:
+    """Appends the rows of one study to one CSV file per row class.
+
+    offsets: for each table the bytes that a checkpoint vouches for; what lies behind is cut off. A
+    table that is not named there starts anew.
+    """
+
+    def __init__(self, folder: Path, offsets: dict[str, int]) -> None:
+        self.folder = folder
+        self.offsets = offsets
+        self.files: dict[str, io.BufferedWriter] = {}
+        for stale in folder.glob("*.csv"):
+            if stale.stem not in offsets:
+                stale.unlink()
+        for table, size in offsets.items():
+            file = (folder / f"{table}.csv").open("r+b")
+            file.truncate(size)
+            file.seek(size)
+            self.files[table] = file
+
+    def write(self, row: Row) -> None:
+        """Append one row. Raises TypeError when a value is not of its column's type."""
+        table = row.table()
+        columns = fields(row)
+        if table not in self.files:
+            self.files[table] = (self.folder / f"{table}.csv").open("wb")
+            self._line(table, [column.name for column in columns])
+        cells = [
+            _cell(getattr(row, column.name), column.type, f"{table}.{column.name}")
+            for column in columns
+        ]
+        self._line(table, cells)
+
+    def _line(self, table: str, cells: list[str]) -> None:
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerow(cells)
+        self.files[table].write(text.getvalue().encode())
+
+    def flush(self) -> dict[str, int]:
+        """Bring all rows to the disk; returns the size of each table in bytes."""
+        for file in self.files.values():
+            file.flush()
+            os.fsync(file.fileno())
+        return {table: file.tell() for table, file in self.files.items()}
+
+    def close(self) -> None:
+        """Close all files."""
+        for file in self.files.values():
+            file.close()
+
+
+def fingerprint(path: Path) -> dict[str, Any]:
+    """Size in bytes, SHA-256 and number of rows of a table: what `result.json` says of it."""
+    content = path.read_bytes()
+    return {
+        "bytes": len(content),
+        "rows": content.count(b"\n") - 1,
+        "sha256": hashlib.sha256(content).hexdigest(),
+    }
+
+
+def read_table(path: Path, expected: dict[str, Any]) -> pd.DataFrame:
+    """The table at `path`. Raises InputError when it is not the one that was `expected`."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror})") from error
+    if hashlib.sha256(content).hexdigest() != expected["sha256"]:
+        raise InputError(
+            f"{path} is damaged: {len(content)} bytes where result.json promises"
+            f" {expected['bytes']}, or other content.\nRun it again with force=true."
+        )
+    return pd.read_csv(io.BytesIO(content))

@@ -1,0 +1,68 @@
+"""The benchmarks: every study has one, its sizes are valid, and what is fitted to the times."""
+
+import pytest
+import torch
+
+from runner.bench import growth, table
+from runner.bench.growth import Cost, Growth, cost, exponents
+from runner.bench.timing import Comparison
+from runner.core.errors import InputError
+from runner.core.studies import configs
+from runner.papers.norm_tuning.bn_only.config import BnOnly
+from runner.runs import memory
+
+
+def test_every_study_is_compared_and_varied_in_sizes_that_it_has():
+    benches, growths = table.collect()
+    assert set(configs()) | {"sweep"} == set(benches)
+    assert set(configs()) == set(growths)
+    for study, one in growths.items():
+        assert one.config.study == study
+        for name, values in one.sizes.items():
+            assert len(values) >= 3 and values == sorted(values)
+            for value in values:
+                memory.resized(one.config, name, value)
+
+
+def test_a_comparison_gives_its_ratios():
+    row = Comparison("s", "w", straightforward=6.0, ours=2.0, floor=1.0).as_row()
+    assert row["speedup"] == 3.0 and row["share_of_floor"] == 0.5
+
+
+def test_an_unknown_study_is_named():
+    with pytest.raises(InputError, match="did you mean 'bn_only'"):
+        table.main(["bn_onyl"])
+
+
+def test_exponents_of_known_costs(monkeypatch):
+    """Cubic seconds and quadratic bytes are found as such."""
+
+    def known(config):
+        return Cost(seconds=1e-3 * config.target_width**3, bytes=10**6 * config.target_width**2)
+
+    monkeypatch.setattr(growth, "cost", known)
+    (row,) = exponents(Growth(BnOnly(), {"target_width": [10, 20, 40]}))
+    assert row.seconds_exponent == pytest.approx(3) and row.memory_exponent == pytest.approx(2)
+    assert row.seconds == pytest.approx(64) and row.first == 10 and row.last == 40
+    largest = memory.resized(BnOnly(), "target_width", int(row.fits_24_gib) + 1)
+    assert memory.needed(largest) > growth.MEMORY - memory.PROGRAM
+
+
+@pytest.mark.skipif(not growth.STATM.exists(), reason="needs /proc")
+def test_a_run_that_fails_is_not_measured(capfd):
+    bad = BnOnly(target_width=2, train_samples=100, test_samples=100)
+    object.__setattr__(bad, "target_width", "two")
+    with pytest.raises(RuntimeError, match="could not be measured"):
+        cost(bad)
+
+
+@pytest.mark.skipif(not growth.STATM.exists(), reason="needs /proc")
+def test_the_peak_of_a_run_is_its_own():
+    """What this process has allocated before does not count, what the run allocates does."""
+    before = torch.ones(50_000_000)
+    tiny = {"target_width": 2, "replicates": 20, "methods": ["sgd"], "test_samples": 100}
+    small = cost(BnOnly(**tiny, train_samples=100))
+    large = cost(BnOnly(**tiny, batch_size=100_000, train_samples=100_000))
+    three_buffers = 3 * 4 * 20 * 100_000 * 4
+    assert small.bytes < before.numel() * 4 / 2
+    assert large.bytes > small.bytes + three_buffers

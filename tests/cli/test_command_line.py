@@ -1,0 +1,156 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pytest
+from repository import REPOSITORY
+
+SMOKE = ("scale=smoke", "device=cpu", "threads=1")
+TINY = (*SMOKE, "target_width=3", "train_samples=2000", "test_samples=500", "replicates=3")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["study=bn_onyl"], "did you mean 'bn_only'"),
+        (["scale=quik"], "did you mean 'quick'"),
+        (["figure=fig44"], "did you mean 'fig4'"),
+        (["-m", "figure=fig44"], "did you mean 'fig4'"),
+        (["target_widht=3"], "did you mean 'target_width'"),
+        (["depht=3"], "did you mean 'depth' of study="),
+        (["++depht=3"], "depht is not a key"),
+        (["target_width=-1"], "target_width=-1 must be at least 1"),
+        (["-m", "target_width=5,-1"], "target_width=-1 must be at least 1"),
+        (["sparsity=1.5"], "sparsity=1.5 must be above 0 and at most 1"),
+        (["replicates=0"], "replicates=0 must be at least 1"),
+        (["target_width=abc"], "target_width: Value 'abc'"),
+        (["methods=[sgd,dens]"], "did you mean 'dense'"),
+        (["device=tpu"], "choose from auto, cpu, cuda"),
+        (["device=cuda:99"], "device=cuda:99 is not there"),
+        (["target_width=["], "no viable alternative"),
+        (["study=null"], "Config group override"),
+        (["hydra/launcher=jobib"], "did you mean 'joblib'"),
+    ],
+)
+def test_wrong_input_ends_in_one_or_two_lines_and_code_2(command, arguments, message):
+    done = command(*arguments, "threads=1")
+    assert done.returncode == 2, done.stderr
+    assert message in done.stderr
+    assert done.stderr.startswith("error: ") and len(done.stderr.splitlines()) <= 2
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_an_output_folder_that_cannot_be_written(command, tmp_path):
+    (tmp_path / "file").write_text("")
+    done = command(*TINY, outputs=tmp_path / "file")
+    assert done.returncode == 2 and "cannot be written" in done.stderr
+    assert len(done.stderr.splitlines()) == 2
+
+
+def test_help_lists_studies_scales_figures_examples_and_hydras_flags():
+    done = subprocess.run(
+        [sys.executable, "-m", "runner", "--help"], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0
+    for text in ("bn_only", "smoke", "quick", "paper", "fig4", "fig5", "--multirun", "--cfg"):
+        assert text in done.stdout
+
+
+def test_one_run_prints_its_table_and_draws_a_quick_look(command, tmp_path):
+    done = command("study=bn_only", *TINY, "sparsity=0.37")
+    assert done.returncode == 0, done.stderr
+    assert "teacher_construction" in done.stdout and "metrics.csv  12 rows" in done.stdout
+    (picture,) = tmp_path.glob("runs/bn_only/*/overview.png")
+    assert picture.stat().st_size > 5000
+
+
+def test_a_sweep_computes_each_run_once(command, tmp_path):
+    first = command("-m", *TINY, "target_width=2,3")
+    assert first.returncode == 0 and "2 runs, 0 of them complete" in first.stderr
+    again = command("-m", *TINY, "target_width=2,3,4")
+    assert "3 runs, 2 of them complete" in again.stderr
+    assert again.stderr.count("starts:") == 1
+    assert len(list(tmp_path.glob("runs/bn_only/*/result.json"))) == 3
+
+
+def test_a_figure_draws_exactly_its_own_runs(command, tmp_path):
+    sizes = ("train_samples=2000", "test_samples=500")
+    foreign = command(*SMOKE, *sizes, "target_width=4")
+    assert foreign.returncode == 0
+    done = command("figure=fig4", *SMOKE, *sizes)
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "figures" / "smoke"
+    for end in ("png", "pdf", "csv", "claims.csv"):
+        assert (folder / f"fig4.{end}").stat().st_size > 100
+    drawn = pd.read_csv(folder / "fig4.csv")
+    assert set(drawn["target_width"].dropna()) == {3, 5}
+    claims = pd.read_csv(folder / "fig4.claims.csv")
+    columns = ["figure", "claim", "statement", "source", "verdict", "measured", "expected"]
+    assert list(claims.columns) == columns
+    assert set(claims["verdict"]) <= {"holds", "fails", "undecided"}
+    assert f"{(claims['verdict'] == 'holds').sum()} holds" in done.stdout
+
+    pictures = {path.name: path.read_bytes() for path in folder.iterdir()}
+    again = command("figures", "fig4", "--redraw", *SMOKE, *sizes)
+    assert again.returncode == 0 and again.stdout == done.stdout
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == pictures
+
+
+def test_a_figure_names_its_missing_runs(command):
+    done = command("figures", "fig4", "--redraw", "scale=smoke")
+    assert done.returncode == 2
+    assert "4 of 4 runs are missing" in done.stderr and "target_width=3" in done.stderr
+    assert "make fig4 SCALE=smoke" in done.stderr
+
+
+def test_a_sweep_works_on_two_processes(command, tmp_path):
+    launcher = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
+    done = command("-m", *TINY, "target_width=2,3", *launcher)
+    assert done.returncode == 0, done.stderr
+    assert len(list(tmp_path.glob("runs/bn_only/*/result.json"))) == 2
+
+
+@pytest.mark.parametrize("launcher", ["basic", "joblib"])
+def test_a_failing_run_does_not_stop_the_others(command, tmp_path, launcher):
+    """The folder of one run is taken by a file, so that this run cannot work."""
+    done = command("-m", *TINY, "target_width=2")
+    (folder,) = tmp_path.glob("runs/bn_only/*")
+    (folder / "result.json").unlink()
+    (folder / "config.yaml").unlink()
+    (folder / "config.yaml").mkdir()
+    done = command("-m", *TINY, "target_width=2,3", f"hydra/launcher={launcher}")
+    assert done.returncode == 1, done.stderr
+    assert "1 of 2 runs failed" in done.stderr and "error.txt" in done.stderr
+    assert "Traceback" in (folder / "error.txt").read_text()
+    assert len(list(tmp_path.glob("runs/bn_only/*/result.json"))) == 1
+    (folder / "config.yaml").rmdir()
+    again = command("-m", *TINY, "target_width=2,3")
+    assert again.returncode == 0 and "2 runs, 1 of them complete" in again.stderr
+
+
+def test_ctrl_c_marks_the_run_interrupted_and_the_same_command_goes_on(command, tmp_path):
+    arguments = (*TINY, "train_samples=3000000", "checkpoint_seconds=0")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "runner", *arguments, f"outputs={tmp_path}"],
+        cwd=REPOSITORY,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Whoever runs the tests in the background has told them to ignore it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    deadline = time.monotonic() + 120
+    while not list(tmp_path.glob("runs/bn_only/*/checkpoint.safetensors")):
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "interrupted" in errors and "Traceback" not in errors
+    (path,) = tmp_path.glob("runs/bn_only/*/provenance.json")
+    assert json.loads(path.read_text())["status"] == "interrupted"
+    done = command(*arguments)
+    assert done.returncode == 0 and "goes on:" in done.stderr

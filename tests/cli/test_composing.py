@@ -1,0 +1,68 @@
+"""Every file in conf/ composes, and every figure has its drawing, its claims and its grids."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+import yaml
+from in_process import composed
+
+from runner.cli.catalogue import CONF
+from runner.cli.composing import figure_runs
+from runner.cli.grids import expand
+from runner.core.studies import configs, default_of
+from runner.results.claims import claims_of
+from runner.results.figures import drawing_of
+
+SCALES = ("smoke", "quick", "paper")
+FIGURES = sorted(path.stem for path in (CONF / "figure").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("study", sorted(configs()))
+def test_every_study_composes_at_every_scale(study, scale):
+    settings, config = composed(f"study={study}", f"scale={scale}")
+    assert (settings.study, settings.scale) == (study, scale)
+    assert isinstance(config, configs()[study])
+
+
+@pytest.mark.parametrize("study", sorted(configs()))
+def test_the_defaults_in_yaml_are_those_of_the_code(study):
+    """What the scales leave alone is the same in `conf/study/<study>.yaml` and in the dataclass."""
+    _, config = composed(f"study={study}")
+    sized = yaml.safe_load((CONF / "size" / study / "quick.yaml").read_text())
+    for field in dataclasses.fields(config):
+        if field.name not in sized:
+            assert getattr(config, field.name) == default_of(field), field.name
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("figure", FIGURES)
+def test_every_figure_has_runs_at_every_scale(figure, scale):
+    settings, runs = figure_runs(figure, [f"scale={scale}"])
+    assert settings.scale == scale
+    assert runs
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_every_figure_has_a_drawing_claims_and_a_headline(figure):
+    _, runs = figure_runs(figure, [])
+    assert drawing_of(figure, runs[0].study)
+    assert claims_of(figure, runs[0].study)
+    lines = Path(CONF / "figure" / f"{figure}.yaml").read_text().splitlines()
+    assert lines[0] == "# @package _global_"
+    assert lines[1].startswith("# paper ")
+    assert lines[2] == f"# python -m runner figure={figure}"
+
+
+def test_a_union_of_grids_is_the_sum_of_products_without_repetitions():
+    grids = [{"a": [1, 2], "b": None}, {"a": 2, "b": [None, 3]}]
+    assert expand(grids, ["seed=4"]) == [
+        ["a=1", "b=null", "seed=4"],
+        ["a=2", "b=null", "seed=4"],
+        ["a=2", "b=3", "seed=4"],
+    ]
+
+
+def test_what_is_typed_wins_over_the_grid():
+    assert expand([{"a": [1, 2], "b": 5}], ["a=7,8"]) == [["b=5", "a=7"], ["b=5", "a=8"]]

@@ -1,0 +1,243 @@
+"""Malformed command lines, configurations and run folders: a short message, the right exit code."""
+
+import json
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from in_process import check_only
+
+from runner.core.errors import InputError
+from runner.core.settings import Settings
+from runner.core.studies import configs
+from runner.papers.norm_tuning.bn_only.config import BnOnly
+from runner.runs import inventory
+from runner.runs.execution import execute
+from runner.runs.run import Run, load
+
+KEYS = sorted(
+    {f for c in configs().values() for f in c.__dataclass_fields__} - {"study", "version"}
+)
+
+COMMANDS = [
+    # names that do not exist
+    (["study=bn_onyl"], "did you mean 'bn_only'"),
+    (["study=constructons"], "did you mean 'constructions'"),
+    (["study=xyz"], "study=xyz is not known: choose from"),
+    (["study=../bn_only"], "is not known"),
+    (["scale=quik"], "did you mean 'quick'"),
+    (["scale=huge"], "scale=huge is not known: choose from"),
+    (["figure=fig44"], "did you mean 'fig4'"),
+    (["-m", "figure=fig44"], "did you mean 'fig4'"),
+    (["figure=fig4", "scale=papr"], "did you mean 'paper'"),
+    (["hydra/launcher=jobib"], "did you mean 'joblib'"),
+    (["hydra/sweeper=grid"], "did you mean 'grids'"),
+    # keys that do not exist
+    (["depht=3"], "did you mean 'depth' of study="),
+    (["target_widht=3"], "did you mean 'target_width'"),
+    (["replicate=3"], "did you mean 'replicates'"),
+    (["-m", "target_widht=3,4"], "did you mean 'target_width'"),
+    (["figure=fig4", "target_widht=3"], "did you mean 'target_width'"),
+    (["++depht=3"], "depht is not a key"),
+    (["+depht=3"], "depht"),
+    (["target_width.x=3"], "target_width"),
+    (["hydra.run=3"], "hydra.run"),
+    (["hydra.rn.dir=x"], "rn"),
+    # values of the wrong type
+    (["target_width=abc"], "target_width: Value 'abc'"),
+    (["target_width=2.5"], "target_width: Value '2.5'"),
+    (["target_width=1e3"], "target_width: Value '1000.0'"),
+    (["target_width=null"], "target_width"),
+    (["target_width=[1,2]"], "target_width: Value '[1, 2]'"),
+    (["target_width={a:1}"], "target_width"),
+    (["-m", "target_width=true,false"], "target_width: Value 'True'"),
+    (["sparsity=half"], "sparsity: Value 'half'"),
+    (["seed=1.5"], "seed: Value '1.5'"),
+    (["force=maybe"], "force: Value 'maybe'"),
+    (["methods=sgd"], "methods"),
+    (["methods={a:1}"], "methods"),
+    (["learning_rate=fast"], "learning_rate: Value 'fast'"),
+    (["threads=two"], "threads: Value 'two'"),
+    # values outside their range
+    (["target_width=0"], "target_width=0 must be at least 1"),
+    (["target_width=-1"], "target_width=-1 must be at least 1"),
+    (["-m", "target_width=5,-1"], "target_width=-1 must be at least 1"),
+    (["figure=fig4", "target_width=0"], "target_width=0 must be at least 1"),
+    (["width=0"], "width=0 must be at least 1"),
+    (["sparsity=1.5"], "sparsity=1.5 must be above 0 and at most 1"),
+    (["sparsity=0"], "sparsity=0.0 must be above 0"),
+    (["sparsity=nan"], "sparsity=nan must be"),
+    (["sparsity=-inf"], "sparsity=-inf must be"),
+    (["replicates=0"], "replicates=0 must be at least 1"),
+    (["train_samples=0"], "train_samples=0"),
+    (["test_samples=-5"], "test_samples=-5"),
+    (["batch_size=0"], "batch_size=0"),
+    (["learning_rate=0"], "learning_rate=0.0 must be above 0"),
+    (["learning_rate=nan"], "learning_rate=nan must be"),
+    (["seed=-1"], "seed=-1 must be at least 0"),
+    (["threads=0"], "threads=0 must be at least 1"),
+    (["checkpoint_seconds=-1"], "checkpoint_seconds=-1.0 must be at least 0"),
+    (["methods=[]"], "methods=[] is empty"),
+    (["methods=[sgd,dens]"], "did you mean 'dense'"),
+    (["schedule=cosin"], "did you mean 'cosine'"),
+    (["normalization=layer"], "normalization=layer is not known: choose from affine, batch"),
+    # text that is no override
+    (["target_width=["], "no viable alternative"),
+    (["target_width"], "missing EQUAL"),
+    (["=3"], "Config group override"),
+    (["study=null"], "Config group override"),
+    (["size=3"], "Config group override"),
+    (["study=bn_only,constructions"], "add -m to sweep over several values"),
+    (["+scale=smoke"], "scale"),
+    (["++study=bn_only"], "force-add of config groups"),
+    (["target_width@x=3"], "config group"),
+    (["--nonsense"], "unrecognized arguments"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), COMMANDS)
+def test_a_wrong_command_is_explained(arguments, message, monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert check_only(arguments, monkeypatch) == 2
+    shown = capsys.readouterr()
+    assert message in shown.err
+    assert "Traceback" not in shown.out + shown.err
+    if "unrecognized" not in message:  # argparse puts its usage before the line
+        assert shown.err.startswith("error: ") and len(shown.err.splitlines()) <= 2
+
+
+VALUES = st.one_of(
+    st.sampled_from(
+        ["", "1", "-1", "nan", "inf", "null", "[1,2]", "{a:1}", "1,2", "${x}", "'", "["]
+    ),
+    st.integers().map(str),
+    st.floats().map(str),
+    st.text(max_size=12),
+)
+OVERRIDES = st.one_of(
+    st.text(max_size=25),
+    st.builds(
+        lambda prefix, key, value: f"{prefix}{key}={value}",
+        st.sampled_from(["", "", "+", "++", "~", "hydra.", "hydra/", "@"]),
+        st.one_of(
+            st.sampled_from([*KEYS, "study", "scale", "figure", "size"]), st.text(max_size=8)
+        ),
+        VALUES,
+    ),
+)
+
+
+@settings(
+    max_examples=150,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(arguments=st.lists(OVERRIDES, min_size=1, max_size=2))
+@example(arguments=["target_width=${seed}"])
+@example(arguments=["target_width=${target_width}"])
+@example(arguments=["outputs=${oc.env:NO_SUCH_VARIABLE}"])
+@example(arguments=["target_width=\x00"])
+@example(arguments=["\n"])
+def test_no_override_makes_the_runner_print_a_traceback(arguments, monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert check_only(arguments, monkeypatch) in (0, 2)
+    shown = capsys.readouterr()
+    assert "Traceback" not in shown.out + shown.err
+
+
+# ------------------------------------------------------------------------------ folders of runs
+
+TINY = {"target_width": 2, "train_samples": 640, "test_samples": 100, "batch_size": 32}
+
+
+@pytest.fixture
+def run(tmp_path):
+    run = Run(BnOnly(**TINY, replicates=2), tmp_path)
+    execute(run, Settings(outputs=str(tmp_path), device="cpu"))
+    return run
+
+
+def damage(path, **changes):
+    """Replace keys of a JSON or YAML file; a value of None removes the key."""
+    content = yaml.safe_load(path.read_text())
+    content = {key: value for key, value in {**content, **changes}.items() if value is not None}
+    path.write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"study": "bn_old"}, "there is no study 'bn_old' any more"),
+        ({"study": None}, "cannot be read (KeyError)"),
+        ({"version": None}, "cannot be read (KeyError)"),
+        ({"version": 7}, "version 7 of bn_only; the program has version 1"),
+        ({"momentum": 0.9}, "bn_only has no parameter momentum any more"),
+        ({"target_width": 0}, "target_width=0 must be at least 1"),
+        ({"target_width": "two"}, "wrong type"),
+        ({"target_width": 3}, "config.yaml describes the run target_width=3"),
+    ],
+)
+def test_a_config_of_another_time_is_explained(run, tmp_path, changes, message):
+    damage(run.folder / "config.yaml", **changes)
+    text = inventory.problem(run.folder, tmp_path)
+    assert message in text and "\n" not in text
+
+
+def test_a_config_without_a_field_that_came_later_still_loads(run, tmp_path):
+    damage(run.folder / "config.yaml", normalization=None, schedule=None)
+    assert inventory.read_config(run.folder) == run.config
+    assert inventory.problem(run.folder, tmp_path) is None
+
+
+@pytest.mark.parametrize("content", [b"", b"[1, 2", b"[1, 2]", b"\xff\xfe", b"null", b"a: [b"])
+def test_a_config_that_is_no_mapping_is_explained(run, tmp_path, content):
+    (run.folder / "config.yaml").write_bytes(content)
+    assert "config.yaml cannot be read" in inventory.problem(run.folder, tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b'{"tables": 3}', b"\xff\xfe"])
+def test_a_damaged_result_is_found_and_the_run_is_computed_again(run, tmp_path, content):
+    before = (run.folder / "metrics.csv").read_bytes()
+    (run.folder / "result.json").write_bytes(content)
+    assert "result.json" in inventory.problem(run.folder, tmp_path)
+    assert not Run(run.config, tmp_path).is_complete()
+    again = Run(run.config, tmp_path)
+    execute(again, Settings(outputs=str(tmp_path), device="cpu"))
+    assert (run.folder / "metrics.csv").read_bytes() == before
+    assert inventory.problem(run.folder, tmp_path) is None
+
+
+@pytest.mark.parametrize("table", ["metrics.csv", "curves.csv"])
+@pytest.mark.parametrize("change", ["cut", "removed", "edited"])
+def test_a_damaged_table_never_reaches_a_figure(run, tmp_path, table, change):
+    path = run.folder / table
+    content = path.read_bytes()
+    if change == "removed":
+        path.unlink()
+    else:
+        path.write_bytes(content[:-9] if change == "cut" else content[:-2] + b"7\n")
+    assert table in inventory.problem(run.folder, tmp_path)
+    with pytest.raises(InputError) as caught:
+        load([Run(run.config, tmp_path)])
+    assert len(str(caught.value).splitlines()) <= 2
+
+
+def test_a_run_in_a_folder_of_another_name_is_reported(run, tmp_path):
+    moved = run.folder.rename(run.folder.with_name("something-else"))
+    assert "config.yaml describes the run" in inventory.problem(moved, tmp_path)
+
+
+def test_check_and_list_say_what_there_is(run, tmp_path, capsys):
+    assert inventory.main(["check", str(tmp_path)]) == 0
+    assert "1 runs, 0 of them damaged" in capsys.readouterr().out
+    assert inventory.main(["list", str(tmp_path)]) == 0
+    assert "complete" in capsys.readouterr().out
+    (run.folder / "metrics.csv").write_text("")
+    assert inventory.main(["check", str(tmp_path)]) == 1
+    assert "1 of them damaged" in capsys.readouterr().out
+    with pytest.raises(InputError, match="not a folder of outputs"):
+        inventory.main(["check", str(tmp_path / "nowhere")])
+    with pytest.raises(SystemExit):
+        inventory.main(["chek"])

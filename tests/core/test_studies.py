@@ -1,0 +1,76 @@
+from dataclasses import dataclass, make_dataclass
+from typing import ClassVar
+
+import pytest
+
+from runner.core.errors import InputError
+from runner.core.studies import Row, StudyConfig, configs, module_of, parameter, room_of
+from runner.papers.norm_tuning.bn_only.config import BnOnly
+from runner.runs.run import run_name
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"target_width": 0}, "target_width=0 must be at least 1"),
+        ({"sparsity": 1.5}, "sparsity=1.5 must be above 0 and at most 1"),
+        ({"sparsity": 0.0}, "sparsity=0.0 must be above 0"),
+        ({"sparsity": float("nan")}, "sparsity=nan must be"),
+        ({"methods": []}, r"methods=\[\] is empty"),
+        ({"methods": ["sgd", "dens"]}, "did you mean 'dense'"),
+        ({"seed": -1}, "seed=-1 must be at least 0"),
+    ],
+)
+def test_a_value_outside_its_range_is_refused(values, message):
+    with pytest.raises(InputError, match=message):
+        BnOnly(**values)
+
+
+def test_the_name_holds_the_knobs_and_the_hash_ignores_what_equals_its_default():
+    assert run_name(BnOnly()).startswith("defaults-")
+    assert run_name(BnOnly(target_width=7)).startswith("target_width=7-")
+    assert run_name(BnOnly(target_width=7)) != run_name(BnOnly(target_width=8))
+    assert run_name(BnOnly(seed=1)) != run_name(BnOnly())
+
+
+def test_a_new_field_with_a_default_does_not_move_old_runs():
+    extended = make_dataclass(
+        "Extended", [("more", int, parameter("new", 3))], bases=(BnOnly,), frozen=True
+    )
+    assert run_name(extended(target_width=7)) == run_name(BnOnly(target_width=7))
+    assert run_name(extended(more=4)) != run_name(BnOnly())
+
+
+def test_a_new_version_of_a_study_moves_its_runs():
+    class Changed(BnOnly):
+        version: ClassVar[int] = 2
+
+    assert run_name(Changed()) != run_name(BnOnly())
+
+
+def test_the_same_width_named_in_two_ways_is_one_run():
+    assert run_name(BnOnly(target_width=5, width=25)) == run_name(BnOnly(target_width=5))
+    assert run_name(BnOnly(target_width=5, width=24)) != run_name(BnOnly(target_width=5))
+
+
+def test_the_table_of_a_row_is_its_name():
+    @dataclass(frozen=True)
+    class RankBySeed(Row):
+        rank: int
+
+    assert RankBySeed.table() == "rank_by_seed"
+
+
+def test_every_study_has_its_module_its_help_and_described_parameters():
+    for name, config_class in configs().items():
+        assert issubclass(config_class, StudyConfig)
+        assert callable(module_of(name).run)
+        assert config_class.__doc__.strip()
+        for field in config_class.__dataclass_fields__.values():
+            if field._field_type.name == "_FIELD":
+                assert field.metadata["help"], f"{name}.{field.name} has no help text"
+
+
+def test_an_unknown_study_is_refused_with_the_nearest_name():
+    with pytest.raises(InputError, match="did you mean 'bn_only'"):
+        room_of("bn_onli")

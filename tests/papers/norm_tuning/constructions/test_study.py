@@ -1,0 +1,243 @@
+"""The solvers and the study `constructions`."""
+
+import dataclasses
+import math
+
+import pandas as pd
+import pytest
+import torch
+
+from runner.bench.growth import embedded
+from runner.core.errors import InputError
+from runner.core.progress import Progress
+from runner.core.studies import Context
+from runner.papers.norm_tuning import solvers
+from runner.papers.norm_tuning.constructions.config import Constructions
+from runner.papers.norm_tuning.constructions.study import run, unit_inputs
+from runner.papers.norm_tuning.solvers import khatri_rao, solve_scales
+from runner.results.claims import claims_of
+
+
+def normal(*shape, seed=0):
+    stream = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=stream, dtype=torch.float64)
+
+
+def problem(d, k, m):
+    return normal(m, k), normal(d, m, seed=1), normal(d, k, seed=2)
+
+
+def rows(**parameters):
+    context = Context(torch.device("cpu"), None, Progress, lambda make_state: None, embedded)
+    return list(run(Constructions(**parameters), context))
+
+
+@pytest.mark.parametrize(
+    "d, k, m, solver",
+    [
+        (1, 1, 1, "lu"),
+        (2, 1, 2, "lu"),
+        (6, 8, 48, "lu"),
+        (6, 8, 40, "least_squares"),
+        (6, 8, 60, "least_squares"),
+        (1, 2, 4, "lsmr"),
+        (6, 8, 96, "lsmr"),
+        (6, 8, 200, "lsmr"),
+    ],
+)
+def test_each_solver_finds_the_minimum_norm_solution_and_the_condition_number(d, k, m, solver):
+    W1, W2, target = problem(d, k, m)
+    scales = solve_scales(W1, W2, target)
+    K = khatri_rao(W2, W1)
+    singular_values = torch.linalg.svdvals(K)
+    assert scales.solver == solver
+    assert scales.shape == tuple(K.shape)
+    assert scales.numerical_rank == min(d * k, m)
+    assert scales.condition_number == pytest.approx(
+        float(singular_values[0] / singular_values[-1]), rel=1e-5
+    )
+    expected = torch.linalg.pinv(K) @ target.reshape(-1)
+    torch.testing.assert_close(scales.gamma, expected, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("m", [36, 72])
+def test_a_rank_deficient_system_falls_back_to_least_squares(m):
+    """Hidden units that see one input only: K has rank d, however many they are."""
+    W1, W2, target = problem(6, 6, m)
+    W1[:, 1:] = 0
+    scales = solve_scales(W1, W2, target)
+    assert scales.solver == "least_squares"
+    assert scales.numerical_rank == 6
+    assert not scales.full_rank and not scales.solvable
+    torch.testing.assert_close(
+        (W2 * scales.gamma) @ W1, torch.eye(6, dtype=torch.float64)[:1] * target
+    )
+
+
+def test_a_nearly_singular_square_system_is_not_called_solvable():
+    W1, W2, target = problem(4, 4, 16)
+    W1[1], W2[:, 1] = W1[0], W2[:, 0] * (1 + 1e-16)
+    scales = solve_scales(W1, W2, target)
+    assert scales.numerical_rank == 15
+
+
+def test_refinement_leaves_a_backward_error_of_one_rounding():
+    """LU alone leaves ten to twenty at this size."""
+    W1, W2, target = problem(30, 30, 900)
+    gamma = solve_scales(W1, W2, target).gamma
+    residual = (W2 * gamma) @ W1 - target
+    scale = (W2 * gamma).abs() @ W1.abs() + target.abs()
+    assert float((residual.abs() / scale).max()) < 3 * solvers.EPSILON
+
+
+def test_lsmr_never_forms_the_matrix(monkeypatch):
+    def refuse(*matrices):
+        raise AssertionError("the Khatri-Rao matrix was formed")
+
+    monkeypatch.setattr(solvers, "khatri_rao", refuse)
+    W1, W2, target = problem(10, 10, 200)
+    torch.testing.assert_close((W2 * solve_scales(W1, W2, target).gamma) @ W1, target)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"theorem": "wide", "depth": 2, "target_width": 6},
+        {"theorem": "wide", "width": 80, "target_width": 6},
+        {"theorem": "low_rank", "rank": 3, "target_width": 8},
+        {"theorem": "deep", "block": 3, "target_width": 7, "depth": 2},
+        {"theorem": "deep", "block": 1, "target_width": 6, "dtype": "mpmath", "precision": 60},
+        {"theorem": "sparse", "sparsity": 0.8, "target_width": 12},
+    ],
+)
+def test_each_theorem_is_exact(parameters):
+    found = rows(replicates=2, points=40, **parameters)
+    assert [row.replicate for row in found] == [0, 1]
+    for row in found:
+        assert row.theorem == parameters["theorem"]
+        assert row.full_rank and row.numerical_rank == row.structural_rank == row.equations
+        assert row.max_abs_error < 1e-8
+        assert row.agreement == 1
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"theorem": "wide", "target_width": 12, "depth": 2},
+        {"theorem": "low_rank", "target_width": 12, "depth": 2, "rank": 4},
+        {"theorem": "deep", "target_width": 12, "depth": 2, "block": 8},
+    ],
+)
+def test_a_digit_classifier_inside_a_random_network_predicts_the_same_on_all_images(parameters):
+    (row,) = rows(target="digits", replicates=1, **parameters)
+    assert row.agreement == 1
+    assert row.max_abs_error < 1e-8
+    if parameters["theorem"] != "low_rank":  # a truncated classifier is not a good one
+        assert row.target_accuracy > 0.98
+
+
+def test_equal_configurations_give_equal_rows_and_a_replicate_does_not_depend_on_the_others():
+    parameters = {"theorem": "sparse", "sparsity": 0.6, "target_width": 8, "points": 20}
+    one, two, again = (rows(replicates=n, **parameters) for n in (1, 2, 2))
+
+    def numbers(row):
+        return {k: repr(v) for k, v in dataclasses.asdict(row).items()}
+
+    assert [numbers(row) for row in two] == [numbers(row) for row in again]
+    assert numbers(one[0]) == numbers(two[0])
+    assert two[0].max_abs_error != two[1].max_abs_error
+
+
+def test_rows_do_not_depend_on_the_number_of_threads():
+    parameters = {"target": "digits", "target_width": 8, "depth": 2, "replicates": 1}
+    threads, found = torch.get_num_threads(), []
+    try:
+        for number in (1, 2):
+            torch.set_num_threads(number)
+            found += rows(**parameters)
+            assert torch.get_num_threads() == number
+    finally:
+        torch.set_num_threads(threads)
+    assert found[0] == found[1]
+
+
+def test_inputs_lie_on_the_unit_sphere():
+    norms = unit_inputs(30, 7, torch.Generator().manual_seed(0)).norm(dim=1)
+    torch.testing.assert_close(norms, torch.ones(30, dtype=torch.float64))
+
+
+@pytest.mark.parametrize(
+    "parameters, message",
+    [
+        ({"theorem": "wide", "dtype": "mpmath"}, "dtype=mpmath is for theorem=deep"),
+        ({"theorem": "wide", "sparsity": 0.5}, "sparsity=0.5 is for theorem=sparse, not wide"),
+        ({"theorem": "deep", "width": 9}, "theorem=deep sets its own width"),
+        ({"theorem": "low_rank", "rank": 9, "target_width": 4}, "rank=9 is above target_width=4"),
+        ({"theorem": "deep", "block": 9, "target_width": 4}, "block=9 is above target_width=4"),
+    ],
+)
+def test_combinations_that_no_theorem_covers_are_refused(parameters, message):
+    with pytest.raises(InputError, match=message):
+        Constructions(**parameters)
+
+
+def sparse_table(fraction_at):
+    """Draws at widths 10, 20, 30, 40; `fraction_at(d, p)` of the 40 at each p have full rank."""
+    rows = []
+    for d in (10, 20, 30, 40):
+        unit = math.log(d) / d
+        for p in (unit, 1.5 * unit, 2 * unit, 2.5 * unit, 3 * unit, 4 * unit, 2 * math.sqrt(unit)):
+            count = round(40 * fraction_at(d, p))
+            for replicate in range(40):
+                full = replicate < count
+                rank = d * d if full else d * d - 1
+                rows.append(
+                    {"theorem": "sparse", "target": "random", "depth": 1, "sparsity": p}
+                    | {"target_width": d, "width": d * d, "full_rank": full}
+                    | {"cut_off_units": 0 if full else 1, "numerical_rank": rank}
+                    | {"structural_rank": rank, "dtype": "float64", "block": 0}
+                    | {"rounding": 1e-12 if full else 1e3, "max_abs_error": 1e-13 if full else 1}
+                )
+    return pd.DataFrame(rows)
+
+
+def verdict(name, metrics):
+    (claim,) = (
+        claim for claim in claims_of("constructions", "constructions") if claim.name == name
+    )
+    return claim.judge({"metrics": metrics}).verdict
+
+
+@pytest.mark.parametrize(
+    "name", ["sparse-probability", "sparse-conjecture", "sparse-threshold", "sparse-exact"]
+)
+def test_claims_of_theorem_3_hold_for_a_threshold_at_2_log_d_over_d(name):
+    assert verdict(name, sparse_table(lambda d, p: float(p > 1.9 * math.log(d) / d))) == "holds"
+
+
+def test_claims_of_theorem_3_fail_where_they_should():
+    at_root = sparse_table(lambda d, p: float(p > 0.62 * math.sqrt(math.log(d) / d)))
+    assert verdict("sparse-threshold", at_root) == "fails"
+    sometimes = sparse_table(lambda d, p: 0.5)
+    assert verdict("sparse-conjecture", sometimes) == "fails"
+    assert verdict("sparse-probability", sometimes) == "fails"
+    singular = sometimes.assign(cut_off_units=0)
+    assert verdict("cut-off-units", singular) == "fails"
+    assert verdict("structural-rank", sometimes.assign(structural_rank=100)) == "fails"
+    assert verdict("sparse-exact", sometimes.assign(max_abs_error=1e-7)) == "fails"
+
+
+def test_claims_of_exactness_fail_on_inexact_rows_and_are_undecided_without_rows():
+    found = rows(theorem="deep", block=3, target_width=6, replicates=2, points=20)
+    table = pd.DataFrame([dataclasses.asdict(row) for row in found])
+    assert verdict("deep-exact", table) == "holds"
+    assert verdict("deep-exact", table.assign(max_abs_error=1e-6)) == "fails"
+    assert verdict("deep-exact", table.assign(rounding=1.0)) == "undecided"
+    assert verdict("wide-exact", table) == "undecided"
+    assert verdict("digits-same-predictions", table) == "undecided"
+    digits = table.assign(target="digits")
+    assert verdict("digits-same-predictions", digits) == "holds"
+    assert verdict("digits-same-predictions", digits.assign(agreement=0.999)) == "fails"
+    beyond = table.assign(dtype="mpmath", rounding=1e3)
+    assert verdict("deep-exact-with-digits", beyond) == "holds"
+    assert verdict("deep-exact-with-digits", beyond.assign(max_abs_error=1e-3)) == "fails"

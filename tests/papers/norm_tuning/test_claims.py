@@ -1,0 +1,139 @@
+"""Each claim of figures 4 and 5 holds on a table that shows it and fails on one that does not."""
+
+import pandas as pd
+import pytest
+
+from runner.results.claims import claims_of, judge
+
+D = 25
+
+
+def table(errors, widths, sparsity=1.0):
+    """Five replicates; errors: (method, target_width, width) -> test_mse of the variance 10."""
+    rows = []
+    for target_width, width in widths:
+        for method in ("sgd", "teacher_construction", "dense", "student_construction"):
+            for replicate in range(5):
+                mse = errors(method, target_width, width) * (1 + 0.01 * replicate)
+                rows.append(
+                    {
+                        "method": method,
+                        "target_width": target_width,
+                        "width": width,
+                        "sparsity": sparsity,
+                        "replicate": replicate,
+                        "test_mse": mse,
+                        "relative_mse": mse / 10,
+                        "condition_number": 100.0,
+                        "numerical_rank": float(min(target_width**2, width)),
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+FIG4_WIDTHS = [(5, 25), (10, 100), (D, 625), (D, 50), (D, 700)]
+
+
+def as_the_paper_says(method, target_width, width):
+    exact = width >= target_width**2
+    if method == "teacher_construction":
+        return 1e-26 if exact else 50
+    if method == "student_construction":
+        return 0.1 if exact else 60
+    return {"sgd": 2, "dense": 0.1}[method]
+
+
+def verdicts(figure, metrics):
+    return judge(figure, claims_of(figure, "bn_only"), {"metrics": metrics}).set_index("claim")[
+        "verdict"
+    ]
+
+
+def test_a_table_as_the_paper_says_holds():
+    assert set(verdicts("fig4", table(as_the_paper_says, FIG4_WIDTHS))) == {"holds"}
+
+
+@pytest.mark.parametrize(
+    ("claim", "method", "value"),
+    [
+        ("exact", "teacher_construction", 1e-12),
+        ("student-equals-dense", "student_construction", 0.11),
+        ("constructions-beat-sgd", "sgd", 1e-30),
+        ("constructions-beat-sgd", "student_construction", 3),
+        ("sgd-wins-narrow", "sgd", 70),
+        ("constructions-win-wide", "student_construction", 70),
+    ],
+)
+def test_a_table_that_violates_a_claim_of_figure_4_fails_it(claim, method, value):
+    def violating(name, *widths):
+        return value if name == method else as_the_paper_says(name, *widths)
+
+    assert verdicts("fig4", table(violating, FIG4_WIDTHS))[claim] == "fails"
+
+
+def figure_5(at_p20, at_p5):
+    widths = [(5, 25), (30, 900)]
+    parts = [table(at_p20, widths, 0.2), table(at_p5, widths, 0.05)]
+    return pd.concat(parts, ignore_index=True)
+
+
+def sparse(method, target_width, width):
+    small = target_width == 5
+    if method == "teacher_construction":
+        return 5 if small else 1e-26
+    if method == "student_construction":
+        return 6 if small else 0.1
+    return {"sgd": 1, "dense": 0.1}[method]
+
+
+def sparsest(method, *_):
+    return {"sgd": 1, "dense": 0.1}.get(method, 5)
+
+
+def rank_deficient(metrics):
+    """As sparse systems are at the smaller d."""
+    metrics.loc[metrics["target_width"] == 5, "numerical_rank"] = 20.0
+    return metrics
+
+
+def test_a_table_as_the_paper_says_holds_for_figure_5():
+    metrics = rank_deficient(figure_5(sparse, sparsest))
+    assert set(verdicts("fig5", metrics)) == {"holds"}
+    metrics["numerical_rank"] = 20.0
+    assert verdicts("fig5", metrics)["sparse-exact"] == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("claim", "method", "value"),
+    [
+        ("sparse-small-d", "teacher_construction", 1e-9),
+        ("sparse-small-d", "student_construction", 0.01),
+        ("sparse-large-d", "teacher_construction", 0.5),
+        ("sparse-large-d", "student_construction", 7),
+        ("sparse-exact", "teacher_construction", 1e-9),
+        ("sparsest-no-small-loss", "sgd", 0.01),
+        ("sgd-beats-sparsest", "sgd", 9),
+    ],
+)
+def test_a_table_that_violates_a_claim_of_figure_5_fails_it(claim, method, value):
+    def violating(usual):
+        def errors(name, target_width, width):
+            factor = 1 + target_width / 100  # so that a gap that stays in place grows with d
+            return value * factor if name == method else usual(name, target_width, width)
+
+        return errors
+
+    metrics = rank_deficient(figure_5(violating(sparse), violating(sparsest)))
+    assert verdicts("fig5", metrics)[claim] == "fails"
+
+
+def test_replicates_that_disagree_leave_a_claim_undecided():
+    metrics = table(as_the_paper_says, FIG4_WIDTHS)
+    high = (metrics["method"] == "student_construction") & (metrics["replicate"] > 2)
+    metrics.loc[high, "test_mse"] = 5.0
+    assert verdicts("fig4", metrics)["constructions-beat-sgd"] == "undecided"
+
+
+def test_few_replicates_leave_a_comparison_undecided():
+    metrics = table(as_the_paper_says, FIG4_WIDTHS).query("replicate < 2")
+    assert verdicts("fig4", metrics)["constructions-beat-sgd"] == "undecided"

@@ -1,0 +1,357 @@
+"""The study `breaking_bn`: alignment, training, resume, memory, divergence, claims."""
+
+import dataclasses
+from math import isnan
+
+import pandas as pd
+import pytest
+import torch
+from torch.nn import functional
+
+from runner.bench.growth import embedded
+from runner.core.errors import InputError
+from runner.core.progress import Progress
+from runner.core.settings import Settings
+from runner.core.studies import Context
+from runner.data.datasets import Dataset, Images
+from runner.papers.rank_collapse.breaking_bn import study as breaking_bn
+from runner.papers.rank_collapse.breaking_bn.alignment import gradient_alignment
+from runner.papers.rank_collapse.breaking_bn.config import BREAKING_METHODS, BreakingBN
+from runner.papers.rank_collapse.breaking_bn.figures import overview_breaking_bn
+from runner.papers.rank_collapse.breaking_bn.tables import paths
+from runner.results.claims import claims_of
+from runner.results.figures import drawing_of
+from runner.runs.execution import execute
+from runner.runs.run import Run
+from runner.training import out_of_memory
+from runner.training.convolutional import on_device
+
+TINY = BreakingBN(
+    multiplier=1 / 32, image_size=8, samples=40, epochs=2, replicates=2,
+    methods=["batch_norm", "vanilla_random_pixels"],
+)  # fmt: skip
+
+FIGURES = ("rank-fig5", "rank-fig7", "rank-fig10", "rank-fig13")
+
+
+def tables(config):
+    context = Context(torch.device("cpu"), None, Progress, lambda make_state: None, embedded)
+    found: dict[str, list] = {}
+    for row in breaking_bn.run(config, context):
+        found.setdefault(row.table(), []).append(dataclasses.asdict(row))
+    return {name: pd.DataFrame(rows) for name, rows in found.items()}
+
+
+def stream(seed=0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def small_data(n=24) -> Dataset:
+    pixels = torch.rand(n, 1, 8, 8, generator=stream())
+    images = Images(pixels, torch.randint(3, (n,), generator=stream()))
+    return on_device(
+        Dataset("small", images, images, classes=3).standardized(), torch.device("cpu")
+    )
+
+
+def test_alignment_is_that_of_the_gradients_of_single_samples():
+    """One backward pass for each sample, and the cosine for each neuron and pair."""
+    H = torch.randn(6, 5, generator=stream(), dtype=torch.float64).relu()
+    H[3] = 0  # no gradient, no direction
+    labels = torch.tensor([0, 1, 2, 0, 1, 1])
+    W = torch.randn(3, 5, generator=stream(1), dtype=torch.float64, requires_grad=True)
+    gradients = torch.stack([
+        torch.autograd.grad(functional.cross_entropy(W @ h, label), W)[0]
+        for h, label in zip(H, labels, strict=True)
+    ])  # fmt: skip
+    cosines = [
+        functional.cosine_similarity(gradients[i, k], gradients[j, k], dim=0).abs()
+        for k in range(3) for i in range(6) for j in range(i) if 3 not in (i, j)
+    ]  # fmt: skip
+    errors = (H @ W.detach().mT).softmax(1) - functional.one_hot(labels, 3)
+    expected = torch.stack(cosines).mean()
+    torch.testing.assert_close(gradient_alignment(H, errors), expected)
+
+
+def test_collinear_representations_have_aligned_gradients_whatever_their_sign_and_length():
+    h = torch.randn(1, 7, generator=stream())
+    H = torch.tensor([[1.0], [-2.0], [1e-9], [4.0]]) * h
+    errors = torch.randn(4, 3, generator=stream(1))
+    assert gradient_alignment(H, errors).item() == pytest.approx(1, abs=1e-6)
+
+
+def test_neurons_without_error_have_no_say():
+    """Of three samples the first two, which are orthogonal, both err in neuron 0 alone."""
+    H = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    errors = torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
+    assert gradient_alignment(H, errors).item() == pytest.approx((0 + 0.5**0.5) / 2)
+
+
+def test_what_is_not_finite_or_has_no_pair_has_no_alignment():
+    assert gradient_alignment(torch.zeros(4, 3), torch.ones(4, 2)).isnan()
+    assert gradient_alignment(torch.ones(4, 3), torch.full((4, 2), torch.nan)).isnan()
+
+
+def test_every_network_is_measured_before_training_and_after_every_epoch():
+    found = tables(TINY)
+    assert len(found["metrics"]) == 2 * 2 and len(found["training"]) == 2 * 2 * 2
+    training = found["training"]
+    assert training["train_accuracy"].between(0, 1).all()
+    assert set(training["steps"]) == {12, 24}
+    drawn = paths(found)
+    assert drawn.groupby(["method", "replicate"])["epoch"].apply(list).tolist() == [[0, 1, 2]] * 4
+    collapsed = found["metrics"].set_index("method").loc["vanilla_random_pixels"]
+    assert (collapsed["gradient_alignment"] > 0.99).all() and (collapsed["rank_bound"] < 1.1).all()
+
+
+def test_methods_of_a_replicate_share_initialisation_labels_and_order():
+    trainers = {}
+    context = Context(torch.device("cpu"), None, Progress, lambda make_state: None, embedded)
+    for name in BREAKING_METHODS:
+        random = breaking_bn.METHODS[name].random_pixels
+        data = breaking_bn.images(TINY, context, random)
+        trainers[name] = breaking_bn.start(TINY, name, data, replicate=1)
+    data, noise = (trainers[n] for n in ("vanilla", "vanilla_random_pixels"))
+    assert data._order().equal(noise._order())
+    assert data.data.train.labels.equal(noise.data.train.labels)
+    assert not data.data.train.pixels.equal(noise.data.train.pixels)
+    first = [next(t.network.parameters()) for n, t in trainers.items() if "asymmetric" not in n]
+    assert all(weights.equal(first[0]) for weights in first)
+    assert trainers["vanilla_100x"].optimizer.param_groups[0]["lr"] == pytest.approx(3.0)
+
+
+def test_a_step_is_that_of_plain_gradient_descent():
+    data = small_data()
+    trainer = breaking_bn.start(dataclasses.replace(TINY, batch_size=12), "batch_norm", data, 0)
+    before = [p.detach().clone() for p in trainer.network.parameters()]
+    chosen = torch.arange(12)
+    loss = functional.cross_entropy(trainer.network(data.train.pixels[:12]), data.train.labels[:12])
+    gradients = torch.autograd.grad(loss, list(trainer.network.parameters()))
+    assert trainer.train_on(chosen).item() == pytest.approx(loss.item())
+    for old, gradient, new in zip(before, gradients, trainer.network.parameters(), strict=True):
+        torch.testing.assert_close(new.detach(), old - 0.03 * gradient)
+
+
+def test_scores_are_means_of_the_epoch_and_of_the_test_images():
+    data = small_data()
+    trainer = breaking_bn.start(dataclasses.replace(TINY, batch_size=8), "batch_norm", data, 0)
+    losses = []
+    (_, scores), *_ = trainer.run(1, losses.append)
+    assert scores["train_loss"] == pytest.approx(torch.stack(losses).mean().item(), rel=1e-6)
+    trainer.network.set_mode("evaluate")
+    logits = trainer.network(data.test.pixels)
+    expected = functional.cross_entropy(logits, data.test.labels).item()
+    assert scores["test_loss"] == pytest.approx(expected, rel=1e-5)
+    hits = (logits.argmax(1) == data.test.labels).double().mean().item()
+    assert scores["test_accuracy"] == pytest.approx(hits)
+
+
+@pytest.mark.parametrize("stop", [5, 24, 31])
+def test_a_run_that_goes_on_in_the_middle_ends_with_the_same_bytes(stop, tmp_path, monkeypatch):
+    """Stopped within the first epoch of a network, at its end, and in the second network."""
+    from runner.runs import execution
+
+    config = dataclasses.replace(TINY, replicates=1)
+
+    def settings(folder):
+        return Settings(outputs=str(folder), device="cpu", checkpoint_seconds=0)
+
+    whole, broken = (Run(config, tmp_path / part) for part in ("whole", "broken"))
+    execute(whole, settings(tmp_path / "whole"))
+    checkpoint, calls = execution._Execution._checkpoint, []
+
+    def interrupting(self, make_state):
+        checkpoint(self, make_state)
+        calls.append(1)
+        if len(calls) == stop:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(execution._Execution, "_checkpoint", interrupting)
+    with pytest.raises(KeyboardInterrupt):
+        execute(broken, settings(tmp_path / "broken"))
+    monkeypatch.setattr(execution._Execution, "_checkpoint", checkpoint)
+    execute(broken, settings(tmp_path / "broken"))
+    for path in whole.folder.glob("*.csv"):
+        assert (broken.folder / path.name).read_bytes() == path.read_bytes()
+    assert "goes on" in (broken.folder / "run.log").read_text()
+
+
+def test_a_network_that_diverges_is_recorded_to_the_end():
+    config = dataclasses.replace(
+        TINY, methods=["vanilla"], learning_rate=1e20, replicates=1, epochs=2
+    )
+    training = tables(config)["training"]
+    assert training["epoch"].tolist() == [1, 2]
+    last = training.iloc[-1]
+    assert isnan(last["train_loss"]) and isnan(last["rank_bound"]) and isnan(last["rank"])
+
+
+@pytest.mark.parametrize(
+    "error",
+    [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("...: can't allocate memory: ...")],
+)
+def test_out_of_memory_names_the_batch_size_that_fits(error, monkeypatch):
+    trainer = breaking_bn.start(
+        dataclasses.replace(TINY, batch_size=24), "vanilla", small_data(), 0
+    )
+    forward, largest = trainer.network.forward, 7
+
+    def limited(x):
+        if len(x) > largest:
+            raise error
+        return forward(x)
+
+    monkeypatch.setattr(trainer.network, "forward", limited)
+    expected = "batch_size=24 does not fit into the memory of cpu; batch_size=6 does"
+    with pytest.raises(InputError, match=expected):
+        list(trainer.run(1, lambda loss: None))
+    largest = 0
+    with pytest.raises(InputError, match="a smaller multiplier might"):
+        list(trainer.run(1, lambda loss: None))
+
+
+def test_the_real_allocator_is_understood():
+    with pytest.raises(RuntimeError) as raised:
+        torch.empty(2**60)
+    assert out_of_memory.is_out_of_memory(raised.value)
+    assert not out_of_memory.is_out_of_memory(RuntimeError("shapes do not match"))
+
+
+def test_other_errors_are_not_taken_for_want_of_memory(monkeypatch):
+    trainer = breaking_bn.start(dataclasses.replace(TINY, batch_size=8), "vanilla", small_data(), 0)
+    monkeypatch.setattr(trainer, "_gradients", lambda chosen: torch.ones(2) @ torch.ones(3))
+    with pytest.raises(RuntimeError, match="size"):
+        list(trainer.run(1, lambda loss: None))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"samples": 2000}, "samples=2000: digits has 1536 training images"),
+        ({"batch_size": 2000}, "batch_size=2000: digits has 1536 images"),
+    ],
+)
+def test_more_than_there_is_is_refused(changes, message):
+    with pytest.raises(InputError, match=message):
+        tables(dataclasses.replace(TINY, **changes))
+
+
+def test_the_methods_of_the_study_are_those_of_its_parameters():
+    assert tuple(breaking_bn.METHODS) == BREAKING_METHODS
+    with pytest.raises(InputError, match="methods=vanila is not known: did you mean 'vanilla'"):
+        BreakingBN(methods=["vanila"])
+
+
+WELL = {  # method: (accuracy, rank before, rank after, r, alignment)
+    "batch_norm": (0.99, 60.0, 50.0, 9.0, 0.5),
+    "batch_norm_asymmetric": (0.12, 1.0, 3.0, 1.0, 1.0),
+    "batch_norm_no_mean": (0.98, 60.0, 50.0, 8.0, 0.5),
+    "vanilla": (0.1, 20.0, 20.0, 1.0, 0.9999),
+    "vanilla_100x": (0.1, 1.0, 1.0, 1.0, 1.0),
+    "vanilla_random_pixels": (0.1, 1.0, 1.0, 1.0, 1.0),
+}
+
+
+def told(numbers) -> dict[str, pd.DataFrame]:
+    """Tables of five replicates and three epochs, which tell these numbers."""
+    metrics, training = [], []
+    for method, (accuracy, before, after, r, aligned) in numbers.items():
+        for replicate in range(5):
+            jitter = 1 + 1e-3 * replicate
+            common = {"method": method, "replicate": replicate, "architecture": "vgg19"}
+            common |= {
+                "learning_rate": 0.1,
+                "rank_bound": r,
+                "gradient_alignment": aligned,
+                "data": "digits",
+            }
+            metrics.append(common | {"matrix_rank": before, "multiplier": 0.5})
+            for epoch in (1, 2, 3):
+                row = {"epoch": epoch, "steps": 12 * epoch, "rank": after, "train_loss": 1.0}
+                row |= {"train_accuracy": accuracy * jitter, "test_accuracy": accuracy}
+                training.append(common | row | {"multiplier": 0.5})
+    return {"metrics": pd.DataFrame(metrics), "training": pd.DataFrame(training)}
+
+
+def failing(figure, changes) -> set[str]:
+    """The claims of a figure that do not hold when some numbers are others."""
+    found = told(WELL | changes)
+    judged = {claim.name: claim.judge(found) for claim in claims_of(figure, "breaking_bn")}
+    assert all(judgement.measured and judgement.expected for judgement in judged.values())
+    return {name for name, judgement in judged.items() if judgement.verdict != "holds"}
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_claims_hold_where_the_numbers_are_the_papers(figure):
+    assert failing(figure, {}) == set()
+
+
+@pytest.mark.parametrize(
+    ("figure", "changes", "expected"),
+    [
+        ("rank-fig5", {"batch_norm_asymmetric": (0.12, 70.0, 3.0, 1, 1)},
+         {"asymmetric-start-lowers-rank", "rank-stays-lower"}),
+        ("rank-fig5", {"batch_norm_asymmetric": (0.12, 1.0, 55.0, 1, 1)}, {"rank-stays-lower"}),
+        ("rank-fig5", {"batch_norm_asymmetric": (0.97, 1.0, 3.0, 1, 1)},
+         {"asymmetric-start-cannot-fit"}),
+        ("rank-fig5", {"batch_norm_asymmetric": (1.0, 1.0, 3.0, 1, 1)},
+         {"asymmetric-start-cannot-fit", "asymmetric-start-slows-learning"}),
+        ("rank-fig5", {"batch_norm_no_mean": (0.8, 60.0, 50.0, 9, 0.5)}, {"centring-redundant"}),
+        ("rank-fig7", {"batch_norm_no_mean": (0.8, 60.0, 50.0, 9, 0.5)},
+         {"centring-redundant", "centring-changes-no-path", "centring-redundant-at-every-rate"}),
+        ("rank-fig10", {"vanilla": (0.1, 1.0, 1.0, 1, 0.9)}, {"gradients-align"}),
+        ("rank-fig10", {"batch_norm": (0.99, 1.0, 1.0, 1, 1.0)}, {"batch-norm-spreads-gradients"}),
+        ("rank-fig10", {"vanilla_100x": (0.6, 1.0, 1.0, 1, 1)}, {"larger-rate-does-not-help"}),
+        ("rank-fig10", {"vanilla_random_pixels": (0.13, 1.0, 1.0, 1, 1)},
+         {"same-path-on-random-pixels"}),
+        ("rank-fig10", {"vanilla": (0.5, 1.0, 1.0, 1, 1)},
+         {"vanilla-untrainable", "same-path-on-random-pixels"}),
+        ("rank-fig13", {"vanilla": (0.1, 1.0, 1.0, 20.0, 1)}, {"r-tells-who-learns"}),
+    ],
+)  # fmt: skip
+def test_claims_follow_the_numbers(figure, changes, expected):
+    assert failing(figure, changes) == expected
+
+
+def test_methods_speak_at_their_fastest_rate_and_the_control_at_every_one():
+    """At a second rate batch norm without mean is worse, and nothing else is other."""
+    found, other = told(WELL), told(WELL | {"batch_norm_no_mean": (0.4, 60.0, 50.0, 8.0, 0.5)})
+    other = {name: table.assign(learning_rate=1.0) for name, table in other.items()}
+    both = {name: pd.concat([found[name], other[name]], ignore_index=True) for name in found}
+    judged = {c.name: c.judge(both) for c in claims_of("rank-fig7", "breaking_bn")}
+    assert judged["centring-redundant"].verdict == "holds"
+    assert judged["centring-changes-no-path"].verdict == "holds"
+    control = judged["centring-redundant-at-every-rate"]
+    assert control.verdict == "fails" and "rate 1: " in control.measured
+    rows = paths(both)
+    kept = rows[rows["fastest"] & (rows["method"] == "batch_norm_no_mean")]
+    assert set(kept["learning_rate"]) == {0.1} and len(kept) == 5 * 4
+
+
+def test_where_batch_norm_has_not_learned_nothing_is_decided():
+    found = told(WELL | {"batch_norm": (0.11, 60.0, 50.0, 9.0, 0.5)})
+    judged = {
+        claim.name: claim.judge(found).verdict
+        for figure in ("rank-fig5", "rank-fig10")
+        for claim in claims_of(figure, "breaking_bn")
+    }
+    for name in ("asymmetric-start-cannot-fit", "vanilla-untrainable", "larger-rate-does-not-help"):
+        assert judged[name] == "undecided"
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_figures_are_drawn_from_their_tables(figure):
+    import matplotlib.pyplot as plt
+
+    picture, drawn = drawing_of(figure, "breaking_bn")(told(WELL))
+    assert set(drawn["method"]) == set(WELL) and set(drawn["epoch"]) == {0, 1, 2, 3}
+    plt.close(picture)
+
+
+def test_the_quick_look_has_a_row_for_each_method():
+    import matplotlib.pyplot as plt
+
+    picture, summary = overview_breaking_bn(told(WELL))
+    assert set(summary["method"]) == set(WELL)
+    assert summary.set_index("method").loc["vanilla", "rank_before"] == 20.0
+    plt.close(picture)

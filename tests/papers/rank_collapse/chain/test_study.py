@@ -1,0 +1,259 @@
+"""The study `rank_chain`: its rows, its checks, its resume, and the command."""
+
+import dataclasses
+from math import inf
+
+import pandas as pd
+import pytest
+import torch
+
+from runner.bench.growth import embedded
+from runner.cli.catalogue import figure_names, figure_study
+from runner.core.errors import InputError
+from runner.core.progress import Progress
+from runner.core.studies import Context
+from runner.papers.rank_collapse.chain import workers
+from runner.papers.rank_collapse.chain.config import RankChain
+from runner.papers.rank_collapse.chain.study import run
+from runner.papers.rank_collapse.chain.tables import power_law
+from runner.results.claims import claims_of
+
+SMALL = {"widths": [8], "skips": [0.5, inf], "layers": 2000, "chains": 16, "burn_in": 100}
+
+
+def rows(restored=None, checkpoint=lambda make_state: None, **parameters):
+    context = Context(torch.device("cpu"), restored, Progress, checkpoint, embedded)
+    found = list(run(RankChain(**parameters), context))
+    tables = {}
+    for row in found:
+        tables.setdefault(row.table(), []).append(dataclasses.asdict(row))
+    return {name: pd.DataFrame(table) for name, table in tables.items()}
+
+
+def test_average_has_errors_and_keeps_lemma_1():
+    metrics = rows(**SMALL)["metrics"]
+    assert list(metrics["skip"]) == [0.5, inf]
+    assert (metrics["layers"] >= 2000).all()
+    assert (metrics["soft_rank"] >= 0.25 * metrics["rank_bound"]).all()
+    for column in ("soft_rank", "rank_bound", "frobenius", "regularity"):
+        assert (metrics[f"{column}_se"] > 0).all()
+    assert metrics["regularity"].between(0, 1).all()
+    assert (metrics["autocorrelation"] > 0).all()
+
+
+def test_same_numbers_whatever_the_threads_and_the_other_points():
+    alone = rows(**SMALL | {"skips": [inf]})["metrics"]
+    torch.set_num_threads(2)
+    try:
+        together = rows(**SMALL | {"widths": [16, 8]})["metrics"]
+    finally:
+        torch.set_num_threads(1)
+    together = together[(together["width"] == 8) & (together["skip"] == inf)]
+    pd.testing.assert_frame_equal(alone, together.reset_index(drop=True), check_exact=True)
+
+
+def test_restored_blocks_are_not_computed_again(monkeypatch):
+    states = []
+    whole = rows(checkpoint=lambda make: states.append(dict(make())), **SMALL)
+    half = states[0]
+    assert len(half) == 1
+    computed = []
+    original = workers.make_chain
+
+    def counted(block, *arguments):
+        computed.append(block.name)
+        return original(block, *arguments)
+
+    monkeypatch.setattr(workers, "make_chain", counted)
+    resumed = rows(restored=half, **SMALL)
+    assert len(computed) == 1 and not set(computed) & set(half)
+    pd.testing.assert_frame_equal(whole["metrics"], resumed["metrics"], check_exact=True)
+
+
+def test_an_error_in_a_block_ends_the_run(monkeypatch):
+    def broken(*arguments):
+        raise ValueError("broken block")
+
+    monkeypatch.setattr(workers, "make_chain", broken)
+    with pytest.raises(ValueError, match="broken block"):
+        rows(**SMALL)
+
+
+def test_fewer_chains_are_cut_into_batches():
+    metrics = rows(**SMALL | {"chains": 1})["metrics"]
+    assert (metrics["soft_rank_se"] > 0).all()
+
+
+def test_direct_engine_of_every_law():
+    for law in ("gaussian", "uniform", "rademacher"):
+        metrics = rows(**SMALL, engine="direct", law=law)["metrics"]
+        assert metrics["soft_rank"].between(2, 4).all()
+
+
+def test_spectrum_starts_collinear():
+    spectrum = rows(measure="spectrum", widths=[8], skips=[inf], layers=5, chains=3)["spectrum"]
+    assert set(spectrum["layer"]) == set(range(6))
+    start = spectrum[spectrum["layer"] == 0].groupby("index")["singular_value"].max()
+    assert start[1] == pytest.approx(8**0.5, rel=1e-2)
+    assert start[2] < 0.5
+    total = spectrum.assign(square=spectrum["singular_value"] ** 2)
+    total = total.groupby(["layer", "replicate"])["square"].sum()
+    assert total.to_numpy() == pytest.approx(8)  # Tr M = d
+
+
+def test_products_are_thinned_and_carry_the_expected_rate():
+    found = rows(measure="product", widths=[6], skips=[0.5, inf], layers=400, chains=2)["products"]
+    assert sorted(found["layer"].unique()) == list(range(2, 401, 2))
+    assert (found["gap"] > 0).all()
+    assert (found[found["skip"] == inf]["gap_se"] == 0).all()
+
+
+def test_expansions_keep_matrices_and_weights_for_every_gamma():
+    found = rows(measure="expansion", widths=[6], skips=[1e-3, 2e-3], chains=3, draws=50)
+    found = found["expansions"]
+    by_skip = found.pivot(index="replicate", columns="skip")
+    assert (by_skip["predicted", 1e-3] == by_skip["predicted", 2e-3]).all()
+    difference = (by_skip["change", 1e-3] - by_skip["change", 2e-3]).abs()
+    assert (difference < 0.01 * by_skip["change_se", 1e-3]).all()
+
+
+def test_input_ranks_start_at_one():
+    found = rows(measure="input_rank", widths=[8], skips=[inf], layers=1600, chains=8, burn_in=50)
+    found = found["input_ranks"]
+    assert list(found["input_rank"]) == list(range(1, 8))
+    first = found.iloc[0]
+    assert first["soft_rank"] == 1 and first["rank_bound"] == pytest.approx(1)
+    assert first["exponent"] > 0 > found["exponent"].iloc[-1]
+
+
+@pytest.mark.parametrize(
+    "bad, message",
+    [
+        ({"law": "cauchy"}, "law=cauchy is not known"),
+        ({"skips": [-0.1]}, "skips=-0.1 must be above 0"),
+        ({"skips": [float("nan")]}, "skips=nan must be above 0"),
+        ({"skips": []}, "skips=.. is empty"),
+        ({"widths": [1]}, "widths=1 must be at least 2"),
+        ({"widths": [16], "columns": 7}, "columns=7 for width 16.*keep 8 to 16"),
+        ({"widths": [16], "columns": 17}, "columns=17 for width 16.*keep 8 to 16"),
+        ({"layers": 640, "chains": 64, "stride": 11}, "stride=11 .* more than the 10 layers"),
+        ({"widths": [256], "layers": 320}, "stride=16 for width 256 is more than the 10 layers"),
+        ({"law": "uniform"}, "gaussian weights only"),
+        ({"dtype": "float32"}, "engine=direct for float32"),
+        ({"centred": True}, "centred=true needs engine=direct"),
+        ({"measure": "input_rank", "engine": "direct"}, "needs engine=rotated"),
+        ({"measure": "expansion", "skips": [inf]}, "gamma must be finite"),
+    ],
+)
+def test_bad_input(bad, message):
+    with pytest.raises(InputError, match=message):
+        RankChain(**bad)
+
+
+def judged(figure, tables):
+    return {claim.name: claim.judge(tables) for claim in claims_of(figure, "rank_chain")}
+
+
+def power_tables(exponent, alpha=0.8, error=1e-3):
+    d = pd.Series([8, 16, 32, 64, 11])
+    values = d.astype(float) ** exponent
+    metrics = {"width": d, "skip": inf, "soft_rank": values, "rank_bound": values}
+    metrics |= {"frobenius": d**2 / values, "regularity": alpha - d / 1000}
+    errors = dict.fromkeys(
+        ("soft_rank_se", "rank_bound_se", "frobenius_se", "regularity_se"), error
+    )
+    return {"metrics": pd.DataFrame(metrics | errors)}
+
+
+def test_claims_hold_fail_and_stay_undecided():
+    good = judged("rank-fig3a", power_tables(0.55))
+    assert {judgement.verdict for judgement in good.values()} == {"holds"}
+    bad = judged("rank-fig3a", power_tables(0.4))
+    assert bad["soft-rank-growth"].verdict == bad["r-growth"].verdict == "fails"
+    assert judged("rank-fig3a", power_tables(0.1))["r-bound-sharper"].verdict == "fails"
+    noisy = judged("rank-fig3a", power_tables(0.55, error=10.0))
+    assert noisy["r-bound"].verdict == "undecided"
+    assert judged("rank-fig8", power_tables(0.5))["regularity-below-0.9"].verdict == "holds"
+    high = judged("rank-fig8", power_tables(0.5, alpha=0.95))
+    assert high["regularity-below-0.9"].verdict == "fails"
+    assert judged("rank-fig9", power_tables(0.4))["norm-growth"].verdict == "fails"
+    assert judged("rank-fig9", power_tables(0.6))["norm-growth"].verdict == "holds"
+
+
+def expansion_tables(offset=0.0, power=2):
+    rows = []
+    for replicate in range(8):
+        for skip in (1e-3, 1e-2, 1e-1):
+            change = 10.0 * replicate + offset + 5.0 * skip**power + 0.3 * (-1) ** replicate
+            row = {"width": 8, "law": "gaussian", "replicate": replicate, "skip": skip}
+            rows.append(row | {"change": change, "change_se": 0.5, "predicted": 10.0 * replicate})
+    return {"expansions": pd.DataFrame(rows)}
+
+
+def test_claims_of_lemma_7():
+    assert {each.verdict for each in judged("rank-lemma7", expansion_tables()).values()} == {
+        "holds"
+    }
+    assert judged("rank-lemma7", expansion_tables(offset=3))["expansion"].verdict == "fails"
+    assert judged("rank-lemma7", expansion_tables(power=0.5))["remainder"].verdict == "fails"
+
+
+def product_tables(fall, gap, step):
+    rows = []
+    for replicate in range(6):
+        for layer in range(1, 101):
+            row = {"law": "gaussian", "skip": 0.5, "replicate": replicate, "layer": layer}
+            ratio = -fall * layer * (1 + 0.01 * replicate)
+            row |= {"log_ratio": ratio, "step_length": step(layer), "gap": gap, "gap_se": 1e-5}
+            rows.append(row)
+    return {"products": pd.DataFrame(rows)}
+
+
+def test_claims_of_lemma_3():
+    good = judged("rank-lemma3", product_tables(0.1, 0.1025, lambda layer: 1 / layer))
+    assert {each.verdict for each in good.values()} == {"holds"}
+    bad = judged("rank-lemma3", product_tables(0.1, 0.2, lambda layer: 1.0))
+    assert bad["rate-is-lyapunov-gap"].verdict == bad["matrix-converges"].verdict == "fails"
+    flat = judged("rank-lemma3", product_tables(-0.01, 0.1, lambda layer: 1.0))
+    assert flat["ratio-decays"].verdict == "fails"
+
+
+def rank_tables(top, low):
+    rows = []
+    for width, star in ((8, 4), (16, 6), (32, 10)):
+        for k in range(1, 2 * star):
+            row = {"width": width, "skip": inf, "input_rank": k, "exponent": float(star - k) - 0.5}
+            r = top(k) if k >= star else low
+            rows.append(row | {"rank_bound": r, "rank_bound_se": 0.01, "exponent_se": 0.01})
+    return {"input_ranks": pd.DataFrame(rows)}
+
+
+def test_claims_of_live_directions():
+    good = judged("rank-live", rank_tables(lambda k: 3.0, 1.0))
+    assert {each.verdict for each in good.values()} == {"holds"}
+    bad = judged("rank-live", rank_tables(lambda k: 3.0 + 0.1 * k, 9.0))
+    assert bad["one-law-above"].verdict == bad["other-laws-below"].verdict == "fails"
+
+
+def test_power_law_recovers_its_exponent():
+    d = pd.Series([8, 16, 64])
+    assert power_law(d, 3.0 * d**0.7) == pytest.approx((0.7, 3.0))
+
+
+def test_one_point_from_the_command_line(command):
+    done = command("study=rank_chain", "scale=smoke", "widths=[8]", "skips=[inf]")
+    assert done.returncode == 0, done.stderr
+    assert "inf" in done.stdout
+    bad = command("study=rank_chain", "scale=smoke", "skips=[-1]")
+    assert bad.returncode == 2
+    assert "must be above 0" in bad.stderr and "Traceback" not in bad.stderr
+
+
+@pytest.mark.parametrize(
+    "figure", [name for name in figure_names() if figure_study(name) == "rank_chain"]
+)
+def test_every_figure_at_smoke(command, figure):
+    done = command(f"figure={figure}", "scale=smoke")
+    assert done.returncode == 0, done.stderr
+    assert "Warning" not in done.stderr
+    assert "holds" in done.stdout

@@ -1,0 +1,340 @@
+"""The studies `rank_collapse` and `pretraining`: rows, measures, pre-training, claims, resume."""
+
+import dataclasses
+from math import sqrt
+
+import pandas as pd
+import pytest
+import torch
+
+from runner.bench.growth import embedded
+from runner.core.errors import InputError
+from runner.core.progress import Progress
+from runner.core.settings import Settings
+from runner.core.streams import generators
+from runner.core.studies import Context
+from runner.networks.initialization import draw
+from runner.networks.mlp import MLP
+from runner.papers.rank_collapse import theory
+from runner.papers.rank_collapse.depth import study as rank_collapse
+from runner.papers.rank_collapse.depth.config import RankCollapse
+from runner.papers.rank_collapse.measures import last_hidden, measured_layers, ranks
+from runner.papers.rank_collapse.pretraining import study as pretraining
+from runner.papers.rank_collapse.pretraining.config import Pretraining
+from runner.papers.rank_collapse.pretraining.rank_ascent import (
+    raise_end_to_end,
+    raise_layer_wise,
+    to_unit_scale,
+)
+from runner.papers.rank_collapse.pretraining.tables import VARIANT
+from runner.results.claims import claims_of
+from runner.results.statistics import best_rates, half_width
+from runner.runs.execution import execute
+from runner.runs.run import Run
+
+TINY = {"depth": 3, "width": 12, "samples": 40, "epochs": 2, "replicates": 2}
+TINY |= {"learning_rates": [0.1, 0.3]}
+STUDIES = {
+    "rank_collapse": RankCollapse(**TINY),
+    "pretraining": Pretraining(**TINY, pretraining_steps=[2, 4], pretraining_batch_size=20),
+}
+
+
+def tables(study, config, restored=None, checkpoint=lambda make_state: None):
+    context = Context(torch.device("cpu"), restored, Progress, checkpoint, embedded)
+    found: dict[str, list] = {}
+    for row in study.run(config, context):
+        found.setdefault(row.table(), []).append(dataclasses.asdict(row))
+    return {name: pd.DataFrame(rows) for name, rows in found.items()}
+
+
+def gaussian(replicates: int, d: int, N: int, dtype=torch.float64) -> torch.Tensor:
+    return torch.randn(replicates, d, N, generator=torch.Generator().manual_seed(0)).to(dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_ranks_are_those_of_the_theory_and_of_torch(dtype):
+    H = gaussian(3, 7, 20, dtype)
+    H[1] = H[1, :1] * torch.arange(1, 8)[:, None]
+    H[2, 4:] = H[2, :3]
+    measured = ranks(H)
+    assert measured.matrix_rank.tolist() == [7, 1, 4]
+    scaled = H * (7 / theory.trace(theory.second_moment(H))).sqrt()[:, None, None]
+    assert measured.soft_rank.tolist() == theory.soft_rank(scaled, 0.5).tolist()
+    torch.testing.assert_close(
+        measured.rank_bound, theory.rank_bound(H.double()), rtol=1e-4, atol=0
+    )
+
+
+def test_a_matrix_that_is_not_finite_has_no_rank():
+    H = gaussian(3, 4, 9)
+    H[1, 2, 3] = torch.inf
+    measured = ranks(H)
+    assert measured.matrix_rank[0] == 4 and measured.rank_bound[1].isnan()
+    assert measured.soft_rank.isnan().tolist() == [False, True, False]
+
+
+def test_every_layer_is_measured_and_deep_ones_geometrically():
+    assert measured_layers(5) == set(range(6))
+    deep = sorted(measured_layers(3000))
+    assert deep[:65] == list(range(65)) and deep[-1] == 3000
+    assert max(b / a for a, b in zip(deep[64:], deep[65:], strict=False)) < 1.06
+
+
+def test_without_normalization_the_rank_of_deep_products_falls_and_with_it_it_stays():
+    config = RankCollapse(
+        data="gaussian", train=False, init="unit", activation="linear", dtype="float64", depth=400,
+        width=8, samples=8, replicates=4, normalizations=["none", "batch_no_mean"],
+    )  # fmt: skip
+    metrics = tables(rank_collapse, config)["metrics"]
+    last = metrics[metrics["layer"] == 400].set_index("normalization")
+    assert (last.loc["none", "matrix_rank"] <= 2).all()
+    assert (last.loc["none", "rank_bound"] < 1 + 1e-9).all()
+    assert (last.loc["batch_no_mean", "matrix_rank"] > sqrt(8)).all()
+    torch.testing.assert_close(
+        torch.tensor(last.loc["batch_no_mean", "root_mean_square"].to_numpy()),
+        torch.ones(4, dtype=torch.float64), rtol=1e-4, atol=0,
+    )  # fmt: skip
+
+
+def test_networks_of_a_replicate_start_alike_however_normalized():
+    metrics = tables(rank_collapse, STUDIES["rank_collapse"])["metrics"]
+    inputs = metrics[metrics["layer"] == 0].drop(columns=["normalization", "replicate"])
+    assert len(inputs.drop_duplicates()) == 1
+    assert set(metrics["layer"]) == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("name", sorted(STUDIES))
+def test_every_network_has_a_row_for_every_epoch(name):
+    config, module = (
+        STUDIES[name],
+        {"rank_collapse": rank_collapse, "pretraining": pretraining}[name],
+    )
+    training = tables(module, config)["training"]
+    kinds = 2 if name == "rank_collapse" else 8
+    assert len(training) == kinds * 2 * 2 * 2
+    assert training["epoch"].tolist() == sorted(training["epoch"])
+    assert training["train_accuracy"].between(0, 1).all() and (training["rank"] >= 1).all()
+
+
+@pytest.mark.parametrize("name", sorted(STUDIES))
+def test_a_run_that_goes_on_in_the_middle_ends_with_the_same_bytes(name, tmp_path, monkeypatch):
+    from runner.runs import execution
+
+    def bytes_of(run):
+        return {path.name: path.read_bytes() for path in run.folder.glob("*.csv")}
+
+    def settings(folder):
+        return Settings(outputs=str(folder), device="cpu", checkpoint_seconds=0)
+
+    whole, broken = (Run(STUDIES[name], tmp_path / part) for part in ("whole", "broken"))
+    execute(whole, settings(tmp_path / "whole"))
+    checkpoint, calls = execution._Execution._checkpoint, []
+
+    def interrupting(self, make_state):
+        checkpoint(self, make_state)
+        calls.append(1)
+        if len(calls) == (17 if name == "rank_collapse" else 5):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(execution._Execution, "_checkpoint", interrupting)
+    with pytest.raises(KeyboardInterrupt):
+        execute(broken, settings(tmp_path / "broken"))
+    monkeypatch.setattr(execution._Execution, "_checkpoint", checkpoint)
+    execute(broken, settings(tmp_path / "broken"))
+    assert bytes_of(broken) == bytes_of(whole)
+
+
+def fresh(depth=6, width=16, replicates=2) -> MLP:
+    sizes = [10, *[width] * depth, 3]
+    return MLP(*draw("pytorch", sizes, generators(0, replicates, "w"), torch.float64))
+
+
+def inputs(replicates=2, M=8, N=32) -> torch.Tensor:
+    stream = torch.Generator().manual_seed(1)
+    return torch.randn(replicates, M, N, 10, generator=stream, dtype=torch.float64)
+
+
+def test_layer_wise_ascent_raises_r_of_every_layer_and_of_unseen_inputs():
+    network, unseen = fresh(), inputs(M=9)[:, 8]
+    before = ranks(last_hidden(network, unseen)).rank_bound
+    steps = list(raise_layer_wise(network, inputs(), steps=2, rate=0.2))
+    assert [(layer, step) for layer, step, _ in steps] == [
+        (layer, step) for layer in range(1, 7) for step in range(1, 17)
+    ]
+    for layer in range(6):
+        of_layer = torch.stack([bound for _, _, bound in steps[16 * layer : 16 * layer + 16]])
+        assert (of_layer[-4:].mean(0) > of_layer[:4].mean(0)).all()
+    assert (ranks(last_hidden(network, unseen)).rank_bound > 1.5 * before).all()
+
+
+def test_a_step_of_ascent_is_along_the_gradient_of_r():
+    network, x = fresh(depth=2), inputs(M=1)
+    W = network.parameters["W1"].clone().requires_grad_()
+    H = torch.relu(W @ x[:, 0].mT + network.parameters["b1"][..., None])
+    M = H @ H.mT / H.shape[-1]
+    r = M.diagonal(dim1=-2, dim2=-1).sum(-1) ** 2 / M.pow(2).sum((1, 2))
+    (gradient,) = torch.autograd.grad(r.sum(), W)
+    next(raise_layer_wise(network, x, steps=1, rate=0.05))
+    torch.testing.assert_close(network.parameters["W1"].detach(), W.detach() + 0.05 * gradient)
+
+
+def test_end_to_end_ascent_is_dead_from_torchs_initialisation_in_deep_networks():
+    network = fresh(depth=30)
+    before = {name: tensor.clone() for name, tensor in network.parameters.items()}
+    bounds = [bound for _, _, bound in raise_end_to_end(network, inputs(), steps=1, rate=0.1)]
+    assert (torch.stack(bounds) < 1 + 1e-6).all()
+    for name, tensor in network.parameters.items():
+        assert (tensor - before[name]).abs().max() < 1e-6
+
+
+def test_unit_scale_keeps_r_of_the_first_layer_and_sets_the_scale_of_all():
+    network, x = fresh(), inputs()[:, 0]
+    r = ranks(network.layer(1, x.mT)).rank_bound
+    to_unit_scale(network, x)
+    for H in network.hidden(x):
+        torch.testing.assert_close(H.square().mean((1, 2)), torch.ones(2, dtype=torch.float64))
+    torch.testing.assert_close(ranks(network.layer(1, x.mT)).rank_bound, r)
+
+
+def test_pretrained_variants_start_from_the_vanilla_network_of_their_replicate():
+    found = tables(pretraining, STUDIES["pretraining"])
+    first = found["pretraining"].query("layer == 1 and step == 1")
+    assert first.groupby("replicate")["rank_bound"].nunique().tolist() == [1, 1]
+    unscaled = found["metrics"].query("layer > 0 and rescaled")
+    assert unscaled["root_mean_square"].between(0.7, 1.4).all()
+
+
+def test_gaussian_inputs_cannot_be_learned():
+    with pytest.raises(InputError, match="data=gaussian has no labels to learn: add train=false"):
+        RankCollapse(data="gaussian")
+
+
+def test_more_samples_than_images_are_refused():
+    with pytest.raises(InputError, match="samples=2000: digits has 1536 training images"):
+        tables(rank_collapse, dataclasses.replace(STUDIES["rank_collapse"], samples=2000))
+
+
+def test_the_best_rate_is_that_of_the_highest_training_accuracy_then_of_the_lowest_loss():
+    rows = [
+        {"kind": kind, "learning_rate": rate, "replicate": r, "epoch": epoch,
+         "train_accuracy": accuracy, "train_loss": loss}
+        for kind, rate, accuracy, loss in (
+            ("a", 0.1, 0.5, 1.0), ("a", 0.3, 0.9, 0.4),
+            ("b", 0.1, 1.0, 0.02), ("b", 0.3, 1.0, 0.01), ("b", 1.0, 0.1, float("nan")),
+        )
+        for r in range(2) for epoch in (1, 2)
+    ]  # fmt: skip
+    best = best_rates(pd.DataFrame(rows), ["kind"])
+    assert set(zip(best["kind"], best["learning_rate"], strict=True)) == {("a", 0.3), ("b", 0.3)}
+    assert len(best) == 8
+
+
+def test_the_confidence_interval_is_students():
+    assert half_width(pd.Series([1.0, 2.0, 3.0])) == pytest.approx(4.302653 / sqrt(3), rel=1e-6)
+
+
+def depth_tables(vanilla: float, batch: float) -> dict[str, pd.DataFrame]:
+    """Figure 1 with networks of 1 and 32 layers; the given accuracies at 32."""
+    metrics, training = [], []
+    for depth in (1, 32):
+        for normalization, accuracy in (("none", vanilla), ("batch", batch)):
+            for replicate in range(5):
+                rank = 1 if (normalization, depth) == ("none", 32) else 40
+                common = {"depth": depth, "normalization": normalization, "replicate": replicate}
+                metrics.append(common | {"layer": depth, "matrix_rank": rank, "width": 64})
+                end = 1.0 if depth == 1 else accuracy + 1e-3 * replicate
+                common |= {"learning_rate": 0.1, "epoch": 3, "train_loss": 1 - end}
+                training.append(common | {"train_accuracy": end})
+    return {"metrics": pd.DataFrame(metrics), "training": pd.DataFrame(training)}
+
+
+@pytest.mark.parametrize(
+    ("vanilla", "batch", "verdicts"),
+    [
+        (0.1, 0.97, ["holds", "holds", "holds", "holds"]),
+        (0.5, 0.97, ["holds", "holds", "fails", "holds"]),
+        (0.1, 0.6, ["holds", "holds", "holds", "fails"]),
+    ],
+)
+def test_claims_of_figure_1_follow_the_numbers(vanilla, batch, verdicts):
+    claims = claims_of("rank-fig1", "rank_collapse")
+    found = depth_tables(vanilla, batch)
+    assert [claim.judge(found).verdict for claim in claims] == verdicts
+
+
+@pytest.mark.parametrize(
+    ("normalization", "rank", "claim"),
+    [("none", 3, "vanilla-rank-collapses"), ("batch", 8, "batch-norm-keeps-rank")],
+)
+def test_a_rank_that_contradicts_figure_1_fails_it(normalization, rank, claim):
+    found = depth_tables(0.1, 0.97)
+    metrics = found["metrics"]
+    metrics.loc[metrics["normalization"] == normalization, "matrix_rank"] = rank
+    judged = {
+        each.name: each.judge(found).verdict for each in claims_of("rank-fig1", "rank_collapse")
+    }
+    assert judged[claim] == "fails"
+
+
+def layer_tables(vanilla: dict[int, int], batch: int) -> dict[str, pd.DataFrame]:
+    """Figure 2: the rank of vanilla networks by layer, and that of batch norm, of width 16."""
+    rows = [
+        {"activation": activation, "dtype": dtype, "normalization": normalization, "layer": layer}
+        | {"replicate": replicate, "width": 16, "matrix_rank": rank}
+        for activation in ("linear", "relu")
+        for dtype in ("float32", "float64")
+        for replicate in range(3)
+        for layer, vanilla_rank in vanilla.items()
+        for normalization, rank in (("none", vanilla_rank), ("batch", batch))
+    ]
+    return {"metrics": pd.DataFrame(rows)}
+
+
+@pytest.mark.parametrize(
+    ("vanilla", "batch", "verdicts"),
+    [
+        ({1: 16, 50: 4, 100: 1}, 9, ["holds", "holds", "holds"]),
+        ({1: 16, 50: 1, 100: 2}, 9, ["holds", "fails", "holds"]),
+        ({1: 16, 50: 9, 100: 9}, 9, ["fails", "fails", "holds"]),
+        ({1: 16, 50: 9, 100: 4}, 9, ["undecided", "fails", "holds"]),
+        ({1: 16, 50: 4, 100: 1}, 4, ["holds", "holds", "fails"]),
+    ],
+)
+def test_claims_of_figure_2_follow_the_ranks(vanilla, batch, verdicts):
+    found = layer_tables(vanilla, batch)
+    claims = claims_of("rank-fig2", "rank_collapse")
+    assert [claim.judge(found).verdict for claim in claims] == verdicts * 2
+
+
+def pretraining_tables(accuracy: dict, before: dict, after: dict) -> dict[str, pd.DataFrame]:
+    metrics, training = [], []
+    for variant, value in accuracy.items():
+        for replicate in range(5):
+            jitter = 1e-3 * replicate
+            common = dict(zip(VARIANT, variant, strict=True))
+            common |= {"replicate": replicate, "depth": 32, "data": "digits"}
+            metrics.append(common | {"layer": 32, "rank_bound": before[variant] + jitter})
+            end = {"rank_bound": after[variant] + jitter, "train_loss": 1 - value - jitter}
+            common |= {"learning_rate": 0.1, "epoch": 1, "train_accuracy": value + jitter}
+            training.append(common | end | {"test_loss": end["train_loss"]})
+    return {"metrics": pd.DataFrame(metrics), "training": pd.DataFrame(training)}
+
+
+def test_claims_of_figure_6_follow_the_numbers():
+    vanilla, control = ("vanilla", 0, False), ("vanilla", 0, True)
+    few, many = ("pretrained", 25, False), ("pretrained", 75, False)
+    batch, asymmetric = ("batch_norm", 0, False), ("batch_norm_asymmetric", 0, False)
+    accuracy = {vanilla: 0.1, control: 0.5, few: 0.6, many: 0.9, batch: 0.8, asymmetric: 0.2}
+    before = {vanilla: 1.0, control: 2.0, few: 4.0, many: 9.0, batch: 6.0, asymmetric: 1.5}
+    judged = claims_of("rank-fig6", "pretraining")
+
+    def verdicts(accuracy, after):
+        found = pretraining_tables(accuracy, before, after)
+        return {claim.name: claim.judge(found).verdict for claim in judged}
+
+    assert set(verdicts(accuracy, before).values()) == {"holds"}
+    other = verdicts(accuracy | {few: 0.95, control: 0.99}, before | {batch: 1.2})
+    assert other["more-is-better"] == "fails" and other["rank-beyond-scale"] == "fails"
+    assert other["order-of-ranks-kept"] == "fails"
+    assert verdicts(accuracy | {vanilla: 0.4}, before)["pretraining-lets-learn"] == "fails"

@@ -1,0 +1,41 @@
+"""Every figure is drawn and every claim judged: from the kept tables, and by the real command."""
+
+import subprocess
+
+import pandas as pd
+import pytest
+from repository import REPOSITORY
+
+from runner.cli.catalogue import figure_names, figure_study
+from runner.publish.reference import read_tables
+from runner.results.figures import publish
+
+REFERENCE = REPOSITORY / "outputs" / "reference"
+KEPT = sorted(path.parent for path in REFERENCE.glob("*/*/claims.csv"))
+
+
+def test_every_figure_is_kept_at_scale_quick():
+    assert {folder.name for folder in KEPT if folder.parent.name == "quick"} == set(figure_names())
+
+
+@pytest.mark.parametrize("folder", KEPT, ids=lambda folder: f"{folder.parent.name}-{folder.name}")
+def test_a_figure_is_drawn_and_its_claims_come_out_as_kept(folder, tmp_path):
+    name = folder.name
+    claims = publish(name, figure_study(name), read_tables(folder), tmp_path)
+    kept = pd.read_csv(folder / "claims.csv", keep_default_na=False)
+    pd.testing.assert_frame_equal(claims, kept, check_dtype=False)
+    assert (tmp_path / f"{name}.claims.csv").read_bytes() == (folder / "claims.csv").read_bytes()
+    assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+    assert (tmp_path / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+    assert len(pd.read_csv(tmp_path / f"{name}.csv"))
+
+
+def test_make_figures_at_scale_smoke(tmp_path):
+    command = ["make", "figures", "SCALE=smoke", "JOBS=1", f"OUTPUTS={tmp_path}"]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=1500)
+    assert done.returncode == 0, done.stdout + done.stderr
+    folder = tmp_path / "figures" / "smoke"
+    for name in figure_names():
+        for end in ("png", "pdf", "csv", "claims.csv", "provenance.json"):
+            assert (folder / f"{name}.{end}").stat().st_size > 50, f"{name}.{end}"
+    assert f"{len(figure_names())} figures in" in done.stdout

@@ -1,0 +1,265 @@
+"""Kills, failures and company: whatever happens to a sweep, nothing complete is lost or changed."""
+
+import dataclasses
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+
+import pytest
+from hydra.core.utils import JobReturn, JobStatus
+from hydra.plugins.launcher import Launcher
+from omegaconf import OmegaConf
+from repository import REPOSITORY
+
+from runner.cli import launching
+from runner.cli.composing import Job
+from runner.core.errors import Busy, RunFailed
+from runner.core.settings import Settings
+from runner.core.studies import configs
+from runner.papers.norm_tuning.bn_only.config import BnOnly
+from runner.runs import execution, inventory
+from runner.runs.execution import execute
+from runner.runs.run import Run
+
+TINY = {"target_width": 2, "train_samples": 640, "test_samples": 100, "batch_size": 32}
+KILLS = 20
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+@pytest.mark.parametrize("study", sorted(configs()))
+def test_a_run_killed_at_random_moments_ends_with_the_same_bytes(study, tmp_path):
+    script = REPOSITORY / "tests" / "support" / "killed_again_and_again.py"
+    command = [sys.executable, str(script), study, str(tmp_path), str(KILLS)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, env=ENVIRONMENT)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["hits"] >= 3, "the kills came too late to hit the run"
+    whole, killed = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).glob("runs/*/*/*.csv")}
+        for name in ("whole", "killed")
+    )
+    assert whole and killed == whole
+    assert inventory.main(["check", str(tmp_path / "killed")]) == 0
+
+
+def tiny_run(outputs: Path, width: int = 2) -> Run:
+    return Run(BnOnly(**{**TINY, "target_width": width}, replicates=2), outputs)
+
+
+class FakeLauncher(Launcher):
+    """Runs jobs in this process as Hydra's launchers do; a poisonous job breaks the whole pool."""
+
+    def __init__(self, outputs: Path, poison: int | None = None, error: Exception | None = None):
+        self.outputs, self.poison, self.error = outputs, poison, error
+        self.batches: list[list[int]] = []
+        runtime = {"choices": {"hydra/launcher": "fake"}}
+        self.config = OmegaConf.create({"hydra": {"launcher": {"n_jobs": 2}, "runtime": runtime}})
+
+    def setup(self, *, hydra_context, task_function, config):
+        pass
+
+    def launch(self, job_overrides, initial_job_idx):
+        jobs = [json.loads(text) for (text,) in job_overrides]
+        self.batches.append([job["target_width"] for job in jobs])
+        returns = []
+        for job in jobs:
+            run = tiny_run(self.outputs, job["target_width"])
+            if job["target_width"] == self.poison:
+                run.folder.mkdir(parents=True, exist_ok=True)
+                (run.folder / "provenance.json").write_text('{"status": "running"}')
+                raise BrokenProcessPool("a worker died")
+            returned = JobReturn()
+            returned.status, returned.return_value = JobStatus.COMPLETED, None
+            try:
+                if self.error is not None and job["target_width"] == 3:
+                    raise self.error
+                execute(run, Settings(outputs=str(self.outputs), wait=job["wait"]))
+            except Exception as error:
+                returned.return_value = error
+            returns.append(returned)
+        return returns
+
+
+def sweep(outputs: Path, launcher: FakeLauncher, **changes) -> None:
+    widths = [2, 3, 4, 5]
+    settings = Settings(outputs=str(outputs), device="cpu", **changes)
+    configs = [tiny_run(outputs, width).config for width in widths]
+    jobs = [Job(dataclasses.asdict(config), settings, config) for config in configs]
+    launching.launch(launcher, jobs)
+
+
+def complete(outputs: Path) -> list[int]:
+    return [width for width in (2, 3, 4, 5) if tiny_run(outputs, width).is_complete()]
+
+
+def test_a_killed_worker_costs_only_its_own_run(tmp_path):
+    launcher = FakeLauncher(tmp_path, poison=3)
+    with pytest.raises(RunFailed, match=r"1 of 4 runs failed:\n.*target_width=3.*was killed"):
+        sweep(tmp_path, launcher)
+    assert complete(tmp_path) == [2, 4, 5]
+    healthy = FakeLauncher(tmp_path)
+    sweep(tmp_path, healthy)
+    assert healthy.batches[0] == [3]
+    assert complete(tmp_path) == [2, 3, 4, 5]
+
+
+def test_a_failure_leaves_the_others_and_fail_fast_stops(tmp_path):
+    with pytest.raises(RunFailed, match="1 of 4 runs failed"):
+        sweep(tmp_path / "all", FakeLauncher(tmp_path / "all", error=ValueError("no")))
+    assert complete(tmp_path / "all") == [2, 4, 5]
+    with pytest.raises(RunFailed, match="1 of 4 runs failed"):
+        sweep(
+            tmp_path / "fast",
+            FakeLauncher(tmp_path / "fast", error=ValueError("no")),
+            fail_fast=True,
+        )
+    assert complete(tmp_path / "fast") == [2]
+
+
+def test_a_run_of_another_process_comes_last(tmp_path):
+    launcher = FakeLauncher(tmp_path)
+    first = tiny_run(tmp_path, 2)
+    real = execute
+
+    def busy_once(run, settings):
+        if run.folder == first.folder and not settings.wait:
+            raise Busy("another process has it")
+        real(run, settings)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys.modules[__name__], "execute", busy_once)
+        sweep(tmp_path, launcher)
+    assert launcher.batches[1] == [2]
+    assert complete(tmp_path) == [2, 3, 4, 5]
+
+
+def test_without_waiting_a_claimed_run_is_refused(tmp_path):
+    run = tiny_run(tmp_path)
+    with execution._claimed(run, wait=True), pytest.raises(Busy, match="another process"):
+        execute(tiny_run(tmp_path), Settings(outputs=str(tmp_path), wait=False))
+
+
+def command(outputs: Path, *more: str) -> list[str]:
+    sizes = [f"{key}={value}" for key, value in TINY.items() if key != "target_width"]
+    settings = ["device=cpu", "threads=1", "replicates=2", f"outputs={outputs}"]
+    return [sys.executable, "-m", "runner", "-m", *sizes, *settings, *more]
+
+
+def test_four_processes_on_one_sweep_share_the_work(tmp_path):
+    arguments = command(tmp_path, "target_width=2,3,4,5,6,7,8", "train_samples=64000")
+    processes = [
+        subprocess.Popen(
+            arguments, cwd=REPOSITORY, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
+        )
+        for _ in range(4)
+    ]
+    errors = [process.communicate(timeout=300)[1] for process in processes]
+    assert [process.returncode for process in processes] == [0] * 4, errors
+    started = [re.findall(r"starts: bn_only target_width=(\d)", text) for text in errors]
+    assert sorted(sum(started, [])) == list("2345678")
+    assert sum(bool(widths) for widths in started) > 1, "one process did everything"
+    assert inventory.main(["check", str(tmp_path)]) == 0
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started, and those that these have started."""
+    listing = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True).stdout
+    pairs = [tuple(map(int, line.split())) for line in listing.splitlines()]
+    direct = [child for child, parent in pairs if parent == pid]
+    return direct + [below for child in direct for below in children(child)]
+
+
+def test_a_joblib_worker_killed_by_the_system_is_replaced(tmp_path):
+    """SIGKILL for a worker in the middle of its run: the sweep goes on and ends well."""
+    launcher = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "checkpoint_seconds=0")
+    process = subprocess.Popen(
+        command(tmp_path, "target_width=6,7,8", "train_samples=200000", *launcher),
+        cwd=REPOSITORY,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+    )
+    deadline = time.monotonic() + 120
+    while not list(tmp_path.glob("runs/bn_only/*/checkpoint.safetensors")):
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+    workers = [
+        child
+        for child in children(process.pid)
+        if "loky" in Path(f"/proc/{child}/cmdline").read_text()
+        and "resource_tracker" not in Path(f"/proc/{child}/cmdline").read_text()
+    ]
+    os.kill(workers[0], signal.SIGKILL)
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    assert "a process was killed" in errors and "goes on:" in errors
+    assert len(list(tmp_path.glob("runs/bn_only/*/result.json"))) == 3
+
+
+def test_submitit_runs_each_job_as_a_process_of_its_own(tmp_path):
+    done = subprocess.run(
+        command(tmp_path, "target_width=2,3", "hydra/launcher=local"),
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(list(tmp_path.glob("runs/bn_only/*/result.json"))) == 2
+    assert len(list(tmp_path.glob("submitit/*/*_submission.sh"))) + len(
+        list(tmp_path.glob("submitit/*/*_submitted.pkl"))
+    )
+
+
+def test_a_cluster_that_is_not_there_is_a_plain_error(tmp_path):
+    done = subprocess.run(
+        command(tmp_path, "target_width=2", "hydra/launcher=slurm"),
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+        timeout=300,
+    )
+    assert done.returncode == 2
+    assert "hydra/launcher=slurm cannot start jobs" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_full_disk_fails_the_run_and_leaves_complete_ones_alone(tmp_path):
+    """A limit on the size of files stands for a full disk: writing a table raises OSError."""
+    first = tiny_run(tmp_path)
+    execute(first, Settings(outputs=str(tmp_path), device="cpu"))
+    limited = f"ulimit -f 6; exec {' '.join(command(tmp_path, 'target_width=9', 'replicates=200'))}"
+    done = subprocess.run(
+        ["bash", "-c", limited], cwd=REPOSITORY, capture_output=True, text=True, env=ENVIRONMENT
+    )
+    assert done.returncode == 1, done.stderr
+    assert "OSError" in done.stderr and "File too large" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert first.is_complete() and len(first.tables()["metrics"]) == 8
+    assert len(list(tmp_path.glob("runs/bn_only/*/result.json"))) == 1
+
+
+FORBIDDEN = [
+    (r"\bpickle\b", "pickled data can run code when it is read"),
+    (r"\btorch\.load\b", "reads pickled data"),
+    (r"allow_pickle=True", "reads pickled data"),
+    (r"(?<![\w.])eval\(|(?<![\w.])exec\(", "runs text as code"),
+    (r"yaml\.(load|full_load|unsafe_load)\(", "use yaml.safe_load"),
+    (r"\.extractall\(", "archive members must be checked one by one"),
+    (r"shell=True|os\.system", "runs text in a shell"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "reason"), FORBIDDEN)
+def test_the_source_is_safe_by_construction(pattern, reason):
+    sources = [*(REPOSITORY / "src").rglob("*.py"), *(REPOSITORY / "scripts").rglob("*.py")]
+    assert len(sources) > 20
+    hits = [path.name for path in sources if re.search(pattern, path.read_text())]
+    assert not hits, f"{hits}: {reason}"

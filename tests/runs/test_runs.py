@@ -1,0 +1,205 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from repository import REPOSITORY
+
+from runner.core.errors import InputError, RunFailed
+from runner.core.settings import Settings
+from runner.papers.norm_tuning.bn_only import study as bn_only
+from runner.papers.norm_tuning.bn_only.config import BnOnly
+from runner.runs import execution
+from runner.runs.execution import execute
+from runner.runs.run import Run, load
+
+TINY = {"target_width": 3, "train_samples": 6400, "test_samples": 500, "batch_size": 32}
+
+
+def tiny(**changes) -> BnOnly:
+    return BnOnly(**{**TINY, "replicates": 2, **changes})
+
+
+def settings(outputs, **changes) -> Settings:
+    return Settings(outputs=str(outputs), device="cpu", **changes)
+
+
+def tables(run: Run) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in run.folder.glob("*.csv")}
+
+
+def completed(outputs, **changes) -> Run:
+    run = Run(tiny(**changes), outputs)
+    execute(run, settings(outputs))
+    return run
+
+
+def test_a_complete_run_holds_its_evidence(tmp_path):
+    run = completed(tmp_path)
+    names = {path.name for path in run.folder.iterdir()} - {".lock"}
+    assert names == {
+        "config.yaml",
+        "metrics.csv",
+        "curves.csv",
+        "provenance.json",
+        "run.log",
+        "result.json",
+    }
+    provenance = json.loads((run.folder / "provenance.json").read_text())
+    assert provenance["status"] == "complete"
+    assert provenance["seconds"] > 0 and provenance["peak_memory_bytes"] > 0
+    assert {"commit", "dirty", "command", "versions", "device"} <= set(provenance)
+    assert "target_width: 3" in (run.folder / "config.yaml").read_text()
+
+
+def test_equal_configurations_give_equal_bytes(tmp_path):
+    first, second = completed(tmp_path / "a"), completed(tmp_path / "b")
+    assert tables(first) == tables(second)
+    assert tables(first) != tables(completed(tmp_path / "c", seed=1))
+
+
+def test_a_complete_run_is_not_run_again_unless_forced(tmp_path):
+    run = completed(tmp_path)
+    before = run.result_path.stat().st_mtime_ns
+    execute(Run(tiny(), tmp_path), settings(tmp_path))
+    assert run.result_path.stat().st_mtime_ns == before
+    execute(Run(tiny(), tmp_path), settings(tmp_path, force=True))
+    assert run.result_path.stat().st_mtime_ns > before
+
+
+@pytest.mark.parametrize("stop_after", [1, 3, 8])
+def test_a_run_that_was_interrupted_goes_on_and_ends_with_the_same_bytes(
+    tmp_path, monkeypatch, stop_after
+):
+    whole = tables(completed(tmp_path / "whole"))
+    checkpoint = execution._Execution._checkpoint
+    saved = []
+
+    def interrupting(self, make_state):
+        if len(saved) == stop_after:
+            raise KeyboardInterrupt
+        checkpoint(self, make_state)
+        saved.append(True)
+
+    run = Run(tiny(), tmp_path / "parts")
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(execution._Execution, "_checkpoint", interrupting)
+        execute(run, settings(tmp_path / "parts", checkpoint_seconds=0))
+    assert not run.is_complete()
+    assert json.loads((run.folder / "provenance.json").read_text())["status"] == "interrupted"
+    assert (run.folder / "checkpoint.safetensors").exists()
+
+    execute(run, settings(tmp_path / "parts"))
+    assert tables(run) == whole
+    assert "goes on" in (run.folder / "run.log").read_text()
+    assert not (run.folder / "checkpoint.safetensors").exists()
+
+
+def test_a_killed_process_is_resumed(tmp_path):
+    """SIGKILL in the middle of training; the same command then ends with the same bytes."""
+    changes = {"train_samples": 640_000, "target_width": 4}
+    arguments = [f"{key}={value}" for key, value in {**TINY, **changes, "replicates": 2}.items()]
+    command = [sys.executable, "-m", "runner", *arguments, "checkpoint_seconds=0"]
+    command += [f"outputs={tmp_path / 'killed'}", "device=cpu"]
+    run = Run(tiny(**changes), tmp_path / "killed")
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(
+        command, cwd=REPOSITORY, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    deadline = time.monotonic() + 120
+    while not (run.folder / "checkpoint.safetensors").exists():
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not run.is_complete()
+    execute(run, settings(tmp_path / "killed"))
+    assert "goes on" in (run.folder / "run.log").read_text()
+    assert tables(run) == tables(completed(tmp_path / "whole", **changes))
+
+
+def test_a_damaged_checkpoint_means_a_clean_start(tmp_path):
+    whole = tables(completed(tmp_path / "whole"))
+    run = Run(tiny(), tmp_path / "damaged")
+    run.folder.mkdir(parents=True)
+    (run.folder / "checkpoint.safetensors").write_bytes(b"not a checkpoint")
+    (run.folder / "metrics.csv").write_text("left,over\n1,2\n")
+    execute(run, settings(tmp_path / "damaged"))
+    assert tables(run) == whole
+
+
+def test_a_table_cut_in_the_middle_is_named_and_computed_again(tmp_path):
+    run = completed(tmp_path)
+    whole = tables(run)
+    path = run.folder / "metrics.csv"
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(InputError, match=r"metrics.csv is damaged"):
+        run.tables()
+    with pytest.raises(InputError, match=r"1 of 1 runs are missing"):
+        load([Run(tiny(), tmp_path)])
+    execute(Run(tiny(), tmp_path), settings(tmp_path))
+    assert tables(run) == whole
+
+
+def test_a_table_with_other_content_of_the_same_size_is_refused(tmp_path):
+    run = completed(tmp_path)
+    path = run.folder / "metrics.csv"
+    path.write_bytes(path.read_bytes().replace(b"sgd", b"abc"))
+    with pytest.raises(InputError, match="damaged"):
+        load([run])
+
+
+def test_a_failing_run_leaves_its_traceback_and_no_result(tmp_path, monkeypatch):
+    def broken(config, context):
+        raise ZeroDivisionError("no luck")
+        yield
+
+    run = Run(tiny(), tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(bn_only, "run", broken)
+        with pytest.raises(RunFailed, match="error.txt"):
+            execute(run, settings(tmp_path))
+    assert "ZeroDivisionError: no luck" in (run.folder / "error.txt").read_text()
+    assert not run.is_complete()
+    execute(run, settings(tmp_path))
+    assert run.is_complete() and not (run.folder / "error.txt").exists()
+
+
+def test_a_missing_run_is_named(tmp_path):
+    run = completed(tmp_path)
+    with pytest.raises(InputError, match=r"1 of 2 runs are missing:\n  bn_only target_width=9"):
+        load([run, Run(BnOnly(target_width=9), tmp_path)])
+
+
+def test_two_runs_load_as_one_table_with_their_parameters(tmp_path):
+    loaded = load([completed(tmp_path), completed(tmp_path, target_width=4)])
+    assert set(loaded["curves"]["target_width"]) == {3, 4}
+    assert loaded["metrics"]["run"].nunique() == 2
+
+
+def test_a_second_process_waits_for_the_first(tmp_path):
+    """Two processes on one run: one computes, the other waits and finds it complete."""
+    arguments = [f"{key}={value}" for key, value in {**TINY, "train_samples": 200_000}.items()]
+    command = [sys.executable, "-m", "runner", *arguments, f"outputs={tmp_path}", "device=cpu"]
+    processes = [
+        subprocess.Popen(command, cwd=REPOSITORY, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    errors = [process.communicate(timeout=120)[1] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], errors
+    assert sum("starts:" in error for error in errors) == 1
+
+
+def test_an_output_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be written"):
+        execute(Run(tiny(), tmp_path / "file"), settings(tmp_path))
+
+
+def test_the_log_of_a_run_is_kept_in_its_folder(tmp_path):
+    run = completed(tmp_path)
+    assert "complete: bn_only target_width=3" in (run.folder / "run.log").read_text()

@@ -1,0 +1,82 @@
+"""The parts of the documents that are made from results."""
+
+import json
+import shutil
+
+import pandas as pd
+import pytest
+from gallery import HIGHLIGHTS, measured, not_holding, pictures, short, table, write_between
+
+from runner.cli.catalogue import figure_names
+from runner.core.errors import InputError
+from runner.publish.reference import keep_benchmarks
+
+
+@pytest.fixture
+def reference(tmp_path):
+    """A reference that holds figure 4 alone, with one claim that fails."""
+    folder = tmp_path / "quick" / "fig4"
+    folder.mkdir(parents=True)
+    (folder / "provenance.json").write_text(
+        json.dumps({"seconds": 100.0, "runs": [{"device_name": "x86_64"}]})
+    )
+    claims = {
+        "verdict": ["holds", "fails"],
+        "statement": ["a", "b | c"],
+        "measured": ["1", "2"],
+        "source": ["paper A", "paper A"],
+    }
+    pd.DataFrame(claims).to_csv(folder / "claims.csv", index=False)
+    return tmp_path
+
+
+def test_the_table_has_a_row_for_every_figure(reference):
+    rows = table(reference).splitlines()[2:]
+    assert len(rows) == len(figure_names())
+    (row,) = [row for row in rows if "`make fig4`" in row]
+    assert "| A |" in row and "| 100 s | 1, 1, 0 |  |  |" in row and "docs/figures/fig4.png" in row
+    assert all(other.endswith("|  |  |  |  |") for other in rows if other != row)
+
+
+def test_the_table_names_the_gpu_at_the_scale_it_was_used(reference):
+    (reference / "paper").mkdir()
+    shutil.copytree(reference / "quick" / "fig4", reference / "paper" / "fig4")
+    about = {"seconds": 50.0, "runs": [{"device_name": "NVIDIA H200"}]}
+    (reference / "paper" / "fig4" / "provenance.json").write_text(json.dumps(about))
+    (row,) = [row for row in table(reference).splitlines() if "`make fig4`" in row]
+    assert "| 100 s | 1, 1, 0 | 50 s on NVIDIA H200 | 1, 1, 0 |" in row
+
+
+def test_the_highlights_are_figures_of_the_project():
+    grid = pictures(HIGHLIGHTS)
+    assert set(HIGHLIGHTS) <= set(figure_names())
+    assert grid.count("<img") == len(HIGHLIGHTS) and "paper A, figure 5: constructions" in grid
+
+
+def test_the_list_of_failures_names_command_and_number(reference):
+    rows = not_holding(reference, "fails").splitlines()[2:]
+    assert rows == ["| `make fig4` | b \\| c | 2 | paper A |"]
+    assert len(not_holding(reference, "undecided").splitlines()) == 2
+
+
+def test_benchmarks_that_are_kept_become_a_table(tmp_path):
+    measured_here = tmp_path / "outputs"
+    measured_here.mkdir()
+    (measured_here / "bn_only.csv").write_text("study,work,speedup\nbn_only,d=10,18.25\n")
+    (measured_here / "bn_only.provenance.json").write_text("{}")
+    assert len(keep_benchmarks(measured_here, tmp_path)) == 2
+    columns = {"study": "study", "work": "what", "speedup": "times"}
+    expected = "| study | what | times |\n| --- | --- | --- |\n| bn_only | d=10 | 18 |"
+    assert measured(tmp_path, "", columns) == expected
+    assert [short(value) for value in (float("nan"), 0.1234, 3.0, 41.7)] == ["", "0.12", "3", "42"]
+
+
+def test_only_what_stands_between_the_marks_is_replaced(tmp_path):
+    path = tmp_path / "page.md"
+    path.write_text("head\n<!-- x: begin -->\nold\n<!-- x: end -->\nfoot\n")
+    for _ in range(2):
+        write_between(path, "x", "new")
+        expected = "head\n<!-- x: begin -->\nnew\n<!-- x: end -->\nfoot\n"
+        assert path.read_text() == expected
+    with pytest.raises(InputError, match="has no marks"):
+        write_between(path, "y", "new")

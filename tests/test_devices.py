@@ -25,8 +25,8 @@ from runner.papers.rank_collapse.chain.batch_means import observe
 from runner.papers.rank_collapse.chain.engines import DirectChain, RotatedChain
 from runner.papers.rank_collapse.chain.lyapunov import ProbedChain
 from runner.papers.rank_collapse.pretraining.rank_ascent import raise_layer_wise
-from runner.training.classification import Competition, Group
-from runner.training.convolutional import Trainer
+from runner.training.classification import Group, StackTrainer
+from runner.training.convolutional import ConvolutionalTrainer
 
 META = torch.device("meta")
 
@@ -77,12 +77,12 @@ def test_stacks_of_classifiers(normalization, monkeypatch):
     group = Group(network, torch.ones(2), torch.zeros(2, dtype=torch.int64))
     # How many replicates there are is asked once, before training.
     monkeypatch.setattr(torch.Tensor, "max", lambda tensor: torch.zeros((), dtype=torch.int64))
-    competition = Competition({"all": group}, Dataset("x", images, images, 3), 5, 1, 0, context)
-    inputs, order = images.flat(), meta(1, 20, dtype=torch.int64)
+    trainer = StackTrainer({"all": group}, Dataset("x", images, images, 3), 5, 1, 0, context)
+    order = meta(1, 20, dtype=torch.int64)
     with OneDevice():
         for _ in range(2):
-            losses = competition._train("all", inputs, order[:, :5])
-            assert losses.device == META and competition.sums["all"].device == META
+            losses = trainer.train_on(order[:, :5])
+            assert losses.device == META and trainer.sums["all"].device == META
 
 
 def test_rank_ascent():
@@ -100,7 +100,9 @@ def test_convolutional_networks(architecture, norm):
     with META:
         network = architecture(1, 10, norm, 1 / 32)
         images = Images(meta(8, 1, 8, 8), meta(8, dtype=torch.int64))
-    trainer = Trainer(network, Dataset("x", images, images, 10), 0.1, 4, seed=0, replicate=0)
+    trainer = ConvolutionalTrainer(
+        network, Dataset("x", images, images, 10), 0.1, 4, seed=0, replicate=0
+    )
     with OneDevice():  # all but the optimizer, whose fused kernel meta does not know
         for _ in range(2):
             loss, hits = trainer._gradients(meta(4, dtype=torch.int64))

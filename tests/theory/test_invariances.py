@@ -99,7 +99,7 @@ def test_layers_keep_their_differences_of_norms(architecture, slope):
     network = network_of(architecture, slope)
     objective, theta = objective_of(network), parameters(network)
     norms = rate_of_change(partial(lowrank.squared_norms, network), objective, theta)
-    for layer, block in enumerate(network.blocks):
+    for layer, block in enumerate(network.layers):
         moved = (norms[:, layer] - norms[:, -1]).abs().amax()
         if block.kind == "residual_identity":
             assert moved > 1e-6
@@ -196,7 +196,7 @@ SMALL = {
 def small(name, seed):
     network = SMALL[name]
     theta = network.draw(1.0, 0.0, stream(seed))[None]
-    x = normal(network.blocks[0].source.features, seed=seed + 50)
+    x = normal(network.layers[0].source.features, seed=seed + 50)
     weights = [{k: v[0] for k, v in block.items()} for block in network.unpack(theta)]
     return network, theta, weights, x
 
@@ -304,7 +304,7 @@ def test_the_finite_time_bound_holds_along_the_flow(architecture):
     for _ in range(3):
         ratio = lowrank.spectrum(network, flow.theta).operator_ratio
         bound = lowrank.finite_bounds(network, theta, flow.theta)
-        for layer in range(linear_tail(network), len(network.blocks)):
+        for layer in range(linear_tail(network), len(network.layers)):
             assert all(r >= b - 1e-6 for r, b in zip(ratio[layer], bound[layer], strict=True))
         flow.advance(1.0)
 

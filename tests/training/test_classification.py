@@ -9,7 +9,7 @@ from runner.core.studies import Context
 from runner.data.datasets import load
 from runner.networks.initialization import draw
 from runner.networks.mlp import MLP
-from runner.training.classification import Competition, Group, evaluate
+from runner.training.classification import Group, StackTrainer, evaluate
 
 
 def context(restored=None, checkpoint=lambda make_state: None) -> Context:
@@ -30,8 +30,8 @@ def digits():
     return load("digits", {}, None, seed=0).standardized()
 
 
-def scores(competition: Competition) -> list:
-    return [(epoch, vars(each)) for epoch, every in competition.run() for each in every.values()]
+def scores(trainer: StackTrainer) -> list:
+    return [(epoch, vars(each)) for epoch, every in trainer.run() for each in every.values()]
 
 
 def same(first: list, second: list) -> bool:
@@ -42,12 +42,12 @@ def same(first: list, second: list) -> bool:
 
 
 def test_networks_learn_the_digits_and_scores_are_those_of_the_network(digits):
-    competition = Competition({"batch": group()}, digits, 64, 3, 0, context())
-    ends = scores(competition)
+    trainer = StackTrainer({"batch": group()}, digits, 64, 3, 0, context())
+    ends = scores(trainer)
     assert [epoch for epoch, _ in ends] == [1, 2, 3]
     accuracies = torch.stack([each["train_accuracy"] for _, each in ends])
     assert (accuracies.diff(dim=0) > 0).all() and (accuracies[-1] > 0.8).all()
-    network = competition.groups["batch"].network
+    network = trainer.groups["batch"].network
     logits = network.logits(digits.test.flat().expand(4, -1, -1), "evaluate")
     accuracy = (logits.argmax(1) == digits.test.labels).double().mean(-1)
     torch.testing.assert_close(evaluate(network, digits.test)[1], accuracy)
@@ -55,7 +55,7 @@ def test_networks_learn_the_digits_and_scores_are_those_of_the_network(digits):
 
 def test_replicates_follow_their_own_order_and_rates_share_it(digits):
     both = group(rates=(0.1, 0.1))
-    network = Competition({"batch": both}, digits, 64, 1, 0, context())
+    network = StackTrainer({"batch": both}, digits, 64, 1, 0, context())
     list(network.run())
     W = network.groups["batch"].network.parameters["W1"]
     torch.testing.assert_close(W[0], W[2])
@@ -65,18 +65,18 @@ def test_replicates_follow_their_own_order_and_rates_share_it(digits):
 @pytest.mark.parametrize("stop_at", [1, 5, 24, 30])
 def test_a_training_that_goes_on_from_a_checkpoint_ends_as_if_never_stopped(digits, stop_at):
     groups = {"none": group("none"), "batch": group("batch")}
-    whole = scores(Competition(groups, digits, 64, 2, 0, context()))
+    whole = scores(StackTrainer(groups, digits, 64, 2, 0, context()))
     states = []
 
     def keep(make_state):
         states.append({name: tensor.clone() for name, tensor in make_state().items()})
 
-    scores(Competition(groups, digits, 64, 2, 0, context(checkpoint=keep)))
-    resumed = scores(Competition(groups, digits, 64, 2, 0, context(restored=states[stop_at - 1])))
+    scores(StackTrainer(groups, digits, 64, 2, 0, context(checkpoint=keep)))
+    resumed = scores(StackTrainer(groups, digits, 64, 2, 0, context(restored=states[stop_at - 1])))
     assert same(whole[-len(resumed) :], resumed)
     assert len(resumed) == (4 if stop_at <= 24 else 2)
 
 
 def test_a_batch_larger_than_the_data_is_refused(digits):
     with pytest.raises(InputError, match="batch_size=2000: digits has 1536 images"):
-        Competition({"batch": group()}, digits, 2000, 1, 0, context())
+        StackTrainer({"batch": group()}, digits, 2000, 1, 0, context())

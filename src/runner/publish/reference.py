@@ -23,6 +23,7 @@ from runner.core.arguments import key_values
 from runner.core.errors import InputError
 from runner.core.studies import rows_of
 from runner.publish.figures import is_current
+from runner.results.claims import claims_of, judge
 from runner.results.figures import publish
 from runner.runs.provenance import REPOSITORY
 from runner.runs.run import Run, load
@@ -97,20 +98,35 @@ def draw_all(reference: Path, figures: Path) -> Iterator[tuple[str, str]]:
         yield name, scale
 
 
+def judge_all(reference: Path) -> None:
+    """Judge the claims of every figure anew over its kept tables; print what changed."""
+    for path in sorted(reference.glob("*/*/claims.csv")):
+        name = path.parent.name
+        claims = claims_of(name, figure_study(name))
+        judged = judge(name, claims, read_tables(path.parent)).to_csv(index=False).encode()
+        if judged != path.read_bytes():
+            write_atomically(path, judged)
+            print(path)
+
+
 def main(arguments: list[str]) -> int:
-    """Keep what was made as the reference, or draw all figures from the reference; returns 0.
+    """Keep what was made, draw all figures of the reference, or judge its claims; returns 0.
 
     Raises InputError when an override is wrong, or a claim comes out otherwise than it was kept.
     """
     parser = argparse.ArgumentParser(
         prog="python -m runner reference",
-        description="Keep what was made as the reference, or draw all figures from the reference.",
+        description="keep: take what was made into the reference. draw: draw all figures from it."
+        " judge: judge all its claims anew, after a judge was changed.",
     )
-    parser.add_argument("what", choices=("keep", "draw"))
+    parser.add_argument("what", choices=("keep", "draw", "judge"))
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="scale=..., outputs=...")
     options = parser.parse_args(arguments)
     if options.what == "keep":
         _keep_all(options.overrides)
+        return 0
+    if options.what == "judge":
+        judge_all(REFERENCE)
         return 0
     outputs = Path(key_values(options.overrides, ["outputs"]).get("outputs", "outputs"))
     figures = outputs.expanduser() / "figures-from-reference"

@@ -1,6 +1,6 @@
 """Training stacks of classifiers side by side: the same minibatches, the cross entropy, plain SGD.
 
-All stacks of a competition see the data in the same order, replicate by replicate. Images, orders
+All stacks of a trainer see the data in the same order, replicate by replicate. Images, orders
 and all sums stay on the device; the host waits for it once an epoch.
 """
 
@@ -12,15 +12,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from runner.core.errors import InputError
 from runner.core.studies import Context
-from runner.data.batches import epoch_order
 from runner.data.datasets import Dataset, Images
 from runner.networks.mlp import MLP
+from runner.training.epochs import EVALUATED_AT_ONCE, EpochTrainer
 from runner.training.sgd import sgd_step
-
-EVALUATED_AT_ONCE = 512
-"""Test images of each network in one pass."""
 
 
 @dataclass
@@ -58,12 +54,8 @@ def loss_and_hits(
     return losses.mean(-1), (logits.argmax(1) == labels).sum(-1)
 
 
-class Competition:
-    """Groups of networks trained on one dataset, epoch by epoch; goes on from a checkpoint.
-
-    Raises InputError when an epoch has no full minibatch. Samples that fill no minibatch are left
-    out of an epoch, other ones each time.
-    """
+class StackTrainer(EpochTrainer[dict[str, Scores]]):
+    """Groups of networks trained on one dataset, epoch by epoch; goes on from a checkpoint."""
 
     def __init__(
         self,
@@ -74,57 +66,44 @@ class Competition:
         seed: int,
         context: Context,
     ) -> None:
-        if batch_size > len(data.train):
-            raise InputError(f"batch_size={batch_size}: {data.name} has {len(data.train)} images")
-        self.context, self.device = context, context.device
+        """As `EpochTrainer`; the groups and the data are moved to the device of the context."""
+        replicates = 1 + max(int(group.replicates.max()) for group in groups.values())
+        super().__init__(data.to(context.device), batch_size, seed, replicates)
         self.groups = {name: group.to(self.device) for name, group in groups.items()}
-        self.data = data.to(self.device)
-        self.batch_size, self.epochs, self.seed = batch_size, epochs, seed
-        self.streams = 1 + max(int(group.replicates.max()) for group in groups.values())
-        self.steps = len(data.train) // batch_size
-        self.epoch, self.step = 1, 0  # step: minibatches of this epoch that are done
+        self.epochs, self.context = epochs, context
         self.sums = {n: self._zeros(len(group.network)) for n, group in self.groups.items()}
         if context.restored is not None:
             self._restore(context.restored)
 
     def run(self) -> Iterator[tuple[int, dict[str, Scores]]]:
         """Number and scores of each epoch from 1 on, or from where the checkpoint was made."""
-        total, done = self.epochs * self.steps, (self.epoch - 1) * self.steps + self.step
-        with self.context.progress(total, "training", done) as bar:
-            while self.epoch <= self.epochs:
-                for losses in self._steps():
-                    bar.update(1, **{f"{n} loss": loss.nanmean() for n, loss in losses.items()})
-                    self.context.checkpoint(self._state)
-                yield self.epoch, self._scores()
-                self.epoch, self.step = self.epoch + 1, 0
-                for sums in self.sums.values():
-                    sums.zero_()
+        sizes = [len(group.network) for group in self.groups.values()]
+        with self.context.progress(self.epochs * self.steps, "training", self.done) as bar:
 
-    def _steps(self) -> Iterator[dict[str, Tensor]]:
-        """The remaining minibatches of this epoch, with the losses of each."""
-        order = epoch_order(self.seed, self.streams, len(self.data.train), self.epoch, self.device)
-        inputs, B = self.data.train.flat(), self.batch_size
-        while self.step < self.steps:
-            chosen = order[:, self.step * B : (self.step + 1) * B]
-            losses = {name: self._train(name, inputs, chosen) for name in self.groups}
-            self.step += 1
-            yield losses
+            def after_step(losses: Float[Tensor, " R"]) -> None:
+                parts = zip(self.groups, losses.split(sizes), strict=True)
+                bar.update(1, **{f"{name} loss": part.nanmean() for name, part in parts})
+                self.context.checkpoint(self._state)
 
-    def _train(
-        self, name: str, inputs: Float[Tensor, "n features"], chosen: Int[Tensor, "S B"]
-    ) -> Float[Tensor, " R"]:
+            yield from self.until(self.epochs, after_step)
+
+    def train_on(self, chosen: Int[Tensor, "S B"]) -> Float[Tensor, " R"]:
+        """One minibatch for every group; the losses of all networks before the step."""
+        return torch.cat([self._train(name, chosen) for name in self.groups])
+
+    def _train(self, name: str, chosen: Int[Tensor, "S B"]) -> Float[Tensor, " R"]:
         """One minibatch for one group; its losses before the step."""
         group = self.groups[name]
         chosen = chosen[group.replicates]
         parameters = [tensor.requires_grad_() for tensor in group.network.parameters.values()]
-        logits = group.network.logits(inputs[chosen].to(group.rates.dtype))
-        losses, hits = loss_and_hits(logits, self.data.train.labels[chosen])
+        inputs = self.data.train.flat()[chosen].to(group.rates.dtype)
+        losses, hits = loss_and_hits(group.network.logits(inputs), self.data.train.labels[chosen])
         sgd_step(losses, parameters, group.rates)
         self.sums[name] += torch.stack([losses.detach().double(), hits.double()])
         return losses.detach()
 
-    def _scores(self) -> dict[str, Scores]:
-        """The scores of the epoch that has just ended."""
+    def end_epoch(self) -> dict[str, Scores]:
+        """The scores of each group."""
         scores = {}
         for name, group in self.groups.items():
             train_loss, train_hits = self.sums[name] / self.steps
@@ -132,20 +111,21 @@ class Competition:
             scores[name] = Scores(
                 train_loss.cpu(), train_hits.cpu() / self.batch_size, test_loss, test_accuracy
             )
+            self.sums[name].zero_()
         return scores
 
     def _zeros(self, count: int) -> Tensor:
         return torch.zeros(2, count, device=self.device, dtype=torch.float64)
 
     def _state(self) -> dict[str, Tensor]:
-        state = {"epoch": torch.tensor(self.epoch), "step": torch.tensor(self.step)}
+        state = self.position()
         for name, group in self.groups.items():
             state[f"{name}/sums"] = self.sums[name]
             state |= {f"{name}/{key}": value for key, value in group.network.state().items()}
         return state
 
     def _restore(self, state: dict[str, Tensor]) -> None:
-        self.epoch, self.step = int(state["epoch"]), int(state["step"])
+        self.go_to(state)
         for name, group in self.groups.items():
             self.sums[name].copy_(state[f"{name}/sums"])
             prefix = f"{name}/"

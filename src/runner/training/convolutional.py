@@ -1,9 +1,5 @@
-"""Training one convolutional network: plain SGD on images that live on the device.
+"""Training one convolutional network: plain SGD on images that live on the device."""
 
-Minibatches are drawn on the device and sums are kept there: the host waits for it once an epoch.
-"""
-
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import torch
@@ -12,13 +8,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from runner.core.errors import InputError
-from runner.data.batches import epoch_order
 from runner.data.datasets import Dataset
 from runner.networks.convolutional import ConvolutionalClassifier
+from runner.training.epochs import EVALUATED_AT_ONCE, EpochTrainer
 from runner.training.out_of_memory import fitting_batch_size, is_out_of_memory, release
-
-EVALUATED_AT_ONCE = 512
-"""Test images in one pass."""
 
 
 def on_device(data: Dataset, device: torch.device) -> Dataset:
@@ -33,11 +26,10 @@ def on_device(data: Dataset, device: torch.device) -> Dataset:
     return replace(moved, train=train, test=test)
 
 
-class Trainer:
-    """Trains a network on a dataset of the same device, epoch by epoch; goes on from a state.
+class ConvolutionalTrainer(EpochTrainer[dict[str, float]]):
+    """Trains one network on a dataset of the same device; goes on from a state.
 
-    Samples that fill no minibatch are left out of an epoch, other ones each time. The order of the
-    samples is that of the replicate. Raises InputError when an epoch has no full minibatch.
+    The order of the images is that of the replicate.
     """
 
     def __init__(
@@ -49,42 +41,15 @@ class Trainer:
         seed: int,
         replicate: int,
     ) -> None:
-        if batch_size > len(data.train):
-            raise InputError(f"batch_size={batch_size}: {data.name} has {len(data.train)} images")
-        self.network, self.data = network, data
-        self.batch_size, self.seed, self.replicate = batch_size, seed, replicate
-        self.device = data.train.labels.device
+        """As `EpochTrainer`; rate: of SGD."""
+        super().__init__(data, batch_size, seed, replicate + 1)
+        self.network, self.replicate = network, replicate
         self.optimizer = torch.optim.SGD(network.parameters(), lr=rate, fused=True)
-        self.steps = len(data.train) // batch_size
-        self.epoch, self.step = 1, 0  # step: minibatches of this epoch that are done
         self.sums = torch.zeros(2, dtype=torch.float64, device=self.device)
 
-    @property
-    def done(self) -> int:
-        """Minibatches done in all."""
-        return (self.epoch - 1) * self.steps + self.step
-
-    def run(
-        self, epochs: int, after_step: Callable[[Tensor], None]
-    ) -> Iterator[tuple[int, dict[str, float]]]:
-        """Number and scores of each epoch from 1 on, or from where the state was taken.
-
-        after_step: is given the loss of each minibatch, a tensor on the device.
-        """
-        while self.epoch <= epochs:
-            order = self._order()
-            while self.step < self.steps:
-                chosen = order[self.step * self.batch_size : (self.step + 1) * self.batch_size]
-                loss = self.train_on(chosen)
-                self.step += 1
-                after_step(loss)
-            yield self.epoch, self._scores()
-            self.epoch, self.step = self.epoch + 1, 0
-            self.sums.zero_()
-
-    def _order(self) -> Int[Tensor, " n"]:
-        replicates, n = self.replicate + 1, len(self.data.train)
-        return epoch_order(self.seed, replicates, n, self.epoch, self.device)[-1]
+    def order(self) -> Int[Tensor, " n"]:
+        """The order of the images in this epoch, that of the replicate alone."""
+        return super().order()[-1]
 
     def train_on(self, chosen: Int[Tensor, " B"]) -> Float[Tensor, ""]:
         """One step on these samples; the loss before it.
@@ -125,9 +90,10 @@ class Trainer:
             f" {advice} {verb}."
         )
 
-    def _scores(self) -> dict[str, float]:
-        """The scores of the epoch that has just ended; the one place where the host waits."""
+    def end_epoch(self) -> dict[str, float]:
+        """Loss and accuracy on training and test images, by column of `training.csv`."""
         loss, hits = self.sums / self.steps
+        self.sums.zero_()
         names = ("train_loss", "train_accuracy", "test_loss", "test_accuracy")
         values = torch.stack([loss, hits / self.batch_size, *self._evaluate()])
         return dict(zip(names, values.tolist(), strict=True))
@@ -148,13 +114,12 @@ class Trainer:
 
     def state(self) -> dict[str, Tensor]:
         """All that is needed to go on."""
-        counters = {"epoch": torch.tensor(self.epoch), "step": torch.tensor(self.step)}
         network = {f"network/{name}": t for name, t in self.network.state_dict().items()}
-        return {**counters, "sums": self.sums, **network}
+        return {**self.position(), "sums": self.sums, **network}
 
     def restore(self, state: dict[str, Tensor]) -> None:
         """Go on where `state` was taken."""
-        self.epoch, self.step = int(state["epoch"]), int(state["step"])
+        self.go_to(state)
         self.sums.copy_(state["sums"])
         own = {name: state[f"network/{name}"] for name in self.network.state_dict()}
         self.network.load_state_dict(own)

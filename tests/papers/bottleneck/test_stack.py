@@ -9,7 +9,7 @@ from runner.core.studies import Context
 from runner.papers.bottleneck.networks import Network
 from runner.papers.bottleneck.recipes import RECIPES, Recipe
 from runner.papers.bottleneck.stack import DepthStack
-from runner.papers.bottleneck.training import BLOCK, Training, start
+from runner.papers.bottleneck.training import STEPS_AT_ONCE, RidgeTrainer, start
 
 DEPTHS = [6, 4, 4, 3, 2]
 F64 = torch.float64
@@ -81,11 +81,13 @@ def test_norms_and_outputs_are_those_of_the_networks():
 def test_a_network_trained_in_the_stack_equals_the_same_network_alone(recipe):
     (x, y), replicates, steps = batch(5), [0, 1, 0, 2, 1], 60
     stack = new_stack(DEPTHS, replicates)
-    Training(stack, RECIPES[recipe], 1e-3, 5e-3, steps).run(lambda b: [(x, y)], context(), "all")
+    RidgeTrainer(stack, RECIPES[recipe], 1e-3, 5e-3, steps).run(
+        lambda b: [(x, y)], context(), "all"
+    )
     for r, (L, replicate) in enumerate(zip(DEPTHS, replicates, strict=True)):
         alone = new_stack([L], [replicate])
         data = [(x[r : r + 1], y[r : r + 1])]
-        training = Training(alone, RECIPES[recipe], 1e-3, 5e-3, steps)
+        training = RidgeTrainer(alone, RECIPES[recipe], 1e-3, 5e-3, steps)
         training.run(lambda b, data=data: data, context(), "alone")
         ours, its = stack.network(r), alone.network(0)
         for a, b in zip((*ours.weights, *ours.biases), (*its.weights, *its.biases), strict=True):
@@ -97,7 +99,7 @@ def test_training_equals_adam_on_the_regularised_loss():
     stack = new_stack([4], [0])
     network = stack.network(0)
     parameters = [p.requires_grad_() for p in (*network.weights, *network.biases)]
-    training = Training(stack, Recipe(1.0, 5e-3), ridge, 5e-3, steps)
+    training = RidgeTrainer(stack, Recipe(1.0, 5e-3), ridge, 5e-3, steps)
     adam = torch.optim.Adam(parameters, lr=5e-3, betas=training.adam.defaults["betas"])
     for step in range(steps):
         training.advance((x, y))
@@ -112,14 +114,14 @@ def test_training_equals_adam_on_the_regularised_loss():
 
 
 def test_training_goes_on_from_a_checkpoint_with_the_same_numbers():
-    (x, y), steps, saved = batch(5), 2 * BLOCK + 7, []
+    (x, y), steps, saved = batch(5), 2 * STEPS_AT_ONCE + 7, []
     data = [[(x.float() * (1 + i), y.float())] for i in range(3)]
     whole = new_stack(DEPTHS, list(range(5)), torch.float32)
-    training = Training(whole, RECIPES["annealed"], 1e-3, 5e-3, steps)
+    training = RidgeTrainer(whole, RECIPES["annealed"], 1e-3, 5e-3, steps)
     training.run(data.__getitem__, context(saved=saved), "whole")
-    assert [int(state["step"]) for state in saved] == [BLOCK, 2 * BLOCK, steps]
+    assert [int(state["step"]) for state in saved] == [STEPS_AT_ONCE, 2 * STEPS_AT_ONCE, steps]
     resumed = new_stack(DEPTHS, list(range(5)), torch.float32)
-    training = Training(resumed, RECIPES["annealed"], 1e-3, 5e-3, steps)
+    training = RidgeTrainer(resumed, RECIPES["annealed"], 1e-3, 5e-3, steps)
     training.run(data.__getitem__, context(restored=saved[0]), "resumed")
     assert torch.equal(whole.parameters, resumed.parameters)
 

@@ -5,7 +5,8 @@ since Adam then normalises the ridge's gradient to a full step.
 """
 
 from dataclasses import dataclass
-from math import cos, pi
+
+from runner.training.schedules import cosine_decay
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Recipe:
 
     def rate_factor(self, step: int, steps: int) -> float:
         """The learning rate at a step, relative to its start: cosine to zero."""
-        return (1 + cos(pi * step / steps)) / 2
+        return cosine_decay(step, steps)
 
 
 RECIPES = {

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from runner.bench.timing import Comparison, matrix_rate, median_seconds
 from runner.papers.bottleneck.recipes import RECIPES
 from runner.papers.bottleneck.stack import DepthStack
-from runner.papers.bottleneck.training import BETAS, Training, start
+from runner.papers.bottleneck.training import BETAS, RidgeTrainer, start
 
 RIDGE, RATE, STEPS = 1e-3, 1e-3, 30
 PLAIN = RECIPES["plain"]
@@ -33,10 +33,10 @@ def straightforward(networks: list[nn.Sequential], x: Tensor, y: Tensor, steps: 
 
 def stacked(stack: DepthStack, x: Tensor, y: Tensor, steps: int) -> None:
     """The same training in one stack, on features first."""
-    training = Training(stack, PLAIN, RIDGE, RATE, steps)
+    trainer = RidgeTrainer(stack, PLAIN, RIDGE, RATE, steps)
     batch = (x.mT.contiguous(), y.mT.contiguous())
     for _ in range(steps):
-        training.advance(batch)
+        trainer.advance(batch)
 
 
 def modules(stack: DepthStack) -> list[nn.Sequential]:

@@ -12,7 +12,7 @@ from runner.papers.bottleneck.recipes import Recipe
 from runner.papers.bottleneck.spectra import threshold_rank
 from runner.papers.bottleneck.stack import DepthStack
 
-BLOCK = 100
+STEPS_AT_ONCE = 100
 """Steps between two looks at the clock, the rank and the checkpoint."""
 
 BETAS = (0.9, 0.99)
@@ -39,7 +39,7 @@ class _WhenShown:
         return self.compute()
 
 
-class Training:
+class RidgeTrainer:
     """Minimises `C(f) + lambda ||theta||^2` for every network of a stack.
 
     The ridge's gradient 2 lambda theta is added to the cost's before Adam sees it.
@@ -73,9 +73,9 @@ class Training:
             self._restore(context.restored)
         with context.progress(self.steps, what, self.step) as bar:
             while self.step < self.steps:
-                block = batches(self.step // BLOCK)
+                block = batches(self.step // STEPS_AT_ONCE)
                 first = self.step
-                while self.step < min(first + BLOCK, self.steps):
+                while self.step < min(first + STEPS_AT_ONCE, self.steps):
                     cost = self.advance(block[self.step % len(block)])
                 bar.update(self.step - first, loss=self._loss(cost), rank=_WhenShown(self._rank))
                 context.checkpoint(self._state)

@@ -17,7 +17,8 @@ from runner.networks.initialization import draw
 from runner.networks.mlp import MLP
 from runner.papers.rank_collapse.measures import last_hidden, ranks
 from runner.papers.rank_collapse.mlp_config import TrainedMLPs
-from runner.training.classification import EVALUATED_AT_ONCE, Competition, Group
+from runner.training.classification import Group, StackTrainer
+from runner.training.epochs import EVALUATED_AT_ONCE
 
 
 def load_images(config: TrainedMLPs, context: Context) -> Dataset:
@@ -139,7 +140,7 @@ def train(
     networks: by group, as `group` takes them.
     """
     grouped = {name: group(network, config) for name, network in networks.items()}
-    competition = Competition(
+    trainer = StackTrainer(
         {name: each for name, (each, _) in grouped.items()},
         data,
         config.batch_size,
@@ -148,9 +149,9 @@ def train(
         context,
     )
     probe = probe_images(config, data).to(context.device)
-    for epoch, scores in competition.run():
+    for epoch, scores in trainer.run():
         for name, (_, members) in grouped.items():
-            network = competition.groups[name].network
+            network = trainer.groups[name].network
             dtype = network.parameters["W1"].dtype
             with torch.no_grad():
                 H = last_hidden(network, probe.to(dtype).expand(len(network), -1, -1))

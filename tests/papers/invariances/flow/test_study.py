@@ -83,7 +83,7 @@ def test_more_digits_than_there_are():
 def test_a_convolution_is_torch_s(slope):
     network = build("conv", 6, 5, channels=3, side=8, slope=slope)
     theta = torch.stack([network.draw(1.0, 0.5, generator(0, r, "t")) for r in range(2)])
-    for block, weights in zip(network.blocks[:3], network.unpack(theta)[:3], strict=True):
+    for block, weights in zip(network.layers[:3], network.unpack(theta)[:3], strict=True):
         grid = block.source
         a = torch.randn(2, 4, grid.features, dtype=torch.float64)
         out, _ = block.forward(weights, a)
@@ -100,8 +100,8 @@ def test_a_convolution_is_torch_s(slope):
 def test_every_architecture_has_its_depth_and_one_output(architecture):
     for depth in (SMALLEST_DEPTH[architecture], 9):
         network = build(architecture, depth, 5, 3, SIDE, 0.0)
-        assert len(network.blocks) == depth and network.blocks[-1].width == 1
-        for before, behind in zip(network.blocks, network.blocks[1:], strict=False):
+        assert len(network.layers) == depth and network.layers[-1].width == 1
+        for before, behind in zip(network.layers, network.layers[1:], strict=False):
             assert before.target == behind.source
 
 

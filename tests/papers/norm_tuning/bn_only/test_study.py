@@ -61,8 +61,8 @@ def test_the_target_does_not_change_with_the_learner():
 
 def test_schedules_start_at_the_rate_and_end_where_they_should():
     for schedule, end in (("constant", 0.3), ("cosine", 0.0), ("exponential", 0.003)):
-        assert scheduled(schedule, 0.3, 0.0) == pytest.approx(0.3)
-        assert scheduled(schedule, 0.3, 1.0) == pytest.approx(end, abs=1e-12)
+        assert scheduled(schedule, 0.3, 0, 50) == pytest.approx(0.3)
+        assert scheduled(schedule, 0.3, 50, 50) == pytest.approx(end, abs=1e-12)
 
 
 def run_tables(outputs, **changes):

@@ -112,7 +112,7 @@ def test_methods_of_a_replicate_share_initialisation_labels_and_order():
         data = breaking_bn.images(TINY, context, random)
         trainers[name] = breaking_bn.start(TINY, name, data, replicate=1)
     data, noise = (trainers[n] for n in ("vanilla", "vanilla_random_pixels"))
-    assert data._order().equal(noise._order())
+    assert data.order().equal(noise.order())
     assert data.data.train.labels.equal(noise.data.train.labels)
     assert not data.data.train.pixels.equal(noise.data.train.pixels)
     first = [next(t.network.parameters()) for n, t in trainers.items() if "asymmetric" not in n]
@@ -136,7 +136,7 @@ def test_scores_are_means_of_the_epoch_and_of_the_test_images():
     data = small_data()
     trainer = breaking_bn.start(dataclasses.replace(TINY, batch_size=8), "batch_norm", data, 0)
     losses = []
-    (_, scores), *_ = trainer.run(1, losses.append)
+    (_, scores), *_ = trainer.until(1, losses.append)
     assert scores["train_loss"] == pytest.approx(torch.stack(losses).mean().item(), rel=1e-6)
     trainer.network.set_mode("evaluate")
     logits = trainer.network(data.test.pixels)
@@ -204,10 +204,10 @@ def test_out_of_memory_names_the_batch_size_that_fits(error, monkeypatch):
     monkeypatch.setattr(trainer.network, "forward", limited)
     expected = "batch_size=24 does not fit into the memory of cpu; batch_size=6 does"
     with pytest.raises(InputError, match=expected):
-        list(trainer.run(1, lambda loss: None))
+        list(trainer.until(1, lambda loss: None))
     largest = 0
     with pytest.raises(InputError, match="a smaller multiplier might"):
-        list(trainer.run(1, lambda loss: None))
+        list(trainer.until(1, lambda loss: None))
 
 
 def test_the_real_allocator_is_understood():
@@ -221,7 +221,7 @@ def test_other_errors_are_not_taken_for_want_of_memory(monkeypatch):
     trainer = breaking_bn.start(dataclasses.replace(TINY, batch_size=8), "vanilla", small_data(), 0)
     monkeypatch.setattr(trainer, "_gradients", lambda chosen: torch.ones(2) @ torch.ones(3))
     with pytest.raises(RuntimeError, match="size"):
-        list(trainer.run(1, lambda loss: None))
+        list(trainer.until(1, lambda loss: None))
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from runner.papers.bottleneck.recipes import RECIPES
 from runner.papers.bottleneck.spectra import gap_rank, spectra, threshold_rank
 from runner.papers.bottleneck.stack import DepthStack, training_bytes
 from runner.papers.bottleneck.theorems import Theorems, theorem_rows
-from runner.papers.bottleneck.training import Training, start
+from runner.papers.bottleneck.training import RidgeTrainer, start
 
 
 @dataclass(frozen=True)
@@ -116,12 +116,12 @@ def train(
     stack = DepthStack(depths, config.width, D_IN, D_OUT, context.device)
     start(stack, replicates, recipe, config.seed)
     rate = config.learning_rate or recipe.learning_rate
-    training = Training(stack, recipe, config.ridge, rate, config.steps)
+    trainer = RidgeTrainer(stack, recipe, config.ridge, rate, config.steps)
     x = torch.stack([tasks[replicate].x for replicate in replicates]).float()
     y = torch.stack([tasks[replicate].y for replicate in replicates]).float()
     batch = (x.to(context.device), y.to(context.device))
     what = f"{config.recipe} L={depths[-1]}..{depths[0]}"
-    training.run(lambda block: [batch], context, what)
+    trainer.run(lambda block: [batch], context, what)
     return stack
 
 

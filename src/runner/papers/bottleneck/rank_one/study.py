@@ -25,7 +25,7 @@ from runner.papers.bottleneck.networks import Network, derivative_bytes, differe
 from runner.papers.bottleneck.rank_one.config import RankOne
 from runner.papers.bottleneck.recipes import Recipe
 from runner.papers.bottleneck.stack import DepthStack, training_bytes
-from runner.papers.bottleneck.training import Training
+from runner.papers.bottleneck.training import RidgeTrainer
 
 GAIN = 1.4
 """Outside the middle third weights start as N(0, 1.4^2 / fan_in)."""
@@ -59,10 +59,10 @@ def run(config: RankOne, context: Context) -> Iterator[Metrics]:
         stack.load(r, rank_one_network(config.depth, config.width, stream))
     # Fit first: with the ridge from the start more points are given up.
     recipe = Recipe(GAIN, config.learning_rate, warmup=config.steps // 2, rise_end=0.6)
-    training = Training(stack, recipe, config.ridge, config.learning_rate, config.steps)
+    trainer = RidgeTrainer(stack, recipe, config.ridge, config.learning_rate, config.steps)
     x = torch.stack([_repeated(each, max(config.samples)) for each in inputs]).mT.float()
     batch = (x.contiguous().to(context.device), (x / sqrt(2)).contiguous().to(context.device))
-    training.run(lambda block: [batch], context, f"rank one L={config.depth}")
+    trainer.run(lambda block: [batch], context, f"rank one L={config.depth}")
     for r, (N, replicate) in enumerate(order):
         network = stack.network(r)
         yield measure(config, network, inputs[r], N, replicate)

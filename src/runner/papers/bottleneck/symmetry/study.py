@@ -31,7 +31,7 @@ from runner.papers.bottleneck.symmetry.summaries import (
     principal_components,
 )
 from runner.papers.bottleneck.theorems import Theorems, theorem_rows
-from runner.papers.bottleneck.training import BLOCK, Batch, Training, start
+from runner.papers.bottleneck.training import STEPS_AT_ONCE, Batch, RidgeTrainer, start
 
 ORBITS, MEMBERS = 50, 20
 """Orbits of the rotation around w, and points on each."""
@@ -169,7 +169,7 @@ def run(
 def memory(config: Symmetry) -> int:
     """Bytes at the peak: all training sets, the stack, and the measurement of one network."""
     R, L, d, T = config.replicates, config.depth, config.dimension, config.horizon
-    sets = R * (config.starts * (8 + 4) + 2 * 4 * BLOCK * config.batch_size) * (d + T)
+    sets = R * (config.starts * (8 + 4) + 2 * 4 * STEPS_AT_ONCE * config.batch_size) * (d + T)
     stack = training_bytes([L] * R, config.width, d, T, config.batch_size)
     derivatives = derivative_bytes(L, config.width, d, T, config.probes + 3 * config.points)
     shown = config.resolution**2 + PATHS * (T + 1) + 2 * ORBITS * MEMBERS + config.probes
@@ -187,7 +187,7 @@ def new_stack(config: Symmetry, device: torch.device) -> DepthStack:
 def train(config: Symmetry, context: Context, stack: DepthStack, tasks: list[Task]) -> None:
     """Minibatch Adam with the `annealed` recipe."""
     recipe = RECIPES["annealed"]
-    training = Training(stack, recipe, config.ridge, config.learning_rate, config.steps)
+    trainer = RidgeTrainer(stack, recipe, config.ridge, config.learning_rate, config.steps)
     x = torch.stack([task.x for task in tasks]).float().to(context.device)
     y = torch.stack([task.y for task in tasks]).float().to(context.device)
     B = config.batch_size
@@ -197,17 +197,19 @@ def train(config: Symmetry, context: Context, stack: DepthStack, tasks: list[Tas
         chosen = []
         for replicate in range(config.replicates):
             stream = generator(config.seed, replicate, f"order/{block}")
-            chosen.append(torch.randint(config.starts, (BLOCK * B,), generator=stream))
+            chosen.append(torch.randint(config.starts, (STEPS_AT_ONCE * B,), generator=stream))
         index = torch.stack(chosen).to(context.device)[..., None]
         xs, ys = (
-            pool.gather(1, index.expand(-1, -1, pool.shape[2])).view(len(pool), BLOCK, B, -1)
+            pool.gather(1, index.expand(-1, -1, pool.shape[2])).view(
+                len(pool), STEPS_AT_ONCE, B, -1
+            )
             for pool in (x, y)
         )
-        # (BLOCK, R, features, B), contiguous
+        # (STEPS_AT_ONCE, R, features, B), contiguous
         xs, ys = (each.permute(1, 0, 3, 2).contiguous() for each in (xs, ys))
         return list(zip(xs, ys, strict=True))
 
-    training.run(batches, context, f"symmetry L={config.depth}")
+    trainer.run(batches, context, f"symmetry L={config.depth}")
 
 
 def measure(

@@ -23,10 +23,10 @@ STEPS = 40
 def module(network, theta: torch.Tensor) -> nn.Sequential:
     """The fully connected network with these parameters as torch's own layers."""
     layers: list[nn.Module] = []
-    for block, weights in zip(network.blocks, network.unpack(theta[None]), strict=True):
-        layer = nn.Linear(block.source.features, block.width, bias=False, dtype=torch.float64)
+    for own, weights in zip(network.layers, network.unpack(theta[None]), strict=True):
+        layer = nn.Linear(own.source.features, own.width, bias=False, dtype=torch.float64)
         layer.weight.data.copy_(weights["W"][0])
-        layers += [layer] if block.is_linear else [layer, nn.ReLU()]
+        layers += [layer] if own.is_linear else [layer, nn.ReLU()]
     return nn.Sequential(*layers)
 
 

@@ -46,8 +46,8 @@ class Junction:
         """U and V of the neurons."""
         if self.before == self.behind:
             return weights[self.before]["W1"], weights[self.before]["W2"]
-        incoming = network.blocks[self.before].incoming(weights[self.before])
-        return incoming, network.blocks[self.behind].outgoing(weights[self.behind])
+        incoming = network.layers[self.before].incoming(weights[self.before])
+        return incoming, network.layers[self.behind].outgoing(weights[self.behind])
 
     def invariant(self, network: Network, theta: Float[Tensor, "R P"]) -> Float[Tensor, "R c c"]:
         """D of the neurons for the networks with these parameters."""
@@ -68,17 +68,17 @@ def junctions(network: Network) -> list[Junction]:
     """All junctions of the network, from input to output."""
     found: list[Junction] = []
     nonlinear = 0
-    for index, block in enumerate(network.blocks):
-        is_residual = block.kind.startswith("residual")
-        pattern = None if block.is_linear else nonlinear
-        nonlinear += not block.is_linear
+    for index, layer in enumerate(network.layers):
+        is_residual = layer.kind.startswith("residual")
+        pattern = None if layer.is_linear else nonlinear
+        nonlinear += not layer.is_linear
         if is_residual:
-            name = f"within {block.kind}"
+            name = f"within {layer.kind}"
             found.append(Junction(index, index, name, 3, pattern is None, True, True, pattern))
-        if index + 1 == len(network.blocks):
+        if index + 1 == len(network.layers):
             return found
-        kinds = (block.kind, network.blocks[index + 1].kind)
-        if is_residual or block.slope == LINEAR:
+        kinds = (layer.kind, network.layers[index + 1].kind)
+        if is_residual or layer.slope == LINEAR:
             pattern = None  # the outputs of a block are linear, whatever its branch is
         found.append(
             Junction(
@@ -98,9 +98,9 @@ def junctions(network: Network) -> list[Junction]:
 def linear_tail(network: Network) -> int:
     """The index of the first layer that Theorem 2 speaks of: from it on the network is linear
     convolutions, linear ResNetFree blocks and linear fully connected layers."""
-    start = len(network.blocks)
-    for block in reversed(network.blocks):
-        if not block.is_linear or block.kind in ("residual_identity", "residual_diagonal"):
+    start = len(network.layers)
+    for layer in reversed(network.layers):
+        if not layer.is_linear or layer.kind in ("residual_identity", "residual_diagonal"):
             break
         start -= 1
     return start

@@ -210,4 +210,4 @@ class Residual:
         return residual * theory.flattening_factor(grid.channels, grid.positions)
 
 
-Block = Dense | Convolution | Residual
+Layer = Dense | Convolution | Residual

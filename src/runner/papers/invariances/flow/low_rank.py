@@ -25,15 +25,15 @@ class Spectrum:
 def squared_norms(network: Network, theta: Float[Tensor, "S P"]) -> Float[Tensor, "S L"]:
     """||W_l||_F^2 of each layer, a residual block counted as [W2 Z] (Definition 8)."""
     weights = network.unpack(theta)
-    layers = zip(network.blocks, weights, strict=True)
+    layers = zip(network.layers, weights, strict=True)
     return torch.stack([theory.squared_norm(b.incoming(w)) for b, w in layers], dim=-1)
 
 
 def spectrum(network: Network, theta: Float[Tensor, "S P"]) -> Spectrum:
     """The largest singular value of each layer against its norm, and adjacent singular vectors."""
     weights = network.unpack(theta)
-    U = [block.incoming(w) for block, w in zip(network.blocks, weights, strict=True)]
-    V = [block.outgoing(w) for block, w in zip(network.blocks, weights, strict=True)]
+    U = [layer.incoming(w) for layer, w in zip(network.layers, weights, strict=True)]
+    V = [layer.outgoing(w) for layer, w in zip(network.layers, weights, strict=True)]
     frobenius = [theory.squared_norm(u) for u in U]
     ratio = [theory.squared_operator_norm(u) / f for u, f in zip(U, frobenius, strict=True)]
     aligned = [theory.alignment(u, v) for u, v in zip(U[:-1], V[1:], strict=True)]
@@ -46,7 +46,7 @@ def limit_bounds(network: Network, residual: int) -> list[float]:
     residual: the factor of a ResNetFree block.
     """
     start = linear_tail(network)
-    factors = [block.factor(residual) for block in network.blocks[start:]]
+    factors = [layer.factor(residual) for layer in network.layers[start:]]
     return [nan] * start + theory.low_rank_bound(factors)
 
 
@@ -58,11 +58,11 @@ def finite_bounds(
     One list over networks for each layer; nan for the layers before the linear tail.
     """
     start = linear_tail(network)
-    tail = network.blocks[start:]
+    tail = network.layers[start:]
     places = [junction for junction in junctions(network) if junction.before >= start]
     between = [j.invariant(network, first) for j in places if j.before != j.behind]
     within = {j.before: j.invariant(network, first) for j in places if j.before == j.behind}
-    factors = [block.factor(theory.SHARP_RESIDUAL_FACTOR) for block in tail]
+    factors = [layer.factor(theory.SHARP_RESIDUAL_FACTOR) for layer in tail]
     norms = squared_norms(network, now)
     zero = torch.zeros_like(norms[:, 0])
     offsets = [

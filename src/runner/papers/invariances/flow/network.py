@@ -10,10 +10,10 @@ from torch import Tensor
 
 from runner.papers.invariances.flow.layers import (
     LINEAR,
-    Block,
     Convolution,
     Dense,
     Grid,
+    Layer,
     Residual,
     Weights,
 )
@@ -26,19 +26,19 @@ KERNEL = 2
 class Network:
     """Layers in a row; the last has one output, the score whose sign is the class."""
 
-    blocks: tuple[Block, ...]
+    layers: tuple[Layer, ...]
 
     @cached_property
     def sizes(self) -> list[int]:
         """The numbers of parameters of all weight tensors, in order."""
-        return [prod(shape) for block in self.blocks for shape in block.shapes().values()]
+        return [prod(shape) for layer in self.layers for shape in layer.shapes().values()]
 
     def unpack(self, theta: Float[Tensor, "R P"]) -> list[Weights]:
         """The weights of each layer, as views of the parameter vectors."""
         parts = iter(theta.split(self.sizes, dim=-1))
         return [
-            {name: next(parts).unflatten(-1, shape) for name, shape in block.shapes().items()}
-            for block in self.blocks
+            {name: next(parts).unflatten(-1, shape) for name, shape in layer.shapes().items()}
+            for layer in self.layers
         ]
 
     def forward(
@@ -46,9 +46,9 @@ class Network:
     ) -> tuple[Float[Tensor, "R n"], list[Float[Tensor, "R _ _"]]]:
         """The scores, and the preactivations of every layer that has nonlinear neurons."""
         a, preactivations = x, []
-        for block, weights in zip(self.blocks, self.unpack(theta), strict=True):
-            a, z = block.forward(weights, a)
-            if not block.is_linear:
+        for layer, weights in zip(self.layers, self.unpack(theta), strict=True):
+            a, z = layer.forward(weights, a)
+            if not layer.is_linear:
                 preactivations.append(z)
         return a.squeeze(-1), preactivations
 
@@ -60,12 +60,12 @@ class Network:
         they are on for every input that is not negative. In float64, on the generator's device.
         """
         parts = []
-        for block in self.blocks:
-            for name, shape in block.shapes().items():
+        for layer in self.layers:
+            for name, shape in layer.shapes().items():
                 normal = torch.randn(
                     shape, generator=generator, dtype=torch.float64, device=generator.device
                 )
-                if name in ("W", "W1") and not block.is_linear:
+                if name in ("W", "W1") and not layer.is_linear:
                     normal[: round(active * shape[0])].abs_()
                 share = 2 if name in ("W2", "Z", "z") else 1  # branch and skip add up
                 parts.append(gain / sqrt(share * prod(shape[1:])) * normal.flatten())
@@ -84,19 +84,19 @@ def build(
     free block. All end with a linear layer of one output. width: neurons of every hidden layer,
     channels: of every convolution, slope: of the nonlinear units (0: ReLU).
     """
-    blocks: list[Block] = []
+    layers: list[Layer] = []
 
     def source() -> Grid:
-        return blocks[-1].target if blocks else Grid(1, side)
+        return layers[-1].target if layers else Grid(1, side)
 
     def dense(slope: float = LINEAR) -> None:
-        blocks.append(Dense(source(), width, slope))
+        layers.append(Dense(source(), width, slope))
 
     def conv(slope: float = LINEAR) -> None:
-        blocks.append(Convolution(source(), channels, KERNEL, 1 if blocks else KERNEL, slope))
+        layers.append(Convolution(source(), channels, KERNEL, 1 if layers else KERNEL, slope))
 
     def residual(skip: str, slope: float = LINEAR) -> None:
-        blocks.append(Residual(source(), width, width, skip, slope))
+        layers.append(Residual(source(), width, width, skip, slope))
 
     if architecture == "relu_then_linear":
         dense(slope), dense(slope)
@@ -104,15 +104,15 @@ def build(
         conv(slope), conv(), conv()
     elif architecture == "mixed":
         conv(), residual("free", slope)
-        while len(blocks) < depth - 3:
+        while len(layers) < depth - 3:
             residual("free")
         dense(), residual("free")
     elif architecture.startswith("residual_"):
         skip = architecture.removeprefix("residual_")
         dense(slope), residual(skip, slope)
-        while len(blocks) < depth - 2:
+        while len(layers) < depth - 2:
             residual(skip)
-    while len(blocks) < depth - 1:
+    while len(layers) < depth - 1:
         dense()
-    blocks.append(Dense(source(), 1))
-    return Network(tuple(blocks))
+    layers.append(Dense(source(), 1))
+    return Network(tuple(layers))

@@ -40,7 +40,7 @@ def graph(network: Network, weights: list[Weights]) -> Graph:
 
     Weights that a convolution shares are on several edges; identity skips are edges of weight one.
     """
-    slopes = [LINEAR] * network.blocks[0].source.features
+    slopes = [LINEAR] * network.layers[0].source.features
     inputs = layer = range(len(slopes))
     edges: list[tuple[int, int]] = []
     values: list[Tensor] = []
@@ -54,7 +54,7 @@ def graph(network: Network, weights: list[Weights]) -> Graph:
         slopes.extend([slope] * count)
         return range(len(slopes) - count, len(slopes))
 
-    for block, w in zip(network.blocks, weights, strict=True):
+    for block, w in zip(network.layers, weights, strict=True):
         if isinstance(block, Residual):
             hidden = add(block.hidden, block.slope)
             following = add(block.width, LINEAR)

@@ -112,14 +112,14 @@ def memory(config: Invariances) -> int:
     """
     network = network_of(config)
     S, n = len(rates(config)), config.samples
-    parameters = sum(prod(shape) for block in network.blocks for shape in block.shapes().values())
+    parameters = sum(prod(shape) for layer in network.layers for shape in layer.shapes().values())
     copies = 2 * (config.records + 1) + (10 if config.integrator == "rk4" else 6)
     activations, neurons = 0, config.width
-    for block in network.blocks:
-        activations += 4 * block.source.features + 4 * block.target.features
-        if isinstance(block, Convolution):  # the patches
-            activations += 4 * block.target.positions * block.source.channels * block.kernel**2
-        neurons = max(neurons, block.target.channels)
+    for layer in network.layers:
+        activations += 4 * layer.source.features + 4 * layer.target.features
+        if isinstance(layer, Convolution):  # the patches
+            activations += 4 * layer.target.positions * layer.source.channels * layer.kernel**2
+        neurons = max(neurons, layer.target.channels)
     invariant = 4 * (config.records + 1) * neurons**2
     return 8 * S * (copies * parameters + n * activations + invariant)
 
@@ -262,7 +262,7 @@ def layer_rows(config: Invariances, network: Network, trajectory: Trajectory) ->
     difference = norms[..., :-1] - norms[..., -1:]
     drift = (difference - difference[0]).abs().cummax(0).values.tolist()
     initial = difference[0].abs().tolist()
-    for layer, block in enumerate(network.blocks[:-1]):
+    for number, layer in enumerate(network.layers[:-1]):
         for record, time in records(config):
             for index, rate in enumerate(rates(config)):
                 yield Metrics(
@@ -270,15 +270,15 @@ def layer_rows(config: Invariances, network: Network, trajectory: Trajectory) ->
                     replicate=index % config.replicates,
                     learning_rate=rate,
                     time=time,
-                    layer=layer + 1,
-                    place=block.kind,
+                    layer=number + 1,
+                    place=layer.kind,
                     item=0,
-                    linear=block.is_linear,
+                    linear=layer.is_linear,
                     pair="layer",
-                    promised=block.kind != "residual_identity",
+                    promised=layer.kind != "residual_identity",
                     entries=1,
-                    drift=drift[record][index][layer],
-                    initial=initial[index][layer],
+                    drift=drift[record][index][number],
+                    initial=initial[index][number],
                 )
 
 
@@ -302,7 +302,7 @@ def lowrank_rows(config: Invariances, flow: Flow, trajectory: Trajectory) -> Ite
             log_risk = flow.objective.log_risk(theta)[0].tolist()
         log_time = trajectory.log_time[record].tolist()
         for index, rate in enumerate(rates(config)):
-            for layer, block in enumerate(network.blocks):
+            for number, layer in enumerate(network.layers):
                 yield Lowrank(
                     architecture=config.architecture,
                     replicate=index % config.replicates,
@@ -312,14 +312,14 @@ def lowrank_rows(config: Invariances, flow: Flow, trajectory: Trajectory) -> Ite
                     log_loss=log_risk[index],
                     loss=lowrank.exponential(log_risk[index]),
                     separates=log_risk[index] < threshold,
-                    layer=layer + 1,
-                    kind=block.kind,
-                    frobenius=spectrum.frobenius[layer][index],
-                    operator_ratio=spectrum.operator_ratio[layer][index],
-                    alignment=spectrum.alignment[layer][index]
-                    if layer + 1 < len(network.blocks)
+                    layer=number + 1,
+                    kind=layer.kind,
+                    frobenius=spectrum.frobenius[number][index],
+                    operator_ratio=spectrum.operator_ratio[number][index],
+                    alignment=spectrum.alignment[number][index]
+                    if number + 1 < len(network.layers)
                     else nan,
-                    bound=bounds[layer],
-                    sharp_bound=sharp_bounds[layer],
-                    finite_bound=finite[layer][index],
+                    bound=bounds[number],
+                    sharp_bound=sharp_bounds[number],
+                    finite_bound=finite[number][index],
                 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import ceil, cos, pi
+from math import ceil
 from typing import ClassVar
 
 import torch
@@ -13,6 +13,7 @@ from runner.core.studies import Context, Row
 from runner.data.gaussian import GaussianStream
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.papers.norm_tuning.bn_only.stacks import ReluSum, Stack
+from runner.training.schedules import cosine_decay
 
 RATES = {"sgd": 1.0, "dense": 1.5}
 """Learning rate times d, where none is given."""
@@ -20,7 +21,7 @@ DENSE_EFFORT = 2
 """`dense` sees so many times `train_samples`."""
 FINAL_FRACTION = 0.01
 """The exponential schedule ends at this fraction of the rate."""
-BLOCK = 16
+BATCHES_AT_ONCE = 16
 """Batches drawn at a time."""
 CHUNK = 512
 """Samples of each replicate evaluated at a time: small enough for the cache, large for the matrix
@@ -87,16 +88,16 @@ def measure_errors(
     return errors, variance
 
 
-def scheduled(schedule: str, rate: float, progress: float) -> float:
-    """The learning rate after the fraction `progress` of the steps."""
+def scheduled(schedule: str, rate: float, step: int, steps: int) -> float:
+    """The learning rate at a step, counted from 0."""
     if schedule == "cosine":
-        return rate * (1 + cos(pi * progress)) / 2
+        return rate * cosine_decay(step, steps)
     if schedule == "exponential":
-        return rate * FINAL_FRACTION**progress
+        return rate * FINAL_FRACTION ** (step / steps)
     return rate
 
 
-class Training:
+class OnlineTrainer:
     """SGD on the given stacks, which it moves to the device; goes on from a checkpoint."""
 
     def __init__(
@@ -126,8 +127,8 @@ class Training:
         what = f"d={self.config.target_width} m={self.config.m}"
         with self.context.progress(total, what, self.step) as bar:
             while self.step < total:
-                batches = min(BLOCK, total - self.step)
-                yield from self._block(batches)
+                batches = min(BATCHES_AT_ONCE, total - self.step)
+                yield from self._train_on_next(batches)
                 bar.update(batches, **{f"{m} loss": v.mean() for m, v in self.losses.items()})
                 self.context.checkpoint(self._state)
 
@@ -152,7 +153,7 @@ class Training:
         c = self.config
         return GaussianStream(c.seed, c.replicates, purpose, c.target_width, self.device)
 
-    def _block(self, batches: int) -> Iterator[Curves]:
+    def _train_on_next(self, batches: int) -> Iterator[Curves]:
         B = self.config.batch_size
         x = self.inputs.draw(batches * B)
         labels = self.target.predict(x)
@@ -165,8 +166,7 @@ class Training:
             self.step += 1
 
     def _train(self, method: str, x: Float[Tensor, "R B d"], labels: Float[Tensor, "R B"]) -> None:
-        progress = self.step / self.steps[method]
-        rate = scheduled(self.config.schedule, self.rate(method), progress)
+        rate = scheduled(self.config.schedule, self.rate(method), self.step, self.steps[method])
         losses = self.losses[method]
         losses[self.step % len(losses)] = self.stacks[method].step(x, labels, rate)
 

@@ -24,7 +24,13 @@ from runner.core.streams import generator
 from runner.core.studies import Context, Row
 from runner.data.gaussian import GaussianStream
 from runner.papers.norm_tuning.bn_only.config import SHIFT_MARGIN, BnOnly
-from runner.papers.norm_tuning.bn_only.online import BLOCK, CHUNK, Curves, Training, measure_errors
+from runner.papers.norm_tuning.bn_only.online import (
+    BATCHES_AT_ONCE,
+    CHUNK,
+    Curves,
+    OnlineTrainer,
+    measure_errors,
+)
 from runner.papers.norm_tuning.bn_only.stacks import BatchNormTuned, NormTuned, ReluSum, Stack
 from runner.papers.norm_tuning.solvers import system_bytes
 from runner.papers.norm_tuning.theory import NormParameters, wide_layer
@@ -86,10 +92,10 @@ def draw_problem(config: BnOnly) -> Problem:
 def run(config: BnOnly, context: Context) -> Iterator[Metrics | Curves]:
     """Train what is trained, construct what is constructed, and measure all of it."""
     problem = draw_problem(config)
-    training = Training(config, problem.target, starting_stacks(config, problem), context)
-    yield from training.run()
+    trainer = OnlineTrainer(config, problem.target, starting_stacks(config, problem), context)
+    yield from trainer.run()
 
-    networks: dict[str, Stack] = dict(training.stacks)
+    networks: dict[str, Stack] = dict(trainer.stacks)
     sources = {"teacher_construction": problem.target}
     if "dense" in networks:
         learned = networks["dense"].parameters["W"].double()
@@ -101,14 +107,14 @@ def run(config: BnOnly, context: Context) -> Iterator[Metrics | Curves]:
             systems[method] = construct(problem, source)
             networks[method] = constructed_stack(problem, systems[method], context.device)
     wanted = {method: networks[method] for method in config.methods}
-    yield from measure(config, problem, wanted, systems, training)
+    yield from measure(config, problem, wanted, systems, trainer)
 
 
 def memory(config: BnOnly) -> int:
     """Bytes at the peak: the weights, a training step, an evaluation, and one linear system."""
     R, d, m, B = config.replicates, config.target_width, config.m, config.batch_size
     weights = R * m * d * (2 * 8 + 2 * 4 + 8)  # in both precisions, and scaled by gamma1
-    step = 4 * R * B * ((3 if config.normalization == "affine" else 8) * m + BLOCK * d)
+    step = 4 * R * B * ((3 if config.normalization == "affine" else 8) * m + BATCHES_AT_ONCE * d)
     evaluation = 8 * R * CHUNK * (2 * m + 3 * d)
     return weights + step + evaluation + system_bytes(d * d, m, dense=config.sparsity == 1)
 
@@ -150,19 +156,19 @@ def measure(
     problem: Problem,
     networks: dict[str, Stack],
     systems: dict[str, list[NormParameters]],
-    training: Training,
+    trainer: OnlineTrainer,
 ) -> Iterator[Metrics]:
     """The rows of `metrics.csv`: all networks on the same test samples."""
-    device = training.device
+    device = trainer.device
     target = ReluSum(problem.target.to(device))
     width = config.target_width
     test = GaussianStream(config.seed, config.replicates, "test", width, device)
     errors, variance = measure_errors(target, networks, test, config.test_samples)
     constructed = {method: networks[method] for method in systems}
-    train, _ = measure_errors(target, constructed, training.last_inputs(), training.last_samples)
+    train, _ = measure_errors(target, constructed, trainer.last_inputs(), trainer.last_samples)
     for method in networks:
         trained = method not in systems
-        train_mse = training.last_mse(method) if trained else train[method].mse
+        train_mse = trainer.last_mse(method) if trained else train[method].mse
         for replicate in range(config.replicates):
             system = None if trained else systems[method][replicate].scales
             test_mse = float(errors[method].mse[replicate])
@@ -178,5 +184,5 @@ def measure(
                 relative_mse=test_mse / float(variance[replicate]),
                 condition_number=nan if trained else system.condition_number,
                 numerical_rank=nan if trained else float(system.numerical_rank),
-                learning_rate=training.rate(method) if trained else nan,
+                learning_rate=trainer.rate(method) if trained else nan,
             )

@@ -16,7 +16,7 @@ from runner.networks.convolutional import ConvolutionalClassifier
 from runner.papers.rank_collapse.breaking_bn.config import BreakingBN
 from runner.papers.rank_collapse.breaking_bn.study import ARCHITECTURES
 from runner.runs.devices import torch_device
-from runner.training.convolutional import Trainer, on_device
+from runner.training.convolutional import ConvolutionalTrainer, on_device
 
 BATCH = 128
 STEPS = {"cuda": 100, "cpu": 4}
@@ -40,8 +40,8 @@ def usual_loop(network: nn.Module, images: Images, device: torch.device) -> None
 
 def resident(network: ConvolutionalClassifier, data: Dataset) -> None:
     """One epoch as the study trains."""
-    trainer = Trainer(network, data, rate=0.03, batch_size=BATCH, seed=0, replicate=0)
-    for _ in trainer.run(1, lambda loss: None):
+    trainer = ConvolutionalTrainer(network, data, rate=0.03, batch_size=BATCH, seed=0, replicate=0)
+    for _ in trainer.until(1, lambda loss: None):
         pass
 
 
@@ -56,7 +56,9 @@ def require_same_step(network: ConvolutionalClassifier, data: Dataset) -> None:
     """One step of either way from the same start; AssertionError where the weights differ."""
     ours, plain = deepcopy(network), deepcopy(network)
     first = torch.arange(BATCH, device=data.train.labels.device)
-    Trainer(ours, data, rate=0.03, batch_size=BATCH, seed=0, replicate=0).train_on(first)
+    ConvolutionalTrainer(ours, data, rate=0.03, batch_size=BATCH, seed=0, replicate=0).train_on(
+        first
+    )
     loss = nn.functional.cross_entropy(plain(data.train.pixels[:BATCH]), data.train.labels[:BATCH])
     loss.backward()
     torch.optim.SGD(plain.parameters(), lr=0.03).step()

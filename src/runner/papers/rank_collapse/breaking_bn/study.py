@@ -32,7 +32,8 @@ from runner.networks.vgg import VGG19
 from runner.papers.rank_collapse.breaking_bn.alignment import gradient_alignment
 from runner.papers.rank_collapse.breaking_bn.config import BreakingBN as Config
 from runner.papers.rank_collapse.measures import ranks
-from runner.training.convolutional import EVALUATED_AT_ONCE, Trainer, on_device
+from runner.training.convolutional import ConvolutionalTrainer, on_device
+from runner.training.epochs import EVALUATED_AT_ONCE
 
 ARCHITECTURES = {"vgg19": VGG19, "resnet50": ResNet50}
 
@@ -109,11 +110,13 @@ def run(config: Config, context: Context) -> Iterator[Metrics | Training]:
             else:
                 yield before_training(config, name, trainer)
 
-            def after_step(loss: Tensor, index: int = index, trainer: Trainer = trainer) -> None:
+            def after_step(
+                loss: Tensor, index: int = index, trainer: ConvolutionalTrainer = trainer
+            ) -> None:
                 bar.update(1, loss=loss)
                 context.checkpoint(lambda: {"network": torch.tensor(index)} | trainer.state())
 
-            for epoch, scores in trainer.run(config.epochs, after_step):
+            for epoch, scores in trainer.until(config.epochs, after_step):
                 yield after_epoch(config, name, trainer, epoch, scores)
 
 
@@ -170,7 +173,7 @@ def images(config: Config, context: Context, random_pixels: bool) -> Dataset:
     return on_device(data.standardized(), context.device)
 
 
-def start(config: Config, name: str, data: Dataset, replicate: int) -> Trainer:
+def start(config: Config, name: str, data: Dataset, replicate: int) -> ConvolutionalTrainer:
     """A network of one method and replicate before training, and what trains it."""
     method = METHODS[name]
     network = ARCHITECTURES[config.architecture](
@@ -179,7 +182,7 @@ def start(config: Config, name: str, data: Dataset, replicate: int) -> Trainer:
     initialize(network, method.init, generator(config.seed, replicate, "initialisation"))
     network = network.to(data.train.labels.device, memory_format=torch.channels_last)
     rate = config.learning_rate * method.faster
-    return Trainer(network, data, rate, config.batch_size, config.seed, replicate)
+    return ConvolutionalTrainer(network, data, rate, config.batch_size, config.seed, replicate)
 
 
 def probe(config: Config, data: Dataset) -> Images:
@@ -205,7 +208,7 @@ def last_layer(
     return H, logits.softmax(1) - labels
 
 
-def measure(config: Config, trainer: Trainer) -> dict[str, float]:
+def measure(config: Config, trainer: ConvolutionalTrainer) -> dict[str, float]:
     """The measures of the last hidden layer, by the name of their column in Metrics."""
     H, errors = last_layer(trainer.network, probe(config, trainer.data))
     measured = ranks(H.mT[None], config.tau)
@@ -213,14 +216,14 @@ def measure(config: Config, trainer: Trainer) -> dict[str, float]:
     return values | {"gradient_alignment": float(gradient_alignment(H, errors))}
 
 
-def before_training(config: Config, name: str, trainer: Trainer) -> Metrics:
+def before_training(config: Config, name: str, trainer: ConvolutionalTrainer) -> Metrics:
     """The row of a network at initialisation."""
     parameters = sum(p.numel() for p in trainer.network.parameters())
     return Metrics(name, trainer.replicate, parameters, **measure(config, trainer))
 
 
 def after_epoch(
-    config: Config, name: str, trainer: Trainer, epoch: int, scores: dict[str, float]
+    config: Config, name: str, trainer: ConvolutionalTrainer, epoch: int, scores: dict[str, float]
 ) -> Training:
     """The row of a network at the end of an epoch."""
     measured = measure(config, trainer)

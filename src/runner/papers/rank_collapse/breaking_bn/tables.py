@@ -3,6 +3,7 @@
 import pandas as pd
 
 from runner.results.claims import Tables
+from runner.results.statistics import best_rates
 
 LABELS = {
     "batch_norm": "batch norm",
@@ -18,16 +19,6 @@ MEASURES = ["rank", "rank_bound", "gradient_alignment"]
 """Known before training too."""
 
 
-def fastest_rates(training: pd.DataFrame) -> pd.DataFrame:
-    """Method and learning rate, one row for each method: the rate that learns fastest.
-
-    That is the highest training accuracy in the mean of all epochs and replicates. (Of the last
-    epoch it would be a toss-up: several rates end at a perfect fit.)
-    """
-    mean = training.groupby(["method", "learning_rate"])["train_accuracy"].mean().reset_index()
-    return mean.loc[mean.groupby("method")["train_accuracy"].idxmax(), ["method", "learning_rate"]]
-
-
 def paths(tables: Tables) -> pd.DataFrame:
     """One row per method, rate, replicate and epoch; what is known before training is epoch 0.
 
@@ -38,7 +29,8 @@ def paths(tables: Tables) -> pd.DataFrame:
     before = before[["method", "replicate", *MEASURES]].drop_duplicates(["method", "replicate"])
     rates = training[["method", "learning_rate"]].drop_duplicates()
     rows = pd.concat([before.merge(rates).assign(epoch=0, steps=0), training], ignore_index=True)
-    rows = rows.merge(fastest_rates(training), how="left", indicator="fastest")
+    fastest = best_rates(training, ["method"])[["method", "learning_rate"]].drop_duplicates()
+    rows = rows.merge(fastest, how="left", indicator="fastest")
     return rows.assign(fastest=rows["fastest"] == "both")
 
 

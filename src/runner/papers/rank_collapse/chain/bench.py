@@ -13,7 +13,7 @@ from runner.bench.timing import Comparison, matrix_rate, median_seconds, normal_
 from runner.papers.rank_collapse.chain.batch_means import OBSERVABLES, Plan, sample
 from runner.papers.rank_collapse.chain.config import RankChain
 from runner.papers.rank_collapse.chain.engines import RotatedChain, columns, gaussian_inputs
-from runner.papers.rank_collapse.chain.workers import NUMBERS_IN_BLOCK, plan_blocks
+from runner.papers.rank_collapse.chain.workers import NUMBERS_IN_STACK, plan_stacks
 
 TAU = 0.5
 
@@ -38,9 +38,9 @@ def plain_chain(width: int, layers: int, burn_in: int = 0) -> torch.Tensor:
 
 
 def rotated_chains(width: int, layers: int, burn_in: int = 0) -> torch.Tensor:
-    """A block of chains by the rotated engine, with the observables and the stride of the study."""
+    """A stack of chains by the rotated engine, with the observables and the stride of the study."""
     generator = torch.Generator().manual_seed(0)
-    chains = chains_in_block(width)
+    chains = chains_in_stack(width)
     inputs = gaussian_inputs(chains, width, columns(width), generator, torch.float64)
     chain = RotatedChain(inputs, torch.full((chains,), inf), generator)
     plan = Plan.of(layers, chains, RankChain().stride_of(width), burn_in)
@@ -50,15 +50,15 @@ def rotated_chains(width: int, layers: int, burn_in: int = 0) -> torch.Tensor:
 def require_same_ranks(width: int) -> None:
     """Both ways have the same mean of r, to 5 %; AssertionError otherwise."""
     plain = plain_chain(width, layers=max(300, 16_000 // width), burn_in=100)
-    ours = rotated_chains(width, layers=2_000 // chains_in_block(width) + 100, burn_in=100)
+    ours = rotated_chains(width, layers=2_000 // chains_in_stack(width) + 100, burn_in=100)
     r = OBSERVABLES.index("rank_bound")
     torch.testing.assert_close(ours[0, :, r].mean(), plain[1], rtol=0.05, atol=0)
 
 
-def chains_in_block(width: int) -> int:
-    """The size of the study's first block at its default number of chains."""
+def chains_in_stack(width: int) -> int:
+    """The size of the study's first stack at its default number of chains."""
     config = RankChain(widths=[width], skips=[inf])
-    return plan_blocks(config, NUMBERS_IN_BLOCK["cpu"])[0].chains
+    return plan_stacks(config, NUMBERS_IN_STACK["cpu"])[0].chains
 
 
 def unavoidable(width: int) -> float:
@@ -75,7 +75,7 @@ def compare() -> Iterator[Comparison]:
         many = max(20, 12_800 // width)
         plain = median_seconds(partial(plain_chain, width, few), 3) / few
         ours = median_seconds(partial(rotated_chains, width, many), 3) / (
-            many * chains_in_block(width)
+            many * chains_in_stack(width)
         )
         floor = unavoidable(width)
         work = f"1e5 layers, d={width}"

@@ -32,7 +32,7 @@ from runner.papers.rank_collapse.chain.engines import (
 from runner.papers.rank_collapse.chain.expansion import DRAWS_AT_ONCE, frobenius_step
 from runner.papers.rank_collapse.chain.lyapunov import ProbedChain
 from runner.papers.rank_collapse.chain.random_products import collapse
-from runner.papers.rank_collapse.chain.workers import NUMBERS_IN_BLOCK, average
+from runner.papers.rank_collapse.chain.workers import NUMBERS_IN_STACK, average
 
 TOP_SINGULAR_VALUES = 10
 """As many as Figure 3b shows."""
@@ -153,8 +153,8 @@ def memory(config: RankChain) -> int:
     K, N, chains = columns(d), config.samples_of(d), config.chains
     rotated, direct = 8 * (6 * d * K + 6 * K * K), 8 * (d * d + 6 * d * N + 6 * N * N)
     if config.measure == "average":
-        block = min(chains, max(1, NUMBERS_IN_BLOCK["cpu"] // (d * K)))
-        return block * (rotated if config.engine == "rotated" else direct)
+        stack = min(chains, max(1, NUMBERS_IN_STACK["cpu"] // (d * K)))
+        return stack * (rotated if config.engine == "rotated" else direct)
     if config.measure == "expansion":
         return chains * rotated + 8 * min(DRAWS_AT_ONCE, config.draws) * (d * d + 5 * d * K)
     if config.measure == "product":

@@ -1,6 +1,6 @@
 """Averages over depth for many widths and gammas at once, on all cores.
 
-A point is one width and one gamma. Its chains are split into blocks; each block is a stack with a
+A point is one width and one gamma. Its chains are split into stacks; each stack has a
 random stream of its own, so that a point does not depend on the other points of the run, nor a
 number on how many threads there were. Torch lets other threads run during its kernels, hence a
 thread for each core, each with kernels of one thread: far better than many threads on one small
@@ -28,15 +28,15 @@ from runner.papers.rank_collapse.chain.engines import (
     gaussian_inputs,
 )
 
-NUMBERS_IN_BLOCK = {"cpu": 2**17, "cuda": 2**23}
-"""Numbers in the state `G` of a block: what stays in the cache of a core, or fills a GPU."""
+NUMBERS_IN_STACK = {"cpu": 2**17, "cuda": 2**23}
+"""Numbers in the state `G` of a stack: what stays in the cache of a core, or fills a GPU."""
 
 Point = tuple[int, float]
 """Width d and gamma."""
 
 
 @dataclass(frozen=True)
-class Block:
+class ChainStack:
     """Some of the chains of one point: a unit of work."""
 
     width: int
@@ -57,34 +57,34 @@ class Block:
 
 
 class Stopped(Exception):
-    """The run ends early: what a thread raises to leave its block."""
+    """The run ends early: what a thread raises to leave its stack."""
 
 
 def average(
     config: RankChain, context: Context
 ) -> dict[Point, tuple[Plan, Float[Tensor, "2 batches 5"]]]:
     """For each point its plan and the batch means of its chains (see `averages.sample`)."""
-    blocks = plan_blocks(config, NUMBERS_IN_BLOCK[context.device.type])
+    stacks = plan_stacks(config, NUMBERS_IN_STACK[context.device.type])
     results = dict(context.restored or {})
-    todo = [block for block in blocks if block.name not in results]
-    total = sum(block.layers for block in blocks)
-    done = total - sum(block.layers for block in todo)
+    todo = [stack for stack in stacks if stack.name not in results]
+    total = sum(stack.layers for stack in stacks)
+    done = total - sum(stack.layers for stack in todo)
     with context.progress(total, "rank_chain", done=done, unit="layers") as bar:
-        for block, moments in compute(todo, config, context.device, bar.update):
-            results[block.name] = moments
+        for stack, moments in compute(todo, config, context.device, bar.update):
+            results[stack.name] = moments
             context.checkpoint(lambda: results)
     points: dict[Point, tuple[Plan, Tensor]] = {}
     for width in config.widths:
         for skip in config.skips:
-            own = [block for block in blocks if (block.width, block.skip) == (width, skip)]
-            moments = torch.cat([results[block.name] for block in own], dim=1)
+            own = [stack for stack in stacks if (stack.width, stack.skip) == (width, skip)]
+            moments = torch.cat([results[stack.name] for stack in own], dim=1)
             points[width, skip] = own[0].plan, moments
     return points
 
 
-def plan_blocks(config: RankChain, numbers: int) -> list[Block]:
-    """All blocks of a run, the most expensive first, so that the threads end together."""
-    blocks = []
+def plan_stacks(config: RankChain, numbers: int) -> list[ChainStack]:
+    """All stacks of a run, the most expensive first, so that the threads end together."""
+    stacks = []
     for width in config.widths:
         largest = max(1, numbers // (width * columns(width)))
         for skip in config.skips:
@@ -96,33 +96,33 @@ def plan_blocks(config: RankChain, numbers: int) -> list[Block]:
             )
             for index, start in enumerate(range(0, config.chains, largest)):
                 chains = min(largest, config.chains - start)
-                blocks.append(Block(width, skip, index, chains, plan))
-    return sorted(blocks, key=lambda block: block.layers * block.width**2, reverse=True)
+                stacks.append(ChainStack(width, skip, index, chains, plan))
+    return sorted(stacks, key=lambda stack: stack.layers * stack.width**2, reverse=True)
 
 
 def compute(
-    blocks: list[Block],
+    stacks: list[ChainStack],
     config: RankChain,
     device: torch.device,
     report: Callable[[int], None],
-) -> Iterator[tuple[Block, Float[Tensor, "2 batches 5"]]]:
-    """Yield each block with its batch means, as they are ready; `report` is told of layers done."""
+) -> Iterator[tuple[ChainStack, Float[Tensor, "2 batches 5"]]]:
+    """Yield each stack with its batch means, as they are ready; `report` is told of layers done."""
     threads = torch.get_num_threads()
     workers = threads if device.type == "cpu" else 1
     stop, lock = threading.Event(), threading.Lock()
 
-    def work(block: Block) -> Tensor:
+    def work(stack: ChainStack) -> Tensor:
         def tick() -> None:
             if stop.is_set():
                 raise Stopped
             with lock:
-                report(block.chains * block.plan.stride)
+                report(stack.chains * stack.plan.stride)
 
-        return sample(make_chain(block, config, device), block.plan, config.tau, tick).cpu()
+        return sample(make_chain(stack, config, device), stack.plan, config.tau, tick).cpu()
 
     pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,))
     try:
-        futures = {pool.submit(work, block): block for block in blocks}
+        futures = {pool.submit(work, stack): stack for stack in stacks}
         for future in as_completed(futures):
             yield futures[future], future.result()
     finally:
@@ -131,16 +131,16 @@ def compute(
         torch.set_num_threads(threads)
 
 
-def make_chain(block: Block, config: RankChain, device: torch.device) -> Chain:
-    """The chains of a block with Gaussian inputs, by the engine that the run asks for."""
-    stream = generator(config.seed, block.index, block.name, device)
-    samples = config.samples_of(block.width)
+def make_chain(stack: ChainStack, config: RankChain, device: torch.device) -> Chain:
+    """The chains of a stack with Gaussian inputs, by the engine that the run asks for."""
+    stream = generator(config.seed, stack.index, stack.name, device)
+    samples = config.samples_of(stack.width)
     dtype = getattr(torch, config.dtype)
-    skips = torch.full((block.chains,), block.skip, dtype=dtype, device=device)
+    skips = torch.full((stack.chains,), stack.skip, dtype=dtype, device=device)
     if config.engine == "direct":
-        inputs = gaussian_inputs(block.chains, block.width, samples, stream, dtype)
+        inputs = gaussian_inputs(stack.chains, stack.width, samples, stream, dtype)
         return DirectChain(inputs, skips, stream, config.law, config.centred)
-    kept = min(config.columns or columns(block.width), samples)
+    kept = min(config.columns or columns(stack.width), samples)
     return RotatedChain(
-        gaussian_inputs(block.chains, block.width, kept, stream, dtype), skips, stream
+        gaussian_inputs(stack.chains, stack.width, kept, stream, dtype), skips, stream
     )

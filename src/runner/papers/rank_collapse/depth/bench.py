@@ -16,7 +16,7 @@ from runner.data.datasets import Dataset, load
 from runner.networks.initialization import draw
 from runner.networks.mlp import MLP
 from runner.papers.rank_collapse.depth.config import RankCollapse
-from runner.training.classification import Competition, Group, loss_and_hits
+from runner.training.classification import Group, StackTrainer, loss_and_hits
 from runner.training.sgd import sgd_step
 
 REPLICATES, RATES, BATCH = 5, (0.01, 0.03, 0.1, 0.3), 128
@@ -61,7 +61,7 @@ def stack(data: Dataset, width: int, depth: int, normalized: bool) -> Group:
 def stacked(data: Dataset, group: Group) -> None:
     """One epoch and the test accuracy of all networks as one stack."""
     context = Context(data.train.labels.device, None, Progress, lambda make_state: None)
-    for _ in Competition({"all": group}, data, BATCH, epochs=1, seed=0, context=context).run():
+    for _ in StackTrainer({"all": group}, data, BATCH, epochs=1, seed=0, context=context).run():
         pass
 
 

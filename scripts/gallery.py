@@ -22,11 +22,14 @@ from runner.publish.reference import REFERENCE, read_tables
 from runner.publish.report import duration
 from runner.results.figures import drawing_of
 from runner.results.style import STYLE
+from runner.runs.provenance import REPOSITORY
 
 SCALE = "quick"
 DPI = 110
-NOTES = Path("docs/notes-on-the-papers.md")
-PERFORMANCE = Path("docs/performance.md")
+README = REPOSITORY / "README.md"
+NOTES = REPOSITORY / "docs" / "notes-on-the-papers.md"
+PERFORMANCE = REPOSITORY / "docs" / "performance.md"
+PICTURES = REPOSITORY / "docs" / "figures"
 HIGHLIGHTS = ("rank-fig1", "rank-fig3a", "fig5", "invariances-fig2", "bottleneck-fig1", "rank-live")
 """Figures that the README shows."""
 
@@ -164,10 +167,10 @@ def write_between(path: Path, what: str, content: str) -> None:
 def main() -> int:
     """Draw the pictures and write the tables; returns 0, or 2 when a document has no marks."""
     try:
-        draw_pictures(REFERENCE, Path("docs/figures"))
-        write_between(Path("README.md"), "pictures", pictures(HIGHLIGHTS))
-        write_between(Path("README.md"), "figures", table(REFERENCE))
-        write_between(Path("README.md"), "fails", not_holding(REFERENCE, "fails"))
+        draw_pictures(REFERENCE, PICTURES)
+        write_between(README, "pictures", pictures(HIGHLIGHTS))
+        write_between(README, "figures", table(REFERENCE))
+        write_between(README, "fails", not_holding(REFERENCE, "fails"))
         for scale in (SCALE, "paper"):
             for verdict in ("fails", "undecided"):
                 content = not_holding(REFERENCE, verdict, scale)

@@ -154,3 +154,34 @@ def test_ctrl_c_marks_the_run_interrupted_and_the_same_command_goes_on(command, 
     assert json.loads(path.read_text())["status"] == "interrupted"
     done = command(*arguments)
     assert done.returncode == 0 and "goes on:" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (["runs", "list"], "no runs under outputs"),
+        (["figures", "fig4", "--redraw", "scale=smoke"], "4 of 4 runs are missing"),
+        (["report"], "outputs/report/index.html"),
+        (["reference", "keep", "scale=smoke"], "left out: fig4 is not drawn yet"),
+        (["compare", "scale=smoke"], "fig4: nothing to compare"),
+        (["bench", "bn_onyl"], "did you mean 'bn_only'"),
+        (["study=bn_only", "--help"], "target_width: int; default 10; at least 1"),
+        (["--help"], "Subcommands"),
+        (["figure=fig4", "scale=smoke", "--cfg", "job"], "target_width: 10"),
+    ],
+)
+def test_every_command_works_from_any_folder(arguments, shown, tmp_path):
+    (tmp_path / "outputs").mkdir()
+    command = [sys.executable, "-m", "runner", *arguments]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert shown in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [["runs"], ["figures"], ["report"], ["reference"], ["compare"], ["bench"]]
+)
+def test_every_subcommand_has_help(words):
+    command = [sys.executable, "-m", "runner", *words, "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and f"usage: python -m runner {words[0]}" in done.stdout

@@ -22,13 +22,12 @@ import torch
 
 from runner.bench.growth import STATM, Growth, exponents
 from runner.bench.timing import Comparison, matrix_rate, median_seconds, normal_rate
+from runner.core.arguments import outputs_folder
 from runner.core.errors import InputError, nearest
 from runner.core.studies import configs, part_of
 from runner.runs import allocator, provenance
 from runner.runs.devices import torch_device
 from runner.runs.tables import write_atomically
-
-FOLDER = Path("outputs/bench")
 
 
 def sweep() -> Iterator[Comparison]:
@@ -83,11 +82,11 @@ def processor() -> str:
     return names[0] if names else platform.machine()
 
 
-def keep(study: str, table: str, rows: list[dict[str, Any]]) -> None:
+def keep(folder: Path, study: str, table: str, rows: list[dict[str, Any]]) -> None:
     """Write one table of a study."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     content = pd.DataFrame(rows).to_csv(index=False, float_format="%.4g").encode()
-    write_atomically(FOLDER / f"{study}{table}.csv", content)
+    write_atomically(folder / f"{study}{table}.csv", content)
 
 
 def show(rows: list[dict[str, Any]]) -> None:
@@ -96,16 +95,18 @@ def show(rows: list[dict[str, Any]]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Measure all studies, or those named, into outputs/bench; returns 0.
+    """Measure all studies, or those named, into <outputs>/bench; returns 0.
 
     Raises InputError when a study has no benchmark.
     """
     parser = argparse.ArgumentParser(
         prog="python -m runner bench",
-        description="Measure all studies, or those named, into outputs/bench.",
+        description="Measure all studies, or those named, into <outputs>/bench.",
     )
-    parser.add_argument("studies", nargs="*", metavar="STUDY")
-    studies = parser.parse_args(arguments).studies
+    parser.add_argument("words", nargs="*", metavar="STUDY | outputs=...")
+    words = parser.parse_args(arguments).words
+    studies = [word for word in words if "=" not in word]
+    folder = outputs_folder(word for word in words if "=" in word) / "bench"
     comparisons, growths = collect()
     for name in studies:
         if name not in comparisons:
@@ -126,13 +127,13 @@ def main(arguments: list[str]) -> int:
         print(f"measuring {study}", file=sys.stderr)
         rows = [comparison.as_row() for comparison in comparisons[study]()]
         compared += rows
-        keep(study, "", rows)
+        keep(folder, study, "", rows)
         if study in growths and STATM.exists():
             rows = [asdict(row) for row in exponents(growths[study])]
             grown += rows
-            keep(study, "-growth", rows)
+            keep(folder, study, "-growth", rows)
         write_atomically(
-            FOLDER / f"{study}.provenance.json", json.dumps(described, indent=1).encode()
+            folder / f"{study}.provenance.json", json.dumps(described, indent=1).encode()
         )
     print("\nSeconds for the same work; speedup over the straightforward way, share of the floor")
     show(compared)

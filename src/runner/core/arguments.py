@@ -1,6 +1,7 @@
 """Arguments of the subcommands: `key=value`, as everywhere on the command line."""
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from runner.core.errors import InputError, nearest
 
@@ -16,3 +17,8 @@ def key_values(texts: Iterable[str], known: Iterable[str]) -> dict[str, str]:
             )
         found[key] = value
     return found
+
+
+def outputs_folder(texts: Iterable[str]) -> Path:
+    """The folder of `outputs=...`, by default `outputs`. Raises InputError for any other key."""
+    return Path(key_values(texts, ["outputs"]).get("outputs", "outputs")).expanduser()

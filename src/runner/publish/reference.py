@@ -19,7 +19,7 @@ import pandas as pd
 
 from runner.cli.catalogue import figure_names, figure_study
 from runner.cli.composing import figure_runs
-from runner.core.arguments import key_values
+from runner.core.arguments import outputs_folder
 from runner.core.errors import InputError
 from runner.core.studies import rows_of
 from runner.publish.figures import is_current
@@ -128,8 +128,7 @@ def main(arguments: list[str]) -> int:
     if options.what == "judge":
         judge_all(REFERENCE)
         return 0
-    outputs = Path(key_values(options.overrides, ["outputs"]).get("outputs", "outputs"))
-    figures = outputs.expanduser() / "figures-from-reference"
+    figures = outputs_folder(options.overrides) / "figures-from-reference"
     for name, scale in draw_all(REFERENCE, figures):
         print(figures / scale / f"{name}.png")
     return 0
@@ -142,5 +141,6 @@ def _keep_all(typed: list[str]) -> None:
             print(keep(name, typed, REFERENCE))
         except InputError as error:
             print(f"left out: {' '.join(str(error).splitlines())}", file=sys.stderr)
-    for path in keep_benchmarks(Path("outputs/bench"), REFERENCE):
+    typed_folder = [text for text in typed if text.startswith("outputs=")]
+    for path in keep_benchmarks(outputs_folder(typed_folder) / "bench", REFERENCE):
         print(path)

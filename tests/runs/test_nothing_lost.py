@@ -78,7 +78,8 @@ class FakeLauncher(Launcher):
             try:
                 if self.error is not None and job["target_width"] == 3:
                     raise self.error
-                execute(run, Settings(outputs=str(self.outputs), wait=job["wait"]))
+                outputs = str(self.outputs)
+                execute(run, Settings(outputs=outputs, wait=job["wait"], force=job["force"]))
             except Exception as error:
                 returned.return_value = error
             returns.append(returned)
@@ -89,7 +90,10 @@ def sweep(outputs: Path, launcher: FakeLauncher, **changes) -> None:
     widths = [2, 3, 4, 5]
     settings = Settings(outputs=str(outputs), device="cpu", **changes)
     configs = [tiny_run(outputs, width).config for width in widths]
-    jobs = [Job(dataclasses.asdict(config), settings, config) for config in configs]
+    jobs = [
+        Job(dataclasses.asdict(config) | {"force": settings.force}, settings, config)
+        for config in configs
+    ]
     launching.launch(launcher, jobs)
 
 
@@ -119,6 +123,41 @@ def test_a_failure_leaves_the_others_and_fail_fast_stops(tmp_path):
             fail_fast=True,
         )
     assert complete(tmp_path / "fast") == [2]
+
+
+def test_force_is_honoured_or_fails(tmp_path):
+    """Old complete runs are no result of an attempt whose worker was killed."""
+    sweep(tmp_path, FakeLauncher(tmp_path))
+    old = {
+        width: tiny_run(tmp_path, width).result_path.stat().st_mtime_ns for width in (2, 3, 4, 5)
+    }
+    launcher = FakeLauncher(tmp_path, poison=3)
+    with pytest.raises(RunFailed, match=r"1 of 4 runs failed:\n.*target_width=3.*was killed"):
+        sweep(tmp_path, launcher, force=True)
+    assert sorted(sum(launcher.batches, [])).count(4) >= 1
+    for width in (2, 4, 5):
+        assert tiny_run(tmp_path, width).result_path.stat().st_mtime_ns > old[width]
+
+
+def test_a_job_that_ends_without_a_result_has_failed(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "execute", lambda run, settings: None)
+    with pytest.raises(RunFailed, match="4 of 4 runs failed:\n.*ended without a result"):
+        sweep(tmp_path, FakeLauncher(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "launcher", [("joblib", "hydra.launcher.n_jobs=0"), ("slurm", "hydra.launcher.mem_gb=1")]
+)
+def test_a_launcher_that_cannot_start_is_an_error_with_old_runs_present(tmp_path, launcher):
+    name, setting = launcher
+    first = command(tmp_path, "target_width=2,3")
+    assert subprocess.run(first, cwd=REPOSITORY, env=ENVIRONMENT, timeout=300).returncode == 0
+    forced = [*first, "force=true", f"hydra/launcher={name}", setting]
+    done = subprocess.run(
+        forced, cwd=REPOSITORY, capture_output=True, text=True, env=ENVIRONMENT, timeout=300
+    )
+    assert done.returncode == 2 and f"hydra/launcher={name} cannot start jobs" in done.stderr
+    assert len(list(tmp_path.glob("runs/bn_only/*/result.json"))) == 2, "nothing is lost"
 
 
 def test_a_run_of_another_process_comes_last(tmp_path):

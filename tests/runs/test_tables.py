@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from runner.core.studies import Row
-from runner.runs.tables import TableWriter, fingerprint, read_table
+from runner.runs.tables import TableWriter, facts_of, read_table
 
 
 @dataclass(frozen=True)
@@ -15,8 +15,8 @@ class Metrics(Row):
     value: float
 
 
-def write(folder, rows, offsets=None):
-    writer = TableWriter(folder, offsets or {})
+def write(folder, rows, tables=None):
+    writer = TableWriter(folder, tables or {})
     for row in rows:
         writer.write(row)
     sizes = writer.flush()
@@ -28,7 +28,7 @@ def test_numbers_read_back_exactly_and_nan_and_inf_are_data(tmp_path):
     values = [0.1 + 0.2, 1e-300, nan, inf, -inf, 3]
     write(tmp_path, [Metrics("a, b", index, value) for index, value in enumerate(values)])
     path = tmp_path / "metrics.csv"
-    table = read_table(path, fingerprint(path))
+    table = read_table(path, facts_of(path))
     pd.testing.assert_series_equal(
         table["value"], pd.Series(values, dtype=float, name="value"), check_exact=True
     )

@@ -20,7 +20,7 @@ from runner.cli.catalogue import CONF
 from runner.cli.composing import Job
 from runner.core import progress
 from runner.core.errors import InputError
-from runner.runs.run import Run
+from runner.runs.run import Run, stale_note
 
 single: list[DictConfig] = []
 """The configuration of a plain command, run when Hydra has returned: it would add to its errors."""
@@ -52,12 +52,14 @@ def run_study(job: Job, turn: int = 0, n_jobs: int = 1) -> Run:
 
     turn, n_jobs: number of the job in its sweep, and how many run side by side.
     """
-    if not job.run.is_complete() or job.settings.force:
+    if job.run.is_wanted(job.settings):
         from runner.runs.devices import next_gpu  # late, with torch: checking needs none of it
         from runner.runs.execution import execute
 
         job.settings.device = next_gpu(job.settings.device, turn, n_jobs)
         execute(job.run, job.settings)
+    elif note := stale_note([job.run]):
+        logging.getLogger("runner").info(note)
     return job.run
 
 

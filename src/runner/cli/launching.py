@@ -17,10 +17,31 @@ from omegaconf import DictConfig, OmegaConf
 from runner.cli.composing import Job
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.studies import module_of
+from runner.runs.run import stale_note
 
 log = logging.getLogger("runner")
 
 KILLED = "its process was killed (by the system, when memory ran out)"
+
+
+class Attempt:
+    """A job that is launched, and what its run was before: old results are none of this attempt."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.before = self._result()
+
+    def is_done(self) -> bool:
+        """Whether the run has been completed since."""
+        return self._result() != self.before and self.job.run.is_complete()
+
+    def _result(self) -> tuple[int, int] | None:
+        """What tells one `result.json` from another; None where there is none."""
+        try:
+            about = self.job.run.result_path.stat()
+        except OSError:
+            return None
+        return about.st_ino, about.st_mtime_ns
 
 
 class ComposedJobs:
@@ -53,12 +74,15 @@ def launch(launcher: Launcher, jobs: list[Job]) -> None:
     """
     settings = jobs[0].settings
     _require_folder(settings.folder())
-    wanted = [job for job in jobs if settings.force or not job.run.is_complete()]
+    wanted = [job for job in jobs if job.run.is_wanted(settings)]
     log.info("%d runs, %d of them complete", len(jobs), len(jobs) - len(wanted))
+    if note := stale_note(job.run for job in jobs if job not in wanted):
+        log.info(note)
     if wanted:
         _require_sound(wanted, _is_local(launcher))
+    attempts = [Attempt(job) for job in wanted]
     failures: list[str] = []
-    busy = _launch_all(launcher, wanted, False, settings.fail_fast, failures)
+    busy = _launch_all(launcher, attempts, False, settings.fail_fast, failures)
     if not (failures and settings.fail_fast):
         _launch_all(launcher, busy, True, settings.fail_fast, failures)
     if failures:
@@ -87,19 +111,21 @@ def _require_folder(folder: Path) -> None:
 
 
 def _launch_all(
-    launcher: Launcher, jobs: list[Job], wait: bool, fail_fast: bool, failures: list[str]
-) -> list[Job]:
-    """Launch the jobs, add what failed to `failures`, and return those that are another's."""
-    step = _side_by_side(launcher) if fail_fast else max(1, len(jobs))
-    busy: list[Job] = []
-    for start in range(0, len(jobs), step):
-        for job, error in _launch_batch(launcher, jobs[start : start + step], wait):
+    launcher: Launcher, attempts: list[Attempt], wait: bool, fail_fast: bool, failures: list[str]
+) -> list[Attempt]:
+    """Launch the attempts, add what failed to `failures`, and return those that are another's."""
+    step = _side_by_side(launcher) if fail_fast else max(1, len(attempts))
+    busy: list[Attempt] = []
+    for start in range(0, len(attempts), step):
+        for attempt, error in _launch_batch(launcher, attempts[start : start + step], wait):
             if isinstance(error, Busy):
-                busy.append(job)
+                busy.append(attempt)
+            elif isinstance(error, RunFailed):
+                failures.append(str(error))
             elif error is not None:
-                failures.append(
-                    str(error) if isinstance(error, RunFailed) else f"{job.run} failed: {error}"
-                )
+                failures.append(f"{attempt.job.run} failed: {error}")
+            elif not attempt.is_done():
+                failures.append(f"{attempt.job.run} failed: it ended without a result")
         if failures and fail_fast:
             break
     return busy
@@ -117,33 +143,33 @@ def _side_by_side(launcher: Launcher) -> int:
 
 
 def _launch_batch(
-    launcher: Launcher, batch: list[Job], wait: bool
-) -> list[tuple[Job, Exception | None]]:
+    launcher: Launcher, batch: list[Attempt], wait: bool
+) -> list[tuple[Attempt, Exception | None]]:
     """Each job of the batch with the exception that ended it, None where it ended well."""
-    texts = [[ComposedJobs.text(job, wait=wait)] for job in batch]
+    texts = [[ComposedJobs.text(attempt.job, wait=wait)] for attempt in batch]
     try:
         returns = launcher.launch(texts, initial_job_idx=0)
     except Exception as error:  # jobs return what they raise: a process died, or none began
-        if not any(job.run.is_complete() or job.run.status() == "running" for job in batch):
+        if not any(each.is_done() or each.job.run.status() == "running" for each in batch):
             name = launcher.config.hydra.runtime.choices["hydra/launcher"]
             raise InputError(f"hydra/launcher={name} cannot start jobs: {error}") from error
         if len(batch) == 1:
-            return [(batch[0], RunFailed(f"{batch[0].run} failed: {KILLED}"))]
+            return [(batch[0], RunFailed(f"{batch[0].job.run} failed: {KILLED}"))]
         return _launch_rest(launcher, batch, wait)
-    return [(job, returned.return_value) for job, returned in zip(batch, returns, strict=True)]
+    return [(each, returned.return_value) for each, returned in zip(batch, returns, strict=True)]
 
 
 def _launch_rest(
-    launcher: Launcher, batch: list[Job], wait: bool
-) -> list[tuple[Job, Exception | None]]:
+    launcher: Launcher, batch: list[Attempt], wait: bool
+) -> list[tuple[Attempt, Exception | None]]:
     """Go on after the death of a worker, which took all the others with it.
 
     Which run killed it is not known: those that were running go on one by one, the others together.
     """
-    done = [job for job in batch if job.run.is_complete()]
-    running = [job for job in batch if job not in done and job.run.status() == "running"]
-    waiting = [job for job in batch if job not in done and job not in running]
+    done = [each for each in batch if each.is_done()]
+    running = [each for each in batch if each not in done and each.job.run.status() == "running"]
+    waiting = [each for each in batch if each not in done and each not in running]
     log.info("a process was killed: %d runs go on one by one", len(running))
-    pieces = [[job] for job in running] + ([waiting] if waiting else [])
+    pieces = [[each] for each in running] + ([waiting] if waiting else [])
     ended = [pair for piece in pieces for pair in _launch_batch(launcher, piece, wait)]
-    return [(job, None) for job in done] + ended
+    return [(each, None) for each in done] + ended

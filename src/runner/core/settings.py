@@ -17,6 +17,11 @@ class Settings:
     device: str = parameter("auto, cpu, cuda or cuda:<number>", "auto")
     outputs: str = parameter("folder of runs and figures", "outputs")
     force: bool = parameter("run again what is complete", False)
+    stale: str = parameter(
+        "complete runs of other code: keep them and say so, recompute them, or refuse",
+        "keep",
+        choices=("keep", "recompute", "refuse"),
+    )
     fail_fast: bool = parameter("stop a sweep at its first failure", False)
     threads: int | None = parameter("CPU threads of one run; null: all cores", 1, minimum=1)
     wait: bool = parameter("wait for another process that computes the same run", True)

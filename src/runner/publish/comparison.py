@@ -13,7 +13,7 @@ from runner.cli.composing import figure_runs
 from runner.core.studies import Row, rows_of
 from runner.publish.reference import REFERENCE, read_tables
 from runner.results.claims import claims_of, judge
-from runner.runs.run import Run, load
+from runner.runs.run import Run, load, stale_note
 
 LARGEST_DEVIATION = 5.0
 """Standard errors beyond which two means differ; thousands of means are compared, so that a smaller
@@ -90,7 +90,8 @@ def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None
     """Where a user's runs of a figure differ from the reference; None where one of them is missing.
 
     Returns the rows of `compare_tables` for each table with the column `table`, and a row of the
-    table `claims` for each claim whose verdict differs.
+    table `claims` for each claim whose verdict differs; `attrs["stale"]` is the note on runs of
+    other code.
     """
     settings, configs = figure_runs(name, typed)
     folder = reference / settings.scale / name
@@ -106,7 +107,9 @@ def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None
     parts.append(
         _changed_claims(judge(name, claims_of(name, configs[0].study), own), folder / "claims.csv")
     )
-    return pd.concat(parts, ignore_index=True)
+    found = pd.concat(parts, ignore_index=True)
+    found.attrs["stale"] = stale_note(runs)
+    return found
 
 
 def _changed_claims(own: pd.DataFrame, path: Path) -> pd.DataFrame:
@@ -139,7 +142,10 @@ def main(arguments: list[str]) -> int:
         found = compare(name, typed, REFERENCE)
         if found is None:
             print(f"{name}: nothing to compare")
-        elif found.empty:
+            continue
+        if found.attrs["stale"]:
+            print(f"{name}: note: {found.attrs['stale']}")
+        if found.empty:
             print(f"{name}: as the reference")
         else:
             differing += 1

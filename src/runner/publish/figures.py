@@ -26,8 +26,9 @@ def is_current(name: str, scale: str, runs: list[Run], folder: Path) -> bool:
     files = [folder / f"{name}{end}" for end in (".png", ".pdf", ".csv", ".claims.csv")]
     try:
         about = json.loads((folder / f"{name}.provenance.json").read_text())
-        drawn = [(run["run"], run["tables"]) for run in about["runs"]]
-        now = [(found["run"], found["tables"]) for found in map(describe, runs)]
+        keys = ("run", "tables", "stale")
+        drawn = [[run[key] for key in keys] for run in about["runs"]]
+        now = [[run[key] for key in keys] for run in map(describe, runs)]
     except (OSError, ValueError, KeyError, TypeError, InputError):
         return False
     return drawn == now and about["scale"] == scale and all(map(Path.exists, files))

@@ -29,7 +29,7 @@ from runner.core.studies import StudyConfig, package_of, part_of
 from runner.results import claims
 from runner.results.claims import Tables
 from runner.results.style import STYLE
-from runner.runs.run import Run, load
+from runner.runs.run import Run, load, stale_note
 from runner.runs.tables import write_atomically
 
 Drawing = Callable[[Tables], tuple[Figure, pd.DataFrame]]
@@ -86,10 +86,13 @@ def make(name: str, scale: str, configs: list[StudyConfig], outputs: Path) -> pd
     verdicts = publish(name, configs[0].study, tables, folder)
     about = {"figure": name, "scale": scale, "command": f"make {name} SCALE={scale}"}
     about["runs"] = [describe(run) for run in runs]
-    about["seconds"] = round(sum(run["seconds"] for run in about["runs"]), 3)
+    about["stale"] = stale_note(runs)
+    about["seconds"] = round(sum(run["seconds"] or 0 for run in about["runs"]), 3)
     write_atomically(folder / f"{name}.provenance.json", json.dumps(about, indent=2).encode())
     print(f"{name} at scale {scale}: {folder / name}.png (.pdf, .csv, .claims.csv)")
     print(claims.as_text(verdicts))
+    if about["stale"]:
+        print(f"note: {about['stale']}")
     return verdicts
 
 
@@ -115,10 +118,11 @@ def publish(name: str, study: str, tables: Tables, folder: Path) -> pd.DataFrame
 
 def describe(run: Run) -> dict[str, Any]:
     """What a figure's provenance says of one of its runs: name, seconds, machine, code."""
-    about = json.loads((run.folder / "provenance.json").read_text())
-    kept = ("seconds", "commit", "dirty", "device_name", "threads", "versions")
+    about = run.provenance()
+    kept = ("seconds", "commit", "dirty", "code", "device_name", "threads", "versions")
+    facts = {key: about.get(key) for key in kept} | {"stale": run.is_stale()}
     tables = {name: table["sha256"] for name, table in run.result["tables"].items()}
-    return {"run": str(run), **{key: about.get(key) for key in kept}, "tables": tables}
+    return {"run": str(run), **facts, "tables": tables}
 
 
 def save(picture: Figure, path: Path) -> None:

@@ -11,8 +11,6 @@ from typing import Any
 import torch
 import yaml
 from filelock import FileLock, Timeout
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.progress import Progress
@@ -20,9 +18,11 @@ from runner.core.settings import Settings
 from runner.core.studies import Context, module_of
 from runner.data.datasets import Dataset, load
 from runner.runs import allocator, memory, provenance
+from runner.runs.checkpoint import Checkpoint
+from runner.runs.code import code_of
 from runner.runs.devices import torch_device
 from runner.runs.run import Run
-from runner.runs.tables import TableWriter, fingerprint, write_atomically
+from runner.runs.tables import Extent, TableWriter, facts_of, write_atomically
 
 log = logging.getLogger("runner")
 log.setLevel(logging.INFO)  # run.log tells the whole story, whatever the caller's level
@@ -36,14 +36,15 @@ def execute(run: Run, settings: Settings) -> None:
     is false.
     """
     device = torch_device(settings.device)
-    if settings.force or not run.is_complete():
+    if run.is_wanted(settings):
         memory.require(run.config, device)
     with _claimed(run, settings.wait):
         vars(run).pop("result", None)  # another process may have written it since
-        if run.is_complete() and not settings.force:
+        if not run.is_wanted(settings):
             return
         if run.result_path.exists():
-            why = "force=true" if run.is_complete() else "its files are damaged"
+            complete = "force=true" if settings.force else "its code has changed"
+            why = complete if run.is_complete() else "its files are damaged"
             log.info("%s is computed again: %s", run, why)
             vars(run).pop("result", None)
             _clear(run)
@@ -89,6 +90,7 @@ class _Execution:
         self.checkpoint_path = self.folder / "checkpoint.safetensors"
         self.started = self.saved = time.monotonic()
         self.seconds_before = 0.0
+        self.code = code_of(run.config.study)
 
     def carry_out(self) -> None:
         """Run the study and leave its result, or its error and where it stopped."""
@@ -98,7 +100,7 @@ class _Execution:
         if self.device.type == "cuda":
             torch.backends.cuda.matmul.allow_tf32 = False
             torch.backends.cudnn.allow_tf32 = False
-        self.provenance = provenance.describe(self.device)
+        self.provenance = {"code": self.code, **provenance.describe(self.device)}
         try:
             handler = logging.FileHandler(self.folder / "run.log")
         except OSError as error:
@@ -132,8 +134,8 @@ class _Execution:
         write_atomically(
             self.folder / "config.yaml", yaml.safe_dump(content, sort_keys=False).encode()
         )
-        self.state, offsets, self.seconds_before = self._restore()
-        self.tables = TableWriter(self.folder, offsets)
+        self.state, tables = self._restore()
+        self.tables = TableWriter(self.folder, tables)
         self._mark("running")
         log.info("%s %s on %s", "goes on:" if self.state else "starts:", self.run, self.device)
 
@@ -142,7 +144,7 @@ class _Execution:
         try:
             for row in module_of(self.run.config.study).run(self.run.config, context):
                 self.tables.write(row)
-            sizes = self.tables.flush()
+            written = self.tables.flush()
         finally:
             self.tables.close()
         for leftover in (self.checkpoint_path, self.folder / "error.txt"):
@@ -150,7 +152,7 @@ class _Execution:
         self._mark("complete")
         result = {
             "status": "complete",
-            "tables": {table: fingerprint(self.folder / f"{table}.csv") for table in sizes},
+            "tables": {table: facts_of(self.folder / f"{table}.csv") for table in written},
         }
         write_atomically(self.run.result_path, _json(result))
         log.info("complete: %s in %.1f s", self.run, self._seconds())
@@ -178,26 +180,28 @@ class _Execution:
             name: tensor.detach().to("cpu", copy=True).contiguous()
             for name, tensor in make_state().items()
         }
-        about = {"offsets": json.dumps(self.tables.flush()), "seconds": str(self._seconds())}
-        write_atomically(self.checkpoint_path, save(state, about))
+        written = self.tables.flush()
+        checkpoint = Checkpoint(self.folder.name, self.code, self._seconds(), written, state)
+        checkpoint.write(self.checkpoint_path)
         self.saved = time.monotonic()
 
-    def _restore(self) -> tuple[dict[str, torch.Tensor] | None, dict[str, int], float]:
-        """State, table sizes and seconds of the checkpoint; nothing where there is no sound one."""
+    def _restore(self) -> tuple[dict[str, torch.Tensor] | None, dict[str, Extent]]:
+        """State and tables of the checkpoint; nothing where there is none that can be used."""
         try:
-            with safe_open(self.checkpoint_path, "pt") as file:
-                about = file.metadata()
-                state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            offsets = json.loads(about["offsets"])
-            for table, size in offsets.items():
-                if (self.folder / f"{table}.csv").stat().st_size < size:
-                    raise OSError(f"{table}.csv is shorter than the checkpoint says")
-            return state, offsets, float(about["seconds"])
+            found = Checkpoint.read(self.checkpoint_path, self.folder.name, self.code)
         except FileNotFoundError:
-            return None, {}, 0.0
-        except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
+            return None, {}
+        except Exception as error:  # whatever a damaged file comes up with
             log.info("%s starts anew: its checkpoint cannot be used (%s)", self.run, error)
-            return None, {}, 0.0
+            return None, {}
+        self.seconds_before = found.seconds
+        self.provenance["first"] = self._first_provenance()
+        return found.state, found.tables
+
+    def _first_provenance(self) -> dict[str, Any]:
+        """What began the run that now goes on: kept beside what ends it."""
+        before = self.run.provenance()
+        return before.get("first") or {key: before.get(key) for key in self.provenance}
 
 
 def _json(content: dict[str, Any]) -> bytes:

@@ -15,7 +15,9 @@ from typing import Any
 import pandas as pd
 
 from runner.core.errors import InputError
+from runner.core.settings import Settings
 from runner.core.studies import StudyConfig
+from runner.runs.code import code_of
 from runner.runs.tables import read_table
 
 LONGEST_NAME = 120
@@ -57,12 +59,37 @@ class Run:
             return False
         return all(sizes[name] == table["bytes"] for name, table in tables.items())
 
-    def status(self) -> str:
-        """What `provenance.json` says: running, interrupted, failed, complete; or absent."""
+    def provenance(self) -> dict[str, Any]:
+        """The content of `provenance.json`; nothing where there is none that can be read."""
         try:
-            return str(json.loads((self.folder / "provenance.json").read_text())["status"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return "absent"
+            found = json.loads((self.folder / "provenance.json").read_text())
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def status(self) -> str:
+        """What the provenance says: running, interrupted, failed, complete; or absent."""
+        return str(self.provenance().get("status", "absent"))
+
+    def is_stale(self) -> bool:
+        """Whether the run is complete and its numbers are those of other code than today's."""
+        return self.is_complete() and self.provenance().get("code") != code_of(self.config.study)
+
+    def is_wanted(self, settings: Settings) -> bool:
+        """Whether the run is to be computed.
+
+        Raises InputError when it is stale and `stale=refuse`.
+        """
+        if settings.force or not self.is_complete():
+            return True
+        if settings.stale == "keep" or not self.is_stale():
+            return False
+        if settings.stale == "refuse":
+            raise InputError(
+                f"{self} was computed by other code.\n"
+                "stale=recompute computes it again, stale=keep takes it as it is."
+            )
+        return True
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """All tables of the complete run. Raises InputError when one is damaged."""
@@ -93,6 +120,16 @@ def run_name(config: StudyConfig) -> str:
     hash8 = hashlib.sha256(text.encode()).hexdigest()[:8]
     readable = knobs(config).replace("/", "_")[:LONGEST_NAME] or "defaults"
     return f"{readable}-{hash8}"
+
+
+def stale_note(runs: Iterable[Run]) -> str | None:
+    """One line on the complete runs of other code among these; None where there are none."""
+    runs = list(runs)
+    count = sum(run.is_stale() for run in runs)
+    if not count:
+        return None
+    what = f"{count} of {len(runs)} runs were" if len(runs) > 1 else f"{runs[0]} was"
+    return f"{what} computed by other code and kept: stale=recompute computes again"
 
 
 def load(runs: Iterable[Run]) -> dict[str, pd.DataFrame]:

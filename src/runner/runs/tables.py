@@ -5,7 +5,7 @@ import hashlib
 import io
 import math
 import os
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -34,24 +34,40 @@ def _cell(value: Any, kind: type, where: str) -> str:
     raise TypeError(f"{where} is {value!r}, a {type(value).__name__}; the column holds {kind}")
 
 
+@dataclass(frozen=True)
+class Extent:
+    """The beginning of a file: so many bytes, and their SHA-256."""
+
+    bytes: int
+    sha256: str
+
+
+def extent_of(path: Path, size: int) -> Extent:
+    """The first `size` bytes of a file, or all there are. Raises OSError when it cannot be read."""
+    with path.open("rb") as file:
+        content = file.read(size)
+    return Extent(len(content), hashlib.sha256(content).hexdigest())
+
+
 class TableWriter:
     """Appends the rows of one study to one CSV file per row class.
 
-    offsets: for each table the bytes that a checkpoint vouches for; what lies behind is cut off. A
-    table that is not named there starts anew.
+    tables: what a checkpoint vouches for of each table; what lies behind is cut off. A table that
+    is not named there starts anew.
     """
 
-    def __init__(self, folder: Path, offsets: dict[str, int]) -> None:
+    def __init__(self, folder: Path, tables: dict[str, Extent]) -> None:
         self.folder = folder
-        self.offsets = offsets
         self.files: dict[str, io.BufferedWriter] = {}
-        for stale in folder.glob("*.csv"):
-            if stale.stem not in offsets:
-                stale.unlink()
-        for table, size in offsets.items():
+        self.digests = {}
+        for other in folder.glob("*.csv"):
+            if other.stem not in tables:
+                other.unlink()
+        for table, extent in tables.items():
             file = (folder / f"{table}.csv").open("r+b")
-            file.truncate(size)
-            file.seek(size)
+            self.digests[table] = hashlib.sha256(file.read(extent.bytes))
+            file.truncate(extent.bytes)
+            file.seek(extent.bytes)
             self.files[table] = file
 
     def write(self, row: Row) -> None:
@@ -60,6 +76,7 @@ class TableWriter:
         columns = fields(row)
         if table not in self.files:
             self.files[table] = (self.folder / f"{table}.csv").open("wb")
+            self.digests[table] = hashlib.sha256()
             self._line(table, [column.name for column in columns])
         cells = [
             _cell(getattr(row, column.name), column.type, f"{table}.{column.name}")
@@ -70,14 +87,19 @@ class TableWriter:
     def _line(self, table: str, cells: list[str]) -> None:
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerow(cells)
-        self.files[table].write(text.getvalue().encode())
+        line = text.getvalue().encode()
+        self.files[table].write(line)
+        self.digests[table].update(line)
 
-    def flush(self) -> dict[str, int]:
-        """Bring all rows to the disk; returns the size of each table in bytes."""
+    def flush(self) -> dict[str, Extent]:
+        """Bring all rows to the disk; returns what each table holds."""
         for file in self.files.values():
             file.flush()
             os.fsync(file.fileno())
-        return {table: file.tell() for table, file in self.files.items()}
+        return {
+            table: Extent(file.tell(), self.digests[table].hexdigest())
+            for table, file in self.files.items()
+        }
 
     def close(self) -> None:
         """Close all files."""
@@ -85,7 +107,7 @@ class TableWriter:
             file.close()
 
 
-def fingerprint(path: Path) -> dict[str, Any]:
+def facts_of(path: Path) -> dict[str, Any]:
     """Size in bytes, SHA-256 and number of rows of a table: what `result.json` says of it."""
     content = path.read_bytes()
     return {

@@ -1,0 +1,73 @@
+"""The checkpoint of an unfinished run: it is bound to its run, its code, and the rows before it."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from runner.runs.tables import Extent, extent_of, write_atomically
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where a run stood.
+
+    run: its name; code: the fingerprint of the code; seconds: worked so far; tables: what each
+    table held.
+    """
+
+    run: str
+    code: str
+    seconds: float
+    tables: dict[str, Extent]
+    state: dict[str, Tensor]
+
+    def write(self, path: Path) -> None:
+        """Replace the checkpoint at `path` in one step."""
+        tables = {name: asdict(extent) for name, extent in self.tables.items()}
+        about = {
+            "run": self.run,
+            "code": self.code,
+            "seconds": str(self.seconds),
+            "tables": json.dumps(tables),
+            "state": digest(self.state),
+        }
+        write_atomically(path, save(self.state, about))
+
+    @classmethod
+    def read(cls, path: Path, run: str, code: str) -> "Checkpoint":
+        """The checkpoint at `path`, if it is this run's, of this code, and nothing was changed.
+
+        Raises FileNotFoundError when there is none, ValueError, which says why, when it must not be
+        used; other exceptions when the file is damaged.
+        """
+        with safe_open(path, "pt") as file:
+            about = file.metadata()
+            state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        if about["run"] != run:
+            raise ValueError(f"it is of the run {about['run']}")
+        if about["code"] != code:
+            raise ValueError("the code has changed since")
+        if about["state"] != digest(state):
+            raise ValueError("its numbers have changed")
+        tables = {name: Extent(**each) for name, each in json.loads(about["tables"]).items()}
+        for name, extent in tables.items():
+            table = path.with_name(f"{name}.csv")
+            if table.parent != path.parent or extent_of(table, extent.bytes) != extent:
+                raise ValueError(f"{name}.csv is not what it was")
+        return cls(run, code, float(about["seconds"]), tables, state)
+
+
+def digest(state: dict[str, Tensor]) -> str:
+    """SHA-256 of names, types, shapes and numbers of CPU tensors."""
+    whole = hashlib.sha256()
+    for name in sorted(state):
+        tensor = state[name].contiguous()
+        whole.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        whole.update(tensor.reshape(-1).view(torch.uint8).numpy())
+    return whole.hexdigest()

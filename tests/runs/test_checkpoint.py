@@ -1,0 +1,167 @@
+"""A checkpoint is bound to its run, its code and its rows; whatever is wrong: anew, right bytes."""
+
+import json
+
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import save
+
+from runner.core.settings import Settings
+from runner.papers.norm_tuning.bn_only.config import BnOnly
+from runner.runs import execution
+from runner.runs.execution import execute
+from runner.runs.run import Run
+
+TINY = {"target_width": 3, "train_samples": 6400, "test_samples": 500, "batch_size": 32}
+
+
+def settings(outputs):
+    return Settings(outputs=str(outputs), device="cpu", checkpoint_seconds=0)
+
+
+def interrupted(outputs, monkeypatch, **changes):
+    """A run that was stopped after its third checkpoint."""
+    run = Run(BnOnly(**TINY | {"replicates": 2} | changes), outputs)
+    checkpoint, calls = execution._Execution._checkpoint, []
+
+    def stopping(self, make_state):
+        checkpoint(self, make_state)
+        calls.append(self)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(execution._Execution, "_checkpoint", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            execute(run, settings(outputs))
+    return run
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    return interrupted(tmp_path / "parts", monkeypatch)
+
+
+@pytest.fixture
+def whole(tmp_path):
+    run = Run(BnOnly(**TINY, replicates=2), tmp_path / "whole")
+    execute(run, settings(tmp_path / "whole"))
+    return tables(run)
+
+
+def tables(run):
+    return {path.name: path.read_bytes() for path in run.folder.glob("*.csv")}
+
+
+def finish(run):
+    """Go on; returns the new lines of the log."""
+    log = run.folder / "run.log"
+    before = len(log.read_text())
+    execute(Run(run.config, run.folder.parents[2]), settings(run.folder.parents[2]))
+    return log.read_text()[before:]
+
+
+def content(path):
+    with safe_open(path, "pt") as file:
+        return {name: file.get_tensor(name) for name in file.keys()}, file.metadata()  # noqa: SIM118
+
+
+def test_a_sound_checkpoint_is_used_and_the_first_provenance_kept(run, whole):
+    before = json.loads((run.folder / "provenance.json").read_text())
+    assert "goes on" in finish(run) and tables(run) == whole
+    after = json.loads((run.folder / "provenance.json").read_text())
+    assert (
+        after["first"]["command"] == before["command"] and after["first"]["code"] == before["code"]
+    )
+    assert after["status"] == "complete" and "first" not in after["first"]
+
+
+def flip(path, run):
+    damaged = bytearray(path.read_bytes())
+    damaged[-5] ^= 1
+    path.write_bytes(damaged)
+
+
+def shorten(path, run):
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def text(path, run):
+    path.write_bytes(b"not a checkpoint")
+
+
+def empty(path, run):
+    path.write_bytes(b"")
+
+
+def folder(path, run):
+    path.unlink()
+    path.mkdir()
+
+
+def digit(path, run):
+    table = run.folder / "curves.csv"
+    table.write_bytes(table.read_bytes().replace(b"0.", b"1.", 1))
+
+
+def changed(**changes):
+    def change(path, run):
+        state, about = content(path)
+        path.write_bytes(save(state, about | changes))
+
+    return change
+
+
+def missing_key(path, run):
+    state, about = content(path)
+    del state["step"]
+    path.write_bytes(save(state, about))
+
+
+def other_shape(path, run):
+    state, about = content(path)
+    path.write_bytes(save(state | {"step": torch.zeros(3)}, about))
+
+
+def outside(path, run):
+    """A table that lies outside of the folder: today's code would cut it off."""
+    victim = run.folder.parents[2] / "victim.csv"
+    victim.write_text("precious")
+    state, about = content(path)
+    held = {"../../../victim": {"bytes": 3, "sha256": "0" * 64}}
+    path.write_bytes(save(state, about | {"tables": json.dumps(held)}))
+
+
+DAMAGES = [
+    (flip, "its numbers have changed"),
+    (shorten, "cannot be used"),
+    (text, "cannot be used"),
+    (empty, "cannot be used"),
+    (digit, "curves.csv is not what it was"),
+    (changed(run="another"), "it is of the run another"),
+    (changed(code="0" * 16), "the code has changed since"),
+    (changed(seconds="many"), "cannot be used"),
+    (changed(tables="[]"), "cannot be used"),
+    (changed(tables='{"curves": 7}'), "cannot be used"),
+    (missing_key, "its numbers have changed"),
+    (other_shape, "its numbers have changed"),
+    (outside, "Invalid name"),
+]
+
+
+@pytest.mark.parametrize(("damage", "message"), DAMAGES, ids=[m for _, m in DAMAGES])
+def test_a_checkpoint_that_must_not_be_used_means_a_clean_start(run, whole, damage, message):
+    damage(run.folder / "checkpoint.safetensors", run)
+    log = finish(run)
+    assert message in log and "starts:" in log and "goes on" not in log
+    assert tables(run) == whole
+    victim = run.folder.parents[2] / "victim.csv"
+    assert not victim.exists() or victim.read_text() == "precious"
+
+
+def test_the_checkpoint_of_another_run_is_not_used(run, whole, tmp_path, monkeypatch):
+    other = interrupted(tmp_path / "other", monkeypatch, seed=1)
+    for name in ("checkpoint.safetensors", "curves.csv"):
+        (run.folder / name).write_bytes((other.folder / name).read_bytes())
+    assert "it is of the run" in finish(run) and tables(run) == whole

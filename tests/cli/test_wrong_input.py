@@ -82,6 +82,7 @@ COMMANDS = [
     (["methods=[sgd,dens]"], "did you mean 'dense'"),
     (["schedule=cosin"], "did you mean 'cosine'"),
     (["normalization=layer"], "normalization=layer is not known: choose from affine, batch"),
+    (["-m", "figure=fig4,fig5", "scale=smoke"], "several at once: python -m runner figures"),
     # text that is no override
     (["target_width=["], "no viable alternative"),
     (["target_width"], "missing EQUAL"),
@@ -222,6 +223,36 @@ def test_a_damaged_table_never_reaches_a_figure(run, tmp_path, table, change):
     with pytest.raises(InputError) as caught:
         load([Run(run.config, tmp_path)])
     assert len(str(caught.value).splitlines()) <= 2
+
+
+@pytest.mark.parametrize("name", ["result.json", "provenance.json", "run.log", "config.yaml"])
+def test_a_deleted_file_is_damage(run, tmp_path, name):
+    (run.folder / name).unlink()
+    assert name in inventory.problem(run.folder, tmp_path)
+    assert inventory.folders(tmp_path) == [run.folder]
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", "{", '{"status": "running"}'])
+def test_a_damaged_provenance_is_found_and_stops_nothing(run, tmp_path, content):
+    (run.folder / "provenance.json").write_text(content)
+    assert "provenance.json" in inventory.problem(run.folder, tmp_path)
+    again = Run(run.config, tmp_path)
+    assert again.is_complete() and again.is_stale() and load([again])
+
+
+def test_a_table_that_the_result_does_not_name_is_damage(run, tmp_path):
+    result = json.loads((run.folder / "result.json").read_text())
+    del result["tables"]["curves"]
+    (run.folder / "result.json").write_text(json.dumps(result))
+    assert "says nothing of curves.csv" in inventory.problem(run.folder, tmp_path)
+
+
+def test_a_flipped_bit_makes_a_run_incomplete(run, tmp_path):
+    path = run.folder / "metrics.csv"
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 1
+    path.write_bytes(content)
+    assert not Run(run.config, tmp_path).is_complete()
 
 
 def test_a_run_in_a_folder_of_another_name_is_reported(run, tmp_path):

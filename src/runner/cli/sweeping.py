@@ -10,6 +10,7 @@ from omegaconf import DictConfig
 from runner.cli.composing import Job, compose_jobs
 from runner.cli.grids import expand, grids_at
 from runner.cli.launching import ComposedJobs, launch
+from runner.core.errors import InputError
 from runner.results.figures import drawing_of
 
 
@@ -39,6 +40,10 @@ def sweep(
     before anything runs, RunFailed at the end.
     """
     jobs = compose_jobs(expand(grids_at(grids, config.scale), typed))
+    if any(job.settings.figure != config.figure for job in jobs):
+        raise InputError(
+            "one command sweeps one figure; several at once: python -m runner figures fig4 fig5"
+        )
     if config.figure is not None:
         drawing_of(config.figure, jobs[0].config.study)  # before anything is computed
     launcher = Plugins.instance().instantiate_launcher(

@@ -10,6 +10,7 @@ import pandas as pd
 
 from runner.cli.catalogue import figure_names
 from runner.cli.composing import figure_runs
+from runner.core.errors import InputError
 from runner.core.studies import Row, rows_of
 from runner.publish.reference import REFERENCE, read_tables
 from runner.results.claims import claims_of, judge
@@ -137,6 +138,9 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="scale=..., outputs=...")
     typed = parser.parse_args(arguments).overrides
+    outputs = figure_runs(figure_names()[0], typed)[0].folder()
+    if not outputs.is_dir():
+        raise InputError(f"{outputs} is not a folder of outputs: nothing to compare")
     differing = 0
     for name in figure_names():
         found = compare(name, typed, REFERENCE)

@@ -12,6 +12,7 @@ is marked as such:
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -141,7 +142,8 @@ def quick_look(run: Run) -> str:
     drawing = _overviews.get(module.__name__, histograms) if module else histograms
     with plt.rc_context(STYLE):
         picture, summary = drawing(load([run]))
-        picture.savefig(run.folder / "overview.png", metadata={"Software": None})
+        with suppress(OSError):  # a complete run on a disk that is read only
+            picture.savefig(run.folder / "overview.png", metadata={"Software": None})
         plt.close(picture)
     return summary.to_string(index=False, float_format=lambda value: f"{value:.4g}")
 

@@ -1,5 +1,7 @@
 """Which device a run computes on."""
 
+import re
+
 import torch
 
 from runner.core.errors import InputError
@@ -12,9 +14,9 @@ def torch_device(name: str) -> torch.device:
     """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    kind, _, index = name.partition(":")
-    if kind not in ("cpu", "cuda") or (index and not index.isdigit()) or name.endswith(":"):
+    if not re.fullmatch(r"cpu|cuda(:[0-9]{1,4})?", name):
         raise InputError(f"device={name} is not known: choose from auto, cpu, cuda, cuda:<number>")
+    kind, _, index = name.partition(":")
     if kind == "cuda" and int(index or 0) >= torch.cuda.device_count():
         raise InputError(
             f"device={name} is not there: torch sees {torch.cuda.device_count()} CUDA devices."

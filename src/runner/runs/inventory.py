@@ -10,16 +10,19 @@ import pandas as pd
 import yaml
 
 from runner.core.errors import InputError
-from runner.core.studies import StudyConfig, configs
+from runner.core.studies import StudyConfig, configs, rows_of
 from runner.runs.run import Run, run_name
 from runner.runs.tables import read_table
 
 
 def folders(outputs: Path) -> list[Path]:
-    """The folders of all runs, by study and name. Raises InputError if `outputs` is no folder."""
+    """The folders of all runs, by study and name, whatever is left in them.
+
+    Raises InputError if `outputs` is no folder.
+    """
     if not outputs.is_dir():
         raise InputError(f"{outputs} is not a folder of outputs")
-    return sorted(path.parent for path in outputs.glob("runs/*/*/config.yaml"))
+    return sorted(path for path in outputs.glob("runs/*/*") if path.is_dir())
 
 
 def read_config(folder: Path) -> StudyConfig:
@@ -58,15 +61,27 @@ def problem(folder: Path, outputs: Path) -> str | None:
         if folder.name != run_name(config):
             return f"{folder}: config.yaml describes the run {run_name(config)}"
         run = Run(config, outputs)
+        status = run.status()
         if not run.result_path.exists():
-            return None  # unfinished: nothing to verify yet
+            # Before its end there is nothing to verify.
+            return f"{run.result_path} is gone" if status == "complete" else None
+        if status != "complete":
+            return f"{folder / 'provenance.json'} is not that of a complete run"
         for name, expected in run.result["tables"].items():
             read_table(folder / f"{name}.csv", expected)
+        if missing := set(rows_of(config.study)) & _tables(folder) - set(run.result["tables"]):
+            return f"{run.result_path} says nothing of {', '.join(sorted(missing))}.csv"
+        if not (folder / "run.log").exists():
+            return f"{folder / 'run.log'} is gone"
     except InputError as error:
         return " ".join(str(error).splitlines())
     except (KeyError, TypeError, AttributeError):
         return f"{folder / 'result.json'} is damaged"
     return None
+
+
+def _tables(folder: Path) -> set[str]:
+    return {path.stem for path in folder.glob("*.csv")}
 
 
 def describe(folder: Path) -> dict[str, Any]:

@@ -8,7 +8,7 @@ and `result.json`, written last and atomically: it alone marks the run complete.
 import hashlib
 import json
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig
 from runner.runs.code import code_of
-from runner.runs.tables import read_table
+from runner.runs.tables import extent_of, read_table
 
 LONGEST_NAME = 120
 
@@ -49,15 +49,14 @@ class Run:
             ) from error
 
     def is_complete(self) -> bool:
-        """Whether the run has ended and its tables are there at their full size."""
+        """Whether the run has ended and its tables are there, byte for byte."""
         if not self.result_path.exists():
             return False
         try:
-            tables = self.result["tables"]
-            sizes = {name: (self.folder / f"{name}.csv").stat().st_size for name in tables}
-        except (InputError, KeyError, TypeError, OSError):
+            tables = self.result["tables"].items()
+            return all(_holds(self.folder / f"{name}.csv", table) for name, table in tables)
+        except (InputError, AttributeError, KeyError, TypeError, OSError):
             return False
-        return all(sizes[name] == table["bytes"] for name, table in tables.items())
 
     def provenance(self) -> dict[str, Any]:
         """The content of `provenance.json`; nothing where there is none that can be read."""
@@ -97,6 +96,20 @@ class Run:
             name: read_table(self.folder / f"{name}.csv", expected)
             for name, expected in self.result["tables"].items()
         }
+
+
+def _holds(path: Path, table: dict[str, Any]) -> bool:
+    """Whether the file is the table that `result.json` describes."""
+    about = path.stat()
+    if about.st_size != table["bytes"]:
+        return False
+    return _content(path, about.st_size, about.st_mtime_ns) == table["sha256"]
+
+
+@cache
+def _content(path: Path, size: int, changed: int) -> str:
+    """SHA-256 of a file, computed again when its size or its time of change is another."""
+    return extent_of(path, size).sha256
 
 
 def knobs(config: StudyConfig) -> str:
@@ -139,7 +152,7 @@ def load(runs: Iterable[Run]) -> dict[str, pd.DataFrame]:
     Raises InputError when a run is missing or damaged.
     """
     runs = list(runs)
-    missing = [run for run in runs if not run.is_complete()]
+    missing = [run for run in runs if not run.result_path.exists()]
     if missing:
         names = "\n".join(f"  {run}" for run in missing[:5])
         more = f"\n  and {len(missing) - 5} more" if len(missing) > 5 else ""

@@ -105,6 +105,10 @@ def test_cifar_records_are_read(tmp_path):
             {"test_labels": gzip.compress(struct.pack(">BBBBI", 0, 0, 8, 1, 2) + b"\1\2\3")},
             "test-labels.gz promises 2 bytes and holds more",
         ),
+        (
+            {"test_images": gzip.compress(struct.pack(">BBBBIII", 0, 0, 8, 3, *[2**32 - 1] * 3))},
+            "test-images.gz promises 4294967295 x 4294967295 x 4294967295 bytes",
+        ),
     ],
 )
 def test_a_damaged_idx_file_is_refused_by_name(tmp_path, damage, message):

@@ -15,6 +15,9 @@ from runner.data.files import fetch, reading
 
 UNSIGNED_BYTE = 0x08
 
+LARGEST = 2**30
+"""Bytes of a file that are read at most: Fashion-MNIST has 47 million."""
+
 
 def read(
     source: Mapping[str, Any], folder: str | Path | None
@@ -53,6 +56,8 @@ def read_idx(path: Path, dimensions: int) -> UInt8[Tensor, "..."]:
             )
         sizes = file.read(4 * dimensions)
         shape = [int.from_bytes(sizes[4 * i : 4 * i + 4], "big") for i in range(dimensions)]
+        if prod(shape) > LARGEST:
+            raise InputError(f"{path} promises {' x '.join(map(str, shape))} bytes.\nReplace it.")
         content = file.read(prod(shape))
         complete = len(sizes) == 4 * dimensions and len(content) == prod(shape)
         if not complete or file.read(1):

@@ -100,7 +100,7 @@ def test_a_run_that_was_interrupted_goes_on_and_ends_with_the_same_bytes(
 
 def test_a_killed_process_is_resumed(tmp_path):
     """SIGKILL in the middle of training; the same command then ends with the same bytes."""
-    changes = {"train_samples": 640_000, "target_width": 4}
+    changes = {"train_samples": 160_000, "target_width": 4}
     arguments = [f"{key}={value}" for key, value in {**TINY, **changes, "replicates": 2}.items()]
     command = [sys.executable, "-m", "runner", *arguments, "checkpoint_seconds=0"]
     command += [f"outputs={tmp_path / 'killed'}", "device=cpu"]

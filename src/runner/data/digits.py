@@ -6,8 +6,6 @@ from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from sklearn.datasets import load_digits
-from sklearn.model_selection import train_test_split
 from torch import Tensor
 
 TEST_IMAGES = 261
@@ -16,6 +14,8 @@ TEST_IMAGES = 261
 
 def all_images() -> tuple[Float[Tensor, "1797 8 8"], Int[Tensor, " 1797"]]:
     """Pixels in [0, 1], in float64, and labels of the whole set, in its own order."""
+    from sklearn.datasets import load_digits  # late: slow to import, and most runs need none of it
+
     loaded = load_digits()
     return torch.from_numpy(loaded.images / 16), torch.from_numpy(loaded.target).long()
 
@@ -28,6 +28,8 @@ def read(
     The set comes in one piece; it is split by a fixed random choice with equal shares of the
     classes.
     """
+    from sklearn.model_selection import train_test_split  # late, likewise
+
     pixels, labels = all_images()
     train, test = train_test_split(
         range(len(labels)), test_size=TEST_IMAGES, random_state=0, stratify=labels.numpy()

@@ -58,9 +58,10 @@ def _tree(name: str) -> ast.Module:
     return ast.parse(_path(name).read_text())
 
 
+@cache
 def _stripped(name: str) -> str:
     """The text of a module without comments and docstrings, laid out by the parser."""
-    tree = ast.parse(_path(name).read_text())
+    tree = _tree(name)
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):

@@ -1,15 +1,23 @@
-"""What a claim is: one statement of a paper, judged by the program over tables.
+"""What a claim is: one statement, judged by the program over the tables of its figure.
 
-A claim *holds*, *fails* or is *undecided*, always with the measured number beside it. The
-thresholds come from the statement and from the spread of the replicates. In the `claims.py` of a
-study each statement stands above its judge:
+One rule decides all claims (`evidence.verdict`): a claim *holds*, or *fails*, when that verdict is
+wrong with a probability of at most 5 %, and is *undecided* otherwise. In the `claims.py` of a study
+each statement stands above its judge, which gives the evidence at every point that the statement
+speaks of:
 
-    @claim(figure="fig4", name="exact", statement="...", source="paper A, Theorem 1")
-    def exact(tables: Tables) -> Judgement: ...
+    @claim(
+        figure="fig4",
+        name="sgd-loses",
+        statement="the construction beats SGD at every d",
+        source="paper A, Appendix E",
+        expected="SGD / construction above 1 at every d",
+        needs={"target_width": 3},
+    )
+    def sgd_loses(tables: Tables) -> Found: ...
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
@@ -17,30 +25,55 @@ import numpy as np
 import pandas as pd
 
 from runner.core.studies import part_of
+from runner.results.evidence import Evidence, Verdict, replicates_needed, verdict
 
 Tables = Mapping[str, pd.DataFrame]
 """The tables of a figure's runs by name: `tables["metrics"]`."""
 
-Verdict = Literal["holds", "fails", "undecided"]
+Kind = Literal["paper", "ours"]
+"""Whose statement it is: the paper's, or a control of ours."""
+
+COLUMNS = (
+    "figure", "claim", "kind", "statement", "source", "verdict", "measured", "expected",
+    "estimate", "low", "high", "unit", "n", "p_value", "point", "data", "runs",
+)  # fmt: skip
+"""Of `<figure>.claims.csv`; drawing a figure adds the scale and the history of the rule."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a judge found: the evidence at each point, and what else is worth saying."""
+
+    points: Sequence[Evidence]
+    words: str = ""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict with what was measured and what the statement expects, both as short texts."""
+    """A verdict, what was measured and what the statement expects, and the deciding evidence."""
 
     verdict: Verdict
     measured: str
     expected: str
+    evidence: Evidence | None = None
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement in our words, its source (paper, section or theorem), and how to judge it."""
+    """A statement in our words, its source (paper, section or theorem), and how to judge it.
+
+    expected: the statement as an inequality, with its margins. needs: how many different values of
+    a column the tables must have before the statement can be judged ("at every depth" is no
+    statement about one depth).
+    """
 
     name: str
     statement: str
     source: str
-    judge: Callable[[Tables], Judgement]
+    judge: Callable[[Tables], Found | Judgement]
+    expected: str = ""
+    kind: Kind = "paper"
+    needs: Mapping[str, int] = field(default_factory=dict)
 
 
 _claims: dict[str, list[Claim]] = {}
@@ -48,7 +81,15 @@ _claims: dict[str, list[Claim]] = {}
 
 
 def claim(
-    *, figure: str, name: str, statement: str, source: str, **arguments: Any
+    *,
+    figure: str,
+    name: str,
+    statement: str,
+    source: str,
+    expected: str = "",
+    kind: Kind = "paper",
+    needs: Mapping[str, int] | None = None,
+    **arguments: Any,
 ) -> Callable[[Callable], Callable]:
     """Make the function below the judge of a statement that a figure shows.
 
@@ -61,7 +102,8 @@ def claim(
         made = _claims.setdefault(figure, [])
         if name in (each.name for each in made):
             raise ValueError(f"figure {figure} has two claims named {name}")
-        made.append(Claim(name, statement, source, partial(judge, **arguments)))
+        bound = partial(judge, **arguments)
+        made.append(Claim(name, statement, source, bound, expected, kind, needs or {}))
         return judge
 
     return register
@@ -71,6 +113,41 @@ def claims_of(figure: str, study: str) -> list[Claim]:
     """The claims of a figure, made by the `claims.py` of its study; none where there are none."""
     part_of(study, "claims")
     return _claims.get(figure, [])
+
+
+def judgement(claim: Claim, tables: Tables) -> Judgement:
+    """Judge one claim over the tables of its figure."""
+    if lacking := _lacking(claim, tables):
+        return Judgement("undecided", lacking, claim.expected)
+    found = claim.judge(tables)
+    if isinstance(found, Judgement):
+        return found
+    decision, decisive = verdict(found.points)
+    if decisive is None:
+        return Judgement("undecided", found.words or "no rows to judge by", claim.expected)
+    measured = "; ".join(filter(None, [found.words, in_words(decisive)]))
+    if not decisive.decidable:
+        measured += f"; {replicates_needed()} would be enough to decide"
+    return Judgement(decision, measured, claim.expected, decisive)
+
+
+def _lacking(claim: Claim, tables: Tables) -> str:
+    """Which of the values that a claim needs the tables do not have; empty if they have them."""
+    for column, needed in claim.needs.items():
+        present = max((t[column].nunique() for t in tables.values() if column in t), default=0)
+        if present < needed:
+            return f"{present} of at least {needed} different values of {column}"
+    return ""
+
+
+def in_words(evidence: Evidence) -> str:
+    """Effect, limits, how many numbers, and the point, as one phrase."""
+    limits = f" ({evidence.low:.3g} to {evidence.high:.3g})"
+    known = np.isfinite([evidence.low, evidence.high]).any()
+    place = f" at {evidence.point}" if evidence.point else ""
+    return (
+        f"{evidence.unit} {evidence.estimate:.3g}{limits if known else ''}, n = {evidence.n}{place}"
+    )
 
 
 def decide(condition: bool, measured: str, expected: str) -> Judgement:
@@ -127,22 +204,41 @@ def beyond(
 
 def judge(figure: str, claims: list[Claim], tables: Tables) -> pd.DataFrame:
     """The table of a figure's claims, one row per claim: what `<figure>.claims.csv` holds."""
-    rows = []
-    for claim in claims:
-        judgement = claim.judge(tables)
-        rows.append(
-            {
-                "figure": figure,
-                "claim": claim.name,
-                "statement": claim.statement,
-                "source": claim.source,
-                "verdict": judgement.verdict,
-                "measured": judgement.measured,
-                "expected": judgement.expected,
-            }
-        )
-    columns = ["figure", "claim", "statement", "source", "verdict", "measured", "expected"]
-    return pd.DataFrame(rows, columns=columns)
+    rows = [_row(figure, each, judgement(each, tables), tables) for each in claims]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _row(figure: str, claim: Claim, judged: Judgement, tables: Tables) -> dict[str, Any]:
+    evidence = judged.evidence
+    side = "p_fails" if judged.verdict == "fails" else "p_holds"
+    numbers = {"estimate": "estimate", "low": "low", "high": "high", "p_value": side}
+    return {
+        "figure": figure,
+        "claim": claim.name,
+        "kind": claim.kind,
+        "statement": claim.statement,
+        "source": claim.source,
+        "verdict": judged.verdict,
+        "measured": judged.measured,
+        "expected": judged.expected,
+        **{column: _rounded(getattr(evidence, name, np.nan)) for column, name in numbers.items()},
+        "unit": evidence.unit if evidence else "",
+        "n": evidence.n if evidence else 0,
+        "point": evidence.point if evidence else "",
+        "data": values_of(tables, "data") or "synthetic",
+        "runs": values_of(tables, "run"),
+    }
+
+
+def _rounded(value: float) -> float:
+    """Six digits: more would differ between machines."""
+    return float(f"{value:.6g}")
+
+
+def values_of(tables: Tables, column: str) -> str:
+    """The different values of a column in all tables, in order, in one text."""
+    found = {str(v) for table in tables.values() if column in table for v in table[column].unique()}
+    return " ".join(sorted(found))
 
 
 def as_text(judged: pd.DataFrame) -> str:

@@ -1,0 +1,211 @@
+"""The judge is calibrated: simulated tables without an effect, with it, and with the contrary."""
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binomtest
+
+from runner.results.evidence import (
+    above,
+    below,
+    equivalent,
+    estimate_above,
+    estimate_within,
+    everywhere,
+    less,
+    median_limits,
+    replicates_needed,
+    share,
+    slope_of_estimates,
+    slopes,
+    verdict,
+)
+
+TABLES = 1500
+"""Simulated tables of each kind without an effect."""
+
+MANY = 20_000
+"""Of the kinds whose error is 5 % exactly, not at most."""
+
+FEW = 500
+"""With one."""
+
+REPLICATES = 5
+EFFECT = 2.0
+"""Of the simulated effects, in standard deviations of a replicate."""
+
+
+def normal(rng, shift):
+    return rng.standard_normal(REPLICATES) + shift
+
+
+def heavy(rng, shift):
+    return rng.standard_cauchy(REPLICATES) / 6 + shift
+
+
+def skewed(rng, shift):
+    """Median zero, with a long tail."""
+    return np.expm1(rng.standard_normal(REPLICATES) + shift)
+
+
+def of_medians(draw):
+    return lambda rng, shift: [above(draw(rng, shift))]
+
+
+def of_pairs(rng, shift):
+    """Two methods on the same replicates, whose targets differ by far more than they do."""
+    target = pd.Series(10 * rng.standard_normal(REPLICATES))
+    return [less(target, target + rng.standard_normal(REPLICATES) + shift)]
+
+
+def of_ratios(rng, shift):
+    lower = pd.Series(rng.lognormal(size=REPLICATES))
+    noise = rng.lognormal(sigma=1.0, size=REPLICATES)
+    return [less(lower, lower * noise * np.exp(shift), unit="ratio")]
+
+
+def of_equivalence(rng, shift):
+    """A shift of zero stands at the margin of three, an effect inside it, the contrary outside."""
+    return [equivalent(rng.standard_normal(2 * REPLICATES) / 2 + 3 - shift, 3.0)]
+
+
+def of_estimates(rng, shift):
+    blocks = rng.standard_normal(20) * np.sqrt(20) + shift * 2
+    return [estimate_above(blocks.mean(), blocks.std(ddof=1) / np.sqrt(20), n=20)]
+
+
+def of_estimates_within(rng, shift):
+    blocks = rng.standard_normal(20) + 3 - shift
+    return [estimate_within(blocks.mean(), blocks.std(ddof=1) / np.sqrt(20), 0.0, 3.0, n=20)]
+
+
+def of_exponents(rng, shift):
+    """The exponent 1/2 + shift / 10 of a power law over three doublings."""
+    size = np.tile([8.0, 16, 32, 64], REPLICATES)
+    value = size ** (0.5 + shift / 10) * rng.lognormal(sigma=0.15, size=len(size))
+    rows = {"replicate": np.repeat(np.arange(REPLICATES), 4), "size": size, "value": value}
+    exponents = slopes(pd.DataFrame(rows), "size", "value", log=True)
+    return [above(exponents, 0.5, unit="exponent")]
+
+
+def of_shares(rng, shift):
+    return [share(rng.binomial(20, 0.5 + shift / 6), 20, 0.5)]
+
+
+def of_points(rng, shift):
+    """Three points, of which two hold beyond doubt: the third decides."""
+    return [above(normal(rng, 9)), above(normal(rng, shift)), above(normal(rng, 9))]
+
+
+KINDS = {
+    "median": of_medians(normal),
+    "median, heavy tails": of_medians(heavy),
+    "median, skewed": of_medians(skewed),
+    "pairs": of_pairs,
+    "ratios": of_ratios,
+    "equivalence": of_equivalence,
+    "estimates": of_estimates,
+    "estimates within": of_estimates_within,
+    "exponents": of_exponents,
+    "shares": of_shares,
+    "several points": of_points,
+}
+
+
+def tables_of(kind):
+    return MANY if kind.startswith("estimates") else TABLES
+
+
+@cache
+def counts(kind, shift, tables, seed=0):
+    rng = np.random.default_rng(seed)
+    verdicts = [verdict(KINDS[kind](rng, shift))[0] for _ in range(tables)]
+    return {each: verdicts.count(each) for each in ("holds", "fails", "undecided")}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_an_effect_at_most_one_in_twenty_holds(kind):
+    tables = tables_of(kind)
+    assert binomtest(counts(kind, 0.0, tables)["holds"], tables).proportion_ci(0.95).high < 0.06
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_an_effect_at_most_one_in_twenty_fails(kind):
+    tables = tables_of(kind)
+    assert binomtest(counts(kind, 0.0, tables)["fails"], tables).proportion_ci(0.95).high < 0.06
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_effect_holds_in_four_of_five(kind):
+    assert counts(kind, EFFECT, FEW)["holds"] >= 0.8 * FEW
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "several points"])
+def test_the_contrary_fails_in_four_of_five(kind):
+    assert counts(kind, -EFFECT, FEW)["fails"] >= 0.8 * FEW
+
+
+def test_the_contrary_at_one_of_several_points_fails_with_enough_replicates():
+    points = [above(np.ones(7)), above(-np.ones(7)), above(np.ones(7))]
+    assert verdict(points)[0] == "fails"
+    assert verdict([above(-np.ones(5)), above(np.ones(5))])[0] == "undecided"
+    assert replicates_needed(1) == 5 and replicates_needed(3) == 6
+
+
+def test_points_that_are_all_at_their_bound_rarely_fail():
+    rng = np.random.default_rng(1)
+    tables = [[above(rng.standard_normal(9)) for _ in range(4)] for _ in range(TABLES)]
+    failed = sum(verdict(points)[0] == "fails" for points in tables)
+    assert binomtest(failed, TABLES).proportion_ci(0.95).high < 0.06
+
+
+def test_fewer_than_five_replicates_decide_nothing():
+    evidence = above(np.ones(4))
+    assert verdict([evidence])[0] == "undecided" and not evidence.decidable
+    assert verdict([]) == ("undecided", None)
+
+
+def test_the_limits_and_the_verdict_agree():
+    rng = np.random.default_rng(2)
+    for n in (5, 6, 8, 11, 20):
+        for _ in range(50):
+            evidence = above(rng.standard_normal(n))
+            assert (evidence.low > 0) == (evidence.p_holds <= 0.05)
+            assert (evidence.high < 0) == (evidence.p_fails <= 0.05)
+    assert median_limits(np.arange(5.0)) == (0.0, 4.0)
+    assert median_limits(np.arange(4.0)) == (-np.inf, np.inf)
+
+
+def test_pairs_are_matched_by_replicate_not_by_order():
+    lower = pd.Series([0.0, 10, 20, 30, 40], index=range(5))
+    higher = pd.Series([41.0, 31, 21, 11, 1], index=[4, 3, 2, 1, 0])
+    assert verdict([less(lower, higher)])[0] == "holds"
+
+
+def test_a_diverged_replicate_speaks_for_nobody():
+    values = np.array([1.0, 2, 3, 4, np.nan])
+    assert verdict([above(values)])[0] == verdict([below(-values)])[0] == "undecided"
+    assert above(values).low == -np.inf and above(values).high == np.inf
+    infinite = pd.Series([np.inf] * 5)
+    assert verdict([less(infinite, infinite)])[0] == "undecided"
+    assert verdict([less(pd.Series(np.ones(5)), infinite, unit="ratio")])[0] == "holds"
+
+
+def test_one_counterexample_refutes_a_statement_on_every_network():
+    assert verdict([everywhere(np.ones(5))])[0] == "holds"
+    assert verdict([everywhere(np.ones(4))])[0] == "undecided"
+    assert verdict([everywhere(np.array([1, 1, 0, 1, 1]))])[0] == "fails"
+    assert verdict([everywhere(np.array([]))])[0] == "undecided"
+
+
+def test_a_slope_of_estimates_has_the_error_of_the_estimates():
+    x = np.array([0.0, 1, 2, 3])
+    slope, error = slope_of_estimates(x, 2 * x + 1, np.full(4, 0.1))
+    assert slope == pytest.approx(2) and error == pytest.approx(0.1 / np.sqrt(5))
+
+
+def test_one_width_has_no_exponent():
+    table = pd.DataFrame({"replicate": range(5), "size": 8.0, "value": 1.0})
+    assert slopes(table, "size", "value", log=True).isna().all()

@@ -11,7 +11,7 @@ RUN := .venv/bin/python -m runner
 FIGURES := $(basename $(notdir $(wildcard conf/figure/*.yaml)))
 LAUNCHER := $(if $(filter-out 1,$(strip $(JOBS))),hydra/launcher=joblib hydra.launcher.n_jobs=$(strip $(JOBS)))
 
-.PHONY: help setup figures report reference figures-from-reference compare gallery test lint bench clean
+.PHONY: help setup figures report reference figures-from-reference compare claims gallery test lint bench clean
 .PHONY: $(FIGURES)
 
 help: ## list the targets
@@ -42,6 +42,9 @@ reference: $(INSTALLED) ## keep the tables behind all figures made so far in out
 
 figures-from-reference: $(INSTALLED) ## draw all figures from outputs/reference, compute nothing
 	$(RUN) reference draw outputs=$(strip $(OUTPUTS))
+
+claims: $(INSTALLED) ## list all statements with their rules and planned numbers, compute nothing
+	$(RUN) claims scale=$(strip $(SCALE))
 
 gallery: $(INSTALLED) ## pictures and table of the README, from outputs/reference
 	.venv/bin/python scripts/gallery.py

@@ -12,6 +12,7 @@ SUBCOMMANDS = {
     "reference": "runner.publish.reference",
     "compare": "runner.publish.comparison",
     "bench": "runner.bench.table",
+    "claims": "runner.publish.plan",
 }
 """Each module has a `main(arguments)` that returns an exit code; its parser knows `--help`."""
 

@@ -21,24 +21,25 @@ def code_of(study: str) -> str:
     """
     package = package_of(study)
     digest = hashlib.sha256()
-    for name in sorted(_closure({f"{package}.config", f"{package}.study"})):
-        digest.update(f"{name}\n{_stripped(name)}\n".encode())
+    for name in sorted(closure({f"{package}.config", f"{package}.study"})):
+        digest.update(f"{name}\n{_stripped_module(name)}\n".encode())
     return digest.hexdigest()[:16]
 
 
-def _closure(names: set[str]) -> set[str]:
+def closure(names: set[str]) -> set[str]:
     """These modules of the package, and all that they import."""
     found: set[str] = set()
     waiting = set(names)
     while waiting:
         name = waiting.pop()
-        if name not in found and _path(name).exists():
+        if name not in found and path_of(name).exists():
             found.add(name)
             waiting |= set(_imports(name))
     return found
 
 
-def _path(name: str) -> Path:
+def path_of(name: str) -> Path:
+    """The file of a module of the package."""
     place = PACKAGE.joinpath(*name.split(".")[1:])
     return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
 
@@ -55,13 +56,17 @@ def _imports(name: str) -> Iterator[str]:
 
 @cache
 def _tree(name: str) -> ast.Module:
-    return ast.parse(_path(name).read_text())
+    return ast.parse(path_of(name).read_text())
 
 
 @cache
-def _stripped(name: str) -> str:
-    """The text of a module without comments and docstrings, laid out by the parser."""
-    tree = _tree(name)
+def _stripped_module(name: str) -> str:
+    return stripped(path_of(name).read_text())
+
+
+def stripped(text: str) -> str:
+    """A module's text without comments and docstrings, laid out by the parser."""
+    tree = ast.parse(text)
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):

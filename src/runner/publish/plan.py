@@ -1,0 +1,72 @@
+"""All claims with their rules, before anything is computed: what a preregistration would hold."""
+
+import argparse
+
+from runner.cli.catalogue import figure_names, figure_study
+from runner.cli.composing import figure_runs
+from runner.core.errors import InputError, nearest
+from runner.core.papers import paper_of
+from runner.core.studies import StudyConfig, room_of
+from runner.results.claims import Claim, claims_of
+from runner.results.history import rule_commit
+
+
+def plan(figure: str, typed: list[str]) -> str:
+    """The claims of a figure with their rules, margins and planned numbers, as text.
+
+    typed: further overrides (`scale=paper`). Raises InputError when they do not compose.
+    """
+    settings, configs = figure_runs(figure, typed)
+    study = figure_study(figure)
+    rule = rule_commit(study, figure, settings.scale) or "no git"
+    lines = [
+        f"{figure}: paper {paper_of(room_of(study)).letter}, study {study}, scale {settings.scale}",
+        f"  planned: {_planned(configs)}; rule of commit {rule[:13]}",
+    ]
+    for claim in claims_of(figure, study):
+        lines += _lines(claim)
+    return "\n".join(lines)
+
+
+def _planned(configs: list[StudyConfig]) -> str:
+    """How many runs, and how many independent repetitions each."""
+    counts = {}
+    for name in ("replicates", "selection_replicates", "chains", "layers"):
+        values = sorted({getattr(config, name) for config in configs if hasattr(config, name)})
+        if values:
+            counts[name] = " or ".join(map(str, values))
+    said = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
+    data = " ".join(sorted({getattr(config, "data", "synthetic") for config in configs}))
+    return f"{len(configs)} runs on {data}" + (f", {said}" if said else "")
+
+
+def _lines(claim: Claim) -> list[str]:
+    """A claim as it stands before any data."""
+    whose = claim.source if claim.kind == "paper" else f"ours; {claim.source}"
+    lines = [f"  {claim.name}: {claim.statement}  [{whose}]", f"      rule: {claim.expected}"]
+    if claim.needs:
+        needed = ", ".join(f"{count} values of {name}" for name, count in claim.needs.items())
+        lines.append(f"      needs: {needed}")
+    return lines
+
+
+def main(arguments: list[str]) -> int:
+    """Print the claims of all figures, or of those named; computes nothing; returns 0.
+
+    Raises InputError when a figure does not exist or an override is wrong.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m runner claims",
+        description="All statements with their rules, margins and planned numbers, before anything"
+        " is computed. One rule for all: a claim holds, or fails, when that verdict is wrong with a"
+        " probability of at most 5 %; otherwise it is undecided.",
+    )
+    parser.add_argument("words", nargs="*", metavar="figure or key=value", help="fig4, scale=paper")
+    words = parser.parse_args(arguments).words
+    names = [word for word in words if "=" not in word]
+    for name in names:
+        if name not in figure_names():
+            raise InputError(f"no figure is called {name!r}; {nearest(name, figure_names())}")
+    typed = [word for word in words if "=" in word]
+    print("\n\n".join(plan(name, typed) for name in names or figure_names()))
+    return 0

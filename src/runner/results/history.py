@@ -1,0 +1,101 @@
+"""Whether a rule stood before the numbers that it judges: from the provenance and from git.
+
+The rule of a claim is its judge, with all that it is built from, and the presets that say how much
+is measured. A verdict is *fixed before* when the commit that last changed the rule is in the
+history of every run it judges, and those runs came from unchanged files; *after* when it is not.
+"""
+
+import hashlib
+import json
+import subprocess
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any, Literal
+
+import yaml
+
+from runner.core.studies import package_of
+from runner.runs.code import closure, path_of, stripped
+from runner.runs.provenance import REPOSITORY
+
+Standing = Literal["fixed before", "after", "unknown"]
+
+NOT_COMMITTED = "not committed"
+
+
+def standing(rule: str | None, runs: Iterable[Mapping[str, Any]]) -> Standing:
+    """Whether a rule of this commit stood before runs of this provenance.
+
+    rule: as `rule_commit` gives it. runs: each with `commit` and `dirty`.
+    """
+    runs = list(runs)
+    if rule is None or any(run["commit"] is None for run in runs):
+        return "unknown"
+    if rule == NOT_COMMITTED or any(run["dirty"] for run in runs):
+        return "after"
+    commits = {run["commit"] for run in runs}
+    return "fixed before" if all(_is_ancestor(rule, each) for each in commits) else "after"
+
+
+@cache
+def rule_commit(study: str, figure: str, scale: str) -> str | None:
+    """The commit that last changed the rule behind a figure's claims, comments aside.
+
+    NOT_COMMITTED where the files differ from the last commit, None outside a git checkout.
+    """
+    files = rule_files(study, figure, scale)
+    now = _digest({path: (REPOSITORY / path).read_text() for path in files})
+    if (head := _git("rev-parse", "HEAD")) is None:
+        return None
+    if _digest_at(head, files) != now:
+        return NOT_COMMITTED
+    for commit in (_git("log", "--format=%H", "--", *files) or "").split():
+        if _digest_at(f"{commit}^", files) != now:
+            return commit
+    return None
+
+
+def rule_files(study: str, figure: str, scale: str) -> tuple[str, ...]:
+    """The files that hold the rule, relative to the repository.
+
+    Judges, what they import from their room and from `results`, and the presets.
+    """
+    package = package_of(study)
+    own = (package.rpartition(".")[0], "runner.results.")
+    modules = [each for each in closure({f"{package}.claims"}) if each.startswith(own)]
+    places = [path_of(each) for each in modules]
+    places += [REPOSITORY / "conf" / "figure" / f"{figure}.yaml"]
+    places += [REPOSITORY / "conf" / "size" / study / f"{scale}.yaml"]
+    present = [place for place in places if place.is_file() and place.is_relative_to(REPOSITORY)]
+    return tuple(sorted(str(place.relative_to(REPOSITORY)) for place in present))
+
+
+def _digest(texts: Mapping[str, str]) -> str:
+    """Of the meaning of files: code without comments, presets as their values."""
+    digest = hashlib.sha256()
+    for path, text in sorted(texts.items()):
+        meaning = stripped(text) if path.endswith(".py") else json.dumps(yaml.safe_load(text))
+        digest.update(f"{path}\n{meaning}\n".encode())
+    return digest.hexdigest()
+
+
+@cache
+def _digest_at(commit: str, files: tuple[str, ...]) -> str:
+    """The digest of files as they were at a commit; those that it lacks are left out."""
+    texts = {path: _git("show", f"{commit}:{path}") for path in files}
+    return _digest({path: text for path, text in texts.items() if text is not None})
+
+
+@cache
+def _is_ancestor(first: str, then: str) -> bool:
+    return _git("merge-base", "--is-ancestor", first, then) is not None
+
+
+def _git(*arguments: str) -> str | None:
+    """What git prints; None where it fails, or is not there."""
+    command = ["git", "-C", str(REPOSITORY), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None

@@ -83,7 +83,7 @@ def test_the_contrary_fails_with_its_own_p_value():
 def test_too_few_replicates_say_how_many_would_do():
     row = judge("fig", [ABOVE], table([1.0, 2, 3])).iloc[0]
     assert row["verdict"] == "undecided" and "n = 3" in row["measured"]
-    assert "5 would be enough" in row["measured"]
+    assert "n = 5 could decide" in row["measured"]
 
 
 def test_a_statement_about_several_widths_needs_several():

@@ -163,8 +163,13 @@ def test_points_that_are_all_at_their_bound_rarely_fail():
 
 def test_fewer_than_five_replicates_decide_nothing():
     evidence = above(np.ones(4))
-    assert verdict([evidence])[0] == "undecided" and not evidence.decidable
+    assert verdict([evidence])[0] == "undecided" and evidence.needed == 5
     assert verdict([]) == ("undecided", None)
+
+
+def test_a_share_says_how_many_cases_it_takes():
+    assert verdict([share(58, 58, 0.95)])[0] == "undecided" and share(58, 58, 0.95).needed == 59
+    assert verdict([share(59, 59, 0.95)])[0] == "holds"
 
 
 def test_the_limits_and_the_verdict_agree():

@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 from runner.core.studies import part_of
-from runner.results.evidence import Evidence, Verdict, replicates_needed, verdict
+from runner.results.evidence import Evidence, Verdict, verdict
 
 Tables = Mapping[str, pd.DataFrame]
 """The tables of a figure's runs by name: `tables["metrics"]`."""
@@ -126,8 +126,8 @@ def judgement(claim: Claim, tables: Tables) -> Judgement:
     if decisive is None:
         return Judgement("undecided", found.words or "no rows to judge by", claim.expected)
     measured = "; ".join(filter(None, [found.words, in_words(decisive)]))
-    if not decisive.decidable:
-        measured += f"; {replicates_needed()} would be enough to decide"
+    if decisive.n < decisive.needed:
+        measured += f"; n = {decisive.needed} could decide"
     return Judgement(decision, measured, claim.expected, decisive)
 
 

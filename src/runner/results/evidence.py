@@ -44,8 +44,18 @@ class Evidence:
     """Independent numbers that the test stands on: replicates, chains or blocks."""
     p_holds: float
     p_fails: float
-    decidable: bool = True
-    """Whether this many numbers can decide at all."""
+    needed: int = 2
+    """The fewest such numbers that could decide."""
+    bound: float = np.nan
+    """What the estimate is compared with."""
+
+    @property
+    def distance(self) -> float:
+        """How far the estimate is from its bound; of a ratio, the logarithm of the factor."""
+        with np.errstate(all="ignore"):
+            if self.unit == "ratio":
+                return float(np.abs(np.log(self.estimate / self.bound)))
+            return float(np.abs(self.estimate - self.bound))
 
 
 def verdict(points: Sequence[Evidence]) -> tuple[Verdict, Evidence | None]:
@@ -53,13 +63,13 @@ def verdict(points: Sequence[Evidence]) -> tuple[Verdict, Evidence | None]:
 
     The statement holds when it holds at every point, each with error ERROR (an intersection-union
     test: no correction), and fails when it fails at one of them after Holm's correction. The point
-    that decides is the weakest of those that hold, the strongest of those that fail; None where
-    there are no points.
+    that decides is the weakest of those that hold, the strongest of those that fail (of equal
+    p-values, that nearest to its bound, and that farthest from it); None where there are no points.
     """
     if not points:
         return "undecided", None
-    weakest = max(points, key=lambda each: each.p_holds)
-    strongest = min(points, key=lambda each: each.p_fails)
+    weakest = max(points, key=lambda each: (each.p_holds, -each.distance))
+    strongest = min(points, key=lambda each: (each.p_fails, -each.distance))
     if weakest.p_holds <= ERROR:
         return "holds", weakest
     if strongest.p_fails <= ERROR / len(points):  # Holm's first step: is there any
@@ -90,7 +100,8 @@ def above(
         n,
         p_holds=at_least(int(np.sum(numbers > bound)), n, 0.5),
         p_fails=at_least(int(np.sum(numbers < bound)), n, 0.5),
-        decidable=n >= replicates_needed(),
+        needed=replicates_needed(),
+        bound=bound,
     )
 
 
@@ -185,7 +196,8 @@ def share(count: int, n: int, bound: float, *, point: str = "") -> Evidence:
         n,
         p_holds=at_least(count, n, bound),
         p_fails=at_least(n - count, n, 1 - bound),
-        decidable=n > 0 and bound**n <= ERROR,
+        needed=int(np.ceil(np.log(ERROR) / np.log(bound))),
+        bound=bound,
     )
 
 
@@ -210,7 +222,7 @@ def estimate_above(
     """
     if n < 2 or not (np.isfinite(estimate) and np.isfinite(error) and error > 0):
         return Evidence(
-            point, estimate, -np.inf, np.inf, unit, n, p_holds=1.0, p_fails=1.0, decidable=False
+            point, estimate, -np.inf, np.inf, unit, n, p_holds=1.0, p_fails=1.0, bound=bound
         )
     reach = stdtrit(n - 1, 1 - ERROR) * error
     z = (estimate - bound) / error
@@ -223,6 +235,7 @@ def estimate_above(
         n,
         p_holds=float(stdtr(n - 1, -z)),
         p_fails=float(stdtr(n - 1, z)),
+        bound=bound,
     )
 
 

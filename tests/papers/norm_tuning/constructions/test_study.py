@@ -15,7 +15,7 @@ from runner.papers.norm_tuning import solvers
 from runner.papers.norm_tuning.constructions.config import Constructions
 from runner.papers.norm_tuning.constructions.study import run, unit_inputs
 from runner.papers.norm_tuning.solvers import khatri_rao, solve_scales
-from runner.results.claims import claims_of
+from runner.results.claims import claims_of, judgement
 
 
 def normal(*shape, seed=0):
@@ -182,18 +182,18 @@ def test_combinations_that_no_theorem_covers_are_refused(parameters, message):
 
 
 def sparse_table(fraction_at):
-    """Draws at widths 10, 20, 30, 40; `fraction_at(d, p)` of the 40 at each p have full rank."""
+    """Draws at widths 10, 20, 30, 40; `fraction_at(d, p)` of the 120 at each p have full rank."""
     rows = []
     for d in (10, 20, 30, 40):
         unit = math.log(d) / d
         for p in (unit, 1.5 * unit, 2 * unit, 2.5 * unit, 3 * unit, 4 * unit, 2 * math.sqrt(unit)):
-            count = round(40 * fraction_at(d, p))
-            for replicate in range(40):
+            count = round(120 * fraction_at(d, p))
+            for replicate in range(120):
                 full = replicate < count
                 rank = d * d if full else d * d - 1
                 rows.append(
                     {"theorem": "sparse", "target": "random", "depth": 1, "sparsity": p}
-                    | {"target_width": d, "width": d * d, "full_rank": full}
+                    | {"target_width": d, "width": d * d, "full_rank": full, "replicate": replicate}
                     | {"cut_off_units": 0 if full else 1, "numerical_rank": rank}
                     | {"structural_rank": rank, "dtype": "float64", "block": 0}
                     | {"rounding": 1e-12 if full else 1e3, "max_abs_error": 1e-13 if full else 1}
@@ -205,7 +205,7 @@ def verdict(name, metrics):
     (claim,) = (
         claim for claim in claims_of("constructions", "constructions") if claim.name == name
     )
-    return claim.judge({"metrics": metrics}).verdict
+    return judgement(claim, {"metrics": metrics}).verdict
 
 
 @pytest.mark.parametrize(
@@ -228,16 +228,19 @@ def test_claims_of_theorem_3_fail_where_they_should():
 
 
 def test_claims_of_exactness_fail_on_inexact_rows_and_are_undecided_without_rows():
-    found = rows(theorem="deep", block=3, target_width=6, replicates=2, points=20)
+    options = {"theorem": "deep", "block": 3, "replicates": 5, "points": 20}
+    found = rows(target_width=6, **options) + rows(target_width=3, **options)
     table = pd.DataFrame([dataclasses.asdict(row) for row in found])
     assert verdict("deep-exact", table) == "holds"
     assert verdict("deep-exact", table.assign(max_abs_error=1e-6)) == "fails"
     assert verdict("deep-exact", table.assign(rounding=1.0)) == "undecided"
+    assert verdict("deep-exact", table.query("replicate < 4")) == "undecided"
+    assert verdict("deep-exact", table.query("target_width == 6")) == "undecided"
     assert verdict("wide-exact", table) == "undecided"
     assert verdict("digits-same-predictions", table) == "undecided"
     digits = table.assign(target="digits")
     assert verdict("digits-same-predictions", digits) == "holds"
     assert verdict("digits-same-predictions", digits.assign(agreement=0.999)) == "fails"
-    beyond = table.assign(dtype="mpmath", rounding=1e3)
+    beyond = table.assign(dtype="mpmath", rounding=1e3, block=table["target_width"])
     assert verdict("deep-exact-with-digits", beyond) == "holds"
     assert verdict("deep-exact-with-digits", beyond.assign(max_abs_error=1e-3)) == "fails"

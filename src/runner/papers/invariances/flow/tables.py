@@ -93,3 +93,12 @@ def ends(rows: pd.DataFrame, share: float = 1.0) -> pd.DataFrame:
     """The rows at the record nearest below this share of the time."""
     earlier = rows[rows["time"] <= share * rows.groupby("run")["time"].transform("max")]
     return earlier[earlier["time"] == earlier.groupby("run")["time"].transform("max")]
+
+
+def power(rows: pd.DataFrame, column: str) -> pd.Series:
+    """The exponent of a column in ||W||_F^2 over the records: by run, layer and replicate."""
+    keys = ["run", "layer", "replicate"]
+    logs = rows[keys].assign(x=np.log(rows["frobenius"]), y=np.log(rows[column]))
+    centred = logs["x"] - logs.groupby(keys)["x"].transform("mean")
+    sums = logs[keys].assign(xx=centred**2, xy=centred * logs["y"]).groupby(keys).sum()
+    return sums["xy"] / sums["xx"].where(sums["xx"] > 0)

@@ -126,7 +126,7 @@ def judgement(claim: Claim, tables: Tables) -> Judgement:
     if decisive is None:
         return Judgement("undecided", found.words or "no rows to judge by", claim.expected)
     measured = "; ".join(filter(None, [found.words, in_words(decisive)]))
-    if decisive.n < decisive.needed:
+    if decision == "undecided" and decisive.n < decisive.needed:
         measured += f"; n = {decisive.needed} could decide"
     return Judgement(decision, measured, claim.expected, decisive)
 

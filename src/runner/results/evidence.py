@@ -283,6 +283,7 @@ def slopes(table: pd.DataFrame, x: str, y: str, *, log: bool = False) -> pd.Seri
         across, along = (np.log(columns[c]) if log else columns[c] for c in (x, y))
         by = columns["replicate"]
         across = across - across.groupby(by).transform("mean")
+        along = along - along.groupby(by).transform("mean", skipna=False)
         square = (across**2).groupby(by).sum()
         return (across * along).groupby(by).sum(skipna=False) / square.where(square > 0)
 

@@ -2,7 +2,8 @@
 
 import pandas as pd
 
-from runner.results.claims import Judgement, Tables, claim, decide, undecided
+from runner.results.claims import Found, Tables, claim
+from runner.results.evidence import everywhere
 
 STATEMENTS = {
     "schatten": ("L ||J f(x)||_{2/L}^{2/L} <= ||theta||^2", "paper D, Appendix A.1"),
@@ -31,18 +32,16 @@ STATEMENTS = {
 }
 
 
-def inequality(tables: Tables, theorem: str) -> Judgement:
+def inequality(tables: Tables, theorem: str) -> Found:
     """Whether the inequality is satisfied at every measured point of every trained network."""
     rows = tables.get("theorems", pd.DataFrame({"theorem": []})).query("theorem == @theorem")
-    expected = "lower side <= upper side everywhere"
     if rows.empty:
-        return undecided("no network with a rank below its width", expected)
-    bad, points = rows["violations"].sum(), rows["points"].sum()
-    measured = (
-        f"{bad} violations at {points} points of {len(rows)} networks;"
-        f" lower/upper: median {rows['tightness'].median():.3g}"
+        return Found([], "no network with a rank below its width")
+    words = (
+        f"{rows['violations'].sum()} violations at {rows['points'].sum()} points of {len(rows)}"
+        f" networks; lower/upper: median {rows['tightness'].median():.3g}"
     )
-    return decide(bool(bad == 0), measured, expected)
+    return Found([everywhere((rows["violations"] == 0).groupby(rows["replicate"]).all())], words)
 
 
 def claim_theorems(figure: str) -> None:

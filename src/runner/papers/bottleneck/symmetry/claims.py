@@ -7,16 +7,8 @@ import pandas as pd
 from runner.papers.bottleneck.symmetry.config import DISTANCE_LAYER, PCA_LAYER
 from runner.papers.bottleneck.symmetry.tables import middle_layers
 from runner.papers.bottleneck.theorem_claims import claim_theorems
-from runner.results.claims import (
-    Judgement,
-    Tables,
-    all_of,
-    claim,
-    compare,
-    decide,
-    trimmed,
-    undecided,
-)
+from runner.results.claims import Found, Tables, claim
+from runner.results.evidence import below, everywhere, less
 
 SOURCE = "paper D, section 5 and figure 2"
 
@@ -26,13 +18,12 @@ SOURCE = "paper D, section 5 and figure 2"
     name="learns-the-task",
     statement="the network predicts the dynamics of fresh starts",
     source=SOURCE,
+    expected="test cost below 0.1, figure 1's mark for a network that fits; the zero network has 1",
 )
-def learned(tables: Tables) -> Judgement:
+def learned(tables: Tables) -> Found:
     """The trained network predicts the costs of fresh starts better than the zero network does."""
-    cost = tables["networks"].query("stage == 'trained'")["test_cost"]
-    measured = f"test cost {cost.mean():.2g}, at most {cost.max():.2g}; the zero network 1"
-    # Figure 1's mark for a network that fits.
-    return decide(bool((cost < 0.1).all()), measured, "below 0.1 in every replicate")
+    trained = tables["networks"].query("stage == 'trained'")
+    return Found([below(trained["test_cost"], 0.1, point="test cost")])
 
 
 @claim(
@@ -40,18 +31,18 @@ def learned(tables: Tables) -> Judgement:
     name="two-outliers",
     statement="exactly two singular values stand out in the bottleneck",
     source="paper D, figure 2a",
+    expected="largest gap after the second value in every layer of the middle half",
 )
-def two_outliers(tables: Tables) -> Judgement:
+def two_outliers(tables: Tables) -> Found:
     """In every middle layer the largest gap of the spectrum comes after the second value."""
     middle = middle_layers(tables["metrics"].query("stage == 'trained'"))
     share = (middle["rank_gap"] == 2).groupby(middle["replicate"]).mean()
     ratio = (middle["s2"] / middle["s3"]).groupby(middle["replicate"]).median()
-    measured = (
+    words = (
         f"gap after the second in {share.mean():.0%} of the middle layers;"
         f" median s_2/s_3 {ratio.mean():.2g}, s_2 {middle['s2'].median():.3g}"
     )
-    expected = "in every middle layer of every replicate"
-    return decide(bool((share == 1).all()), measured, expected)
+    return Found([everywhere(share == 1)], words)
 
 
 @claim(
@@ -59,12 +50,12 @@ def two_outliers(tables: Tables) -> Judgement:
     name="true-rank",
     statement="the network recovers the rank 2 of the task",
     source=SOURCE,
+    expected="k = 2 by the gap in the spectrum of W_{L/2}, in every network",
 )
-def rank_recovered(tables: Tables) -> Judgement:
+def rank_recovered(tables: Tables) -> Found:
     """The gap in the spectrum of W_{L/2}."""
     ranks = tables["networks"].query("stage == 'trained'")["rank_gap"]
-    counts = ", ".join(map(str, ranks))
-    return decide(bool((ranks == 2).all()), f"k = {counts}", "k = 2 in every replicate")
+    return Found([everywhere(ranks == 2)], f"k = {', '.join(map(str, ranks))}")
 
 
 def _stages(tables: Tables, layer: int, column: str) -> tuple[pd.Series, pd.Series]:
@@ -78,22 +69,18 @@ def _stages(tables: Tables, layer: int, column: str) -> tuple[pd.Series, pd.Seri
     statement="the first two principal components of layer 6 determine"
     " (w.v)^2 and ||(I - w w^T) v||^2",
     source="paper D, section 5, figure 2b",
+    expected="1 - R^2 of either statistic from the two: below a tenth of the untrained network's",
 )
-def statistics_learned(tables: Tables) -> Judgement:
+def statistics_learned(tables: Tables) -> Found:
     """What two coordinates of alpha_6 leave unexplained of either statistic, against the untrained
-    network: a tenth of it or less, in every trimmed replicate."""
+    network."""
     layer = min(PCA_LAYER, int(tables["metrics"]["layer"].max()))
-    texts, ratios = [], []
+    texts, points = [], []
     for column in ("knn_r2_axis", "knn_r2_orthogonal"):
         trained, untrained = _stages(tables, layer, column)
         texts.append(f"{column} {trained.mean():.3f}, untrained {untrained.mean():.3f}")
-        ratios.append((1 - trained) / (1 - untrained))
-    worst = trimmed(pd.concat(ratios)).max()
-    measured = f"{'; '.join(texts)}; unexplained share {worst:.2g} of the untrained one's"
-    expected = "u determined by two coordinates: unexplained share below a tenth of the untrained"
-    if len(ratios[0]) < 3:
-        return undecided(measured, expected)
-    return decide(bool(worst < 0.1), measured, expected)
+        points.append(below((1 - trained) / (1 - untrained), 0.1, unit="share", point=column))
+    return Found(points, "; ".join(texts))
 
 
 @claim(
@@ -101,6 +88,7 @@ def statistics_learned(tables: Tables) -> Judgement:
     name="orbits-collapse",
     statement="points on one orbit of the rotations around w are collapsed together in layer 2",
     source="paper D, figure 2c",
+    expected="distance within over between orbits: untrained / trained above 1",
     layer=DISTANCE_LAYER,
     columns=("orbit_ratio", "plane_ratio"),
     smaller=True,
@@ -111,23 +99,25 @@ def statistics_learned(tables: Tables) -> Judgement:
     statement="the dynamics on these two coordinates are self-consistent:"
     " they determine the next step",
     source="paper D, section 5, figure 2b",
+    expected="R^2 of the next step from the two coordinates: trained - untrained above 0",
     layer=PCA_LAYER,
     columns=("step_r2",),
     smaller=False,
 )
 def changed_by_training(
     tables: Tables, layer: int, columns: tuple[str, ...], smaller: bool
-) -> Judgement:
+) -> Found:
     """Whether training changed measures in the claimed direction, replicate by replicate."""
     layer = min(layer, int(tables["metrics"]["layer"].max()))
-    verdicts, texts = [], []
+    points, texts = [], []
     for column in columns:
         trained, untrained = _stages(tables, layer, column)
-        pair = (trained, untrained) if smaller else (untrained, trained)
-        verdicts.append(compare(*pair))
         texts.append(f"{column} {trained.mean():.3f}, untrained {untrained.mean():.3f}")
-    expected = f"{'smaller' if smaller else 'larger'} after training in all replicates"
-    return Judgement(all_of(verdicts), "; ".join(texts), expected)
+        if smaller:
+            points.append(less(trained, untrained, unit="ratio", point=column))
+        else:
+            points.append(less(untrained, trained, point=column))
+    return Found(points, "; ".join(texts))
 
 
 claim_theorems(figure="bottleneck-fig2")

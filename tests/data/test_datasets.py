@@ -10,8 +10,8 @@ import torch
 from runner.core.errors import InputError
 from runner.data import LABELLED
 from runner.data.batches import epoch_order
-from runner.data.cifar import RECORD, TEST, TRAIN
-from runner.data.datasets import load, random_pixels
+from runner.data.cifar import FOLDER, RECORD, TEST, TRAIN
+from runner.data.datasets import Dataset, load, random_pixels
 
 IDX_NAMES = ["train-images.gz", "train-labels.gz", "test-images.gz", "test-labels.gz"]
 NOWHERE = "http://127.0.0.1:9/"  # the discard port: refuses connections
@@ -23,15 +23,29 @@ def idx(values: torch.Tensor) -> bytes:
     return gzip.compress(header + values.to(torch.uint8).numpy().tobytes())
 
 
-def source_of(folder, contents: dict[str, bytes]) -> dict:
-    """Write the files and describe them, with their true checksums."""
+def source_of(folder, contents: dict[str, bytes], checksums: list[str]) -> dict:
+    """Write the files and describe them; `read` takes the checksums of what they hold."""
     for name, content in contents.items():
         (folder / name).write_bytes(content)
     files = [
-        {"name": name, "checksum": f"sha256:{hashlib.sha256(content).hexdigest()}"}
-        for name, content in contents.items()
+        {"name": name, "checksum": f"sha256:{sha256(each)}"} for name, each in contents.items()
     ]
-    return {"url": NOWHERE, "files": files}
+    return {"url": NOWHERE, "files": files, "checksums": checksums}
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def decompressed(content: bytes) -> bytes:
+    try:
+        return gzip.decompress(content)
+    except (OSError, EOFError):
+        return content
+
+
+def read(name: str, source: dict, folder) -> Dataset:
+    return load(name, source, folder, 0, source["checksums"])
 
 
 def random_bytes(*shape: int, below: int = 256) -> torch.Tensor:
@@ -43,7 +57,7 @@ def fashion(folder, **replaced: bytes) -> dict:
     contents = dict(zip(IDX_NAMES, map(idx, (images, labels, images[:2], labels[:2])), strict=True))
     names = {name.replace("-", "_").removesuffix(".gz"): name for name in IDX_NAMES}
     contents |= {names[name]: content for name, content in replaced.items()}
-    return source_of(folder, contents)
+    return source_of(folder, contents, [sha256(decompressed(c)) for c in contents.values()])
 
 
 def archive(members: dict[str, bytes], link: str | None = None) -> bytes:
@@ -58,19 +72,24 @@ def archive(members: dict[str, bytes], link: str | None = None) -> bytes:
     return buffer.getvalue()
 
 
-def cifar(folder, link: str | None = None, **changed: bytes) -> dict:
+def batches(**changed: bytes) -> dict[str, bytes]:
     records = random_bytes(len(TRAIN + TEST), 3, RECORD)
     records[..., 0] %= 10
-    members = {
+    whole = {
         name: bytes(each.flatten().tolist())
         for name, each in zip(TRAIN + TEST, records, strict=True)
     }
-    members |= dict.fromkeys(TRAIN[:1] if changed else (), changed.get("content", b""))
-    return source_of(folder, {"cifar.tar.gz": archive(members, link)})
+    return whole | ({TRAIN[0]: changed["content"]} if changed else {})
+
+
+def cifar(folder, link: str | None = None, **changed: bytes) -> dict:
+    members = {f"{FOLDER}/{name}": content for name, content in batches(**changed).items()}
+    content = archive(members, link)
+    return source_of(folder, {"cifar.tar.gz": content}, [sha256(c) for c in members.values()])
 
 
 def test_idx_files_are_read(tmp_path):
-    data = load("fashion_mnist", fashion(tmp_path), tmp_path, seed=0)
+    data = read("fashion_mnist", fashion(tmp_path), tmp_path)
     assert data.train.pixels.shape == (6, 1, 5, 4)
     assert data.test.pixels.shape == (2, 1, 5, 4)
     assert torch.equal(data.train.pixels[:, 0] * 255, random_bytes(6, 5, 4).float())
@@ -79,7 +98,7 @@ def test_idx_files_are_read(tmp_path):
 
 
 def test_cifar_records_are_read(tmp_path):
-    data = load("cifar10", cifar(tmp_path), tmp_path, seed=0)
+    data = read("cifar10", cifar(tmp_path), tmp_path)
     records = random_bytes(len(TRAIN + TEST), 3, RECORD)
     assert data.train.pixels.shape == (15, 3, 32, 32)
     assert data.test.labels.tolist() == (records[-1, :, 0] % 10).tolist()
@@ -95,7 +114,7 @@ def test_cifar_records_are_read(tmp_path):
             "train-images.gz has the magic number 00000802",
         ),
         ({"train_images": idx(random_bytes(6, 5, 4))[:40]}, "train-images.gz is damaged"),
-        ({"train_images": b"not gzip"}, "train-images.gz is damaged"),
+        ({"train_images": b"not IDX"}, "train-images.gz has the magic number 6e6f7420"),
         ({"train_labels": idx(torch.arange(5))}, "holds 6 images but .*train-labels.gz 5 labels"),
         (
             {"test_labels": gzip.compress(struct.pack(">BBBBI", 0, 0, 8, 1, 2) + b"\1")},
@@ -113,7 +132,7 @@ def test_cifar_records_are_read(tmp_path):
 )
 def test_a_damaged_idx_file_is_refused_by_name(tmp_path, damage, message):
     with pytest.raises(InputError, match=message):
-        load("fashion_mnist", fashion(tmp_path, **damage), tmp_path, seed=0)
+        read("fashion_mnist", fashion(tmp_path, **damage), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -122,26 +141,99 @@ def test_a_damaged_idx_file_is_refused_by_name(tmp_path, damage, message):
         ({"content": b"\0" * (RECORD - 1)}, "data_batch_1.bin holds 3072 bytes, not whole records"),
         ({"content": b""}, "data_batch_1.bin holds 0 bytes"),
         ({"content": b"\x0b" * RECORD}, "data_batch_1.bin holds the label 11"),
-        ({"link": TEST[0]}, "test_batch.bin is not a file"),
+        ({"link": f"{FOLDER}/{TEST[0]}"}, "test_batch.bin is not a file"),
     ],
 )
 def test_a_damaged_cifar_archive_is_refused_by_name(tmp_path, change, message):
     with pytest.raises(InputError, match=message):
-        load("cifar10", cifar(tmp_path, **change), tmp_path, seed=0)
+        read("cifar10", cifar(tmp_path, **change), tmp_path)
 
 
 def test_an_archive_cut_short_is_refused_by_name(tmp_path):
-    whole = cifar(tmp_path)["files"][0]["name"]
-    cut = (tmp_path / whole).read_bytes()[:2000]
-    with pytest.raises(InputError, match=f"{whole} is damaged"):
-        load("cifar10", source_of(tmp_path, {whole: cut}), tmp_path, seed=0)
+    source = cifar(tmp_path)
+    path = tmp_path / "cifar.tar.gz"
+    path.write_bytes(path.read_bytes()[:2000])
+    with pytest.raises(InputError, match=r"cifar.tar.gz is damaged"):
+        read("cifar10", source, tmp_path)
 
 
-def test_a_wrong_checksum_is_refused_by_name(tmp_path):
+def test_an_archive_of_something_else_is_refused_by_name(tmp_path):
+    source = cifar(tmp_path)
+    (tmp_path / "cifar.tar.gz").write_bytes(archive({"README": b""}))
+    with pytest.raises(InputError, match=f"cifar.tar.gz .* has no {FOLDER}/data_batch_1.bin"):
+        read("cifar10", source, tmp_path)
+
+
+def test_other_content_is_refused_by_name_and_checksum(tmp_path):
     source = fashion(tmp_path)
-    (tmp_path / IDX_NAMES[1]).write_bytes(idx(torch.arange(6)))
-    with pytest.raises(InputError, match="train-labels.gz is not the file expected: its sha256"):
+    other = idx(torch.arange(6))
+    (tmp_path / IDX_NAMES[1]).write_bytes(other)
+    with pytest.raises(InputError) as raised:
+        read("fashion_mnist", source, tmp_path)
+    first, second = str(raised.value).splitlines()
+    assert first.startswith(f"{tmp_path / IDX_NAMES[1]} does not hold what fashion_mnist has there")
+    assert sha256(decompressed(other)) in first and source["checksums"][1] in first
+    assert "data_folder=" in second and "emove" not in second
+
+
+def test_files_are_known_by_their_content_alone(tmp_path):
+    """Compressed anew, not at all, or under the other name: the same dataset."""
+    source = fashion(tmp_path)
+    data = read("fashion_mnist", source, tmp_path)
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    for number, name in enumerate(IDX_NAMES):
+        content = decompressed((tmp_path / name).read_bytes())
+        if number == 0:
+            (plain / name).write_bytes(gzip.compress(content, 1, mtime=7))
+        elif number == 1:
+            (plain / name).write_bytes(content)
+        else:
+            (plain / name.removesuffix(".gz")).write_bytes(content)
+    again = read("fashion_mnist", source, plain)
+    assert torch.equal(again.train.pixels, data.train.pixels)
+    assert torch.equal(again.test.labels, data.test.labels)
+    assert list(again.files.values()) == list(data.files.values()) == source["checksums"]
+    assert list(data.files) == [str(tmp_path / name) for name in IDX_NAMES]
+
+
+def test_a_package_of_the_system_is_found_by_itself_behind_the_users_folder(tmp_path):
+    package, own = tmp_path / "package", tmp_path / "own"
+    package.mkdir()
+    own.mkdir()
+    source = fashion(package) | {"packages": [str(package)]}
+    assert list(read("fashion_mnist", source, own).files)[0].startswith(str(package))
+    (own / IDX_NAMES[0]).write_bytes((package / IDX_NAMES[0]).read_bytes())
+    assert list(read("fashion_mnist", source, own).files)[0].startswith(str(own))
+
+
+@pytest.mark.parametrize("named", [FOLDER, "."])
+def test_cifar_is_read_from_what_its_archive_unpacks_to(tmp_path, named):
+    source = cifar(tmp_path)
+    data = read("cifar10", source, tmp_path)
+    unpacked = tmp_path / "elsewhere" / named
+    unpacked.mkdir(parents=True)
+    for name, content in batches().items():
+        (unpacked / name).write_bytes(content)
+    again = read("cifar10", source, tmp_path / "elsewhere")
+    assert torch.equal(again.train.pixels, data.train.pixels)
+    assert list(again.files.values()) == list(data.files.values()) == source["checksums"]
+
+
+def test_files_without_checksums_and_checksums_without_files_are_refused(tmp_path):
+    source = fashion(tmp_path)
+    with pytest.raises(InputError, match="checksums=null: .* conf/data/fashion_mnist.yaml"):
         load("fashion_mnist", source, tmp_path, seed=0)
+    with pytest.raises(InputError, match="checksums has 1 entries, fashion_mnist 4 files"):
+        load("fashion_mnist", source, tmp_path, seed=0, checksums=["a"])
+    with pytest.raises(InputError, match="data=digits has no files"):
+        load("digits", {}, None, seed=0, checksums=["a"])
+
+
+def test_more_than_any_dataset_holds_is_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("runner.data.files.LARGEST", 100)
+    with pytest.raises(InputError, match=r"train-images.gz holds more than 100 bytes"):
+        read("fashion_mnist", fashion(tmp_path), tmp_path)
 
 
 def test_absent_files_are_named_with_their_place(tmp_path):
@@ -149,7 +241,7 @@ def test_absent_files_are_named_with_their_place(tmp_path):
     for name in IDX_NAMES[2:]:
         (tmp_path / name).unlink()
     with pytest.raises(InputError) as raised:
-        load("fashion_mnist", source, tmp_path, seed=0)
+        read("fashion_mnist", source, tmp_path)
     first, second = str(raised.value).splitlines()
     assert "test-images.gz, test-labels.gz cannot be fetched" in first
     assert str(tmp_path) in second and "data_folder=" in second
@@ -163,6 +255,24 @@ def test_the_digits_are_split_once_and_for_all():
     assert torch.equal(load("digits", {}, None, seed=1).test.pixels, data.test.pixels)
     shares = data.train.labels.bincount() / len(data.train)
     torch.testing.assert_close(shares, data.test.labels.bincount() / 261, atol=5e-3, rtol=0)
+
+
+def test_other_digits_of_scikit_learn_are_refused(monkeypatch):
+    monkeypatch.setattr("runner.data.digits.CHECKSUM", "0" * 64)
+    with pytest.raises(InputError, match="scikit-learn's digits have the SHA-256 87ff0c9e"):
+        load("digits", {}, None, seed=0)
+
+
+def test_the_first_images_are_those_of_the_datasets_own_order():
+    data = load("digits", {}, None, seed=0)
+    first = data.first(100)
+    assert torch.equal(first.train.pixels, data.train.pixels[:100])
+    assert torch.equal(first.train.labels, data.train.labels[:100])
+    assert torch.equal(first.test.pixels, data.test.pixels) and first.classes == 10
+    assert first.train.pixels.untyped_storage().nbytes() == 100 * 64 * 4  # the others are let go
+    assert data.first(None) is data and len(data.first(1536).train) == 1536
+    with pytest.raises(InputError, match="train_images=1537: digits has 1536 training images"):
+        data.first(1537)
 
 
 def test_standardized_pixels_use_the_statistics_of_the_training_images():

@@ -45,9 +45,9 @@ class Quiet(Progress):
         self.done += count
 
 
-def embedded(name: str, seed: int) -> Dataset:
+def embedded(name: str, seed: int, checksums: list[str] | None = None) -> Dataset:
     """A dataset that needs no files."""
-    return load(name, {}, None, seed)
+    return load(name, {}, None, seed, checksums)
 
 
 @dataclass(frozen=True)

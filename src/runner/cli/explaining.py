@@ -58,6 +58,9 @@ def explain_key(key: str, class_name: str) -> str:
         names = {item.name for item in dataclasses.fields(config_class)}
         if config_class.__name__ == class_name:
             own = names
+            if key == "checksums" and "data" in names:  # conf/data/<data>.yaml has given it
+                choices = config_class.__dataclass_fields__["data"].metadata["choices"]
+                return f"study={study} reads no files: data={' or data='.join(choices)}"
         else:
             others |= dict.fromkeys(names, study)
     hint = nearest(key, own | settings)

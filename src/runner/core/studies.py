@@ -140,9 +140,9 @@ class Context:
     checkpoint: "Callable[[Callable[[], dict[str, torch.Tensor]]], None]"
     """`context.checkpoint(make_state)`: saves `make_state()` when enough time has passed since the
     last save. Rows yielded before are kept, rows yielded after are computed again on resume."""
-    load_data: Callable[[str, int], Any]
-    """`context.load_data(name, seed)`: the `data.datasets.Dataset` of that name; seed: of random
-    pixels."""
+    load_data: Callable[..., Any]
+    """`context.load_data(name, seed, checksums)`: the `data.datasets.Dataset` of that name; seed:
+    of random pixels; checksums: of the content of its files, where it has files."""
 
 
 @cache

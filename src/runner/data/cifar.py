@@ -1,11 +1,12 @@
-"""CIFAR-10 in its binary version: records of one label byte and 3072 pixel bytes in a tar archive.
+"""CIFAR-10 in its binary version: records of one label byte and 3072 pixel bytes.
 
-The archive is read member by member and never unpacked to the disk; the pickled version of the
-dataset, which would execute what it holds, is not read at all.
+They come in a tar archive, which is read member by member and never unpacked to the disk, or in the
+folder that it unpacks to. The pickled version of the dataset, which would execute what it holds, is
+not read at all.
 """
 
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,53 +16,69 @@ from torch import Tensor
 
 from runner.core.errors import InputError
 from runner.data import CLASSES
-from runner.data.files import fetch, reading
+from runner.data.files import File, fetch, find, places, read, reading
 
 SHAPE = (3, 32, 32)  # channel, row, column
 RECORD = 1 + 3 * 32 * 32
-TRAIN = tuple(f"cifar-10-batches-bin/data_batch_{number}.bin" for number in range(1, 6))
-TEST = ("cifar-10-batches-bin/test_batch.bin",)
+FOLDER = "cifar-10-batches-bin"
+TRAIN = tuple(f"data_batch_{number}.bin" for number in range(1, 6))
+TEST = ("test_batch.bin",)
 LONGEST_MEMBER = 10_000 * RECORD
 
 
-def read(
-    source: Mapping[str, Any], folder: str | Path | None
-) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+def files(source: Mapping[str, Any], folder: str | Path | None) -> list[File]:
+    """The batches of the training images, then that of the test images.
+
+    Raises InputError when they are in no folder and the archive cannot be fetched or read.
+    """
+    folders = [each for place in places(source, folder) for each in (place / FOLDER, place)]
+    paths = [find(name, folders) for name in TRAIN + TEST]
+    if None not in paths:
+        return [read(path) for path in paths]
+    (archive,) = fetch(source, folder)
+    return read_archive(archive)
+
+
+def read_archive(path: Path) -> list[File]:
+    """The batches in the archive, in one pass over it.
+
+    Raises InputError when it is damaged, or a batch is absent, is no regular file (a link, say), or
+    is larger than any of CIFAR-10.
+    """
+    found: dict[str, File] = {}
+    wanted = [f"{FOLDER}/{name}" for name in TRAIN + TEST]
+    with reading(path), tarfile.open(path, "r:*") as archive:
+        for member in archive:
+            if member.name in wanted:
+                where = f"{path}: {member.name}"
+                if not member.isfile() or member.size > LONGEST_MEMBER:
+                    raise InputError(f"{where} is not a file of at most {LONGEST_MEMBER} bytes")
+                found[member.name] = File(where, archive.extractfile(member).read())
+    if missing := [name for name in wanted if name not in found]:
+        raise InputError(f"{path} is not the archive of CIFAR-10: it has no {missing[0]}")
+    return [found[name] for name in wanted]
+
+
+def parse(parts: Sequence[File]) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     """Pixels (n, 3, 32, 32) as bytes and labels (n,) of the training and of the test images.
 
-    Raises InputError when the archive cannot be fetched or is not what it should be.
+    Raises InputError when a file is not what it should be.
     """
-    (path,) = fetch(source, folder)
-    with reading(path), tarfile.open(path, "r:gz") as archive:
-        members = {name: read_member(path, archive, name) for name in TRAIN + TEST}
-    return _records(path, members, TRAIN), _records(path, members, TEST)
+    return _joined(parts[: len(TRAIN)]), _joined(parts[len(TRAIN) :])
 
 
-def read_member(path: Path, archive: tarfile.TarFile, name: str) -> bytes:
-    """The content of one regular file of the archive.
-
-    Raises InputError when it is something else (a link, say) or is larger than any part of
-    CIFAR-10.
-    """
-    member = archive.getmember(name)
-    if not member.isfile() or member.size > LONGEST_MEMBER:
-        raise InputError(f"{path}: {name} is not a file of at most {LONGEST_MEMBER} bytes")
-    return archive.extractfile(member).read()
-
-
-def _records(path: Path, members: dict[str, bytes], names: tuple[str, ...]) -> tuple:
-    parts = [parse_records(members[name], f"{path}: {name}") for name in names]
-    pixels, labels = (torch.cat(tensors) for tensors in zip(*parts, strict=True))
+def _joined(parts: Sequence[File]) -> tuple[Tensor, Tensor]:
+    records = [parse_records(part) for part in parts]
+    pixels, labels = (torch.cat(tensors) for tensors in zip(*records, strict=True))
     return pixels, labels
 
 
-def parse_records(
-    content: bytes, where: str
-) -> tuple[UInt8[Tensor, "n 3 32 32"], Int[Tensor, " n"]]:
-    """Pixels and labels out of the bytes of whole records.
+def parse_records(file: File) -> tuple[UInt8[Tensor, "n 3 32 32"], Int[Tensor, " n"]]:
+    """Pixels and labels out of whole records.
 
-    Raises InputError, beginning with `where`, when a record is cut short or a label is above 9.
+    Raises InputError, with the file's name, when a record is cut short or a label is above 9.
     """
+    where, content = file.where, file.content
     if not content or len(content) % RECORD:
         raise InputError(f"{where} holds {len(content)} bytes, not whole records of {RECORD}")
     records = torch.frombuffer(bytearray(content), dtype=torch.uint8).reshape(-1, RECORD)

@@ -1,7 +1,7 @@
 """Labelled images, as tensors that live on one device; `load` finds a dataset by its name."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,10 @@ from torch.nn import functional
 from runner.core.errors import InputError, nearest
 from runner.core.streams import generator
 from runner.data import LABELLED, cifar, digits, idx
+from runner.data.files import check
+
+FROM_FILES = {"fashion_mnist": idx, "cifar10": cifar}
+"""The module that finds and reads the files of a dataset."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +36,16 @@ class Images:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Images to train on and images to test on, labelled 0..classes-1."""
+    """Images to train on and images to test on, labelled 0..classes-1.
+
+    files: the SHA-256 of what each file held, by its path; none where there are no files.
+    """
 
     name: str
     train: Images
     test: Images
     classes: int
+    files: Mapping[str, str] = field(default_factory=dict)
 
     def map(self, change) -> "Dataset":
         """The dataset with `change` applied to the pixels of both parts."""
@@ -46,6 +54,20 @@ class Dataset:
             for part, images in (("train", self.train), ("test", self.test))
         }
         return replace(self, **parts)
+
+    def first(self, count: int | None) -> "Dataset":
+        """The dataset with the first `count` images to train on, in its own order; None: all.
+
+        Raises InputError when there are fewer.
+        """
+        if count is None:
+            return self
+        if count > len(self.train):
+            raise InputError(
+                f"train_images={count}: {self.name} has {len(self.train)} training images"
+            )
+        pixels, labels = self.train.pixels[:count].clone(), self.train.labels[:count].clone()
+        return replace(self, train=Images(pixels, labels))
 
     def standardized(self) -> "Dataset":
         """Each channel with mean zero and variance one over the training images."""
@@ -72,26 +94,50 @@ class Dataset:
         return replace(self, train=train, test=test)
 
 
-def load(name: str, source: Mapping[str, Any], folder: str | Path | None, seed: int) -> Dataset:
+def load(
+    name: str,
+    source: Mapping[str, Any],
+    folder: str | Path | None,
+    seed: int,
+    checksums: Sequence[str] | None = None,
+) -> Dataset:
     """The dataset `name` with pixels in [0, 1], in float32 on the CPU.
 
-    source: the `source` of `conf/data/<name>.yaml` (address, files, checksums); folder: where
-    downloaded files are kept, None for the user's cache; seed: of the random pixels. Raises
-    InputError when there is no such dataset, or its files are absent and cannot be fetched, or are
-    damaged.
+    source: the `source` of `conf/data/<name>.yaml` (where its files are); folder: where files are
+    looked for first and downloaded to, None for the user's cache; seed: of the random pixels;
+    checksums: the SHA-256 of the content of each file. Raises InputError when there is no such
+    dataset, or its files are absent and cannot be fetched, or have other content.
     """
+    if name not in LABELLED:
+        raise InputError(f"data={name} holds no labelled images: {nearest(name, LABELLED)}")
+    if name not in FROM_FILES and checksums is not None:
+        raise InputError(f"data={name} has no files: leave checksums=null")
     if name == "random_pixels":
         return random_pixels(seed)
-    readers = {"digits": digits.read, "fashion_mnist": idx.read, "cifar10": cifar.read}
-    if name not in readers:
-        raise InputError(f"data={name} holds no labelled images: {nearest(name, LABELLED)}")
-    parts = readers[name](source, folder)
+    if name == "digits":
+        parts, files = digits.read(), {}
+    else:
+        parts, files = _read(name, source, folder, checksums)
     train, test = (Images(_unit(pixels), labels) for pixels, labels in parts)
-    return Dataset(name, train, test, classes=int(train.labels.max()) + 1)
+    return Dataset(name, train, test, classes=int(train.labels.max()) + 1, files=files)
+
+
+def _read(
+    name: str,
+    source: Mapping[str, Any],
+    folder: str | Path | None,
+    checksums: Sequence[str] | None,
+) -> tuple[tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]], dict[str, str]]:
+    """Pixels and labels of both parts, and the SHA-256 of each file by its path."""
+    if checksums is None:
+        raise InputError(f"checksums=null: those of data={name} are in conf/data/{name}.yaml")
+    files = FROM_FILES[name].files(source, folder)
+    check(name, files, checksums)
+    return FROM_FILES[name].parse(files), {file.where: file.sha256 for file in files}
 
 
 def _unit(pixels: Tensor) -> Float[Tensor, "n channels height width"]:
-    return pixels if pixels.is_floating_point() else pixels.float() / 255
+    return pixels if pixels.is_floating_point() else pixels.float().div_(255)
 
 
 def random_pixels(

@@ -1,7 +1,12 @@
-"""Files of downloaded datasets: found in a folder or fetched into it, and always checked."""
+"""Files of datasets: found, compressed or not, or fetched; and always checked by their content."""
 
 import contextlib
-from collections.abc import Iterator, Mapping
+import gzip
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -9,34 +14,69 @@ import pooch
 
 from runner.core.errors import InputError
 
+GZIP = b"\x1f\x8b"
+"""How a compressed file begins."""
+
+LARGEST = 2**28
+"""Bytes of a file that are read at most: the largest, of Fashion-MNIST, has 47 million."""
+
+
+@dataclass(frozen=True)
+class File:
+    """What a file, or a file in an archive, holds. where: its path, for people to read."""
+
+    where: str
+    content: bytes
+
+    @cached_property
+    def sha256(self) -> str:
+        """Of the content, in hexadecimal."""
+        return hashlib.sha256(self.content).hexdigest()
+
 
 def default_folder() -> Path:
     """The user's cache, as the platform has it (`~/.cache/theory-runner` on Linux)."""
     return Path(pooch.os_cache("theory-runner"))
 
 
-def fetch(source: Mapping[str, Any], folder: str | Path | None) -> list[Path]:
-    """The dataset's files in the order of `source["files"]`, each with the checksum stated there.
+def own_folder(folder: str | Path | None) -> Path:
+    """Where files are looked for first and fetched to: `folder`, or else the user's cache."""
+    return default_folder() if folder is None else Path(os.path.expanduser(folder)).absolute()
 
-    source: `{url: <address>, files: [{name: ..., checksum: md5:<hex> or sha256:<hex>}, ...]}`. A
-    file that is not in `folder` is downloaded. Raises InputError when a file is absent and cannot
-    be fetched, or when its checksum is not the stated one.
+
+def places(source: Mapping[str, Any], folder: str | Path | None) -> list[Path]:
+    """The folders where files are looked for: the user's, then those of the system's packages."""
+    return [own_folder(folder), *map(Path, source.get("packages", []))]
+
+
+def find(name: str, folders: Sequence[Path]) -> Path | None:
+    """The first of the files `name` in these folders, with `.gz` or without."""
+    plain = name.removesuffix(".gz")
+    paths = [folder / each for folder in folders for each in (plain, f"{plain}.gz")]
+    return next((path for path in paths if os.path.isfile(path)), None)
+
+
+def fetch(source: Mapping[str, Any], folder: str | Path | None) -> list[Path]:
+    """The dataset's files in the order of `source["files"]`; what is in none of the places is
+    downloaded into the first.
+
+    source: `{url: <address>, files: [{name: ..., checksum: md5:<hex> or sha256:<hex>}, ...],
+    packages: [<folder>, ...]}`; a checksum is that of the file at the address. Raises InputError
+    when a file is absent and cannot be fetched.
     """
-    place = default_folder() if folder is None else Path(folder).expanduser()
-    missing = [entry for entry in source["files"] if not (place / entry["name"]).exists()]
+    folders = places(source, folder)
+    missing = [entry for entry in source["files"] if find(entry["name"], folders) is None]
     for entry in missing:
         try:
-            _download(source["url"], entry, place)
+            _download(source["url"], entry, folders[0])
         except Exception as error:  # whatever the network, or what lies before it, comes up with
             names = ", ".join(entry["name"] for entry in missing)
             raise InputError(
                 f"{names} cannot be fetched from {source['url']} ({_reason(error)}).\n"
-                f"Put these files into {place}, or name their folder with data_folder=..."
+                f"Put these files, compressed or not, into {folders[0]}, or name their folder with"
+                " data_folder=..."
             ) from error
-    paths = [place / entry["name"] for entry in source["files"]]
-    for path, entry in zip(paths, source["files"], strict=True):
-        check(path, entry["checksum"])
-    return paths
+    return [find(entry["name"], folders) for entry in source["files"]]
 
 
 def _download(url: str, entry: Mapping[str, str], place: Path) -> None:
@@ -54,18 +94,30 @@ def _reason(error: Exception) -> str:
     return lines[0][:160] if lines else type(error).__name__
 
 
-def check(path: Path, checksum: str) -> None:
-    """Raise InputError unless the file at `path` has this checksum (`md5:<hex>`)."""
-    algorithm, _, expected = checksum.partition(":")
-    try:
-        found = pooch.file_hash(str(path), alg=algorithm)
-    except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror})") from error
-    if found != expected:
-        raise InputError(
-            f"{path} is not the file expected: its {algorithm} is {found}, not {expected}.\n"
-            "Remove it to have it fetched again, or put the right one there."
-        )
+def read(path: Path) -> File:
+    """The file at `path`, decompressed where it is compressed by gzip, whatever its name.
+
+    Raises InputError when it is damaged or holds more than `LARGEST` bytes.
+    """
+    with reading(path), open(path, "rb") as file:
+        compressed = file.read(2) == GZIP
+    with reading(path), (gzip.open if compressed else open)(path, "rb") as file:
+        content = file.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise InputError(f"{path} holds more than {LARGEST} bytes: it is no file of a dataset")
+    return File(str(path), content)
+
+
+def check(name: str, files: Sequence[File], checksums: Sequence[str]) -> None:
+    """Raise InputError unless each file of the dataset `name` has its SHA-256."""
+    if len(checksums) != len(files):
+        raise InputError(f"checksums has {len(checksums)} entries, {name} {len(files)} files")
+    for file, expected in zip(files, checksums, strict=True):
+        if file.sha256 != expected:
+            raise InputError(
+                f"{file.where} does not hold what {name} has there: SHA-256 {file.sha256}, expected"
+                f" {expected}.\nPut the right files into a folder and name it with data_folder=..."
+            )
 
 
 @contextlib.contextmanager
@@ -76,5 +128,8 @@ def reading(path: Path) -> Iterator[None]:
 
     try:
         yield
-    except (OSError, EOFError, zlib.error, tarfile.TarError, KeyError) as error:
-        raise InputError(f"{path} is damaged ({_reason(error)}).\nReplace it.") from error
+    except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
+        raise InputError(
+            f"{path} is damaged ({_reason(error)}).\n"
+            "Put a whole one into a folder and name it with data_folder=..."
+        ) from error

@@ -1,7 +1,6 @@
-"""IDX files (MNIST, Fashion-MNIST): a magic number, the dimensions, then bytes; gzip-compressed."""
+"""IDX files (MNIST, Fashion-MNIST): a magic number, the dimensions, then bytes."""
 
-import gzip
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -11,58 +10,52 @@ from jaxtyping import UInt8
 from torch import Tensor
 
 from runner.core.errors import InputError
-from runner.data.files import fetch, reading
+from runner.data.files import File, fetch, read
 
 UNSIGNED_BYTE = 0x08
 
-LARGEST = 2**30
-"""Bytes of a file that are read at most: Fashion-MNIST has 47 million."""
+
+def files(source: Mapping[str, Any], folder: str | Path | None) -> list[File]:
+    """Training images, training labels, test images, test labels, as `source["files"]` has them.
+
+    Raises InputError when a file cannot be fetched or read.
+    """
+    return [read(path) for path in fetch(source, folder)]
 
 
-def read(
-    source: Mapping[str, Any], folder: str | Path | None
-) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+def parse(parts: Sequence[File]) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     """Pixels (n, 1, height, width) as bytes and labels (n,) of the training and of the test images.
 
-    `source["files"]` are: training images, training labels, test images, test labels. Raises
-    InputError when a file cannot be fetched or is not what it should be.
+    Raises InputError when a file is not what it should be.
     """
-    paths = fetch(source, folder)
-    return _labelled(*paths[:2]), _labelled(*paths[2:])
+    return _labelled(*parts[:2]), _labelled(*parts[2:])
 
 
-def _labelled(images_path: Path, labels_path: Path) -> tuple[Tensor, Tensor]:
-    images, labels = read_idx(images_path, dimensions=3), read_idx(labels_path, dimensions=1)
+def _labelled(pixels: File, classes: File) -> tuple[Tensor, Tensor]:
+    images, labels = parse_idx(pixels, dimensions=3), parse_idx(classes, dimensions=1)
     if len(images) != len(labels):
         raise InputError(
-            f"{images_path} holds {len(images)} images but {labels_path} {len(labels)} labels"
+            f"{pixels.where} holds {len(images)} images but {classes.where} {len(labels)} labels"
         )
     return images[:, None], labels.long()
 
 
-def read_idx(path: Path, dimensions: int) -> UInt8[Tensor, "..."]:
-    """The array of bytes in a gzip-compressed IDX file.
+def parse_idx(file: File, dimensions: int) -> UInt8[Tensor, "..."]:
+    """The array of bytes in an IDX file.
 
     The header is `0, 0, type, number of dimensions`, then each dimension as a big-endian 32-bit
-    number. Raises InputError, with the file's name, when the file is damaged, cut short or too
-    long, or holds another type or number of dimensions.
+    number. Raises InputError, with the file's name, when the file is cut short or too long, or
+    holds another type or number of dimensions.
     """
-    with reading(path), gzip.open(path) as file:
-        header = file.read(4)
-        if header != bytes([0, 0, UNSIGNED_BYTE, dimensions]):
-            raise InputError(
-                f"{path} has the magic number {header.hex()}; an IDX file of bytes in {dimensions}"
-                f" dimensions begins with 000008{dimensions:02d}"
-            )
-        sizes = file.read(4 * dimensions)
-        shape = [int.from_bytes(sizes[4 * i : 4 * i + 4], "big") for i in range(dimensions)]
-        if prod(shape) > LARGEST:
-            raise InputError(f"{path} promises {' x '.join(map(str, shape))} bytes.\nReplace it.")
-        content = file.read(prod(shape))
-        complete = len(sizes) == 4 * dimensions and len(content) == prod(shape)
-        if not complete or file.read(1):
-            raise InputError(
-                f"{path} promises {' x '.join(map(str, shape))} bytes and holds"
-                f" {'fewer' if not complete else 'more'}.\nReplace it."
-            )
-    return torch.frombuffer(bytearray(content), dtype=torch.uint8).reshape(shape)
+    where, content = file.where, file.content
+    header, start = content[:4], 4 + 4 * dimensions
+    if header != bytes([0, 0, UNSIGNED_BYTE, dimensions]):
+        raise InputError(
+            f"{where} has the magic number {header.hex()}; an IDX file of bytes in {dimensions}"
+            f" dimensions begins with 000008{dimensions:02d}"
+        )
+    shape = [int.from_bytes(content[at : at + 4], "big") for at in range(4, start, 4)]
+    if len(content) != start + prod(shape):
+        held = "fewer" if len(content) < start + prod(shape) else "more"
+        raise InputError(f"{where} promises {' x '.join(map(str, shape))} bytes and holds {held}")
+    return torch.frombuffer(bytearray(content[start:]), dtype=torch.uint8).reshape(shape)

@@ -100,7 +100,7 @@ class _Execution:
         if self.device.type == "cuda":
             torch.backends.cuda.matmul.allow_tf32 = False
             torch.backends.cudnn.allow_tf32 = False
-        self.provenance = {"code": self.code, **provenance.describe(self.device)}
+        self.provenance = {"code": self.code, "data": {}, **provenance.describe(self.device)}
         try:
             handler = logging.FileHandler(self.folder / "run.log")
         except OSError as error:
@@ -157,8 +157,12 @@ class _Execution:
         write_atomically(self.run.result_path, _json(result))
         log.info("complete: %s in %.1f s", self.run, self._seconds())
 
-    def _load_data(self, name: str, seed: int) -> Dataset:
-        return load(name, self.settings.source, self.settings.data_folder, seed)
+    def _load_data(self, name: str, seed: int, checksums: list[str] | None = None) -> Dataset:
+        """The dataset; the provenance has the content of its files from then on."""
+        data = load(name, self.settings.source, self.settings.data_folder, seed, checksums)
+        self.provenance["data"] |= data.files
+        self._mark("running")
+        return data
 
     def _seconds(self) -> float:
         return self.seconds_before + time.monotonic() - self.started

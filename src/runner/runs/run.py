@@ -22,6 +22,9 @@ from runner.runs.tables import extent_of, read_table
 
 LONGEST_NAME = 120
 
+UNNAMED = ("checksums",)
+"""Parameters that the hash covers and no person reads."""
+
 
 class Run:
     """One study at one configuration: its identity, its folder, its state."""
@@ -114,7 +117,8 @@ def _content(path: Path, size: int, changed: int) -> str:
 
 def knobs(config: StudyConfig) -> str:
     """What a person calls the run: the parameters that differ from their defaults."""
-    return ",".join(f"{name}={_readable(value)}" for name, value in config.identity().items())
+    values = config.identity().items()
+    return ",".join(f"{name}={_readable(value)}" for name, value in values if name not in UNNAMED)
 
 
 def _readable(value: Any) -> str:

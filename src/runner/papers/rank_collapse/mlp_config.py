@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
-from runner.core.studies import StudyConfig, parameter
+from runner.core.studies import parameter
 from runner.data import DATASETS
+from runner.papers.rank_collapse.images_config import OnImages
 
 
 @dataclass(frozen=True)
-class TrainedMLPs(StudyConfig):
+class TrainedMLPs(OnImages):
     """What the studies have in common that train fully connected networks on images."""
 
     depth: int = parameter("L: hidden layers", 32, minimum=1)

@@ -15,6 +15,7 @@ from runner.data import SHAPES
 from runner.data.datasets import Dataset
 from runner.networks.initialization import draw
 from runner.networks.mlp import MLP
+from runner.papers.rank_collapse.images import image_count, training_images
 from runner.papers.rank_collapse.measures import last_hidden, ranks
 from runner.papers.rank_collapse.mlp_config import TrainedMLPs
 from runner.training.classification import Group, StackTrainer
@@ -26,7 +27,7 @@ def load_images(config: TrainedMLPs, context: Context) -> Dataset:
 
     Raises InputError when they cannot be had.
     """
-    return context.load_data(config.data, config.seed).standardized()
+    return training_images(config, context).standardized()
 
 
 def probe_images(config: TrainedMLPs, data: Dataset) -> Float[Tensor, "N features"]:
@@ -86,7 +87,8 @@ def training_bytes(config: TrainedMLPs, groups: dict[str, int], itemsize: int = 
     the activations of a step or a measurement are those of one group at a time.
     """
     d, features, most = config.width, features_of(config), max(groups.values())
-    images = 4 * 3 * SHAPES[config.data][0] * features  # as read, and standardised in two steps
+    # As read, and standardised in two steps; bytes and float32 of all, before the first are taken.
+    images = max(4 * 3 * image_count(config), (1 + 4) * SHAPES[config.data][0]) * features
     # With a copy, gradients, and a checkpoint.
     networks = 4 * parameter_bytes(config, sum(groups.values()), itemsize)
     tensors = {name: 1 if name == "none" else 2 for name in groups}  # for each layer

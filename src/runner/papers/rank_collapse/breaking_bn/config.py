@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from runner.core.studies import StudyConfig, parameter
+from runner.core.studies import parameter
 from runner.data import LABELLED
+from runner.papers.rank_collapse.images_config import OnImages
 
 BREAKING_METHODS = (
     "batch_norm",
@@ -17,7 +18,7 @@ BREAKING_METHODS = (
 
 
 @dataclass(frozen=True)
-class BreakingBN(StudyConfig):
+class BreakingBN(OnImages):
     """Paper B, figures 5, 7, 10, 13: convolutional networks with batch norm, broken and without."""
 
     study: ClassVar[str] = "breaking_bn"

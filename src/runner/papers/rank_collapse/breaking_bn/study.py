@@ -14,6 +14,7 @@ method. They are trained one after the other: each one fills the machine.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 from typing import ClassVar
 
 import torch
@@ -31,6 +32,7 @@ from runner.networks.resnet import Bottleneck, ResNet50
 from runner.networks.vgg import VGG19
 from runner.papers.rank_collapse.breaking_bn.alignment import gradient_alignment
 from runner.papers.rank_collapse.breaking_bn.config import BreakingBN as Config
+from runner.papers.rank_collapse.images import image_count, training_images
 from runner.papers.rank_collapse.measures import ranks
 from runner.training.convolutional import ConvolutionalTrainer, on_device
 from runner.training.epochs import EVALUATED_AT_ONCE
@@ -127,6 +129,7 @@ def memory(config: Config) -> int:
     shapes alone. A ReLU overwrites its input; a maximum also keeps where it was.
     """
     count, channels, *sides = SHAPES[config.data]
+    as_read = (1 + 4) * count * channels * prod(sides)  # bytes and float32 of all
     side = config.image_size or sides[0]
     normalizations = {METHODS[name].normalization for name in config.methods}
     norm = "none" if normalizations == {"none"} else "batch"
@@ -143,12 +146,13 @@ def memory(config: Config) -> int:
                 module.register_forward_hook(add)
         network(torch.empty(config.batch_size, channels, side, side))
     parameters = sum(parameter.numel() for parameter in network.parameters())
-    pixels = count * channels * side**2
+    pixels = image_count(config) * channels * side**2
     at_once = max(EVALUATED_AT_ONCE, config.samples) / config.batch_size
     evaluation = int(3 * at_once * max(outputs))
     step = int(1.2 * sum(outputs)) + 3 * max(outputs)  # a fifth for the convolutions' own copies
     datasets = len(pixels_needed(config))
-    return 4 * ((datasets + 3) * pixels + 4 * parameters + max(step, evaluation))
+    used = 4 * ((datasets + 3) * pixels + 4 * parameters + max(step, evaluation))
+    return max(as_read, used)
 
 
 def pixels_needed(config: Config) -> list[bool]:
@@ -161,7 +165,7 @@ def images(config: Config, context: Context, random_pixels: bool) -> Dataset:
 
     Raises InputError when they cannot be had, or when there are fewer than `samples`.
     """
-    data = context.load_data(config.data, config.seed)
+    data = training_images(config, context)
     if config.samples > len(data.train):
         raise InputError(
             f"samples={config.samples}: {config.data} has {len(data.train)} training images"

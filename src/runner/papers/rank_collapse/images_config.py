@@ -1,0 +1,17 @@
+"""What the studies that train on images have in common: which images."""
+
+from dataclasses import dataclass
+
+from runner.core.studies import StudyConfig, parameter
+
+
+@dataclass(frozen=True)
+class OnImages(StudyConfig):
+    """Base of the studies that train on the images of a dataset, which they name in `data`."""
+
+    train_images: int | None = parameter(
+        "train on the first so many images, in the dataset's order; null: all", None, minimum=2
+    )
+    checksums: list[str] | None = parameter(
+        "SHA-256 of the content of each file of the dataset, as in conf/data/<data>.yaml", None
+    )

@@ -1,0 +1,202 @@
+"""The content of a dataset's files is part of a run's identity; where they are is not."""
+
+import gzip
+import hashlib
+import struct
+
+import pandas as pd
+import pytest
+import torch
+from in_process import composed
+from repository import REPOSITORY
+
+from runner.cli.catalogue import figure_names, figure_study
+from runner.cli.composing import figure_runs
+from runner.core.errors import InputError
+from runner.core.settings import Settings
+from runner.papers.rank_collapse.depth.config import RankCollapse
+from runner.papers.rank_collapse.images import image_count
+from runner.publish.reference import read_tables
+from runner.runs import execution
+from runner.runs.execution import execute
+from runner.runs.inventory import problem, read_config
+from runner.runs.run import Run, run_name
+
+NAMES = ("train-images", "train-labels", "test-images", "test-labels")
+SOURCE = {
+    "url": "http://127.0.0.1:9/",  # the discard port: refuses connections
+    "files": [{"name": f"{name}.gz", "checksum": None} for name in NAMES],
+}
+TINY = {
+    "depth": 1, "width": 4, "data": "fashion_mnist", "samples": 8, "epochs": 3,
+    "batch_size": 4, "replicates": 1, "learning_rates": [0.1], "normalizations": ["none"],
+}  # fmt: skip
+
+
+def contents(seed: int = 0) -> dict[str, bytes]:
+    """Twelve images to train on and four to test on, as IDX files."""
+    stream = torch.Generator().manual_seed(seed)
+    found = {}
+    for part, count in (("train", 12), ("test", 4)):
+        pixels = torch.randint(256, (count, 28, 28), generator=stream)
+        for name, values in (("images", pixels), ("labels", torch.arange(count) % 10)):
+            header = struct.pack(f">BBBB{values.ndim}I", 0, 0, 8, values.ndim, *values.shape)
+            found[f"{part}-{name}"] = header + values.to(torch.uint8).numpy().tobytes()
+    return found
+
+
+def place(folder, files: dict[str, bytes], compressed: bool = True) -> list[str]:
+    """Write the files; returns their checksums."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        path = folder / (f"{name}.gz" if compressed else name)
+        path.write_bytes(gzip.compress(content) if compressed else content)
+    return [hashlib.sha256(content).hexdigest() for content in files.values()]
+
+
+def settings(outputs, data, **changes) -> Settings:
+    changes = {"data_folder": str(data), "source": SOURCE, **changes}
+    return Settings(outputs=str(outputs), device="cpu", **changes)
+
+
+def tables(run: Run) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in run.folder.glob("*.csv")}
+
+
+def test_the_same_images_from_other_files_give_the_same_run(tmp_path):
+    checksums = place(tmp_path / "compressed", contents())
+    assert place(tmp_path / "plain", contents(), compressed=False) == checksums
+    runs = []
+    for kind in ("compressed", "plain"):
+        runs.append(Run(RankCollapse(**TINY, checksums=checksums), tmp_path / f"from {kind}"))
+        execute(runs[-1], settings(tmp_path / f"from {kind}", tmp_path / kind))
+    assert runs[0].folder.name == runs[1].folder.name
+    assert tables(runs[0]) == tables(runs[1])
+    assert problem(runs[0].folder, tmp_path / "from compressed") is None
+    assert read_config(runs[0].folder) == runs[0].config
+
+
+def test_other_images_are_another_run(tmp_path):
+    one, other = (
+        RankCollapse(**TINY, checksums=place(tmp_path / str(seed), contents(seed)))
+        for seed in (0, 1)
+    )
+    assert run_name(one) != run_name(other)
+    assert run_name(one).rpartition("-")[0] == run_name(other).rpartition("-")[0]
+    run = Run(one, tmp_path)
+    with pytest.raises(InputError, match=f"train-images.gz .* expected {one.checksums[0]}"):
+        execute(run, settings(tmp_path, tmp_path / "1"))
+    assert not run.is_complete()
+
+
+def test_the_provenance_says_what_each_file_held(tmp_path):
+    checksums = place(tmp_path / "data", contents())
+    run = Run(RankCollapse(**TINY, checksums=checksums), tmp_path)
+    execute(run, settings(tmp_path, tmp_path / "data"))
+    paths = [str(tmp_path / "data" / f"{name}.gz") for name in NAMES]
+    assert run.provenance()["data"] == dict(zip(paths, checksums, strict=True))
+
+
+def test_a_complete_run_needs_its_files_no_more(tmp_path):
+    checksums = place(tmp_path / "data", contents())
+    config = RankCollapse(**TINY, checksums=checksums)
+    execute(Run(config, tmp_path), settings(tmp_path, tmp_path / "data"))
+    run = Run(config, tmp_path)
+    before = run.result_path.stat().st_mtime_ns
+    execute(run, settings(tmp_path, tmp_path / "nowhere"))
+    assert run.result_path.stat().st_mtime_ns == before
+
+
+def test_files_replaced_while_a_run_is_interrupted_are_noticed(tmp_path, monkeypatch):
+    data = tmp_path / "data"
+    checksums = place(data, contents())
+    config = RankCollapse(**TINY, checksums=checksums)
+    whole, run = Run(config, tmp_path / "whole"), Run(config, tmp_path / "parts")
+    execute(whole, settings(tmp_path / "whole", data))
+
+    checkpoint, saved = execution._Execution._checkpoint, []
+
+    def interrupting(self, make_state):
+        if len(saved) == 4:
+            raise KeyboardInterrupt
+        checkpoint(self, make_state)
+        saved.append(True)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(execution._Execution, "_checkpoint", interrupting)
+        execute(run, settings(tmp_path / "parts", data, checkpoint_seconds=0))
+    assert list(run.provenance()["data"].values()) == checksums
+
+    place(data, contents(seed=1))
+    with pytest.raises(InputError, match="does not hold what fashion_mnist has there"):
+        execute(run, settings(tmp_path / "parts", data))
+    assert not run.is_complete() and (run.folder / "checkpoint.safetensors").exists()
+
+    place(data, contents())
+    execute(run, settings(tmp_path / "parts", data))
+    assert tables(run) == tables(whole)
+    assert "goes on" in (run.folder / "run.log").read_text()
+    assert list(run.provenance()["first"]["data"].values()) == checksums
+
+
+def test_absent_checksums_are_refused_before_anything_is_computed(tmp_path):
+    place(tmp_path / "data", contents())
+    run = Run(RankCollapse(**TINY), tmp_path)
+    with pytest.raises(InputError, match="checksums=null"):
+        execute(run, settings(tmp_path, tmp_path / "data"))
+    assert not tables(run)
+
+
+def test_the_first_images_are_another_run_and_other_numbers(tmp_path):
+    checksums = place(tmp_path / "data", contents())
+    runs = {
+        count: Run(RankCollapse(**TINY, checksums=checksums, train_images=count), tmp_path)
+        for count in (None, 8, 13)
+    }
+    for count in (None, 8):
+        execute(runs[count], settings(tmp_path, tmp_path / "data"))
+    assert "train_images=8" in runs[8].folder.name
+    assert tables(runs[8])["training.csv"] != tables(runs[None])["training.csv"]
+    with pytest.raises(InputError, match="train_images=13: fashion_mnist has 12 training images"):
+        execute(runs[13], settings(tmp_path, tmp_path / "data"))
+
+
+def test_fewer_images_take_less_memory():
+    all_of_them, few = RankCollapse(data="cifar10"), RankCollapse(data="cifar10", train_images=100)
+    assert (image_count(all_of_them), image_count(few)) == (60_000, 10_100)
+    assert image_count(RankCollapse(data="digits", train_images=100)) == 1797
+
+
+@pytest.mark.parametrize("study", ["rank_collapse", "pretraining", "breaking_bn"])
+def test_composing_names_the_official_content_and_needs_no_file(study, tmp_path):
+    nowhere = f"data_folder={tmp_path / 'nowhere'}"
+    _, fashion = composed(f"study={study}", "data=fashion_mnist", nowhere)
+    assert [each[:8] for each in fashion.checksums] == [
+        "c59f468a", "bad3541b", "5b4141f0", "0402a96d",
+    ]  # fmt: skip
+    _, cifar = composed(f"study={study}", "data=cifar10", nowhere)
+    assert len(cifar.checksums) == 6
+    assert composed(f"study={study}")[1].checksums is None
+
+
+def test_where_files_are_is_no_part_of_a_runs_name():
+    here = composed("study=rank_collapse", "data=fashion_mnist")[1]
+    mirror = ["source.url=http://127.0.0.1:9/", "data_folder=elsewhere", "source.packages=[]"]
+    assert run_name(here) == run_name(
+        composed("study=rank_collapse", "data=fashion_mnist", *mirror)[1]
+    )
+
+
+IMAGE_FIGURES = [
+    name
+    for name in figure_names()
+    if figure_study(name) in ("rank_collapse", "pretraining", "breaking_bn")
+]
+
+
+@pytest.mark.parametrize("figure", IMAGE_FIGURES)
+def test_runs_on_embedded_and_gaussian_data_keep_their_names(figure):
+    """Those of the reference were made before datasets had checksums."""
+    kept = read_tables(REPOSITORY / "outputs" / "reference" / "quick" / figure)
+    names = set(pd.concat([table["run"] for table in kept.values()]))
+    assert names == {run_name(config) for config in figure_runs(figure, ["scale=quick"])[1]}

@@ -1,9 +1,11 @@
 """python -m runner: runs, sweeps and figures; and the subcommands."""
 
+import os
 import sys
 from importlib import import_module
 
 from runner.core.errors import InputError, RunFailed
+from runner.core.folders import at_home
 
 SUBCOMMANDS = {
     "runs": "runner.runs.inventory",
@@ -32,9 +34,16 @@ def dispatch(arguments: list[str]) -> int:
 
 
 def main() -> int:
-    """Returns 0, 1 (a run failed, a check did not hold), 2 (wrong input) or 130 (interrupted)."""
+    """Returns 0, 1 (a run failed, a check did not hold), 2 (wrong input), 130 or 141.
+
+    130: interrupted. 141: whoever read the output has gone (`| head`).
+    """
+    sys.argv[1:] = map(at_home, sys.argv[1:])
     try:
-        return dispatch(sys.argv[1:])
+        try:
+            return dispatch(sys.argv[1:])
+        finally:
+            print(end="", flush=True)  # a reader that has gone is noticed here at the latest
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -44,6 +53,20 @@ def main() -> int:
     except KeyboardInterrupt:
         print("interrupted: the same command goes on where it stopped", file=sys.stderr)
         return 130
+    except BrokenPipeError:
+        _drop_output()
+        return 141
+    except OSError as error:  # a file or a folder that nothing above has expected to be so
+        if error.filename is None:  # of what was printed
+            _drop_output()
+        place = "" if error.filename is None else f"{error.filename}: "
+        print(f"error: {place}{error.strerror or error}", file=sys.stderr)
+        return 2
+
+
+def _drop_output() -> None:
+    """What is left to be printed is lost: at its end Python would try again, and fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 if __name__ == "__main__":

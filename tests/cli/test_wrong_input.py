@@ -7,11 +7,15 @@ import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from in_process import check_only
+from in_process import run as run_here
 
 from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.core.studies import configs
 from runner.papers.norm_tuning.bn_only.config import BnOnly
+from runner.publish import report
+from runner.results.figures import make
+from runner.results.variants import Variant
 from runner.runs import inventory
 from runner.runs.execution import execute
 from runner.runs.run import Run, load
@@ -94,6 +98,28 @@ COMMANDS = [
     (["++study=bn_only"], "force-add of config groups"),
     (["target_width@x=3"], "config group"),
     (["--nonsense"], "unrecognized arguments"),
+    # extremes
+    (["threads=99999999999"], "threads=99999999999 must be at least 1 and at most 1024"),
+    ([f"seed={10**399}"], "seed has 400 digits: it must fit in 64 bits"),
+    ([f"target_width={10**399}"], "target_width has 400 digits"),
+    (["study=rank_one", f"samples=[4,{10**399}]"], "samples has 400 digits"),
+    ([f"learning_rate={10**399}"], "int too large to convert to float"),
+    ([f"study={'a' * 300}"], "is not known: choose from"),
+    ([f"figure={'a' * 300}"], "is not known: choose from"),
+    ([f"{'a' * 300}=3"], "File name too long"),
+    (["methods=[sgd,dense,sgd]"], "methods=[sgd,dense,sgd] holds sgd twice"),
+    (["study=rank_one", "samples=[4,6,4]"], "samples=[4,6,4] holds 4 twice"),
+    (["study=rank_chain", "skips=[0.1,inf,0.1]"], "skips=[0.1,inf,0.1] holds 0.1 twice"),
+    (["figure=rank-fig1", "normalizations=[batch,batch]"], "holds batch twice"),
+    (["hydra.mode=FOO"], "expected one of [RUN, MULTIRUN]"),
+    (["hydra.run.dir=/dev/null"], "error: /dev/null: File exists"),
+    (["--config-name", "nonsense"], "Cannot find primary config 'nonsense'"),
+    (["--config-dir=nowhere"], "nowhere' not found"),
+    # text for a folder that names none
+    (["outputs="], "outputs='' names no folder"),
+    (["-m", "outputs="], "outputs='' names no folder"),
+    (["figure=fig4", "outputs='a\nb'"], "outputs='a\\nb' names no folder"),
+    (["outputs='~nobody-of-this-name/x'"], "names no folder"),
 ]
 
 
@@ -106,6 +132,68 @@ def test_a_wrong_command_is_explained(arguments, message, monkeypatch, capsys, t
     assert "Traceback" not in shown.out + shown.err
     if "unrecognized" not in message:  # argparse puts its usage before the line
         assert shown.err.startswith("error: ") and len(shown.err.splitlines()) <= 2
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--config-dir=.", "--config-name=bad"], ["--config-dir=.", "study=bad"]]
+)
+def test_a_malformed_configuration_of_ones_own_is_named(arguments, monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    for path in (tmp_path / "bad.yaml", tmp_path / "study" / "bad.yaml"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("a: [b\n c: {")
+    assert check_only(arguments, monkeypatch) == 2
+    shown = capsys.readouterr().err
+    assert "bad.yaml" in shown and len(shown.splitlines()) <= 2
+
+
+SMALLEST = "study=example20 scale=smoke threads=1"
+
+WAYS = [
+    SMALLEST,
+    f"-m {SMALLEST}",
+    "figure=bottleneck-example20 scale=smoke",
+    "figures bottleneck-example20 scale=smoke",
+    "runs list",
+    "runs check",
+    "report",
+    "reference keep",
+    "reference draw",
+    "compare",
+]
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    [
+        ("/proc/x", "outputs=/proc/x cannot be used (No such file or directory)"),
+        ("file", "outputs=file cannot be used (Not a directory)"),
+        ("", "outputs='' names no folder"),
+    ],
+)
+def test_bad_outputs_end_alike_everywhere(typed, shown, monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    for way in WAYS:
+        assert run_here([*way.split(), f"outputs={typed}"], monkeypatch) == 2, way
+        errors = capsys.readouterr().err.splitlines()
+        assert errors[-1] == f"error: {shown}", way
+        assert len(errors) == 1 + way.startswith("figures"), way
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_tilde_is_the_home_everywhere(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    typed = ["outputs=~/runs", "hydra.run.dir=~/hydra"]
+    assert run_here([*SMALLEST.split(), *typed], monkeypatch) == 0
+    for way in ("runs check", "report", f"-m {SMALLEST}"):
+        assert run_here([*way.split(), "outputs=~/runs"], monkeypatch) == 0
+    assert "1 runs, 0 of them damaged" in capsys.readouterr().out
+    assert run_here(["runs", "list", "~/runs"], monkeypatch) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["home"]
+    assert (tmp_path / "home" / "hydra").is_dir()
+    assert Settings(outputs="~/runs").folder() == tmp_path / "home" / "runs"
 
 
 VALUES = st.one_of(
@@ -232,12 +320,36 @@ def test_a_deleted_file_is_damage(run, tmp_path, name):
     assert inventory.folders(tmp_path) == [run.folder]
 
 
+@pytest.mark.parametrize(
+    ("name", "code"), [("provenance.json", 0), ("result.json", 2), ("metrics.csv", 1)]
+)
+def test_a_folder_where_a_file_should_be(run, tmp_path, name, code, monkeypatch, capsys):
+    (run.folder / name).unlink()
+    (run.folder / name).mkdir()
+    assert name in inventory.problem(run.folder, tmp_path)
+    typed = [f"{key}={value}" for key, value in {**TINY, "replicates": 2}.items()]
+    for words in ([f"outputs={tmp_path}", "device=cpu", *typed], ["runs", "list", str(tmp_path)]):
+        assert run_here(words, monkeypatch) == (0 if words[0] == "runs" else code)
+        shown = capsys.readouterr()
+        assert "Traceback" not in shown.out + shown.err
+
+
 @pytest.mark.parametrize("content", ["{}", "[]", "{", '{"status": "running"}'])
 def test_a_damaged_provenance_is_found_and_stops_nothing(run, tmp_path, content):
     (run.folder / "provenance.json").write_text(content)
     assert "provenance.json" in inventory.problem(run.folder, tmp_path)
     again = Run(run.config, tmp_path)
     assert again.is_complete() and again.is_stale() and load([again])
+    assert inventory.main(["list", str(tmp_path)]) == 0
+
+
+def test_a_provenance_of_other_types_stops_no_list_no_figure_and_no_report(run, tmp_path):
+    content = '{"status": "complete", "commit": 7, "seconds": "long", "dirty": 1}'
+    (run.folder / "provenance.json").write_text(content)
+    assert inventory.main(["list", str(tmp_path)]) == 0
+    variant = Variant("fig4", "smoke", "fig4-01234567", ("replicates=2",), (run,), tmp_path)
+    make(variant)
+    assert report.main([f"outputs={tmp_path}"]) == 0
 
 
 def test_a_table_that_the_result_does_not_name_is_damage(run, tmp_path):
@@ -268,7 +380,7 @@ def test_check_and_list_say_what_there_is(run, tmp_path, capsys):
     (run.folder / "metrics.csv").write_text("")
     assert inventory.main(["check", str(tmp_path)]) == 1
     assert "1 of them damaged" in capsys.readouterr().out
-    with pytest.raises(InputError, match="not a folder of outputs"):
+    with pytest.raises(InputError, match="cannot be used"):
         inventory.main(["check", str(tmp_path / "nowhere")])
     with pytest.raises(SystemExit):
         inventory.main(["chek"])

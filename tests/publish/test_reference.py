@@ -1,5 +1,7 @@
 """The reference and what is compared with it."""
 
+import json
+import re
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -7,16 +9,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from runner.cli.composing import figure_runs
+from runner.cli.composing import figure_variant
 from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.core.studies import Row
 from runner.publish import figures, reference
 from runner.publish.comparison import compare, compare_tables
 from runner.publish.reference import draw_all, keep
+from runner.publish.report import collect, page
 from runner.results.figures import make
 from runner.runs.execution import execute
-from runner.runs.run import Run
 
 
 @dataclass(frozen=True)
@@ -79,63 +81,153 @@ def test_a_missing_row_differs():
     assert set(compare_tables(table().query("width < 3"), table(), Metrics)["key"]) == {"3"}
 
 
-TYPED = ["scale=smoke", "train_samples=640", "test_samples=200", "replicates=3"]
+NAME = "bottleneck-example20"
+"""Of the canonical figures the soonest made."""
+
+
+def compute(typed):
+    """The runs of the figure, and its drawing."""
+    variant = figure_variant(NAME, typed)
+    for run in variant.runs:
+        execute(run, Settings(outputs=str(variant.outputs), device="cpu"))
+    make(variant)
+    return variant
 
 
 @pytest.fixture
 def made(tmp_path):
-    """Figure 4 at a tiny size."""
-    typed = [*TYPED, f"outputs={tmp_path}"]
-    _, configs = figure_runs("fig4", typed)
-    for config in configs:
-        execute(Run(config, tmp_path), Settings(outputs=str(tmp_path), device="cpu"))
-    make("fig4", "smoke", configs, tmp_path)
+    """The overrides that have made a canonical figure."""
+    typed = ["scale=smoke", f"outputs={tmp_path}", "threads=1", "depths=[8,32,128]"]
+    assert compute(typed).is_canonical
     return typed
 
 
 def test_a_figure_drawn_from_the_reference_is_the_figure(made, tmp_path):
-    keep("fig4", made, tmp_path / "reference")
-    assert list(draw_all(tmp_path / "reference", tmp_path / "again")) == [("fig4", "smoke")]
+    keep(NAME, made, tmp_path / "reference")
+    assert list(draw_all(tmp_path / "reference", tmp_path / "again")) == [(NAME, "smoke")]
     for end in ("png", "csv", "claims.csv"):
-        drawn = (tmp_path / "figures" / "smoke" / f"fig4.{end}").read_bytes()
-        assert (tmp_path / "again" / "smoke" / f"fig4.{end}").read_bytes() == drawn
+        drawn = (tmp_path / "figures" / "smoke" / f"{NAME}.{end}").read_bytes()
+        assert (tmp_path / "again" / "smoke" / f"{NAME}.{end}").read_bytes() == drawn
 
 
 def test_a_claim_that_no_longer_comes_out_as_kept_is_an_error(made, tmp_path):
-    folder = keep("fig4", made, tmp_path / "reference")
+    folder = keep(NAME, made, tmp_path / "reference")
     kept = pd.read_csv(folder / "claims.csv")
     kept["verdict"] = kept["verdict"].map({"holds": "fails"}).fillna("holds")
     kept.to_csv(folder / "claims.csv", index=False)
     with pytest.raises(InputError, match="not those that were kept"):
         list(draw_all(tmp_path / "reference", tmp_path / "again"))
-    found = compare("fig4", made, tmp_path / "reference")
+    found = compare(NAME, made, tmp_path / "reference")
     assert set(found["table"]) == {"claims"} and len(found) == len(kept)
 
 
 def test_own_results_agree_with_themselves_and_missing_ones_are_said(made, tmp_path):
-    keep("fig4", made, tmp_path / "reference")
-    assert compare("fig4", made, tmp_path / "reference").empty
-    assert (
-        compare("fig4", [*TYPED, f"outputs={tmp_path / 'empty'}"], tmp_path / "reference") is None
-    )
-    assert compare("fig5", made, tmp_path / "reference") is None
+    keep(NAME, made, tmp_path / "reference")
+    assert compare(NAME, made, tmp_path / "reference").empty
+    elsewhere = ["scale=smoke", f"outputs={tmp_path / 'empty'}"]
+    assert compare(NAME, elsewhere, tmp_path / "reference") is None
+    assert compare("fig5", made[:2], tmp_path / "reference") is None
 
 
 def test_only_a_current_figure_is_kept(made, tmp_path):
-    (tmp_path / "figures" / "smoke" / "fig4.png").unlink()
-    with pytest.raises(InputError, match="fig4 is not drawn yet"):
-        keep("fig4", made, tmp_path / "reference")
+    (tmp_path / "figures" / "smoke" / f"{NAME}.png").unlink()
+    with pytest.raises(InputError, match=f"{NAME} is not drawn yet"):
+        keep(NAME, made, tmp_path / "reference")
 
 
-def test_a_figure_is_current_until_a_run_changes(made, tmp_path):
-    _, configs = figure_runs("fig4", made)
-    runs = [Run(config, tmp_path) for config in configs]
+def test_a_figure_is_current_until_a_run_changes(made):
+    assert figures.is_current(figure_variant(NAME, made))
+    outcome = figures.make_figure(NAME, made)
+    assert outcome.outcome == "unchanged" and outcome.holds + outcome.fails + outcome.undecided == 3
+    figure_variant(NAME, made).runs[0].result_path.unlink()
+    assert not figures.is_current(figure_variant(NAME, made))
+
+
+OVERRIDE = "depths=[4,8]"
+
+
+def test_an_overridden_figure_stands_beside_the_canonical_one(made, tmp_path):
     folder = tmp_path / "figures" / "smoke"
-    assert figures.is_current("fig4", "smoke", runs, folder)
-    outcome = figures.make_figure("fig4", made)
-    assert outcome.outcome == "unchanged" and outcome.holds + outcome.fails + outcome.undecided > 3
-    runs[0].result_path.unlink()
-    assert not figures.is_current("fig4", "smoke", [Run(r.config, tmp_path) for r in runs], folder)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    variant = compute([*made[:2], OVERRIDE])
+    assert re.fullmatch(f"{NAME}-[0-9a-f]{{8}}", variant.name)
+    assert {name: (folder / name).read_bytes() for name in before} == before
+    about = json.loads((folder / f"{variant.name}.provenance.json").read_text())
+    assert about["overrides"] == [OVERRIDE]
+    assert about["command"] == f"python -m runner figure={NAME} scale=smoke '{OVERRIDE}'"
+    assert set(pd.read_csv(folder / f"{variant.name}.claims.csv")["figure"]) == {variant.name}
+    assert set(pd.read_csv(folder / f"{NAME}.claims.csv")["figure"]) == {NAME}
+
+
+def test_the_report_shows_an_overridden_figure_and_counts_it_nowhere(made, tmp_path):
+    canonical = collect(tmp_path, None)
+    variant = compute([*made[:2], OVERRIDE])
+    entries = collect(tmp_path, None)
+    names = [entry.name for entry in entries]
+    assert names.index(variant.name) == names.index(NAME) + 1
+    assert len(entries) == len(canonical) + 1
+    html = page(entries)
+    assert f"<b>with {OVERRIDE}</b>" in html
+    assert f"python -m runner figure={NAME} scale=smoke &#39;{OVERRIDE}&#39;" in html
+    totals = re.compile('<div class="totals">.*?</div>\n</div>', re.S)
+    assert totals.search(html)[0] == totals.search(page(canonical))[0]
+
+
+def test_an_overridden_figure_is_redrawn_by_its_name(made, tmp_path, capsys):
+    variant = compute([*made[:2], OVERRIDE])
+    files = {path: path.read_bytes() for path in (tmp_path / "figures").glob("*/*")}
+    for path in files:
+        if path.name.startswith(variant.name) and not path.name.endswith("provenance.json"):
+            path.unlink()
+    assert figures.main([variant.name, "--redraw", f"outputs={tmp_path}"]) == 0
+    assert {path: path.read_bytes() for path in files} == files
+    assert OVERRIDE in capsys.readouterr().out
+    with pytest.raises(InputError, match=f"and no longer {variant.name}"):
+        figures.main([variant.name, "--redraw", f"outputs={tmp_path}", "seed=1", "depths=[4]"])
+    with pytest.raises(InputError, match=f"did you mean '{variant.name}'"):
+        figures.main([f"{variant.name}0", f"outputs={tmp_path}"])
+    variant.path("provenance.json").write_text("{}")
+    with pytest.raises(InputError, match="cannot be read"):
+        figures.main([variant.name, "--redraw", f"outputs={tmp_path}"])
+
+
+def test_the_reference_knows_no_overridden_figure(made, tmp_path):
+    compute([*made[:2], OVERRIDE])
+    for what in (keep, compare):
+        with pytest.raises(InputError, match="as it is, not with depths"):
+            what(NAME, [*made[:2], OVERRIDE], tmp_path / "reference")
+
+
+@pytest.mark.parametrize(
+    ("typed", "canonical"),
+    [
+        (["device=cpu", "force=true", "threads=2", "outputs=elsewhere", "wait=false"], True),
+        (["hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "++device=cpu"], True),
+        (["target_width=5,3"], False),
+        (["target_width=4"], False),
+        (["seed=0", "schedule=constant"], True),
+        (["seed=1"], False),
+        (["seed=0,1"], False),
+        (["size=bn_only/quick"], False),
+        (["hydra.sweeper.grids.smoke=[{target_width: 4}]"], False),
+    ],
+)
+def test_a_figure_is_canonical_when_its_runs_are(typed, canonical):
+    variant = figure_variant("fig4", ["scale=smoke", *typed])
+    assert variant.is_canonical == canonical
+    if canonical:
+        plain = figure_variant("fig4", ["scale=smoke"])
+        assert [run.config for run in variant.runs] == [run.config for run in plain.runs]
+        assert variant.command == "make fig4 SCALE=smoke" and not variant.overrides
+    else:
+        assert variant.overrides == tuple(typed)
+
+
+def test_the_name_of_a_variant_depends_on_its_runs_alone():
+    one = figure_variant("fig4", ["scale=smoke", "target_width=4,6", "device=cpu"])
+    other = figure_variant("fig4", ["scale=smoke", "outputs=elsewhere", "target_width=6,4"])
+    assert one.name == other.name != figure_variant("fig4", ["scale=smoke", "seed=1"]).name
+    assert one.overrides == ("target_width=4,6",)
 
 
 @pytest.mark.parametrize("words", [[], ["kep"], ["draw", "--fast"]])

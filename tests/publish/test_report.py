@@ -94,6 +94,16 @@ def test_the_command_writes_the_page_and_explains_wrong_input(outputs):
         report.main([f"outputs={outputs}"])
 
 
+@pytest.mark.parametrize("content", ["{}", "[]", "{", '{"runs": [{}], "seconds": 1}', None])
+def test_a_damaged_provenance_is_named(outputs, content):
+    path = outputs / "figures" / "quick" / "fig4.provenance.json"
+    path.unlink()
+    path.mkdir() if content is None else path.write_text(content)
+    with pytest.raises(InputError, match="fig4 cannot be read") as caught:
+        report.main([f"outputs={outputs}"])
+    assert "\n" not in str(caught.value)
+
+
 def test_numbers_in_names_count_as_numbers():
     assert sorted(["fig11", "fig2", "fig3b", "fig3a"], key=natural_order) == [
         "fig2",

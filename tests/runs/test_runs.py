@@ -196,8 +196,8 @@ def test_a_second_process_waits_for_the_first(tmp_path):
 
 def test_an_output_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot be written"):
-        execute(Run(tiny(), tmp_path / "file"), settings(tmp_path))
+    with pytest.raises(InputError, match="cannot be used"):
+        execute(Run(tiny(), tmp_path / "file"), settings(tmp_path / "file"))
 
 
 def test_the_log_of_a_run_is_kept_in_its_folder(tmp_path):

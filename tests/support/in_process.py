@@ -1,5 +1,6 @@
-"""The command line within the test's own process, without the study: only input is checked."""
+"""The command line within the test's own process: as it is, or where only input is checked."""
 
+import logging
 import sys
 
 from hydra import compose, initialize_config_dir
@@ -20,10 +21,18 @@ def check_only(arguments, monkeypatch) -> int:
     """The exit code of `python -m runner <arguments>` where a good command computes nothing."""
     monkeypatch.setattr(command, "run_study", lambda job: job.run)
     monkeypatch.setattr(command, "report", lambda run: None)
-    monkeypatch.setattr(command, "single", [])
     monkeypatch.setattr(sweeping, "launch", lambda launcher, jobs: None)
-    monkeypatch.setattr(sweeping, "swept", [])
     monkeypatch.setattr("runner.results.figures.make", lambda *figure: None)
+    return run(arguments, monkeypatch)
+
+
+def run(arguments, monkeypatch) -> int:
+    """The exit code of `python -m runner <arguments>`."""
+    log = logging.getLogger("runner")
+    monkeypatch.setattr(log, "handlers", [])  # one that writes to this test's stderr
+    monkeypatch.setattr(log, "propagate", log.propagate)
+    monkeypatch.setattr(command, "single", [])
+    monkeypatch.setattr(sweeping, "swept", [])
     monkeypatch.setattr(sys, "argv", ["runner", *arguments])
     try:
         return command_line.main()

@@ -24,6 +24,7 @@ from runner.bench.growth import STATM, Growth, exponents
 from runner.bench.timing import Comparison, matrix_rate, median_seconds, normal_rate
 from runner.core.arguments import outputs_folder
 from runner.core.errors import InputError, nearest
+from runner.core.folders import require_writable
 from runner.core.studies import configs, part_of
 from runner.runs import allocator, provenance
 from runner.runs.devices import torch_device
@@ -111,6 +112,7 @@ def main(arguments: list[str]) -> int:
     for name in studies:
         if name not in comparisons:
             raise InputError(f"{name} has no benchmark: {nearest(name, comparisons)}")
+    require_writable(folder.parent, folder)
     torch.set_num_threads(1)  # as every run, and the next line; both ways profit from it
     allocator.keep_freed_memory()
     described = machine()

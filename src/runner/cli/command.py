@@ -20,6 +20,7 @@ from runner.cli.catalogue import CONF
 from runner.cli.composing import Job
 from runner.core import progress
 from runner.core.errors import InputError
+from runner.core.folders import require_writable
 from runner.runs.run import Run, stale_note
 
 single: list[DictConfig] = []
@@ -52,6 +53,7 @@ def run_study(job: Job, turn: int = 0, n_jobs: int = 1) -> Run:
 
     turn, n_jobs: number of the job in its sweep, and how many run side by side.
     """
+    require_writable(job.settings.folder())
     if job.run.is_wanted(job.settings):
         from runner.runs.devices import next_gpu  # late, with torch: checking needs none of it
         from runner.runs.execution import execute
@@ -102,10 +104,8 @@ def main() -> int:
         raise InputError(explaining.explain(error)) from error
     for job in jobs:
         report(run_study(job))
-    for sweep in sweeping.swept:
-        if sweep.figure is not None:
-            from runner.results.figures import make
+    for variant in sweeping.swept:
+        from runner.results.figures import make
 
-            configs = [job.config for job in sweep.jobs]
-            make(sweep.figure, sweep.scale, configs, sweep.jobs[0].settings.folder())
+        make(variant)
     return 0

@@ -2,7 +2,9 @@
 
 import copy
 import dataclasses
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +20,15 @@ from runner.cli.grids import expand, grids_at
 from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig, configs, default_of
+from runner.results.variants import Variant, variant_name
 from runner.runs.run import Run
+
+OF_THE_COMMAND = {item.name for item in dataclasses.fields(Settings)} - {
+    "study",
+    "source",
+    "data_folder",
+}
+"""Keys that make no figure another: the overrides of a variant go without them."""
 
 
 def register() -> None:
@@ -139,15 +149,62 @@ def figure_runs(figure: str, typed: list[str]) -> tuple[Settings, list[StudyConf
     typed: further overrides (`scale=smoke`, `replicates=3`). Raises InputError when they do not
     compose.
     """
-    register()
+    with _initialized():
+        jobs = _figure_jobs(figure, typed)
+    return jobs[0].settings, [job.config for job in jobs]
+
+
+def figure_variant(figure: str, typed: list[str]) -> Variant:
+    """The figure that these overrides make. Raises InputError when they do not compose."""
+    with _initialized():
+        return variant_of(figure, _figure_jobs(figure, typed), typed)
+
+
+def variant_of(figure: str, jobs: list[Job], typed: list[str]) -> Variant:
+    """The figure that the jobs of its sweep make; Hydra is initialised.
+
+    The canonical one draws its runs in their canonical order, however they were typed.
+    """
+    settings = jobs[0].settings
+    runs = {job.run.folder.name: job.run for job in jobs}
+    overrides = tuple(filter(_is_of_figure, typed))
+    name = figure
+    if overrides:
+        plain = _figure_jobs(figure, [f"scale={settings.scale}"])
+        canonical = [job.run.folder.name for job in plain]
+        if set(runs) == set(canonical):
+            overrides, runs = (), {each: runs[each] for each in canonical}
+        else:
+            name = variant_name(figure, runs)
+    kept = tuple(runs.values())
+    return Variant(figure, settings.scale, name, overrides, kept, settings.folder())
+
+
+def _figure_jobs(figure: str, typed: list[str]) -> list[Job]:
+    """The jobs of a figure's sweep; Hydra is initialised."""
     overrides = [f"figure={figure}", *(text for text in typed if not text.startswith("figure="))]
+    parsed = OverridesParser.create().parse_overrides(overrides)
+    single = [each.input_line for each in parsed if not each.is_sweep_override()]
+    whole = compose("config", single, return_hydra_config=True)
+    return compose_jobs(expand(grids_at(whole.hydra.sweeper.grids, whole.scale), overrides))
+
+
+def _is_of_figure(override: str) -> bool:
+    """Whether an override can make a figure another: how its runs are launched cannot."""
+    key = override.partition("=")[0].lstrip("+~")
+    if re.match("hydra[./]", key):
+        return key.startswith("hydra.sweeper.")
+    return key.partition(".")[0] not in OF_THE_COMMAND
+
+
+@contextmanager
+def _initialized() -> Iterator[None]:
+    """Hydra, for composing outside its own command; its errors come as InputError."""
+    register()
     try:
         with initialize_config_dir(str(CONF), version_base="1.3"):
-            whole = compose("config", overrides, return_hydra_config=True)
-            grids = grids_at(whole.hydra.sweeper.grids, whole.scale)
-            jobs = compose_jobs(expand(grids, overrides))
+            yield
     except Exception as error:
         if not is_hydras(error):
             raise
         raise InputError(explain(error)) from error
-    return jobs[0].settings, [job.config for job in jobs]

@@ -9,11 +9,18 @@ from runner.core.errors import nearest
 from runner.core.settings import Settings
 from runner.core.studies import configs
 
+READERS = ("hydra", "omegaconf", "antlr4", "yaml")
+"""The packages that read a configuration."""
+
 
 def is_hydras(error: Exception) -> bool:
     """Whether the error was raised inside Hydra or OmegaConf: the configuration is wrong then."""
-    innermost = traceback.extract_tb(error.__traceback__)[-1].filename
-    return any(f"/{package}/" in innermost for package in ("hydra", "omegaconf", "antlr4"))
+    if type(error).__module__.partition(".")[0] in READERS:
+        return True
+    if isinstance(error, OSError):  # a closed pipe, a folder where a file should be
+        return False
+    *_, (innermost, _) = traceback.walk_tb(error.__traceback__)
+    return innermost.f_globals.get("__name__", "").partition(".")[0] in READERS
 
 
 def explain(error: Exception) -> str:

@@ -8,7 +8,6 @@ import copy
 import json
 import logging
 import os
-from pathlib import Path
 from typing import Any
 
 from hydra.plugins.launcher import Launcher
@@ -16,6 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from runner.cli.composing import Job
 from runner.core.errors import Busy, InputError, RunFailed
+from runner.core.folders import require_writable
 from runner.core.studies import module_of
 from runner.runs.run import stale_note
 
@@ -69,17 +69,18 @@ def launch(launcher: Launcher, jobs: list[Job]) -> None:
     """Launch the jobs whose runs are not complete.
 
     Raises InputError before anything runs when there is no such device here, a study is not whole,
-    a run will not fit into its memory, or the folder cannot be written; RunFailed at the end when
+    a run will not fit into its memory, or the folder takes no files; RunFailed at the end when
     runs failed, with the path of each one's traceback.
     """
     settings = jobs[0].settings
-    _require_folder(settings.folder())
+    require_writable(settings.folder())
     wanted = [job for job in jobs if job.run.is_wanted(settings)]
     log.info("%d runs, %d of them complete", len(jobs), len(jobs) - len(wanted))
     if note := stale_note(job.run for job in jobs if job not in wanted):
         log.info(note)
     if wanted:
         _require_sound(wanted, _is_local(launcher))
+        require_writable(settings.folder(), wanted[0].run.folder)
     attempts = [Attempt(job) for job in wanted]
     failures: list[str] = []
     busy = _launch_all(launcher, attempts, False, settings.fail_fast, failures)
@@ -100,14 +101,6 @@ def _require_sound(jobs: list[Job], here: bool) -> None:
         device = torch_device(jobs[0].settings.device)
         for job in jobs:
             memory.require(job.config, device)
-
-
-def _require_folder(folder: Path) -> None:
-    """Raise InputError unless files can be written under the folder."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"outputs={folder} cannot be written ({error.strerror})") from error
 
 
 def _launch_all(

@@ -1,30 +1,20 @@
 """A sweep, from what was typed to its runs: Hydra composes it, its launcher runs the jobs."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from hydra.core.plugins import Plugins
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
-from runner.cli.composing import Job, compose_jobs
+from runner.cli.composing import compose_jobs, variant_of
 from runner.cli.grids import expand, grids_at
 from runner.cli.launching import ComposedJobs, launch
 from runner.core.errors import InputError
 from runner.results.figures import drawing_of
+from runner.results.variants import Variant
 
-
-@dataclass(frozen=True)
-class Sweep:
-    """A sweep that has come to its end; figure: the one that it belongs to, if any."""
-
-    figure: str | None
-    scale: str
-    jobs: list[Job]
-
-
-swept: list[Sweep] = []
-"""What `sweep` has done, for the command: Hydra hands nothing back from a sweep."""
+swept: list[Variant] = []
+"""Figures whose sweeps have come to their end: Hydra hands nothing back from a sweep."""
 
 
 def sweep(
@@ -44,12 +34,14 @@ def sweep(
         raise InputError(
             "one command sweeps one figure; several at once: python -m runner figures fig4 fig5"
         )
-    if config.figure is not None:
-        drawing_of(config.figure, jobs[0].config.study)  # before anything is computed
+    if config.figure is not None:  # before anything is computed
+        drawing_of(config.figure, jobs[0].config.study)
+        variant = variant_of(config.figure, jobs, [*config.hydra.overrides.hydra, *typed])
     launcher = Plugins.instance().instantiate_launcher(
         hydra_context=HydraContext(ComposedJobs(), hydra_context.callbacks),
         task_function=task_function,
         config=config,
     )
     launch(launcher, jobs)
-    swept.append(Sweep(config.figure, config.scale, jobs))
+    if config.figure is not None:
+        swept.append(variant)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from runner.core.errors import InputError, nearest
+from runner.core.folders import outputs_at
 
 
 def key_values(texts: Iterable[str], known: Iterable[str]) -> dict[str, str]:
@@ -20,5 +21,8 @@ def key_values(texts: Iterable[str], known: Iterable[str]) -> dict[str, str]:
 
 
 def outputs_folder(texts: Iterable[str]) -> Path:
-    """The folder of `outputs=...`, by default `outputs`. Raises InputError for any other key."""
-    return Path(key_values(texts, ["outputs"]).get("outputs", "outputs")).expanduser()
+    """The folder of `outputs=...`, by default `outputs`.
+
+    Raises InputError for any other key, and for a text that names no folder.
+    """
+    return outputs_at(key_values(texts, ["outputs"]).get("outputs", "outputs"))

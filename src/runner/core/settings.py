@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from runner.core.folders import outputs_at
 from runner.core.studies import check_fields, parameter
 
 
@@ -23,7 +24,9 @@ class Settings:
         choices=("keep", "recompute", "refuse"),
     )
     fail_fast: bool = parameter("stop a sweep at its first failure", False)
-    threads: int | None = parameter("CPU threads of one run; null: all cores", 1, minimum=1)
+    threads: int | None = parameter(
+        "CPU threads of one run; null: all cores", 1, minimum=1, maximum=1024
+    )
     wait: bool = parameter("wait for another process that computes the same run", True)
     checkpoint_seconds: float = parameter("seconds between checkpoints", 20.0, minimum=0)
     data_folder: str | None = parameter(
@@ -33,7 +36,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        self.folder()
 
     def folder(self) -> Path:
-        """The outputs folder."""
-        return Path(self.outputs).expanduser()
+        """The outputs folder. Raises InputError when `outputs` names none."""
+        return outputs_at(self.outputs)

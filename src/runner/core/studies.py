@@ -42,7 +42,8 @@ def parameter(
     """A field of a study's parameters with its help text and its range.
 
     `minimum` and `maximum` are inclusive, `above` is exclusive; for a list they hold for each
-    element, and the list must not be empty. None passes where the type admits it, nan never.
+    element, and the list must not be empty nor hold anything twice. None passes where the type
+    admits it, nan never.
     """
     limits = {"minimum": minimum, "maximum": maximum, "above": above, "choices": choices}
     metadata = {"help": help, **limits}
@@ -85,14 +86,22 @@ def check_fields(config: Any) -> None:
         values = value if isinstance(value, list) else [value]
         if not values:
             raise InputError(f"{item.name}=[] is empty ({item.metadata['help']})")
-        for each in values:
+        for index, each in enumerate(values):
             _check(item, each)
+            if each in values[:index]:
+                raise InputError(f"{item.name}={_listed(values)} holds {each} twice")
+
+
+def _listed(values: list) -> str:
+    return f"[{','.join(map(str, values))}]"
 
 
 def _check(item: Field, value: Any) -> None:
-    """Raise InputError unless `value` lies in the range that the field states."""
+    """Raise InputError unless `value` lies in the range that the field states, and in 64 bits."""
     if value is None:
         return
+    if isinstance(value, int) and abs(value) >= 2**63:
+        raise InputError(f"{item.name} has {len(str(abs(value)))} digits: it must fit in 64 bits")
     limits = item.metadata
     if limits["choices"] is not None:
         if value not in limits["choices"]:

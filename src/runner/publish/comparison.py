@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 
 from runner.cli.catalogue import figure_names
-from runner.cli.composing import figure_runs
-from runner.core.errors import InputError
+from runner.cli.composing import figure_variant
+from runner.core.folders import require_readable
 from runner.core.studies import Row, rows_of
-from runner.publish.reference import REFERENCE, read_tables
+from runner.publish.reference import REFERENCE, canonical_figure, read_tables
 from runner.results.claims import claims_of, judge
-from runner.runs.run import Run, load, stale_note
+from runner.runs.run import load, stale_note
 
 LARGEST_DEVIATION = 5.0
 """Standard errors beyond which two means differ; thousands of means are compared, so that a smaller
@@ -92,24 +92,22 @@ def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None
 
     Returns the rows of `compare_tables` for each table with the column `table`, and a row of the
     table `claims` for each claim whose verdict differs; `attrs["stale"]` is the note on runs of
-    other code.
+    other code. Raises InputError when the overrides make another figure than the canonical one.
     """
-    settings, configs = figure_runs(name, typed)
-    folder = reference / settings.scale / name
-    runs = [Run(config, settings.folder()) for config in configs]
-    if not folder.exists() or not all(run.is_complete() for run in runs):
+    variant = canonical_figure(name, typed)
+    folder = reference / variant.scale / name
+    if not folder.exists() or not all(run.is_complete() for run in variant.runs):
         return None
-    own, kept = load(runs), read_tables(folder)
-    row_classes = rows_of(configs[0].study)
+    own, kept = load(variant.runs), read_tables(folder)
+    row_classes = rows_of(variant.study)
     parts = [
         compare_tables(own[table], kept[table], row_classes[table]).assign(table=table)
         for table in kept
     ]
-    parts.append(
-        _changed_claims(judge(name, claims_of(name, configs[0].study), own), folder / "claims.csv")
-    )
+    judged = judge(name, claims_of(name, variant.study), own)
+    parts.append(_changed_claims(judged, folder / "claims.csv"))
     found = pd.concat(parts, ignore_index=True)
-    found.attrs["stale"] = stale_note(runs)
+    found.attrs["stale"] = stale_note(variant.runs)
     return found
 
 
@@ -138,9 +136,7 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="scale=..., outputs=...")
     typed = parser.parse_args(arguments).overrides
-    outputs = figure_runs(figure_names()[0], typed)[0].folder()
-    if not outputs.is_dir():
-        raise InputError(f"{outputs} is not a folder of outputs: nothing to compare")
+    require_readable(figure_variant(figure_names()[0], typed).outputs)
     differing = 0
     for name in figure_names():
         found = compare(name, typed, REFERENCE)

@@ -14,30 +14,53 @@ from pathlib import Path
 
 import pandas as pd
 
-from runner.cli.catalogue import figure_names
-from runner.cli.composing import figure_runs
+from runner.cli.catalogue import SCALES, figure_names
+from runner.cli.composing import figure_variant
+from runner.core.arguments import outputs_folder
 from runner.core.errors import InputError, nearest
+from runner.core.folders import require_readable, require_writable
 from runner.results.figures import describe, make
-from runner.runs.run import Run
+from runner.results.variants import Variant
 
 
-def is_current(name: str, scale: str, runs: list[Run], folder: Path) -> bool:
-    """Whether the figure in `folder` was drawn from exactly these runs as they are now."""
-    files = [folder / f"{name}{end}" for end in (".png", ".pdf", ".csv", ".claims.csv")]
+def is_current(variant: Variant) -> bool:
+    """Whether the figure was drawn from exactly its runs as they are now."""
     try:
-        about = json.loads((folder / f"{name}.provenance.json").read_text())
+        about = json.loads(variant.path("provenance.json").read_text())
         keys = ("run", "tables", "stale")
         drawn = [[run[key] for key in keys] for run in about["runs"]]
-        now = [[run[key] for key in keys] for run in map(describe, runs)]
+        now = [[run[key] for key in keys] for run in map(describe, variant.runs)]
     except (OSError, ValueError, KeyError, TypeError, InputError):
         return False
-    return drawn == now and about["scale"] == scale and all(map(Path.exists, files))
+    files = map(variant.path, ("png", "pdf", "csv", "claims.csv"))
+    return drawn == now and about["scale"] == variant.scale and all(map(Path.exists, files))
 
 
-def redraw(name: str, typed: list[str]) -> None:
-    """Draw a figure again from its complete runs. Raises InputError where one is missing."""
-    settings, configs = figure_runs(name, typed)
-    make(name, settings.scale, configs, settings.folder())
+def asked_for(word: str, typed: list[str]) -> tuple[str, list[str]]:
+    """The figure and the overrides that a name stands for: of a figure, or of a variant.
+
+    Raises InputError when there is neither, or what is kept of the variant cannot be read.
+    """
+    if word in figure_names():
+        return word, typed
+    outputs = outputs_folder(text for text in typed if text.startswith("outputs="))
+    require_readable(outputs)
+    figures = outputs / "figures"
+    paths = [figures / scale / f"{word}.provenance.json" for scale in SCALES]
+    path = next(filter(Path.exists, paths), None)
+    if path is None:
+        made = [each.name.partition(".")[0] for each in figures.glob("*/*.provenance.json")]
+        raise InputError(f"figure {word} is not known: {nearest(word, {*figure_names(), *made})}")
+    try:
+        about = json.loads(path.read_text())
+        figure, made_with = about["figure"], [f"scale={about['scale']}", *about["overrides"]]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} cannot be read ({type(error).__name__})") from error
+    overrides = [*dict.fromkeys([*made_with, *typed])]
+    variant = figure_variant(figure, overrides)
+    if variant.name != word:
+        raise InputError(f"this makes {variant.name}, and no longer {word}: {variant.command}")
+    return figure, overrides
 
 
 @dataclass(frozen=True)
@@ -55,21 +78,20 @@ class Outcome:
 def make_figure(name: str, typed: list[str]) -> Outcome:
     """Bring one figure up to date. Raises InputError when the overrides do not compose."""
     start = time.monotonic()
-    settings, configs = figure_runs(name, typed)
-    folder = settings.folder() / "figures" / settings.scale
+    variant = figure_variant(name, typed)
+    require_writable(variant.outputs)
     outcome = "unchanged"
-    runs = [Run(config, settings.folder()) for config in configs]
-    if not is_current(name, settings.scale, runs, folder):
+    if not is_current(variant):
         command = [sys.executable, "-m", "runner", f"figure={name}", *typed]
         code = subprocess.run(command, stdout=subprocess.DEVNULL).returncode
         if code == 130:
             raise KeyboardInterrupt
         if code != 0:
-            return Outcome(name, f"exit code {code}", time.monotonic() - start)
+            return Outcome(variant.name, f"exit code {code}", time.monotonic() - start)
         outcome = "drawn"
-    verdicts = pd.read_csv(folder / f"{name}.claims.csv")["verdict"].value_counts()
+    verdicts = pd.read_csv(variant.path("claims.csv"))["verdict"].value_counts()
     counts = {verdict: int(verdicts.get(verdict, 0)) for verdict in ("holds", "fails", "undecided")}
-    return Outcome(name, outcome, time.monotonic() - start, **counts)
+    return Outcome(variant.name, outcome, time.monotonic() - start, **counts)
 
 
 def main(arguments: list[str]) -> int:
@@ -86,17 +108,15 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_intermixed_args(arguments)
     typed = [word for word in options.words if "=" in word]
     names = [word for word in options.words if "=" not in word] or figure_names()
-    for name in names:
-        if name not in figure_names():
-            raise InputError(f"figure {name} is not known: {nearest(name, figure_names())}")
+    asked = [asked_for(name, typed) for name in names]
     if options.redraw:
-        for name in names:
-            redraw(name, typed)
+        for name, overrides in asked:
+            make(figure_variant(name, overrides))
         return 0
     outcomes: list[Outcome] = []
-    for index, name in enumerate(names, 1):
+    for index, (name, overrides) in enumerate(asked, 1):
         print(f"[{index}/{len(names)}] {name}", file=sys.stderr, flush=True)
-        outcomes.append(make_figure(name, typed))
+        outcomes.append(make_figure(name, overrides))
     table = pd.DataFrame(outcomes)
     print(table.to_string(index=False, float_format=lambda value: f"{value:.0f}"))
     totals = ", ".join(f"{table[key].sum()} {key}" for key in ("holds", "fails", "undecided"))

@@ -18,15 +18,17 @@ from typing import Any
 import pandas as pd
 
 from runner.cli.catalogue import figure_names, figure_study
-from runner.cli.composing import figure_runs
+from runner.cli.composing import figure_variant
 from runner.core.arguments import outputs_folder
 from runner.core.errors import InputError
+from runner.core.folders import require_readable, require_writable
 from runner.core.studies import rows_of
 from runner.publish.figures import is_current
 from runner.results.claims import claims_of, judge
 from runner.results.figures import publish
+from runner.results.variants import Variant
 from runner.runs.provenance import REPOSITORY
-from runner.runs.run import Run, load
+from runner.runs.run import load
 from runner.runs.tables import write_atomically
 
 REFERENCE = REPOSITORY / "outputs" / "reference"
@@ -34,24 +36,34 @@ LARGE = 200_000
 """Bytes from which a table is kept compressed."""
 
 
+def canonical_figure(name: str, typed: list[str]) -> Variant:
+    """The figure that the reference knows.
+
+    Raises InputError when the overrides make another one, or do not compose.
+    """
+    variant = figure_variant(name, typed)
+    if not variant.is_canonical:
+        overrides = " ".join(variant.overrides)
+        raise InputError(f"the reference has {name} as it is, not with {overrides}")
+    return variant
+
+
 def keep(name: str, typed: list[str], reference: Path) -> Path:
     """Copy what stands behind a drawn figure into the reference; returns the folder.
 
-    Raises InputError when the figure is not drawn from its runs as they are now.
+    Raises InputError when the overrides make another figure than the canonical one, or it is not
+    drawn from its runs as they are now.
     """
-    settings, configs = figure_runs(name, typed)
-    scale = settings.scale
-    runs = [Run(config, settings.folder()) for config in configs]
-    drawn = settings.folder() / "figures" / scale
-    if not is_current(name, scale, runs, drawn):
-        raise InputError(f"{name} is not drawn yet at scale {scale}: make {name} SCALE={scale}")
-    folder = reference / scale / name
+    variant = canonical_figure(name, typed)
+    if not is_current(variant):
+        raise InputError(f"{name} is not drawn yet at scale {variant.scale}: {variant.command}")
+    folder = reference / variant.scale / name
     if folder.exists():
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
-    row_classes = rows_of(configs[0].study)
+    row_classes = rows_of(variant.study)
     shared: dict[str, dict[str, Any]] = {}
-    for table, rows in load(runs).items():
+    for table, rows in load(variant.runs).items():
         columns = {field.name for field in fields(row_classes[table])} | {"run"}
         same = [name for name in rows if name not in columns and rows[name].nunique() == 1]
         shared[table] = rows[same].iloc[0].to_dict() if len(rows) else {}
@@ -61,8 +73,8 @@ def keep(name: str, typed: list[str], reference: Path) -> Path:
         else:
             write_atomically(folder / f"{table}.csv", content)
     write_atomically(folder / "shared.json", json.dumps(shared, indent=1).encode())
-    shutil.copyfile(drawn / f"{name}.claims.csv", folder / "claims.csv")
-    shutil.copyfile(drawn / f"{name}.provenance.json", folder / "provenance.json")
+    for file in ("claims.csv", "provenance.json"):
+        shutil.copyfile(variant.path(file), folder / file)
     return folder
 
 
@@ -123,12 +135,14 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="scale=..., outputs=...")
     options = parser.parse_args(arguments)
     if options.what == "keep":
+        require_readable(figure_variant(figure_names()[0], options.overrides).outputs)
         _keep_all(options.overrides)
         return 0
     if options.what == "judge":
         judge_all(REFERENCE)
         return 0
     figures = outputs_folder(options.overrides) / "figures-from-reference"
+    require_writable(figures.parent, figures)
     for name, scale in draw_all(REFERENCE, figures):
         print(figures / scale / f"{name}.png")
     return 0

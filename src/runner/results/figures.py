@@ -11,10 +11,11 @@ is marked as such:
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import matplotlib
@@ -26,10 +27,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from runner.core.errors import InputError
-from runner.core.studies import StudyConfig, package_of, part_of
+from runner.core.studies import package_of, part_of
 from runner.results import claims
 from runner.results.claims import Tables
 from runner.results.style import STYLE
+from runner.results.variants import Variant
 from runner.runs.run import Run, load, stale_note
 from runner.runs.tables import write_atomically
 
@@ -71,42 +73,57 @@ def drawing_of(name: str, study: str) -> Drawing:
     return _drawings[name]
 
 
-def make(name: str, scale: str, configs: list[StudyConfig], outputs: Path) -> pd.DataFrame:
-    """Draw the figure of exactly these runs, judge its claims, write both and print the claims.
+def make(variant: Variant) -> pd.DataFrame:
+    """Draw a figure of exactly its runs, judge its claims, write both and print the claims.
 
-    Writes what `publish` writes and `<name>.provenance.json` under `<outputs>/figures/<scale>/`;
-    returns the claims. Raises InputError when a run is missing or damaged, or the folder cannot be
-    written.
+    Writes what `publish` writes and `<name>.provenance.json` beside it; returns the claims. Raises
+    InputError when a run is missing or damaged, or the folder cannot be written.
     """
-    runs = [Run(config, outputs) for config in configs]
     try:
-        tables = load(runs)
+        tables = load(variant.runs)
     except InputError as error:
-        raise InputError(f"{error}\nThis computes them: make {name} SCALE={scale}") from error
-    folder = outputs / "figures" / scale
-    verdicts = publish(name, configs[0].study, tables, folder)
-    about = {"figure": name, "scale": scale, "command": f"make {name} SCALE={scale}"}
-    about["runs"] = [describe(run) for run in runs]
-    about["stale"] = stale_note(runs)
-    about["seconds"] = round(sum(run["seconds"] or 0 for run in about["runs"]), 3)
-    write_atomically(folder / f"{name}.provenance.json", json.dumps(about, indent=2).encode())
-    print(f"{name} at scale {scale}: {folder / name}.png (.pdf, .csv, .claims.csv)")
+        raise InputError(f"{error}\nThis computes them: {variant.command}") from error
+    folder = variant.path("png").parent
+    verdicts = publish(
+        variant.figure, variant.study, tables, folder, variant.name, variant.overrides
+    )
+    about = {"figure": variant.figure, "scale": variant.scale, "command": variant.command}
+    about["overrides"] = list(variant.overrides)
+    about["runs"] = [describe(run) for run in variant.runs]
+    about["stale"] = stale_note(variant.runs)
+    seconds = [run["seconds"] for run in about["runs"]]
+    about["seconds"] = round(sum(each for each in seconds if isinstance(each, int | float)), 3)
+    write_atomically(variant.path("provenance.json"), json.dumps(about, indent=2).encode())
+    overridden = "".join(f", {text}" for text in variant.overrides)
+    print(f"{variant.figure} at scale {variant.scale}{overridden}:", end=" ")
+    print(f"{variant.path('png')} (.pdf, .csv, .claims.csv)")
     print(claims.as_text(verdicts))
     if about["stale"]:
         print(f"note: {about['stale']}")
     return verdicts
 
 
-def publish(name: str, study: str, tables: Tables, folder: Path) -> pd.DataFrame:
+def publish(
+    figure: str,
+    study: str,
+    tables: Tables,
+    folder: Path,
+    name: str | None = None,
+    overrides: Sequence[str] = (),
+) -> pd.DataFrame:
     """Draw a figure from its tables and judge its claims; returns the claims.
 
-    Writes `<name>.png`, `.pdf`, `.csv` (the numbers drawn) and `.claims.csv` into `folder`. Raises
-    InputError when it cannot be written.
+    Writes `<name>.png`, `.pdf`, `.csv` (the numbers drawn) and `.claims.csv` into `folder`; name:
+    the figure's where none is given; overrides: stand above the picture. Raises InputError when the
+    folder cannot be written.
     """
-    drawing = drawing_of(name, study)
-    verdicts = claims.judge(name, claims.claims_of(name, study), tables)
+    name = name or figure
+    drawing = drawing_of(figure, study)
+    verdicts = claims.judge(name, claims.claims_of(figure, study), tables)
     with plt.rc_context(STYLE):
         picture, drawn = drawing(tables)
+        if overrides:
+            _write_above(picture, f"{name}: {', '.join(overrides)}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         save(picture, folder / name)
@@ -115,6 +132,12 @@ def publish(name: str, study: str, tables: Tables, folder: Path) -> pd.DataFrame
     except OSError as error:
         raise InputError(f"{folder} cannot be written ({error.strerror})") from error
     return verdicts
+
+
+def _write_above(picture: Figure, text: str) -> None:
+    """Put a line above the picture, and above its title where it has one."""
+    title = "\n".join([fill(text, width=100), picture.get_suptitle()]).strip()
+    picture.suptitle(title, fontsize=9, parse_math=False)
 
 
 def describe(run: Run) -> dict[str, Any]:

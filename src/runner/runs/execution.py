@@ -13,6 +13,7 @@ import yaml
 from filelock import FileLock, Timeout
 
 from runner.core.errors import Busy, InputError, RunFailed
+from runner.core.folders import require_writable
 from runner.core.progress import Progress
 from runner.core.settings import Settings
 from runner.core.studies import Context, module_of
@@ -38,6 +39,7 @@ def execute(run: Run, settings: Settings) -> None:
     device = torch_device(settings.device)
     if run.is_wanted(settings):
         memory.require(run.config, device)
+    require_writable(settings.folder(), run.folder)
     with _claimed(run, settings.wait):
         vars(run).pop("result", None)  # another process may have written it since
         if not run.is_wanted(settings):
@@ -55,7 +57,6 @@ def execute(run: Run, settings: Settings) -> None:
 def _claimed(run: Run, wait: bool) -> Iterator[None]:
     """Hold the run's folder for this process. A dead owner holds nothing."""
     try:
-        run.folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(run.folder / ".lock")
         try:
             lock.acquire(timeout=0.1)
@@ -65,10 +66,7 @@ def _claimed(run: Run, wait: bool) -> Iterator[None]:
             log.info("%s is being computed by another process: waiting", run)
             lock.acquire()
     except OSError as error:
-        raise InputError(
-            f"{run.folder} cannot be written ({error.strerror}).\n"
-            "Choose another folder with outputs=..."
-        ) from error
+        raise InputError(f"{run.folder} cannot be written ({error.strerror})") from error
     try:
         yield
     finally:

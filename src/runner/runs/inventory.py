@@ -10,6 +10,7 @@ import pandas as pd
 import yaml
 
 from runner.core.errors import InputError
+from runner.core.folders import outputs_at, require_readable
 from runner.core.studies import StudyConfig, configs, rows_of
 from runner.runs.run import Run, run_name
 from runner.runs.tables import read_table
@@ -18,10 +19,9 @@ from runner.runs.tables import read_table
 def folders(outputs: Path) -> list[Path]:
     """The folders of all runs, by study and name, whatever is left in them.
 
-    Raises InputError if `outputs` is no folder.
+    Raises InputError if there is no such folder.
     """
-    if not outputs.is_dir():
-        raise InputError(f"{outputs} is not a folder of outputs")
+    require_readable(outputs)
     return sorted(path for path in outputs.glob("runs/*/*") if path.is_dir())
 
 
@@ -92,13 +92,13 @@ def describe(folder: Path) -> dict[str, Any]:
         about = {}
     if not isinstance(about, dict):
         about = {}
-    complete = (folder / "result.json").exists()
+    complete = (folder / "result.json").is_file()
     return {
         "study": folder.parent.name,
         "run": folder.name,
         "status": "complete" if complete else about.get("status", "unknown"),
         "seconds": about.get("seconds", float("nan")),
-        "commit": (about.get("commit") or "")[:8] + ("+" if about.get("dirty") else ""),
+        "commit": str(about.get("commit") or "")[:8] + ("+" if about.get("dirty") else ""),
     }
 
 
@@ -114,7 +114,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("what", choices=("list", "check"))
     parser.add_argument("outputs", nargs="?", default="outputs", help="the folder: outputs=...")
     options = parser.parse_args(arguments)
-    outputs = Path(options.outputs.removeprefix("outputs=")).expanduser()
+    outputs = outputs_at(options.outputs.removeprefix("outputs="))
     found = folders(outputs)
     if options.what == "list":
         table = pd.DataFrame([describe(folder) for folder in found])

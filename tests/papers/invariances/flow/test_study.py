@@ -202,9 +202,9 @@ def test_training_lowers_every_loss(loss, integrator):
     [
         ({"architecture": "mixed", "depth": 5}, "architecture=mixed has at least 6 layers"),
         ({"learning_rates": [0.03]}, "0.03 does not divide time/records"),
-        ({"learning_rates": [0.01, 0.01]}, "names a rate twice"),
+        ({"learning_rates": [0.01, 0.01]}, "holds 0.01 twice"),
         ({"normalized_time": True, "loss": "squared"}, "loss=logistic or exponential"),
-        ({"classes": [3, 3]}, "must be two different digits"),
+        ({"classes": [3, 3]}, "holds 3 twice"),
         ({"classes": [1]}, "must be two different digits"),
         ({"architecture": "residual_fre"}, "did you mean 'residual_free'"),
     ],

@@ -81,11 +81,9 @@ class Invariances(StudyConfig):
                     f"learning_rates: {rate:g} does not divide time/records ="
                     f" {self.time / self.records:g}, the time between two measurements"
                 )
-        if len(set(self.learning_rates)) < len(self.learning_rates):
-            raise InputError(f"learning_rates={self.learning_rates} names a rate twice")
         if self.normalized_time and self.loss == "squared":
             raise InputError(
                 "normalized_time=true needs a loss without a minimum: loss=logistic or exponential"
             )
-        if len(set(self.classes)) != 2 or len(self.classes) != 2:
+        if len(self.classes) != 2:
             raise InputError(f"classes={self.classes} must be two different digits")

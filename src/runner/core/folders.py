@@ -1,0 +1,54 @@
+"""The folder of outputs: what was typed for it, whether it is there, whether it takes files."""
+
+import os
+from pathlib import Path
+
+from runner.core.errors import InputError
+
+
+def at_home(argument: str) -> str:
+    """`key=~/folder` with the home folder in place of a `~` that the shell has left there."""
+    key, equals, value = argument.partition("=")
+    return f"{key}={os.path.expanduser(value)}" if value.startswith("~") else argument
+
+
+def outputs_at(text: str) -> Path:
+    """The folder that `outputs=<text>` names; `~` is the home.
+
+    Raises InputError for a text that names none: empty, not printable, the home of nobody.
+    """
+    expanded = os.path.expanduser(text)
+    if not text.strip() or not text.isprintable() or expanded.startswith("~"):
+        raise InputError(f"outputs={text!r} names no folder")
+    return Path(expanded)
+
+
+def require_readable(outputs: Path) -> None:
+    """Raise InputError unless the folder of outputs is there."""
+    try:
+        with os.scandir(outputs):
+            pass
+    except OSError as error:
+        raise _unusable(outputs, error) from error
+
+
+def require_writable(outputs: Path, inside: Path | None = None) -> None:
+    """Raise InputError unless the folder of outputs is there or can be made.
+
+    inside: a folder within it that is made too, and must take files.
+    """
+    try:
+        outputs.mkdir(parents=True, exist_ok=True)
+        require_readable(outputs)
+        if inside is not None:
+            inside.mkdir(parents=True, exist_ok=True)
+            if not os.access(inside, os.W_OK | os.X_OK):
+                raise PermissionError(None, "no file can be written there")
+    except FileExistsError as error:
+        raise _unusable(outputs, NotADirectoryError(None, "Not a directory")) from error
+    except OSError as error:
+        raise _unusable(outputs, error) from error
+
+
+def _unusable(outputs: Path, error: OSError) -> InputError:
+    return InputError(f"outputs={outputs} cannot be used ({error.strerror})")

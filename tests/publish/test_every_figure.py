@@ -10,6 +10,7 @@ from runner.cli.catalogue import figure_names, figure_study
 from runner.core.papers import PAPERS
 from runner.core.studies import room_of
 from runner.publish.reference import read_tables
+from runner.results.claims import COLUMNS
 from runner.results.figures import publish
 
 REFERENCE = REPOSITORY / "outputs" / "reference"
@@ -24,10 +25,11 @@ def test_every_figure_is_kept_at_scale_quick():
 @pytest.mark.parametrize("folder", KEPT, ids=lambda folder: f"{folder.parent.name}-{folder.name}")
 def test_a_figure_is_drawn_and_its_claims_come_out_as_kept(folder, tmp_path):
     name = folder.name
-    claims = publish(name, figure_study(name), read_tables(folder), tmp_path)
-    kept = pd.read_csv(folder / "claims.csv", keep_default_na=False)
-    pd.testing.assert_frame_equal(claims, kept, check_dtype=False)
-    assert (tmp_path / f"{name}.claims.csv").read_bytes() == (folder / "claims.csv").read_bytes()
+    publish(name, figure_study(name), read_tables(folder), tmp_path)
+    claims = pd.read_csv(tmp_path / f"{name}.claims.csv")
+    kept = pd.read_csv(folder / "claims.csv")
+    columns = list(COLUMNS)
+    assert claims.to_csv(index=False) == kept[columns].to_csv(index=False)
     assert (tmp_path / f"{name}.png").stat().st_size > 10_000
     assert (tmp_path / f"{name}.pdf").read_bytes().startswith(b"%PDF")
     assert len(pd.read_csv(tmp_path / f"{name}.csv"))

@@ -26,6 +26,7 @@ from runner.core.studies import rows_of
 from runner.publish.figures import is_current
 from runner.results.claims import claims_of, judge
 from runner.results.figures import publish
+from runner.results.history import history
 from runner.results.variants import Variant
 from runner.runs.provenance import REPOSITORY
 from runner.runs.run import load
@@ -103,7 +104,8 @@ def draw_all(reference: Path, figures: Path) -> Iterator[tuple[str, str]]:
     """
     for folder in sorted(path.parent for path in reference.glob("*/*/claims.csv")):
         name, scale = folder.name, folder.parent.name
-        now = publish(name, figure_study(name), read_tables(folder), figures / scale)
+        tables = read_tables(folder)
+        now = publish(name, figure_study(name), tables, figures / scale, order=_order(folder))
         shutil.copyfile(folder / "provenance.json", figures / scale / f"{name}.provenance.json")
         if list(now["verdict"]) != list(pd.read_csv(folder / "claims.csv")["verdict"]):
             raise InputError(f"{folder}: the claims judged now are not those that were kept")
@@ -115,10 +117,17 @@ def judge_all(reference: Path) -> None:
     for path in sorted(reference.glob("*/*/claims.csv")):
         name = path.parent.name
         claims = claims_of(name, figure_study(name))
-        judged = judge(name, claims, read_tables(path.parent)).to_csv(index=False).encode()
-        if judged != path.read_bytes():
-            write_atomically(path, judged)
+        judged = judge(name, claims, read_tables(path.parent)).assign(**_order(path.parent))
+        content = judged.to_csv(index=False).encode()
+        if content != path.read_bytes():
+            write_atomically(path, content)
             print(path)
+
+
+def _order(folder: Path) -> dict[str, str]:
+    """What came first, the rule or the kept numbers, from their provenance."""
+    runs = json.loads((folder / "provenance.json").read_text())["runs"]
+    return history(figure_study(folder.name), folder.name, folder.parent.name, runs)
 
 
 def main(arguments: list[str]) -> int:

@@ -241,6 +241,11 @@ def values_of(tables: Tables, column: str) -> str:
     return " ".join(sorted(found))
 
 
+def distinct(judged: pd.DataFrame) -> pd.DataFrame:
+    """The claims without those that state the same of the same runs under another figure."""
+    return judged.drop_duplicates(["statement", "runs"])
+
+
 def as_text(judged: pd.DataFrame) -> str:
     """The claims as a short table for the terminal."""
     lines = []

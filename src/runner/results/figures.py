@@ -11,7 +11,7 @@ is marked as such:
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,7 @@ from runner.core.errors import InputError
 from runner.core.studies import package_of, part_of
 from runner.results import claims
 from runner.results.claims import Tables
+from runner.results.history import history
 from runner.results.style import STYLE
 from runner.results.variants import Variant
 from runner.runs.run import Run, load, stale_note
@@ -84,12 +85,13 @@ def make(variant: Variant) -> pd.DataFrame:
     except InputError as error:
         raise InputError(f"{error}\nThis computes them: {variant.command}") from error
     folder = variant.path("png").parent
-    verdicts = publish(
-        variant.figure, variant.study, tables, folder, variant.name, variant.overrides
-    )
     about = {"figure": variant.figure, "scale": variant.scale, "command": variant.command}
     about["overrides"] = list(variant.overrides)
     about["runs"] = [describe(run) for run in variant.runs]
+    order = history(variant.study, variant.figure, variant.scale, about["runs"])
+    verdicts = publish(
+        variant.figure, variant.study, tables, folder, variant.name, variant.overrides, order
+    )
     about["stale"] = stale_note(variant.runs)
     seconds = [run["seconds"] for run in about["runs"]]
     about["seconds"] = round(sum(each for each in seconds if isinstance(each, int | float)), 3)
@@ -97,7 +99,7 @@ def make(variant: Variant) -> pd.DataFrame:
     overridden = "".join(f", {text}" for text in variant.overrides)
     print(f"{variant.figure} at scale {variant.scale}{overridden}:", end=" ")
     print(f"{variant.path('png')} (.pdf, .csv, .claims.csv)")
-    print(claims.as_text(verdicts))
+    print(f"{claims.as_text(verdicts)}; rule and numbers: {order['rule']}")
     if about["stale"]:
         print(f"note: {about['stale']}")
     return verdicts
@@ -110,16 +112,17 @@ def publish(
     folder: Path,
     name: str | None = None,
     overrides: Sequence[str] = (),
+    order: Mapping[str, str] | None = None,
 ) -> pd.DataFrame:
     """Draw a figure from its tables and judge its claims; returns the claims.
 
     Writes `<name>.png`, `.pdf`, `.csv` (the numbers drawn) and `.claims.csv` into `folder`; name:
-    the figure's where none is given; overrides: stand above the picture. Raises InputError when the
-    folder cannot be written.
+    the figure's where none is given; overrides: stand above the picture; order: the columns of
+    `history`. Raises InputError when the folder cannot be written.
     """
     name = name or figure
     drawing = drawing_of(figure, study)
-    verdicts = claims.judge(name, claims.claims_of(figure, study), tables)
+    verdicts = claims.judge(name, claims.claims_of(figure, study), tables).assign(**(order or {}))
     with plt.rc_context(STYLE):
         picture, drawn = drawing(tables)
         if overrides:

@@ -23,6 +23,24 @@ Standing = Literal["fixed before", "after", "unknown"]
 NOT_COMMITTED = "not committed"
 
 
+def history(
+    study: str, figure: str, scale: str, runs: Iterable[Mapping[str, Any]]
+) -> dict[str, str]:
+    """The columns that say, beside each verdict of a figure, what came first: rule or numbers.
+
+    runs: the provenance of each run, with `commit` and `dirty`.
+    """
+    runs = list(runs)
+    rule = rule_commit(study, figure, scale)
+    commits = sorted({f"{run['commit'] or 'unknown'}{'+' * bool(run['dirty'])}" for run in runs})
+    return {
+        "scale": scale,
+        "rule": standing(rule, runs),
+        "rule_commit": rule or "unknown",
+        "run_commits": " ".join(commits),
+    }
+
+
 def standing(rule: str | None, runs: Iterable[Mapping[str, Any]]) -> Standing:
     """Whether a rule of this commit stood before runs of this provenance.
 

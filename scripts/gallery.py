@@ -20,6 +20,8 @@ from runner.core.papers import paper_of
 from runner.core.studies import room_of
 from runner.publish.reference import REFERENCE, read_tables
 from runner.publish.report import duration
+from runner.results.claims import distinct
+from runner.results.evidence import ERROR
 from runner.results.figures import drawing_of
 from runner.results.style import STYLE
 from runner.runs.provenance import REPOSITORY
@@ -53,6 +55,8 @@ GROWTH = {
     "fits_24_gib": "largest in 24 GiB",
 }
 """Headings of the tables of benchmarks by column."""
+
+VERDICTS = {"holds": "hold", "fails": "fail", "undecided": "are undecided"}
 
 PROCESSORS = ("x86_64", "arm64", "aarch64", "AMD64")
 """What `device_name` is in the provenance of a run without a GPU."""
@@ -98,6 +102,22 @@ def table(reference: Path) -> str:
             what = f"[{what}](docs/figures/{name}.png)"
         cells = [f"`make {name}`", letter, what, f"`{study}`", *cells]
         lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def summary(reference: Path) -> str:
+    """How the claims came out at each scale, each statement on the same runs counted once."""
+    lines = []
+    for scale in (SCALE, "paper"):
+        paths = sorted((reference / scale).glob("*/claims.csv"))
+        claims = distinct(pd.concat([pd.read_csv(path) for path in paths]))
+        counts = claims["verdict"].value_counts()
+        said = ", ".join(f"{counts.get(v, 0)} {w}" for v, w in VERDICTS.items())
+        ours = (claims["kind"] == "ours").sum()
+        lines.append(
+            f"- scale `{scale}`: {len(claims)} claims ({ours} of them controls of ours): {said}."
+            f" If none were true, chance alone would let up to {ERROR * len(claims):.0f} hold."
+        )
     return "\n".join(lines)
 
 
@@ -170,6 +190,7 @@ def main() -> int:
         draw_pictures(REFERENCE, PICTURES)
         write_between(README, "pictures", pictures(HIGHLIGHTS))
         write_between(README, "figures", table(REFERENCE))
+        write_between(README, "verdicts", summary(REFERENCE))
         write_between(README, "fails", not_holding(REFERENCE, "fails"))
         for scale in (SCALE, "paper"):
             for verdict in ("fails", "undecided"):

@@ -5,7 +5,16 @@ import shutil
 
 import pandas as pd
 import pytest
-from gallery import HIGHLIGHTS, measured, not_holding, pictures, short, table, write_between
+from gallery import (
+    HIGHLIGHTS,
+    measured,
+    not_holding,
+    pictures,
+    short,
+    summary,
+    table,
+    write_between,
+)
 
 from runner.cli.catalogue import figure_names
 from runner.core.errors import InputError
@@ -25,6 +34,8 @@ def reference(tmp_path):
         "statement": ["a", "b | c"],
         "measured": ["1", "2"],
         "source": ["paper A", "paper A"],
+        "kind": ["paper", "ours"],
+        "runs": ["one", "one"],
     }
     pd.DataFrame(claims).to_csv(folder / "claims.csv", index=False)
     return tmp_path
@@ -45,6 +56,15 @@ def test_the_table_names_the_gpu_at_the_scale_it_was_used(reference):
     (reference / "paper" / "fig4" / "provenance.json").write_text(json.dumps(about))
     (row,) = [row for row in table(reference).splitlines() if "`make fig4`" in row]
     assert "| 100 s | 1, 1, 0 | 50 s on NVIDIA H200 | 1, 1, 0 |" in row
+
+
+def test_a_claim_that_two_figures_make_of_the_same_runs_counts_once(reference):
+    shutil.copytree(reference / "quick" / "fig4", reference / "quick" / "fig5")
+    shutil.copytree(reference / "quick", reference / "paper")
+    line = summary(reference).splitlines()[0]
+    assert line.startswith(
+        "- scale `quick`: 2 claims (1 of them controls of ours): 1 hold, 1 fail,"
+    )
 
 
 def test_the_highlights_are_figures_of_the_project():

@@ -103,18 +103,29 @@ def page(entries: list[Entry]) -> str:
     """The whole page as HTML; every text is escaped."""
     environment = Environment(loader=PackageLoader("runner.publish", "."), autoescape=True)
     environment.filters["duration"] = duration
+    environment.filters["p_value"] = lambda text: f"{float(text):.2g}"
     facts = [_facts(run) for entry in entries for run in entry.about.get("runs", [])]
     canonical = [entry for entry in entries if entry.is_canonical]
     return environment.get_template("report.html.jinja").render(
         entries=entries,
         letters=sorted({entry.paper.letter for entry in entries}),
         canonical=canonical,
-        counts=Counter(claim["verdict"] for entry in canonical for claim in entry.claims),
+        counts=_counts(canonical),
         runs=len(facts),
         commits=sorted({commit for commit, _, _ in facts}),
         machines=sorted({machine for _, machine, _ in facts}),
         versions=sorted({version for _, _, versions in facts for version in versions}),
     )
+
+
+def _counts(entries: list[Entry]) -> Counter[str]:
+    """How many claims came out how; one that two figures make of the same runs counts once."""
+    once = {
+        (claim["statement"], claim.get("runs", entry.name)): claim["verdict"]
+        for entry in entries
+        for claim in entry.claims
+    }
+    return Counter(once.values())
 
 
 def _facts(run: dict[str, Any]) -> tuple[str, str, list[str]]:

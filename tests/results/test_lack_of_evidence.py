@@ -1,0 +1,46 @@
+"""Nothing holds for lack of evidence: every claim, given too little, is undecided."""
+
+import pytest
+from repository import REPOSITORY
+
+from runner.cli.catalogue import figure_study
+from runner.publish.reference import read_tables
+from runner.results.claims import claims_of, judge
+
+KEPT = sorted((REPOSITORY / "outputs" / "reference").glob("*/*/claims.csv"))
+SIZES = ("width", "target_width", "depth", "layers", "samples", "block")
+
+
+def verdicts(name, tables):
+    return judge(name, claims_of(name, figure_study(name)), tables).set_index("claim")["verdict"]
+
+
+def first(tables, column):
+    """The tables with the smallest value of a column alone, where they have it."""
+    return {
+        name: table[table[column] == table[column].min()] if column in table else table
+        for name, table in tables.items()
+    }
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: "-".join(path.parts[-3:-1]))
+def test_one_replicate_of_one_size_decides_nothing(path):
+    name, tables = path.parent.name, read_tables(path.parent)
+    for column in (*SIZES, "replicate"):
+        tables = first(tables, column)
+    assert "holds" not in set(verdicts(name, tables))
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: "-".join(path.parts[-3:-1]))
+def test_one_replicate_decides_nothing_that_replicates_decide(path):
+    name, tables = path.parent.name, read_tables(path.parent)
+    if any("replicate" in table for table in tables.values()):
+        assert "holds" not in set(verdicts(name, first(tables, "replicate")))
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: "-".join(path.parts[-3:-1]))
+def test_what_needs_several_sizes_is_undecided_with_one(path):
+    name, tables = path.parent.name, read_tables(path.parent)
+    for claim in claims_of(name, figure_study(name)):
+        for column in claim.needs:
+            assert verdicts(name, first(tables, column))[claim.name] == "undecided"

@@ -37,6 +37,7 @@ ABOUT_100_MEGABYTES = [
     Constructions(theorem="sparse", sparsity=0.9, target_width=40, replicates=1),
     Constructions(theorem="deep", target_width=64, block=8, replicates=1),
     RankChain(widths=[1024], skips=[1.0], chains=4, layers=256, burn_in=0),
+    RankChain(widths=[1024], engine="rotated", skips=[1.0], chains=4, layers=256, burn_in=0),
     RankChain(
         widths=[512], engine="direct", skips=[1.0], chains=32, layers=512, stride=8, burn_in=0
     ),

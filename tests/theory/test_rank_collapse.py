@@ -126,6 +126,17 @@ def test_lyapunov_gap_at_width_two_in_closed_form():
     assert theory.lyapunov_gap_ginibre(2) == pytest.approx(0.6931471805599453)
 
 
+def test_lyapunov_gap_does_not_depend_on_the_threads():
+    found = set()
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            found.add(theory.lyapunov_gap(8, 0.1, 100_000, stream()))
+    finally:
+        torch.set_num_threads(1)
+    assert len(found) == 1
+
+
 def test_lemma_3_rate():
     """log(sigma_2 / sigma_1) of the residual product falls by the Lyapunov gap in a layer."""
     layers = list(collapse(64, 8, 0.5, "gaussian", 200, stream()))

@@ -29,7 +29,13 @@ STATM = Path("/proc/self/statm")
 OWN = 100
 """MiB below which the libraries' own memory, about 25 MiB, hides how that of a study grows."""
 
-PRELOADED = ["runner.bench.growth", "torch._dynamo", "scipy.sparse.linalg", "sklearn.datasets"]
+PRELOADED = [
+    "runner.bench.growth",
+    "torch._dynamo",
+    "scipy.sparse.linalg",
+    "sklearn.datasets",
+    "numba",
+]
 """What the server imports that measured processes are forked from. It does nothing else, so that
 they inherit no freed memory. Torch's optimizers import `_dynamo` when they are first used."""
 

@@ -14,7 +14,16 @@ if TYPE_CHECKING:
     import torch
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-PACKAGES = ("torch", "numpy", "scipy", "pandas", "hydra-core", "omegaconf", "scikit-learn")
+PACKAGES = (
+    "torch",
+    "numpy",
+    "scipy",
+    "numba",
+    "pandas",
+    "hydra-core",
+    "omegaconf",
+    "scikit-learn",
+)
 
 
 @cache

@@ -20,6 +20,7 @@ Slips of the paper, and how they are read here:
 
 from math import sqrt
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -161,18 +162,29 @@ def lyapunov_gap(
     linear and quadratic in `W` and has mean zero taken out (control variates).
     """
     W = torch.empty(samples, width, 2, dtype=torch.float64, device=generator.device)
-    W.normal_(generator=generator)
-    A = W if skip == float("inf") else skip * W
+    # numpy: its sums, unlike torch's, depend neither on threads nor on where the numbers lie
+    a, b = np.moveaxis(W.normal_(generator=generator).cpu().numpy(), -1, 0)
+    x = a[:, 0] - b[:, 1]
+    y = np.square(a).sum(axis=1) - np.square(b).sum(axis=1)
     if skip != float("inf"):
-        A[:, 0, 0] += 1
-        A[:, 1, 1] += 1
-    gram = A.mT @ A
-    log_length = gram[:, 0, 0].log() / 2
-    log_area = torch.linalg.det(gram).log() / 2
-    gap = 2 * log_length - log_area
-    squares = W.square().sum(dim=1)
-    controls = [torch.ones_like(gap), W[:, 0, 0] - W[:, 1, 1], squares[:, 0] - squares[:, 1]]
-    design = torch.stack(controls, dim=1)
-    fit = torch.linalg.lstsq(design, gap[:, None]).solution
-    residual = gap - (design @ fit)[:, 0]
-    return fit[0].item(), residual.std().item() / sqrt(samples)
+        a, b = skip * a, skip * b
+        a[:, 0] += 1
+        b[:, 1] += 1
+    across = b - ((a * b).sum(axis=1) / np.square(a).sum(axis=1))[:, None] * a
+    gap = (np.log(np.square(a).sum(axis=1)) - np.log(np.square(across).sum(axis=1))) / 2
+    return _controlled_mean(gap, x, y)
+
+
+def _controlled_mean(
+    values: Float[np.ndarray, " n"], x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]
+) -> tuple[float, float]:
+    """Mean of `values` and its standard error, once their regression on `x` and `y`, whose means
+    are known to be zero, is taken out."""
+    dv, dx, dy = values - values.mean(), x - x.mean(), y - y.mean()
+    xx, xy, yy = (dx * dx).mean(), (dx * dy).mean(), (dy * dy).mean()
+    xv, yv = (dx * dv).mean(), (dy * dv).mean()
+    determinant = xx * yy - xy**2
+    slope_x, slope_y = (yy * xv - xy * yv) / determinant, (xx * yv - xy * xv) / determinant
+    residual = dv - slope_x * dx - slope_y * dy
+    mean = values.mean() - slope_x * x.mean() - slope_y * y.mean()
+    return float(mean), float(residual.std(ddof=1)) / sqrt(len(values))

@@ -1,12 +1,19 @@
-"""The two engines of the chain: each against its definition, and one against the other."""
+"""The engines of the chain: each against its definition, and one against the other."""
 
+import os
+import subprocess
+import sys
 from math import inf
 
+import numba
+import numpy as np
 import pytest
 import torch
+from scipy.stats import kstest
 
 from runner.core.errors import InputError
 from runner.papers.rank_collapse import theory
+from runner.papers.rank_collapse.chain import kernel
 from runner.papers.rank_collapse.chain.batch_means import BatchMeans, Plan, observe, sample
 from runner.papers.rank_collapse.chain.engines import (
     DirectChain,
@@ -17,6 +24,7 @@ from runner.papers.rank_collapse.chain.engines import (
     gaussian_inputs,
     unit_rows,
 )
+from runner.papers.rank_collapse.chain.kernel import CompiledChains
 from runner.papers.rank_collapse.chain.lyapunov import ProbedChain, outside_range
 
 
@@ -37,6 +45,15 @@ def make(engine, chains, width, skip, seed=0, dtype=torch.float64, law="gaussian
 def means(chain, layers, stride=2, burn_in=200):
     plan = Plan.of(layers, len(chain.state), stride, burn_in)
     return BatchMeans(sample(chain, plan, 0.5), plan.count)
+
+
+def compiled(width, skip, plan, seeds, kept=None):
+    kept = kept or columns(width)
+    moments = [
+        torch.from_numpy(CompiledChains(width, kept, skip, seed).sample(plan, 0.5))
+        for seed in seeds
+    ]
+    return BatchMeans(torch.cat(moments, dim=2).flatten(1, 2), plan.count)
 
 
 def assert_agree(a, b, name, most=0.02):
@@ -80,13 +97,135 @@ def test_rotated_product_has_the_law_of_the_direct_one():
 
 @pytest.mark.parametrize("width, skip", [(8, inf), (8, 0.5), (16, 0.1), (32, 1.0), (32, inf)])
 def test_engines_agree(width, skip):
-    rotated = means(make("rotated", 128, width, skip), 800)
     direct = means(make("direct", 128, width, skip, seed=1), 400)
-    for name in ("soft_rank", "rank_bound", "frobenius"):
-        assert_agree(rotated, direct, name)
-    a, da = rotated.ratio("diagonal", "cubic")
-    b, db = direct.ratio("diagonal", "cubic")
-    assert abs(a - b) < 4 * (da**2 + db**2) ** 0.5
+    plan = Plan.of(800, 128, 2, 200)
+    for fast in (
+        means(make("rotated", 128, width, skip), 800),
+        compiled(width, skip, plan, range(16)),
+    ):
+        for name in ("soft_rank", "rank_bound", "frobenius"):
+            assert_agree(fast, direct, name)
+        a, da = fast.ratio("diagonal", "cubic")
+        b, db = direct.ratio("diagonal", "cubic")
+        assert abs(a - b) < 4 * (da**2 + db**2) ** 0.5
+
+
+@pytest.mark.parametrize("width", [2, 8, 11, 40])
+@pytest.mark.parametrize("skip", [0.1, 1.0, inf])
+def test_compiled_observables_are_those_of_torch(width, skip):
+    chains = CompiledChains(width, columns(width), skip, 0)
+    for _ in range(5):
+        values = chains.sample(Plan(20, 1, 1, 1), 0.5)[0, 0]
+        expected = observe(torch.from_numpy(chains.state), 0.5).numpy()
+        np.testing.assert_allclose(values, expected, rtol=2e-15, atol=0)
+
+
+def test_few_columns_stay_few():
+    """Fewer samples than features, an odd number: what fills them up to even stays zero."""
+    chains = CompiledChains(9, 3, inf, 0)
+    moments = chains.sample(Plan(200, 1, 1, 1), 0.5)
+    assert chains.state.shape == (8, 9, 3)
+    assert not chains.chains.G[9:].any() and not chains.chains.G[:, 3:].any()
+    np.testing.assert_allclose(np.square(chains.state).sum(axis=-1), 1, rtol=1e-15)
+    assert (moments[0, 0, :, 1] <= 3).all()
+
+
+@numba.njit
+def draw(stream, Z):
+    kernel.draw_normals(stream, Z)
+
+
+@pytest.mark.parametrize("skip", [0.3, inf])
+def test_a_compiled_layer_is_that_of_the_rotated_chain(skip, monkeypatch):
+    chains = CompiledChains(7, 5, skip, 0)
+    G, stream = torch.from_numpy(chains.state), chains.chains.stream.copy()
+    Z = np.zeros((8, 6, 8))
+    draw(stream, Z)
+    Z = torch.from_numpy(np.moveaxis(Z[:7, :5], -1, 0).copy())
+    rotated = RotatedChain(G, torch.full((8,), skip, dtype=G.dtype), torch.Generator())
+    monkeypatch.setattr(rotated, "_normals", rotated._normals.double())
+    monkeypatch.setattr(rotated._normals, "normal_", lambda generator: Z, raising=False)
+    rotated.step()
+    chains.sample(Plan(0, 1, 1, 1), 0.5)
+    np.testing.assert_allclose(chains.state, rotated.state.numpy(), rtol=0, atol=1e-12)
+
+
+def reference_words(state):
+    """xoshiro128++ as published, one lane."""
+    mask = 2**32 - 1
+    rotl = lambda x, k: (x << k | x >> (32 - k)) & mask  # noqa: E731
+    s = [int(word) for word in state]
+    while True:
+        yield (rotl((s[0] + s[3]) & mask, 7) + s[0]) & mask
+        t = s[1] << 9 & mask
+        s[2] ^= s[0]
+        s[3] ^= s[1]
+        s[1] ^= s[2]
+        s[0] ^= s[3]
+        s[2] ^= t
+        s[3] = rotl(s[3], 11)
+
+
+def test_normals_are_box_muller_of_xoshiro():
+    state = np.random.SeedSequence(0).generate_state(32, np.uint32).reshape(4, 1, 8)
+    Z = np.zeros((500, 4, 8))
+    draw(state.copy(), Z)
+    for lane in (0, 5):
+        words = reference_words(state[:, 0, lane])
+        a, b = np.array([next(words) for _ in range(2000)], dtype=np.int64).reshape(-1, 2).T
+        radius = np.sqrt(-2 * np.log(((a >> 1) + 0.5) / 2**31))
+        angle = 2 * np.pi * np.where(b < 2**31, b, b - 2**32) / 2**32
+        expected = -radius * np.exp(-1j * angle)  # the sign of the cosine does not matter
+        found = Z[:, :, lane].reshape(-1, 2)
+        np.testing.assert_allclose(found[:, 0], expected.real, rtol=0, atol=2e-6)
+        np.testing.assert_allclose(found[:, 1], expected.imag, rtol=0, atol=2e-6)
+
+
+def test_normals_are_normal():
+    state = np.random.SeedSequence(1).generate_state(32, np.uint32).reshape(4, 1, 8)
+    Z = np.zeros((20_000, 2, 8))
+    draw(state, Z)
+    assert kstest(Z.ravel(), "norm").pvalue > 1e-3
+    assert abs(np.corrcoef(Z.reshape(-1, 16).T) - np.eye(16)).max() < 5 / 20_000**0.5
+
+
+def test_calls_of_compiled_code_may_be_cut_anywhere(monkeypatch):
+    """So that a run can be stopped within a moment, without changing its numbers."""
+    plan = Plan(30, 2, 3, 50)
+    whole = CompiledChains(12, 11, inf, 0).sample(plan, 0.5)
+    monkeypatch.setattr(kernel, "MULTIPLICATIONS_OF_A_CALL", 30_000)
+    strides = []
+    cut = CompiledChains(12, 11, inf, 0).sample(plan, 0.5, strides.append)
+    assert sum(strides) == 15 + 150 and len(strides) > 30
+    assert cut.tobytes() == whole.tobytes()
+
+
+def test_bytes_of_compiled_code_do_not_depend_on_the_processor(tmp_path):
+    """The same without AVX and fused multiplication."""
+    program = (
+        "from runner.papers.rank_collapse.chain.batch_means import Plan\n"
+        "from runner.papers.rank_collapse.chain.kernel import CompiledChains\n"
+        "print(CompiledChains(11, 11, 0.5, 7).sample(Plan(100, 2, 1, 50), 0.5).tobytes().hex())"
+    )
+    plain = os.environ | {"NUMBA_CPU_NAME": "generic", "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=plain, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    here = CompiledChains(11, 11, 0.5, 7).sample(Plan(100, 2, 1, 50), 0.5)
+    assert done.stdout.strip() == here.tobytes().hex()
+
+
+def test_compiled_code_needs_no_folder_for_its_cache(monkeypatch):
+    original = numba.njit
+
+    def without_folder(*arguments, cache=False, **options):
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(numba, "njit", without_folder)
+    assert kernel._called_from_python(lambda x: x + 1)(1) == 2
 
 
 def test_precision_does_not_bias_the_mean():
@@ -97,18 +236,17 @@ def test_precision_does_not_bias_the_mean():
 
 
 def test_stride_does_not_bias_the_mean():
-    often = means(make("rotated", 256, 16, inf), 800, stride=1)
-    seldom = means(make("rotated", 256, 16, inf, seed=1), 1600, stride=16)
+    often = compiled(16, inf, Plan.of(800, 256, 1, 200), range(32))
+    seldom = compiled(16, inf, Plan.of(1600, 256, 16, 200), range(32, 64))
     for name in ("soft_rank", "rank_bound"):
         assert_agree(often, seldom, name, most=0.005)
 
 
 def test_more_columns_change_nothing():
-    few = means(make("rotated", 256, 32, inf), 400)
-    generator = stream(1)
-    inputs = gaussian_inputs(256, 32, 32, generator, torch.float64)
-    all_of_them = RotatedChain(inputs, torch.full((256,), inf), generator)
-    assert_agree(few, means(all_of_them, 400), "soft_rank", most=0.005)
+    plan = Plan.of(400, 256, 2, 200)
+    few = compiled(32, inf, plan, range(32))
+    all_of_them = compiled(32, inf, plan, range(32, 64), kept=32)
+    assert_agree(few, all_of_them, "soft_rank", most=0.005)
 
 
 def test_stacking_points_does_not_bias_them():

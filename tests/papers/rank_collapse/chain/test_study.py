@@ -52,21 +52,22 @@ def test_same_numbers_whatever_the_threads_and_the_other_points():
     pd.testing.assert_frame_equal(alone, together.reset_index(drop=True), check_exact=True)
 
 
-def test_restored_blocks_are_not_computed_again(monkeypatch):
+@pytest.mark.parametrize("engine, blocks", [("kernel", 4), ("rotated", 2)])
+def test_restored_blocks_are_not_computed_again(monkeypatch, engine, blocks):
     states = []
-    whole = rows(checkpoint=lambda make: states.append(dict(make())), **SMALL)
+    whole = rows(checkpoint=lambda make: states.append(dict(make())), **SMALL, engine=engine)
     half = states[0]
     assert len(half) == 1
     computed = []
-    original = workers.make_chain
+    original = workers.batch_means
 
     def counted(block, *arguments):
         computed.append(block.name)
         return original(block, *arguments)
 
-    monkeypatch.setattr(workers, "make_chain", counted)
-    resumed = rows(restored=half, **SMALL)
-    assert len(computed) == 1 and not set(computed) & set(half)
+    monkeypatch.setattr(workers, "batch_means", counted)
+    resumed = rows(restored=half, **SMALL, engine=engine)
+    assert len(computed) == blocks - 1 and not set(computed) & set(half)
     pd.testing.assert_frame_equal(whole["metrics"], resumed["metrics"], check_exact=True)
 
 
@@ -74,7 +75,7 @@ def test_an_error_in_a_block_ends_the_run(monkeypatch):
     def broken(*arguments):
         raise ValueError("broken block")
 
-    monkeypatch.setattr(workers, "make_chain", broken)
+    monkeypatch.setattr(workers, "batch_means", broken)
     with pytest.raises(ValueError, match="broken block"):
         rows(**SMALL)
 
@@ -88,6 +89,21 @@ def test_direct_engine_of_every_law():
     for law in ("gaussian", "uniform", "rademacher"):
         metrics = rows(**SMALL, engine="direct", law=law)["metrics"]
         assert metrics["soft_rank"].between(2, 4).all()
+
+
+def test_auto_is_the_kernel_where_the_rotation_applies():
+    assert RankChain().engine_on("cpu") == "kernel"
+    assert RankChain().engine_on("cuda") == "rotated"
+    for changed in ({"law": "uniform"}, {"centred": True}, {"dtype": "float32"}):
+        assert RankChain(**changed).engine_on("cpu") == "direct"
+    kernel, auto = (rows(**SMALL, engine=engine)["metrics"] for engine in ("kernel", "auto"))
+    pd.testing.assert_frame_equal(kernel, auto, check_exact=True)
+
+
+def test_the_kernel_refuses_a_gpu():
+    context = Context(torch.device("cuda"), None, Progress, lambda make_state: None, embedded)
+    with pytest.raises(InputError, match="engine=kernel needs device=cpu, not cuda"):
+        list(run(RankChain(**SMALL, engine="kernel"), context))
 
 
 def test_spectrum_starts_collinear():
@@ -138,10 +154,11 @@ def test_input_ranks_start_at_one():
         ({"widths": [16], "columns": 17}, "columns=17 for width 16.*keep 8 to 16"),
         ({"layers": 640, "chains": 64, "stride": 11}, "stride=11 .* more than the 10 layers"),
         ({"widths": [256], "layers": 320}, "stride=16 for width 256 is more than the 10 layers"),
-        ({"law": "uniform"}, "gaussian weights only"),
-        ({"dtype": "float32"}, "engine=direct for float32"),
-        ({"centred": True}, "centred=true needs engine=direct"),
+        ({"engine": "rotated", "law": "uniform"}, "gaussian weights only. Use engine=direct"),
+        ({"engine": "kernel", "dtype": "float32"}, "range of float64. Use engine=direct"),
+        ({"engine": "kernel", "centred": True}, "lose the mean. Use engine=direct"),
         ({"measure": "input_rank", "engine": "direct"}, "needs engine=rotated"),
+        ({"measure": "input_rank", "law": "uniform"}, "gaussian weights only$"),
         ({"measure": "expansion", "skips": [inf]}, "gamma must be finite"),
     ],
 )

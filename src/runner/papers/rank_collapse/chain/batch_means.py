@@ -1,8 +1,9 @@
 """Averages over depth (paper B, Eq. 49) and their errors, however correlated the layers are."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import ceil, nan, sqrt
+from math import ceil, fsum, nan, sqrt
+from statistics import fmean
 
 import torch
 from jaxtyping import Float
@@ -63,16 +64,16 @@ class Plan:
 
 
 def sample(
-    chain: Chain, plan: Plan, tau: float, tick: Callable[[], None] = lambda: None
+    chain: Chain, plan: Plan, tau: float, tick: Callable[[int], None] = lambda strides: None
 ) -> Float[Tensor, "2 batches 5"]:
     """Run the chain by plan: mean and mean square of each observable over each batch of each chain.
 
-    `tick` is called after every stride of layers.
+    `tick` is called with the strides of layers done, here after every one.
     """
     advance = chain.repeated(plan.stride)
     for _ in range(ceil(plan.burn_in / plan.stride)):
         advance()
-        tick()
+        tick(1)
     shape = (2, plan.batches, len(chain.state), len(OBSERVABLES))
     sums = chain.state.new_zeros(shape, dtype=torch.float64)
     for batch in range(plan.batches):
@@ -81,7 +82,7 @@ def sample(
             values = observe(chain.state, tau)
             sums[0, batch] += values
             sums[1, batch] += values.square()
-            tick()
+            tick(1)
     return sums.flatten(1, 2) / plan.count
 
 
@@ -99,8 +100,8 @@ class BatchMeans:
     moments: Float[Tensor, "2 batches 5"]
     count: int
 
-    def _means(self, name: str) -> Float[Tensor, " batches"]:
-        return self.moments[0, :, OBSERVABLES.index(name)]
+    def _means(self, name: str) -> list[float]:
+        return self.moments[0, :, OBSERVABLES.index(name)].tolist()
 
     def mean(self, name: str) -> tuple[float, float]:
         """Mean of an observable and its standard error (nan with a single batch)."""
@@ -109,9 +110,9 @@ class BatchMeans:
     def ratio(self, numerator: str, denominator: str) -> tuple[float, float]:
         """Ratio of two means and its standard error, linearised (the delta method)."""
         a, b = self._means(numerator), self._means(denominator)
-        ratio = a.mean() / b.mean()
-        _, error = mean_and_error((a - ratio * b) / b.mean())
-        return ratio.item(), error
+        ratio = fmean(a) / fmean(b)
+        _, error = mean_and_error([(x - ratio * y) / fmean(b) for x, y in zip(a, b, strict=True)])
+        return ratio, error
 
     def autocorrelation(self, name: str) -> float:
         """Integrated autocorrelation time `1 + 2 sum_t rho_t`, in measurements.
@@ -120,13 +121,21 @@ class BatchMeans:
         ones. Nan with a single batch, or where the observable never moved.
         """
         means = self._means(name)
-        single = self.moments[1, :, OBSERVABLES.index(name)].mean() - means.mean().square()
+        single = fmean(self.moments[1, :, OBSERVABLES.index(name)].tolist()) - fmean(means) ** 2
         if len(means) < 2 or single <= 0:
             return nan
-        return (self.count * means.var() / single).item()
+        return self.count * _variance(means) / single
 
 
-def mean_and_error(values: Float[Tensor, " n"]) -> tuple[float, float]:
-    """Mean of independent values and its standard error (nan for one value)."""
-    error = values.std().item() / sqrt(len(values)) if len(values) > 1 else nan
-    return values.mean().item(), error
+def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
+    """Mean of independent values and its standard error (nan for one value).
+
+    The sums are exact, so that they do not depend on the machine.
+    """
+    error = sqrt(_variance(values) / len(values)) if len(values) > 1 else nan
+    return fmean(values), error
+
+
+def _variance(values: Sequence[float]) -> float:
+    mean = fmean(values)
+    return fsum((value - mean) ** 2 for value in values) / (len(values) - 1)

@@ -1,5 +1,5 @@
-"""Benchmark of study `rank_chain`: the rotated engine against one plain chain with a rank at every
-layer.
+"""Benchmark of study `rank_chain`: the compiled engine against one plain chain with a rank at
+every layer.
 """
 
 from collections.abc import Iterator
@@ -9,11 +9,10 @@ from math import inf
 import torch
 
 from runner.bench.growth import Growth
-from runner.bench.timing import Comparison, matrix_rate, median_seconds, normal_rate
-from runner.papers.rank_collapse.chain.batch_means import OBSERVABLES, Plan, sample
+from runner.bench.timing import Comparison, matrix_rate, median_seconds
+from runner.papers.rank_collapse.chain.batch_means import OBSERVABLES, Plan
 from runner.papers.rank_collapse.chain.config import RankChain
-from runner.papers.rank_collapse.chain.engines import RotatedChain, columns, gaussian_inputs
-from runner.papers.rank_collapse.chain.workers import NUMBERS_IN_STACK, plan_stacks
+from runner.papers.rank_collapse.chain.engines import LANES, columns
 
 TAU = 0.5
 
@@ -37,34 +36,26 @@ def plain_chain(width: int, layers: int, burn_in: int = 0) -> torch.Tensor:
     return total / layers
 
 
-def rotated_chains(width: int, layers: int, burn_in: int = 0) -> torch.Tensor:
-    """A stack of chains by the rotated engine, with the observables and the stride of the study."""
-    generator = torch.Generator().manual_seed(0)
-    chains = chains_in_stack(width)
-    inputs = gaussian_inputs(chains, width, columns(width), generator, torch.float64)
-    chain = RotatedChain(inputs, torch.full((chains,), inf), generator)
-    plan = Plan.of(layers, chains, RankChain().stride_of(width), burn_in)
-    return sample(chain, plan, TAU)
+def compiled_chains(width: int, layers: int, burn_in: int = 0) -> torch.Tensor:
+    """Eight chains by the compiled engine, with the observables and the stride of the study."""
+    from runner.papers.rank_collapse.chain.kernel import CompiledChains  # late: imports a compiler
+
+    plan = Plan.of(layers, LANES, RankChain().stride_of(width), burn_in)
+    chains = CompiledChains(width, columns(width), inf, seed=0)
+    return torch.from_numpy(chains.sample(plan, TAU))
 
 
 def require_same_ranks(width: int) -> None:
     """Both ways have the same mean of r, to 5 %; AssertionError otherwise."""
     plain = plain_chain(width, layers=max(300, 16_000 // width), burn_in=100)
-    ours = rotated_chains(width, layers=2_000 // chains_in_stack(width) + 100, burn_in=100)
+    ours = compiled_chains(width, layers=500, burn_in=100)
     r = OBSERVABLES.index("rank_bound")
-    torch.testing.assert_close(ours[0, :, r].mean(), plain[1], rtol=0.05, atol=0)
-
-
-def chains_in_stack(width: int) -> int:
-    """The size of the study's first stack at its default number of chains."""
-    config = RankChain(widths=[width], skips=[inf])
-    return plan_stacks(config, NUMBERS_IN_STACK["cpu"])[0].chains
+    torch.testing.assert_close(ours[0, ..., r].mean(), plain[1], rtol=0.05, atol=0)
 
 
 def unavoidable(width: int) -> float:
-    """Seconds of one layer's normals and 2 d K^2 flops of one product, at this machine's rates."""
-    kept = columns(width)
-    return width * kept / normal_rate() + 2 * width * kept**2 / matrix_rate(torch.float64)
+    """Seconds of one layer's 2 d K^2 flops, two triangular products, at this machine's rate."""
+    return 2 * width * columns(width) ** 2 / matrix_rate(torch.float64)
 
 
 def compare() -> Iterator[Comparison]:
@@ -72,21 +63,19 @@ def compare() -> Iterator[Comparison]:
     for width in (8, 16, 32, 64, 128, 256):
         require_same_ranks(width)
         few = max(20, 20_000 // width)
-        many = max(20, 12_800 // width)
+        many = max(200, 200_000 // width)
         plain = median_seconds(partial(plain_chain, width, few), 3) / few
-        ours = median_seconds(partial(rotated_chains, width, many), 3) / (
-            many * chains_in_stack(width)
-        )
+        ours = median_seconds(partial(compiled_chains, width, many), 3) / (many * LANES)
         floor = unavoidable(width)
         work = f"1e5 layers, d={width}"
         yield Comparison("rank_chain", work, LAYERS * plain, LAYERS * ours, LAYERS * floor)
 
 
 GROWTH = Growth(
-    RankChain(widths=[64], skips=[inf], layers=40_000),
+    RankChain(widths=[64], skips=[inf], layers=400_000),
     {
         "widths": [64, 128, 256],
         "chains": [32, 64, 128],
-        "layers": [40_000, 80_000, 160_000],
+        "layers": [400_000, 800_000, 1_600_000],
     },
 )

@@ -21,6 +21,7 @@ class RankChain(StudyConfig):
     """
 
     study: ClassVar[str] = "rank_chain"
+    version: ClassVar[int] = 2
 
     measure: str = parameter("what is looked at", "average", choices=MEASURES)
     widths: list[int] = parameter(
@@ -42,13 +43,17 @@ class RankChain(StudyConfig):
     law: str = parameter(
         "law of the weights", "gaussian", choices=("gaussian", "uniform", "rademacher")
     )
-    engine: str = parameter("how W G is drawn", "rotated", choices=("rotated", "direct"))
+    engine: str = parameter(
+        "how W G is drawn; auto: kernel or, on a GPU, rotated, and direct where these do not apply",
+        "auto",
+        choices=("auto", "kernel", "rotated", "direct"),
+    )
     dtype: str = parameter("precision", "float64", choices=("float64", "float32"))
     tau: float = parameter("threshold of the soft rank rank_tau", 0.5, minimum=0, maximum=1)
     centred: bool = parameter("subtract the mean in batch normalisation (engine=direct)", False)
     samples: int | None = parameter("N, the batch size; null: d", None, minimum=1)
     columns: int | None = parameter(
-        "K, columns that the rotated engine keeps; null: 2 sqrt(d) + 4", None, minimum=1
+        "K, columns that engines kernel and rotated keep; null: 2 sqrt(d) + 4", None, minimum=1
     )
     burn_in: int | None = parameter(
         "layers before the first measurement; null: 300 + 10 / (gamma^2 sqrt(d))", None, minimum=0
@@ -67,26 +72,36 @@ class RankChain(StudyConfig):
         for width in self.widths:
             self._check_width(width)
 
+    def engine_on(self, device: str) -> str:
+        """The engine of averages over depth on a `cpu` or a `cuda` device."""
+        if self.engine != "auto":
+            return self.engine
+        if self._not_rotated():
+            return "direct"
+        return "kernel" if device == "cpu" else "rotated"
+
+    def _not_rotated(self) -> str | None:
+        """Why W G cannot be drawn as Z R; None where it can."""
+        engines = "engines kernel and rotated"
+        if self.law != "gaussian":
+            return f"law={self.law}: {engines} know gaussian weights only"
+        if self.centred:
+            return f"centred=true: {engines} lose the mean"
+        if self.dtype != "float64":
+            return f"dtype={self.dtype}: {engines} need the range of float64"
+        return None
+
     def _check_engine(self) -> None:
-        if self.engine == "rotated" and self.measure in ("average", "input_rank"):
-            if self.law != "gaussian":
-                raise InputError(
-                    f"law={self.law}: the rotated engine knows gaussian weights only."
-                    " Use engine=direct for this law."
-                )
-            if self.centred:
-                raise InputError("centred=true needs engine=direct")
-            if self.dtype != "float64":
-                raise InputError(
-                    "dtype=float32: the rotated engine needs the range of float64."
-                    " Use engine=direct for float32."
-                )
-        if self.measure == "input_rank" and self.engine == "direct":
+        reason = self._not_rotated()
+        if self.measure == "average" and self.engine in ("kernel", "rotated") and reason:
+            raise InputError(f"{reason}. Use engine=direct")
+        if self.measure == "input_rank" and self.engine not in ("auto", "rotated"):
             raise InputError(
                 "measure=input_rank needs engine=rotated: rounding errors in the direct one raise"
                 " the rank of the input"
             )
-
+        if self.measure == "input_rank" and reason:
+            raise InputError(reason)
         if self.measure == "expansion" and inf in self.skips:
             raise InputError("skips=inf: gamma must be finite for measure=expansion (Lemma 7)")
 

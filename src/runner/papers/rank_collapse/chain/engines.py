@@ -5,7 +5,7 @@ every row of `G` the norm one. Because normalisation forgets the scale of a row,
 
     G  <-  rows of unit norm( G / gamma + W G ),
 
-and `gamma = inf`, no skip connection, is simply `1 / gamma = 0`. The two engines differ only in how
+and `gamma = inf`, no skip connection, is simply `1 / gamma = 0`. The engines differ only in how
 they draw `W G`:
 
 `DirectChain`
@@ -15,9 +15,11 @@ they draw `W G`:
     `R^T R = G^T G`. Only a few times `sqrt(d)` directions of `H` live above rounding, so
     `G (d, K)` with `K` just above that number stands for the whole of `H`: `d K` normals and
     `4 d K^2` flops a layer instead of `d^2` and `2 d^2 N`.
+`kernel.CompiledChains`
+    is the same, compiled for the CPU and several times faster there.
 
-Both advance a stack of independent chains, each with its own `gamma`, on the device of their input,
-and never wait for it.
+The first two advance a stack of independent chains, each with its own `gamma`, on the device of
+their input, and never wait for it.
 """
 
 from abc import ABC, abstractmethod
@@ -85,6 +87,10 @@ def unit_rows(G: Float[Tensor, "*stack d K"], centred: bool = False) -> Float[Te
     if centred:
         G = G - G.mean(dim=-1, keepdim=True)
     return G / torch.linalg.vector_norm(G, dim=-1, keepdim=True)
+
+
+LANES = 8
+"""Chains that the compiled engine carries side by side. Part of what a seed means."""
 
 
 def columns(width: int) -> int:

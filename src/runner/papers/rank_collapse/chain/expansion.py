@@ -27,7 +27,7 @@ def frobenius_step(
         W = fill(G.new_empty(count, width, width), law, generator)
         step = skip * (W @ G)
         changes.append(sum(_frobenius(G + sign * step) for sign in (1, -1)) / 2 - before)
-    return mean_and_error(torch.cat(changes))
+    return mean_and_error(torch.cat(changes).tolist())
 
 
 def _frobenius(G: Float[Tensor, "draws d K"]) -> Float[Tensor, " draws"]:

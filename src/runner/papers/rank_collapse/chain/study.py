@@ -32,13 +32,16 @@ from runner.papers.rank_collapse.chain.engines import (
 from runner.papers.rank_collapse.chain.expansion import DRAWS_AT_ONCE, frobenius_step
 from runner.papers.rank_collapse.chain.lyapunov import ProbedChain
 from runner.papers.rank_collapse.chain.random_products import collapse
-from runner.papers.rank_collapse.chain.workers import NUMBERS_IN_STACK, average
+from runner.papers.rank_collapse.chain.workers import average, chains_in_stack
 
 TOP_SINGULAR_VALUES = 10
 """As many as Figure 3b shows."""
 
 GAP_NUMBERS = 4_000_000
 """Random numbers spent on the expected rate of Lemma 3: it is then known better than measured."""
+
+COMPILER = 100 * 2**20
+"""Bytes of the library that compiles the kernel."""
 
 
 @dataclass(frozen=True)
@@ -153,8 +156,11 @@ def memory(config: RankChain) -> int:
     K, N, chains = columns(d), config.samples_of(d), config.chains
     rotated, direct = 8 * (6 * d * K + 6 * K * K), 8 * (d * d + 6 * d * N + 6 * N * N)
     if config.measure == "average":
-        stack = min(chains, max(1, NUMBERS_IN_STACK["cpu"] // (d * K)))
-        return stack * (rotated if config.engine == "rotated" else direct)
+        engine = config.engine_on("cpu")
+        stack = chains_in_stack(config, d, "cpu")
+        if engine == "kernel":
+            return COMPILER + stack * 8 * (d * K + 2 * K * K)
+        return min(chains, stack) * (rotated if engine == "rotated" else direct)
     if config.measure == "expansion":
         return chains * rotated + 8 * min(DRAWS_AT_ONCE, config.draws) * (d * d + 5 * d * K)
     if config.measure == "product":
@@ -261,7 +267,7 @@ def input_ranks(
         means = BatchMeans(sample(chain, plan, config.tau), plan.count)
         soft_rank, soft_rank_se = means.mean("soft_rank")
         rank_bound, rank_bound_se = means.mean("rank_bound")
-        exponent, exponent_se = mean_and_error(chain.growth_rate())
+        exponent, exponent_se = mean_and_error(chain.growth_rate().tolist())
         yield InputRanks(
             width,
             skip,

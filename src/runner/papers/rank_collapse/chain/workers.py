@@ -2,9 +2,8 @@
 
 A point is one width and one gamma. Its chains are split into stacks; each stack has a
 random stream of its own, so that a point does not depend on the other points of the run, nor a
-number on how many threads there were. Torch lets other threads run during its kernels, hence a
-thread for each core, each with kernels of one thread: far better than many threads on one small
-kernel.
+number on how many threads there were. Torch and compiled code let other threads run, hence a thread
+for each core, each with kernels of one thread: far better than many threads on one small kernel.
 """
 
 import threading
@@ -16,11 +15,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.core.streams import generator
+from runner.core.errors import InputError
+from runner.core.streams import generator, stream_seed
 from runner.core.studies import Context
 from runner.papers.rank_collapse.chain.batch_means import Plan, sample
 from runner.papers.rank_collapse.chain.config import RankChain
 from runner.papers.rank_collapse.chain.engines import (
+    LANES,
     Chain,
     DirectChain,
     RotatedChain,
@@ -29,7 +30,8 @@ from runner.papers.rank_collapse.chain.engines import (
 )
 
 NUMBERS_IN_STACK = {"cpu": 2**17, "cuda": 2**23}
-"""Numbers in the state `G` of a stack: what stays in the cache of a core, or fills a GPU."""
+"""Numbers in the state `G` of a stack: what stays in the cache of a core, or fills a GPU. The
+compiled engine takes `LANES` chains instead."""
 
 Point = tuple[int, float]
 """Width d and gamma."""
@@ -63,8 +65,13 @@ class Stopped(Exception):
 def average(
     config: RankChain, context: Context
 ) -> dict[Point, tuple[Plan, Float[Tensor, "2 batches 5"]]]:
-    """For each point its plan and the batch means of its chains (see `averages.sample`)."""
-    stacks = plan_stacks(config, NUMBERS_IN_STACK[context.device.type])
+    """For each point its plan and the batch means of its chains (see `batch_means.sample`).
+
+    Raises InputError for engine=kernel on a GPU.
+    """
+    if config.engine == "kernel" and context.device.type != "cpu":
+        raise InputError(f"engine=kernel needs device=cpu, not {context.device}")
+    stacks = plan_stacks(config, context.device.type)
     results = dict(context.restored or {})
     todo = [stack for stack in stacks if stack.name not in results]
     total = sum(stack.layers for stack in stacks)
@@ -82,11 +89,14 @@ def average(
     return points
 
 
-def plan_stacks(config: RankChain, numbers: int) -> list[ChainStack]:
-    """All stacks of a run, the most expensive first, so that the threads end together."""
+def plan_stacks(config: RankChain, device: str) -> list[ChainStack]:
+    """All stacks of a run, the most expensive first, so that the threads end together.
+
+    `device` is cpu or cuda.
+    """
     stacks = []
     for width in config.widths:
-        largest = max(1, numbers // (width * columns(width)))
+        largest = chains_in_stack(config, width, device)
         for skip in config.skips:
             plan = Plan.of(
                 config.layers_of_chain(),
@@ -98,6 +108,13 @@ def plan_stacks(config: RankChain, numbers: int) -> list[ChainStack]:
                 chains = min(largest, config.chains - start)
                 stacks.append(ChainStack(width, skip, index, chains, plan))
     return sorted(stacks, key=lambda stack: stack.layers * stack.width**2, reverse=True)
+
+
+def chains_in_stack(config: RankChain, width: int, device: str) -> int:
+    """How many chains of a width advance together, where there are so many."""
+    if config.engine_on(device) == "kernel":
+        return LANES
+    return max(1, NUMBERS_IN_STACK[device] // (width * columns(width)))
 
 
 def compute(
@@ -112,13 +129,13 @@ def compute(
     stop, lock = threading.Event(), threading.Lock()
 
     def work(stack: ChainStack) -> Tensor:
-        def tick() -> None:
+        def tick(strides: int) -> None:
             if stop.is_set():
                 raise Stopped
             with lock:
-                report(stack.chains * stack.plan.stride)
+                report(stack.chains * strides * stack.plan.stride)
 
-        return sample(make_chain(stack, config, device), stack.plan, config.tau, tick).cpu()
+        return batch_means(stack, config, device, tick)
 
     pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,))
     try:
@@ -131,16 +148,35 @@ def compute(
         torch.set_num_threads(threads)
 
 
+def batch_means(
+    stack: ChainStack, config: RankChain, device: torch.device, tick: Callable[[int], None]
+) -> Float[Tensor, "2 batches 5"]:
+    """Those of the chains of a stack, by the engine that the run asks for."""
+    if config.engine_on(device.type) != "kernel":
+        return sample(make_chain(stack, config, device), stack.plan, config.tau, tick).cpu()
+    from runner.papers.rank_collapse.chain.kernel import CompiledChains  # late: imports a compiler
+
+    seed = stream_seed(config.seed, stack.index, stack.name)
+    chains = CompiledChains(stack.width, kept_columns(stack.width, config), stack.skip, seed)
+    moments = torch.from_numpy(chains.sample(stack.plan, config.tau, tick))
+    return moments[:, :, : stack.chains].flatten(1, 2)  # without the lanes left over
+
+
 def make_chain(stack: ChainStack, config: RankChain, device: torch.device) -> Chain:
-    """The chains of a stack with Gaussian inputs, by the engine that the run asks for."""
+    """The chains of a stack with Gaussian inputs, by the rotated or the direct engine."""
     stream = generator(config.seed, stack.index, stack.name, device)
     samples = config.samples_of(stack.width)
     dtype = getattr(torch, config.dtype)
     skips = torch.full((stack.chains,), stack.skip, dtype=dtype, device=device)
-    if config.engine == "direct":
+    if config.engine_on(device.type) == "direct":
         inputs = gaussian_inputs(stack.chains, stack.width, samples, stream, dtype)
         return DirectChain(inputs, skips, stream, config.law, config.centred)
-    kept = min(config.columns or columns(stack.width), samples)
+    kept = kept_columns(stack.width, config)
     return RotatedChain(
         gaussian_inputs(stack.chains, stack.width, kept, stream, dtype), skips, stream
     )
+
+
+def kept_columns(width: int, config: RankChain) -> int:
+    """Columns K of the rotated state: no more than there are samples."""
+    return min(config.columns or columns(width), config.samples_of(width))

@@ -37,9 +37,11 @@ def best_rates(training: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """The rows of training at the best learning rate of each combination of `keys`.
 
     The best rate has the highest training accuracy in the mean of all epochs and replicates: it
-    learns fastest. (At the last epoch several rates may have reached a perfect fit.)
+    learns fastest. (At the last epoch several rates may have reached a perfect fit.) Accuracy nan
+    counts as zero.
     """
-    mean = training.groupby([*keys, "learning_rate"])["train_accuracy"].mean().reset_index()
+    accuracy = training.fillna({"train_accuracy": 0.0})
+    mean = accuracy.groupby([*keys, "learning_rate"])["train_accuracy"].mean().reset_index()
     best = mean.loc[mean.groupby(keys)["train_accuracy"].idxmax(), [*keys, "learning_rate"]]
     return training.merge(best, on=[*keys, "learning_rate"])
 

@@ -1,4 +1,4 @@
-"""The studies `rank_collapse` and `pretraining`: rows, measures, pre-training, claims, resume."""
+"""The studies `rank_collapse` and `pretraining`: rows, measures, pre-training, resume."""
 
 import dataclasses
 from math import sqrt
@@ -26,8 +26,6 @@ from runner.papers.rank_collapse.pretraining.rank_ascent import (
     raise_layer_wise,
     to_unit_scale,
 )
-from runner.papers.rank_collapse.pretraining.tables import VARIANT
-from runner.results.claims import claims_of
 from runner.results.statistics import best_rates, half_width
 from runner.runs.execution import execute
 from runner.runs.run import Run
@@ -242,109 +240,3 @@ def test_the_best_rate_learns_fastest_over_all_epochs_and_replicates():
 
 def test_the_confidence_interval_is_students():
     assert half_width(pd.Series([1.0, 2.0, 3.0])) == pytest.approx(4.302653 / sqrt(3), rel=1e-6)
-
-
-def depth_tables(vanilla: float, batch: float) -> dict[str, pd.DataFrame]:
-    """Figure 1 with networks of 1 and 32 layers; the given accuracies at 32."""
-    metrics, training = [], []
-    for depth in (1, 32):
-        for normalization, accuracy in (("none", vanilla), ("batch", batch)):
-            for replicate in range(5):
-                rank = 1 if (normalization, depth) == ("none", 32) else 40
-                common = {"depth": depth, "normalization": normalization, "replicate": replicate}
-                metrics.append(common | {"layer": depth, "matrix_rank": rank, "width": 64})
-                end = 1.0 if depth == 1 else accuracy + 1e-3 * replicate
-                common |= {"learning_rate": 0.1, "epoch": 3, "train_loss": 1 - end}
-                training.append(common | {"train_accuracy": end})
-    return {"metrics": pd.DataFrame(metrics), "training": pd.DataFrame(training)}
-
-
-@pytest.mark.parametrize(
-    ("vanilla", "batch", "verdicts"),
-    [
-        (0.1, 0.97, ["holds", "holds", "holds", "holds"]),
-        (0.5, 0.97, ["holds", "holds", "fails", "holds"]),
-        (0.1, 0.6, ["holds", "holds", "holds", "fails"]),
-    ],
-)
-def test_claims_of_figure_1_follow_the_numbers(vanilla, batch, verdicts):
-    claims = claims_of("rank-fig1", "rank_collapse")
-    found = depth_tables(vanilla, batch)
-    assert [claim.judge(found).verdict for claim in claims] == verdicts
-
-
-@pytest.mark.parametrize(
-    ("normalization", "rank", "claim"),
-    [("none", 3, "vanilla-rank-collapses"), ("batch", 8, "batch-norm-keeps-rank")],
-)
-def test_a_rank_that_contradicts_figure_1_fails_it(normalization, rank, claim):
-    found = depth_tables(0.1, 0.97)
-    metrics = found["metrics"]
-    metrics.loc[metrics["normalization"] == normalization, "matrix_rank"] = rank
-    judged = {
-        each.name: each.judge(found).verdict for each in claims_of("rank-fig1", "rank_collapse")
-    }
-    assert judged[claim] == "fails"
-
-
-def layer_tables(vanilla: dict[int, int], batch: int) -> dict[str, pd.DataFrame]:
-    """Figure 2: the rank of vanilla networks by layer, and that of batch norm, of width 16."""
-    rows = [
-        {"activation": activation, "dtype": dtype, "normalization": normalization, "layer": layer}
-        | {"replicate": replicate, "width": 16, "matrix_rank": rank}
-        for activation in ("linear", "relu")
-        for dtype in ("float32", "float64")
-        for replicate in range(3)
-        for layer, vanilla_rank in vanilla.items()
-        for normalization, rank in (("none", vanilla_rank), ("batch", batch))
-    ]
-    return {"metrics": pd.DataFrame(rows)}
-
-
-@pytest.mark.parametrize(
-    ("vanilla", "batch", "verdicts"),
-    [
-        ({1: 16, 50: 4, 100: 1}, 9, ["holds", "holds", "holds"]),
-        ({1: 16, 50: 1, 100: 2}, 9, ["holds", "fails", "holds"]),
-        ({1: 16, 50: 9, 100: 9}, 9, ["fails", "fails", "holds"]),
-        ({1: 16, 50: 9, 100: 4}, 9, ["undecided", "fails", "holds"]),
-        ({1: 16, 50: 4, 100: 1}, 4, ["holds", "holds", "fails"]),
-    ],
-)
-def test_claims_of_figure_2_follow_the_ranks(vanilla, batch, verdicts):
-    found = layer_tables(vanilla, batch)
-    claims = claims_of("rank-fig2", "rank_collapse")
-    assert [claim.judge(found).verdict for claim in claims] == verdicts * 2
-
-
-def pretraining_tables(accuracy: dict, before: dict, after: dict) -> dict[str, pd.DataFrame]:
-    metrics, training = [], []
-    for variant, value in accuracy.items():
-        for replicate in range(5):
-            jitter = 1e-3 * replicate
-            common = dict(zip(VARIANT, variant, strict=True))
-            common |= {"replicate": replicate, "depth": 32, "data": "digits"}
-            metrics.append(common | {"layer": 32, "rank_bound": before[variant] + jitter})
-            end = {"rank_bound": after[variant] + jitter, "train_loss": 1 - value - jitter}
-            common |= {"learning_rate": 0.1, "epoch": 1, "train_accuracy": value + jitter}
-            training.append(common | end | {"test_loss": end["train_loss"]})
-    return {"metrics": pd.DataFrame(metrics), "training": pd.DataFrame(training)}
-
-
-def test_claims_of_figure_6_follow_the_numbers():
-    vanilla, control = ("vanilla", 0, False), ("vanilla", 0, True)
-    few, many = ("pretrained", 25, False), ("pretrained", 75, False)
-    batch, asymmetric = ("batch_norm", 0, False), ("batch_norm_asymmetric", 0, False)
-    accuracy = {vanilla: 0.1, control: 0.5, few: 0.6, many: 0.9, batch: 0.8, asymmetric: 0.2}
-    before = {vanilla: 1.0, control: 2.0, few: 4.0, many: 9.0, batch: 6.0, asymmetric: 1.5}
-    judged = claims_of("rank-fig6", "pretraining")
-
-    def verdicts(accuracy, after):
-        found = pretraining_tables(accuracy, before, after)
-        return {claim.name: claim.judge(found).verdict for claim in judged}
-
-    assert set(verdicts(accuracy, before).values()) == {"holds"}
-    other = verdicts(accuracy | {few: 0.95, control: 0.99}, before | {batch: 1.2})
-    assert other["more-is-better"] == "fails" and other["rank-beyond-scale"] == "fails"
-    assert other["order-of-ranks-kept"] == "fails"
-    assert verdicts(accuracy | {vanilla: 0.4}, before)["pretraining-lets-learn"] == "fails"

@@ -1,8 +1,11 @@
-"""When a network counts as having learned, and as deep: how the paper's words are read."""
+"""How the paper's words are read: when a network is deep, when it has learned, at which rate."""
+
+from typing import TypeVar
 
 import pandas as pd
 
 from runner.data import CLASSES
+from runner.results.statistics import best_rates
 
 DEEP = 10
 """Layers above which the paper finds vanilla networks unable to learn (Section 1.1)."""
@@ -10,7 +13,18 @@ DEEP = 10
 LITTLE = 0.05
 """A learned share below this is read as `essentially unable to learn`."""
 
+LEARNED = 0.5
+"""A learned share above this, nearer to a perfect fit than to a guess, as having learned."""
 
-def learned_share(accuracy: pd.Series) -> pd.Series:
+
+Numbers = TypeVar("Numbers", pd.Series, pd.DataFrame)
+
+
+def learned_share(accuracy: Numbers) -> Numbers:
     """How far an accuracy has come from a guess (0) to a perfect fit (1)."""
     return (accuracy - 1 / CLASSES) / (1 - 1 / CLASSES)
+
+
+def at_chosen_rate(training: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """The rows of training of each combination of `keys` at the rate chosen for it."""
+    return best_rates(training, keys)

@@ -1,4 +1,4 @@
-"""The study `breaking_bn`: alignment, training, resume, memory, divergence, claims."""
+"""The study `breaking_bn`: alignment, training, resume, memory, divergence."""
 
 import dataclasses
 from math import isnan
@@ -17,10 +17,7 @@ from runner.data.datasets import Dataset, Images
 from runner.papers.rank_collapse.breaking_bn import study as breaking_bn
 from runner.papers.rank_collapse.breaking_bn.alignment import gradient_alignment
 from runner.papers.rank_collapse.breaking_bn.config import BREAKING_METHODS, BreakingBN
-from runner.papers.rank_collapse.breaking_bn.figures import overview_breaking_bn
 from runner.papers.rank_collapse.breaking_bn.tables import paths
-from runner.results.claims import claims_of
-from runner.results.figures import drawing_of
 from runner.runs.execution import execute
 from runner.runs.run import Run
 from runner.training import out_of_memory
@@ -30,8 +27,6 @@ TINY = BreakingBN(
     multiplier=1 / 32, image_size=8, samples=40, epochs=2, replicates=2,
     methods=["batch_norm", "vanilla_random_pixels"],
 )  # fmt: skip
-
-FIGURES = ("rank-fig5", "rank-fig7", "rank-fig10", "rank-fig13")
 
 
 def tables(config):
@@ -240,118 +235,3 @@ def test_the_methods_of_the_study_are_those_of_its_parameters():
     assert tuple(breaking_bn.METHODS) == BREAKING_METHODS
     with pytest.raises(InputError, match="methods=vanila is not known: did you mean 'vanilla'"):
         BreakingBN(methods=["vanila"])
-
-
-WELL = {  # method: (accuracy, rank before, rank after, r, alignment)
-    "batch_norm": (0.99, 60.0, 50.0, 9.0, 0.5),
-    "batch_norm_asymmetric": (0.12, 1.0, 3.0, 1.0, 1.0),
-    "batch_norm_no_mean": (0.98, 60.0, 50.0, 8.0, 0.5),
-    "vanilla": (0.1, 20.0, 20.0, 1.0, 0.9999),
-    "vanilla_100x": (0.1, 1.0, 1.0, 1.0, 1.0),
-    "vanilla_random_pixels": (0.1, 1.0, 1.0, 1.0, 1.0),
-}
-
-
-def told(numbers) -> dict[str, pd.DataFrame]:
-    """Tables of five replicates and three epochs, which tell these numbers."""
-    metrics, training = [], []
-    for method, (accuracy, before, after, r, aligned) in numbers.items():
-        for replicate in range(5):
-            jitter = 1 + 1e-3 * replicate
-            common = {"method": method, "replicate": replicate, "architecture": "vgg19"}
-            common |= {
-                "learning_rate": 0.1,
-                "rank_bound": r,
-                "gradient_alignment": aligned,
-                "data": "digits",
-            }
-            metrics.append(common | {"matrix_rank": before, "multiplier": 0.5})
-            for epoch in (1, 2, 3):
-                row = {"epoch": epoch, "steps": 12 * epoch, "rank": after, "train_loss": 1.0}
-                row |= {"train_accuracy": accuracy * jitter, "test_accuracy": accuracy}
-                training.append(common | row | {"multiplier": 0.5})
-    return {"metrics": pd.DataFrame(metrics), "training": pd.DataFrame(training)}
-
-
-def failing(figure, changes) -> set[str]:
-    """The claims of a figure that do not hold when some numbers are others."""
-    found = told(WELL | changes)
-    judged = {claim.name: claim.judge(found) for claim in claims_of(figure, "breaking_bn")}
-    assert all(judgement.measured and judgement.expected for judgement in judged.values())
-    return {name for name, judgement in judged.items() if judgement.verdict != "holds"}
-
-
-@pytest.mark.parametrize("figure", FIGURES)
-def test_claims_hold_where_the_numbers_are_the_papers(figure):
-    assert failing(figure, {}) == set()
-
-
-@pytest.mark.parametrize(
-    ("figure", "changes", "expected"),
-    [
-        ("rank-fig5", {"batch_norm_asymmetric": (0.12, 70.0, 3.0, 1, 1)},
-         {"asymmetric-start-lowers-rank", "rank-stays-lower"}),
-        ("rank-fig5", {"batch_norm_asymmetric": (0.12, 1.0, 55.0, 1, 1)}, {"rank-stays-lower"}),
-        ("rank-fig5", {"batch_norm_asymmetric": (0.97, 1.0, 3.0, 1, 1)},
-         {"asymmetric-start-cannot-fit"}),
-        ("rank-fig5", {"batch_norm_asymmetric": (1.0, 1.0, 3.0, 1, 1)},
-         {"asymmetric-start-cannot-fit", "asymmetric-start-slows-learning"}),
-        ("rank-fig5", {"batch_norm_no_mean": (0.8, 60.0, 50.0, 9, 0.5)}, {"centring-redundant"}),
-        ("rank-fig7", {"batch_norm_no_mean": (0.8, 60.0, 50.0, 9, 0.5)},
-         {"centring-redundant", "centring-changes-no-path", "centring-redundant-at-every-rate"}),
-        ("rank-fig10", {"vanilla": (0.1, 1.0, 1.0, 1, 0.9)}, {"gradients-align"}),
-        ("rank-fig10", {"batch_norm": (0.99, 1.0, 1.0, 1, 1.0)}, {"batch-norm-spreads-gradients"}),
-        ("rank-fig10", {"vanilla_100x": (0.6, 1.0, 1.0, 1, 1)}, {"larger-rate-does-not-help"}),
-        ("rank-fig10", {"vanilla_random_pixels": (0.13, 1.0, 1.0, 1, 1)},
-         {"same-path-on-random-pixels"}),
-        ("rank-fig10", {"vanilla": (0.5, 1.0, 1.0, 1, 1)},
-         {"vanilla-untrainable", "same-path-on-random-pixels"}),
-        ("rank-fig13", {"vanilla": (0.1, 1.0, 1.0, 20.0, 1)}, {"r-tells-who-learns"}),
-    ],
-)  # fmt: skip
-def test_claims_follow_the_numbers(figure, changes, expected):
-    assert failing(figure, changes) == expected
-
-
-def test_methods_speak_at_their_fastest_rate_and_the_control_at_every_one():
-    """At a second rate batch norm without mean is worse, and nothing else is other."""
-    found, other = told(WELL), told(WELL | {"batch_norm_no_mean": (0.4, 60.0, 50.0, 8.0, 0.5)})
-    other = {name: table.assign(learning_rate=1.0) for name, table in other.items()}
-    both = {name: pd.concat([found[name], other[name]], ignore_index=True) for name in found}
-    judged = {c.name: c.judge(both) for c in claims_of("rank-fig7", "breaking_bn")}
-    assert judged["centring-redundant"].verdict == "holds"
-    assert judged["centring-changes-no-path"].verdict == "holds"
-    control = judged["centring-redundant-at-every-rate"]
-    assert control.verdict == "fails" and "rate 1: " in control.measured
-    rows = paths(both)
-    kept = rows[rows["fastest"] & (rows["method"] == "batch_norm_no_mean")]
-    assert set(kept["learning_rate"]) == {0.1} and len(kept) == 5 * 4
-
-
-def test_where_batch_norm_has_not_learned_nothing_is_decided():
-    found = told(WELL | {"batch_norm": (0.11, 60.0, 50.0, 9.0, 0.5)})
-    judged = {
-        claim.name: claim.judge(found).verdict
-        for figure in ("rank-fig5", "rank-fig10")
-        for claim in claims_of(figure, "breaking_bn")
-    }
-    for name in ("asymmetric-start-cannot-fit", "vanilla-untrainable", "larger-rate-does-not-help"):
-        assert judged[name] == "undecided"
-
-
-@pytest.mark.parametrize("figure", FIGURES)
-def test_figures_are_drawn_from_their_tables(figure):
-    import matplotlib.pyplot as plt
-
-    picture, drawn = drawing_of(figure, "breaking_bn")(told(WELL))
-    assert set(drawn["method"]) == set(WELL) and set(drawn["epoch"]) == {0, 1, 2, 3}
-    plt.close(picture)
-
-
-def test_the_quick_look_has_a_row_for_each_method():
-    import matplotlib.pyplot as plt
-
-    picture, summary = overview_breaking_bn(told(WELL))
-    assert set(summary["method"]) == set(WELL)
-    assert summary.set_index("method").loc["vanilla", "rank_before"] == 20.0
-    plt.close(picture)

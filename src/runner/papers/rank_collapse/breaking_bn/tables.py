@@ -42,11 +42,6 @@ def of(tables: Tables, method: str, column: str) -> pd.DataFrame:
     return rows.pivot(index="epoch", columns="replicate", values=column)
 
 
-def last(tables: Tables, method: str, column: str) -> pd.Series:
-    """A column of one method at the last epoch, by replicate."""
-    return of(tables, method, column).iloc[-1]
-
-
 def before(tables: Tables, method: str, column: str) -> pd.Series:
     """A measure of one method before training, by replicate."""
     return of(tables, method, column).loc[0]

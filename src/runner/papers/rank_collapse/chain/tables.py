@@ -1,6 +1,6 @@
 """Selections and summaries of the tables of study `rank_chain`, for its drawings and claims."""
 
-from math import isinf
+from math import ceil, isinf
 
 import numpy as np
 import pandas as pd
@@ -8,6 +8,12 @@ import pandas as pd
 from runner.results.claims import Tables
 
 TAU = 0.5
+
+BATCHES = 32
+"""Batches that an error is estimated from: the chains, cut into pieces where there are fewer."""
+
+MEMORIES = 20
+"""Times that a chain must have forgotten its start before its average is judged."""
 
 RANK_KEYS = ["skip", "width", "input_rank"]
 
@@ -41,18 +47,25 @@ def paper_skips(metrics: pd.DataFrame) -> list[float]:
     return [skip for skip in (1.0, 0.1) if skip in there] or sorted(there)
 
 
-def remainders(tables: Tables) -> pd.DataFrame:
-    """By width, law and gamma: root mean square over the matrices of what Lemma 7 leaves over.
+def left_over(tables: Tables) -> pd.DataFrame:
+    """By width, law, matrix and gamma: what Lemma 7 leaves over.
 
-    `remainder` is the change over gamma^2, less the same at the smallest gamma with the same
+    `left_over` is the change over gamma^2, less the same at the smallest gamma with the same
     weights, over d^2: what is common to both, delta_F and most of the noise, drops out.
     """
     keys = ["width", "law", "replicate"]
     rows = tables["expansions"].set_index([*keys, "skip"])["change"].unstack("skip")
     smallest, *others = rows.columns
-    squares = rows[others].sub(rows[smallest], axis=0).pow(2).groupby(["width", "law"]).mean()
-    left = np.sqrt(squares).div(squares.index.get_level_values("width") ** 2, axis=0)
-    return left.stack().rename("remainder").reset_index()
+    left = rows[others].sub(rows[smallest], axis=0).abs()
+    left = left.div(left.index.get_level_values("width") ** 2, axis=0)
+    return left.stack().rename("left_over").reset_index()
+
+
+def remainders(tables: Tables) -> pd.DataFrame:
+    """By width, law and gamma: `remainder`, the root mean square of `left_over` over matrices."""
+    rows = left_over(tables)
+    squares = rows.assign(remainder=rows["left_over"] ** 2).groupby(["width", "law", "skip"])
+    return np.sqrt(squares["remainder"].mean()).reset_index()
 
 
 def live_directions(tables: Tables) -> pd.DataFrame:
@@ -70,3 +83,51 @@ def live_directions(tables: Tables) -> pd.DataFrame:
             bounds[name] = float(below.min())
         found.append({"skip": skip, "width": width, **bounds})
     return pd.DataFrame(found)
+
+
+def crossings(tables: Tables) -> pd.DataFrame:
+    """By width and gamma, k* as a real number: where the exponent, between two ranks, is zero.
+
+    `crossing`, its `error` from those of the exponents (each from `chains` chains); no row where
+    the exponent does not cross zero.
+    """
+    found = []
+    for (skip, width), rows in tables["input_ranks"].groupby(["skip", "width"]):
+        rows = rows.sort_values("input_rank")
+        exponent, error = rows["exponent"].to_numpy(), rows["exponent_se"].to_numpy()
+        crossed = np.flatnonzero((exponent[:-1] > 0) & (exponent[1:] <= 0))
+        if not len(crossed):
+            continue
+        i = crossed[0]
+        fall = exponent[i] - exponent[i + 1]
+        share = exponent[i] / fall
+        noise = np.hypot((1 - share) * error[i], share * error[i + 1]) / fall
+        about = {"crossing": rows["input_rank"].iloc[i] + share, "error": noise}
+        found.append({"skip": skip, "width": width, "chains": rows["chains"].iloc[0], **about})
+    return pd.DataFrame(found, columns=["skip", "width", "chains", "crossing", "error"])
+
+
+def powers_of_two(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the widths 8, 16, ... of figure 3a, so that crowded widths do not weigh more."""
+    return rows[np.log2(rows["width"]) % 1 == 0]
+
+
+def pieces(rows: pd.DataFrame) -> pd.Series:
+    """How many independent batches the error of each average comes from (see `batch_means`)."""
+    return rows["chains"] * rows["chains"].map(lambda chains: ceil(BATCHES / chains))
+
+
+def too_short(rows: pd.DataFrame) -> str:
+    """Which of the averages is over batches that are too short to be judged; empty if none is.
+
+    A chain forgets its start within about d / 4 layers, which is how its autocorrelation times grow
+    without skips, and 1 / (gamma^2 sqrt(d)) with skips (Lemma 7, as for the burn-in).
+    """
+    memory = rows["width"] / 4 + 1 / (rows["skip"] ** 2 * np.sqrt(rows["width"]))
+    layers = rows["layers"] / pieces(rows)
+    if not (layers < MEMORIES * memory).any():
+        return ""
+    worst = (layers / memory).idxmin()
+    place = f"d = {rows['width'][worst]}, {gamma(rows['skip'][worst])}"
+    needed = f"{MEMORIES * memory[worst]:.0f}"
+    return f"averages over {layers[worst]:.0f} layers at a time at {place}: {needed} are needed"

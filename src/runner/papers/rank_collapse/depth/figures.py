@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.data import CLASSES
-from runner.papers.rank_collapse.depth.tables import rank_of_last_layer, trained
+from runner.papers.rank_collapse.depth.tables import curves, rank_of_last_layer, trained
 from runner.results.claims import Tables
 from runner.results.figures import figure, overview
-from runner.results.statistics import best_rates, last_epoch, summarize
+from runner.results.statistics import last_epoch, summarize
 
 STYLES = {
     "batch": ("tab:blue", "o", "batch norm"),
@@ -45,7 +45,7 @@ def draw_by_depth(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     keys = ["depth", "normalization"]
     rank = summarize(rank_of_last_layer(tables["metrics"]), keys, ["matrix_rank", "rank_bound"])
     columns = ["train_accuracy", "test_accuracy", "train_loss"]
-    accuracy = summarize(trained(tables["training"]), [*keys, "learning_rate"], columns)
+    accuracy = summarize(trained(tables), [*keys, "learning_rate"], columns)
     drawn = rank.merge(accuracy, on=keys)
     first = tables["metrics"].iloc[0]
     figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.4))
@@ -136,9 +136,9 @@ def overview_rank_collapse(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     last = rank_of_last_layer(metrics)
     summary = summarize(last, ["normalization"], ["matrix_rank", "soft_rank", "rank_bound"])
     if training is not None:
-        best = best_rates(training, ["normalization"])
-        curves = summarize(best, ["normalization", "epoch"], ["train_accuracy"])
-        for normalization, rows in curves.groupby("normalization", sort=False):
+        best = curves(tables)
+        means = summarize(best, ["normalization", "epoch"], ["train_accuracy"])
+        for normalization, rows in means.groupby("normalization", sort=False):
             axes[2].plot(rows["epoch"], rows["train_accuracy"], color=STYLES[normalization][0])
         axes[2].set(xlabel="epoch", ylabel="training accuracy", ylim=(0, 1.03))
         axes[2].set_title("best rate")

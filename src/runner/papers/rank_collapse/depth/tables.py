@@ -2,7 +2,9 @@
 
 import pandas as pd
 
-from runner.results.statistics import best_rates, last_epoch
+from runner.papers.rank_collapse.learning import at_chosen_rate
+from runner.results.claims import Tables
+from runner.results.statistics import last_epoch
 
 
 def rank_of_last_layer(metrics: pd.DataFrame) -> pd.DataFrame:
@@ -11,6 +13,11 @@ def rank_of_last_layer(metrics: pd.DataFrame) -> pd.DataFrame:
     return metrics[metrics["layer"] == metrics["depth"]]
 
 
-def trained(training: pd.DataFrame) -> pd.DataFrame:
-    """The last epoch at the best rate, one row per depth, normalization and replicate."""
-    return last_epoch(best_rates(training, ["depth", "normalization"]))
+def curves(tables: Tables) -> pd.DataFrame:
+    """All epochs at the chosen rate of each depth and normalization."""
+    return at_chosen_rate(tables["training"], ["depth", "normalization"])
+
+
+def trained(tables: Tables) -> pd.DataFrame:
+    """The last epoch at the chosen rate, one row per depth, normalization and replicate."""
+    return last_epoch(curves(tables))

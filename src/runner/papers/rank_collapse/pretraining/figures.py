@@ -5,10 +5,16 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from runner.papers.rank_collapse.pretraining.tables import VARIANT, Variant, name_of
+from runner.papers.rank_collapse.pretraining.tables import (
+    VARIANT,
+    Variant,
+    curves,
+    deepest,
+    name_of,
+)
 from runner.results.claims import Tables
 from runner.results.figures import figure, overview
-from runner.results.statistics import best_rates, last_epoch, summarize
+from runner.results.statistics import last_epoch, summarize
 
 COLORS = {
     "vanilla": ["tab:blue"],
@@ -27,10 +33,9 @@ COLUMNS = {
 }
 
 
-def curves(training: pd.DataFrame) -> pd.DataFrame:
-    """Mean of every measure by depth, variant and epoch, at the best rate of each variant."""
-    best = best_rates(training, ["depth", *VARIANT])
-    return summarize(best, ["depth", *VARIANT, "learning_rate", "epoch"], list(COLUMNS))
+def drawn_curves(tables: Tables) -> pd.DataFrame:
+    """Mean of every measure by depth, variant and epoch, at the chosen rate of each variant."""
+    return summarize(curves(tables), ["depth", *VARIANT, "learning_rate", "epoch"], list(COLUMNS))
 
 
 def _style(variant: Variant, all_steps: list[int]) -> dict:
@@ -80,7 +85,7 @@ def _limit_loss(axes: Axes, drawn: pd.DataFrame, column: str) -> None:
 def draw_by_depth(tables: Tables, columns: tuple[str, ...]) -> tuple[Figure, pd.DataFrame]:
     """Figures 4, 11 and 12: one column of panels for each depth, one row for each measure."""
     training = tables["training"]
-    drawn = curves(training)
+    drawn = drawn_curves(tables)
     drawn = drawn[drawn["method"] != "batch_norm_asymmetric"]
     depths = sorted(set(drawn["depth"]))
     size = (3.0 * len(depths) + 0.6, 2.5 * len(columns) + 1.0)
@@ -109,7 +114,7 @@ def draw_by_depth(tables: Tables, columns: tuple[str, ...]) -> tuple[Figure, pd.
 def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 6: training accuracy and r through training, for the deepest networks."""
     training = tables["training"]
-    drawn = curves(training[training["depth"] == training["depth"].max()])
+    drawn = deepest(drawn_curves(tables))
     figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 4.2))
     for panel, column in ((left, "train_accuracy"), (right, "rank_bound")):
         _lines(panel, drawn, column, rates=True)
@@ -142,7 +147,7 @@ def initial_rank(metrics: pd.DataFrame) -> pd.DataFrame:
 def overview_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Quick look at one run: r by layer before training, accuracy and r through training."""
     ranks = summarize(tables["metrics"], [*VARIANT, "layer"], ["rank_bound"])
-    drawn = curves(tables["training"])
+    drawn = drawn_curves(tables)
     figure, axes = plt.subplots(1, 3, figsize=(10.5, 4.0))
     _lines(axes[0], ranks, "rank_bound", x="layer")
     axes[0].set_title("before training")

@@ -1,9 +1,11 @@
 """Selections from the tables of study `pretraining`, for its drawings and claims."""
 
+import numpy as np
 import pandas as pd
 
+from runner.papers.rank_collapse.learning import at_chosen_rate
 from runner.results.claims import Tables
-from runner.results.statistics import best_rates, last_epoch
+from runner.results.statistics import last_epoch
 
 VARIANT = ["method", "pretraining_steps", "rescaled"]
 """The columns that say what a network starts as."""
@@ -30,9 +32,15 @@ def name_of(variant: Variant) -> str:
     return f"{name}, rescaled" if rescaled else name
 
 
+def curves(tables: Tables) -> pd.DataFrame:
+    """All epochs of every network at the chosen rate of its variant, by depth."""
+    return at_chosen_rate(tables["training"], ["depth", *VARIANT])
+
+
 def ends(tables: Tables) -> pd.DataFrame:
-    """The last epoch of every network at the best rate of its variant, by depth."""
-    return last_epoch(best_rates(tables["training"], ["depth", *VARIANT]))
+    """The last epoch of `curves`; one that has diverged has infinite losses and no accuracy."""
+    worst = dict.fromkeys(["train_loss", "test_loss"], np.inf)
+    return last_epoch(curves(tables)).fillna(worst | {"train_accuracy": 0.0})
 
 
 def starts(tables: Tables) -> pd.DataFrame:
@@ -41,13 +49,15 @@ def starts(tables: Tables) -> pd.DataFrame:
     return metrics[metrics["layer"] == metrics["depth"]]
 
 
+def rows_of(rows: pd.DataFrame, variant: Variant) -> pd.DataFrame:
+    """The rows of one variant."""
+    method, steps, rescaled = variant
+    return rows.query("method == @method and pretraining_steps == @steps and rescaled == @rescaled")
+
+
 def of(rows: pd.DataFrame, variant: Variant, column: str) -> pd.Series:
     """A column of one variant, indexed by replicate."""
-    method, steps, rescaled = variant
-    chosen = rows.query(
-        "method == @method and pretraining_steps == @steps and rescaled == @rescaled"
-    )
-    return chosen.set_index("replicate")[column]
+    return rows_of(rows, variant).set_index("replicate")[column]
 
 
 def deepest(rows: pd.DataFrame) -> pd.DataFrame:
@@ -57,12 +67,11 @@ def deepest(rows: pd.DataFrame) -> pd.DataFrame:
 
 def raised(rows: pd.DataFrame, rescaled: bool = False) -> list[Variant]:
     """The pre-trained variants in the order of their iterations."""
-    steps = sorted(set(rows["pretraining_steps"]) - {0})
-    return [("pretrained", M, rescaled) for M in steps]
+    steps = rows.query("method == 'pretrained' and rescaled == @rescaled")["pretraining_steps"]
+    return [("pretrained", M, rescaled) for M in sorted(set(steps))]
 
 
-def best_raised(rows: pd.DataFrame, rescaled: bool = False) -> Variant:
-    """The pre-trained variant of one depth with the highest mean training accuracy at the end."""
-    return max(
-        raised(rows, rescaled), key=lambda variant: of(rows, variant, "train_accuracy").mean()
-    )
+def most_raised(rows: pd.DataFrame, rescaled: bool = False) -> Variant | None:
+    """The pre-trained variant of the most iterations; None where there is none."""
+    variants = raised(rows, rescaled)
+    return variants[-1] if variants else None

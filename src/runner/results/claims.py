@@ -70,7 +70,7 @@ class Claim:
     name: str
     statement: str
     source: str
-    judge: Callable[[Tables], Found | Judgement]
+    judge: Callable[[Tables], Found]
     expected: str = ""
     kind: Kind = "paper"
     needs: Mapping[str, int] = field(default_factory=dict)
@@ -120,8 +120,6 @@ def judgement(claim: Claim, tables: Tables) -> Judgement:
     if lacking := _lacking(claim, tables):
         return Judgement("undecided", lacking, claim.expected)
     found = claim.judge(tables)
-    if isinstance(found, Judgement):
-        return found
     decision, decisive = verdict(found.points)
     if decisive is None:
         return Judgement("undecided", found.words or "no rows to judge by", claim.expected)
@@ -148,58 +146,6 @@ def in_words(evidence: Evidence) -> str:
     return (
         f"{evidence.unit} {evidence.estimate:.3g}{limits if known else ''}, n = {evidence.n}{place}"
     )
-
-
-def decide(condition: bool, measured: str, expected: str) -> Judgement:
-    """The claim holds if the condition does, and fails otherwise."""
-    return Judgement("holds" if condition else "fails", measured, expected)
-
-
-def undecided(reason: str, expected: str) -> Judgement:
-    """The tables cannot decide the claim; the reason stands where the number would."""
-    return Judgement("undecided", reason, expected)
-
-
-def trimmed(values: np.ndarray | pd.Series) -> np.ndarray:
-    """The sorted values without the smallest and the largest (paper A, Appendix E).
-
-    All values, if there are fewer than four.
-    """
-    ordered = np.sort(np.asarray(values, dtype=float))
-    return ordered[1:-1] if len(ordered) >= 4 else ordered
-
-
-def compare(lower: pd.Series, higher: pd.Series) -> Verdict:
-    """Whether `lower` is below `higher`, replicate by replicate (both indexed by replicate).
-
-    Holds (fails) when the difference has the claimed (the opposite) sign in every trimmed
-    replicate, and is undecided when the replicates disagree or there are fewer than three.
-    """
-    difference = trimmed((higher - lower).dropna())
-    if len(difference) < 3:
-        return "undecided"
-    if (difference > 0).all():
-        return "holds"
-    return "fails" if (difference < 0).all() else "undecided"
-
-
-def all_of(verdicts: list[Verdict]) -> Verdict:
-    """The verdict over several points: fails if one fails, holds only if all hold."""
-    if "fails" in verdicts:
-        return "fails"
-    return "holds" if verdicts and set(verdicts) == {"holds"} else "undecided"
-
-
-def beyond(
-    difference: pd.Series | np.ndarray, error: pd.Series | np.ndarray, by: float
-) -> list[Verdict]:
-    """For each point whether a difference is above zero by more than `by` standard errors.
-
-    It *fails* where the difference is below zero by as much.
-    """
-    with np.errstate(all="ignore"):
-        z = np.asarray(difference, dtype=float) / np.asarray(error, dtype=float)
-    return ["holds" if each > by else "fails" if each < -by else "undecided" for each in z]
 
 
 def judge(figure: str, claims: list[Claim], tables: Tables) -> pd.DataFrame:

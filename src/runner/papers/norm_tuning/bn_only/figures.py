@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.papers.norm_tuning.bn_only.tables import square_runs, width_runs
-from runner.results.claims import Tables, trimmed
+from runner.results.claims import Tables
 from runner.results.figures import figure, overview
 
 STYLES = {
@@ -20,6 +20,12 @@ STYLES = {
 
 WIDTHS = "learner width m"
 TARGET_WIDTHS = "target width d   (m = d²)"
+
+
+def trimmed(values: pd.Series) -> np.ndarray:
+    """The sorted values without the smallest and the largest (Appendix E); all if below four."""
+    ordered = np.sort(values.to_numpy(dtype=float))
+    return ordered[1:-1] if len(ordered) >= 4 else ordered
 
 
 def summarize(metrics: pd.DataFrame, x: str, panel: str) -> pd.DataFrame:

@@ -188,9 +188,8 @@ def test_every_command_works_from_any_folder(arguments, shown, tmp_path):
 def test_a_reader_that_has_gone_is_no_fault(tmp_path):
     """As in `| head`: the end of the pipe is closed before anything is written."""
     (tmp_path / "outputs").mkdir()
-    commands = (["--help"], ["runs", "list"], ["runs", "--help"], ["study=bn_only", "--cfg", "job"])
     processes = []
-    for words in commands:
+    for words in (["--help"], ["runs", "list"], ["study=bn_only", "--cfg", "job"]):
         process = subprocess.Popen(
             [sys.executable, "-m", "runner", *words],
             cwd=tmp_path,

@@ -147,6 +147,16 @@ def test_a_malformed_configuration_of_ones_own_is_named(arguments, monkeypatch, 
     assert "bad.yaml" in shown and len(shown.splitlines()) <= 2
 
 
+def test_a_configuration_of_ones_own_serves_single_commands(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yaml").write_text("defaults: [config, _self_]\ntarget_width: 4\n")
+    words = ["--config-dir=.", "--config-name=mine"]
+    assert check_only(words, monkeypatch) == 0
+    for sweep in (["-m", "seed=1,2"], ["figure=fig4"]):
+        assert check_only([*words, *sweep], monkeypatch) == 2
+        assert "error: --config-name works on single commands" in capsys.readouterr().err
+
+
 SMALLEST = "study=example20 scale=smoke threads=1"
 
 WAYS = [

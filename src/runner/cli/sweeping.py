@@ -29,11 +29,14 @@ def sweep(
     config: the composition of the whole; grids: of its figure, by scale, or None. Raises InputError
     before anything runs, RunFailed at the end.
     """
+    if config.hydra.job.config_name != "config":
+        raise InputError("--config-name works on single commands: a sweep is composed from config")
     jobs = compose_jobs(expand(grids_at(grids, config.scale), typed))
     if any(job.settings.figure != config.figure for job in jobs):
         raise InputError(
             "one command sweeps one figure; several at once: python -m runner figures fig4 fig5"
         )
+    variant = None
     if config.figure is not None:  # before anything is computed
         drawing_of(config.figure, jobs[0].config.study)
         variant = variant_of(config.figure, jobs, [*config.hydra.overrides.hydra, *typed])
@@ -43,5 +46,5 @@ def sweep(
         config=config,
     )
     launch(launcher, jobs)
-    if config.figure is not None:
+    if variant is not None:
         swept.append(variant)

@@ -4,11 +4,9 @@ import gzip
 import hashlib
 import struct
 
-import pandas as pd
 import pytest
 import torch
 from in_process import composed
-from repository import REPOSITORY
 
 from runner.cli.catalogue import figure_names, figure_study
 from runner.cli.composing import figure_runs
@@ -16,7 +14,6 @@ from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.papers.rank_collapse.depth.config import RankCollapse
 from runner.papers.rank_collapse.images import image_count
-from runner.publish.reference import read_tables
 from runner.runs import execution
 from runner.runs.execution import execute
 from runner.runs.inventory import problem, read_config
@@ -196,7 +193,6 @@ IMAGE_FIGURES = [
 
 @pytest.mark.parametrize("figure", IMAGE_FIGURES)
 def test_runs_on_embedded_and_gaussian_data_keep_their_names(figure):
-    """Those of the reference were made before datasets had checksums."""
-    kept = read_tables(REPOSITORY / "outputs" / "reference" / "quick" / figure)
-    names = set(pd.concat([table["run"] for table in kept.values()]))
-    assert names == {run_name(config) for config in figure_runs(figure, ["scale=quick"])[1]}
+    """As they had before datasets had checksums: nothing of these is in what names a run."""
+    for config in figure_runs(figure, ["scale=quick"])[1]:
+        assert {"checksums", "train_images"}.isdisjoint(config.identity())

@@ -44,7 +44,7 @@ ABOUT_100_MEGABYTES = [
     RankChain(measure="spectrum", widths=[256], skips=[1.0], chains=16, layers=2),
     RankChain(measure="product", widths=[128], skips=[1.0], chains=128, layers=2),
     RankChain(measure="expansion", widths=[48], skips=[0.1], chains=2, draws=4096),
-    RankCollapse(width=128, depth=16, epochs=1, learning_rates=[0.01, 0.1]),
+    RankCollapse(width=128, depth=16, epochs=1, learning_rates=[0.01, 0.1], selection_replicates=5),
     RankCollapse(data="gaussian", train=False, width=256, depth=30),
     Pretraining(width=64, depth=8, epochs=1, learning_rates=[0.01, 0.1]),
     BreakingBN(methods=["batch_norm"], multiplier=0.5, epochs=1, replicates=1, batch_size=512),

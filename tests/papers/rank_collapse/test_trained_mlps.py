@@ -26,12 +26,13 @@ from runner.papers.rank_collapse.pretraining.rank_ascent import (
     raise_layer_wise,
     to_unit_scale,
 )
+from runner.papers.rank_collapse.pretraining.tables import VARIANT
 from runner.results.statistics import best_rates, half_width
 from runner.runs.execution import execute
 from runner.runs.run import Run
 
 TINY = {"depth": 3, "width": 12, "samples": 40, "epochs": 2, "replicates": 2}
-TINY |= {"learning_rates": [0.1, 0.3]}
+TINY |= {"learning_rates": [0.1, 0.3], "selection_replicates": 1}
 STUDIES = {
     "rank_collapse": RankCollapse(**TINY),
     "pretraining": Pretraining(**TINY, pretraining_steps=[2, 4], pretraining_batch_size=20),
@@ -108,15 +109,67 @@ def test_every_network_has_a_row_for_every_epoch(name):
         STUDIES[name],
         {"rank_collapse": rank_collapse, "pretraining": pretraining}[name],
     )
-    training = tables(module, config)["training"]
+    found = tables(module, config)
     kinds = 2 if name == "rank_collapse" else 8
-    assert len(training) == kinds * 2 * 2 * 2
-    assert training["epoch"].tolist() == sorted(training["epoch"])
-    assert training["train_accuracy"].between(0, 1).all() and (training["rank"] >= 1).all()
+    for training, replicates in ((found["selection"], {2}), (found["training"], {0, 1})):
+        assert len(training) == kinds * 2 * 2 and set(training["replicate"]) == replicates
+        assert training["epoch"].tolist() == sorted(training["epoch"])
+        assert training["train_accuracy"].between(0, 1).all() and (training["rank"] >= 1).all()
+    assert set(found["metrics"]["replicate"]) == {0, 1}
 
 
 @pytest.mark.parametrize("name", sorted(STUDIES))
-def test_a_run_that_goes_on_in_the_middle_ends_with_the_same_bytes(name, tmp_path, monkeypatch):
+def test_rates_are_chosen_on_replicates_of_their_own(name):
+    """What is judged is what a run at the chosen rate alone would give, and says what it was
+    chosen on."""
+    module = {"rank_collapse": rank_collapse, "pretraining": pretraining}[name]
+    config = dataclasses.replace(STUDIES[name], learning_rates=[1e-3, 0.3])
+    found = tables(module, config)
+    training, keys = found["training"], ["normalization"] if name == "rank_collapse" else VARIANT
+    assert set(training["selected_on"]) == {"replicates 2"}
+    mean = found["selection"].groupby([*keys, "learning_rate"])["train_accuracy"].mean()
+    trained = training[[*keys, "learning_rate"]].itertuples(index=False, name=None)
+    assert set(trained) == set(mean.groupby(keys).idxmax())
+    fixed = dataclasses.replace(config, learning_rates=[0.3])
+    alone = tables(module, fixed)
+    assert "selection" not in alone and set(alone["training"]["selected_on"]) == {"one rate alone"}
+    pd.testing.assert_frame_equal(alone["metrics"], found["metrics"], rtol=1e-4)
+    both = training.merge(alone["training"], on=[*keys, "replicate", "learning_rate", "epoch"])
+    assert len(both) and (both["train_accuracy_x"] - both["train_accuracy_y"]).abs().max() < 0.02
+
+
+def test_a_rate_at_which_all_diverge_is_never_chosen_and_the_smallest_is_where_every_one_does():
+    """What has diverged still hits the first class, which is no reason to choose it."""
+    config = dataclasses.replace(
+        STUDIES["rank_collapse"], normalizations=["none"], learning_rates=[1e30, 1e-9]
+    )
+    training = tables(rank_collapse, config)["training"]
+    assert set(training["learning_rate"]) == {1e-9}
+    config = dataclasses.replace(config, learning_rates=[1e31, 1e30])
+    training = tables(rank_collapse, config)["training"]
+    assert set(training["learning_rate"]) == {1e30}
+    assert set(training["selected_on"]) == {"replicates 2: all rates diverged"}
+
+
+@pytest.mark.parametrize("name", sorted(STUDIES))
+def test_more_judged_replicates_leave_the_others_as_they_are(name):
+    module = {"rank_collapse": rank_collapse, "pretraining": pretraining}[name]
+    one = dataclasses.replace(STUDIES[name], learning_rates=[0.3], replicates=1)
+    rows = [tables(module, c)["training"] for c in (one, dataclasses.replace(one, replicates=2))]
+    first = rows[1][rows[1]["replicate"] == 0].reset_index(drop=True)
+    pd.testing.assert_frame_equal(rows[0], first, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "stop"),
+    [("rank_collapse", stop) for stop in (17, 24, 25, 41)]
+    + [("pretraining", stop) for stop in (5, 48, 80)],
+)
+def test_a_run_that_goes_on_in_the_middle_ends_with_the_same_bytes(
+    name, stop, tmp_path, monkeypatch
+):
+    """Stopped in the selection (24 and 48 steps) and in what is judged, within an epoch and at
+    its end."""
     from runner.runs import execution
 
     def bytes_of(run):
@@ -132,7 +185,7 @@ def test_a_run_that_goes_on_in_the_middle_ends_with_the_same_bytes(name, tmp_pat
     def interrupting(self, make_state):
         checkpoint(self, make_state)
         calls.append(1)
-        if len(calls) == (17 if name == "rank_collapse" else 5):
+        if len(calls) == stop:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(execution._Execution, "_checkpoint", interrupting)

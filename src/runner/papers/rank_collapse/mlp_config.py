@@ -17,7 +17,12 @@ class TrainedMLPs(OnImages):
     samples: int = parameter("N: inputs that ranks are measured on", 512, minimum=2)
     epochs: int = parameter("passes over the training images", 75, minimum=1)
     learning_rates: list[float] = parameter(
-        "grid of rates of SGD, all trained", [0.01, 0.03, 0.1, 0.3], above=0
+        "grid of rates of SGD, of which the fastest is judged", [0.01, 0.03, 0.1, 0.3], above=0
+    )
+    selection_replicates: int = parameter(
+        "repetitions of their own that the rate is chosen on, at every rate of the grid",
+        2,
+        minimum=1,
     )
     batch_size: int = parameter("images of one SGD step", 128, minimum=2)
     replicates: int = parameter("independent repetitions", 5, minimum=1)

@@ -123,6 +123,28 @@ def test_methods_speak_at_their_fastest_rate_and_the_control_at_every_one():
     assert set(kept["learning_rate"]) == {0.03} and len(kept) == 6 * 4
 
 
+@pytest.mark.parametrize(
+    ("replicates", "without_mean", "expected"),
+    [(6, 0.96, "holds"), (6, 0.4, "fails"), (2, 0.4, "undecided")],
+)
+def test_the_control_stands_on_the_replicates_that_rates_are_chosen_on(
+    replicates, without_mean, expected
+):
+    """And all else on those that are judged, at the rates chosen."""
+    found = told(WELL)
+    found["training"]["selected_on"] = "replicates 6, 7"
+    tried = [told(WELL, replicates, rates=RATES[1:])["training"]]
+    worse = WELL | {"batch_norm_no_mean": (without_mean, 60.0, 50.0, 8.0, 0.5)}
+    tried.append(told(worse, replicates, rates=RATES[:1])["training"])
+    found["selection"] = pd.concat(tried).assign(replicate=lambda rows: rows["replicate"] + 6)
+    judged = verdicts("rank-fig7", found)
+    assert judged.pop("centring-redundant-at-every-rate") == expected
+    assert set(judged.values()) == {"holds"}
+    rows = paths(found)
+    assert set(rows[rows["fastest"]]["replicate"]) == set(range(6))
+    assert set(rows[~rows["fastest"]]["learning_rate"]) == {0.03, 0.3}
+
+
 def test_where_batch_norm_has_not_learned_nothing_is_decided():
     found = told(WELL | {"batch_norm": (0.11, 60.0, 50.0, 9.0, 0.5)}, rates=RATES)
     judged = {name: v for figure in FIGURES for name, v in verdicts(figure, found).items()}

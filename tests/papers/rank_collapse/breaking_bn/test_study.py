@@ -25,7 +25,7 @@ from runner.training.convolutional import on_device
 
 TINY = BreakingBN(
     multiplier=1 / 32, image_size=8, samples=40, epochs=2, replicates=2,
-    methods=["batch_norm", "vanilla_random_pixels"],
+    methods=["batch_norm", "vanilla_random_pixels"], learning_rates=[0.03],
 )  # fmt: skip
 
 
@@ -105,19 +105,21 @@ def test_methods_of_a_replicate_share_initialisation_labels_and_order():
     for name in BREAKING_METHODS:
         random = breaking_bn.METHODS[name].random_pixels
         data = breaking_bn.images(TINY, context, random)
-        trainers[name] = breaking_bn.start(TINY, name, data, replicate=1)
+        rate = 0.03 * breaking_bn.METHODS[name].faster
+        trainers[name] = breaking_bn.start(TINY, name, data, replicate=1, rate=rate)
     data, noise = (trainers[n] for n in ("vanilla", "vanilla_random_pixels"))
     assert data.order().equal(noise.order())
     assert data.data.train.labels.equal(noise.data.train.labels)
     assert not data.data.train.pixels.equal(noise.data.train.pixels)
     first = [next(t.network.parameters()) for n, t in trainers.items() if "asymmetric" not in n]
     assert all(weights.equal(first[0]) for weights in first)
-    assert trainers["vanilla_100x"].optimizer.param_groups[0]["lr"] == pytest.approx(3.0)
 
 
 def test_a_step_is_that_of_plain_gradient_descent():
     data = small_data()
-    trainer = breaking_bn.start(dataclasses.replace(TINY, batch_size=12), "batch_norm", data, 0)
+    trainer = breaking_bn.start(
+        dataclasses.replace(TINY, batch_size=12), "batch_norm", data, 0, 0.03
+    )
     before = [p.detach().clone() for p in trainer.network.parameters()]
     chosen = torch.arange(12)
     loss = functional.cross_entropy(trainer.network(data.train.pixels[:12]), data.train.labels[:12])
@@ -129,7 +131,9 @@ def test_a_step_is_that_of_plain_gradient_descent():
 
 def test_scores_are_means_of_the_epoch_and_of_the_test_images():
     data = small_data()
-    trainer = breaking_bn.start(dataclasses.replace(TINY, batch_size=8), "batch_norm", data, 0)
+    trainer = breaking_bn.start(
+        dataclasses.replace(TINY, batch_size=8), "batch_norm", data, 0, 0.03
+    )
     losses = []
     (_, scores), *_ = trainer.until(1, losses.append)
     assert scores["train_loss"] == pytest.approx(torch.stack(losses).mean().item(), rel=1e-6)
@@ -141,12 +145,60 @@ def test_scores_are_means_of_the_epoch_and_of_the_test_images():
     assert scores["test_accuracy"] == pytest.approx(hits)
 
 
-@pytest.mark.parametrize("stop", [5, 24, 31])
-def test_a_run_that_goes_on_in_the_middle_ends_with_the_same_bytes(stop, tmp_path, monkeypatch):
-    """Stopped within the first epoch of a network, at its end, and in the second network."""
+def test_rates_are_chosen_on_replicates_of_their_own():
+    """Vanilla on random pixels takes the rate that is chosen for vanilla on data; 100 times it is
+    100 times that rate."""
+    config = dataclasses.replace(
+        TINY, methods=["batch_norm", "vanilla_random_pixels", "vanilla_100x"], replicates=1,
+        learning_rates=[1e-4, 0.1], selection_replicates=2, epochs=1,
+    )  # fmt: skip
+    found = tables(config)
+    selection, training = found["selection"], found["training"]
+    assert set(selection["method"]) == {"batch_norm", "vanilla"}
+    assert set(selection["replicate"]) == {1, 2} and set(training["replicate"]) == {0}
+    assert set(training["selected_on"]) == {"replicates 1, 2"}
+    mean = selection.groupby(["method", "learning_rate"])["train_accuracy"].mean()
+    best = {method: mean[method].idxmax() for method in ("batch_norm", "vanilla")}
+    rate = training.set_index("method")["learning_rate"]
+    assert rate["batch_norm"] == best["batch_norm"] == 0.1
+    assert rate["vanilla_random_pixels"] == best["vanilla"]
+    assert rate["vanilla_100x"] == pytest.approx(100 * best["vanilla"])
+    drawn = paths(found)
+    assert set(drawn[~drawn["fastest"]]["replicate"]) == {1, 2}
+    alone = tables(dataclasses.replace(config, learning_rates=[0.1], methods=["batch_norm"]))
+    assert "selection" not in alone
+    judged = training[training["method"] == "batch_norm"].drop(columns="selected_on")
+    pd.testing.assert_frame_equal(judged, alone["training"].drop(columns="selected_on"))
+
+
+def test_a_rate_at_which_all_diverge_is_never_chosen_and_the_smallest_is_where_every_one_does():
+    """What has diverged still hits the first class, which is no reason to choose it."""
+    config = dataclasses.replace(
+        TINY, methods=["vanilla"], learning_rates=[1e20, 1e-9], replicates=1,
+        selection_replicates=1, epochs=1,
+    )  # fmt: skip
+    training = tables(config)["training"]
+    assert set(training["learning_rate"]) == {1e-9}
+    training = tables(dataclasses.replace(config, learning_rates=[1e21, 1e20]))["training"]
+    assert set(training["learning_rate"]) == {1e20}
+    assert set(training["selected_on"]) == {"replicates 1: all rates diverged"}
+
+
+@pytest.mark.parametrize(
+    ("stop", "rates"),
+    [(5, [0.03]), (24, [0.03]), (31, [0.03]), *((n, [0.03, 0.1]) for n in (40, 96, 97, 130))],
+)
+def test_a_run_that_goes_on_in_the_middle_ends_with_the_same_bytes(
+    stop, rates, tmp_path, monkeypatch
+):
+    """Stopped within the first epoch of a network, at its end, and in the second network.
+
+    With two rates: in the second network of four that rates are chosen on, at the end of the
+    fourth, and in what is judged.
+    """
     from runner.runs import execution
 
-    config = dataclasses.replace(TINY, replicates=1)
+    config = dataclasses.replace(TINY, replicates=1, learning_rates=rates, selection_replicates=1)
 
     def settings(folder):
         return Settings(outputs=str(folder), device="cpu", checkpoint_seconds=0)
@@ -173,7 +225,7 @@ def test_a_run_that_goes_on_in_the_middle_ends_with_the_same_bytes(stop, tmp_pat
 
 def test_a_network_that_diverges_is_recorded_to_the_end():
     config = dataclasses.replace(
-        TINY, methods=["vanilla"], learning_rate=1e20, replicates=1, epochs=2
+        TINY, methods=["vanilla"], learning_rates=[1e20], replicates=1, epochs=2
     )
     training = tables(config)["training"]
     assert training["epoch"].tolist() == [1, 2]
@@ -187,7 +239,7 @@ def test_a_network_that_diverges_is_recorded_to_the_end():
 )
 def test_out_of_memory_names_the_batch_size_that_fits(error, monkeypatch):
     trainer = breaking_bn.start(
-        dataclasses.replace(TINY, batch_size=24), "vanilla", small_data(), 0
+        dataclasses.replace(TINY, batch_size=24), "vanilla", small_data(), 0, 0.03
     )
     forward, largest = trainer.network.forward, 7
 
@@ -213,7 +265,9 @@ def test_the_real_allocator_is_understood():
 
 
 def test_other_errors_are_not_taken_for_want_of_memory(monkeypatch):
-    trainer = breaking_bn.start(dataclasses.replace(TINY, batch_size=8), "vanilla", small_data(), 0)
+    trainer = breaking_bn.start(
+        dataclasses.replace(TINY, batch_size=8), "vanilla", small_data(), 0, 0.03
+    )
     monkeypatch.setattr(trainer, "_gradients", lambda chosen: torch.ones(2) @ torch.ones(3))
     with pytest.raises(RuntimeError, match="size"):
         list(trainer.until(1, lambda loss: None))

@@ -94,7 +94,7 @@ def compare() -> Iterator[Comparison]:
 
 
 GROWTH = Growth(
-    BreakingBN(methods=["batch_norm"], epochs=1, replicates=1),
+    BreakingBN(methods=["batch_norm"], epochs=1, replicates=1, learning_rates=[0.03]),
     {
         "multiplier": [0.125, 0.25, 0.5],
         "image_size": [16, 24, 32],

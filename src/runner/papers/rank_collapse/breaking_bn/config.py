@@ -22,6 +22,7 @@ class BreakingBN(OnImages):
     """Paper B, figures 5, 7, 10, 13: convolutional networks with batch norm, broken and without."""
 
     study: ClassVar[str] = "breaking_bn"
+    version: ClassVar[int] = 2  # rates are chosen on replicates of their own
 
     architecture: str = parameter("the network", "vgg19", choices=("vgg19", "resnet50"))
     multiplier: float = parameter("of the network's numbers of channels", 0.125, above=0)
@@ -36,7 +37,17 @@ class BreakingBN(OnImages):
     )
     samples: int = parameter("N: inputs that ranks and gradients are measured on", 512, minimum=2)
     epochs: int = parameter("passes over the training images", 20, minimum=1)
-    learning_rate: float = parameter("of SGD; vanilla_100x takes 100 times it", 0.03, above=0)
+    learning_rates: list[float] = parameter(
+        "grid of rates of SGD, of which the fastest is judged; vanilla_100x takes 100 times"
+        " vanilla's, vanilla_random_pixels vanilla's",
+        [0.01, 0.03, 0.1],
+        above=0,
+    )
+    selection_replicates: int = parameter(
+        "repetitions of their own that the rate is chosen on, at every rate of the grid",
+        2,
+        minimum=1,
+    )
     batch_size: int = parameter("images of one SGD step", 128, minimum=2)
     replicates: int = parameter("independent repetitions", 5, minimum=1)
     tau: float = parameter("threshold of the soft rank rank_tau", 0.5, minimum=0, maximum=1)

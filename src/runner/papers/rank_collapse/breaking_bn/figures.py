@@ -46,7 +46,7 @@ def curves(tables: Tables) -> pd.DataFrame:
 def _lines(axes: Axes, drawn: pd.DataFrame, column: str, x: str) -> None:
     """One measure through training: a line and the band of its interval for each method.
 
-    At its fastest rate; the other rates are thin lines.
+    At the rate chosen for it; the other rates are thin lines.
     """
     compared = drawn.groupby("method")["learning_rate"].nunique().max() > 1
     for method, style in STYLES.items():
@@ -103,17 +103,16 @@ def draw(
         _scale(panel, column, column in logarithmic)
     handles, labels = axes[-1].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2 if len(axes) == 2 else 4)
-    figure.suptitle(_title(tables["training"]), fontsize=9)
+    figure.suptitle(_title(tables["training"], several=not drawn["fastest"].all()), fontsize=9)
     return figure, drawn
 
 
-def _title(training: pd.DataFrame) -> str:
-    """What was trained, on what."""
+def _title(training: pd.DataFrame, several: bool) -> str:
+    """What was trained, on what; several: rates."""
     first = training.iloc[0]
     size = f"{first['multiplier']:g} x channels" if first["multiplier"] != 1 else "full width"
     title = f"{first['data']}, {ARCHITECTURES[first['architecture']]} at {size}"
-    several = training.groupby("method")["learning_rate"].nunique().max() > 1
-    rates = "at the rate that is fastest; thin: other rates" if several else ""
+    rates = "at the rate chosen; thin: rates tried" if several else ""
     return f"{title}: mean and 95 % interval {rates}".rstrip()
 
 

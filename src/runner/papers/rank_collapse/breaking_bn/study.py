@@ -8,6 +8,8 @@ A convolutional network learns images in several ways:
 - `vanilla`: without normalization; `vanilla_100x`: at 100 times the learning rate;
   `vanilla_random_pixels`: on images of uniform random pixels, with the labels of the data.
 
+Each method is trained at the fastest rate of a grid, chosen on replicates of their own
+(`selection.csv`); `vanilla_random_pixels` takes that of `vanilla`, `vanilla_100x` 100 times it.
 Networks of one replicate start from the same draws and see the data in the same order, whatever the
 method. They are trained one after the other: each one fills the machine.
 """
@@ -15,7 +17,7 @@ method. They are trained one after the other: each one fills the machine.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float, Int
@@ -36,18 +38,23 @@ from runner.papers.rank_collapse.images import image_count, training_images
 from runner.papers.rank_collapse.measures import ranks
 from runner.training.convolutional import ConvolutionalTrainer, on_device
 from runner.training.epochs import EVALUATED_AT_ONCE
+from runner.training.selection import choose, score, selection_range
 
 ARCHITECTURES = {"vgg19": VGG19, "resnet50": ResNet50}
 
 
 @dataclass(frozen=True)
 class Method:
-    """One way to learn: the network, its start, its rate over the base rate, and its images."""
+    """One way to learn: the network, its start, its rate, and its images.
+
+    rate_of: the method whose rate it takes, `faster` times; empty: a rate of its own.
+    """
 
     normalization: str
     init: str = "pytorch"
     faster: float = 1.0
     random_pixels: bool = False
+    rate_of: str = ""
 
 
 METHODS = {
@@ -55,8 +62,8 @@ METHODS = {
     "batch_norm_asymmetric": Method("batch", init="asymmetric"),
     "batch_norm_no_mean": Method("batch_no_mean"),
     "vanilla": Method("none"),
-    "vanilla_100x": Method("none", faster=100.0),
-    "vanilla_random_pixels": Method("none", random_pixels=True),
+    "vanilla_100x": Method("none", faster=100.0, rate_of="vanilla"),
+    "vanilla_random_pixels": Method("none", random_pixels=True, rate_of="vanilla"),
 }
 
 
@@ -76,8 +83,11 @@ class Metrics(Row):
 
 
 @dataclass(frozen=True)
-class Training(Row):
-    """One row per method, replicate and epoch; nan where a network has diverged."""
+class Selection(Row):
+    """One row per method, rate, selection replicate and epoch: what a rate is chosen by.
+
+    Nan where a network has diverged.
+    """
 
     keys: ClassVar[tuple[str, ...]] = ("method", "replicate", "learning_rate", "epoch")
 
@@ -95,31 +105,85 @@ class Training(Row):
     gradient_alignment: float
 
 
-def run(config: Config, context: Context) -> Iterator[Metrics | Training]:
-    """Measure and train each network in turn."""
-    networks = [(name, r) for name in config.methods for r in range(config.replicates)]
+@dataclass(frozen=True)
+class Training(Selection):
+    """One row per method, replicate and epoch, at the rate chosen for the method."""
+
+    selected_on: str  # the replicates that the rate was chosen on
+
+
+@dataclass(frozen=True)
+class Task:
+    """One network to train. candidate: the index of the rate that is tried; None: it is judged."""
+
+    method: str
+    replicate: int
+    candidate: int | None = None
+
+
+def tasks(config: Config) -> list[Task]:
+    """All networks in turn: every rate where there are several, then what is judged."""
+    rates = range(len(config.learning_rates))
+    selection = selection_range(config.replicates, config.selection_replicates)
+    trials = [Task(name, r, k) for name in with_own_rate(config) for k in rates for r in selection]
+    judged = [Task(name, r) for name in config.methods for r in range(config.replicates)]
+    return (trials if len(rates) > 1 else []) + judged
+
+
+def rate_source(name: str) -> str:
+    """The method whose rate a method takes."""
+    return METHODS[name].rate_of or name
+
+
+def with_own_rate(config: Config) -> list[str]:
+    """The methods that rates are chosen for."""
+    return list(dict.fromkeys(rate_source(name) for name in config.methods))
+
+
+def run(config: Config, context: Context) -> Iterator[Metrics | Selection]:
+    """Train each network in turn, and measure those that are judged before training, too."""
+    networks, sources = tasks(config), with_own_rate(config)
+    selection = selection_range(config.replicates, config.selection_replicates)
     data = {random: images(config, context, random) for random in pixels_needed(config)}
     restored = context.restored
     first = 0 if restored is None else int(restored["network"])
+    # What rates are chosen by: the scores of each, over epochs and selection replicates.
+    sums = torch.zeros(len(sources), len(config.learning_rates), dtype=torch.float64)
+    if restored is not None:
+        sums.copy_(restored["selection"])
     steps = len(next(iter(data.values())).train) // config.batch_size * config.epochs
     with context.progress(len(networks) * steps, "training", first * steps) as bar:
         for index in range(first, len(networks)):
-            name, replicate = networks[index]
-            trainer = start(config, name, data[METHODS[name].random_pixels], replicate)
+            task = networks[index]
+            of_method = sums[sources.index(rate_source(task.method))]
+            choice, tried = choose(config.learning_rates, of_method, selection), task.candidate
+            rate = choice.rate if tried is None else config.learning_rates[tried]
+            rate *= METHODS[task.method].faster
+            pixels = data[METHODS[task.method].random_pixels]
+            trainer = start(config, task.method, pixels, task.replicate, rate)
             if restored is not None and index == first:
                 trainer.restore(restored)
                 bar.update(trainer.done)
-            else:
-                yield before_training(config, name, trainer)
+            elif tried is None:
+                yield before_training(config, task.method, trainer)
 
             def after_step(
                 loss: Tensor, index: int = index, trainer: ConvolutionalTrainer = trainer
             ) -> None:
                 bar.update(1, loss=loss)
-                context.checkpoint(lambda: {"network": torch.tensor(index)} | trainer.state())
+                own = {"network": torch.tensor(index), "selection": sums}
+                context.checkpoint(lambda: own | trainer.state())
 
             for epoch, scores in trainer.until(config.epochs, after_step):
-                yield after_epoch(config, name, trainer, epoch, scores)
+                columns = after_epoch(config, task.method, trainer, rate, epoch, scores)
+                if tried is None:
+                    yield Training(**columns, selected_on=choice.selected_on)
+                else:
+                    of_method[tried] += score(
+                        torch.tensor(scores["train_accuracy"], dtype=torch.float64),
+                        torch.tensor(scores["train_loss"]),
+                    )
+                    yield Selection(**columns)
 
 
 def memory(config: Config) -> int:
@@ -157,7 +221,7 @@ def memory(config: Config) -> int:
 
 def pixels_needed(config: Config) -> list[bool]:
     """Whether the images as they are (False) and with random pixels (True) are learned."""
-    return sorted({METHODS[name].random_pixels for name in config.methods})
+    return sorted({METHODS[task.method].random_pixels for task in tasks(config)})
 
 
 def images(config: Config, context: Context, random_pixels: bool) -> Dataset:
@@ -177,7 +241,9 @@ def images(config: Config, context: Context, random_pixels: bool) -> Dataset:
     return on_device(data.standardized(), context.device)
 
 
-def start(config: Config, name: str, data: Dataset, replicate: int) -> ConvolutionalTrainer:
+def start(
+    config: Config, name: str, data: Dataset, replicate: int, rate: float
+) -> ConvolutionalTrainer:
     """A network of one method and replicate before training, and what trains it."""
     method = METHODS[name]
     network = ARCHITECTURES[config.architecture](
@@ -185,7 +251,6 @@ def start(config: Config, name: str, data: Dataset, replicate: int) -> Convoluti
     )
     initialize(network, method.init, generator(config.seed, replicate, "initialisation"))
     network = network.to(data.train.labels.device, memory_format=torch.channels_last)
-    rate = config.learning_rate * method.faster
     return ConvolutionalTrainer(network, data, rate, config.batch_size, config.seed, replicate)
 
 
@@ -227,18 +292,23 @@ def before_training(config: Config, name: str, trainer: ConvolutionalTrainer) ->
 
 
 def after_epoch(
-    config: Config, name: str, trainer: ConvolutionalTrainer, epoch: int, scores: dict[str, float]
-) -> Training:
-    """The row of a network at the end of an epoch."""
+    config: Config,
+    name: str,
+    trainer: ConvolutionalTrainer,
+    rate: float,
+    epoch: int,
+    scores: dict[str, float],
+) -> dict[str, Any]:
+    """The columns of a network at the end of an epoch."""
     measured = measure(config, trainer)
-    return Training(
-        method=name,
-        replicate=trainer.replicate,
-        learning_rate=config.learning_rate * METHODS[name].faster,
-        epoch=epoch,
-        steps=trainer.done,
+    return {
+        "method": name,
+        "replicate": trainer.replicate,
+        "learning_rate": rate,
+        "epoch": epoch,
+        "steps": trainer.done,
         **scores,
-        rank=measured["matrix_rank"],
-        rank_bound=measured["rank_bound"],
-        gradient_alignment=measured["gradient_alignment"],
-    )
+        "rank": measured["matrix_rank"],
+        "rank_bound": measured["rank_bound"],
+        "gradient_alignment": measured["gradient_alignment"],
+    }

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
+from runner.papers.rank_collapse.learning import at_chosen_rate
 from runner.results.claims import Tables
-from runner.results.statistics import best_rates
 
 LABELS = {
     "batch_norm": "batch norm",
@@ -22,21 +22,29 @@ MEASURES = ["rank", "rank_bound", "gradient_alignment"]
 def paths(tables: Tables) -> pd.DataFrame:
     """One row per method, rate, replicate and epoch; what is known before training is epoch 0.
 
-    The column `fastest` marks the rows of the fastest rate of each method.
+    The column `fastest` marks the rows of each method at the rate chosen for it; the others are
+    those of the rates that were tried.
     """
-    training = tables["training"]
-    before = tables["metrics"].rename(columns={"matrix_rank": "rank"})
-    before = before[["method", "replicate", *MEASURES]].drop_duplicates(["method", "replicate"])
-    rates = training[["method", "learning_rate"]].drop_duplicates()
-    rows = pd.concat([before.merge(rates).assign(epoch=0, steps=0), training], ignore_index=True)
-    fastest = best_rates(training, ["method"])[["method", "learning_rate"]].drop_duplicates()
-    rows = rows.merge(fastest, how="left", indicator="fastest")
-    return rows.assign(fastest=rows["fastest"] == "both")
+    chosen = at_chosen_rate(tables["training"], ["method"]).assign(fastest=True)
+    start = tables["metrics"].rename(columns={"matrix_rank": "rank"})
+    start = start[["method", "replicate", *MEASURES]].drop_duplicates(["method", "replicate"])
+    rates = chosen[["method", "learning_rate"]].drop_duplicates()
+    tried = at_every_rate(tables).merge(rates, how="left", indicator="chosen")
+    tried = tried[tried["chosen"] == "left_only"].drop(columns="chosen").assign(fastest=False)
+    start = start.merge(rates).assign(epoch=0, steps=0, fastest=True)
+    return pd.concat([start, chosen, tried], ignore_index=True)
+
+
+def at_every_rate(tables: Tables) -> pd.DataFrame:
+    """The networks that were trained at every rate: those that rates are chosen on, or, where there
+    is one rate alone, all. Two runs may have chosen a rate on the same ones."""
+    keys = ["method", "learning_rate", "replicate", "epoch"]
+    return tables.get("selection", tables["training"]).drop_duplicates(keys)
 
 
 def of(tables: Tables, method: str, column: str) -> pd.DataFrame:
-    """A column of one method at its fastest rate: a row for each epoch (0: before training), by
-    replicate."""
+    """A column of one method at the rate chosen for it: a row for each epoch (0: before training),
+    by replicate."""
     rows = paths(tables)
     rows = rows[(rows["method"] == method) & rows["fastest"]]
     return rows.pivot(index="epoch", columns="replicate", values=column)

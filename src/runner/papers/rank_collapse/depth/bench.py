@@ -137,7 +137,7 @@ def compare() -> Iterator[Comparison]:
 
 
 GROWTH = Growth(
-    RankCollapse(depth=8, epochs=2),
+    RankCollapse(depth=8, epochs=2, learning_rates=[0.1]),
     {
         "depth": [8, 16, 32],
         "width": [64, 128, 256],

@@ -14,6 +14,7 @@ class RankCollapse(TrainedMLPs):
     """Paper B, figures 1 and 2: rank at initialisation and training against depth."""
 
     study: ClassVar[str] = "rank_collapse"
+    version: ClassVar[int] = 2  # rates are chosen on replicates of their own
 
     activation: str = parameter("after each layer", "relu", choices=("relu", "linear"))
     normalizations: list[str] = parameter(

@@ -62,7 +62,7 @@ def draw_by_depth(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         right.annotate(f"{row.learning_rate:g}", point, color=color, fontsize=7, **place)
     right.axhline(1 / CLASSES, **ROOT)
     epochs = tables["training"]["epoch"].max()
-    title = f"after {epochs} epochs of SGD; numbers: best rate"
+    title = f"after {epochs} epochs of SGD; numbers: rate chosen"
     right.set(ylabel="training accuracy", title=title, ylim=(-0.02, 1.12))
     for axes in (left, right):
         _depth_axis(axes, drawn["depth"])
@@ -141,7 +141,7 @@ def overview_rank_collapse(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         for normalization, rows in means.groupby("normalization", sort=False):
             axes[2].plot(rows["epoch"], rows["train_accuracy"], color=STYLES[normalization][0])
         axes[2].set(xlabel="epoch", ylabel="training accuracy", ylim=(0, 1.03))
-        axes[2].set_title("best rate")
+        axes[2].set_title("rate chosen")
         columns = ["learning_rate", "train_loss", "train_accuracy", "test_accuracy"]
         ends = summarize(last_epoch(best), ["normalization"], columns)
         summary = summary.merge(ends, on="normalization")

@@ -3,8 +3,9 @@
 
 Fully connected networks with and without batch normalization start from the same weights. The rank
 of their hidden representations is measured layer by layer before training (`metrics.csv`; Figure 2,
-and Figure 1 left); then all of them are trained by SGD at every rate of a grid, side by side
-(`training.csv`; Figure 1 right).
+and Figure 1 left). Replicates of their own are trained by SGD at every rate of a grid, side by side
+(`selection.csv`), then all others at the rate that was fastest there (`training.csv`; Figure 1
+right).
 """
 
 from collections.abc import Iterator
@@ -23,10 +24,11 @@ from runner.papers.rank_collapse.measures import ranks_by_layer
 from runner.papers.rank_collapse.mlp_training import (
     load_images,
     measurement_bytes,
+    networks_at_once,
     parameter_bytes,
     probe_images,
+    stages,
     starting_stack,
-    train,
     training_bytes,
 )
 
@@ -47,8 +49,8 @@ class Metrics(Row):
 
 
 @dataclass(frozen=True)
-class Training(Row):
-    """One row per normalization, rate, replicate and epoch."""
+class Selection(Row):
+    """One row per normalization, rate, selection replicate and epoch: what a rate is chosen by."""
 
     keys: ClassVar[tuple[str, ...]] = ("normalization", "replicate", "learning_rate", "epoch")
 
@@ -64,19 +66,27 @@ class Training(Row):
     rank_bound: float
 
 
-def run(config: RankCollapse, context: Context) -> Iterator[Metrics | Training]:
-    """Ranks by layer, then training."""
+@dataclass(frozen=True)
+class Training(Selection):
+    """One row per normalization, replicate and epoch, at the rate chosen for the normalization."""
+
+    selected_on: str  # the replicates that the rate was chosen on
+
+
+def run(config: RankCollapse, context: Context) -> Iterator[Metrics | Selection]:
+    """Ranks by layer, then training: of the selection replicates, then of the others."""
     dtype = getattr(torch, config.dtype)
     data = None if config.data == "gaussian" else load_images(config, context)
     x = gaussian_inputs(config) if data is None else probe_images(config, data)
     features, classes = x.shape[-1], 1 if data is None else data.classes
 
-    def start(normalization: str) -> MLP:
+    def start(normalization: str, replicates: range) -> MLP:
         return starting_stack(
             config,
             features,
             classes,
             normalization,
+            replicates,
             init=config.init,
             activation=config.activation,
             skip=config.skip,
@@ -86,17 +96,15 @@ def run(config: RankCollapse, context: Context) -> Iterator[Metrics | Training]:
     if context.restored is None:
         inputs = x.to(context.device, dtype).expand(config.replicates, -1, -1)
         for normalization in config.normalizations:
-            network = start(normalization).to(context.device)
+            network = start(normalization, range(config.replicates)).to(context.device)
             yield from metrics(normalization, network, inputs, config.tau)
-    if config.train:
-        networks = {normalization: start(normalization) for normalization in config.normalizations}
-        for normalization, point, columns in train(networks, config, data, context):
-            yield Training(
-                normalization=normalization,
-                replicate=point.replicate,
-                learning_rate=point.learning_rate,
-                **columns,
-            )
+    if not config.train:
+        return
+    for stage in stages(config, dict.fromkeys(config.normalizations, 1), context):
+        networks = {name: start(name, stage.replicates) for name in config.normalizations}
+        row = Training if stage.judged else Selection
+        for normalization, _, columns in stage.train(networks, data):
+            yield row(normalization=normalization, **columns)
 
 
 def memory(config: RankCollapse) -> int:
@@ -105,8 +113,8 @@ def memory(config: RankCollapse) -> int:
     if not config.train:
         stack = 3 * parameter_bytes(config, config.replicates, itemsize)
         return stack + measurement_bytes(config, config.replicates, itemsize)
-    networks = config.replicates * len(config.learning_rates)
-    return training_bytes(config, dict.fromkeys(config.normalizations, networks), itemsize)
+    groups = dict.fromkeys(config.normalizations, networks_at_once(config))
+    return training_bytes(config, groups, itemsize)
 
 
 def gaussian_inputs(config: RankCollapse) -> Float[Tensor, "R N d"]:

@@ -85,7 +85,7 @@ def compare() -> Iterator[Comparison]:
 
 
 GROWTH = Growth(
-    Pretraining(depth=8, epochs=1),
+    Pretraining(depth=8, epochs=1, learning_rates=[0.1]),
     {
         "depth": [8, 16, 32],
         "width": [64, 128, 256],

@@ -106,7 +106,7 @@ def draw_by_depth(tables: Tables, columns: tuple[str, ...]) -> tuple[Figure, pd.
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4)
     first = training.iloc[0]
-    figure.suptitle(f"{first['data']}, width {first['width']}, best rate of each", fontsize=9)
+    figure.suptitle(f"{first['data']}, width {first['width']}, rate chosen for each", fontsize=9)
     return figure, drawn
 
 
@@ -130,7 +130,7 @@ def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     figure.legend(handles, labels, loc="outside lower center", ncols=3)
     first = training.iloc[0]
     depth, width = drawn["depth"].iloc[0], first["width"]
-    title = f"{first['data']}, depth {depth}, width {width} (best learning rate of each)"
+    title = f"{first['data']}, depth {depth}, width {width} (rate chosen for each)"
     figure.suptitle(title, fontsize=9)
     return figure, drawn
 

@@ -1,6 +1,7 @@
 """Study `pretraining`: paper B, Section 4 and Appendix G, figures 4, 6, 11 and 12.
 
-ReLU networks of one shape are compared at every rate of a grid, side by side:
+ReLU networks of one shape are compared side by side, each at the fastest rate of a grid, which is
+chosen on replicates of their own (`selection.csv`):
 
 - `vanilla`: PyTorch's initialisation;
 - `pretrained`: the same after Algorithm 1 has raised the rank of its layers on M minibatches;
@@ -20,7 +21,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.core.streams import generators
+from runner.core.streams import generator
 from runner.core.studies import Context, Row
 from runner.data.datasets import Dataset
 from runner.networks.mlp import MLP, concatenate
@@ -28,9 +29,10 @@ from runner.papers.rank_collapse.measures import ranks_by_layer
 from runner.papers.rank_collapse.mlp_training import (
     features_of,
     load_images,
+    networks_at_once,
     probe_images,
+    stages,
     starting_stack,
-    train,
     training_bytes,
 )
 from runner.papers.rank_collapse.pretraining.config import Pretraining as Config
@@ -87,8 +89,8 @@ class Metrics(Row):
 
 
 @dataclass(frozen=True)
-class Training(Row):
-    """One row per variant, rate, replicate and epoch."""
+class Selection(Row):
+    """One row per variant, rate, selection replicate and epoch: what a rate is chosen by."""
 
     keys: ClassVar[tuple[str, ...]] = (
         "method",
@@ -113,32 +115,43 @@ class Training(Row):
     rank_bound: float
 
 
-def run(config: Config, context: Context) -> Iterator[Pretraining | Metrics | Training]:
-    """Pre-train what is to be pre-trained, measure the ranks, train everything."""
+@dataclass(frozen=True)
+class Training(Selection):
+    """One row per variant, replicate and epoch, at the rate chosen for the variant."""
+
+    selected_on: str  # the replicates that the rate was chosen on
+
+
+def run(config: Config, context: Context) -> Iterator[Pretraining | Metrics | Selection]:
+    """Pre-train what is to be pre-trained, measure the ranks, train everything.
+
+    First the selection replicates, without a word on their ranks, then those that are judged.
+    """
     data = load_images(config, context)
     x = probe_images(config, data).to(context.device)
-    variants, networks = starting_networks(config, data)
-    if context.restored is None:
-        networks = {name: network.to(context.device) for name, network in networks.items()}
-        yield from raise_ranks(config, variants, networks, data, context)
-        for name, network in networks.items():
-            yield from metrics(config, variants[name], network, x)
-    for name, point, columns in train(networks, config, data, context):
-        variant = variants[name][point.variant]
-        yield Training(
-            **vars(variant),
-            replicate=point.replicate,
-            learning_rate=point.learning_rate,
-            **columns,
-        )
+    variants = variants_of(config)
+    counts = {name: len(of_stack) for name, of_stack in variants.items()}
+    for stage in stages(config, counts, context):
+        networks = starting_networks(config, variants, data, stage.replicates)
+        if stage.begins:
+            networks = {name: network.to(context.device) for name, network in networks.items()}
+            rows = raise_ranks(config, variants, networks, data, stage.replicates, context)
+            yield from (row for row in rows if stage.judged)
+        if stage.begins and stage.judged:
+            for name, network in networks.items():
+                yield from metrics(config, variants[name], network, x)
+        row = Training if stage.judged else Selection
+        for name, variant, columns in stage.train(networks, data):
+            yield row(**vars(variants[name][variant]), **columns)
 
 
 def memory(config: Config) -> int:
     """Bytes at the peak: training, or the ascent with all its minibatches."""
-    networks = config.replicates * len(config.learning_rates)
+    networks = networks_at_once(config)
     groups = {name: len(each) * networks for name, each in variants_of(config).items()}
     M = max(config.pretraining_steps)
-    minibatches = config.replicates * M * config.pretraining_batch_size
+    replicates = max(config.replicates, config.selection_replicates)
+    minibatches = replicates * M * config.pretraining_batch_size
     return training_bytes(config, groups) + 4 * minibatches * (
         2 * features_of(config) + 4 * config.width
     )
@@ -156,25 +169,26 @@ def variants_of(config: Config) -> dict[str, list[Variant]]:
 
 
 def starting_networks(
-    config: Config, data: Dataset
-) -> tuple[dict[str, list[Variant]], dict[str, MLP]]:
-    """The variants of each stack, and the stacks at initialisation: variant after variant."""
-    variants = variants_of(config)
+    config: Config, variants: dict[str, list[Variant]], data: Dataset, replicates: range
+) -> dict[str, MLP]:
+    """The stacks at initialisation: variant after variant, one network per replicate each."""
     features = data.train.flat().shape[1]
-    networks = {}
-    for name, of_stack in variants.items():
-        stacks = [
-            starting_stack(
-                config,
-                features,
-                data.classes,
-                name,
-                init="asymmetric" if variant.method == "batch_norm_asymmetric" else "pytorch",
-            )
-            for variant in of_stack
-        ]
-        networks[name] = concatenate(stacks)
-    return variants, networks
+    return {
+        name: concatenate(
+            [
+                starting_stack(
+                    config,
+                    features,
+                    data.classes,
+                    name,
+                    replicates,
+                    init="asymmetric" if variant.method == "batch_norm_asymmetric" else "pytorch",
+                )
+                for variant in of_stack
+            ]
+        )
+        for name, of_stack in variants.items()
+    }
 
 
 def raise_ranks(
@@ -182,12 +196,13 @@ def raise_ranks(
     variants: dict[str, list[Variant]],
     networks: dict[str, MLP],
     data: Dataset,
+    replicates: range,
     context: Context,
 ) -> Iterator[Pretraining]:
     """Pre-train and rescale, in place, the variants that ask for it."""
     if "none" not in variants:
         return
-    S, stack = config.replicates, networks["none"]
+    S, stack = len(replicates), networks["none"]
     total = config.depth if config.layer_wise else 1
     budgets = {v.pretraining_steps for v in variants["none"] if v.pretraining_steps}
     total *= sum(budgets) * config.gradient_steps
@@ -195,40 +210,41 @@ def raise_ranks(
     with context.progress(total, "pre-training") as bar:
         for M in sorted(budgets):
             raised[M] = stack.select(torch.arange(S, device=context.device))
-            for row in raise_rank(config, raised[M], M, data):
-                bar.update(1 if row.replicate == 0 else 0, r=row.rank_bound)
+            for row in raise_rank(config, raised[M], M, data, replicates):
+                bar.update(1 if row.replicate == replicates.start else 0, r=row.rank_bound)
                 yield row
     parts = []
     for index, variant in enumerate(variants["none"]):
         start = stack.select(torch.arange(index * S, (index + 1) * S, device=context.device))
         part = raised.get(variant.pretraining_steps, start).map(lambda tensor: tensor)
         if variant.rescaled:
-            to_unit_scale(
-                part, draw_minibatches(config, 1, data, "rescaling", context.device)[:, 0]
-            )
+            drawn = draw_minibatches(config, 1, data, "rescaling", replicates, context.device)
+            to_unit_scale(part, drawn[:, 0])
         parts.append(part)
     stack.restore(concatenate(parts).state())
 
 
-def raise_rank(config: Config, network: MLP, M: int, data: Dataset) -> Iterator[Pretraining]:
+def raise_rank(
+    config: Config, network: MLP, M: int, data: Dataset, replicates: range
+) -> Iterator[Pretraining]:
     """Algorithm 1 on M minibatches, in place, for one network per replicate."""
     device = network.parameters["W1"].device
-    minibatches = draw_minibatches(config, M, data, "pretraining", device)
+    minibatches = draw_minibatches(config, M, data, "pretraining", replicates, device)
     ascent = raise_layer_wise if config.layer_wise else raise_end_to_end
     steps = ascent(network, minibatches, config.gradient_steps, config.pretraining_rate)
     for layer, step, bound in steps:
-        for replicate, value in enumerate(bound.tolist()):
+        for replicate, value in zip(replicates, bound.tolist(), strict=True):
             yield Pretraining(M, replicate, layer, step, value)
 
 
 def draw_minibatches(
-    config: Config, count: int, data: Dataset, purpose: str, device: torch.device
+    config: Config, count: int, data: Dataset, purpose: str, replicates: range, device: torch.device
 ) -> Float[Tensor, "S M N features"]:
     """`count` (M) minibatches of N training images for each replicate."""
     images, N = data.train.flat(), config.pretraining_batch_size
     drawn = [
         torch.randint(len(images), (count, N), generator=stream)
-        for stream in generators(config.seed, config.replicates, purpose)
+        for stream in (generator(config.seed, replicate, purpose) for replicate in replicates)
     ]
     return images[torch.stack(drawn)].to(device)
 

@@ -31,7 +31,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 $(FIGURES): $(INSTALLED)
 	$(RUN) figure=$@ scale=$(strip $(SCALE)) device=$(strip $(DEVICE)) outputs=$(strip $(OUTPUTS)) $(LAUNCHER)
 
-figures: $(INSTALLED) ## make all figures, one after the other, with a summary
+figures: $(INSTALLED) ## make all figures, all their runs in one pool, with a summary
 	$(RUN) figures scale=$(strip $(SCALE)) device=$(strip $(DEVICE)) outputs=$(strip $(OUTPUTS)) $(LAUNCHER)
 
 report: $(INSTALLED) ## write outputs/report/index.html: all figures and claims on one page

@@ -14,6 +14,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pandas as pd
 
+from runner.bench.table import machine_name
 from runner.cli.catalogue import figure_names, figure_study, headline
 from runner.core.errors import InputError
 from runner.core.papers import paper_of
@@ -42,6 +43,8 @@ SPEED = {
     "ours": "ours, s",
     "speedup": "speedup",
     "share_of_floor": "share of the floor",
+    "dtype": "floor in",
+    "machine": "machine: GFLOP/s in float32 / float64",
 }
 GROWTH = {
     "study": "study",
@@ -158,8 +161,12 @@ def measured(reference: Path, table: str, columns: dict[str, str]) -> str:
     """
     folder = reference / "bench"
     names = sorted(path.name.removesuffix(".provenance.json") for path in folder.glob("*.json"))
-    paths = [folder / f"{name}{table}.csv" for name in names]
-    rows = pd.concat([pd.read_csv(path) for path in paths if path.exists()])
+    tables = []
+    for name in names:
+        if (path := folder / f"{name}{table}.csv").exists():
+            about = json.loads((folder / f"{name}.provenance.json").read_text())
+            tables.append(pd.read_csv(path).assign(machine=machine_name(about)))
+    rows = pd.concat(tables)
     lines = [f"| {' | '.join(columns.values())} |", "| --- " * len(columns) + "|"]
     for row in rows[list(columns)].itertuples(index=False):
         cells = [value if isinstance(value, str) else short(value) for value in row]

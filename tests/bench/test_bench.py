@@ -1,5 +1,8 @@
 """The benchmarks: every study has one, its sizes are valid, and what is fitted to the times."""
 
+import json
+
+import numpy as np
 import pytest
 import torch
 
@@ -29,6 +32,42 @@ def test_every_study_of_a_paper_is_compared_and_varied_in_sizes_that_it_has():
 def test_a_comparison_gives_its_ratios():
     row = Comparison("s", "w", straightforward=6.0, ours=2.0, floor=1.0).as_row()
     assert row["speedup"] == 3.0 and row["share_of_floor"] == 0.5
+
+
+def kept(folder, speedups):
+    rows = [f"s,{work},{speedup}" for work, speedup in speedups.items()]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "s.csv").write_text("\n".join(["study,work,speedup", *rows]))
+    return folder / "s.csv"
+
+
+def test_a_study_is_slower_by_its_ratios_and_not_by_its_seconds(tmp_path):
+    path = kept(tmp_path, {"d=10": 2.0, "d=20: 31 images/s": 9.0, "d=30": 4.0})
+    rows = [
+        Comparison("s", work, straightforward=100 * speedup, ours=100, floor=1).as_row()
+        for work, speedup in {"d=10": 2.0, "d=20: 20 images/s": 6.0, "d=40": 1.0}.items()
+    ]
+    assert table.slowdown(rows, path) == pytest.approx(1.25)
+    assert np.isnan(table.slowdown(rows, tmp_path / "none.csv"))
+
+
+@pytest.mark.parametrize(("before", "is_named"), [(2.3, False), (2.6, True)])
+def test_a_study_slower_by_a_fifth_is_named(before, is_named, tmp_path, monkeypatch, capsys):
+    """The bench in miniature: one row, and a machine that need not be measured."""
+    described = {"cores": 2, "memory_gib": 4, "device_name": "x86_64", "device": "cpu"}
+    described |= {"processor": "Some Core", "float32_gflops": 90.0, "float64_gflops": 40.0}
+    described |= {"float32_normals_per_us": 300.0}
+    bench = kept(tmp_path / "reference" / "bench", {"w": before}).parent
+    (bench / "s.provenance.json").write_text(json.dumps(described | {"processor": "Old Core"}))
+    monkeypatch.setattr(table, "REFERENCE", tmp_path / "reference")
+    monkeypatch.setattr(table, "machine", lambda: described)
+    row = Comparison("s", "w", straightforward=2.0, ours=1.0, floor=0.5, dtype="float64")
+    monkeypatch.setattr(table, "collect", lambda: ({"s": lambda: iter([row])}, {}))
+    assert table.main([f"outputs={tmp_path}"]) == 0
+    shown = capsys.readouterr().out
+    assert "on Some Core: 90 / 40 GFLOP/s" in shown and "float64" in shown
+    named = "s is 1.30 times slower, in speedup, than on Old Core: 90 / 40 GFLOP/s"
+    assert (named in shown) == is_named == ("slower" in shown)
 
 
 def test_an_unknown_study_is_named():

@@ -186,9 +186,7 @@ def test_bad_outputs_end_alike_everywhere(typed, shown, monkeypatch, capsys, tmp
     (tmp_path / "file").write_text("")
     for way in WAYS:
         assert run_here([*way.split(), f"outputs={typed}"], monkeypatch) == 2, way
-        errors = capsys.readouterr().err.splitlines()
-        assert errors[-1] == f"error: {shown}", way
-        assert len(errors) == 1 + way.startswith("figures"), way
+        assert capsys.readouterr().err == f"error: {shown}\n", way
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 

@@ -26,6 +26,7 @@ from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs import execution, inventory
 from runner.runs.execution import execute
 from runner.runs.run import Run
+from runner.runs.tables import facts_of
 
 TINY = {"target_width": 2, "train_samples": 640, "test_samples": 100, "batch_size": 32}
 KILLS = 20
@@ -76,10 +77,11 @@ class FakeLauncher(Launcher):
             returned = JobReturn()
             returned.status, returned.return_value = JobStatus.COMPLETED, None
             try:
-                if self.error is not None and job["target_width"] == 3:
+                if self.error is not None and job["target_width"] == 4:
                     raise self.error
                 outputs = str(self.outputs)
-                execute(run, Settings(outputs=outputs, wait=job["wait"], force=job["force"]))
+                wishes = {key: job[key] for key in ("wait", "force", "stale")}
+                execute(run, Settings(outputs=outputs, **wishes))
             except Exception as error:
                 returned.return_value = error
             returns.append(returned)
@@ -91,8 +93,7 @@ def sweep(outputs: Path, launcher: FakeLauncher, **changes) -> None:
     settings = Settings(outputs=str(outputs), device="cpu", **changes)
     configs = [tiny_run(outputs, width).config for width in widths]
     jobs = [
-        Job(dataclasses.asdict(config) | {"force": settings.force}, settings, config)
-        for config in configs
+        Job(dataclasses.asdict(config) | vars(settings), settings, config) for config in configs
     ]
     launching.launch(launcher, jobs)
 
@@ -115,14 +116,14 @@ def test_a_killed_worker_costs_only_its_own_run(tmp_path):
 def test_a_failure_leaves_the_others_and_fail_fast_stops(tmp_path):
     with pytest.raises(RunFailed, match="1 of 4 runs failed"):
         sweep(tmp_path / "all", FakeLauncher(tmp_path / "all", error=ValueError("no")))
-    assert complete(tmp_path / "all") == [2, 4, 5]
+    assert complete(tmp_path / "all") == [2, 3, 5]
     with pytest.raises(RunFailed, match="1 of 4 runs failed"):
         sweep(
             tmp_path / "fast",
             FakeLauncher(tmp_path / "fast", error=ValueError("no")),
             fail_fast=True,
         )
-    assert complete(tmp_path / "fast") == [2]
+    assert complete(tmp_path / "fast") == [5]
 
 
 def test_force_is_honoured_or_fails(tmp_path):
@@ -137,6 +138,29 @@ def test_force_is_honoured_or_fails(tmp_path):
     assert sorted(sum(launcher.batches, [])).count(4) >= 1
     for width in (2, 4, 5):
         assert tiny_run(tmp_path, width).result_path.stat().st_mtime_ns > old[width]
+
+
+def test_a_run_that_is_computed_again_may_come_out_otherwise(tmp_path):
+    """Other code made other numbers; the tables of before say nothing of those of now."""
+    sweep(tmp_path, FakeLauncher(tmp_path))
+    run = tiny_run(tmp_path, 3)
+    table, provenance = run.folder / "metrics.csv", run.folder / "provenance.json"
+    table.write_text(table.read_text().replace("1", "2"))
+    result = run.result
+    result["tables"]["metrics"] = facts_of(table)
+    run.result_path.write_text(json.dumps(result))
+    provenance.write_text(json.dumps(run.provenance() | {"code": "another"}))
+    assert tiny_run(tmp_path, 3).is_stale()
+    sweep(tmp_path, FakeLauncher(tmp_path), stale="recompute")
+    assert not tiny_run(tmp_path, 3).is_stale()
+
+
+def test_the_longest_run_is_launched_first(tmp_path, monkeypatch):
+    known = {str(tiny_run(tmp_path, width)): width for width in (2, 4, 5)}
+    monkeypatch.setattr(launching, "_seconds_of_reference", lambda: known)
+    launcher = FakeLauncher(tmp_path)
+    sweep(tmp_path, launcher)
+    assert launcher.batches == [[3, 5, 4, 2]]
 
 
 def test_a_job_that_ends_without_a_result_has_failed(tmp_path, monkeypatch):

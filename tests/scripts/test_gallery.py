@@ -83,11 +83,14 @@ def test_benchmarks_that_are_kept_become_a_table(tmp_path):
     measured_here = tmp_path / "outputs"
     measured_here.mkdir()
     (measured_here / "bn_only.csv").write_text("study,work,speedup\nbn_only,d=10,18.25\n")
-    (measured_here / "bn_only.provenance.json").write_text("{}")
+    rates = {"float32_gflops": 111.6, "float64_gflops": 60.2}
+    about = {"device": "cpu", "processor": "AMD EPYC", **rates}
+    (measured_here / "bn_only.provenance.json").write_text(json.dumps(about))
     assert len(keep_benchmarks(measured_here, tmp_path)) == 2
-    columns = {"study": "study", "work": "what", "speedup": "times"}
-    expected = "| study | what | times |\n| --- | --- | --- |\n| bn_only | d=10 | 18 |"
-    assert measured(tmp_path, "", columns) == expected
+    columns = {"study": "study", "work": "what", "speedup": "times", "machine": "on"}
+    head, _, row = measured(tmp_path, "", columns).splitlines()
+    assert head == "| study | what | times | on |"
+    assert row == "| bn_only | d=10 | 18 | AMD EPYC: 112 / 60 GFLOP/s |"
     assert [short(value) for value in (float("nan"), 0.1234, 3.0, 41.7)] == ["", "0.12", "3", "42"]
 
 

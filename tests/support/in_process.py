@@ -22,7 +22,7 @@ def check_only(arguments, monkeypatch) -> int:
     monkeypatch.setattr(command, "run_study", lambda job: job.run)
     monkeypatch.setattr(command, "report", lambda run: None)
     monkeypatch.setattr(sweeping, "launch", lambda launcher, jobs: None)
-    monkeypatch.setattr("runner.results.figures.make", lambda *figure: None)
+    monkeypatch.setattr("runner.results.figures.make", lambda variant: "")
     return run(arguments, monkeypatch)
 
 

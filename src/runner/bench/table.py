@@ -1,7 +1,8 @@
 """The table of `make bench`: every study's comparisons, and how its cost grows with its sizes.
 
 Each study's tables are kept in `outputs/bench/`: `<study>.csv`, `<study>-growth.csv`, and
-`<study>.provenance.json` with the machine. `make reference` keeps them in the reference.
+`<study>.provenance.json` with the machine. `make reference` keeps them in the reference, with which
+the next measurement is compared.
 """
 
 import argparse
@@ -28,7 +29,11 @@ from runner.core.folders import require_writable
 from runner.core.studies import configs, part_of
 from runner.runs import allocator, provenance
 from runner.runs.devices import torch_device
+from runner.runs.provenance import REFERENCE
 from runner.runs.tables import write_atomically
+
+SLOWER = 1.2
+"""From which slowdown on a study is named."""
 
 
 def sweep() -> Iterator[Comparison]:
@@ -43,9 +48,8 @@ def sweep() -> Iterator[Comparison]:
 
     cores = os.cpu_count() or 1
     one = median_seconds(partial(command, 1), 3)
-    yield Comparison(
-        "sweep", "fig4 at an eighth", one, median_seconds(partial(command, cores), 3), one / cores
-    )
+    all_cores = median_seconds(partial(command, cores), 3)
+    yield Comparison("sweep", "fig4 at an eighth", one, all_cores, one / cores, dtype="")
 
 
 def collect() -> tuple[dict[str, Callable[[], Iterator[Comparison]]], dict[str, Growth]]:
@@ -73,6 +77,14 @@ def machine() -> dict[str, Any]:
     }
 
 
+def machine_name(described: dict[str, Any]) -> str:
+    """What `machine` says, in a few words."""
+    gpu = f" and {described['device_name']}" if described["device"] != "cpu" else ""
+    rates = (described[f"{dtype}_gflops"] for dtype in ("float32", "float64"))
+    float32, float64 = (f"{rate:.0f}" for rate in rates)
+    return f"{described['processor']}{gpu}: {float32} / {float64} GFLOP/s"
+
+
 def processor() -> str:
     """The processor's name where Linux tells it, else its architecture."""
     try:
@@ -95,6 +107,21 @@ def show(rows: list[dict[str, Any]]) -> None:
     print(pd.DataFrame(rows).to_string(index=False, float_format=lambda value: f"{value:.3g}"))
 
 
+def slowdown(rows: list[dict[str, Any]], kept: Path) -> float:
+    """How many times slower a study is than when its table was kept, by its median row.
+
+    Not in seconds, of which another machine has others, but in speedup over the straightforward
+    way. nan where no row was kept. What stands behind a colon in the name of a row is measured.
+    """
+    if not kept.exists():
+        return float("nan")
+    before, now = (
+        table.set_index(table["work"].str.partition(": ")[0])["speedup"]
+        for table in (pd.read_csv(kept), pd.DataFrame(rows))
+    )
+    return float((before / now).median())
+
+
 def main(arguments: list[str]) -> int:
     """Measure all studies, or those named, into <outputs>/bench; returns 0.
 
@@ -102,7 +129,8 @@ def main(arguments: list[str]) -> int:
     """
     parser = argparse.ArgumentParser(
         prog="python -m runner bench",
-        description="Measure all studies, or those named, into <outputs>/bench.",
+        description="Measure all studies, or those named, into <outputs>/bench; say which of them"
+        " are slower than in the reference.",
     )
     parser.add_argument("words", nargs="*", metavar="STUDY | outputs=...")
     words = parser.parse_args(arguments).words
@@ -124,11 +152,13 @@ def main(arguments: list[str]) -> int:
         f" {described['float32_normals_per_us']:.0f} million normals/s"
     )
     compared: list[dict[str, Any]] = []
+    slower: dict[str, float] = {}
     grown: list[dict[str, Any]] = []
     for study in studies or comparisons:
         print(f"measuring {study}", file=sys.stderr)
         rows = [comparison.as_row() for comparison in comparisons[study]()]
         compared += rows
+        slower[study] = slowdown(rows, REFERENCE / "bench" / f"{study}.csv")
         keep(folder, study, "", rows)
         if study in growths and STATM.exists():
             rows = [asdict(row) for row in exponents(growths[study])]
@@ -138,7 +168,14 @@ def main(arguments: list[str]) -> int:
             folder / f"{study}.provenance.json", json.dumps(described, indent=1).encode()
         )
     print("\nSeconds for the same work; speedup over the straightforward way, share of the floor")
+    print(f"on {machine_name(described)} in float32 / float64")
     show(compared)
+    for study, factor in slower.items():
+        if factor > SLOWER:
+            about = json.loads((REFERENCE / "bench" / f"{study}.provenance.json").read_text())
+            print(
+                f"{study} is {factor:.2f} times slower, in speedup, than on {machine_name(about)}"
+            )
     if grown:
         print("\nCost ~ size^exponent; formula: predicted over measured bytes at the last value")
         show(grown)

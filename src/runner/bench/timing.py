@@ -17,7 +17,8 @@ import torch
 class Comparison:
     """One row of the benchmark table; times in seconds for the same work.
 
-    floor: the arithmetic that cannot be avoided at the measured rate of this machine.
+    floor: the arithmetic that cannot be avoided at the measured rate of this machine, which
+    depends on the dtype.
     """
 
     study: str
@@ -25,6 +26,7 @@ class Comparison:
     straightforward: float
     ours: float
     floor: float
+    dtype: str = "float32"
 
     def as_row(self) -> dict[str, object]:
         """The comparison with its two ratios."""

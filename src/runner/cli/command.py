@@ -29,14 +29,16 @@ single: list[DictConfig] = []
 
 @hydra.main(config_path=str(CONF), config_name="config", version_base="1.3")
 def compose(composed: DictConfig) -> Exception | None:
-    """Called by Hydra once for a plain command, and by its launcher for each job of a sweep.
-
-    A job hands its error back, so that the sweep goes on.
-    """
-    hydra_config = HydraConfig.get()
-    if hydra_config.mode == RunMode.RUN:
+    """Called by Hydra once for a plain command, and by its launcher for each job of a sweep."""
+    if HydraConfig.get().mode == RunMode.RUN:
         single.append(composed)
         return None
+    return carry_out(composed)
+
+
+def carry_out(composed: DictConfig) -> Exception | None:
+    """Called by a launcher for a job; hands its error back, so that the sweep goes on."""
+    hydra_config = HydraConfig.get()
     log_to_terminal()
     if "BasicLauncher" not in hydra_config.launcher._target_:
         progress.plain_lines()
@@ -86,14 +88,19 @@ def log_to_terminal() -> None:
         log.addHandler(handler)
 
 
+def prepare() -> None:
+    """Prepare this process for a command that computes: its log, and what ends it."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    log_to_terminal()
+
+
 def main() -> int:
     """Run the command of `sys.argv`; returns 0.
 
     Raises InputError when the input is wrong, RunFailed when a run failed.
     """
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors arrive here as exceptions
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    log_to_terminal()
+    prepare()
     composing.register()
     try:
         compose()
@@ -107,5 +114,5 @@ def main() -> int:
     for variant in sweeping.swept:
         from runner.results.figures import make
 
-        make(variant)
+        print(make(variant))
     return 0

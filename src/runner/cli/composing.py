@@ -99,13 +99,17 @@ class Job:
         return Run(self.config, self.settings.folder())
 
 
-def compose_jobs(jobs: Iterable[list[str]]) -> list[Job]:
+Bases = dict[tuple[str, ...], DictConfig]
+"""Compositions by those of their overrides that are no plain values."""
+
+
+def compose_jobs(jobs: Iterable[list[str]], bases: Bases | None = None) -> list[Job]:
     """Compose and check the jobs of a sweep, given by their overrides; Hydra is initialised.
 
     Jobs that choose the same files share the composition of these. Of jobs that are the same run
-    the first is kept: the grids of a union may overlap.
+    the first is kept: the grids of a union may overlap. bases: what has been composed before.
     """
-    bases: dict[tuple[str, ...], DictConfig] = {}
+    bases = bases or {}
     identities: list[tuple[str, dict[str, Any]]] = []
     kept: list[Job] = []
     for overrides in jobs:
@@ -117,47 +121,62 @@ def compose_jobs(jobs: Iterable[list[str]]) -> list[Job]:
     return kept
 
 
-def _composed(job: list[str], bases: dict[tuple[str, ...], DictConfig]) -> DictConfig:
-    """What `compose("config", job)` gives, sooner.
-
-    bases: the compositions so far by the overrides that are no plain values; added to.
-    """
-    parsed = OverridesParser.create().parse_overrides(job)
-    plain = [
-        override.type == OverrideType.CHANGE
-        and not override.is_hydra_override()
-        and not _is_group(override)
-        for override in parsed
-    ]
-    files = tuple(text for text, is_plain in zip(job, plain, strict=True) if not is_plain)
+def _composed(job: list[str], bases: Bases) -> DictConfig:
+    """What `compose("config", job)` gives, sooner. bases: added to."""
+    files, plain = _split(job)
     if files not in bases:
         bases[files] = compose("config", list(files))
     config = copy.deepcopy(bases[files])
-    for override, is_plain in zip(parsed, plain, strict=True):
-        if is_plain:
-            OmegaConf.update(config, override.key_or_group, override.value())
+    for override in plain:
+        OmegaConf.update(config, override.key_or_group, override.value())
     return config
 
 
-def _is_group(override: Override) -> bool:
-    return (CONF / override.key_or_group).is_dir()
+def _split(overrides: list[str]) -> tuple[tuple[str, ...], list[Override]]:
+    """The overrides that choose files or are Hydra's own, and those that are plain values."""
+    parsed = OverridesParser.create().parse_overrides(overrides)
+    plain = [
+        override
+        for override in parsed
+        if override.type == OverrideType.CHANGE
+        and not override.is_hydra_override()
+        and not (CONF / override.key_or_group).is_dir()
+    ]
+    return tuple(each.input_line for each in parsed if each not in plain), plain
+
+
+@dataclasses.dataclass(frozen=True)
+class FigureSweep:
+    """A figure, composed and checked: what is drawn, and the jobs that compute its runs."""
+
+    variant: Variant
+    jobs: list[Job]
+    whole: DictConfig
+    """The composition before the jobs differ, with Hydra's own keys: what launchers ask for."""
+
+
+def compose_figure(figure: str, typed: list[str]) -> FigureSweep:
+    """The sweep of a figure. Raises InputError when the overrides do not compose.
+
+    typed: further overrides (`scale=smoke`, `replicates=3`).
+    """
+    with _initialized():
+        whole, jobs = _figure_jobs(figure, typed)
+        return FigureSweep(variant_of(figure, jobs, typed), jobs, whole)
+
+
+def figure_variant(figure: str, typed: list[str]) -> Variant:
+    """The figure that these overrides make. Raises InputError when they do not compose."""
+    return compose_figure(figure, typed).variant
 
 
 def figure_runs(figure: str, typed: list[str]) -> tuple[Settings, list[StudyConfig]]:
     """The settings and the configurations of all runs of a figure.
 
-    typed: further overrides (`scale=smoke`, `replicates=3`). Raises InputError when they do not
-    compose.
+    Raises InputError when the overrides do not compose.
     """
-    with _initialized():
-        jobs = _figure_jobs(figure, typed)
+    jobs = compose_figure(figure, typed).jobs
     return jobs[0].settings, [job.config for job in jobs]
-
-
-def figure_variant(figure: str, typed: list[str]) -> Variant:
-    """The figure that these overrides make. Raises InputError when they do not compose."""
-    with _initialized():
-        return variant_of(figure, _figure_jobs(figure, typed), typed)
 
 
 def variant_of(figure: str, jobs: list[Job], typed: list[str]) -> Variant:
@@ -170,7 +189,7 @@ def variant_of(figure: str, jobs: list[Job], typed: list[str]) -> Variant:
     overrides = tuple(filter(_is_of_figure, typed))
     name = figure
     if overrides:
-        plain = _figure_jobs(figure, [f"scale={settings.scale}"])
+        _, plain = _figure_jobs(figure, [f"scale={settings.scale}"])
         canonical = [job.run.folder.name for job in plain]
         if set(runs) == set(canonical):
             overrides, runs = (), {each: runs[each] for each in canonical}
@@ -180,13 +199,15 @@ def variant_of(figure: str, jobs: list[Job], typed: list[str]) -> Variant:
     return Variant(figure, settings.scale, name, overrides, kept, settings.folder())
 
 
-def _figure_jobs(figure: str, typed: list[str]) -> list[Job]:
-    """The jobs of a figure's sweep; Hydra is initialised."""
+def _figure_jobs(figure: str, typed: list[str]) -> tuple[DictConfig, list[Job]]:
+    """The composition of a figure's sweep, and its jobs; Hydra is initialised."""
     overrides = [f"figure={figure}", *(text for text in typed if not text.startswith("figure="))]
     parsed = OverridesParser.create().parse_overrides(overrides)
     single = [each.input_line for each in parsed if not each.is_sweep_override()]
     whole = compose("config", single, return_hydra_config=True)
-    return compose_jobs(expand(grids_at(whole.hydra.sweeper.grids, whole.scale), overrides))
+    grids = grids_at(whole.hydra.sweeper.grids, whole.scale)
+    base = OmegaConf.masked_copy(whole, [key for key in whole if key != "hydra"])
+    return whole, compose_jobs(expand(grids, overrides), {_split(single)[0]: base})
 
 
 def _is_of_figure(override: str) -> bool:

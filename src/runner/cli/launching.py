@@ -7,7 +7,9 @@ several processes share the work of one sweep.
 import copy
 import json
 import logging
+import math
 import os
+from functools import cache
 from typing import Any
 
 from hydra.plugins.launcher import Launcher
@@ -17,7 +19,8 @@ from runner.cli.composing import Job
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.folders import require_writable
 from runner.core.studies import module_of
-from runner.runs.run import stale_note
+from runner.runs.provenance import REFERENCE
+from runner.runs.run import Run, stale_note
 
 log = logging.getLogger("runner")
 
@@ -78,9 +81,11 @@ def launch(launcher: Launcher, jobs: list[Job]) -> None:
     log.info("%d runs, %d of them complete", len(jobs), len(jobs) - len(wanted))
     if note := stale_note(job.run for job in jobs if job not in wanted):
         log.info(note)
+    require_sound(wanted, launcher)
     if wanted:
-        _require_sound(wanted, _is_local(launcher))
         require_writable(settings.folder(), wanted[0].run.folder)
+    if type(launcher).__name__ != "BasicLauncher":  # which runs one after the other
+        wanted.sort(key=_expense, reverse=True)
     attempts = [Attempt(job) for job in wanted]
     failures: list[str] = []
     busy = _launch_all(launcher, attempts, False, settings.fail_fast, failures)
@@ -90,17 +95,41 @@ def launch(launcher: Launcher, jobs: list[Job]) -> None:
         raise RunFailed(f"{len(failures)} of {len(jobs)} runs failed:\n" + "\n".join(failures))
 
 
-def _require_sound(jobs: list[Job], here: bool) -> None:
+def require_sound(jobs: list[Job], launcher: Launcher) -> None:
     """Raise InputError unless all studies are whole and, if they run here, fit on the device."""
+    if not jobs:
+        return
     from runner.runs import memory  # late, with torch: where all is complete none is needed
     from runner.runs.devices import torch_device
 
     for study in {job.config.study for job in jobs}:
         module_of(study)
-    if here:
+    if _is_local(launcher):
         device = torch_device(jobs[0].settings.device)
         for job in jobs:
             memory.require(job.config, device)
+
+
+def _expense(job: Job) -> tuple[float, int]:
+    """How long a job takes, to sort by; those not known count as longest, by their memory."""
+    from runner.runs import memory  # late, with torch
+
+    return expected_seconds(job.run), memory.needed(job.config)
+
+
+def expected_seconds(run: Run) -> float:
+    """How long the run takes: as it took before, here or for the reference; inf: not known."""
+    before = run.provenance()
+    if before.get("status") == "complete" and isinstance(before.get("seconds"), float):
+        return before["seconds"]
+    return _seconds_of_reference().get(str(run), math.inf)
+
+
+@cache
+def _seconds_of_reference() -> dict[str, float]:
+    """The seconds of all runs behind the kept figures, by the name of the run."""
+    kept = [json.loads(path.read_text()) for path in REFERENCE.glob("*/*/provenance.json")]
+    return {run["run"]: run["seconds"] for about in kept for run in about["runs"]}
 
 
 def _launch_all(

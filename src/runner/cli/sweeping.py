@@ -3,6 +3,8 @@
 from typing import Any
 
 from hydra.core.plugins import Plugins
+from hydra.experimental.callback import Callback
+from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
@@ -10,7 +12,6 @@ from runner.cli.composing import compose_jobs, variant_of
 from runner.cli.grids import expand, grids_at
 from runner.cli.launching import ComposedJobs, launch
 from runner.core.errors import InputError
-from runner.results.figures import drawing_of
 from runner.results.variants import Variant
 
 swept: list[Variant] = []
@@ -38,13 +39,22 @@ def sweep(
         )
     variant = None
     if config.figure is not None:  # before anything is computed
+        from runner.results.figures import drawing_of  # late: matplotlib
+
         drawing_of(config.figure, jobs[0].config.study)
         variant = variant_of(config.figure, jobs, [*config.hydra.overrides.hydra, *typed])
-    launcher = Plugins.instance().instantiate_launcher(
-        hydra_context=HydraContext(ComposedJobs(), hydra_context.callbacks),
-        task_function=task_function,
-        config=config,
-    )
-    launch(launcher, jobs)
+    launch(launcher_of(config, task_function, hydra_context.callbacks), jobs)
     if variant is not None:
         swept.append(variant)
+
+
+def launcher_of(config: DictConfig, task: TaskFunction, callbacks: Any = None) -> Launcher:
+    """The launcher that a composed configuration chooses, for jobs that are composed already.
+
+    task: called for each job, where it runs. callbacks: Hydra's own; by default none.
+    """
+    return Plugins.instance().instantiate_launcher(
+        hydra_context=HydraContext(ComposedJobs(), callbacks or Callback()),
+        task_function=task,
+        config=config,
+    )

@@ -23,16 +23,14 @@ from runner.core.arguments import outputs_folder
 from runner.core.errors import InputError
 from runner.core.folders import require_readable, require_writable
 from runner.core.studies import rows_of
-from runner.publish.figures import is_current
 from runner.results.claims import claims_of, judge
-from runner.results.figures import publish
+from runner.results.figures import is_current, publish
 from runner.results.history import history
 from runner.results.variants import Variant
-from runner.runs.provenance import REPOSITORY
+from runner.runs.provenance import REFERENCE
 from runner.runs.run import load
 from runner.runs.tables import write_atomically
 
-REFERENCE = REPOSITORY / "outputs" / "reference"
 LARGE = 200_000
 """Bytes from which a table is kept compressed."""
 

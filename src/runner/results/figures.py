@@ -74,11 +74,11 @@ def drawing_of(name: str, study: str) -> Drawing:
     return _drawings[name]
 
 
-def make(variant: Variant) -> pd.DataFrame:
-    """Draw a figure of exactly its runs, judge its claims, write both and print the claims.
+def make(variant: Variant) -> str:
+    """Draw a figure of exactly its runs, judge its claims and write both; returns them as text.
 
-    Writes what `publish` writes and `<name>.provenance.json` beside it; returns the claims. Raises
-    InputError when a run is missing or damaged, or the folder cannot be written.
+    Writes what `publish` writes and `<name>.provenance.json` beside it. Raises InputError when a
+    run is missing or damaged, or the folder cannot be written.
     """
     try:
         tables = load(variant.runs)
@@ -97,12 +97,24 @@ def make(variant: Variant) -> pd.DataFrame:
     about["seconds"] = round(sum(each for each in seconds if isinstance(each, int | float)), 3)
     write_atomically(variant.path("provenance.json"), json.dumps(about, indent=2).encode())
     overridden = "".join(f", {text}" for text in variant.overrides)
-    print(f"{variant.figure} at scale {variant.scale}{overridden}:", end=" ")
-    print(f"{variant.path('png')} (.pdf, .csv, .claims.csv)")
-    print(f"{claims.as_text(verdicts)}; rule and numbers: {order['rule']}")
-    if about["stale"]:
-        print(f"note: {about['stale']}")
-    return verdicts
+    place = f"{variant.path('png')} (.pdf, .csv, .claims.csv)"
+    lines = [f"{variant.figure} at scale {variant.scale}{overridden}: {place}"]
+    lines += [f"{claims.as_text(verdicts)}; rule and numbers: {order['rule']}"]
+    lines += [f"note: {about['stale']}"] if about["stale"] else []
+    return "\n".join(lines)
+
+
+def is_current(variant: Variant) -> bool:
+    """Whether the figure was drawn from exactly its runs as they are now."""
+    try:
+        about = json.loads(variant.path("provenance.json").read_text())
+        keys = ("run", "tables", "stale")
+        drawn = [[run[key] for key in keys] for run in about["runs"]]
+        now = [[run[key] for key in keys] for run in map(describe, variant.runs)]
+    except (OSError, ValueError, KeyError, TypeError, InputError):
+        return False
+    files = map(variant.path, ("png", "pdf", "csv", "claims.csv"))
+    return drawn == now and about["scale"] == variant.scale and all(map(Path.exists, files))
 
 
 def publish(

@@ -41,14 +41,12 @@ def execute(run: Run, settings: Settings) -> None:
         memory.require(run.config, device)
     require_writable(settings.folder(), run.folder)
     with _claimed(run, settings.wait):
-        vars(run).pop("result", None)  # another process may have written it since
         if not run.is_wanted(settings):
             return
         if run.result_path.exists():
             complete = "force=true" if settings.force else "its code has changed"
             why = complete if run.is_complete() else "its files are damaged"
             log.info("%s is computed again: %s", run, why)
-            vars(run).pop("result", None)
             _clear(run)
         _Execution(run, settings, device).carry_out()
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import torch
 
 REPOSITORY = Path(__file__).resolve().parents[3]
+REFERENCE = REPOSITORY / "outputs" / "reference"
+"""What stands behind every figure, kept in git: `<scale>/<figure>/`."""
 PACKAGES = (
     "torch",
     "numpy",

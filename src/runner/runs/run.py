@@ -8,7 +8,7 @@ and `result.json`, written last and atomically: it alone marks the run complete.
 import hashlib
 import json
 from collections.abc import Iterable
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +41,12 @@ class Run:
         """The file whose presence marks the run complete."""
         return self.folder / "result.json"
 
-    @cached_property
+    @property
     def result(self) -> dict[str, Any]:
-        """The content of `result.json`. Raises InputError when it cannot be read."""
+        """The content of `result.json` as it is now. Raises InputError when it cannot be read."""
         try:
-            return json.loads(self.result_path.read_text())
+            about = self.result_path.stat()
+            return _json(self.result_path, about.st_ino, about.st_mtime_ns)
         except (OSError, ValueError) as error:
             raise InputError(
                 f"{self.result_path} cannot be read ({error}).\nRun it again with force=true."
@@ -99,6 +100,12 @@ class Run:
             name: read_table(self.folder / f"{name}.csv", expected)
             for name, expected in self.result["tables"].items()
         }
+
+
+@cache
+def _json(path: Path, inode: int, changed: int) -> dict[str, Any]:
+    """The content of a file, read again when it is another or its time of change is."""
+    return json.loads(path.read_text())
 
 
 def _holds(path: Path, table: dict[str, Any]) -> bool:

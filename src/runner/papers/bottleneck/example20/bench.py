@@ -55,6 +55,7 @@ def compare() -> Iterator[Comparison]:
         straightforward=median_seconds(lambda: plain_lipschitz(network, SIDES), 3),
         ours=median_seconds(lambda: lipschitz(network)),
         floor=len(SIDES) * 2 * 2 * 27 * L / matrix_rate(torch.float64),
+        dtype="float64",
     )
 
 

@@ -73,6 +73,7 @@ def compare() -> Iterator[Comparison]:
             straightforward=median_seconds(lambda f=flow, t=theta: straightforward(f, t), 3),
             ours=median_seconds(lambda f=flow, t=theta: stacked(f, t)),
             floor=6 * theta.numel() * config.samples * STEPS / flops,
+            dtype="float64",
         )
 
 

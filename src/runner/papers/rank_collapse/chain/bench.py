@@ -68,7 +68,8 @@ def compare() -> Iterator[Comparison]:
         ours = median_seconds(partial(compiled_chains, width, many), 3) / (many * LANES)
         floor = unavoidable(width)
         work = f"1e5 layers, d={width}"
-        yield Comparison("rank_chain", work, LAYERS * plain, LAYERS * ours, LAYERS * floor)
+        times = (LAYERS * plain, LAYERS * ours, LAYERS * floor)
+        yield Comparison("rank_chain", work, *times, dtype="float64")
 
 
 GROWTH = Growth(

@@ -1,0 +1,122 @@
+"""Many figures in one sweep: shared runs, failures, what is refused, what is left alone."""
+
+import json
+import logging
+import re
+import sys
+
+import pytest
+
+from runner.cli import launching, making
+from runner.core.errors import InputError
+from runner.core.studies import configs
+from runner.publish import figures
+from runner.runs.run import Run
+
+SIZES = ["scale=smoke", "device=cpu", "layers=200", "chains=4", "draws=20"]
+
+
+@pytest.fixture
+def make(tmp_path, monkeypatch, capsys):
+    """Runs `python -m runner figures <words>` in this process: exit code, stdout, stderr."""
+
+    def run(*words: str) -> tuple[int, str, str]:
+        arguments = ["figures", *words, *SIZES, f"outputs={tmp_path}"]
+        monkeypatch.setattr(sys, "argv", ["runner", *arguments])
+        monkeypatch.setattr(logging.getLogger("runner"), "handlers", [])
+        code = figures.main(arguments[1:])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def outcomes(stdout: str) -> dict[str, str]:
+    """The summary: what became of each figure; the names are without the hash of a variant."""
+    lines = [line.split() for line in stdout.splitlines()[1:-1]]
+    return {line[0].rpartition("-")[0]: " ".join(line[1:-4]) for line in lines}
+
+
+def test_a_run_that_figures_share_is_computed_once_and_what_is_current_is_left_alone(
+    make, tmp_path
+):
+    code, stdout, stderr = make("rank-fig8", "rank-fig9", "rank-lemma7")
+    assert code == 0
+    assert outcomes(stdout) == dict.fromkeys(("rank-fig8", "rank-fig9", "rank-lemma7"), "drawn")
+    assert "4 runs, 0 of them complete" in stderr and stderr.count("starts:") == 4
+    assert "3 figures in" in stdout
+    for path in tmp_path.glob("runs/*/*/provenance.json"):
+        command = json.loads(path.read_text())["command"]
+        assert command.startswith("python -m runner figures rank-fig8 rank-fig9 rank-lemma7 scale=")
+    (picture,) = tmp_path.glob("figures/smoke/rank-fig9-*.pdf")
+    picture.unlink()
+    code, stdout, stderr = make("rank-fig8", "rank-fig9")
+    assert code == 0 and "starts:" not in stderr
+    assert outcomes(stdout) == {"rank-fig8": "unchanged", "rank-fig9": "drawn"}
+
+
+def test_a_failed_run_costs_its_own_figures_and_no_other(make, tmp_path):
+    """The place of a run's configuration is taken by a folder."""
+    code, *_ = make("rank-fig8")
+    assert code == 0
+    (folder,) = tmp_path.glob("runs/rank_chain/widths=8,*")
+    (folder / "result.json").unlink()
+    (folder / "config.yaml").unlink()
+    (folder / "config.yaml").mkdir()
+    code, stdout, stderr = make("rank-fig8", "rank-fig9", "rank-lemma7")
+    assert code == 1
+    missing = "1 of 3 runs missing"
+    assert outcomes(stdout) == {"rank-fig8": missing, "rank-fig9": missing, "rank-lemma7": "drawn"}
+    assert "1 of 4 runs failed:" in stderr and "error.txt" in stderr
+
+
+def test_force_computes_and_draws_again(make):
+    make("rank-lemma7")
+    code, stdout, stderr = make("rank-lemma7", "force=true")
+    assert code == 0 and stderr.count("starts:") == 1
+    assert outcomes(stdout) == {"rank-lemma7": "drawn"}
+
+
+def test_a_figure_that_will_not_fit_is_refused_and_no_other(make, monkeypatch):
+    real = launching.require_sound
+
+    def require(jobs, launcher):
+        if any("expansion" in str(job.run) for job in jobs):
+            raise InputError("study=rank_chain needs about 99 GiB")
+        real(jobs, launcher)
+
+    monkeypatch.setattr(making, "require_sound", require)
+    code, stdout, stderr = make("rank-fig8", "rank-lemma7")
+    assert code == 1 and "needs about 99 GiB" in stderr
+    assert outcomes(stdout) == {"rank-fig8": "drawn", "rank-lemma7": "refused"}
+    with pytest.raises(InputError, match="needs about 99 GiB"):
+        make("rank-lemma7")
+
+
+def test_a_drawing_that_fails_is_said_and_the_others_are_made(make, monkeypatch):
+    real = making.make
+
+    def draw(variant):
+        if variant.figure == "rank-fig8":
+            raise KeyError("no such column")
+        return real(variant)
+
+    monkeypatch.setattr(making, "make", draw)
+    code, stdout, stderr = make("rank-fig8", "rank-fig9")
+    assert code == 1 and re.search("rank-fig8-.* is not drawn: KeyError", stderr)
+    assert outcomes(stdout) == {"rank-fig8": "not drawn", "rank-fig9": "drawn"}
+
+
+def test_a_key_that_one_figure_lacks_is_refused_before_anything_runs(make, tmp_path):
+    with pytest.raises(InputError, match="layers is not a key"):
+        make("rank-fig8", "fig4")
+    assert not list(tmp_path.glob("runs/*"))
+
+
+def test_the_reference_knows_how_long_runs_take(tmp_path):
+    """Figure 4 at quick: wider teachers take longer; unknown runs may be the longest."""
+    config = configs()["bn_only"]
+    seconds = [
+        launching.expected_seconds(Run(config(target_width=width), tmp_path))
+        for width in (5, 15, 30, 29)
+    ]
+    assert seconds == sorted(seconds) and seconds[0] > 0 and seconds[3] == float("inf")

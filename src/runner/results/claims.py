@@ -26,6 +26,7 @@ import pandas as pd
 
 from runner.core.studies import part_of
 from runner.results.evidence import Evidence, Verdict, verdict
+from runner.results.rows import NoRows, Present
 
 Tables = Mapping[str, pd.DataFrame]
 """The tables of a figure's runs by name: `tables["metrics"]`."""
@@ -116,13 +117,18 @@ def claims_of(figure: str, study: str) -> list[Claim]:
 
 
 def judgement(claim: Claim, tables: Tables) -> Judgement:
-    """Judge one claim over the tables of its figure."""
+    """Judge one claim over the tables of its figure; undecided where its rows are absent."""
     if lacking := _lacking(claim, tables):
         return Judgement("undecided", lacking, claim.expected)
-    found = claim.judge(tables)
+    try:
+        with np.errstate(all="ignore"):  # a diverged run is data
+            found = claim.judge(Present(tables))
+    except NoRows as absent:
+        return Judgement("undecided", str(absent), claim.expected)
     decision, decisive = verdict(found.points)
-    if decisive is None:
-        return Judgement("undecided", found.words or "no rows to judge by", claim.expected)
+    if decisive is None or not decisive.n:
+        lacking = f"no rows: {decisive.point}" if decisive and decisive.point else found.words
+        return Judgement("undecided", lacking or "no rows to judge by", claim.expected, decisive)
     measured = "; ".join(filter(None, [found.words, in_words(decisive)]))
     if decision == "undecided" and decisive.n < decisive.needed:
         measured += f"; n = {decisive.needed} could decide"

@@ -11,8 +11,8 @@ is marked as such:
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from textwrap import fill
@@ -23,7 +23,9 @@ import matplotlib
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.core.errors import InputError
@@ -31,6 +33,7 @@ from runner.core.studies import package_of, part_of
 from runner.results import claims
 from runner.results.claims import Tables
 from runner.results.history import history
+from runner.results.rows import NoRows, Present
 from runner.results.style import STYLE
 from runner.results.variants import Variant
 from runner.runs.run import Run, load, stale_note
@@ -72,6 +75,39 @@ def drawing_of(name: str, study: str) -> Drawing:
         place = f"{package_of(study).replace('.', '/')}/figures.py"
         raise InputError(f'figure={name} has no drawing: {place} has no @figure("{name}")')
     return _drawings[name]
+
+
+def draw(drawing: Drawing, tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """The picture and the numbers drawn; where the rows for all of it are absent, which these are.
+
+    A panel alone stays empty where its rows are drawn `with or_empty(axes):`.
+    """
+    opened = plt.get_fignums()
+    try:
+        with np.errstate(all="ignore"):  # a diverged run is data
+            return drawing(Present(tables))
+    except NoRows as absent:
+        for begun in set(plt.get_fignums()) - set(opened):
+            plt.close(begun)
+        picture, axes = plt.subplots(figsize=(4, 3))
+        _leave_empty(axes, absent)
+        return picture, pd.DataFrame({"absent": [str(absent)]})
+
+
+@contextmanager
+def or_empty(axes: Axes, *others: Axes) -> Iterator[None]:
+    """What is drawn within; where the rows for it are absent, the first axes say which."""
+    try:
+        yield
+    except NoRows as absent:
+        _leave_empty(axes, absent)
+        for other in others:
+            other.set_axis_off()
+
+
+def _leave_empty(axes: Axes, absent: NoRows) -> None:
+    middle = {"ha": "center", "va": "center", "transform": axes.transAxes}
+    axes.text(0.5, 0.5, str(absent), color="grey", fontsize=8, wrap=True, **middle)
 
 
 def make(variant: Variant) -> str:
@@ -136,7 +172,7 @@ def publish(
     drawing = drawing_of(figure, study)
     verdicts = claims.judge(name, claims.claims_of(figure, study), tables).assign(**(order or {}))
     with plt.rc_context(STYLE):
-        picture, drawn = drawing(tables)
+        picture, drawn = draw(drawing, tables)
         if overrides:
             _write_above(picture, f"{name}: {', '.join(overrides)}")
     try:
@@ -171,15 +207,17 @@ def save(picture: Figure, path: Path) -> None:
     plt.close(picture)
 
 
-def quick_look(run: Run) -> str:
-    """Draw `overview.png` of a complete run and return its summary as text.
+def overview_of(study: str) -> Drawing:
+    """The `@overview` of a study; without one, histograms of the first table."""
+    module = part_of(study, "figures")
+    return _overviews.get(module.__name__, histograms) if module else histograms
 
-    The drawing is the `@overview` of its study; without one, histograms of the first table.
-    """
-    module = part_of(run.config.study, "figures")
-    drawing = _overviews.get(module.__name__, histograms) if module else histograms
+
+def quick_look(run: Run) -> str:
+    """Draw `overview.png` of a complete run and return its summary as text."""
+    drawing = overview_of(run.config.study)
     with plt.rc_context(STYLE):
-        picture, summary = drawing(load([run]))
+        picture, summary = draw(drawing, load([run]))
         with suppress(OSError):  # a complete run on a disk that is read only
             picture.savefig(run.folder / "overview.png", metadata={"Software": None})
         plt.close(picture)

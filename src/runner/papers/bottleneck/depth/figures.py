@@ -10,7 +10,8 @@ from matplotlib.ticker import MaxNLocator
 
 from runner.papers.bottleneck.depth.tables import FITTED, affine_fits
 from runner.results.claims import Tables
-from runner.results.figures import figure, overview
+from runner.results.figures import figure, or_empty, overview
+from runner.results.rows import nonempty, select
 
 RANK_COLORS = ("grey", "tab:red", "tab:blue", "tab:green", "tab:purple", "tab:brown", "tab:pink")
 """By rank 0, 1, 2, ...; the last one for all larger ranks."""
@@ -63,24 +64,31 @@ def draw_spectrum(axes: Axes, spectrum: pd.DataFrame, rank: int, title: str) -> 
 
 def _row(part: SubFigure, tables: Tables, recipe: str) -> pd.DataFrame:
     metrics = tables["metrics"].query("recipe == @recipe")
-    spectrum = tables["spectrum"].query("recipe == @recipe")
     part.suptitle(RECIPES[recipe], fontweight="bold")
     axes = part.subplots(1, SHOWN + 1, width_ratios=[2.6] + [1] * SHOWN)
     draw_norm(axes[0], metrics)
     axes[0].set_title("(a)", loc="left")
-    alive = metrics[metrics["rank_gap"] > 0].sort_values("loss").groupby("depth").first()
-    if len(alive):
-        shown = np.quantile(alive.index, np.linspace(0, 1, SHOWN), method="nearest")
-        for panel, L in zip(axes[1:], shown, strict=True):
-            rank, replicate = alive.loc[L, ["rank_gap", "replicate"]]
-            own = spectrum[(spectrum["depth"] == L) & (spectrum["replicate"] == replicate)]
-            draw_spectrum(panel, own, rank, f"L = {L}, rank {rank}")
-        top = max(panel.get_ylim()[1] for panel in axes[1:])
-        for panel in axes[1:]:
-            panel.set_ylim(0, top)
+    with or_empty(*axes[1:]):
+        _spectra(axes[1:], metrics, select(tables["spectrum"], recipe=recipe))
     axes[1].set_title("(b)", loc="left")
     axes[1].set_ylabel(r"singular values of $W_\ell$")
     return metrics.assign(panel=f"norm, {recipe}")
+
+
+def _spectra(panels: np.ndarray, metrics: pd.DataFrame, spectrum: pd.DataFrame) -> None:
+    """Panel (b): the spectra of as many depths as there are panels, or fewer."""
+    alive = nonempty(metrics[metrics["rank_gap"] > 0], "network of rank 1 or more")
+    alive = alive.sort_values("loss").groupby("depth").first()
+    shown = np.unique(np.quantile(alive.index, np.linspace(0, 1, SHOWN), method="nearest"))
+    for panel in panels[len(shown) :]:
+        panel.set_axis_off()
+    for panel, L in zip(panels, shown, strict=False):
+        rank, replicate = alive.loc[L, ["rank_gap", "replicate"]]
+        own = spectrum[(spectrum["depth"] == L) & (spectrum["replicate"] == replicate)]
+        draw_spectrum(panel, own, rank, f"L = {L}, rank {rank}")
+    top = max(panel.get_ylim()[1] for panel in panels)
+    for panel in panels:
+        panel.set_ylim(0, top)
 
 
 @figure("bottleneck-fig1")

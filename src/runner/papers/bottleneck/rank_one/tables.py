@@ -28,10 +28,13 @@ def interpolants(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def slopes(metrics: pd.DataFrame, column: str) -> pd.Series:
-    """The slope of a column against log N for every replicate with three sizes N or more."""
+    """The slope of a column against log N for every replicate with three sizes N or more.
+
+    A replicate of which one is not finite is left out.
+    """
     found = {
         replicate: np.polyfit(np.log(group["samples"]), group[column], 1)[0]
         for replicate, group in metrics.groupby("replicate")
-        if len(group) >= 3
+        if group["samples"].nunique() >= 3 and np.isfinite(group[column]).all()
     }
     return pd.Series(found, dtype=float)

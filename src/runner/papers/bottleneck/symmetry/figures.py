@@ -7,7 +7,8 @@ from matplotlib.figure import Figure
 
 from runner.papers.bottleneck.symmetry.config import DISTANCE_LAYER, PCA_LAYER, PIXEL
 from runner.results.claims import Tables
-from runner.results.figures import figure, overview
+from runner.results.figures import figure, or_empty, overview
+from runner.results.rows import select
 
 STAGES = {"trained": "trained", "untrained": "at initialisation"}
 ARROWS = 20
@@ -48,30 +49,30 @@ def _distances(axes: Axes, distance: pd.DataFrame) -> None:
 
 def _first(table: pd.DataFrame, stage: str) -> pd.DataFrame:
     """The rows of one stage of the first replicate."""
-    return table[(table["stage"] == stage) & (table["replicate"] == 0)]
+    return select(table, stage=stage, replicate=0)
 
 
 @figure("bottleneck-fig2")
 def draw_symmetry(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 2 of paper D, of the first replicate, for the trained and the untrained network."""
+    metrics = tables["metrics"]
     figure, axes = plt.subplots(len(STAGES), 3, figsize=(13.5, 7), width_ratios=[1, 1.25, 1.1])
-    measured = tables["metrics"].query("replicate == 0").set_index(["stage", "layer"])
-    depth = int(tables["metrics"]["layer"].max())
+    depth = int(metrics["layer"].max())
     for row, (stage, name) in zip(axes, STAGES.items(), strict=True):
-        spectrum, embedding, distance = (
-            _first(tables[table], stage) for table in ("spectrum", "embedding", "distance")
-        )
-        _spectra(row[0], spectrum)
         row[0].set_title(f"(a) {name}: spectra")
-        _embedding(row[1], embedding)
-        at = measured.loc[(stage, min(PCA_LAYER, depth))]
-        r2 = f"{at['knn_r2_axis']:.3f}, {at['knn_r2_orthogonal']:.3f}"
-        layer = rf"$\alpha_{PCA_LAYER}(X)$"
-        row[1].set_title(f"(b) PCA of {layer}, $R^2$ of $u$: {r2}")
-        _distances(row[2], distance)
-        ratio = measured.loc[(stage, DISTANCE_LAYER), "plane_ratio"]
-        row[2].set_title(f"(c) distances, within/between rings {ratio:.3f}")
-    return figure, tables["metrics"]
+        with or_empty(row[0]):
+            _spectra(row[0], _first(tables["spectrum"], stage))
+        with or_empty(row[1]):
+            _embedding(row[1], _first(tables["embedding"], stage))
+            at = select(_first(metrics, stage), layer=min(PCA_LAYER, depth)).iloc[0]
+            r2 = f"{at['knn_r2_axis']:.3f}, {at['knn_r2_orthogonal']:.3f}"
+            layer = rf"$\alpha_{PCA_LAYER}(X)$"
+            row[1].set_title(f"(b) PCA of {layer}, $R^2$ of $u$: {r2}")
+        with or_empty(row[2]):
+            _distances(row[2], _first(tables["distance"], stage))
+            at = select(_first(metrics, stage), layer=min(DISTANCE_LAYER, depth)).iloc[0]
+            row[2].set_title(f"(c) distances, within/between rings {at['plane_ratio']:.3f}")
+    return figure, metrics
 
 
 @overview

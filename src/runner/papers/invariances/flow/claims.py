@@ -31,6 +31,7 @@ from runner.papers.invariances.flow.tables import (
 )
 from runner.results.claims import Found, Tables, claim
 from runner.results.evidence import above, below, equivalent, everywhere
+from runner.results.rows import finite, nonempty
 
 RATES: Mapping[str, Any] = {"learning_rate": 2}
 """What an order of convergence needs."""
@@ -234,6 +235,7 @@ def weights_diverge(tables: Tables) -> Found:
         return Found([], "no replicate separates its examples")
     index = ["run", "layer", "replicate"]
     half, end = (ends(rows, share).set_index(index) for share in (0.5, 1))
+    half, end = nonempty(half, "record before half-time").align(end, join="inner", axis=0)
     growth = end["frobenius"] / half["frobenius"]
     words = (
         f"{count} of {total} get below; squared norms grow {growth.min():.2g} to"
@@ -327,7 +329,7 @@ def stays_above(tables: Tables, bound: str, at_end: bool) -> Found:
         rows = rows[rows["bound"] < 1]
     if rows.empty:
         return Found([], "no such layers in these runs")
-    margin = rows["operator_ratio"] - rows[bound]
+    margin = finite(rows, "operator_ratio", bound)["operator_ratio"] - rows[bound]
     worst = rows.loc[margin.idxmin()]
     words = (
         f"smallest ratio {rows['operator_ratio'].min():.3f}; nearest to its bound"

@@ -13,6 +13,7 @@ from matplotlib.ticker import NullFormatter, NullLocator
 from runner.papers.invariances.flow.tables import ITEMS, Choice, final, item, part, tail, unlearned
 from runner.results.claims import Tables
 from runner.results.figures import figure, overview
+from runner.results.rows import nonempty
 
 DATA = {"gaussian": ("tab:blue", "-", "Gaussian"), "digits": ("tab:orange", "--", "digits")}
 
@@ -40,6 +41,7 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     metrics = tables["metrics"]
     finest = metrics["learning_rate"] == metrics["learning_rate"].min()
     metrics = metrics[finest & (metrics["time"] > 0) & (metrics["entries"] > 0)]
+    metrics = nonempty(metrics[metrics["architecture"].isin(ARCHITECTURES)], "architecture shown")
     architectures = [name for name in ARCHITECTURES if name in set(metrics["architecture"])]
     datasets = [name for name in DATA if name in set(metrics["data"])]
     size = (3.9 * len(architectures) + 0.4, 2.7 * len(datasets) + 0.8)
@@ -50,7 +52,7 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     for row, data in zip(axes, datasets, strict=True):
         for panel, architecture in zip(row, architectures, strict=True):
             chosen = metrics[(metrics["data"] == data) & (metrics["architecture"] == architecture)]
-            drawn.append(_drift_panel(panel, chosen))
+            drawn += _drift_panel(panel, chosen)
             panel.set_title(f"{ARCHITECTURES[architecture]}, {DATA[data][2]}")
         row[0].set_ylabel("drift  ‖D(t) − D(0)‖")
     for panel in axes[-1]:
@@ -60,7 +62,7 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return figure, pd.concat(drawn, ignore_index=True)
 
 
-def _drift_panel(axes: Axes, rows: pd.DataFrame) -> pd.DataFrame:
+def _drift_panel(axes: Axes, rows: pd.DataFrame) -> list[pd.DataFrame]:
     """One line per layer and kind."""
     drawn = []
     for name, (color, style, choose) in KINDS.items():
@@ -74,7 +76,7 @@ def _drift_panel(axes: Axes, rows: pd.DataFrame) -> pd.DataFrame:
             about = {"quantity": name, "layer": layer, "place": place}
             drawn.append(spread.assign(**about, **line.iloc[0][["architecture", "data"]]))
     axes.set_yscale("log")
-    return pd.concat(drawn, ignore_index=True)
+    return drawn
 
 
 def panels() -> dict[str, list[tuple[Choice, str, str]]]:
@@ -116,8 +118,11 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             rows = rows[choose(rows) & (rows["entries"] > 0)]
             drawn.append(_rate_lines(panel, rows, marker).assign(panel=title))
         panel.set(xscale="log", yscale="log", title=title)
-        if title != "not invariant":
-            _guide(panel, drawn[-1], 4 if "Kutta" in title else 1)
+        own = pd.concat(drawn[-len(lines) :])
+        if own.empty:
+            panel.text(0.5, 0.5, "none in these runs", transform=panel.transAxes, ha="center")
+        elif title != "not invariant":
+            _guide(panel, own, 4 if "Kutta" in title else 1)
     _share_axes(axes, pd.concat(drawn))
     handles = [
         Line2D([], [], color=c, linestyle=s, marker="o", label=n) for c, s, n in DATA.values()
@@ -153,9 +158,6 @@ def _rate_lines(axes: Axes, rows: pd.DataFrame, marker: str) -> pd.DataFrame:
 
 def _guide(axes: Axes, drawn: pd.DataFrame, slope: int) -> None:
     """A dotted line of the promised slope below the lines."""
-    if drawn.empty:
-        axes.text(0.5, 0.5, "none in these runs", transform=axes.transAxes, ha="center")
-        return
     x = np.array(sorted(drawn["learning_rate"].unique()))
     start = drawn[drawn["learning_rate"] == x[0]]["drift"].min() / 2
     axes.plot(x, start * (x / x[0]) ** slope, ":", color="black", linewidth=1.2)
@@ -164,10 +166,13 @@ def _guide(axes: Axes, drawn: pd.DataFrame, slope: int) -> None:
 def _share_axes(axes: np.ndarray, drawn: pd.DataFrame) -> None:
     """One range of drift for all panels but the last, ticks at the rates."""
     common = drawn[~drawn["panel"].str.contains("Kutta")]["drift"]
-    for panel in axes.flat[:-1]:
-        panel.set_ylim(common.min() / 4, common.max() * 3)
-    for panel, rows in zip(axes.flat, drawn.groupby("panel", sort=False), strict=False):
-        rates = sorted(rows[1]["learning_rate"].unique())
+    limits = common.min() / 4, common.max() * 3
+    if np.isfinite(limits).all() and limits[0] > 0:
+        for panel in axes.flat[:-1]:
+            panel.set_ylim(limits)
+    for panel in axes.flat:
+        rows = drawn[drawn["panel"] == panel.get_title()]
+        rates = sorted(rows["learning_rate"].unique())
         panel.set_xticks(rates, [f"{rate:g}" for rate in rates])
         panel.xaxis.set_minor_locator(NullLocator())
         panel.yaxis.set_minor_formatter(NullFormatter())
@@ -183,6 +188,7 @@ def draw_low_rank(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 3: ratio and alignment of the layers of Theorem 2 over the flow's own log time."""
     rows = tail(tables)
     rows = rows[rows["time"] > 0].assign(log10_time=lambda r: r["log_flow_time"] / log(10))
+    rows = nonempty(rows[rows["architecture"].isin(ARCHITECTURES)], "architecture shown")
     architectures = [name for name in ARCHITECTURES if name in set(rows["architecture"])]
     figure, axes = plt.subplots(
         2, len(architectures), figsize=(2.75 * len(architectures), 5.4), sharey="row", squeeze=False

@@ -14,6 +14,7 @@ from runner.papers.norm_tuning.bn_only.config import SHIFT_MARGIN
 from runner.papers.norm_tuning.bn_only.tables import square_runs, width_runs
 from runner.results.claims import Found, Tables, claim
 from runner.results.evidence import Evidence, above, below, everywhere, less
+from runner.results.rows import select
 
 EPSILON = np.finfo(np.float64).eps
 ROUNDING = "machine epsilon x condition number x input norm"
@@ -90,7 +91,7 @@ def _at(metrics: pd.DataFrame, extreme: str) -> pd.DataFrame:
 )
 def exact(tables: Tables, sparsity: float) -> Found:
     """Green at m = d^2 wherever K has full rank: zero up to rounding, at every d."""
-    rows = _sparse(tables, sparsity).query("method == @GREEN")
+    rows = select(_sparse(tables, sparsity), method=GREEN)
     full_rank = rows[rows["numerical_rank"] == rows["target_width"] ** 2]
     if full_rank.empty:
         widest = rows["target_width"].max()
@@ -113,7 +114,7 @@ def student_meets_dense(tables: Tables) -> Found:
     """Orange equals black at m = d^2: their rmse differ by the error of the construction alone."""
     metrics = square_runs(tables["metrics"])
     metrics = metrics.set_index(["target_width", "replicate"], drop=False)
-    orange, black = metrics.query("method == @ORANGE"), metrics.query("method == @BLACK")
+    orange, black = select(metrics, method=ORANGE), select(metrics, method=BLACK)
     deviation = np.sqrt(black["test_mse"] / black["relative_mse"])
     difference = (np.sqrt(orange["test_mse"]) - np.sqrt(black["test_mse"])).abs()
     part = (difference / (rounding(orange) * deviation))[rounding(orange) < 1].dropna()
@@ -183,13 +184,15 @@ def crossings(metrics: pd.DataFrame, method: str) -> pd.Series:
     Interpolated in the logarithm of the ratio of their errors between the measured m; nan where the
     method is never, or always, below.
     """
-    errors = metrics.pivot_table(
-        values="test_mse", index="width", columns=["replicate", "method"], sort=True
+    errors, errors_of_sgd = (
+        select(metrics, method=name).pivot_table("test_mse", index="width", columns="replicate")
+        for name in (method, BLUE)
     )
+    with np.errstate(all="ignore"):
+        ratios = np.log(errors / errors_of_sgd)
     found = {}
-    for replicate in errors.columns.unique("replicate"):
-        with np.errstate(all="ignore"):
-            ratio = np.log(errors[replicate, method] / errors[replicate, BLUE]).dropna()
+    for replicate in ratios:
+        ratio = ratios[replicate].dropna()
         over = np.flatnonzero(ratio.to_numpy() >= 0)
         found[replicate] = np.nan
         if len(over) and over[-1] + 1 < len(ratio):

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from runner.papers.norm_tuning.bn_only.tables import square_runs, width_runs
 from runner.results.claims import Tables
-from runner.results.figures import figure, overview
+from runner.results.figures import figure, or_empty, overview
 
 STYLES = {
     "sgd": ("tab:blue", "o-", "SGD on scales and shifts"),
@@ -54,7 +54,7 @@ def _panel(axes: Axes, metrics: pd.DataFrame, x: str, label: str, panel: str) ->
     for method, (color, style, name) in STYLES.items():
         rows = drawn[drawn["method"] == method]
         mean = rows["trimmed_mean_mse"]
-        bars = np.array([mean - rows["lowest_mse"], rows["highest_mse"] - mean])
+        bars = np.array([mean - rows["lowest_mse"], rows["highest_mse"] - mean]).clip(min=0)
         line = (
             {"linewidth": 3.5, "zorder": 2} if method == "student_construction" else {"zorder": 3}
         )
@@ -70,12 +70,13 @@ def _panel(axes: Axes, metrics: pd.DataFrame, x: str, label: str, panel: str) ->
 def _row_of_panels(axes: np.ndarray, metrics: pd.DataFrame, sparsity: float) -> list[pd.DataFrame]:
     """Left: m = d^2 and d grows. Right: d is fixed and m grows."""
     chosen = metrics[metrics["sparsity"] == sparsity]
-    square, wide = square_runs(chosen), width_runs(chosen)
+    drawn = []
+    with or_empty(axes[0]):
+        title = f"p = {sparsity:g}, m = d²"
+        drawn.append(_panel(axes[0], square_runs(chosen), "target_width", TARGET_WIDTHS, title))
+    wide = width_runs(chosen)
     d = int(wide["target_width"].iloc[0])
-    drawn = [
-        _panel(axes[0], square, "target_width", TARGET_WIDTHS, f"p = {sparsity:g}, m = d²"),
-        _panel(axes[1], wide, "width", WIDTHS, f"p = {sparsity:g}, d = {d}"),
-    ]
+    drawn.append(_panel(axes[1], wide, "width", WIDTHS, f"p = {sparsity:g}, d = {d}"))
     axes[1].axvline(d**2, color="grey", linewidth=0.8, alpha=0.6)
     axes[1].annotate(
         "m = d²", (d**2, 1.01), xycoords=("data", "axes fraction"), color="grey", ha="center"
@@ -94,7 +95,7 @@ def draw_by_sparsity(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     drawn = []
     for row, sparsity in zip(axes, sparsities, strict=True):
         drawn += _row_of_panels(row, metrics, sparsity)
-    handles, labels = axes[0, 0].get_legend_handles_labels()
+    handles, labels = axes[0, 1].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3)
     return figure, pd.concat(drawn, ignore_index=True)
 

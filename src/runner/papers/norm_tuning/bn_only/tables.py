@@ -2,10 +2,12 @@
 
 import pandas as pd
 
+from runner.results.rows import nonempty
+
 
 def square_runs(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The runs at the width of Theorem 1, m = d^2: the left panels."""
-    return metrics[metrics["width"] == metrics["target_width"] ** 2]
+    """The runs at the width of Theorem 1, m = d^2: the left panels. Raises NoRows without one."""
+    return nonempty(metrics[metrics["width"] == metrics["target_width"] ** 2], "runs at m = d²")
 
 
 def width_runs(metrics: pd.DataFrame) -> pd.DataFrame:

@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 
 from runner.papers.norm_tuning.constructions.tables import full_rank_by_sparsity, random_targets
 from runner.results.claims import Tables
-from runner.results.figures import figure, overview
+from runner.results.figures import figure, or_empty, overview
+from runner.results.rows import nonempty
 
 SERIES = {
     "wide": ("tab:green", "o", "Theorem 1, m = d²"),
@@ -59,9 +60,15 @@ def draw_constructions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     }
     figure = plt.figure(figsize=(11.5, 4.4))
     left, middle, right = figure.subfigures(1, 3, width_ratios=[1.15, 1, 1])
-    _draw_widths(left.subplots(), panels["error by d"])
-    _draw_blocks(*middle.subplots(2, 1, sharex=True, height_ratios=[1.5, 1]), panels["error by k"])
-    _draw_sparsities(*right.subplots(2, 1), panels["full rank"])
+    widths = left.subplots()
+    with or_empty(widths):
+        _draw_widths(widths, nonempty(panels["error by d"], "float64 systems of full rank"))
+    blocks = middle.subplots(2, 1, sharex=True, height_ratios=[1.5, 1])
+    with or_empty(*blocks):
+        _draw_blocks(*blocks, nonempty(panels["error by k"], "several block sizes of one width"))
+    sparsities = right.subplots(2, 1)
+    with or_empty(*sparsities):
+        _draw_sparsities(*sparsities, nonempty(panels["full rank"], "sparse networks at m = d²"))
     return figure, pd.concat([rows.assign(panel=name) for name, rows in panels.items()])
 
 
@@ -97,7 +104,8 @@ def _draw_widths(axes: Axes, drawn: pd.DataFrame) -> None:
     axes.set_xticks(widths, labels=[str(width) for width in widths])
     axes.minorticks_off()
     lowest, highest = drawn["lowest_error"].min(), drawn["epsilon_condition"].max()
-    axes.set_ylim(lowest / 3, highest * (highest / lowest) ** 0.55)  # room for the legend
+    if np.isfinite([lowest, highest]).all() and lowest > 0:
+        axes.set_ylim(lowest / 3, highest * (highest / lowest) ** 0.55)  # room for the legend
     axes.legend(loc="upper left", fontsize=7)
 
 
@@ -112,11 +120,12 @@ def _draw_blocks(double: Axes, digits: Axes, drawn: pd.DataFrame) -> None:
         exact = drawn[(drawn["target_width"] == width) & (drawn["dtype"] == "mpmath")]
         _bars(digits, "block", exact, fmt="D-", color=color, markerfacecolor="white")
     double.set(yscale="log", ylabel="largest error, float64", title="Theorem 2 by block size")
-    double.legend(loc="upper right")
+    if double.get_legend_handles_labels()[0]:
+        double.legend(loc="upper right")
     digits.set(yscale="log", xlabel="block size k", ylabel="the same, mpmath")
     digits.set_xticks(sorted(drawn["block"].unique()))
     exponents = np.log10(drawn[drawn["dtype"] == "mpmath"]["median_error"])
-    if len(exponents):
+    if len(exponents) and np.isfinite(exponents).all():
         lowest = DECADES * np.floor(exponents.min() / DECADES)
         ticks = np.arange(lowest, exponents.max() + DECADES, DECADES)
         digits.set_yticks(10.0**ticks)

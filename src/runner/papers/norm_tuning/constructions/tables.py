@@ -3,10 +3,12 @@
 import numpy as np
 import pandas as pd
 
+from runner.results.rows import select
+
 
 def random_targets(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The rows of random targets, in all arithmetics."""
-    return metrics[metrics["target"] == "random"]
+    """The rows of random targets, in all arithmetics. Raises NoRows without one."""
+    return select(metrics, target="random")
 
 
 def full_rank_by_sparsity(metrics: pd.DataFrame) -> pd.DataFrame:

@@ -16,8 +16,10 @@ from runner.papers.rank_collapse.chain.tables import (
     crossings,
     gamma,
     left_over,
+    norm_bound,
     pieces,
     powers_of_two,
+    rank_bound,
     too_short,
 )
 from runner.results.claims import Found, Tables, claim
@@ -30,6 +32,7 @@ from runner.results.evidence import (
     estimate_within,
     slope_of_estimates,
 )
+from runner.results.rows import nonempty, select
 
 ROUNDING = -30.0
 """log(sigma_2 / sigma_1) in float64 ends near -36; a line is fitted above this."""
@@ -41,14 +44,14 @@ def _point(row: Any) -> str:
     return f"d = {row.width}, {gamma(row.skip)}"
 
 
-def _ratios_to_bound(rows: pd.DataFrame, column: str, bounds: list[float]) -> pd.DataFrame:
+def _ratios_to_bound(rows: pd.DataFrame, column: str, bounds: pd.Series) -> pd.DataFrame:
     """`ratio` of an average to its bound in `alpha`, and its error.
 
     Each bound goes with sqrt(1 - alpha). The errors of both are added: they are not independent.
     """
     relative = rows[f"{column}_se"] / rows[column]
     relative += rows["regularity_se"] / (2 * (1 - rows["regularity"]))
-    ratio = rows[column] / np.array(bounds)
+    ratio = rows[column] / bounds
     return rows.assign(ratio=ratio, error=ratio * relative, n=pieces(rows))
 
 
@@ -85,13 +88,10 @@ def _ratios_to_bound(rows: pd.DataFrame, column: str, bounds: list[float]) -> pd
 )
 def rank_bound_kept(tables: Tables, column: str, tau: float, as_printed: bool = True) -> Found:
     """Theorem 14: the mean of r, or of the soft rank, is above its bound at every d and gamma."""
-    from runner.papers.rank_collapse.theory import rank_bound_theorem  # late: torch
-
     rows = averages(tables)
     if words := too_short(rows):
         return Found([], words)
-    pairs = zip(rows["width"], rows["regularity"], strict=True)
-    bounds = [rank_bound_theorem(d, alpha, tau, as_printed) for d, alpha in pairs]
+    bounds = rank_bound(rows, tau, as_printed)
     points = [
         estimate_above(row.ratio, row.error, 1.0, n=row.n, point=_point(row), unit="ratio")
         for row in _ratios_to_bound(rows, column, bounds).itertuples()
@@ -207,13 +207,10 @@ def regularity_falls(tables: Tables) -> Found:
 )
 def norm_bound_kept(tables: Tables, as_printed: bool = True) -> Found:
     """Lemma 13: E||M||_F^2 is below its bound."""
-    from runner.papers.rank_collapse.theory import frobenius_bound  # late: torch
-
     rows = averages(tables)
     if words := too_short(rows):
         return Found([], words)
-    pairs = zip(rows["width"], rows["regularity"], strict=True)
-    bounds = [frobenius_bound(d, alpha, as_printed) for d, alpha in pairs]
+    bounds = norm_bound(rows, as_printed)
     points = [
         estimate_below(row.ratio, row.error, 1.0, n=row.n, point=_point(row), unit="ratio")
         for row in _ratios_to_bound(rows, "frobenius", bounds).itertuples()
@@ -271,7 +268,7 @@ def _falls(rows: pd.DataFrame) -> pd.DataFrame:
     quarter, where the chain still forgets its start.
     """
     mean = rows.groupby("layer")["log_ratio"].mean()
-    usable = mean[mean > ROUNDING].index
+    usable = nonempty(mean[mean > ROUNDING], "layer before rounding").index
     ratios = rows.pivot(index="replicate", columns="layer", values="log_ratio")
     start, quarter, half, end = (usable[(len(usable) - 1) * k // 4] for k in (0, 1, 2, 4))
 
@@ -323,7 +320,7 @@ def decays_linearly(tables: Tables) -> Found:
 def decays_at_lyapunov_gap(tables: Tables, margin: float) -> Found:
     """For Gaussian weights that rate is the gap of the two largest Lyapunov exponents."""
     points = []
-    for skip, rows in tables["products"].query("law == 'gaussian'").groupby("skip"):
+    for skip, rows in select(tables["products"], law="gaussian").groupby("skip"):
         rates, gap = _falls(rows)["rate"], rows["gap"].iloc[0]
         ratio = rates.mean() / gap
         error = np.hypot(rates.sem() / gap, ratio * rows["gap_se"].iloc[0] / gap)
@@ -343,7 +340,7 @@ def decays_at_lyapunov_gap(tables: Tables, margin: float) -> Found:
 )
 def converges(tables: Tables, law: str) -> Found:
     """Lemma 3a as printed: H~_l converges, so that its steps end up shorter than they began."""
-    rows = tables["products"].query("law == @law")
+    rows = select(tables["products"], law=law)
     tenth = rows["layer"].max() / 10
     points = []
     for skip, of_skip in rows.groupby("skip"):
@@ -415,7 +412,7 @@ def live_grow_as_root(tables: Tables) -> Found:
     if words := too_short(tables["input_ranks"]):
         return Found([], words)
     points, texts = [], []
-    for skip, rows in crossings(tables).groupby("skip"):
+    for skip, rows in nonempty(crossings(tables), "exponent crosses zero").groupby("skip"):
         x, k = np.log(rows["width"].to_numpy()), rows["crossing"].to_numpy()
         exponent, error = slope_of_estimates(x, np.log(k), rows["error"].to_numpy() / k)
         n = int(rows["chains"].min())

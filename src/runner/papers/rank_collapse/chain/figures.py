@@ -14,12 +14,14 @@ from runner.papers.rank_collapse.chain.tables import (
     averages,
     gamma,
     live_directions,
+    norm_bound,
     paper_skips,
     power_law,
+    rank_bound,
     remainders,
 )
 from runner.results.claims import Tables
-from runner.results.figures import figure, overview
+from runner.results.figures import figure, or_empty, overview
 
 COLORS = {0.1: "tab:blue", 0.5: "tab:green", 1.0: "tab:orange", inf: "tab:red"}
 MARKERS = {0.1: "o", 0.5: "s", 1.0: "^", inf: "D"}
@@ -36,10 +38,9 @@ def _style(skip: float) -> dict:
 
 
 def _exponent(rows: pd.DataFrame, column: str) -> str:
-    """The fitted power of d as the end of a label; nothing for a single width."""
-    if len(rows) < 2:
-        return ""
-    return f",  $d^{{{power_law(rows['width'], rows[column])[0]:.2f}}}$"
+    """The fitted power of d as the end of a label; nothing where there is none."""
+    power = power_law(rows["width"], rows[column])[0]
+    return f",  $d^{{{power:.2f}}}$" if np.isfinite(power) else ""
 
 
 def _width_axis(axes: Axes, widths: pd.Series) -> None:
@@ -52,19 +53,18 @@ def _width_axis(axes: Axes, widths: pd.Series) -> None:
 
 def _rank_panel(axes: Axes, metrics: pd.DataFrame, column: str, tau: float) -> None:
     """One of the two ranks against d for every gamma, with sqrt(d) and Theorem 14's bound."""
-    from runner.papers.rank_collapse.theory import rank_bound_theorem  # late: torch
-
     for skip, rows in metrics.groupby("skip"):
         error = 2 * rows[f"{column}_se"]
         label = gamma(skip) + _exponent(rows, column)
         axes.errorbar(rows["width"], rows[column], error, label=label, **_style(skip))
     d = np.array(sorted(metrics["width"].unique()))
     alpha = metrics.groupby("width")["regularity"].max().loc[d]
+    bound = rank_bound(alpha.reset_index(), tau)
     axes.plot(d, np.sqrt(d), label=r"$\sqrt{d}$", **REFERENCE)
-    bound = [rank_bound_theorem(float(w), a, tau) for w, a in zip(d, alpha, strict=True)]
     axes.plot(d, bound, label="Theorem 14", **BOUND)
     axes.set_yscale("log", base=2)
-    axes.set_ylim(bottom=min(bound) / 8)
+    if np.isfinite(bound.min()):
+        axes.set_ylim(bottom=bound.min() / 8)
     axes.yaxis.set_major_formatter("{x:g}")
     _width_axis(axes, metrics["width"])
     handles, labels = axes.get_legend_handles_labels()
@@ -120,8 +120,6 @@ def draw_fig8(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 @figure("rank-fig9")
 def draw_fig9(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 9: log2 E||M||_F^2 against log2 d for each gamma, and its ratio to d^1.5."""
-    from runner.papers.rank_collapse.theory import frobenius_bound  # late: torch
-
     metrics = averages(tables)
     skips = paper_skips(metrics)
     figure, axes = plt.subplots(1, len(skips) + 1, figsize=(3.5 * (len(skips) + 1), 3.4))
@@ -129,13 +127,12 @@ def draw_fig9(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         rows = metrics[metrics["skip"] == skip]
         x, y = np.log2(rows["width"]), np.log2(rows["frobenius"])
         label = gamma(skip)
-        if len(rows) > 1:
-            label += f",  slope {power_law(rows['width'], rows['frobenius'])[0]:.2f}"
+        slope = power_law(rows["width"], rows["frobenius"])[0]
+        if np.isfinite(slope):
+            label += f",  slope {slope:.2f}"
         panel.plot(x, y, label=label, **_style(skip))
         panel.plot(x, 1.5 * x, label=r"$d^{1.5}$", **REFERENCE | {"color": "tab:green"})
-        pairs = zip(rows["width"], rows["regularity"], strict=True)
-        bound = [np.log2(frobenius_bound(d, alpha)) for d, alpha in pairs]
-        panel.plot(x, bound, label="Lemma 13", **BOUND)
+        panel.plot(x, np.log2(norm_bound(rows)), label="Lemma 13", **BOUND)
         panel.set(xlabel=r"$\log_2 d$", ylabel=r"$\log_2$ of the mean of $\|M\|_F^2$")
         panel.legend()
         ratio = rows["frobenius"] / rows["width"] ** 1.5
@@ -234,18 +231,25 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     axes[0].set(xlabel=r"$\delta_F(M)\,/\,d^2$  (Lemma 7)", title=gamma(smallest["skip"].iloc[0]))
     axes[0].set_ylabel(r"$(E\|M_+\|_F^2 - \|M\|_F^2)\,/\,(\gamma d)^2$")
     axes[0].legend()
-    left = remainders(tables)
+    drawn = smallest[["width", "law", "replicate", "skip", "predicted", "change", "change_se"]]
+    with or_empty(axes[1]):
+        drawn = remainders(tables)
+        _remainder_panel(axes[1], drawn, widths)
+    return figure, drawn
+
+
+def _remainder_panel(axes: Axes, left: pd.DataFrame, widths: list[int]) -> None:
+    """What Lemma 7 leaves over against gamma, with the slopes one and two."""
     for (width, law), rows in left.groupby(["width", "law"]):
         style = _matrix_style(width, law, widths) | {"linewidth": 1.0, "label": None}
-        axes[1].plot(rows["skip"], rows["remainder"], **style)
+        axes.plot(rows["skip"], rows["remainder"], **style)
     guide = left["skip"].min() * np.array([1, 10])
     height = left["remainder"].min() / 2
-    axes[1].plot(guide, height * np.array([1, 100]), label=r"$\propto \gamma^2$", **REFERENCE)
-    axes[1].plot(guide, height * np.array([1, 10]), label=r"$\propto \gamma$", **BOUND)
-    axes[1].legend()
-    axes[1].set(xscale="log", yscale="log", xlabel="γ", title="what is left over")
-    axes[1].set_ylabel(r"rms remainder $/\,d^2$")
-    return figure, left
+    axes.plot(guide, height * np.array([1, 100]), label=r"$\propto \gamma^2$", **REFERENCE)
+    axes.plot(guide, height * np.array([1, 10]), label=r"$\propto \gamma$", **BOUND)
+    axes.legend()
+    axes.set(xscale="log", yscale="log", xlabel="γ", title="what is left over")
+    axes.set_ylabel(r"rms remainder $/\,d^2$")
 
 
 def _live_panel(axes: Axes, live: pd.DataFrame) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from runner.results.claims import Tables
+from runner.results.rows import NoRows
 
 TAU = 0.5
 
@@ -27,11 +28,13 @@ def power_law(width: pd.Series, values: pd.Series) -> tuple[float, float]:
     """Exponent and prefactor of the least-squares line of log `values` on log `width`.
 
     Over the powers of two only, where there are two of them, so that crowded widths do not weigh
-    more.
+    more. Both are nan for a single width, and where a value is not positive and finite.
     """
     powers = np.log2(width) % 1 == 0
     if powers.sum() >= 2:
         width, values = width[powers], values[powers]
+    if len(width) < 2 or not (np.isfinite(values) & (values > 0)).all():
+        return np.nan, np.nan
     exponent, intercept = np.polyfit(np.log(width), np.log(values), 1)
     return float(exponent), float(np.exp(intercept))
 
@@ -39,6 +42,28 @@ def power_law(width: pd.Series, values: pd.Series) -> tuple[float, float]:
 def averages(tables: Tables) -> pd.DataFrame:
     """The averages over depth, by gamma and width."""
     return tables["metrics"].sort_values(["skip", "width"], ignore_index=True)
+
+
+def norm_bound(rows: pd.DataFrame, as_printed: bool = True) -> pd.Series:
+    """Lemma 13's upper bound on the mean of ||M||_F^2, row by row; nan where alpha is not below 1,
+    and it says nothing."""
+    from runner.papers.rank_collapse.theory import frobenius_bound  # late: torch
+
+    pairs = zip(rows["width"], rows["regularity"], strict=True)
+    bound = [frobenius_bound(d, alpha, as_printed) if alpha < 1 else np.nan for d, alpha in pairs]
+    return pd.Series(bound, rows.index, dtype=float)
+
+
+def rank_bound(rows: pd.DataFrame, tau: float, as_printed: bool = True) -> pd.Series:
+    """Theorem 14's lower bound on the mean of rank_tau, row by row; nan where alpha is not below
+    1."""
+    from runner.papers.rank_collapse.theory import rank_bound_theorem  # late: torch
+
+    pairs = zip(rows["width"], rows["regularity"], strict=True)
+    bound = [
+        rank_bound_theorem(d, alpha, tau, as_printed) if alpha < 1 else np.nan for d, alpha in pairs
+    ]
+    return pd.Series(bound, rows.index, dtype=float)
 
 
 def paper_skips(metrics: pd.DataFrame) -> list[float]:
@@ -51,11 +76,14 @@ def left_over(tables: Tables) -> pd.DataFrame:
     """By width, law, matrix and gamma: what Lemma 7 leaves over.
 
     `left_over` is the change over gamma^2, less the same at the smallest gamma with the same
-    weights, over d^2: what is common to both, delta_F and most of the noise, drops out.
+    weights, over d^2: what is common to both, delta_F and most of the noise, drops out. Raises
+    NoRows for a single gamma.
     """
     keys = ["width", "law", "replicate"]
     rows = tables["expansions"].set_index([*keys, "skip"])["change"].unstack("skip")
     smallest, *others = rows.columns
+    if not others:
+        raise NoRows("no second gamma")
     left = rows[others].sub(rows[smallest], axis=0).abs()
     left = left.div(left.index.get_level_values("width") ** 2, axis=0)
     return left.stack().rename("left_over").reset_index()

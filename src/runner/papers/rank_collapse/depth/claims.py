@@ -9,6 +9,7 @@ from runner.papers.rank_collapse.depth.tables import rank_of_last_layer, trained
 from runner.papers.rank_collapse.learning import DEEP, LEARNED, LITTLE, learned_share
 from runner.results.claims import Found, Tables, claim
 from runner.results.evidence import Evidence, above, below, everywhere, less
+from runner.results.rows import select
 
 FIGURE_1 = "paper B, Section 1.1, figure 1"
 FIGURE_2 = "paper B, Section 1.1, figure 2"
@@ -129,7 +130,7 @@ def _layers(tables: Tables, activation: str) -> pd.DataFrame:
 
 def _vanilla(tables: Tables, activation: str) -> dict[str, pd.DataFrame]:
     """By dtype the rank of vanilla networks: a row for each layer, a column for each replicate."""
-    rows = _layers(tables, activation).query("normalization == 'none'")
+    rows = select(_layers(tables, activation), normalization="none")
     return {
         dtype: each.pivot(index="layer", columns="replicate", values="matrix_rank").sort_index()
         for dtype, each in rows.groupby("dtype")

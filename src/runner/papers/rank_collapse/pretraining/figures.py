@@ -1,6 +1,7 @@
 """Drawings of study `pretraining`: Figures 4, 6, 11 and 12, and the quick look at one run."""
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -14,6 +15,7 @@ from runner.papers.rank_collapse.pretraining.tables import (
 )
 from runner.results.claims import Tables
 from runner.results.figures import figure, overview
+from runner.results.rows import nonempty
 from runner.results.statistics import last_epoch, summarize
 
 COLORS = {
@@ -76,7 +78,9 @@ def _limit_loss(axes: Axes, drawn: pd.DataFrame, column: str) -> None:
     """A logarithmic axis that shows what lies below one and a half times the loss of a guess."""
     guess = drawn.loc[drawn["epoch"] == 1, column].median()
     smallest = drawn[column].where(drawn[column] > 0).min()
-    axes.set(yscale="log", ylim=(max(smallest * 0.7, 1e-4), 1.6 * max(guess, 2.303)))
+    axes.set_yscale("log")
+    if np.isfinite([guess, smallest]).all():
+        axes.set_ylim(max(smallest * 0.7, 1e-4), 1.6 * max(guess, 2.303))
 
 
 @figure("rank-fig4", columns=("train_loss",))
@@ -86,7 +90,7 @@ def draw_by_depth(tables: Tables, columns: tuple[str, ...]) -> tuple[Figure, pd.
     """Figures 4, 11 and 12: one column of panels for each depth, one row for each measure."""
     training = tables["training"]
     drawn = drawn_curves(tables)
-    drawn = drawn[drawn["method"] != "batch_norm_asymmetric"]
+    drawn = nonempty(drawn[drawn["method"] != "batch_norm_asymmetric"], "method to show")
     depths = sorted(set(drawn["depth"]))
     size = (3.0 * len(depths) + 0.6, 2.5 * len(columns) + 1.0)
     figure, axes = plt.subplots(

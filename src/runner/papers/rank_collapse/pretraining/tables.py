@@ -5,6 +5,7 @@ import pandas as pd
 
 from runner.papers.rank_collapse.learning import at_chosen_rate
 from runner.results.claims import Tables
+from runner.results.rows import nonempty
 from runner.results.statistics import last_epoch
 
 VARIANT = ["method", "pretraining_steps", "rescaled"]
@@ -56,8 +57,9 @@ def rows_of(rows: pd.DataFrame, variant: Variant) -> pd.DataFrame:
 
 
 def of(rows: pd.DataFrame, variant: Variant, column: str) -> pd.Series:
-    """A column of one variant, indexed by replicate."""
-    return rows_of(rows, variant).set_index("replicate")[column]
+    """A column of one variant, indexed by replicate. Raises NoRows where it was not run."""
+    found = nonempty(rows_of(rows, variant), f"rows: {name_of(variant)}")
+    return found.set_index("replicate")[column]
 
 
 def deepest(rows: pd.DataFrame) -> pd.DataFrame:

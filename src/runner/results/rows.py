@@ -1,0 +1,56 @@
+"""The rows that a claim is judged by or a panel shows, and what it means that they are absent.
+
+An overridden figure or a diverged run may leave a claim or a panel without its rows. Whoever
+selects them here need not ask: a claim that meets `NoRows` is undecided, a panel stays empty, and
+both say which rows are absent.
+"""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+
+Rows = TypeVar("Rows", pd.DataFrame, pd.Series)
+
+
+class NoRows(Exception):
+    """Rows that a claim or a panel needs are not there; the message says which."""
+
+
+class Present(dict[str, pd.DataFrame]):
+    """The tables that have rows. Raises NoRows for any other."""
+
+    def __init__(self, tables: Mapping[str, pd.DataFrame]) -> None:
+        super().__init__({name: rows for name, rows in tables.items() if len(rows)})
+
+    def __missing__(self, name: str) -> pd.DataFrame:
+        raise NoRows(f"no rows: table {name}")
+
+
+def nonempty(rows: Rows, what: str) -> Rows:
+    """The rows themselves. Raises NoRows, "no `what`", when there are none."""
+    if rows.empty:
+        raise NoRows(f"no {what}")
+    return rows
+
+
+def select(rows: pd.DataFrame, **values: Any) -> pd.DataFrame:
+    """The rows whose columns have these values. Raises NoRows when there are none."""
+    for column, value in values.items():
+        rows = rows[rows[column] == value]
+    wanted = ", ".join(f"{column}={value}" for column, value in values.items())
+    return nonempty(rows, f"rows: {wanted}")
+
+
+def finite(rows: Rows, *columns: Any) -> Rows:
+    """The rows themselves, or the values of a series, which needs no columns.
+
+    Raises NoRows when a number in the columns is nan or infinite.
+    """
+    numbers = rows.to_frame() if isinstance(rows, pd.Series) else rows[list(columns)]
+    for column, values in numbers.items():
+        bad = ~np.isfinite(values.astype(float))
+        if bad.any():
+            raise NoRows(f"{column} is not finite in {bad.sum()} of {len(rows)} rows")
+    return rows

@@ -14,6 +14,7 @@ from runner.core.papers import PAPERS
 from runner.core.studies import configs, room_of
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs import memory
+from runner.runs.limits import STATM
 
 
 def test_every_study_of_a_paper_is_compared_and_varied_in_sizes_that_it_has():
@@ -86,10 +87,10 @@ def test_exponents_of_known_costs(monkeypatch):
     assert row.seconds_exponent == pytest.approx(3) and row.memory_exponent == pytest.approx(2)
     assert row.seconds == pytest.approx(64) and row.first == 10 and row.last == 40
     largest = memory.resized(BnOnly(), "target_width", int(row.fits_24_gib) + 1)
-    assert memory.needed(largest) > growth.MEMORY - memory.PROGRAM
+    assert memory.needed(largest) > growth.MEMORY
 
 
-@pytest.mark.skipif(not growth.STATM.exists(), reason="needs /proc")
+@pytest.mark.skipif(not STATM.exists(), reason="needs /proc")
 def test_a_run_that_fails_is_not_measured(capfd):
     bad = BnOnly(target_width=2, train_samples=100, test_samples=100)
     object.__setattr__(bad, "target_width", "two")
@@ -97,7 +98,7 @@ def test_a_run_that_fails_is_not_measured(capfd):
         cost(bad)
 
 
-@pytest.mark.skipif(not growth.STATM.exists(), reason="needs /proc")
+@pytest.mark.skipif(not STATM.exists(), reason="needs /proc")
 def test_the_peak_of_a_run_is_its_own():
     """What this process has allocated before does not count, what the run allocates does."""
     before = torch.ones(50_000_000)

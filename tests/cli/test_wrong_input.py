@@ -100,9 +100,9 @@ COMMANDS = [
     (["--nonsense"], "unrecognized arguments"),
     # extremes
     (["threads=99999999999"], "threads=99999999999 must be at least 1 and at most 1024"),
-    ([f"seed={10**399}"], "seed has 400 digits: it must fit in 64 bits"),
-    ([f"target_width={10**399}"], "target_width has 400 digits"),
-    (["study=rank_one", f"samples=[4,{10**399}]"], "samples has 400 digits"),
+    ([f"seed={10**399}"], "seed has 1326 bits: it must be at most 9223372036854775807"),
+    ([f"target_width={10**399}"], "target_width has 1326 bits"),
+    (["study=rank_one", f"samples=[4,{10**399}]"], "samples has 1326 bits"),
     ([f"learning_rate={10**399}"], "int too large to convert to float"),
     ([f"study={'a' * 300}"], "is not known: choose from"),
     ([f"figure={'a' * 300}"], "is not known: choose from"),

@@ -18,7 +18,11 @@ from runner.runs.run import run_name
         ({"sparsity": float("nan")}, "sparsity=nan must be"),
         ({"methods": []}, r"methods=\[\] is empty"),
         ({"methods": ["sgd", "dens"]}, "did you mean 'dense'"),
+        ({"methods": ["sgd", "sgd"]}, "holds sgd twice"),
         ({"seed": -1}, "seed=-1 must be at least 0"),
+        ({"test_samples": 10**400}, "test_samples has 1329 bits: it must be at most"),
+        ({"seed": 2**63}, "seed has 64 bits: it must be at most 9223372036854775807"),
+        ({"replicates": 10**7}, "replicates=10000000 must be at least 1 and at most 1000000"),
     ],
 )
 def test_a_value_outside_its_range_is_refused(values, message):

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import log
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,9 +21,7 @@ from runner.core.studies import Context, StudyConfig, module_of
 from runner.data.datasets import Dataset, load
 from runner.runs import allocator, memory
 from runner.runs.devices import torch_device
-
-STATM = Path("/proc/self/statm")
-"""Where Linux tells a process how much memory it has; other systems do not."""
+from runner.runs.limits import Occupied
 
 OWN = 100
 """MiB below which the libraries' own memory, about 25 MiB, hides how that of a study grows."""
@@ -39,8 +36,9 @@ PRELOADED = [
 """What the server imports that measured processes are forked from. It does nothing else, so that
 they inherit no freed memory. Torch's optimizers import `_dynamo` when they are first used."""
 
-MEMORY = 24 * 2**30
-"""The largest size that fits is given for so many bytes."""
+MEMORY = 24 * 2**30 - 400 * 2**20
+"""The largest size that fits is given for so many bytes: those of 24 GiB beside Python with torch
+and a study."""
 
 
 class Quiet(Progress):
@@ -113,7 +111,7 @@ def _run(config: StudyConfig, answer: Connection) -> None:
     run = module_of(config.study).run
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
-    before = _resident()
+    before = Occupied.now().resident
     start = time.perf_counter()
     for _ in run(config, context):
         pass
@@ -122,11 +120,6 @@ def _run(config: StudyConfig, answer: Connection) -> None:
     if device.type == "cuda":
         peak = torch.cuda.max_memory_allocated()
     answer.send(Cost(seconds, peak))
-
-
-def _resident() -> int:
-    """Bytes of this process in memory now."""
-    return int(STATM.read_text().split()[1]) * resource.getpagesize()
 
 
 def exponent(sizes: list[float], costs: list[float]) -> float:
@@ -141,7 +134,7 @@ def exponents(growth: Growth) -> Iterator[Exponents]:
         costs = [cost(config) for config in configs]
         seconds = [each.seconds for each in costs]
         peaks = [float(each.bytes) for each in costs]
-        fits = memory.largest(configs[-1], name, MEMORY - memory.PROGRAM)
+        fits = memory.largest(configs[-1], name, MEMORY)
         yield Exponents(
             study=growth.config.study,
             size=name,

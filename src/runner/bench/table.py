@@ -21,7 +21,7 @@ from typing import Any
 import pandas as pd
 import torch
 
-from runner.bench.growth import STATM, Growth, exponents
+from runner.bench.growth import Growth, exponents
 from runner.bench.timing import Comparison, matrix_rate, median_seconds, normal_rate
 from runner.core.arguments import outputs_folder
 from runner.core.errors import InputError, nearest
@@ -29,6 +29,7 @@ from runner.core.folders import require_writable
 from runner.core.studies import configs, part_of
 from runner.runs import allocator, provenance
 from runner.runs.devices import torch_device
+from runner.runs.limits import STATM
 from runner.runs.provenance import REFERENCE
 from runner.runs.tables import write_atomically
 

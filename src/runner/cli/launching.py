@@ -96,7 +96,10 @@ def launch(launcher: Launcher, jobs: list[Job]) -> None:
 
 
 def require_sound(jobs: list[Job], launcher: Launcher) -> None:
-    """Raise InputError unless all studies are whole and, if they run here, fit on the device."""
+    """Raise InputError unless all studies are whole and, if they run here, fit on the device.
+
+    Those that run side by side have equal shares of the memory.
+    """
     if not jobs:
         return
     from runner.runs import memory  # late, with torch: where all is complete none is needed
@@ -106,8 +109,9 @@ def require_sound(jobs: list[Job], launcher: Launcher) -> None:
         module_of(study)
     if _is_local(launcher):
         device = torch_device(jobs[0].settings.device)
+        abreast = min(len(jobs), _side_by_side(launcher))
         for job in jobs:
-            memory.require(job.config, device)
+            memory.require(job.config, device, abreast)
 
 
 def _expense(job: Job) -> tuple[float, int]:

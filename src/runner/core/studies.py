@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 PAPERS = Path(__file__).resolve().parents[1] / "papers"
 """Where the rooms are. Studies are found by their place: nothing here imports one by name."""
 
+MOST = 1_000_000
+"""The most replicates, layers and other things that a study counts one by one."""
+
+LARGEST = 2**63 - 1
+"""The largest whole number that a tensor or a column of a table holds."""
+
 
 def parameter(
     help: str,
@@ -43,7 +49,7 @@ def parameter(
 
     `minimum` and `maximum` are inclusive, `above` is exclusive; for a list they hold for each
     element, and the list must not be empty nor hold anything twice. None passes where the type
-    admits it, nan never.
+    admits it, nan never, and no whole number beyond 64 bits.
     """
     limits = {"minimum": minimum, "maximum": maximum, "above": above, "choices": choices}
     metadata = {"help": help, **limits}
@@ -100,8 +106,8 @@ def _check(item: Field, value: Any) -> None:
     """Raise InputError unless `value` lies in the range that the field states, and in 64 bits."""
     if value is None:
         return
-    if isinstance(value, int) and abs(value) >= 2**63:
-        raise InputError(f"{item.name} has {len(str(abs(value)))} digits: it must fit in 64 bits")
+    if isinstance(value, int) and abs(value) > LARGEST:
+        raise InputError(f"{item.name} has {value.bit_length()} bits: it must be at most {LARGEST}")
     limits = item.metadata
     if limits["choices"] is not None:
         if value not in limits["choices"]:

@@ -65,8 +65,10 @@ def draw(
         raise InputError(f"init={name} is not known: {nearest(name, INITIALIZATIONS)}")
     weights, biases = [], []
     for n_in, n_out in zip(sizes[:-1], sizes[1:], strict=True):
-        layers = [INITIALIZATIONS[name](n_out, n_in, stream) for stream in streams]
-        W, b = (torch.stack(tensors).to(dtype) for tensors in zip(*layers, strict=True))
+        W = torch.empty(len(streams), n_out, n_in, dtype=dtype)
+        b = torch.empty(len(streams), n_out, dtype=dtype)
+        for r, stream in enumerate(streams):
+            W[r], b[r] = INITIALIZATIONS[name](n_out, n_in, stream)
         weights.append(W)
         biases.append(b)
     return weights, biases

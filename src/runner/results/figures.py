@@ -11,6 +11,7 @@ is marked as such:
 """
 
 import json
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -34,7 +35,7 @@ from runner.results import claims
 from runner.results.claims import Tables
 from runner.results.history import history
 from runner.results.rows import NoRows, Present
-from runner.results.style import STYLE
+from runner.results.style import STYLE, settle_scales
 from runner.results.variants import Variant
 from runner.runs.run import Run, load, stale_note
 from runner.runs.tables import write_atomically
@@ -202,6 +203,7 @@ def describe(run: Run) -> dict[str, Any]:
 
 def save(picture: Figure, path: Path) -> None:
     """Write `path`.png and `path`.pdf without dates, so that equal tables give equal files."""
+    settle_scales(picture)
     picture.savefig(path.with_name(path.name + ".png"), metadata={"Software": None})
     picture.savefig(path.with_name(path.name + ".pdf"), metadata={"CreationDate": None})
     plt.close(picture)
@@ -216,8 +218,11 @@ def overview_of(study: str) -> Drawing:
 def quick_look(run: Run) -> str:
     """Draw `overview.png` of a complete run and return its summary as text."""
     drawing = overview_of(run.config.study)
-    with plt.rc_context(STYLE):
+    # A diverged run draws zeros, nan and inf, of which numpy and matplotlib warn.
+    with plt.rc_context(STYLE), np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
         picture, summary = draw(drawing, load([run]))
+        settle_scales(picture)
         with suppress(OSError):  # a complete run on a disk that is read only
             picture.savefig(run.folder / "overview.png", metadata={"Software": None})
         plt.close(picture)

@@ -1,5 +1,9 @@
 """How all drawings look."""
 
+from math import inf
+
+from matplotlib.figure import Figure
+
 STYLE = {
     "figure.dpi": 110,
     "savefig.dpi": 200,
@@ -20,3 +24,17 @@ STYLE = {
     "pdf.fonttype": 42,
 }
 """The drawing style of all figures."""
+
+
+def settle_scales(picture: Figure) -> None:
+    """Make linear every logarithmic axis that has nothing positive to show, as of diverged runs.
+
+    Matplotlib fails to draw such an axis.
+    """
+    for axes in picture.axes:
+        for scale, limits, change in (
+            (axes.get_xscale(), axes.get_xlim(), axes.set_xscale),
+            (axes.get_yscale(), axes.get_ylim(), axes.set_yscale),
+        ):
+            if scale == "log" and not 0 < min(limits) < max(limits) < inf:
+                change("linear")

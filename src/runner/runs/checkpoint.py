@@ -7,10 +7,10 @@ from pathlib import Path
 
 import torch
 from safetensors import safe_open
-from safetensors.torch import save
+from safetensors.torch import save_file
 from torch import Tensor
 
-from runner.runs.tables import Extent, extent_of, write_atomically
+from runner.runs.tables import Extent, extent_of, replaced
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,8 @@ class Checkpoint:
             "tables": json.dumps(tables),
             "state": digest(self.state),
         }
-        write_atomically(path, save(self.state, about))
+        with replaced(path) as part:
+            save_file(self.state, part, about)  # from the tensors themselves, without a copy
 
     @classmethod
     def read(cls, path: Path, run: str, code: str) -> "Checkpoint":

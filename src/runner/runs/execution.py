@@ -6,7 +6,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 import yaml
@@ -32,7 +32,7 @@ log.setLevel(logging.INFO)  # run.log tells the whole story, whatever the caller
 def execute(run: Run, settings: Settings) -> None:
     """Bring the run to completion: start it, go on with it, or leave it when it is complete.
 
-    Raises InputError when the run will not fit into memory or the folder cannot be written,
+    Raises InputError when the run does not fit into memory or the folder cannot be written,
     RunFailed when the study raises, Busy when another process computes the run and `settings.wait`
     is false.
     """
@@ -90,6 +90,7 @@ class _Execution:
 
     def carry_out(self) -> None:
         """Run the study and leave its result, or its error and where it stopped."""
+        exhausted = False
         allocator.keep_freed_memory()
         if self.settings.threads is not None:
             torch.set_num_threads(self.settings.threads)
@@ -104,8 +105,9 @@ class _Execution:
         handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
         log.addHandler(handler)
         try:
-            self._start()
-            self._iterate()
+            with memory.capped(self.device):
+                self._start()
+                self._iterate()
         except KeyboardInterrupt:
             self._mark("interrupted")
             raise
@@ -113,16 +115,25 @@ class _Execution:
             self._mark("failed")
             raise
         except Exception as error:
-            with suppress(OSError):  # a full disk may be what went wrong
-                (self.folder / "error.txt").write_text(traceback.format_exc())
-                self._mark("failed")
-            raise RunFailed(
-                f"{self.run} failed: {type(error).__name__}: {error}\n"
-                f"  traceback: {self.folder / 'error.txt'}"
-            ) from error
+            exhausted = memory.is_exhausted(error)
+            if not exhausted:
+                self._fail(error)
         finally:
             log.removeHandler(handler)
             handler.close()
+        if exhausted:  # only here, behind the handler, is free what the error held on to
+            self._mark("failed")
+            raise memory.exhausted(self.run.config, self.device)
+
+    def _fail(self, error: Exception) -> NoReturn:
+        """Leave the error's traceback in the folder. Raises RunFailed."""
+        with suppress(OSError):  # a full disk may be what went wrong
+            (self.folder / "error.txt").write_text(traceback.format_exc())
+            self._mark("failed")
+        raise RunFailed(
+            f"{self.run} failed: {type(error).__name__}: {error}\n"
+            f"  traceback: {self.folder / 'error.txt'}"
+        ) from error
 
     def _start(self) -> None:
         config = self.run.config
@@ -176,10 +187,7 @@ class _Execution:
     def _checkpoint(self, make_state: Callable[[], dict[str, torch.Tensor]]) -> None:
         if time.monotonic() - self.saved < self.settings.checkpoint_seconds:
             return
-        state = {
-            name: tensor.detach().to("cpu", copy=True).contiguous()
-            for name, tensor in make_state().items()
-        }
+        state = {name: tensor.detach().cpu().contiguous() for name, tensor in make_state().items()}
         written = self.tables.flush()
         checkpoint = Checkpoint(self.folder.name, self.code, self._seconds(), written, state)
         checkpoint.write(self.checkpoint_path)

@@ -5,6 +5,8 @@ import hashlib
 import io
 import math
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -17,10 +19,16 @@ from runner.core.studies import Row
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Replace `path` by `content` in one step: a reader sees the old file or the new one."""
+    with replaced(path) as part:
+        part.write_bytes(content)
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[Path]:
+    """The file to write, which takes the place of `path` in one step once it is on the disk."""
     part = path.with_name(f".{path.name}.part")
-    with part.open("wb") as file:
-        file.write(content)
-        file.flush()
+    yield part
+    with part.open("rb") as file:
         os.fsync(file.fileno())
     part.replace(path)
 

@@ -7,11 +7,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from runner.core.errors import InputError
 from runner.data.datasets import Dataset
 from runner.networks.convolutional import ConvolutionalClassifier
 from runner.training.epochs import EVALUATED_AT_ONCE, EpochTrainer
-from runner.training.out_of_memory import fitting_batch_size, is_out_of_memory, release
 
 
 def on_device(data: Dataset, device: torch.device) -> Dataset:
@@ -52,20 +50,11 @@ class ConvolutionalTrainer(EpochTrainer[dict[str, float]]):
         return super().order()[-1]
 
     def train_on(self, chosen: Int[Tensor, " B"]) -> Float[Tensor, ""]:
-        """One step on these samples; the loss before it.
-
-        Raises InputError, with the batch size that would fit, when the memory does not suffice.
-        """
-        try:
-            loss, hits = self._gradients(chosen)
-            self.optimizer.step()
-            self.sums += torch.stack([loss.double(), hits.double()])
-            return loss
-        except RuntimeError as error:
-            if not is_out_of_memory(error):
-                raise
-        # Only here, behind the handler, is what the error held on to free.
-        raise InputError(self._too_large())
+        """One step on these samples; the loss before it."""
+        loss, hits = self._gradients(chosen)
+        self.optimizer.step()
+        self.sums += torch.stack([loss.double(), hits.double()])
+        return loss
 
     def _gradients(self, chosen: Int[Tensor, " B"]) -> tuple[Float[Tensor, ""], Int[Tensor, ""]]:
         """Loss and correct predictions; the gradients are with the parameters."""
@@ -76,19 +65,6 @@ class ConvolutionalTrainer(EpochTrainer[dict[str, float]]):
         self.optimizer.zero_grad()
         loss.backward()
         return loss.detach(), (logits.detach().argmax(1) == labels).sum()
-
-    def _too_large(self) -> str:
-        self.optimizer.zero_grad()
-        everything = torch.arange(len(self.data.train), device=self.device)
-        fits = fitting_batch_size(lambda size: self._gradients(everything[:size]), self.batch_size)
-        self.optimizer.zero_grad()
-        release()
-        advice = "a smaller multiplier" if fits is None else f"batch_size={fits}"
-        verb = "might" if fits is None else "does"
-        return (
-            f"batch_size={self.batch_size} does not fit into the memory of {self.device};"
-            f" {advice} {verb}."
-        )
 
     def end_epoch(self) -> dict[str, float]:
         """Loss and accuracy on training and test images, by column of `training.csv`."""

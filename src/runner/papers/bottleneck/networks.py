@@ -30,8 +30,8 @@ class Network:
         """`alpha_0(x) = x, alpha_1(x), ..., alpha_{L-1}(x)`, and `f(x)` as the last entry."""
         found = [x]
         for W, b in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            found.append((found[-1] @ W.mT + b).relu())
-        return [*found, found[-1] @ self.weights[-1].mT + self.biases[-1]]
+            found.append((found[-1] @ W.mT).add_(b).relu_())  # one tensor a layer, no others
+        return [*found, (found[-1] @ self.weights[-1].mT).add_(self.biases[-1])]
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,23 @@ def differentiate(network: Network, x: Float[Tensor, "N d_in"]) -> Derivatives:
     return Derivatives(active, inner[:-1], outer, inner[-1])
 
 
+TENSOR = 600
+"""Bytes of a tensor in Python beside its numbers."""
+
+
+def network_bytes(depth: int, width: int, d_in: int, d_out: int) -> int:
+    """Bytes of the weights and biases of a `Network`, in float64."""
+    hidden = (depth - 2) * width * (width + 1) + width * (d_in + 1)
+    return 8 * (hidden + d_out * (width + 1)) + 2 * depth * TENSOR
+
+
+def activation_bytes(depth: int, width: int, d_in: int, d_out: int, points: int) -> int:
+    """Bytes of what `Network.activations` returns, its inputs included, in float64."""
+    return 8 * points * (d_in + (depth - 1) * width + d_out) + depth * TENSOR
+
+
 def derivative_bytes(depth: int, width: int, d_in: int, d_out: int, points: int) -> int:
-    """Bytes of what `differentiate` returns, in float64."""
-    return 8 * points * depth * width * (d_in + d_out + 2)
+    """Bytes of what `differentiate` returns, with the squares of one layer for `ntk_trace`."""
+    diagonals = (depth - 1) * width + d_out
+    inner, outer = d_in * ((depth - 1) * width + d_out), d_out * depth * width
+    return 8 * points * (diagonals + inner + outer) + 4 * depth * TENSOR

@@ -1,9 +1,9 @@
 """How the rank of a network is read off its singular values."""
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from runner.networks.spectra import svdvals
 from runner.papers.bottleneck.networks import Network
 
 THRESHOLD = 0.1
@@ -14,20 +14,22 @@ FLOOR = 0.01
 
 def spectra(network: Network) -> list[Float[Tensor, " _"]]:
     """The singular values of W_1 .. W_L, each list falling."""
-    return [torch.linalg.svdvals(W) for W in network.weights]
+    return [svdvals(W) for W in network.weights]
 
 
 def threshold_rank(s: Float[Tensor, " _"]) -> int:
-    """The number of singular values above 0.1."""
+    """The number of singular values above 0.1; 0 where they are nan."""
     return int((s > THRESHOLD).sum())
 
 
 def gap_rank(s: Float[Tensor, " _"]) -> int:
-    """The k at which s_k / s_{k+1} is largest; 0 when no singular value is above 0.1.
+    """The k at which s_k / s_{k+1} is largest; 0 when none is above 0.1, as where they are nan.
 
     Shrinking singular values may stay above a fixed threshold long after a gap has opened.
     """
-    if s[0] <= THRESHOLD:
+    if not s[0] > THRESHOLD:
         return 0
+    if len(s) == 1:
+        return 1
     floored = s.clamp(min=FLOOR * float(s[0]))
     return int((floored[:-1] / floored[1:]).argmax()) + 1

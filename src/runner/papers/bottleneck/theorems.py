@@ -9,8 +9,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from runner.core.studies import Row
+from runner.networks.spectra import svdvals
 from runner.papers.bottleneck import theory
-from runner.papers.bottleneck.networks import Derivatives, Network, differentiate
+from runner.papers.bottleneck.networks import (
+    Derivatives,
+    Network,
+    derivative_bytes,
+    differentiate,
+)
 
 ROUNDING = 1e-9
 """Violations below this, relative to the sides, are float64 rounding."""
@@ -46,7 +52,7 @@ def theorem_rows(
     """
     derivatives = differentiate(network, x)
     # The theorems ask for rank k: points where s_k(J f(x)) may be rounding are left out.
-    s_k = torch.linalg.svdvals(derivatives.jacobian)[:, k - 1]
+    s_k = svdvals(derivatives.jacobian)[:, k - 1]
     kept = s_k > theory.rounding(derivatives.jacobian, network.depth)
     if not kept.any():
         return
@@ -61,6 +67,16 @@ def theorem_rows(
     sides["proposition-9-printed"] = (2 * narrow, curvature)
     for theorem, (lower, upper) in sides.items():
         yield _row(theorem, lower, upper, network.depth, replicate, k)
+
+
+def theorem_bytes(depth: int, width: int, d_in: int, d_out: int, points: int) -> int:
+    """Bytes that `theorem_rows` takes at the peak: the derivatives twice, where points are left
+    out, or once beside the large matrices of Proposition 9: their sum so far, a summand, the new
+    sum.
+    """
+    derivatives = derivative_bytes(depth, width, d_in, d_out, points)
+    large = 8 * NARROW_POINTS * (d_in * d_out) ** 2
+    return derivatives + max(derivatives, 3 * large)
 
 
 def _pointwise(

@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from runner.networks.spectra import operator_norm, svd, svdvals
 from runner.papers.bottleneck.networks import Derivatives, Network
 
 
@@ -20,7 +21,7 @@ def log_pseudo_determinant(A: Float[Tensor, "... m n"], k: int) -> Float[Tensor,
 
     -inf where A has a smaller rank.
     """
-    return torch.linalg.svdvals(A)[..., :k].log().sum(-1)
+    return svdvals(A)[..., :k].log().sum(-1)
 
 
 def representation_cost(A: Float[Tensor, "... m n"], L: float) -> Float[Tensor, "..."]:
@@ -30,7 +31,7 @@ def representation_cost(A: Float[Tensor, "... m n"], L: float) -> Float[Tensor, 
     (Appendix A.1). Singular values that rounding in a product of L matrices can make do not count:
     the power 2/L would turn them into large numbers.
     """
-    s = torch.linalg.svdvals(A)
+    s = svdvals(A)
     return L * torch.where(s > rounding(A, L)[..., None], s ** (2 / L), 0.0).sum(-1)
 
 
@@ -38,13 +39,13 @@ def rounding(A: Float[Tensor, "... m n"], L: float) -> Float[Tensor, "..."]:
     """Singular values below this may be rounding, where A is computed as a product of L
     matrices.
     """
-    s = torch.linalg.matrix_norm(A, 2)
+    s = operator_norm(A)
     return max(A.shape[-2:]) * L * torch.finfo(A.dtype).eps * s
 
 
 def expanded_representation_cost(A: Float[Tensor, "m n"], L: float) -> float:
     """`L Rank A + 2 log |A|_+ + ||log_+ A^T A||^2 / (2 L)`: R(A; L) up to O(L^-2) (section 3)."""
-    s = torch.linalg.svdvals(A)
+    s = svdvals(A)
     logs = s[s > s[0] * max(A.shape) * torch.finfo(s.dtype).eps].log()
     return float(L * len(logs) + 2 * logs.sum() + (2 * logs).square().sum() / (2 * L))
 
@@ -77,11 +78,11 @@ def bottleneck_frames(
     and `log s <= s - 1`, the theorem follows. (The printed proof projects W_l from both sides, onto
     Im J(alpha~_l -> f)^T and Im J alpha_{l-1}; those determinants do not multiply to |J f|_+.)
     """
-    _, _, right = torch.linalg.svd(derivatives.jacobian, full_matrices=False)
+    _, _, right = svd(derivatives.jacobian)
     M = right[:, :k].mT
     frames = []
     for W, D in zip(network.weights, derivatives.active, strict=True):
-        U, _, Q = torch.linalg.svd(W @ M, full_matrices=False)
+        U, _, Q = svd(W @ M)
         frames.append((U, M @ Q.mT))
         M = torch.linalg.qr(D[..., None] * U)[0]
     return frames
@@ -128,10 +129,9 @@ def representation_tail(
 ) -> Float[Tensor, " L"]:
     """`s_{k+1}(W_l alpha_{l-1}(X) / sqrt N)` for every layer: Corollary 8 calls it small."""
     inputs = network.activations(x)[:-1]
-    tails = [
-        torch.linalg.svdvals(alpha @ W.mT)[k]
-        for W, alpha in zip(network.weights, inputs, strict=True)
-    ]
+    spectra = [svdvals(alpha @ W.mT) for W, alpha in zip(network.weights, inputs, strict=True)]
+    # Fewer samples than k + 1 leave no such singular value.
+    tails = [s[k] if len(s) > k else s.new_zeros(()) for s in spectra]
     return torch.stack(tails) / math.sqrt(len(x))
 
 
@@ -163,7 +163,7 @@ def ntk_mixed_derivative(derivatives: Derivatives) -> Float[Tensor, " N"]:
         for A, B in zip(derivatives.inner, derivatives.outer, strict=True)
     )
     n = total.shape[1] * total.shape[2]
-    return torch.linalg.matrix_norm(total.reshape(-1, n, n), 2)
+    return operator_norm(total.reshape(-1, n, n))
 
 
 def narrowness_bound(jacobian: Float[Tensor, "N d_out d_in"], L: int) -> Float[Tensor, " N"]:
@@ -173,7 +173,7 @@ def narrowness_bound(jacobian: Float[Tensor, "N d_out d_in"], L: int) -> Float[T
     proposition is printed with 2 L in place of L, which the network x -> x with unit weights
     contradicts.
     """
-    return L * torch.linalg.svdvals(jacobian)[:, 0] ** (2 - 2 / L)
+    return L * svdvals(jacobian)[:, 0] ** (2 - 2 / L)
 
 
 def divergent_network(L: int, epsilon: float) -> Network:

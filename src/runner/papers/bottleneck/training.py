@@ -1,13 +1,16 @@
 """Adam on a stack of networks of different depths, with the ridge inside the gradient."""
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from runner.core.progress import WhenShown
 from runner.core.streams import generator
 from runner.core.studies import Context
+from runner.networks.spectra import svdvals
 from runner.papers.bottleneck.recipes import Recipe
 from runner.papers.bottleneck.spectra import threshold_rank
 from runner.papers.bottleneck.stack import DepthStack
@@ -27,16 +30,6 @@ def start(stack: DepthStack, replicates: list[int], recipe: Recipe, seed: int) -
     for r, (L, replicate) in enumerate(zip(stack.depths, replicates, strict=True)):
         stack.initialize(r, recipe.gain, generator(seed, replicate, f"initialisation/{L}"))
     return stack
-
-
-class _WhenShown:
-    """A number of the progress bar that is computed only when the bar shows it."""
-
-    def __init__(self, compute: Callable[[], float]) -> None:
-        self.compute = compute
-
-    def __float__(self) -> float:
-        return self.compute()
 
 
 class RidgeTrainer:
@@ -77,7 +70,8 @@ class RidgeTrainer:
                 first = self.step
                 while self.step < min(first + STEPS_AT_ONCE, self.steps):
                     cost = self.advance(block[self.step % len(block)])
-                bar.update(self.step - first, loss=self._loss(cost), rank=_WhenShown(self._rank))
+                    loss = WhenShown(partial(self._loss, cost))
+                    bar.update(loss=loss, rank=WhenShown(self._rank))
                 context.checkpoint(self._state)
 
     def _loss(self, cost: Float[Tensor, " R"]) -> Float[Tensor, ""]:
@@ -87,7 +81,7 @@ class RidgeTrainer:
     def _rank(self) -> float:
         """The mean rank over the stack."""
         middle = [self.stack.middle(r).cpu() for r in range(len(self.stack.depths))]
-        return sum(threshold_rank(torch.linalg.svdvals(W)) for W in middle) / len(middle)
+        return sum(threshold_rank(svdvals(W)) for W in middle) / len(middle)
 
     def _state(self) -> dict[str, Tensor]:
         moments = self.adam.state[self.stack.parameters]

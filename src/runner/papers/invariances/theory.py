@@ -23,6 +23,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from runner.networks.spectra import eigvalsh, operator_norm, svd
+
 RESIDUAL_FACTOR = 8
 """Lemma 11: what a ResNetFree block costs in the bound of Theorem 2."""
 
@@ -106,7 +108,7 @@ def squared_norm(W: Float[Tensor, "*R o i"]) -> Float[Tensor, "*R"]:
 
 def squared_operator_norm(W: Float[Tensor, "*R o i"]) -> Float[Tensor, "*R"]:
     """||W||_2^2, the square of the largest singular value; nan if W is not finite."""
-    return _where_finite(torch.linalg.matrix_norm(W.nan_to_num(0, 0, 0), 2).square(), W)
+    return operator_norm(W).square()
 
 
 def alignment(U: Float[Tensor, "*R c i"], V: Float[Tensor, "*R o c"]) -> Float[Tensor, "*R"]:
@@ -114,13 +116,9 @@ def alignment(U: Float[Tensor, "*R c i"], V: Float[Tensor, "*R o c"]) -> Float[T
 
     nan if U or V is not finite.
     """
-    u = torch.linalg.svd(U.nan_to_num(0, 0, 0), full_matrices=False).U[..., :, 0]
-    v = torch.linalg.svd(V.nan_to_num(0, 0, 0), full_matrices=False).Vh[..., 0, :]
-    return _where_finite(_where_finite((u * v).sum(-1).abs(), U), V)
-
-
-def _where_finite(value: Float[Tensor, "*R"], W: Float[Tensor, "*R _ _"]) -> Float[Tensor, "*R"]:
-    return torch.where(W.isfinite().all(-1).all(-1), value, torch.nan)
+    u = svd(U)[0][..., :, 0]
+    v = svd(V)[2][..., 0, :]
+    return (u * v).sum(-1).abs()
 
 
 def flattening_factor(shared: int, positions: int) -> int:
@@ -168,7 +166,7 @@ def finite_time_bound(
     bounds = [last]
     steps = zip(reversed(invariants), reversed(factors[1:]), reversed(offsets[1:]), strict=True)
     for D, factor, offset in steps:
-        largest = torch.linalg.eigvalsh(D)[..., -1]
+        largest = eigvalsh(D)[..., -1]
         bounds.insert(0, (bounds[0] - offset) / factor - largest)
     return bounds
 
@@ -179,4 +177,4 @@ def residual_offset(D: Float[Tensor, "*R h h"]) -> Float[Tensor, "*R"]:
     D = W2^T W2 - W1 W1^T at initialisation; e is its largest eigenvalue, or zero if that is
     negative.
     """
-    return torch.linalg.eigvalsh(D)[..., -1].clamp(min=0)
+    return eigvalsh(D)[..., -1].clamp(min=0)

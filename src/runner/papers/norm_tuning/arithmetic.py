@@ -4,6 +4,7 @@ Theorem 2 is a statement about real numbers. For narrow blocks its systems are s
 that float64 has no digits left; with 100 digits the same construction is exact again.
 """
 
+import time
 from typing import Protocol, runtime_checkable
 
 import mpmath
@@ -14,6 +15,8 @@ from torch import Tensor
 
 from runner.papers.norm_tuning.network import Matrix, Vector
 from runner.papers.norm_tuning.solvers import Scales, khatri_rao, solve_scales
+
+LONGEST_TIMED_ROW = 10_000
 
 Exact = Shaped[np.ndarray, "..."]
 """A numpy array of mpmath numbers."""
@@ -89,6 +92,16 @@ class MultiPrecision:
             return Scales(K[0] * 0, float("inf"), 0, K.shape, "mpmath")
         condition_number = _norm(K) * _norm(inverse)
         return Scales(inverse @ target.reshape(-1), condition_number, n, K.shape, "mpmath")
+
+    def seconds(self, n: int) -> float:
+        """How long `solve_scales` takes for n equations: n^2 row operations, of which one is timed.
+
+        Three quarters of their columns are not zero yet.
+        """
+        row = self.exact(torch.rand(2 * min(n, LONGEST_TIMED_ROW), dtype=torch.float64))
+        start = time.perf_counter()
+        row = row - row[0] * row
+        return 0.75 * n**2 * (time.perf_counter() - start) * (2 * n / len(row))
 
     def least_norm(self, W: Exact, b: Exact) -> Exact:
         """`W^T (W W^T)^{-1} b`: squaring the condition number costs a few of very many digits."""

@@ -8,12 +8,13 @@ where it is the best one; none of them forms `K^T K`, which would square the con
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import nan
 
 import numpy as np
 import torch
 from jaxtyping import Float, Shaped
 from scipy.linalg import LinAlgWarning, lu_factor, lu_solve
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, lsmr
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, lsmr
 from torch import Tensor
 
 from runner.papers.norm_tuning.network import Vector
@@ -73,9 +74,12 @@ def solve_scales(
     - m >= 2 d k: LSMR on the operator `gamma -> W2 diag(gamma) W1`; K is never formed.
     - else, and where those two meet a rank-deficient K: minimum-norm least squares (SVD).
 
-    All tensors are float64 on the CPU. Memory: `system_bytes`.
+    A system that is not finite has the solution nan, and rank 0. All tensors are float64 on the
+    CPU. Memory: `system_bytes`.
     """
     m, dk = W1.shape[0], target.numel()
+    if not all(bool(each.isfinite().all()) for each in (W1, W2, target)):
+        return Scales(W1.new_full((m,), nan), nan, 0, (dk, m), "none")
     scales = None
     if m >= 2 * dk:
         scales = _solve_lsmr(W1, W2, target)
@@ -84,15 +88,17 @@ def solve_scales(
     return scales or _solve_least_squares(W1, W2, target)
 
 
-def system_bytes(equations: int, m: int, dense: bool = True) -> int:
-    """Bytes that `solve_scales` takes at the peak for a system (equations, m).
+def system_bytes(d: int, k: int, m: int, singular: bool = False) -> int:
+    """Bytes that `solve_scales` takes at the peak for W1 (m, k) and W2 (d, m), beside these two.
 
-    dense: no frozen weight is zero, so that K has full rank. A square K is then factored in place;
-    least squares take K, the copy that LAPACK destroys, and its workspace.
+    singular: whether a square K is likely to be, so that it ends in least squares. LU factors K in
+    place; least squares take K, the copy that LAPACK destroys, and its workspace; LSMR a copy of
+    W1 and of W2, and its bases.
     """
-    if dense and m >= 2 * equations:
-        return 8 * (LANCZOS_VECTORS + 8) * (m + equations)
-    return 8 * equations * m * (1 if dense and m == equations else 3)
+    equations = d * k
+    if m >= 2 * equations:
+        return 8 * (m * (d + k) + 2 * LANCZOS_VECTORS * equations + 8 * m)
+    return 8 * equations * m * (1 if m == equations and not singular else 3)
 
 
 def _solve_lu(
@@ -114,8 +120,11 @@ def _solve_lu(
         return lu_solve(factors, b, trans=0, check_finite=False)
 
     operator = _operator(W1, W2)
-    largest = _largest_singular_value(n, operator.rmatvec, operator.matvec)
-    smallest_inverse = _largest_singular_value(n, solve_transposed, solve)
+    try:
+        largest = _largest_singular_value(n, operator.rmatvec, operator.matvec)
+        smallest_inverse = _largest_singular_value(n, solve_transposed, solve)
+    except (ArpackError, np.linalg.LinAlgError):  # the inverse overflows
+        return None
     condition_number = largest * smallest_inverse
     if not condition_number < 1 / (n * EPSILON):
         return None
@@ -168,7 +177,7 @@ def _solve_lsmr(
         return None
     try:
         largest, smallest = _extreme_singular_values(_operator(W1, W2))
-    except ArpackNoConvergence:
+    except ArpackError:
         return None
     condition_number = largest / smallest if smallest > 0 else float("inf")
     dk, m = target.numel(), W1.shape[0]

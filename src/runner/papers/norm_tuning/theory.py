@@ -8,7 +8,7 @@ Every construction is a pure function of a target, frozen weights (drawn by the 
 end) and `input_norm`, the largest norm of an input that will be seen; the paper's theorems have 1.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import sqrt
 
@@ -121,7 +121,7 @@ def wide_layer(
 
 def wide(
     target: Network,
-    weights: Sequence[tuple[Float[Tensor, "..."], Float[Tensor, "..."]]],
+    weights: Iterable[tuple[Float[Tensor, "..."], Float[Tensor, "..."]]],
     input_norm: float = 1.0,
 ) -> Construction:
     """Theorem 1: two frozen layers for each layer of the target, whatever its widths (Remark 2).
@@ -171,7 +171,7 @@ def factorize(target: Network, rank: int, input_norm: float = 1.0) -> Network:
 def low_rank(
     target: Network,
     rank: int,
-    weights: Sequence[tuple[Float[Tensor, "..."], Float[Tensor, "..."]]],
+    weights: Iterable[tuple[Float[Tensor, "..."], Float[Tensor, "..."]]],
     input_norm: float = 1.0,
 ) -> Construction:
     """Corollary 1: four layers of width d r for each layer of rank r.
@@ -190,7 +190,7 @@ def low_rank(
 
 def deep(
     target: Network,
-    weights: Sequence[DeepWeights],
+    weights: Iterable[DeepWeights],
     input_norm: float = 1.0,
     arithmetic: Arithmetic = FLOAT64,
 ) -> Construction:

@@ -1,6 +1,6 @@
 """Ranks of hidden representations, measured on stacks of networks."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -68,13 +68,17 @@ def measured_layers(depth: int) -> set[int]:
 
 @torch.no_grad()
 def ranks_by_layer(
-    network: MLP, x: Float[Tensor, "R N features"], tau: float
+    network: MLP,
+    x: Float[Tensor, "R N features"],
+    tau: float,
+    tick: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[int, Ranks, Float[Tensor, " R"]]]:
     """Layer, ranks and root mean square of `H_l` for the measured layers; 0 is the input.
 
     Batch normalization uses the statistics of these N inputs. Without biases and normalization the
     representations grow or shrink geometrically; they are then divided by their root mean square at
     each layer, which no rank notices and which keeps deep products within the range of the dtype.
+    `tick` is called after every layer.
     """
     measured, rescale = measured_layers(network.depth), network.homogeneous
     H, scale = x.mT, torch.ones(len(network), dtype=torch.float64, device=x.device)
@@ -87,6 +91,7 @@ def ranks_by_layer(
         if rescale:
             H = H / size[:, None, None].to(H.dtype)
             scale = scale * size
+        tick()
 
 
 @torch.no_grad()

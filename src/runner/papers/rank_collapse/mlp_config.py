@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from runner.core.studies import parameter
+from runner.core.studies import MOST, parameter
 from runner.data import DATASETS
 from runner.papers.rank_collapse.images_config import OnImages
 
@@ -11,7 +11,7 @@ from runner.papers.rank_collapse.images_config import OnImages
 class TrainedMLPs(OnImages):
     """What the studies have in common that train fully connected networks on images."""
 
-    depth: int = parameter("L: hidden layers", 32, minimum=1)
+    depth: int = parameter("L: hidden layers", 32, minimum=1, maximum=MOST)
     width: int = parameter("d: units of each hidden layer", 64, minimum=1)
     data: str = parameter("the images, or gaussian inputs", "digits", choices=DATASETS)
     samples: int = parameter("N: inputs that ranks are measured on", 512, minimum=2)
@@ -23,7 +23,8 @@ class TrainedMLPs(OnImages):
         "repetitions of their own that the rate is chosen on, at every rate of the grid",
         2,
         minimum=1,
+        maximum=MOST,
     )
     batch_size: int = parameter("images of one SGD step", 128, minimum=2)
-    replicates: int = parameter("independent repetitions", 5, minimum=1)
+    replicates: int = parameter("independent repetitions", 5, minimum=1, maximum=MOST)
     tau: float = parameter("threshold of the soft rank rank_tau", 0.5, minimum=0, maximum=1)

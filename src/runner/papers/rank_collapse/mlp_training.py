@@ -77,31 +77,41 @@ def parameter_bytes(config: TrainedMLPs, networks: int, itemsize: int) -> int:
     return networks * itemsize * (features_of(config) * d + (L - 1) * d**2 + (L + 1) * 5 * d)
 
 
-def measurement_bytes(config: TrainedMLPs, networks: int, itemsize: int) -> int:
-    """Bytes at the peak of measuring the ranks of one layer, partly in float64."""
-    d = config.width
-    return networks * config.samples * (itemsize * (4 * d + features_of(config)) + 8 * 2 * d)
+def measurement_bytes(config: TrainedMLPs, networks: int, itemsize: int, features: int) -> int:
+    """Bytes at the peak of measuring the ranks of one layer with so many features.
+
+    The representations of float32, beside the layer's before, are also there in float64, and
+    squared; those of float64 in copies for the SVD.
+    """
+    N, k = config.samples, min(config.samples, features)
+    if itemsize == 8:
+        return networks * 8 * 4 * N * features
+    return networks * (N * features * (2 * 4 + 8 + 8) + 8 * 2 * k**2)
 
 
 def training_bytes(config: TrainedMLPs, groups: dict[str, int], itemsize: int = 4) -> int:
     """Bytes at the peak of training stacks of networks on images.
 
     groups: for each normalization how many networks train with it. Every group's parameters stay,
-    the activations of a step or a measurement are those of one group at a time.
+    as they started and in training; gradients, and the activations of a step or of an evaluation,
+    are those of one group at a time, beside what the allocator keeps of a measurement.
     """
-    d, features, most = config.width, features_of(config), max(groups.values())
+    L, d, features, B = config.depth, config.width, features_of(config), config.batch_size
+    count, most = image_count(config), max(groups.values())
+    images = 4 * count * features
     # As read, and standardised in two steps; bytes and float32 of all, before the first are taken.
-    images = max(4 * 3 * image_count(config), (1 + 4) * SHAPES[config.data][0]) * features
-    # With a copy, gradients, and a checkpoint.
-    networks = 4 * parameter_bytes(config, sum(groups.values()), itemsize)
+    reading = max(3 * images, (1 + 4) * SHAPES[config.data][0] * features)
+    networks = 3 * parameter_bytes(config, sum(groups.values()), itemsize)
+    gradients = parameter_bytes(config, most, itemsize)
     tensors = {name: 1 if name == "none" else 2 for name in groups}  # for each layer
     activations = max(
-        R * itemsize * config.batch_size * (config.depth * d * tensors[name] + features)
-        for name, R in groups.items()
+        R * itemsize * B * (L * d * tensors[name] + 3 * d + features) for name, R in groups.items()
     )
-    evaluation = most * itemsize * EVALUATED_AT_ONCE * (3 * d + features)
-    measurement = measurement_bytes(config, most, itemsize)
-    return images + networks + max(activations, evaluation, measurement)
+    at_once = min(EVALUATED_AT_ONCE, count // 6)  # at most every sixth image is for tests
+    evaluation = most * itemsize * at_once * 3 * d
+    measurement = measurement_bytes(config, most, itemsize, d)
+    working = max(gradients + activations, evaluation) + measurement
+    return max(reading, images + networks + working)
 
 
 def networks_at_once(config: TrainedMLPs) -> int:

@@ -1,3 +1,5 @@
+from math import inf
+
 import numpy as np
 import pytest
 import torch
@@ -205,6 +207,7 @@ def test_training_lowers_every_loss(loss, integrator):
         ({"learning_rates": [0.01, 0.01]}, "holds 0.01 twice"),
         ({"normalized_time": True, "loss": "squared"}, "loss=logistic or exponential"),
         ({"classes": [3, 3]}, "holds 3 twice"),
+        ({"time": inf}, "steps from one measurement to the next"),
         ({"classes": [1]}, "must be two different digits"),
         ({"architecture": "residual_fre"}, "did you mean 'residual_free'"),
     ],

@@ -20,7 +20,6 @@ from runner.papers.rank_collapse.breaking_bn.config import BREAKING_METHODS, Bre
 from runner.papers.rank_collapse.breaking_bn.tables import paths
 from runner.runs.execution import execute
 from runner.runs.run import Run
-from runner.training import out_of_memory
 from runner.training.convolutional import on_device
 
 TINY = BreakingBN(
@@ -231,46 +230,6 @@ def test_a_network_that_diverges_is_recorded_to_the_end():
     assert training["epoch"].tolist() == [1, 2]
     last = training.iloc[-1]
     assert isnan(last["train_loss"]) and isnan(last["rank_bound"]) and isnan(last["rank"])
-
-
-@pytest.mark.parametrize(
-    "error",
-    [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("...: can't allocate memory: ...")],
-)
-def test_out_of_memory_names_the_batch_size_that_fits(error, monkeypatch):
-    trainer = breaking_bn.start(
-        dataclasses.replace(TINY, batch_size=24), "vanilla", small_data(), 0, 0.03
-    )
-    forward, largest = trainer.network.forward, 7
-
-    def limited(x):
-        if len(x) > largest:
-            raise error
-        return forward(x)
-
-    monkeypatch.setattr(trainer.network, "forward", limited)
-    expected = "batch_size=24 does not fit into the memory of cpu; batch_size=6 does"
-    with pytest.raises(InputError, match=expected):
-        list(trainer.until(1, lambda loss: None))
-    largest = 0
-    with pytest.raises(InputError, match="a smaller multiplier might"):
-        list(trainer.until(1, lambda loss: None))
-
-
-def test_the_real_allocator_is_understood():
-    with pytest.raises(RuntimeError) as raised:
-        torch.empty(2**60)
-    assert out_of_memory.is_out_of_memory(raised.value)
-    assert not out_of_memory.is_out_of_memory(RuntimeError("shapes do not match"))
-
-
-def test_other_errors_are_not_taken_for_want_of_memory(monkeypatch):
-    trainer = breaking_bn.start(
-        dataclasses.replace(TINY, batch_size=8), "vanilla", small_data(), 0, 0.03
-    )
-    monkeypatch.setattr(trainer, "_gradients", lambda chosen: torch.ones(2) @ torch.ones(3))
-    with pytest.raises(RuntimeError, match="size"):
-        list(trainer.until(1, lambda loss: None))
 
 
 @pytest.mark.parametrize(

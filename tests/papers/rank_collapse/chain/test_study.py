@@ -159,7 +159,7 @@ def test_input_ranks_start_at_one():
         ({"engine": "kernel", "centred": True}, "lose the mean. Use engine=direct"),
         ({"measure": "input_rank", "engine": "direct"}, "needs engine=rotated"),
         ({"measure": "input_rank", "law": "uniform"}, "gaussian weights only$"),
-        ({"measure": "expansion", "skips": [inf]}, "gamma must be finite"),
+        ({"measure": "expansion", "skips": [inf]}, "must be a finite number above 0"),
     ],
 )
 def test_bad_input(bad, message):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from runner.core.studies import StudyConfig, parameter
+from runner.core.studies import MOST, StudyConfig, parameter
 
 
 @dataclass(frozen=True)
@@ -12,7 +12,9 @@ class Bottleneck(StudyConfig):
 
     study: ClassVar[str] = "bottleneck"
 
-    depths: list[int] = parameter("L: all depths train in one stack", [6, 10, 18], minimum=2)
+    depths: list[int] = parameter(
+        "L: all depths train in one stack", [6, 10, 18], minimum=2, maximum=MOST
+    )
     recipe: str = parameter(
         "plain: ridge from the start; annealed: fit, then a stronger ridge, then lambda",
         "annealed",
@@ -28,11 +30,11 @@ class Bottleneck(StudyConfig):
     steps: int = parameter("steps of Adam", 6000, minimum=1)
     learning_rate: float | None = parameter("null: the recipe's", None, above=0)
     points: int = parameter("training inputs that the theorems are measured at", 50, minimum=1)
-    replicates: int = parameter("trials: own data, own initialisation", 3, minimum=1)
+    replicates: int = parameter("trials: own data, own initialisation", 3, minimum=1, maximum=MOST)
 
     def identity(self) -> dict:
         """As every study's; the order in which the depths are given does not matter."""
         identity = super().identity()
         if "depths" in identity:
-            identity["depths"] = sorted(set(self.depths))
+            identity["depths"] = sorted(self.depths)
         return identity

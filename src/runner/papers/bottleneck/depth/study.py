@@ -15,14 +15,33 @@ from torch import Tensor
 
 from runner.core.streams import generator
 from runner.core.studies import Context, Row
+from runner.networks.spectra import svdvals
 from runner.papers.bottleneck import theory
 from runner.papers.bottleneck.depth.config import Bottleneck
-from runner.papers.bottleneck.depth.latent import D_IN, D_OUT, Task, draw_task
-from runner.papers.bottleneck.networks import Network, derivative_bytes, differentiate
+from runner.papers.bottleneck.depth.latent import (
+    D_IN,
+    D_OUT,
+    Task,
+    draw_task,
+    drawing_bytes,
+    task_bytes,
+)
+from runner.papers.bottleneck.networks import (
+    Network,
+    activation_bytes,
+    derivative_bytes,
+    differentiate,
+    network_bytes,
+)
 from runner.papers.bottleneck.recipes import RECIPES
 from runner.papers.bottleneck.spectra import gap_rank, spectra, threshold_rank
-from runner.papers.bottleneck.stack import DepthStack, training_bytes
-from runner.papers.bottleneck.theorems import Theorems, theorem_rows
+from runner.papers.bottleneck.stack import (
+    DepthStack,
+    parameter_bytes,
+    step_bytes,
+    training_bytes,
+)
+from runner.papers.bottleneck.theorems import Theorems, theorem_bytes, theorem_rows
 from runner.papers.bottleneck.training import RidgeTrainer, start
 
 
@@ -82,24 +101,43 @@ def run(
     """Train all depths in one stack, then measure every network in float64."""
     order = [
         (L, replicate)
-        for L in sorted(set(config.depths), reverse=True)
+        for L in sorted(config.depths, reverse=True)
         for replicate in range(config.replicates)
     ]
     tasks = [_task(config, replicate) for replicate in range(config.replicates)]
     stack = train(config, context, order, tasks)
-    for r in sorted(range(len(order)), key=order.__getitem__):
-        L, replicate = order[r]
-        yield from measure(config, stack.network(r), tasks[replicate], replicate)
+    with context.progress(len(order), "measuring", unit="networks") as bar:
+        for r in sorted(range(len(order)), key=order.__getitem__):
+            L, replicate = order[r]
+            yield from measure(config, stack.network(r), tasks[replicate], replicate)
+            bar.update(depth=L)
 
 
 def memory(config: Bottleneck) -> int:
-    """Bytes at the peak: the trained stack, and the derivatives of its deepest network at all
-    inputs, beside those at the points of the theorems.
+    """Bytes at the peak: all tasks, and either the drawing of the last one, or training, or the
+    stack beside the measurement of its deepest network.
+
+    That holds the derivatives at all training inputs, and by turns the activations of the training
+    or of the test inputs, or the derivatives at the points of the theorems, twice.
     """
-    depths = [L for L in set(config.depths) for _ in range(config.replicates)]
-    stack = training_bytes(depths, config.width, D_IN, D_OUT, config.samples)
-    points = config.samples + 3 * min(config.points, config.samples)
-    return stack + derivative_bytes(max(depths), config.width, D_IN, D_OUT, points)
+    shape = (config.width, D_IN, D_OUT)
+    R, N, M, L = config.replicates, config.samples, config.test_samples, max(config.depths)
+    depths = [depth for depth in set(config.depths) for _ in range(R)]
+    # The stacked inputs or targets are there in both precisions before the others come.
+    batch = len(depths) * N * (4 * (D_IN + D_OUT) + 8 * D_OUT)
+    training = training_bytes(depths, *shape, N) + batch
+    measuring = (
+        parameter_bytes(depths, *shape)
+        + step_bytes(depths, *shape, N)
+        + network_bytes(L, *shape)
+        + derivative_bytes(L, *shape, N)
+        + max(
+            activation_bytes(L, *shape, max(N, M)),
+            theorem_bytes(L, *shape, min(config.points, N)),
+        )
+    )
+    drawing = drawing_bytes(N + M) - task_bytes(N + M)
+    return R * task_bytes(N + M) + max(drawing, training, measuring)
 
 
 def _task(config: Bottleneck, replicate: int) -> Task:
@@ -146,7 +184,7 @@ def measure(
         rank_gap=k,
         imbalance=theory.imbalance(network),
         ntk_trace=float(theory.ntk_trace(network, derivatives, x).mean()),
-        jacobian=float(torch.linalg.svdvals(derivatives.jacobian)[:, 0].max()),
+        jacobian=float(svdvals(derivatives.jacobian)[:, 0].max()),
     )
     for layer, values in enumerate(singular_values, start=1):
         for index, value in enumerate(values.tolist(), start=1):

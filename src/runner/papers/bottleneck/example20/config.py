@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from runner.core.errors import InputError
-from runner.core.studies import StudyConfig, parameter
+from runner.core.studies import MOST, StudyConfig, parameter
 
 
 @dataclass(frozen=True)
@@ -13,7 +13,7 @@ class Example20(StudyConfig):
 
     study: ClassVar[str] = "example20"
 
-    depths: list[int] = parameter("L, even", [8, 32, 128, 512, 2048, 8192], minimum=4)
+    depths: list[int] = parameter("L, even", [8, 32, 128, 512, 2048, 8192], minimum=4, maximum=MOST)
     exponents: list[float] = parameter(
         "g in epsilon = L^-g; the example asks for 1/2 < g < 1", [0.6, 0.7, 0.8, 0.9], above=0
     )

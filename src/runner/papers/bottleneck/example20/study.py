@@ -11,15 +11,19 @@ from typing import ClassVar
 import torch
 
 from runner.core.studies import Context, Row
+from runner.networks.spectra import operator_norm
 from runner.papers.bottleneck import theory
 from runner.papers.bottleneck.example20.config import Example20
-from runner.papers.bottleneck.networks import Network, differentiate
+from runner.papers.bottleneck.networks import (
+    TENSOR,
+    Network,
+    activation_bytes,
+    derivative_bytes,
+    differentiate,
+)
 
 SIDES = torch.tensor([[0.2, 0.6, 0.5], [0.6, 0.2, 0.5]], dtype=torch.float64)
 """A point on either side of the kink of f."""
-
-TENSORS, TENSOR = 6, 600
-"""Tensors of a layer and its derivatives, and bytes of a tensor of a few numbers."""
 
 
 @dataclass(frozen=True)
@@ -40,18 +44,21 @@ class Metrics(Row):
 
 def run(config: Example20, context: Context) -> Iterator[Metrics]:
     """Build and measure every network."""
-    with context.progress(len(config.depths), "example 20", unit="depths") as bar:
+    total = sum(config.depths) * len(config.exponents)
+    with context.progress(total, "example 20", unit="layers") as bar:
         for L in config.depths:
             for exponent in config.exponents:
                 yield measure(config, L, exponent)
-            bar.update(depth=L)
+                bar.update(L, depth=L)
 
 
 def memory(config: Example20) -> int:
-    """Bytes at the peak: the activations of the deepest network at all points of the grid, with the
-    gaps that temporary ones leave between them, and the small tensors of its layers.
+    """Bytes at the peak: the deepest network, and its derivatives at the two sides of the kink or
+    its activations at all points of the grid, beside f there; one layer has four neurons.
     """
-    return max(config.depths) * (8 * 4 * config.grid**3 + TENSORS * TENSOR)
+    L, points = max(config.depths), config.grid**3
+    activations = activation_bytes(L, 3, 3, 3, points) + 8 * points * (1 + 3)
+    return L * TENSOR + max(activations, derivative_bytes(L, 3, 3, 3, len(SIDES)))
 
 
 def measure(config: Example20, L: int, exponent: float) -> Metrics:
@@ -79,7 +86,7 @@ def lipschitz(network: Network) -> tuple[float, float]:
     """The largest Jacobian norms from the input to a layer, and from a layer to the output."""
     derivatives = differentiate(network, SIDES)
     norms = [
-        [float(torch.linalg.matrix_norm(J, 2).max()) for J in half]
+        [float(operator_norm(J).max()) for J in half]
         for half in (derivatives.inner, derivatives.outer)
     ]
     return max(norms[0]), max(norms[1])

@@ -20,8 +20,15 @@ from torch import Tensor
 
 from runner.core.streams import generator
 from runner.core.studies import Context, Row
+from runner.networks.spectra import svdvals
 from runner.papers.bottleneck import theory
-from runner.papers.bottleneck.networks import Network, derivative_bytes, differentiate
+from runner.papers.bottleneck.networks import (
+    Network,
+    activation_bytes,
+    derivative_bytes,
+    differentiate,
+    network_bytes,
+)
 from runner.papers.bottleneck.rank_one.config import RankOne
 from runner.papers.bottleneck.recipes import Recipe
 from runner.papers.bottleneck.stack import DepthStack, training_bytes
@@ -51,7 +58,7 @@ class Metrics(Row):
 
 def run(config: RankOne, context: Context) -> Iterator[Metrics]:
     """Train the networks of all N and replicates in one stack, then measure each in float64."""
-    order = [(N, r) for N in sorted(set(config.samples)) for r in range(config.replicates)]
+    order = [(N, r) for N in sorted(config.samples) for r in range(config.replicates)]
     inputs = [draw_inputs(config, N, r) for N, r in order]
     stack = DepthStack([config.depth] * len(order), config.width, 2, 2, context.device)
     for r, (N, replicate) in enumerate(order):
@@ -63,18 +70,26 @@ def run(config: RankOne, context: Context) -> Iterator[Metrics]:
     x = torch.stack([_repeated(each, max(config.samples)) for each in inputs]).mT.float()
     batch = (x.contiguous().to(context.device), (x / sqrt(2)).contiguous().to(context.device))
     trainer.run(lambda block: [batch], context, f"rank one L={config.depth}")
-    for r, (N, replicate) in enumerate(order):
-        network = stack.network(r)
-        yield measure(config, network, inputs[r], N, replicate)
+    with context.progress(len(order), "measuring", unit="networks") as bar:
+        for r, (N, replicate) in enumerate(order):
+            yield measure(config, stack.network(r), inputs[r], N, replicate)
+            bar.update(N=N)
 
 
 def memory(config: RankOne) -> int:
-    """Bytes at the peak: the stack, and the derivatives on the segments of the largest set."""
-    depths = [config.depth] * len(set(config.samples)) * config.replicates
-    N = max(config.samples)
+    """Bytes at the peak: the stack in training, and two networks in float64 with the derivatives
+    and the activations of one on the segments of the largest set.
+    """
+    shape = (config.width, 2, 2)
+    N, L = max(config.samples), config.depth
     points = N * config.segment_points
-    stack = training_bytes(depths, config.width, 2, 2, N)
-    return stack + derivative_bytes(config.depth, config.width, 2, 2, points)
+    stack = training_bytes([L] * len(set(config.samples)) * config.replicates, *shape, N)
+    return (
+        stack
+        + 2 * network_bytes(L, *shape)
+        + derivative_bytes(L, *shape, points)
+        + activation_bytes(L, *shape, points)
+    )
 
 
 def draw_inputs(config: RankOne, N: int, replicate: int) -> Float[Tensor, "N 2"]:
@@ -131,7 +146,7 @@ def measure(
         excess=norm - network.depth,
         train_cost=float((activations[-1] - x / sqrt(2)).square().sum(1).mean()),
         ntk_trace=float(theory.ntk_trace(network, derivatives, segments).max()),
-        jacobian=float(torch.linalg.svdvals(derivatives.jacobian)[:, 0].max()),
+        jacobian=float(svdvals(derivatives.jacobian)[:, 0].max()),
     )
 
 

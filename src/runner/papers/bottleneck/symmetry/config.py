@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from runner.core.studies import StudyConfig, parameter
+from runner.core.studies import MOST, StudyConfig, parameter
 
 PCA_LAYER, DISTANCE_LAYER = 6, 2
 """Layers of figure 2, panels (b) and (c), the paper's."""
@@ -19,7 +19,7 @@ class Symmetry(StudyConfig):
 
     study: ClassVar[str] = "symmetry"
 
-    depth: int = parameter("L", 25, minimum=3)
+    depth: int = parameter("L", 25, minimum=3, maximum=MOST)
     width: int = parameter("neurons of every hidden layer", 200, minimum=1)
     ridge: float = parameter("lambda", 2e-4, minimum=0)
     dimension: int = parameter("d: dimension of v", 20, minimum=3)
@@ -35,4 +35,6 @@ class Symmetry(StudyConfig):
     )
     points: int = parameter("fresh inputs that the theorems are measured at", 50, minimum=1)
     resolution: int = parameter("pixels per side of the distance map", 61, minimum=3)
-    replicates: int = parameter("trials: own w, E, data and initialisation", 3, minimum=1)
+    replicates: int = parameter(
+        "trials: own w, E, data and initialisation", 3, minimum=1, maximum=MOST
+    )

@@ -17,26 +17,45 @@ from torch import Tensor
 
 from runner.core.streams import generator
 from runner.core.studies import Context, Row
+from runner.networks.spectra import svdvals
 from runner.papers.bottleneck import theory
-from runner.papers.bottleneck.networks import Network, derivative_bytes, differentiate
+from runner.papers.bottleneck.networks import (
+    Network,
+    activation_bytes,
+    derivative_bytes,
+    differentiate,
+    network_bytes,
+)
 from runner.papers.bottleneck.recipes import RECIPES
 from runner.papers.bottleneck.spectra import gap_rank, spectra, threshold_rank
-from runner.papers.bottleneck.stack import DepthStack, training_bytes
+from runner.papers.bottleneck.stack import (
+    DepthStack,
+    parameter_bytes,
+    step_bytes,
+    training_bytes,
+)
 from runner.papers.bottleneck.symmetry.config import DISTANCE_LAYER, PCA_LAYER, PIXEL, Symmetry
-from runner.papers.bottleneck.symmetry.dynamics import ORTHOGONAL_NORM, Dynamics, draw_dynamics
+from runner.papers.bottleneck.symmetry.dynamics import (
+    ORTHOGONAL_NORM,
+    Dynamics,
+    draw_dynamics,
+    path_bytes,
+)
 from runner.papers.bottleneck.symmetry.summaries import (
     collapse_ratio,
     neighbour_r2,
     neighbours,
     principal_components,
 )
-from runner.papers.bottleneck.theorems import Theorems, theorem_rows
+from runner.papers.bottleneck.theorems import Theorems, theorem_bytes, theorem_rows
 from runner.papers.bottleneck.training import STEPS_AT_ONCE, Batch, RidgeTrainer, start
 
 ORBITS, MEMBERS = 50, 20
 """Orbits of the rotation around w, and points on each."""
 PATHS = 60
 """Gradient-descent paths of panel (b)."""
+NUMBER = 32
+"""Bytes of a number in Python and of its place in a list."""
 
 
 @dataclass(frozen=True)
@@ -160,21 +179,45 @@ def run(
     stack = new_stack(config, context.device)
     untrained = [stack.network(r) for r in range(config.replicates)]
     train(config, context, stack, tasks)
-    for replicate, task in enumerate(tasks):
-        stages = {"trained": stack.network(replicate), "untrained": untrained[replicate]}
-        for stage, network in stages.items():
-            yield from measure(config, stage, network, task, replicate)
+    with context.progress(2 * config.replicates, "measuring", unit="networks") as bar:
+        for replicate, task in enumerate(tasks):
+            stages = {"trained": stack.network(replicate), "untrained": untrained[replicate]}
+            for stage, network in stages.items():
+                yield from measure(config, stage, network, task, replicate)
+                bar.update(replicate=replicate)
 
 
 def memory(config: Symmetry) -> int:
-    """Bytes at the peak: all training sets, the stack, and the measurement of one network."""
+    """Bytes at the peak: all training sets, and either the paths of the last one, or training with
+    the minibatches of a block, or the stack beside the measurement of one network.
+
+    That holds the derivatives at the probes, and by turns their costs, what `_layers` compares,
+    the map of distances, or the derivatives at the points of the theorems, twice.
+    """
     R, L, d, T = config.replicates, config.depth, config.dimension, config.horizon
-    sets = R * (config.starts * (8 + 4) + 2 * 4 * STEPS_AT_ONCE * config.batch_size) * (d + T)
-    stack = training_bytes([L] * R, config.width, d, T, config.batch_size)
-    derivatives = derivative_bytes(L, config.width, d, T, config.probes + 3 * config.points)
-    shown = config.resolution**2 + PATHS * (T + 1) + 2 * ORBITS * MEMBERS + config.probes
-    distances = 2 * max(config.probes, PATHS * T) ** 2  # of all pairs, for the neighbours
-    return sets + stack + derivatives + 8 * (L * config.width * shown + distances)
+    B, probes, pixels = config.batch_size, config.probes, config.resolution**2
+    shape, depths = (config.width, d, T), [L] * R
+    sets = 8 * R * config.starts * (d + T)
+    pools = R * config.starts * (4 * (d + T) + 8 * max(d, T))  # the last one in both precisions
+    blocks = 2 if config.steps <= STEPS_AT_ONCE else 3
+    minibatches = R * STEPS_AT_ONCE * B * (4 * blocks * (d + T) + 2 * 8)  # and their indices
+    training = training_bytes(depths, *shape, B) + pools + minibatches
+    compared = activation_bytes(L, *shape, probes + PATHS * (T + 1) + 2 * ORBITS * MEMBERS)
+    pairs = max(probes, PATHS * T) ** 2 * (8 + 1)  # their distances, and which do not count
+    shown = activation_bytes(L, *shape, pixels) + pixels * (8 * 2 * config.width + 5 * NUMBER)
+    measuring = (
+        parameter_bytes(depths, *shape)
+        + step_bytes(depths, *shape, B)
+        + (R + 1) * network_bytes(L, *shape)
+        + derivative_bytes(L, *shape, probes)
+        + max(
+            path_bytes(probes, d, T),
+            compared + pairs,
+            shown,
+            theorem_bytes(L, *shape, min(config.points, probes)),
+        )
+    )
+    return sets + max(path_bytes(config.starts, d, T), training, measuring)
 
 
 def new_stack(config: Symmetry, device: torch.device) -> DepthStack:
@@ -220,7 +263,7 @@ def measure(
     v = task.dynamics.starts(config.probes, generator(config.seed, replicate, "probes"))
     x = task.inputs(v)
     derivatives = differentiate(network, x)
-    middle = torch.linalg.svdvals(network.weights[network.depth // 2 - 1])
+    middle = svdvals(network.weights[network.depth // 2 - 1])
     yield Networks(
         **key,
         parameter_norm=float(network.parameter_norm()),

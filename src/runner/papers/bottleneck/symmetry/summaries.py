@@ -3,6 +3,9 @@
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn.functional import pad
+
+from runner.networks.spectra import svd
 
 NEIGHBOURS = 10
 
@@ -10,12 +13,15 @@ NEIGHBOURS = 10
 def principal_components(
     features: Float[Tensor, "N n"], count: int = 2
 ) -> tuple[Float[Tensor, " n"], Float[Tensor, "n count"]]:
-    """Mean and leading principal directions; each direction's largest entry is positive."""
+    """Mean and leading principal directions; each direction's largest entry is positive.
+
+    Directions beyond the n or N that there are, are zero.
+    """
     mean = features.mean(0)
-    _, _, right = torch.linalg.svd(features - mean, full_matrices=False)
+    _, _, right = svd(features - mean)
     directions = right[:count].mT
     largest = directions.gather(0, directions.abs().argmax(0, keepdim=True))
-    return mean, directions * largest.sign()
+    return mean, pad(directions * largest.sign(), (0, count - directions.shape[1]))
 
 
 def neighbours(

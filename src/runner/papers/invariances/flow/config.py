@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from runner.core.errors import InputError
-from runner.core.studies import StudyConfig, parameter
+from runner.core.studies import MOST, StudyConfig, parameter
 
 SMALLEST_DEPTH = {
     "linear": 2,
@@ -16,6 +16,9 @@ SMALLEST_DEPTH = {
     "mixed": 6,
 }
 """Layers without which an architecture would miss one of its kinds of junction."""
+
+MOST_STEPS = 1e15
+"""From one measurement to the next; a float64 counts no further in whole numbers."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Invariances(StudyConfig):
         "relu_then_linear",
         choices=tuple(SMALLEST_DEPTH),
     )
-    depth: int = parameter("L: layers; a residual block is one layer", 6, minimum=2)
+    depth: int = parameter("L: layers; a residual block is one layer", 6, minimum=2, maximum=10_000)
     width: int = parameter("neurons of each hidden layer", 16, minimum=2)
     channels: int = parameter("channels of each convolution", 8, minimum=2)
     negative_slope: float = parameter(
@@ -64,7 +67,9 @@ class Invariances(StudyConfig):
     )
     time: float = parameter("T: time to train for; path length if normalized_time", 20.0, above=0)
     records: int = parameter("measurements, evenly spaced over the time", 20, minimum=1)
-    replicates: int = parameter("independent repetitions (data and initialisation)", 5, minimum=1)
+    replicates: int = parameter(
+        "independent repetitions (data and initialisation)", 5, minimum=1, maximum=MOST
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -76,6 +81,11 @@ class Invariances(StudyConfig):
             )
         for rate in self.learning_rates:
             steps = self.time / self.records / rate
+            if steps > MOST_STEPS:
+                raise InputError(
+                    f"time={self.time:g}: at the rate {rate:g} that is {steps:.3g} steps from one"
+                    f" measurement to the next: at most {MOST_STEPS:.0e} can be counted"
+                )
             if round(steps) < 1 or abs(steps - round(steps)) > 1e-6 * steps:
                 raise InputError(
                     f"learning_rates: {rate:g} does not divide time/records ="

@@ -7,6 +7,7 @@ path, which never slows down as the risk vanishes. Both are computed from log R 
 itself falls below the smallest number of float64 long before the weights are large.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import log
 
@@ -118,12 +119,20 @@ class Flow:
         self.same = [theory.same_pattern(z) for z in preactivations]
         self.alive = [(z > 0).any(-2) for z in preactivations]
 
-    def advance(self, duration: float) -> None:
-        """Move all networks by `duration` of the clock; each of their rates must divide it."""
+    def steps(self, duration: float) -> int:
+        """Steps that the network with the smallest ones takes for `duration` of the clock."""
+        return round(duration / self.rates[0])
+
+    def advance(self, duration: float, tick: Callable[[], None] = lambda: None) -> None:
+        """Move all networks by `duration` of the clock; each of their rates must divide it.
+
+        `tick` is called after every step.
+        """
         steps = [round(duration / rate) for rate in self.rates]
-        for step in range(max(steps)):
+        for step in range(self.steps(duration)):
             # Larger steps are done earlier: what is still to move is the head of the stack.
             self.step(sum(count > step for count in steps))
+            tick()
 
     def step(self, moving: int) -> None:
         """One step of the first `moving` networks, in place."""

@@ -5,7 +5,7 @@ its trajectory `metrics.csv` says how far each quantity moved that Lemmas 2 to 4
 of, and `lowrank.csv` how the layers' singular values come to look (Theorem 2, Corollary 1).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import log, nan, prod
 from typing import ClassVar
@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from runner.core.progress import WhenShown
 from runner.core.streams import generator
 from runner.core.studies import Context, Row
 from runner.papers.invariances import theory
@@ -90,8 +91,10 @@ def run(config: Invariances, context: Context) -> Iterator[Metrics | Lowrank]:
     network = network_of(config)
     flow = start(config, network, context.device, context.load_data)
     trajectory = follow(config, flow, context)
-    yield from metrics(config, network, flow, trajectory)
-    yield from lowrank_rows(config, flow, trajectory)
+    total = len(junctions(network)) + config.records + 1
+    with context.progress(total, "measuring", unit="invariants and spectra") as bar:
+        yield from metrics(config, network, flow, trajectory, bar.update)
+        yield from lowrank_rows(config, flow, trajectory, bar.update)
 
 
 def network_of(config: Invariances) -> Network:
@@ -107,13 +110,13 @@ def network_of(config: Invariances) -> Network:
 
 
 def memory(config: Invariances) -> int:
-    """Bytes at the peak: the trajectory and its checkpoint, a step with its activations, and the
-    largest invariant at all records.
+    """Bytes at the peak: the trajectory, and either a step with its activations or the largest
+    invariant at all records.
     """
     network = network_of(config)
     S, n = len(rates(config)), config.samples
     parameters = sum(prod(shape) for layer in network.layers for shape in layer.shapes().values())
-    copies = 2 * (config.records + 1) + (10 if config.integrator == "rk4" else 6)
+    trajectory, step = config.records + 1, 10 if config.integrator == "rk4" else 6
     activations, neurons = 0, config.width
     for layer in network.layers:
         activations += 4 * layer.source.features + 4 * layer.target.features
@@ -121,7 +124,7 @@ def memory(config: Invariances) -> int:
             activations += 4 * layer.target.positions * layer.source.channels * layer.kernel**2
         neurons = max(neurons, layer.target.channels)
     invariant = 4 * (config.records + 1) * neurons**2
-    return 8 * S * (copies * parameters + n * activations + invariant)
+    return 8 * S * (trajectory * parameters + max(step * parameters + n * activations, invariant))
 
 
 @dataclass
@@ -174,25 +177,32 @@ def follow(config: Invariances, flow: Flow, context: Context) -> Trajectory:
         for name, tensor in kept.items():
             tensor.copy_(state.pop(name))
         flow.restore(state)
-    with context.progress(config.records, "flow", done=done, unit="records") as bar:
+    duration = config.time / config.records
+    steps = flow.steps(duration)
+    log_loss = WhenShown(lambda: flow.objective.log_risk(flow.theta)[0].mean())
+    with context.progress(config.records * steps, "flow", done=done * steps) as bar:
         for record in range(done + 1, config.records + 1):
-            flow.advance(config.time / config.records)
+            flow.advance(duration, lambda: bar.update(log_loss=log_loss))
             theta[record], log_time[record] = flow.theta, flow.log_time
-            bar.update(log_loss=flow.objective.log_risk(flow.theta)[0].mean().detach())
             position = torch.tensor(record)
             context.checkpoint(lambda at=position: {**flow.state(), **kept, "done": at})
     return Trajectory(theta, log_time)
 
 
 def metrics(
-    config: Invariances, network: Network, flow: Flow, trajectory: Trajectory
+    config: Invariances,
+    network: Network,
+    flow: Flow,
+    trajectory: Trajectory,
+    tick: Callable[[], None],
 ) -> Iterator[Metrics]:
-    """The drift of all invariants at all records."""
+    """The drift of all invariants at all records; `tick` is called after each junction."""
     for junction in junctions(network):
         D = torch.stack([junction.invariant(network, theta) for theta in trajectory.theta])
         masks = entry_masks(config, flow, junction, D.shape[-1])
         for pair, promised in junction.promises.items():
             yield from drift_rows(config, junction, pair, promised, D, masks[pair])
+        tick()
     yield from layer_rows(config, network, trajectory)
 
 
@@ -288,8 +298,13 @@ def records(config: Invariances) -> Iterator[tuple[int, float]]:
         yield record, config.time * record / config.records
 
 
-def lowrank_rows(config: Invariances, flow: Flow, trajectory: Trajectory) -> Iterator[Lowrank]:
-    """The singular values of all layers at all records, with the bounds of Theorem 2."""
+def lowrank_rows(
+    config: Invariances, flow: Flow, trajectory: Trajectory, tick: Callable[[], None]
+) -> Iterator[Lowrank]:
+    """The singular values of all layers at all records, with the bounds of Theorem 2.
+
+    `tick` is called after each record.
+    """
     network = flow.objective.network
     bounds = lowrank.limit_bounds(network, theory.RESIDUAL_FACTOR)
     sharp_bounds = lowrank.limit_bounds(network, theory.SHARP_RESIDUAL_FACTOR)
@@ -323,3 +338,4 @@ def lowrank_rows(config: Invariances, flow: Flow, trajectory: Trajectory) -> Ite
                     sharp_bound=sharp_bounds[number],
                     finite_bound=finite[number][index],
                 )
+        tick()

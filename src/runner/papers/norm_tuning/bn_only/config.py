@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from runner.core.studies import StudyConfig, parameter
+from runner.core.studies import MOST, StudyConfig, parameter
 
 METHODS = ("sgd", "teacher_construction", "dense", "student_construction")
 
@@ -21,7 +21,7 @@ class BnOnly(StudyConfig):
     width: int | None = parameter("m: hidden width of the learner; null: d^2", None, minimum=1)
     sparsity: float = parameter("p: fraction of non-zero frozen weights", 1.0, above=0, maximum=1)
     methods: list[str] = parameter("what to compare", list(METHODS), choices=METHODS)
-    replicates: int = parameter("independent repetitions", 5, minimum=1)
+    replicates: int = parameter("independent repetitions", 5, minimum=1, maximum=MOST)
     train_samples: int = parameter(
         "samples seen by sgd; dense sees twice as many", 512_000, minimum=1
     )

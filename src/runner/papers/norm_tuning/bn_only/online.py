@@ -1,6 +1,6 @@
 """Online SGD of paper A's stacks: every batch is fresh, all methods see the same batches."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import ceil
 from typing import ClassVar
@@ -66,11 +66,16 @@ class Errors:
 
 
 def measure_errors(
-    target: ReluSum, networks: dict[str, Stack], inputs: GaussianStream, samples: int
+    target: ReluSum,
+    networks: dict[str, Stack],
+    inputs: GaussianStream,
+    samples: int,
+    tick: Callable[[int], None] = lambda samples: None,
 ) -> tuple[dict[str, Errors], Float[Tensor, " R"]]:
     """Errors of each network on the next `samples` inputs, and the variance of the target there.
 
-    Every network computes in its own dtype; labels are computed in the target's.
+    Every network computes in its own dtype; labels are computed in the target's. `tick` is told of
+    samples that are done.
     """
     zero = torch.zeros(len(inputs.generators), device=inputs.device, dtype=torch.float64)
     errors = {method: Errors(zero, zero) for method in networks}
@@ -84,6 +89,7 @@ def measure_errors(
         for method, stack in networks.items():
             dtype = next(iter(stack.parameters.values())).dtype
             errors[method].add(stack.predict(x.to(dtype)).double() - labels)
+        tick(x.shape[1])
     variance = labels_seen.mse - (label_sum / samples).square()
     return errors, variance
 

@@ -11,9 +11,9 @@ Inputs are standard Gaussian and always fresh: no training sample is seen twice.
 drawn as W* ~ N(0, 1/d), W1 ~ N(0, 1/d), W2 ~ N(0, 2/m), the last two over sqrt(p) when sparse.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import nan, sqrt
+from math import ceil, nan, sqrt
 from typing import ClassVar
 
 import torch
@@ -33,7 +33,11 @@ from runner.papers.norm_tuning.bn_only.online import (
 )
 from runner.papers.norm_tuning.bn_only.stacks import BatchNormTuned, NormTuned, ReluSum, Stack
 from runner.papers.norm_tuning.solvers import system_bytes
-from runner.papers.norm_tuning.theory import NormParameters, wide_layer
+from runner.papers.norm_tuning.theory import (
+    NormParameters,
+    live_units_probability,
+    wide_layer,
+)
 
 
 @dataclass(frozen=True)
@@ -104,19 +108,36 @@ def run(config: BnOnly, context: Context) -> Iterator[Metrics | Curves]:
     systems: dict[str, list[NormParameters]] = {}
     for method, source in sources.items():
         if method in config.methods:
-            systems[method] = construct(problem, source)
+            with context.progress(config.replicates, method, unit="systems") as bar:
+                systems[method] = construct(problem, source, bar.update)
             networks[method] = constructed_stack(problem, systems[method], context.device)
     wanted = {method: networks[method] for method in config.methods}
-    yield from measure(config, problem, wanted, systems, trainer)
+    yield from measure(config, problem, wanted, systems, trainer, context)
 
 
 def memory(config: BnOnly) -> int:
-    """Bytes at the peak: the weights, a training step, an evaluation, and one linear system."""
+    """Bytes at the peak: the frozen weights, and one after the other their drawing, a training
+    step, the linear system of one replicate, and an evaluation with the weights scaled by gamma1.
+    """
     R, d, m, B = config.replicates, config.target_width, config.m, config.batch_size
-    weights = R * m * d * (2 * 8 + 2 * 4 + 8)  # in both precisions, and scaled by gamma1
-    step = 4 * R * B * ((3 if config.normalization == "affine" else 8) * m + BATCHES_AT_ONCE * d)
-    evaluation = 8 * R * CHUNK * (2 * m + 3 * d)
-    return weights + step + evaluation + system_bytes(d * d, m, dense=config.sparsity == 1)
+    frozen = 8 * 2 * R * m * d
+    drawing = 8 * m * d * (R + 3)  # W2 replicate by replicate beside the stack of all
+    batches = min(BATCHES_AT_ONCE, ceil(config.train_samples / B))
+    step = 4 * R * B * d * (2 * batches + 5)
+    learner = 0
+    if "sgd" in config.methods:
+        learner = frozen // 2  # in float32
+        if config.normalization == "affine":
+            learner += 4 * R * B * m * 3  # kept from step to step
+        else:
+            step += 4 * R * B * m * 4
+    itemsize, system = 4, 0
+    if any(method.endswith("construction") for method in config.methods):
+        singular = live_units_probability(d, d, m, config.sparsity) < 0.5
+        itemsize, system = 8, system_bytes(d, d, m, singular)
+    chunk = min(CHUNK, config.test_samples)
+    evaluation = itemsize * R * (m * d + chunk * (2 * m + 4 * d))
+    return frozen + max(drawing, learner + max(step, system, evaluation))
 
 
 def starting_stacks(config: BnOnly, problem: Problem) -> dict[str, Stack]:
@@ -130,13 +151,20 @@ def starting_stacks(config: BnOnly, problem: Problem) -> dict[str, Stack]:
     return stacks
 
 
-def construct(problem: Problem, source: Float[Tensor, "R d d"]) -> list[NormParameters]:
-    """Theorem 1 for each replicate: scales and shifts with which f equals sum relu(source x)."""
+def construct(
+    problem: Problem, source: Float[Tensor, "R d d"], tick: Callable[[], None] = lambda: None
+) -> list[NormParameters]:
+    """Theorem 1 for each replicate: scales and shifts with which f equals sum relu(source x).
+
+    `tick` is called after every replicate.
+    """
     d = source.shape[-1]
-    return [
-        wide_layer(W1, W2, W, torch.zeros(d, dtype=W.dtype), input_norm=sqrt(d) + SHIFT_MARGIN)
-        for W1, W2, W in zip(problem.W1, problem.W2, source, strict=True)
-    ]
+    found = []
+    for W1, W2, W in zip(problem.W1, problem.W2, source, strict=True):
+        zero, input_norm = torch.zeros(d, dtype=W.dtype), sqrt(d) + SHIFT_MARGIN
+        found.append(wide_layer(W1, W2, W, zero, input_norm))
+        tick()
+    return found
 
 
 def constructed_stack(
@@ -157,31 +185,35 @@ def measure(
     networks: dict[str, Stack],
     systems: dict[str, list[NormParameters]],
     trainer: OnlineTrainer,
+    context: Context,
 ) -> Iterator[Metrics]:
     """The rows of `metrics.csv`: all networks on the same test samples."""
     device = trainer.device
     target = ReluSum(problem.target.to(device))
     width = config.target_width
     test = GaussianStream(config.seed, config.replicates, "test", width, device)
-    errors, variance = measure_errors(target, networks, test, config.test_samples)
     constructed = {method: networks[method] for method in systems}
-    train, _ = measure_errors(target, constructed, trainer.last_inputs(), trainer.last_samples)
+    samples = config.test_samples + trainer.last_samples
+    with context.progress(samples, "measuring", unit="samples") as bar:
+        errors, variance = measure_errors(target, networks, test, config.test_samples, bar.update)
+        inputs = trainer.last_inputs()
+        train, _ = measure_errors(target, constructed, inputs, trainer.last_samples, bar.update)
     for method in networks:
         trained = method not in systems
         train_mse = trainer.last_mse(method) if trained else train[method].mse
+        relative_mse = errors[method].mse / variance
         for replicate in range(config.replicates):
             system = None if trained else systems[method][replicate].scales
-            test_mse = float(errors[method].mse[replicate])
             yield Metrics(
                 method=method,
                 target_width=width,
                 width=config.m,
                 sparsity=config.sparsity,
                 replicate=replicate,
-                test_mse=test_mse,
+                test_mse=float(errors[method].mse[replicate]),
                 train_mse=float(train_mse[replicate]),
                 max_abs_error=float(errors[method].largest[replicate]),
-                relative_mse=test_mse / float(variance[replicate]),
+                relative_mse=float(relative_mse[replicate]),
                 condition_number=nan if trained else system.condition_number,
                 numerical_rank=nan if trained else float(system.numerical_rank),
                 learning_rate=trainer.rate(method) if trained else nan,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from runner.core.errors import InputError
-from runner.core.studies import StudyConfig, parameter
+from runner.core.studies import MOST, StudyConfig, parameter
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Constructions(StudyConfig):
         choices=("random", "digits"),
     )
     target_width: int = parameter("d: width (and input dimension, if random)", 16, minimum=1)
-    depth: int = parameter("l: layers of the target", 1, minimum=1)
+    depth: int = parameter("l: layers of the target", 1, minimum=1, maximum=MOST)
     width: int | None = parameter(
         "m: hidden width of each pair of layers, wide and sparse only; null: as the theorem says",
         None,
@@ -40,7 +40,7 @@ class Constructions(StudyConfig):
     )
     precision: int = parameter("decimal digits of dtype=mpmath", 100, minimum=20)
     points: int = parameter("random inputs that both networks are compared on", 500, minimum=1)
-    replicates: int = parameter("independent repetitions", 5, minimum=1)
+    replicates: int = parameter("independent repetitions", 5, minimum=1, maximum=MOST)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -6,11 +6,12 @@ constructs the parameters, and compares both functions on inputs from the domain
 Float64 on the CPU (LAPACK, one thread), whatever the device; or mpmath with `precision` digits.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -82,42 +83,71 @@ class Metrics(Row):
 
 def run(config: Constructions, context: Context) -> Iterator[Metrics]:
     """Yield one row per replicate."""
-    with context.progress(config.replicates, config.theorem, unit="replicates") as bar:
+    pairs = 2 if config.theorem == "low_rank" else 1
+    total = config.replicates * config.depth * pairs
+    with context.progress(total, config.theorem, unit="matrices") as bar:
+        if config.dtype == "mpmath":
+            bar.foretell(mpmath_seconds(config))
         for replicate in range(config.replicates):
             with one_thread():
-                row = _measure(config, replicate)
-            bar.update(1, error=row.max_abs_error)
+                row = _measure(config, replicate, bar.update)
+            bar.update(0, error=row.max_abs_error)
             yield row
 
 
 def memory(config: Constructions) -> int:
-    """Bytes at the peak of one replicate: the frozen weights, both evaluations, and one system.
-
-    With mpmath a number is an object.
+    """Bytes at the peak of one replicate: the target and the frozen weights, and by turns the
+    training or the factorization of the target, one linear system or the zeros of one, and an
+    evaluation of the reconstruction. With mpmath a number is an object.
     """
     number = 8 if config.dtype == "float64" else MPMATH_NUMBER + config.precision // 2
-    points = SHAPES["digits"][0] if config.target == "digits" else config.points
-    ends = (PIXELS, CLASSES) if config.target == "digits" else (config.target_width,) * 2
+    digits, p = config.target == "digits", config.sparsity
+    points = SHAPES["digits"][0] if digits else config.points
+    ends = (PIXELS, CLASSES) if digits else (config.target_width,) * 2
     hidden = [config.target_width] * (config.depth - 1)
     shapes = list(pairwise([ends[0], *hidden, ends[1]]))
-    frozen, systems = 0, []
-    for n_in, n_out in shapes:
-        if config.theorem == "deep":
-            w, blocks = n_out * config.block, -(-n_in // config.block)
-            # The W_i and A_i, the matrix that carries the inputs forward, and a product of it.
-            frozen += blocks * w * (w + config.block) + 2 * w * n_in
-            systems.append(w * w)
-            continue
-        pairs = [(n_in, n_out)]
+    target = 8 * sum(n_in * n_out for n_in, n_out in shapes)
+    largest = 8 * max(n_in * n_out for n_in, n_out in shapes)
+    training = 4 * target + 8 * 2 * points * sum(n_out for _, n_out in shapes) if digits else 0
+    if config.theorem == "deep":
+        blocks = [(n_out * config.block, -(-n_in // config.block)) for n_in, n_out in shapes]
+        # The W_i and A_i as they are drawn and in the arithmetic of the construction; half as much
+        # again is lost between them, measured.
+        frozen = int(1.5 * (8 + number)) * sum(n * w * (w + config.block) for w, n in blocks)
+        widest = max(w for w, _ in blocks)
+        elimination = 1 if config.dtype == "float64" else 6
+        systems = [number * elimination * widest**2]
+    else:
+        rank = config.rank
+        pairs = [(k, d, config.width or d * k) for k, d in shapes]
         if config.theorem == "low_rank":
-            pairs = [(n_in, config.rank), (config.rank, n_out)]
-        for k, d in pairs:
-            m = config.width or d * k
-            frozen += 3 * m * (k + d)  # with the two that an iteration of LSMR keeps
-            systems.append(system_bytes(d * k, m, dense=config.sparsity == 1) // 8)
-    widest = max([w for shape in shapes for w in shape] + [config.width or 0])
-    widest = max(widest, *(n_in * n_out for n_in, n_out in shapes))
-    return number * (frozen + max(systems) + 3 * points * widest)
+            pairs = [
+                (a, b, a * b) for n_in, n_out in shapes for a, b in ((n_in, rank), (rank, n_out))
+            ]
+        frozen = 8 * sum(m * (k + d) for k, d, m in pairs)
+        widest = max(m for _, _, m in pairs)
+        systems = [
+            system_bytes(d, k, m, theory.live_units_probability(d, k, m, p) < 0.5)
+            for k, d, m in pairs
+        ]
+        if p < 1:
+            systems += [int(d * k * m * (5 + 30 * p**2)) for k, d, m in pairs]
+    factorization = 8 * largest  # the copies and the workspace of an SVD
+    evaluation = number * points * 4 * widest
+    return 2 * target + frozen + max(training, factorization, *systems, evaluation)
+
+
+def mpmath_seconds(config: Constructions) -> float:
+    """How long the systems of Theorem 2 take with `precision` digits, from the time of a row."""
+    arithmetic = MultiPrecision(config.precision)
+    d = config.target_width
+    ends = (PIXELS, CLASSES) if config.target == "digits" else (d, d)
+    shapes = Counter(pairwise([ends[0], *[d] * (config.depth - 1), ends[1]]))
+    one = sum(
+        count * -(-n_in // config.block) * arithmetic.seconds(n_out * config.block)
+        for (n_in, n_out), count in shapes.items()
+    )
+    return config.replicates * one
 
 
 @contextmanager
@@ -132,12 +162,12 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _measure(config: Constructions, replicate: int) -> Metrics:
-    """Draw, construct, and compare one replicate."""
+def _measure(config: Constructions, replicate: int, tick: Callable[[], None]) -> Metrics:
+    """Draw, construct, and compare one replicate; `tick` is called after every matrix."""
     target, inputs, accuracy = _problem(config, replicate)
     arithmetic = MultiPrecision(config.precision) if config.dtype == "mpmath" else FLOAT64
     input_norm = float(inputs.norm(dim=1).max())
-    construction, pairs = _construct(config, target, replicate, input_norm, arithmetic)
+    construction, pairs = _construct(config, target, replicate, input_norm, arithmetic, tick)
     found = construction.network(arithmetic.exact(inputs))
     expected = _in_arithmetic(target, arithmetic)(arithmetic.exact(inputs))
     systems = construction.systems
@@ -211,18 +241,26 @@ def _construct(
     replicate: int,
     input_norm: float,
     arithmetic: Arithmetic,
+    tick: Callable[[], None],
 ) -> tuple[theory.Construction, list[tuple[Tensor, Tensor]]]:
     """The reconstruction, and its pairs of frozen weights (none for Theorem 2)."""
     draw = generator(config.seed, replicate, "frozen weights")
     if config.theorem == "deep":
         weights = theory.deep_weights(target, config.block, draw)
-        return theory.deep(target, weights, input_norm, arithmetic), []
+        return theory.deep(target, _ticking(weights, tick), input_norm, arithmetic), []
     if config.theorem == "low_rank":
         factors = theory.factorize(target, config.rank, input_norm)
         pairs = theory.wide_weights(factors, None, draw)
-        return theory.low_rank(target, config.rank, pairs, input_norm), pairs
+        return theory.low_rank(target, config.rank, _ticking(pairs, tick), input_norm), pairs
     pairs = theory.wide_weights(target, config.width, draw, config.sparsity)
-    return theory.wide(target, pairs, input_norm), pairs
+    return theory.wide(target, _ticking(pairs, tick), input_norm), pairs
+
+
+def _ticking(weights: list[Any], tick: Callable[[], None]) -> Iterator[Any]:
+    """The weights one after the other; `tick` is called when one has been used."""
+    for each in weights:
+        yield each
+        tick()
 
 
 def _in_arithmetic(target: Network, arithmetic: Arithmetic) -> Network:

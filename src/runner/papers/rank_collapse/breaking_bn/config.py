@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from runner.core.studies import parameter
+from runner.core.studies import MOST, parameter
 from runner.data import LABELLED
 from runner.papers.rank_collapse.images_config import OnImages
 
@@ -25,7 +25,9 @@ class BreakingBN(OnImages):
     version: ClassVar[int] = 2  # rates are chosen on replicates of their own
 
     architecture: str = parameter("the network", "vgg19", choices=("vgg19", "resnet50"))
-    multiplier: float = parameter("of the network's numbers of channels", 0.125, above=0)
+    multiplier: float = parameter(
+        "of the network's numbers of channels", 0.125, above=0, maximum=100
+    )
     methods: list[str] = parameter(
         "what to compare, one after the other",
         ["batch_norm", "batch_norm_asymmetric", "batch_norm_no_mean", "vanilla"],
@@ -33,7 +35,10 @@ class BreakingBN(OnImages):
     )
     data: str = parameter("the images", "digits", choices=LABELLED)
     image_size: int | None = parameter(
-        "pixels of a side that images are resized to; null: their own", 16, minimum=1
+        "pixels of a side that images are resized to; null: their own",
+        16,
+        minimum=1,
+        maximum=1000,
     )
     samples: int = parameter("N: inputs that ranks and gradients are measured on", 512, minimum=2)
     epochs: int = parameter("passes over the training images", 20, minimum=1)
@@ -47,7 +52,8 @@ class BreakingBN(OnImages):
         "repetitions of their own that the rate is chosen on, at every rate of the grid",
         2,
         minimum=1,
+        maximum=MOST,
     )
-    batch_size: int = parameter("images of one SGD step", 128, minimum=2)
-    replicates: int = parameter("independent repetitions", 5, minimum=1)
+    batch_size: int = parameter("images of one SGD step", 128, minimum=2, maximum=MOST)
+    replicates: int = parameter("independent repetitions", 5, minimum=1, maximum=MOST)
     tau: float = parameter("threshold of the soft rank rank_tau", 0.5, minimum=0, maximum=1)

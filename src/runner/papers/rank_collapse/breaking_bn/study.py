@@ -16,6 +16,7 @@ method. They are trained one after the other: each one fills the machine.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 from typing import Any, ClassVar
 
@@ -187,36 +188,47 @@ def run(config: Config, context: Context) -> Iterator[Metrics | Selection]:
 
 
 def memory(config: Config) -> int:
-    """Bytes at the peak: the images, the network, and what its backward pass needs.
-
-    The outputs of the layers are counted in a forward pass on the meta device, which computes
-    shapes alone. A ReLU overwrites its input; a maximum also keeps where it was.
-    """
+    """Bytes at the peak: the images, the network, and what its backward pass needs."""
     count, channels, *sides = SHAPES[config.data]
     as_read = (1 + 4) * count * channels * prod(sides)  # bytes and float32 of all
     side = config.image_size or sides[0]
     normalizations = {METHODS[name].normalization for name in config.methods}
     norm = "none" if normalizations == {"none"} else "batch"
+    parameters, of_one = numbers(config.architecture, channels, norm, config.multiplier, side)
+    outputs = [config.batch_size * kept for kept in of_one]
+    pixels = image_count(config) * channels * side**2
+    at_once = max(EVALUATED_AT_ONCE, config.samples) / config.batch_size
+    evaluation = int(3 * at_once * max(outputs))
+    # Copies that a layer makes for its backward pass; without centring they are torch's own.
+    copies = 7 if "batch_no_mean" in normalizations else 3
+    step = int(1.2 * sum(outputs)) + copies * max(outputs)  # a fifth for the convolutions' copies
+    datasets = len(pixels_needed(config))
+    used = 4 * ((datasets + 3) * pixels + 4 * parameters + max(step, evaluation))
+    return max(as_read, used)
+
+
+@cache
+def numbers(
+    architecture: str, channels: int, norm: str, multiplier: float, side: int
+) -> tuple[int, list[int]]:
+    """How many parameters a network has, and how many numbers its layers keep of one image.
+
+    Counted in a forward pass on the meta device, which computes shapes alone. A ReLU overwrites its
+    input; a maximum also keeps where it was.
+    """
     outputs: list[int] = []
 
     def add(module: nn.Module, inputs: tuple, output: Tensor) -> None:
         indices = 2 if isinstance(module, nn.MaxPool2d) else 0  # int64 each
-        outputs.append(output.numel() * (1 + indices))
+        outputs.append(output[0].numel() * (1 + indices))
 
     with torch.device("meta"):
-        network = ARCHITECTURES[config.architecture](channels, CLASSES, norm, config.multiplier)
+        network = ARCHITECTURES[architecture](channels, CLASSES, norm, multiplier)
         for module in network.modules():
             if isinstance(module, nn.Conv2d | BatchNorm | nn.MaxPool2d | Bottleneck):
                 module.register_forward_hook(add)
-        network(torch.empty(config.batch_size, channels, side, side))
-    parameters = sum(parameter.numel() for parameter in network.parameters())
-    pixels = image_count(config) * channels * side**2
-    at_once = max(EVALUATED_AT_ONCE, config.samples) / config.batch_size
-    evaluation = int(3 * at_once * max(outputs))
-    step = int(1.2 * sum(outputs)) + 3 * max(outputs)  # a fifth for the convolutions' own copies
-    datasets = len(pixels_needed(config))
-    used = 4 * ((datasets + 3) * pixels + 4 * parameters + max(step, evaluation))
-    return max(as_read, used)
+        network(torch.empty(2, channels, side, side))  # one would be too few for batch norm
+    return sum(parameter.numel() for parameter in network.parameters()), outputs
 
 
 def pixels_needed(config: Config) -> list[bool]:

@@ -5,7 +5,10 @@ from math import ceil, inf, isinf, sqrt
 from typing import ClassVar
 
 from runner.core.errors import InputError
-from runner.core.studies import StudyConfig, parameter
+from runner.core.studies import MOST, StudyConfig, parameter
+
+SLOWEST = 1e-15
+"""gamma^2 below which no number of layers is enough for the burn-in."""
 
 MEASURES = ("average", "spectrum", "product", "expansion", "input_rank")
 
@@ -38,7 +41,7 @@ class RankChain(StudyConfig):
         minimum=1,
     )
     chains: int = parameter(
-        "independent chains (replicates) for each width and gamma", 32, minimum=1
+        "independent chains (replicates) for each width and gamma", 32, minimum=1, maximum=MOST
     )
     law: str = parameter(
         "law of the weights", "gaussian", choices=("gaussian", "uniform", "rademacher")
@@ -102,8 +105,18 @@ class RankChain(StudyConfig):
             )
         if self.measure == "input_rank" and reason:
             raise InputError(reason)
-        if self.measure == "expansion" and inf in self.skips:
-            raise InputError("skips=inf: gamma must be finite for measure=expansion (Lemma 7)")
+        for skip in self.skips:
+            if self.measure == "expansion" and not 0 < skip * skip < inf:
+                raise InputError(
+                    f"skips={skip}: gamma^2 must be a finite number above 0 for measure=expansion"
+                    " (Lemma 7)"
+                )
+            averaged = self.measure in ("average", "input_rank")
+            if averaged and self.burn_in is None and skip * skip < SLOWEST:
+                raise InputError(
+                    f"skips={skip}: the chain forgets its start only after 1 / gamma^2 layers."
+                    " Give the layers before the first measurement as burn_in=..."
+                )
 
     def _check_width(self, width: int) -> None:
         needed = min(width, ceil(2 * sqrt(width)))
@@ -135,7 +148,7 @@ class RankChain(StudyConfig):
         """
         if self.burn_in is not None:
             return self.burn_in
-        return 300 if isinf(skip) else 300 + ceil(10 / (skip**2 * sqrt(width)))
+        return 300 if isinf(skip * skip) else 300 + ceil(10 / (skip**2 * sqrt(width)))
 
     def samples_of(self, width: int) -> int:
         """The batch size N; the paper takes N = d."""

@@ -1,5 +1,7 @@
 """Monte-Carlo of the change of `||M||_F^2` over one layer (paper B, Lemma 7)."""
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
@@ -11,13 +13,18 @@ DRAWS_AT_ONCE = 4096
 
 
 def frobenius_step(
-    G: Float[Tensor, "d K"], skip: float, law: str, draws: int, generator: Generator
+    G: Float[Tensor, "d K"],
+    skip: float,
+    law: str,
+    draws: int,
+    generator: Generator,
+    tick: Callable[[int], None] = lambda draws: None,
 ) -> tuple[float, float]:
     """`E_W ||M_+||_F^2 - ||M||_F^2` for `M = G G^T`, and its standard error (Eq. 42, 43).
 
     `draws` pairs `W, -W`: they have the same law (Definition 1), and their mean is free of the term
-    linear in `gamma`, which would drown the quadratic one that Lemma 7 speaks of. Raises InputError
-    for an unknown law.
+    linear in `gamma`, which would drown the quadratic one that Lemma 7 speaks of. `tick` is told of
+    draws that are done. Raises InputError for an unknown law.
     """
     width = len(G)
     before = (G.mT @ G).square().sum()
@@ -27,6 +34,7 @@ def frobenius_step(
         W = fill(G.new_empty(count, width, width), law, generator)
         step = skip * (W @ G)
         changes.append(sum(_frobenius(G + sign * step) for sign in (1, -1)) / 2 - before)
+        tick(count)
     return mean_and_error(torch.cat(changes).tolist())
 
 

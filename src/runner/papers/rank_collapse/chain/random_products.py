@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
+from runner.networks.spectra import svdvals
 from runner.papers.rank_collapse.chain.engines import fill, gaussian_inputs
 
 
@@ -25,7 +26,7 @@ def collapse(
         H_before = H
         H = fill(torch.empty_like(H), law, generator) @ H + H / skip
         H = H / _norm(H)
-        sigma = torch.linalg.svdvals(H)
+        sigma = svdvals(H)
         yield (sigma[:, 1] / sigma[:, 0]).log(), _norm(H - H_before).squeeze((-2, -1))
 
 

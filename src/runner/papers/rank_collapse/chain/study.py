@@ -10,7 +10,7 @@ Markov chain in l. `measure` chooses what is looked at:
 - `input_rank`: what inputs of lower rank end in, and whether that is stable: `input_ranks.csv`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import inf, isinf
 from typing import ClassVar
@@ -19,10 +19,18 @@ import torch
 
 from runner.core.streams import generator
 from runner.core.studies import Context, Row
+from runner.networks.spectra import svdvals
 from runner.papers.rank_collapse import theory
-from runner.papers.rank_collapse.chain.batch_means import BatchMeans, Plan, mean_and_error, sample
+from runner.papers.rank_collapse.chain.batch_means import (
+    OBSERVABLES,
+    BatchMeans,
+    Plan,
+    mean_and_error,
+    sample,
+)
 from runner.papers.rank_collapse.chain.config import RankChain
 from runner.papers.rank_collapse.chain.engines import (
+    Chain,
     DirectChain,
     RotatedChain,
     collinear_inputs,
@@ -33,6 +41,9 @@ from runner.papers.rank_collapse.chain.expansion import DRAWS_AT_ONCE, frobenius
 from runner.papers.rank_collapse.chain.lyapunov import ProbedChain
 from runner.papers.rank_collapse.chain.random_products import collapse
 from runner.papers.rank_collapse.chain.workers import average, chains_in_stack
+
+LAYERS_AT_ONCE = 10_000
+"""Layers between two looks at the clock."""
 
 TOP_SINGULAR_VALUES = 10
 """As many as Figure 3b shows."""
@@ -133,39 +144,63 @@ def run(config: RankChain, context: Context) -> Iterator[Row]:
     if config.measure == "average":
         yield from averages(config, context)
         return
-    points = {
+    measure = {
         "spectrum": spectra,
         "product": products,
         "expansion": expansions,
         "input_rank": input_ranks,
     }[config.measure]
-    total = len(config.widths) * len(config.skips)
-    with context.progress(total, config.measure, unit="points") as bar:
-        for width in config.widths:
-            for skip in config.skips:
-                yield from points(config, width, skip, context.device)
-                bar.update(1, width=width, gamma=skip)
+    points = [(width, skip) for width in config.widths for skip in config.skips]
+    total = sum(work(config, *point) for point in points)
+    unit = "layers and draws" if config.measure == "expansion" else "layers"
+    with context.progress(total, config.measure, unit=unit) as bar:
+        for width, skip in points:
+
+            def tick(count: int, width: int = width, skip: float = skip) -> None:
+                bar.update(count, width=width, gamma=skip)
+
+            yield from measure(config, width, skip, context.device, tick)
+
+
+def work(config: RankChain, width: int, skip: float) -> int:
+    """Layers that the chains of a point go through; for `expansion` also the draws of all."""
+    if config.measure == "expansion":
+        return config.burn_in_of(width, inf) + config.chains * config.draws
+    if config.measure == "input_rank":
+        layers = config.burn_in_of(width, skip) + plan_of(config, width).layers
+        return len(input_ranks_of(config, width)) * layers
+    return config.layers
 
 
 def memory(config: RankChain) -> int:
     """Bytes at the peak, which the largest width decides.
 
-    A chain takes its state, the next one and what its step draws, or the matrices of an SVD.
+    A chain takes its state, the next one and what its step draws; and the matrices of an
+    observation, a QR or an SVD.
     """
-    d = max(config.widths)
-    K, N, chains = columns(d), config.samples_of(d), config.chains
-    rotated, direct = 8 * (6 * d * K + 6 * K * K), 8 * (d * d + 6 * d * N + 6 * N * N)
-    if config.measure == "average":
-        engine = config.engine_on("cpu")
-        stack = chains_in_stack(config, d, "cpu")
-        if engine == "kernel":
-            return COMPILER + stack * 8 * (d * K + 2 * K * K)
-        return min(chains, stack) * (rotated if engine == "rotated" else direct)
-    if config.measure == "expansion":
-        return chains * rotated + 8 * min(DRAWS_AT_ONCE, config.draws) * (d * d + 5 * d * K)
+    d, chains = max(config.widths), config.chains
+    K, N = columns(d), config.samples_of(d)
     if config.measure == "product":
-        return chains * 8 * 8 * d * d
-    return chains * (rotated if config.measure == "input_rank" else direct)
+        gap = 8 * GAP_NUMBERS * (2 * 2 + 1)  # two columns of W and of A, and a product
+        return max(8 * chains * 5 * d * d, gap)
+    itemsize = 8 if config.dtype == "float64" else 4
+    direct = itemsize * (d * d + 2 * d * N)
+    if config.measure == "spectrum":
+        return chains * (direct + d * N * (itemsize + 2 * 8))
+    kept = min(config.columns or K, N)
+    rotated = 8 * (6 * d * kept + 6 * kept**2)
+    if config.measure == "average":
+        engine, stack = config.engine_on("cpu"), chains_in_stack(config, d, "cpu")
+        points = len(config.widths) * len(config.skips)
+        moments = 2 * points * 8 * 2 * len(OBSERVABLES) * max(chains, 32)  # of all stacks, joined
+        if engine == "kernel":
+            return COMPILER + moments + stack * 8 * (d * K + 2 * K * K)
+        observed = direct + itemsize * (3 * N * N + d * N)
+        return moments + min(chains, stack) * (rotated if engine == "rotated" else observed)
+    if config.measure == "expansion":
+        state = 8 * chains * 6 * d * K
+        return state + 8 * min(DRAWS_AT_ONCE, config.draws) * (d * d + 4 * d * K + K * K)
+    return chains * 8 * (8 * d * K + 6 * K * K)
 
 
 def averages(config: RankChain, context: Context) -> Iterator[Metrics]:
@@ -193,7 +228,13 @@ def averages(config: RankChain, context: Context) -> Iterator[Metrics]:
         )
 
 
-def spectra(config: RankChain, width: int, skip: float, device: torch.device) -> Iterator[Spectrum]:
+Tick = Callable[[int], None]
+"""Is told of layers (draws) that are done."""
+
+
+def spectra(
+    config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
+) -> Iterator[Spectrum]:
     """The largest singular values at layers 0 to `layers`, from nearly collinear inputs."""
     stream = generator(config.seed, 0, f"spectrum d={width} gamma={skip}", device)
     samples = config.samples_of(width)
@@ -201,15 +242,16 @@ def spectra(config: RankChain, width: int, skip: float, device: torch.device) ->
     inputs = inputs.to(getattr(torch, config.dtype))
     chain = DirectChain(inputs, _filled(inputs, skip), stream, config.law, config.centred)
     for layer in range(config.layers + 1):
-        sigma = torch.linalg.svdvals(chain.state)[:, :TOP_SINGULAR_VALUES].tolist()
+        sigma = svdvals(chain.state)[:, :TOP_SINGULAR_VALUES].tolist()
         for replicate, values in enumerate(sigma):
             for index, value in enumerate(values, start=1):
                 yield Spectrum(width, skip, layer, replicate, index, value)
         chain.step()
+        tick(1 if layer else 0)
 
 
 def products(
-    config: RankChain, width: int, skip: float, device: torch.device
+    config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
 ) -> Iterator[Products]:
     """The two largest singular values without normalisation, at about 200 of `layers` layers."""
     stream = generator(config.seed, 0, f"product d={width} gamma={skip} {config.law}", device)
@@ -217,6 +259,7 @@ def products(
     stride = config.stride or max(1, config.layers // 200)
     layers = collapse(config.chains, width, skip, config.law, config.layers, stream)
     for layer, (log_ratio, step_length) in enumerate(layers, start=1):
+        tick(1)
         if layer % stride:
             continue
         pairs = zip(log_ratio.tolist(), step_length.tolist(), strict=True)
@@ -233,7 +276,7 @@ def _lyapunov_gap(config: RankChain, width: int, skip: float) -> tuple[float, fl
 
 
 def expansions(
-    config: RankChain, width: int, skip: float, device: torch.device
+    config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
 ) -> Iterator[Expansions]:
     """`chains` matrices M from the invariant law at gamma = inf.
 
@@ -243,10 +286,10 @@ def expansions(
     stream = generator(config.seed, 0, f"invariant law d={width}", device)
     inputs = gaussian_inputs(config.chains, width, columns(width), stream, torch.float64)
     chain = RotatedChain(inputs, _filled(inputs, inf), stream)
-    chain.repeated(config.burn_in_of(width, inf))()
+    advance(chain, config.burn_in_of(width, inf), tick)
     for replicate, G in enumerate(chain.state):
         weights = generator(config.seed, replicate, f"expansion d={width}", device)
-        change, error = frobenius_step(G, skip, config.law, config.draws, weights)
+        change, error = frobenius_step(G, skip, config.law, config.draws, weights, tick)
         predicted = theory.frobenius_change(G @ G.mT).item()
         yield Expansions(
             width, skip, config.law, replicate, change / skip**2, error / skip**2, predicted
@@ -254,17 +297,18 @@ def expansions(
 
 
 def input_ranks(
-    config: RankChain, width: int, skip: float, device: torch.device
+    config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
 ) -> Iterator[InputRanks]:
-    """Every rank of the input up to what the rotated engine keeps, less one for the probe."""
-    plan = Plan.of(config.layers_of_chain(), config.chains, config.stride_of(width), burn_in=0)
-    for rank in range(1, min(columns(width), config.samples_of(width), width - 1) + 1):
+    """The chains of every rank of the input."""
+    plan = plan_of(config, width)
+    for rank in input_ranks_of(config, width):
         stream = generator(config.seed, rank, f"input rank d={width} gamma={skip}", device)
         inputs = gaussian_inputs(config.chains, width, rank, stream, torch.float64)
         chain = ProbedChain(inputs, _filled(inputs, skip), stream)
-        chain.repeated(config.burn_in_of(width, skip))()
+        advance(chain, config.burn_in_of(width, skip), tick)
         chain.forget()
-        means = BatchMeans(sample(chain, plan, config.tau), plan.count)
+        moments = sample(chain, plan, config.tau, lambda strides=1: tick(strides * plan.stride))
+        means = BatchMeans(moments, plan.count)
         soft_rank, soft_rank_se = means.mean("soft_rank")
         rank_bound, rank_bound_se = means.mean("rank_bound")
         exponent, exponent_se = mean_and_error(chain.growth_rate().tolist())
@@ -279,6 +323,24 @@ def input_ranks(
             exponent,
             exponent_se,
         )
+
+
+def advance(chain: Chain, layers: int, tick: Tick) -> None:
+    """Bring the chains forward by so many layers."""
+    for done in range(0, layers, LAYERS_AT_ONCE):
+        count = min(LAYERS_AT_ONCE, layers - done)
+        chain.repeated(count)()
+        tick(count)
+
+
+def input_ranks_of(config: RankChain, width: int) -> range:
+    """Every rank up to what the rotated engine keeps, less one for the probe."""
+    return range(1, min(columns(width), config.samples_of(width), width - 1) + 1)
+
+
+def plan_of(config: RankChain, width: int) -> Plan:
+    """What is measured of every chain once its burn-in is over."""
+    return Plan.of(config.layers_of_chain(), config.chains, config.stride_of(width), burn_in=0)
 
 
 def _filled(inputs: torch.Tensor, skip: float) -> torch.Tensor:

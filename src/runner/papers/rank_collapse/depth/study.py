@@ -8,7 +8,7 @@ and Figure 1 left). Replicates of their own are trained by SGD at every rate of 
 right).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -22,6 +22,7 @@ from runner.networks.mlp import MLP
 from runner.papers.rank_collapse.depth.config import RankCollapse
 from runner.papers.rank_collapse.measures import ranks_by_layer
 from runner.papers.rank_collapse.mlp_training import (
+    features_of,
     load_images,
     measurement_bytes,
     networks_at_once,
@@ -95,9 +96,12 @@ def run(config: RankCollapse, context: Context) -> Iterator[Metrics | Selection]
 
     if context.restored is None:
         inputs = x.to(context.device, dtype).expand(config.replicates, -1, -1)
-        for normalization in config.normalizations:
-            network = start(normalization, range(config.replicates)).to(context.device)
-            yield from metrics(normalization, network, inputs, config.tau)
+        total = len(config.normalizations) * (config.depth + 1)
+        with context.progress(total, "ranks at initialisation", unit="layers") as bar:
+            for normalization in config.normalizations:
+                network = start(normalization, range(config.replicates)).to(context.device)
+                yield from metrics(normalization, network, inputs, config.tau, bar.update)
+                del network  # before the next stack is drawn
     if not config.train:
         return
     for stage in stages(config, dict.fromkeys(config.normalizations, 1), context):
@@ -108,13 +112,19 @@ def run(config: RankCollapse, context: Context) -> Iterator[Metrics | Selection]
 
 
 def memory(config: RankCollapse) -> int:
-    """Bytes at the peak; without training one stack after another is drawn and measured."""
-    itemsize = 4 if config.dtype == "float32" else 8
+    """Bytes at the peak: one stack after another is drawn, copied to the device and measured, from
+    the inputs on; then all train.
+    """
+    itemsize, R = 4 if config.dtype == "float32" else 8, config.replicates
+    features = features_of(config)
+    stack = parameter_bytes(config, R, itemsize)
+    inputs = 8 * R * config.samples * features if config.data == "gaussian" else 0
+    measuring = measurement_bytes(config, R, itemsize, max(features, config.width))
+    start = 2 * inputs + stack + max(stack, measuring)
     if not config.train:
-        stack = 3 * parameter_bytes(config, config.replicates, itemsize)
-        return stack + measurement_bytes(config, config.replicates, itemsize)
+        return start
     groups = dict.fromkeys(config.normalizations, networks_at_once(config))
-    return training_bytes(config, groups, itemsize)
+    return max(start, training_bytes(config, groups, itemsize))
 
 
 def gaussian_inputs(config: RankCollapse) -> Float[Tensor, "R N d"]:
@@ -125,10 +135,14 @@ def gaussian_inputs(config: RankCollapse) -> Float[Tensor, "R N d"]:
 
 
 def metrics(
-    normalization: str, network: MLP, inputs: Float[Tensor, "R N features"], tau: float
+    normalization: str,
+    network: MLP,
+    inputs: Float[Tensor, "R N features"],
+    tau: float,
+    tick: Callable[[], None],
 ) -> Iterator[Metrics]:
-    """The ranks of a stack with one network per replicate."""
-    for layer, measured, size in ranks_by_layer(network, inputs, tau):
+    """The ranks of a stack with one network per replicate; `tick` is called after every layer."""
+    for layer, measured, size in ranks_by_layer(network, inputs, tau, tick):
         for replicate in range(len(network)):
             yield Metrics(
                 normalization=normalization,

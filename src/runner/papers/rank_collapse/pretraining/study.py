@@ -13,7 +13,7 @@ with every layer brought to unit scale; a vanilla network rescaled alone is the 
 what the scale does without the rank.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -29,7 +29,9 @@ from runner.papers.rank_collapse.measures import ranks_by_layer
 from runner.papers.rank_collapse.mlp_training import (
     features_of,
     load_images,
+    measurement_bytes,
     networks_at_once,
+    parameter_bytes,
     probe_images,
     stages,
     starting_stack,
@@ -138,23 +140,30 @@ def run(config: Config, context: Context) -> Iterator[Pretraining | Metrics | Se
             rows = raise_ranks(config, variants, networks, data, stage.replicates, context)
             yield from (row for row in rows if stage.judged)
         if stage.begins and stage.judged:
-            for name, network in networks.items():
-                yield from metrics(config, variants[name], network, x)
+            total = len(networks) * (config.depth + 1)
+            with context.progress(total, "ranks before training", unit="layers") as bar:
+                for name, network in networks.items():
+                    yield from metrics(config, variants[name], network, x, bar.update)
         row = Training if stage.judged else Selection
         for name, variant, columns in stage.train(networks, data):
             yield row(**vars(variants[name][variant]), **columns)
 
 
 def memory(config: Config) -> int:
-    """Bytes at the peak: training, or the ascent with all its minibatches."""
-    networks = networks_at_once(config)
-    groups = {name: len(each) * networks for name, each in variants_of(config).items()}
-    M = max(config.pretraining_steps)
-    replicates = max(config.replicates, config.selection_replicates)
-    minibatches = replicates * M * config.pretraining_batch_size
-    return training_bytes(config, groups) + 4 * minibatches * (
-        2 * features_of(config) + 4 * config.width
-    )
+    """Bytes at the peak: training, or before it the ascent with all its minibatches, or the ranks
+    of all starting networks from the inputs on.
+    """
+    R = max(config.replicates, config.selection_replicates)
+    d, features, at_once = config.width, features_of(config), networks_at_once(config)
+    variants = {name: len(each) for name, each in variants_of(config).items()}
+    training = training_bytes(config, {name: n * at_once for name, n in variants.items()})
+    starting = parameter_bytes(config, 2 * R * sum(variants.values()), 4)
+    pretrained = "pretrained" in config.methods
+    numbers = R * max(config.pretraining_steps) * config.pretraining_batch_size * pretrained
+    ascent = 4 * numbers * (features + max(features + d, 3 * d))
+    most = R * max(variants.values())
+    measuring = measurement_bytes(config, most, 4, max(d, features))
+    return max(training, starting + max(ascent, measuring))
 
 
 def variants_of(config: Config) -> dict[str, list[Variant]]:
@@ -250,11 +259,15 @@ def draw_minibatches(
 
 
 def metrics(
-    config: Config, variants: list[Variant], network: MLP, x: Float[Tensor, "N features"]
+    config: Config,
+    variants: list[Variant],
+    network: MLP,
+    x: Float[Tensor, "N features"],
+    tick: Callable[[], None],
 ) -> Iterator[Metrics]:
-    """Ranks by layer of the networks of one stack."""
+    """Ranks by layer of the networks of one stack; `tick` is called after every layer."""
     inputs = x.expand(len(network), -1, -1)
-    for layer, measured, size in ranks_by_layer(network, inputs, config.tau):
+    for layer, measured, size in ranks_by_layer(network, inputs, config.tau, tick):
         for r in range(len(network)):
             variant, replicate = divmod(r, config.replicates)
             yield Metrics(

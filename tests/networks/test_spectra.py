@@ -1,0 +1,20 @@
+"""Spectra of stacks in which some matrix has diverged."""
+
+import pytest
+import torch
+
+from runner.networks import spectra
+
+
+@pytest.mark.parametrize("name", ["svdvals", "svd", "operator_norm", "eigvalsh"])
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf])
+def test_a_matrix_that_is_not_finite_has_the_spectrum_nan_and_the_others_keep_theirs(name, bad):
+    decompose = getattr(spectra, name)
+    good = torch.randn(4, 4, generator=torch.Generator().manual_seed(0))
+    stack = torch.stack([good, good.clone().index_fill_(0, torch.tensor(1), bad)])
+    found, alone = decompose(stack), decompose(good)
+    if name != "svd":
+        found, alone = (found,), (alone,)
+    for part, expected in zip(found, alone, strict=True):
+        torch.testing.assert_close(part[0], expected)
+        assert part[1].isnan().all()

@@ -84,7 +84,7 @@ def tiny(study: str, **changes: object) -> StudyConfig:
     """A configuration of a moment, with other values for some parameters."""
     known = {field.name for field in fields(configs()[study])}
     shared = {name: value for name, value in SHARED.items() if name in known}
-    return configs()[study](**{**shared, **TINY[study], **MORE.get(study, {}), **changes})
+    return configs()[study](**{**shared, **TINY.get(study, {}), **MORE.get(study, {}), **changes})
 
 
 def values(hint: typing.Any, choices: tuple[str, ...] | None) -> st.SearchStrategy:

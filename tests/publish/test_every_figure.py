@@ -39,6 +39,7 @@ def test_make_figures_at_scale_smoke(tmp_path):
     command = ["make", "figures", "SCALE=smoke", "JOBS=1", f"OUTPUTS={tmp_path}"]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=1500)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "Warning" not in done.stderr
     folder = tmp_path / "figures" / "smoke"
     for name in figure_names():
         for end in ("png", "pdf", "csv", "claims.csv", "provenance.json"):

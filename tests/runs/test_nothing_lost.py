@@ -29,7 +29,7 @@ from runner.runs.run import Run
 from runner.runs.tables import facts_of
 
 TINY = {"target_width": 2, "train_samples": 640, "test_samples": 100, "batch_size": 32}
-KILLS = 20
+KILLS = 12
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 

@@ -62,7 +62,8 @@ def main() -> None:
             part.result_path.unlink()
             for left in part.folder.glob("*.csv"):
                 left.unlink()
-        hits += attempt(part, settings, chance.uniform(0, duration / 2))
+        # Every attempt goes on where the last one was killed: short ones come to any moment.
+        hits += attempt(part, settings, chance.uniform(0, min(1.0, duration / 2)))
     attempt(part, settings, None)
     log = (part.folder / "run.log").read_text()
     print(json.dumps({"hits": hits, "resumed": log.count("goes on"), "seconds": duration}))

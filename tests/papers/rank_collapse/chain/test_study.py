@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from runner.bench.growth import embedded
-from runner.cli.catalogue import figure_names, figure_study
 from runner.core.errors import InputError
 from runner.core.progress import Progress
 from runner.core.studies import Context
@@ -16,7 +15,6 @@ from runner.papers.rank_collapse.chain import workers
 from runner.papers.rank_collapse.chain.config import RankChain
 from runner.papers.rank_collapse.chain.study import run
 from runner.papers.rank_collapse.chain.tables import power_law
-from runner.results.claims import claims_of
 
 SMALL = {"widths": [8], "skips": [0.5, inf], "layers": 2000, "chains": 16, "burn_in": 100}
 
@@ -179,13 +177,3 @@ def test_one_point_from_the_command_line(command):
     bad = command("study=rank_chain", "scale=smoke", "skips=[-1]")
     assert bad.returncode == 2
     assert "must be above 0" in bad.stderr and "Traceback" not in bad.stderr
-
-
-@pytest.mark.parametrize(
-    "figure", [name for name in figure_names() if figure_study(name) == "rank_chain"]
-)
-def test_every_figure_at_smoke(command, figure):
-    done = command(f"figure={figure}", "scale=smoke")
-    assert done.returncode == 0, done.stderr
-    assert "Warning" not in done.stderr
-    assert all(claim.name in done.stdout for claim in claims_of(figure, "rank_chain"))

@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 from runner.results import history
+from runner.runs import provenance
 
 FILES = ("claims.py", "size.yaml")
 
@@ -25,6 +26,7 @@ def repository(tmp_path, monkeypatch):
 
     git("init", "-q")
     monkeypatch.setattr(history, "REPOSITORY", tmp_path)
+    monkeypatch.setattr(provenance, "REPOSITORY", tmp_path)
     monkeypatch.setattr(history, "rule_files", lambda *names: FILES)
     for cached in (history.rule_commit, history._digest_at, history._is_ancestor):
         cached.cache_clear()
@@ -67,7 +69,7 @@ def test_a_rule_that_is_not_committed_comes_after(repository, tmp_path):
 
 
 def test_without_git_nothing_is_known(monkeypatch):
-    monkeypatch.setattr(history, "_git", lambda *arguments: None)
+    monkeypatch.setattr(history, "git", lambda *arguments: None)
     history.rule_commit.cache_clear()
     assert history.rule_commit("bn_only", "fig4", "quick") is None
     assert history.standing(None, ran("0" * 40)) == "unknown"

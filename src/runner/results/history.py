@@ -7,7 +7,6 @@ history of every run it judges, and those runs came from unchanged files; *after
 
 import hashlib
 import json
-import subprocess
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Literal
@@ -16,7 +15,7 @@ import yaml
 
 from runner.core.studies import package_of
 from runner.runs.code import closure, path_of, stripped
-from runner.runs.provenance import REPOSITORY
+from runner.runs.provenance import REPOSITORY, git
 
 Standing = Literal["fixed before", "after", "unknown"]
 
@@ -63,11 +62,11 @@ def rule_commit(study: str, figure: str, scale: str) -> str | None:
     """
     files = rule_files(study, figure, scale)
     now = _digest({path: (REPOSITORY / path).read_text() for path in files})
-    if (head := _git("rev-parse", "HEAD")) is None:
+    if (head := git("rev-parse", "HEAD")) is None:
         return None
     if _digest_at(head, files) != now:
         return NOT_COMMITTED
-    for commit in (_git("log", "--format=%H", "--", *files) or "").split():
+    for commit in (git("log", "--format=%H", "--", *files) or "").split():
         if _digest_at(f"{commit}^", files) != now:
             return commit
     return None
@@ -100,20 +99,10 @@ def _digest(texts: Mapping[str, str]) -> str:
 @cache
 def _digest_at(commit: str, files: tuple[str, ...]) -> str:
     """The digest of files as they were at a commit; those that it lacks are left out."""
-    texts = {path: _git("show", f"{commit}:{path}") for path in files}
+    texts = {path: git("show", f"{commit}:{path}") for path in files}
     return _digest({path: text for path, text in texts.items() if text is not None})
 
 
 @cache
 def _is_ancestor(first: str, then: str) -> bool:
-    return _git("merge-base", "--is-ancestor", first, then) is not None
-
-
-def _git(*arguments: str) -> str | None:
-    """What git prints; None where it fails, or is not there."""
-    command = ["git", "-C", str(REPOSITORY), *arguments]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
+    return git("merge-base", "--is-ancestor", first, then) is not None

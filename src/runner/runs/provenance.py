@@ -28,18 +28,19 @@ PACKAGES = (
 )
 
 
+def git(*arguments: str) -> str | None:
+    """What git prints in this checkout; None where it fails, or is not there."""
+    command = ["git", "-C", str(REPOSITORY), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
 @cache
 def commit() -> dict[str, Any]:
     """The commit of the code and whether files differ from it; nulls outside a git checkout."""
-
-    def git(*arguments: str) -> str | None:
-        command = ["git", "-C", str(REPOSITORY), *arguments]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=20)
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-        return done.stdout.strip() if done.returncode == 0 else None
-
     status = git("status", "--porcelain", "--untracked-files=no")
     return {"commit": git("rev-parse", "HEAD"), "dirty": None if status is None else status != ""}
 

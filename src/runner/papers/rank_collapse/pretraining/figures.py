@@ -124,7 +124,9 @@ def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         _lines(panel, drawn, column, rates=True)
         panel.set_ylabel(COLUMNS[column])
     steps = sorted(set(drawn["pretraining_steps"]) - {0})
-    for variant, row in initial_rank(tables["metrics"]).groupby(VARIANT):
+    before = initial_rank(tables["metrics"])
+    before = before[before["pretraining_steps"].isin([0, *steps])]  # as the lines
+    for variant, row in before.groupby(VARIANT):
         right.plot(0, row["rank_bound"], "o", color=_style(variant, steps)["color"], clip_on=False)
     right.set(yscale="log", title="dots: before training")
     ticks = [tick for tick in (1, 2, 4, 8, 16, 32) if tick <= 2 * drawn["rank_bound"].max()]

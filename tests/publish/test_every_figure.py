@@ -10,7 +10,7 @@ from runner.cli.catalogue import figure_names, figure_study
 from runner.core.papers import PAPERS
 from runner.core.studies import room_of
 from runner.publish.reference import read_tables
-from runner.results.claims import COLUMNS
+from runner.results.claims import COLUMNS, claims_of
 from runner.results.figures import publish
 
 REFERENCE = REPOSITORY / "outputs" / "reference"
@@ -44,4 +44,6 @@ def test_make_figures_at_scale_smoke(tmp_path):
     for name in figure_names():
         for end in ("png", "pdf", "csv", "claims.csv", "provenance.json"):
             assert (folder / f"{name}.{end}").stat().st_size > 50, f"{name}.{end}"
+        judged = set(pd.read_csv(folder / f"{name}.claims.csv")["claim"])
+        assert judged == {each.name for each in claims_of(name, figure_study(name))}
     assert f"{len(figure_names())} figures in" in done.stdout

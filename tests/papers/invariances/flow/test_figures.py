@@ -12,6 +12,8 @@ def test_the_seven_items_hold_in_a_moment(command, tmp_path):
     (path,) = tmp_path.glob("figures/smoke/invariances-fig2-*.claims.csv")
     verdicts = pd.read_csv(path).set_index("claim")["verdict"]
     assert (verdicts[[f"item-{n}" for n in range(1, 8)]] == "holds").all()
+    drawn = pd.read_csv(str(path).replace(".claims.csv", ".csv"))
+    assert set(drawn["data"]) == {"gaussian", "digits"}
 
 
 def test_one_run_prints_its_drift_per_layer_and_rate(command):

@@ -1,6 +1,8 @@
 """The benchmarks: every study has one, its sizes are valid, and what is fitted to the times."""
 
 import json
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -28,6 +30,24 @@ def test_every_study_of_a_paper_is_compared_and_varied_in_sizes_that_it_has():
             assert len(values) >= 3 and values == sorted(values)
             for value in values:
                 memory.resized(one.config, name, value)
+
+
+def once(work, repetitions=5):
+    """Instead of the median of repetitions: the time of one call."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+@pytest.mark.parametrize("study", [name for name in table.collect()[0] if name != "sweep"])
+def test_both_ways_of_a_study_are_compared(study, monkeypatch):
+    """The first row; that both ways give the same numbers is checked before it."""
+    compare = table.collect()[0][study]
+    for name, module in sys.modules.items():
+        if name.startswith("runner.papers.") and hasattr(module, "median_seconds"):
+            monkeypatch.setattr(module, "median_seconds", once)
+    row = next(compare()).as_row()
+    assert row["study"] == study and row["speedup"] > 0 and row["share_of_floor"] > 0
 
 
 def test_a_comparison_gives_its_ratios():

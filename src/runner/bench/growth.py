@@ -54,6 +54,11 @@ def embedded(name: str, seed: int, checksums: list[str] | None = None) -> Datase
     return load(name, {}, None, seed, checksums)
 
 
+def lent(device: torch.device) -> Context:
+    """What a run lends to its study, where there is no run: nothing is shown and nothing kept."""
+    return Context(device, None, Quiet, lambda make_state: None, embedded)
+
+
 @dataclass(frozen=True)
 class Growth:
     """A study's small configuration, and the values of the sizes to vary, one at a time."""
@@ -107,13 +112,12 @@ def _run(config: StudyConfig, answer: Connection) -> None:
     torch.set_num_threads(1)  # as every run, and the next line
     allocator.keep_freed_memory()
     device = torch_device("auto")
-    context = Context(device, None, Quiet, lambda make_state: None, embedded)
     run = module_of(config.study).run
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
     before = Occupied.now().resident
     start = time.perf_counter()
-    for _ in run(config, context):
+    for _ in run(config, lent(device)):
         pass
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before

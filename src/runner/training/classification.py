@@ -15,6 +15,7 @@ from torch.nn import functional
 from runner.core.studies import Context
 from runner.data.datasets import Dataset, Images
 from runner.networks.mlp import MLP
+from runner.training import backpropagation
 from runner.training.epochs import EVALUATED_AT_ONCE, EpochTrainer
 from runner.training.sgd import sgd_step
 
@@ -52,6 +53,24 @@ def loss_and_hits(
     """Mean cross entropy in nats and number of correct predictions, for each network."""
     losses = functional.cross_entropy(logits, labels, reduction="none")
     return losses.mean(-1), (logits.argmax(1) == labels).sum(-1)
+
+
+def descend(
+    network: MLP,
+    x: Float[Tensor, "R N features"],
+    labels: Int[Tensor, "R N"],
+    rates: Float[Tensor, " R"],
+) -> tuple[Float[Tensor, " R"], Int[Tensor, " R"]]:
+    """One step of SGD on the cross entropy, in place; `loss_and_hits` before it.
+
+    Where the gradient is not written out for a network, it is found by automatic differentiation.
+    """
+    if backpropagation.is_written_out_for(network):
+        return loss_and_hits(backpropagation.step(network, x, labels, rates), labels)
+    parameters = [tensor.requires_grad_() for tensor in network.parameters.values()]
+    losses, hits = loss_and_hits(network.logits(x), labels)
+    sgd_step(losses, parameters, rates)
+    return losses.detach(), hits
 
 
 class StackTrainer(EpochTrainer[dict[str, Scores]]):
@@ -95,12 +114,10 @@ class StackTrainer(EpochTrainer[dict[str, Scores]]):
         """One minibatch for one group; its losses before the step."""
         group = self.groups[name]
         chosen = chosen[group.replicates]
-        parameters = [tensor.requires_grad_() for tensor in group.network.parameters.values()]
         inputs = self.data.train.flat()[chosen].to(group.rates.dtype)
-        losses, hits = loss_and_hits(group.network.logits(inputs), self.data.train.labels[chosen])
-        sgd_step(losses, parameters, group.rates)
-        self.sums[name] += torch.stack([losses.detach().double(), hits.double()])
-        return losses.detach()
+        losses, hits = descend(group.network, inputs, self.data.train.labels[chosen], group.rates)
+        self.sums[name] += torch.stack([losses.double(), hits.double()])
+        return losses
 
     def end_epoch(self) -> dict[str, Scores]:
         """The scores of each group."""

@@ -216,18 +216,6 @@ def test_bytes_of_compiled_code_do_not_depend_on_the_processor(tmp_path):
     assert done.stdout.strip() == here.tobytes().hex()
 
 
-def test_compiled_code_needs_no_folder_for_its_cache(monkeypatch):
-    original = numba.njit
-
-    def without_folder(*arguments, cache=False, **options):
-        if cache:
-            raise RuntimeError("cannot cache function: no locator available")
-        return original(*arguments, **options)
-
-    monkeypatch.setattr(numba, "njit", without_folder)
-    assert kernel._called_from_python(lambda x: x + 1)(1) == 2
-
-
 def test_precision_does_not_bias_the_mean():
     single = means(make("direct", 256, 16, inf, dtype=torch.float32), 800)
     double = means(make("direct", 256, 16, inf, seed=1), 800)

@@ -13,6 +13,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from runner.bench.growth import Growth
 from runner.bench.timing import Comparison, matrix_rate, median_seconds
+from runner.core.streams import generator
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.papers.norm_tuning.bn_only.stacks import BETA2_START, NormTuned, ReluSum
 from runner.papers.norm_tuning.bn_only.study import draw_problem
@@ -28,9 +29,9 @@ class Learner(nn.Module):
         self.register_buffer("W1", W1)
         self.register_buffer("W2", W2)
         m, d = W1.shape
-        self.gamma1, self.beta1 = nn.Parameter(torch.ones(m)), nn.Parameter(torch.zeros(m))
-        self.gamma2 = nn.Parameter(torch.ones(d))
-        self.beta2 = nn.Parameter(torch.full((d,), BETA2_START))
+        self.gamma1, self.beta1 = nn.Parameter(W1.new_ones(m)), nn.Parameter(W1.new_zeros(m))
+        self.gamma2 = nn.Parameter(W1.new_ones(d))
+        self.beta2 = nn.Parameter(W1.new_full((d,), BETA2_START))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """f(x) (N,) for x (N, d)."""
@@ -72,14 +73,16 @@ def compare() -> Iterator[Comparison]:
     for d in (10, 25, 30):
         config = BnOnly(target_width=d)
         problem = draw_problem(config)
-        W1, W2 = problem.W1.float(), problem.W2.float()
-        x = torch.randn(config.replicates, STEPS * config.batch_size, d)
-        y = ReluSum(problem.target.float()).predict(x)
-        work = (W1, W2, x, y, config.batch_size, 1 / d)
-        ours, theirs = stacked(*work), straightforward(*work)
+        samples = (config.replicates, STEPS * config.batch_size, d)
+        x = torch.randn(samples, dtype=torch.float64, generator=generator(0, 0, "bench"))
+        exact = (problem.W1, problem.W2, x, ReluSum(problem.target).predict(x))
+        # In float64: a unit that rounding switches on or off would part the two ways in float32.
+        learning = (config.batch_size, 1 / d)
+        ours, theirs = stacked(*exact, *learning), straightforward(*exact, *learning)
         for name, value in ours.parameters.items():
             expected = torch.stack([getattr(learner, name).detach() for learner in theirs])
-            torch.testing.assert_close(value, expected, rtol=1e-3, atol=1e-4)
+            torch.testing.assert_close(value, expected)
+        work = (*(tensor.float() for tensor in exact), *learning)
         yield Comparison(
             study="bn_only",
             work=f"d={d} m={d * d} R={config.replicates}, {STEPS} steps",

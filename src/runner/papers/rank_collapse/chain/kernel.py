@@ -23,6 +23,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
 
+from runner.core import compiling
 from runner.papers.rank_collapse.chain.batch_means import OBSERVABLES, Plan
 from runner.papers.rank_collapse.chain.engines import LANES, RotatedChain
 
@@ -473,16 +474,7 @@ def _run(chains, width, kept, inverse_skip, floor, strides, stride, tau, measure
                 record(sums, n, values[n])
 
 
-def _called_from_python(function: Callable) -> Callable:
-    """Compiled when it is first called, and kept where there is a folder for it."""
-    compiler = partial(numba.njit, error_model="numpy", nogil=True)
-    try:
-        return compiler(cache=True)(unwrap(function))
-    except RuntimeError:  # no folder can be written
-        return compiler()(unwrap(function))
-
-
-advance = _called_from_python(_run)
+advance = compiling.compiled(_run)
 
 
 # What the study uses

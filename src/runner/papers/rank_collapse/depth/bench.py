@@ -7,11 +7,9 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from runner.bench.growth import Growth
+from runner.bench.growth import Growth, lent
 from runner.bench.timing import Comparison, median_seconds
-from runner.core.progress import Progress
 from runner.core.streams import generators
-from runner.core.studies import Context
 from runner.data.datasets import Dataset, load
 from runner.networks.initialization import draw
 from runner.networks.mlp import MLP
@@ -60,7 +58,7 @@ def stack(data: Dataset, width: int, depth: int, normalized: bool) -> Group:
 
 def stacked(data: Dataset, group: Group) -> None:
     """One epoch and the test accuracy of all networks as one stack."""
-    context = Context(data.train.labels.device, None, Progress, lambda make_state: None)
+    context = lent(data.train.labels.device)
     for _ in StackTrainer({"all": group}, data, BATCH, epochs=1, seed=0, context=context).run():
         pass
 

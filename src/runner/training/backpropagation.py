@@ -1,0 +1,123 @@
+"""One step of SGD for a stack of networks on the CPU, with the gradient written out.
+
+In the layout of `networks.mlp`: `H_l (R, d, N)` and `D_l`, the derivative of the loss by the
+pre-activations of layer l. Everything between two products is one pass of `kernels`, and the
+gradient of a weight is subtracted from it by the product that forms it, so that nothing of the
+size of an activation or a weight is written twice.
+"""
+
+from dataclasses import dataclass
+from math import isinf
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional
+
+from runner.networks.mlp import MLP
+from runner.networks.normalization import EPSILON, MOMENTUM
+from runner.training import kernels
+
+
+def is_written_out_for(network: MLP) -> bool:
+    """Whether `step` can train this network: it is on the CPU and has no skip connections."""
+    return network.parameters["W1"].device.type == "cpu" and isinf(network.skip)
+
+
+@dataclass
+class _Hidden:
+    """A hidden layer of the forward pass."""
+
+    H: Float[Tensor, "R d N"]
+    Z: Float[Tensor, "R d N"] | None = None
+    """The normalized pre-activations."""
+    factor: Float[Tensor, " R d"] | None = None
+    """What they were normalized by."""
+
+
+@torch.no_grad()
+def step(
+    network: MLP,
+    x: Float[Tensor, "R N features"],
+    labels: Int[Tensor, "R N"],
+    rates: Float[Tensor, " R"],
+) -> Float[Tensor, "R classes N"]:
+    """`theta_r -= rates_r * d(mean cross entropy)_r / d theta_r`, in place; the logits before it.
+
+    Running statistics of batch normalization go on. The networks share nothing: one that diverges
+    changes no other.
+    """
+    p, L = network.parameters, network.depth
+    hidden = [_Hidden(x.mT)]
+    for layer in range(1, L + 1):
+        hidden.append(_forward(network, layer, torch.bmm(p[f"W{layer}"], hidden[-1].H)))
+    logits = torch.baddbmm(p[f"b{L + 1}"][..., None], p[f"W{L + 1}"], hidden[-1].H)
+
+    D = functional.softmax(logits, dim=1)
+    D.scatter_add_(1, labels[:, None], D.new_full((1, 1, 1), -1).expand(len(D), 1, D.shape[2]))
+    D *= (rates / D.shape[2])[:, None, None]  # the step is taken where the gradient is
+    p[f"b{L + 1}"].sub_(D.sum(-1))
+    for layer in range(L + 1, 0, -1):
+        W, below = p[f"W{layer}"], hidden.pop()
+        D_below = torch.bmm(W.mT, D) if layer > 1 else None
+        W.baddbmm_(D, below.H.mT, alpha=-1)
+        if D_below is not None:
+            D = D_below
+            _backward(network, layer - 1, D, below)
+    return logits
+
+
+def _forward(network: MLP, layer: int, Z: Float[Tensor, "R d N"]) -> _Hidden:
+    """The activations of a layer from `W H`, in whose place they or what they come from stand."""
+    p, rectified = network.parameters, network.activation == "relu"
+    bias = p.get(f"b{layer}")
+    if network.normalization == "none":
+        kernels.activate(_rows(Z), _row(bias), rectified)
+        return _Hidden(Z)
+    scale, shift = p[f"scale{layer}"], p[f"shift{layer}"]
+    bias = torch.zeros_like(scale) if bias is None else bias
+    H, centred = torch.empty_like(Z), network.normalization == "batch"
+    mean, variance, factor = torch.empty(3, *scale.shape, dtype=Z.dtype)
+    epsilon = _rows(Z).dtype.type(EPSILON)
+    kernels.normalize(
+        *(_rows(Z), _rows(H)),
+        *map(_row, (bias, scale, shift, mean, variance, factor)),
+        *(epsilon, centred, rectified),
+    )
+    if centred:
+        N = Z.shape[2]
+        network.running[f"mean{layer}"].lerp_(mean, MOMENTUM)
+        variance = variance * (N / max(N - 1, 1))  # unbiased, as torch remembers it
+    network.running[f"variance{layer}"].lerp_(variance, MOMENTUM)
+    return _Hidden(H, Z, factor)
+
+
+def _backward(network: MLP, layer: int, D: Float[Tensor, "R d N"], of: _Hidden) -> None:
+    """From the derivative by the activations to that by `W H`, in place; biases, scales and
+    shifts take their step."""
+    p, rectified = network.parameters, network.activation == "relu"
+    gradients = torch.empty(3, *D.shape[:2], dtype=D.dtype)
+    names = ["b", "scale", "shift"]
+    if network.normalization == "none":
+        kernels.activate_backward(_rows(D), _rows(of.H), _row(gradients[0]), rectified)
+        names = ["b"]
+    else:
+        kernels.normalize_backward(
+            *map(_rows, (D, of.H, of.Z)),
+            *map(_row, (p[f"scale{layer}"], of.factor, *gradients)),
+            *(network.normalization == "batch", rectified),
+        )
+    for name, gradient in zip(names, gradients, strict=False):
+        if f"{name}{layer}" in p:
+            p[f"{name}{layer}"].sub_(gradient)
+
+
+def _rows(tensor: Float[Tensor, "R d N"]) -> np.ndarray:
+    """All features of all networks as rows of one matrix that shares the memory."""
+    return tensor.detach().view(-1, tensor.shape[-1]).numpy()
+
+
+def _row(tensor: Float[Tensor, "R d"]) -> np.ndarray:
+    """All features of all networks as one vector that shares the memory."""
+    return tensor.detach().view(-1).numpy()

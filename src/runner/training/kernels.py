@@ -1,0 +1,92 @@
+"""What stands between two products of a stack of networks, compiled for the CPU: one pass each.
+
+A row is one feature of one network, its columns are the N samples of a minibatch; a pass goes over
+a row while it is in the nearest cache. All compiled code stands in this file, since numba's cache
+watches no other; importing it compiles nothing.
+"""
+
+from functools import partial
+
+from runner.core.compiling import compiled
+
+REORDERED = {"reassoc", "contract", "nsz", "arcp"}
+"""Sums may be taken in the order that vectors like. nan and inf stay what they are."""
+
+_one_pass = partial(compiled, fastmath=REORDERED)
+
+
+@_one_pass
+def activate(Z, bias, rectified):
+    """`Z <- relu(Z + bias)`, or `Z + bias` if not `rectified`. Shapes: (rows, N), (rows,)."""
+    zero = Z.dtype.type(0)
+    for row in range(Z.shape[0]):
+        b = bias[row]
+        for n in range(Z.shape[1]):
+            z = Z[row, n] + b
+            Z[row, n] = zero if rectified and z <= zero else z
+
+
+@_one_pass
+def activate_backward(D, H, bias_gradient, rectified):
+    """`dL/dH -> dL/dZ` in `D`, for `H = activate(Z)`; the gradient of the bias, (rows,)."""
+    zero = D.dtype.type(0)
+    for row in range(D.shape[0]):
+        total = zero
+        for n in range(D.shape[1]):
+            d = zero if rectified and H[row, n] <= zero else D[row, n]
+            D[row, n] = d
+            total += d
+        bias_gradient[row] = total
+
+
+@_one_pass
+def normalize(Z, H, bias, scale, shift, mean, variance, factor, epsilon, centred, rectified):
+    """`H <- relu(scale * Z' + shift)` with `Z <- Z'`, the normalised `Z + bias`.
+
+    Shapes: Z and H (rows, N), others (rows,). mean, variance and `factor = 1 / sqrt(variance +
+    epsilon)` are written; not `centred`: the mean is zero and the variance a mean square.
+    """
+    zero, N = Z.dtype.type(0), Z.dtype.type(Z.shape[1])
+    for row in range(Z.shape[0]):
+        b, total = bias[row], zero
+        for n in range(Z.shape[1]):
+            total += Z[row, n] + b
+        m = total / N if centred else zero
+        b, square = b - m, zero
+        for n in range(Z.shape[1]):
+            z = Z[row, n] + b
+            Z[row, n] = z
+            square += z * z
+        v = square / N
+        f = Z.dtype.type(1) / (v + epsilon) ** Z.dtype.type(0.5)
+        mean[row], variance[row], factor[row] = m, v, f
+        gamma, beta = scale[row], shift[row]
+        for n in range(Z.shape[1]):
+            z = Z[row, n] * f
+            Z[row, n] = z
+            h = gamma * z + beta
+            H[row, n] = zero if rectified and h <= zero else h
+
+
+@_one_pass
+def normalize_backward(
+    D, H, Z, scale, factor, bias_gradient, scale_gradient, shift_gradient, centred, rectified
+):
+    """`dL/dH -> dL/dZ` in `D`, for H and Z as `normalize` leaves them; the three gradients."""
+    zero, N = D.dtype.type(0), D.dtype.type(D.shape[1])
+    for row in range(D.shape[0]):
+        total, along = zero, zero
+        for n in range(D.shape[1]):
+            d = zero if rectified and H[row, n] <= zero else D[row, n]
+            D[row, n] = d
+            total += d
+            along += d * Z[row, n]
+        shift_gradient[row], scale_gradient[row] = total, along
+        f = scale[row] * factor[row]
+        m, a = total / N if centred else zero, along / N
+        total = zero
+        for n in range(D.shape[1]):
+            d = f * (D[row, n] - m - a * Z[row, n])
+            D[row, n] = d
+            total += d
+        bias_gradient[row] = total

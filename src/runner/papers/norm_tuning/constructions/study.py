@@ -133,7 +133,9 @@ def memory(config: Constructions) -> int:
         if p < 1:
             systems += [int(d * k * m * (5 + 30 * p**2)) for k, d, m in pairs]
     factorization = 8 * largest  # the copies and the workspace of an SVD
-    evaluation = number * points * 4 * widest
+    # The values of a layer on their way through it, and what the skips of Theorem 2 bring in.
+    passing = 5 if config.theorem == "deep" else 3
+    evaluation = number * points * (passing * widest + 2 * ends[0])
     return 2 * target + frozen + max(training, factorization, *systems, evaluation)
 
 

@@ -1,5 +1,5 @@
 # `make help` lists the targets. SCALE, DEVICE and JOBS work on every figure.
-SCALE  ?= quick#        smoke, quick or paper
+SCALE  ?= quick#        smoke, quick, medium or paper
 DEVICE ?= auto#         auto, cpu or cuda
 JOBS   ?= 2#            runs computed side by side
 OUTPUTS ?= outputs#     folder of runs and figures

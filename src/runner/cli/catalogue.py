@@ -9,7 +9,7 @@ from runner.core.errors import InputError
 
 CONF = Path(__file__).resolve().parents[3] / "conf"
 
-SCALES = ("smoke", "quick", "paper")
+SCALES = ("smoke", "quick", "medium", "paper")
 
 
 def require_conf() -> None:

@@ -13,7 +13,7 @@ class Settings:
     """The keys that every command knows beside the parameters of its study."""
 
     study: str = parameter("which experiment", "bn_only")
-    scale: str = parameter("how big: smoke, quick or paper", "quick")
+    scale: str = parameter("how big: smoke, quick, medium or paper", "quick")
     figure: str | None = parameter("which figure's sweep to run and draw", None)
     device: str = parameter("auto, cpu, cuda or cuda:<number>", "auto")
     outputs: str = parameter("folder of runs and figures", "outputs")

@@ -44,11 +44,21 @@ def unit(n_out: int, n_in: int, stream: Generator) -> Layer:
     return _normal(1.0, (n_out, n_in), stream), torch.zeros(n_out, dtype=torch.float64)
 
 
+def orthogonal(n_out: int, n_in: int, stream: Generator) -> Layer:
+    """Saxe et al. 2014: `sqrt(2)`, which keeps the scale of ReLU networks, times a random matrix
+    with orthonormal rows or columns; no biases."""
+    tall = _normal(1.0, (max(n_out, n_in), min(n_out, n_in)), stream)
+    Q, R = torch.linalg.qr(tall)
+    Q = sqrt(2) * Q * R.diagonal().sign()  # every rotation alike, whatever signs LAPACK prefers
+    return Q if n_out >= n_in else Q.mT, torch.zeros(n_out, dtype=torch.float64)
+
+
 INITIALIZATIONS: dict[str, Callable[[int, int, Generator], Layer]] = {
     "pytorch": pytorch,
     "he": he,
     "unit": unit,
     "asymmetric": asymmetric,
+    "orthogonal": orthogonal,
 }
 
 

@@ -25,7 +25,7 @@ from runner.core.papers import Paper, paper_of
 from runner.core.studies import room_of
 from runner.runs.tables import write_atomically
 
-SCALES = ("paper", "quick", "smoke")
+SCALES = ("paper", "medium", "quick", "smoke")
 """In the order in which a figure is shown: the largest that was made."""
 
 

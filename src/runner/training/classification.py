@@ -37,14 +37,11 @@ class Group:
 
 @dataclass(frozen=True)
 class Scores:
-    """Loss and accuracy of each of R networks, on training and test images."""
+    """Loss and accuracy of each of R networks in the mean of an epoch, each minibatch before its
+    step."""
 
     train_loss: Float[Tensor, " R"]
-    """Mean over the epoch, each minibatch before its step."""
     train_accuracy: Float[Tensor, " R"]
-    test_loss: Float[Tensor, " R"]
-    """At the end of the epoch, with the running statistics of batch normalization."""
-    test_accuracy: Float[Tensor, " R"]
 
 
 def loss_and_hits(
@@ -96,12 +93,10 @@ class StackTrainer(EpochTrainer[dict[str, Scores]]):
 
     def run(self) -> Iterator[tuple[int, dict[str, Scores]]]:
         """Number and scores of each epoch from 1 on, or from where the checkpoint was made."""
-        sizes = [len(group.network) for group in self.groups.values()]
         with self.context.progress(self.epochs * self.steps, "training", self.done) as bar:
 
             def after_step(losses: Float[Tensor, " R"]) -> None:
-                parts = zip(self.groups, losses.split(sizes), strict=True)
-                bar.update(1, **{f"{name} loss": part.nanmean() for name, part in parts})
+                bar.update(1, loss=losses.nanmean())
                 self.context.checkpoint(self._state)
 
             yield from self.until(self.epochs, after_step)
@@ -122,12 +117,9 @@ class StackTrainer(EpochTrainer[dict[str, Scores]]):
     def end_epoch(self) -> dict[str, Scores]:
         """The scores of each group."""
         scores = {}
-        for name, group in self.groups.items():
-            train_loss, train_hits = self.sums[name] / self.steps
-            test_loss, test_accuracy = evaluate(group.network, self.data.test)
-            scores[name] = Scores(
-                train_loss.cpu(), train_hits.cpu() / self.batch_size, test_loss, test_accuracy
-            )
+        for name in self.groups:
+            loss, hits = (self.sums[name] / self.steps).cpu()
+            scores[name] = Scores(loss, hits / self.batch_size)
             self.sums[name].zero_()
         return scores
 

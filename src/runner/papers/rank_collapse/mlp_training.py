@@ -1,12 +1,12 @@
 """What the trained studies of paper B share: inputs, starting networks, and rows of training."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from math import inf, prod
-from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from runner.core.errors import InputError
@@ -19,7 +19,7 @@ from runner.networks.mlp import MLP
 from runner.papers.rank_collapse.images import image_count, training_images
 from runner.papers.rank_collapse.measures import last_hidden, ranks
 from runner.papers.rank_collapse.mlp_config import TrainedMLPs
-from runner.training.classification import Group, StackTrainer
+from runner.training.classification import Group, StackTrainer, evaluate
 from runner.training.epochs import EVALUATED_AT_ONCE
 from runner.training.selection import Choice, choose, score, selection_range
 
@@ -89,27 +89,25 @@ def measurement_bytes(config: TrainedMLPs, networks: int, itemsize: int, feature
     return networks * (N * features * (2 * 4 + 8 + 8) + 8 * 2 * k**2)
 
 
-def training_bytes(config: TrainedMLPs, groups: dict[str, int], itemsize: int = 4) -> int:
+def training_bytes(config: TrainedMLPs, normalizations: list[str], itemsize: int = 4) -> int:
     """Bytes at the peak of training stacks of networks on images.
 
-    groups: for each normalization how many networks train with it. Every group's parameters stay,
-    as they started and in training; gradients, and the activations of a step or of an evaluation,
+    normalizations: of each group, which has `networks_at_once`. Every group's parameters stay, as
+    they started and in training; gradients, and the activations of a step or of an evaluation,
     are those of one group at a time, beside what the allocator keeps of a measurement.
     """
     L, d, features, B = config.depth, config.width, features_of(config), config.batch_size
-    count, most = image_count(config), max(groups.values())
+    count, R = image_count(config), networks_at_once(config)
     images = 4 * count * features
     # As read, and standardised in two steps; bytes and float32 of all, before the first are taken.
     reading = max(3 * images, (1 + 4) * SHAPES[config.data][0] * features)
-    networks = 3 * parameter_bytes(config, sum(groups.values()), itemsize)
-    gradients = parameter_bytes(config, most, itemsize)
-    tensors = {name: 1 if name == "none" else 2 for name in groups}  # for each layer
-    activations = max(
-        R * itemsize * B * (L * d * tensors[name] + 3 * d + features) for name, R in groups.items()
-    )
+    networks = 3 * parameter_bytes(config, len(normalizations) * R, itemsize)
+    gradients = parameter_bytes(config, R, itemsize)
+    of_layer = 1 if set(normalizations) == {"none"} else 2  # tensors
+    activations = R * itemsize * B * (L * d * of_layer + 3 * d + features)
     at_once = min(EVALUATED_AT_ONCE, count // 6)  # at most every sixth image is for tests
-    evaluation = most * itemsize * at_once * 3 * d
-    measurement = measurement_bytes(config, most, itemsize, d)
+    evaluation = R * itemsize * at_once * 3 * d
+    measurement = measurement_bytes(config, R, itemsize, d)
     working = max(gradients + activations, evaluation) + measurement
     return max(reading, images + networks + working)
 
@@ -120,36 +118,16 @@ def networks_at_once(config: TrainedMLPs) -> int:
     return max(config.replicates, config.selection_replicates * rates if rates > 1 else 0)
 
 
-@dataclass(frozen=True)
-class Point:
-    """What network r of a group is: the index of its variant, its rate and its replicate."""
-
-    variant: int
-    learning_rate: float
-    replicate: int
+Member = tuple[float, int]
+"""Learning rate and replicate of a network of a group."""
 
 
-def points(rates: list[list[float]], replicates: range) -> list[Point]:
-    """All combinations, in the order of a group's networks. rates: of each variant."""
-    return [
-        Point(variant, rate, replicate)
-        for variant, of_variant in enumerate(rates)
-        for rate in of_variant
-        for replicate in replicates
-    ]
-
-
-def group(network: MLP, rates: list[list[float]], replicates: range) -> tuple[Group, list[Point]]:
-    """Each network at each rate of its variant.
-
-    network: variant after variant, one network per replicate each.
-    """
-    members = points(rates, replicates)
-    chosen: Int[Tensor, " R"] = torch.tensor(
-        [p.variant * len(replicates) + replicates.index(p.replicate) for p in members]
-    )
-    of_networks = torch.tensor([point.learning_rate for point in members])
-    indices = torch.tensor([point.replicate for point in members])
+def group(network: MLP, rates: list[float], replicates: range) -> tuple[Group, list[Member]]:
+    """Each network, one per replicate, at each rate: rate after rate."""
+    members = list(product(rates, replicates))
+    chosen = torch.arange(len(replicates)).repeat(len(rates))
+    of_networks = torch.tensor(rates).repeat_interleave(len(replicates))
+    indices = torch.tensor([replicate for _, replicate in members])
     return Group(network.select(chosen), of_networks, indices), members
 
 
@@ -164,10 +142,10 @@ class Stage:
     config: TrainedMLPs
     context: Context
     replicates: range
-    scores: dict[str, Float[Tensor, "_ rates S"]]
-    """By group, what rates are chosen by, of each variant: filled while they are being chosen."""
-    choices: dict[str, list[Choice]] | None = None
-    """By group, that of each variant; None while they are being made."""
+    scores: dict[str, Float[Tensor, "rates S"]]
+    """By group, what its rate is chosen by: filled while it is being chosen."""
+    choices: dict[str, Choice] | None = None
+    """By group; None while they are being made."""
 
     @property
     def judged(self) -> bool:
@@ -179,12 +157,10 @@ class Stage:
         """Whether the networks have not been trained yet: nothing is restored."""
         return self.context.restored is None
 
-    def train(
-        self, networks: dict[str, MLP], data: Dataset
-    ) -> Iterator[tuple[str, int, dict[str, Any]]]:
-        """Group, index of the variant, and columns of the table, for each network and epoch.
+    def train(self, networks: dict[str, MLP], data: Dataset) -> Iterator[tuple[str, dict]]:
+        """Group, and columns of the table, for each network and epoch.
 
-        networks: by group, as `group` takes them.
+        networks: by group, one per replicate. What is judged is also tested and its rank measured.
         """
         config, replicates = self.config, self.replicates
         grouped = {n: group(each, self._rates(n), replicates) for n, each in networks.items()}
@@ -199,35 +175,37 @@ class Stage:
         probe = probe_images(config, data).to(self.context.device)
         for epoch, scores in trainer.run():
             for name, (_, members) in grouped.items():
-                network = trainer.groups[name].network
-                dtype = network.parameters["W1"].dtype
-                with torch.no_grad():
-                    H = last_hidden(network, probe.to(dtype).expand(len(network), -1, -1))
-                measured = ranks(H, config.tau)
-                if not self.judged:
+                columns: dict[str, Tensor] = vars(scores[name])
+                if self.judged:
+                    columns = columns | self._measured(trainer.groups[name].network, data, probe)
+                else:
                     of_epoch = score(scores[name].train_accuracy, scores[name].train_loss)
                     self.scores[name] += of_epoch.reshape(self.scores[name].shape)
-                columns = vars(scores[name]) | {
-                    "rank": measured.matrix_rank,
-                    "rank_bound": measured.rank_bound,
-                }
                 values = {column: tensor.tolist() for column, tensor in columns.items()}
-                for r, point in enumerate(members):
-                    place = {"epoch": epoch, **self._place(name, point)}
-                    yield name, point.variant, place | {c: v[r] for c, v in values.items()}
+                for r, (rate, replicate) in enumerate(members):
+                    place = {"epoch": epoch, "replicate": replicate, "learning_rate": rate}
+                    if self.choices is not None:
+                        place["selected_on"] = self.choices[name].selected_on
+                    yield name, place | {column: value[r] for column, value in values.items()}
 
-    def _rates(self, name: str) -> list[list[float]]:
-        """The rates at which each variant of a group is trained."""
-        if self.choices is None:
-            return [self.config.learning_rates] * len(self.scores[name])
-        return [[choice.rate] for choice in self.choices[name]]
+    def _measured(
+        self, network: MLP, data: Dataset, probe: Float[Tensor, "N features"]
+    ) -> dict[str, Float[Tensor, " R"]]:
+        """Test scores and ranks of the networks of a group, as columns of the table."""
+        dtype = network.parameters["W1"].dtype
+        test_loss, test_accuracy = evaluate(network, data.test)
+        H = last_hidden(network, probe.to(dtype).expand(len(network), -1, -1))
+        measured = ranks(H, self.config.tau)
+        return {
+            "test_loss": test_loss,
+            "test_accuracy": test_accuracy,
+            "rank": measured.matrix_rank,
+            "rank_bound": measured.rank_bound,
+        }
 
-    def _place(self, name: str, point: Point) -> dict[str, Any]:
-        """The columns that say which network it is and, where it is judged, why at this rate."""
-        place = {"replicate": point.replicate, "learning_rate": point.learning_rate}
-        if self.choices is None:
-            return place
-        return place | {"selected_on": self.choices[name][point.variant].selected_on}
+    def _rates(self, name: str) -> list[float]:
+        """The rates at which a group is trained."""
+        return self.config.learning_rates if self.choices is None else [self.choices[name].rate]
 
     def _checkpoint(self, make_state: Callable[[], dict[str, Tensor]]) -> None:
         """The state of the trainer, and what the choice is or will be made by."""
@@ -236,18 +214,15 @@ class Stage:
         self.context.checkpoint(lambda: make_state() | own)
 
 
-def stages(config: TrainedMLPs, variants: dict[str, int], context: Context) -> Iterator[Stage]:
+def stages(config: TrainedMLPs, groups: Iterable[str], context: Context) -> Iterator[Stage]:
     """The training that rates are chosen on, where there are several, and the judged one.
 
     Each is to be trained before the next is taken; the first is that which a checkpoint was made
-    in. variants: how many each group has.
+    in. groups: their names; each has its own rate.
     """
     grid, restored = config.learning_rates, context.restored
     selection = selection_range(config.replicates, config.selection_replicates)
-    scores = {
-        name: torch.zeros(count, len(grid), len(selection), dtype=torch.float64)
-        for name, count in variants.items()
-    }
+    scores = {n: torch.zeros(len(grid), len(selection), dtype=torch.float64) for n in groups}
     for name, each in scores.items():
         if restored is not None:
             each.copy_(restored[f"{SCORES}{name}"])
@@ -255,5 +230,5 @@ def stages(config: TrainedMLPs, variants: dict[str, int], context: Context) -> I
     if len(grid) > 1 and not judged:
         yield Stage(config, context, selection, scores)
         context = replace(context, restored=None)
-    choices = {n: [choose(grid, of, selection) for of in each] for n, each in scores.items()}
+    choices = {name: choose(grid, of_group, selection) for name, of_group in scores.items()}
     yield Stage(config, context, range(config.replicates), scores, choices)

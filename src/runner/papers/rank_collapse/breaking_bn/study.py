@@ -148,8 +148,9 @@ def run(config: Config, context: Context) -> Iterator[Metrics | Selection]:
     data = {random: images(config, context, random) for random in pixels_needed(config)}
     restored = context.restored
     first = 0 if restored is None else int(restored["network"])
-    # What rates are chosen by: the scores of each, over epochs and selection replicates.
-    sums = torch.zeros(len(sources), len(config.learning_rates), dtype=torch.float64)
+    # What rates are chosen by: the scores of each selection replicate, over epochs.
+    shape = (len(sources), len(config.learning_rates), len(selection))
+    sums = torch.zeros(shape, dtype=torch.float64)
     if restored is not None:
         sums.copy_(restored["selection"])
     steps = len(next(iter(data.values())).train) // config.batch_size * config.epochs
@@ -180,7 +181,7 @@ def run(config: Config, context: Context) -> Iterator[Metrics | Selection]:
                 if tried is None:
                     yield Training(**columns, selected_on=choice.selected_on)
                 else:
-                    of_method[tried] += score(
+                    of_method[tried, selection.index(task.replicate)] += score(
                         torch.tensor(scores["train_accuracy"], dtype=torch.float64),
                         torch.tensor(scores["train_loss"]),
                     )

@@ -14,7 +14,7 @@ class RankCollapse(TrainedMLPs):
     """Paper B, figures 1 and 2: rank at initialisation and training against depth."""
 
     study: ClassVar[str] = "rank_collapse"
-    version: ClassVar[int] = 2  # rates are chosen on replicates of their own
+    version: ClassVar[int] = 3  # rates are chosen on replicates of their own, by the worst of them
 
     activation: str = parameter("after each layer", "relu", choices=("relu", "linear"))
     normalizations: list[str] = parameter(
@@ -24,7 +24,9 @@ class RankCollapse(TrainedMLPs):
     )
     skip: float = parameter("gamma: weight of W H beside the skip connection", inf, above=0)
     init: str = parameter(
-        "weights at the start", "pytorch", choices=("pytorch", "he", "unit", "asymmetric")
+        "weights at the start",
+        "pytorch",
+        choices=("pytorch", "he", "unit", "asymmetric", "orthogonal"),
     )
     dtype: str = parameter("precision", "float32", choices=("float32", "float64"))
     train: bool = parameter("false: ranks at initialisation alone", True)

@@ -25,7 +25,6 @@ from runner.papers.rank_collapse.mlp_training import (
     features_of,
     load_images,
     measurement_bytes,
-    networks_at_once,
     parameter_bytes,
     probe_images,
     stages,
@@ -61,16 +60,16 @@ class Selection(Row):
     epoch: int
     train_loss: float  # nats; mean over the epoch's minibatches, each before its step
     train_accuracy: float  # likewise
-    test_loss: float  # at the end of the epoch, with running statistics
-    test_accuracy: float
-    rank: float  # of the last hidden layer on `samples` training images; nan if diverged
-    rank_bound: float
 
 
 @dataclass(frozen=True)
 class Training(Selection):
     """One row per normalization, replicate and epoch, at the rate chosen for the normalization."""
 
+    test_loss: float  # at the end of the epoch, with running statistics
+    test_accuracy: float
+    rank: float  # of the last hidden layer on `samples` training images; nan if diverged
+    rank_bound: float
     selected_on: str  # the replicates that the rate was chosen on
 
 
@@ -104,10 +103,10 @@ def run(config: RankCollapse, context: Context) -> Iterator[Metrics | Selection]
                 del network  # before the next stack is drawn
     if not config.train:
         return
-    for stage in stages(config, dict.fromkeys(config.normalizations, 1), context):
+    for stage in stages(config, config.normalizations, context):
         networks = {name: start(name, stage.replicates) for name in config.normalizations}
         row = Training if stage.judged else Selection
-        for normalization, _, columns in stage.train(networks, data):
+        for normalization, columns in stage.train(networks, data):
             yield row(normalization=normalization, **columns)
 
 
@@ -123,8 +122,7 @@ def memory(config: RankCollapse) -> int:
     start = 2 * inputs + stack + max(stack, measuring)
     if not config.train:
         return start
-    groups = dict.fromkeys(config.normalizations, networks_at_once(config))
-    return max(start, training_bytes(config, groups, itemsize))
+    return max(start, training_bytes(config, config.normalizations, itemsize))
 
 
 def gaussian_inputs(config: RankCollapse) -> Float[Tensor, "R N d"]:

@@ -1,11 +1,25 @@
 """The parameters of study `pretraining`, in the notation of Algorithm 1."""
 
 from dataclasses import dataclass
+from math import pi
 from typing import ClassVar
 
 from runner.core.studies import parameter
 from runner.data import LABELLED
 from runner.papers.rank_collapse.mlp_config import TrainedMLPs
+
+METHODS = (
+    "vanilla",
+    "he",
+    "unit_scale",
+    "pretrained",
+    "pretrained_end_to_end",
+    "plain_ascent",
+    "orthogonal",
+    "whitened",
+    "batch_norm",
+    "batch_norm_asymmetric",
+)
 
 
 @dataclass(frozen=True)
@@ -13,25 +27,40 @@ class Pretraining(TrainedMLPs):
     """Paper B, figures 4, 6, 11, 12: raising the rank before training, against batch norm."""
 
     study: ClassVar[str] = "pretraining"
-    version: ClassVar[int] = 2  # rates are chosen on replicates of their own
+    version: ClassVar[int] = 3  # the ascent turns weights, and every network has unit scale
 
     data: str = parameter("the images", "digits", choices=LABELLED)
-    epochs: int = parameter("passes over the training images", 30, minimum=1)
     batch_size: int = parameter("images of one SGD step", 64, minimum=2)
+    learning_rates: list[float] = parameter(
+        "grid of rates of SGD, of which the fastest is judged",
+        [0.003, 0.01, 0.03, 0.1, 0.3],
+        above=0,
+    )
     methods: list[str] = parameter(
-        "what to compare",
-        ["vanilla", "pretrained", "batch_norm", "batch_norm_asymmetric"],
-        choices=("vanilla", "pretrained", "batch_norm", "batch_norm_asymmetric"),
+        "the networks to compare; plain_ascent is measured and not trained",
+        list(METHODS),
+        choices=METHODS,
     )
     pretraining_steps: list[int] = parameter(
-        "M: minibatches of the pre-training", [25, 75], minimum=1
+        "M: minibatches of the pre-training; the largest for pretrained_end_to_end",
+        [25, 75, 300],
+        minimum=1,
     )
     gradient_steps: int = parameter("T: steps of ascent on each minibatch", 1, minimum=1)
     pretraining_batch_size: int = parameter("N of Algorithm 1", 128, minimum=2)
-    pretraining_rate: float = parameter("step of the ascent on r", 0.07, above=0)
-    layer_wise: bool = parameter("false: ascent on r(H_L) over all weights at once", True)
-    rescale: list[bool] = parameter(
-        "whether networks without batch norm start with every layer brought to unit scale;"
-        " without pre-training, that is the control",
-        [False, True],
+    angles: list[float] = parameter(
+        "eta: by how much a step turns the parameters of a layer, in radians",
+        [0.02, 0.05, 0.1, 0.2],
+        above=0,
+        maximum=pi / 2,
     )
+    all_angles: bool = parameter(
+        "false: of each method and M only the angle that raises r most", True
+    )
+    end_to_end_angles: list[float] = parameter(
+        "the same of pretrained_end_to_end, which turns all layers at once",
+        [0.001, 0.002, 0.005],
+        above=0,
+        maximum=pi / 2,
+    )
+    plain_rate: float = parameter("step of plain_ascent", 0.1, above=0)

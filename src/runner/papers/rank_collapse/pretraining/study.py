@@ -1,20 +1,29 @@
 """Study `pretraining`: paper B, Section 4 and Appendix G, figures 4, 6, 11 and 12.
 
 ReLU networks of one shape are compared side by side, each at the fastest rate of a grid, which is
-chosen on replicates of their own (`selection.csv`):
+chosen on replicates of their own (`selection.csv`). They start
 
-- `vanilla`: PyTorch's initialisation;
-- `pretrained`: the same after Algorithm 1 has raised the rank of its layers on M minibatches;
+- `vanilla`: with PyTorch's initialisation; `he`: with that of He et al.;
+- `pretrained`: as vanilla, after Algorithm 1 has raised the rank of one layer after the other on M
+  minibatches, in steps of one angle each; `pretrained_end_to_end`: as the algorithm is printed, on
+  all layers at once;
+- `unit_scale`: as vanilla, with every layer scaled to unit root mean square, and no more. It is
+  the control: pre-trained networks have that scale, too, and r, which ignores it, is what differs;
+- `orthogonal`, `whitened`: two starts at the same scale that decide the question without any
+  ascent, since the first has a low r and the second a high one;
 - `batch_norm`, `batch_norm_asymmetric`: with batch normalization, from PyTorch's initialisation and
   from positive weights of the same variance.
 
-Raising the rank also raises the scale of the weights. So the first two may also start `rescaled`,
-with every layer brought to unit scale; a vanilla network rescaled alone is the control which tells
-what the scale does without the rank.
+`plain_ascent` is measured and not trained: it shows what Algorithm 1 does to the scale of the
+weights where its steps may make them longer.
+
+No angle is chosen by what is learned: all are shown, and the one that raises r most, on the
+replicates that rates are chosen on too (`angles.csv`), speaks for its M.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import ClassVar
 
 import torch
@@ -24,13 +33,12 @@ from torch import Tensor
 from runner.core.streams import generator
 from runner.core.studies import Context, Row
 from runner.data.datasets import Dataset
-from runner.networks.mlp import MLP, concatenate
-from runner.papers.rank_collapse.measures import ranks_by_layer
+from runner.networks.mlp import MLP
+from runner.papers.rank_collapse.measures import last_hidden, ranks, ranks_by_layer
 from runner.papers.rank_collapse.mlp_training import (
     features_of,
     load_images,
     measurement_bytes,
-    networks_at_once,
     parameter_bytes,
     probe_images,
     stages,
@@ -39,10 +47,17 @@ from runner.papers.rank_collapse.mlp_training import (
 )
 from runner.papers.rank_collapse.pretraining.config import Pretraining as Config
 from runner.papers.rank_collapse.pretraining.rank_ascent import (
+    Minibatches,
+    climb,
     raise_end_to_end,
     raise_layer_wise,
-    to_unit_scale,
+    turn,
 )
+from runner.papers.rank_collapse.pretraining.starts import to_unit_scale, whiten
+from runner.training.selection import selection_range
+
+INITIALIZATIONS = {"he": "he", "orthogonal": "orthogonal", "batch_norm_asymmetric": "asymmetric"}
+"""Of the methods that do not start from PyTorch's."""
 
 
 @dataclass(frozen=True)
@@ -51,20 +66,43 @@ class Variant:
 
     method: str
     pretraining_steps: int = 0  # M; 0: none
-    rescaled: bool = False
+    angle: float = 0.0  # eta; 0: none
+
+    @property
+    def normalization(self) -> str:
+        """Of the network."""
+        return "batch" if self.method.startswith("batch_norm") else "none"
+
+    def __str__(self) -> str:
+        return f"{self.method}/{self.pretraining_steps}/{self.angle:g}"
+
+
+@dataclass(frozen=True)
+class Angles(Row):
+    """One row per method, M, angle and selection replicate: what an angle is chosen by."""
+
+    keys: ClassVar[tuple[str, ...]] = ("method", "pretraining_steps", "angle", "replicate")
+
+    method: str  # pretrained or pretrained_end_to_end
+    pretraining_steps: int  # M
+    angle: float  # eta, radians
+    replicate: int
+    rank_bound: float  # r of the last hidden layer, before training
+    chosen: bool  # whether this angle raises r most, in the mean of these replicates
 
 
 @dataclass(frozen=True)
 class Pretraining(Row):
-    """One row per replicate and step of the ascent, before the step."""
+    """One row per M, angle, replicate and layer: the layer-wise ascent."""
 
-    keys: ClassVar[tuple[str, ...]] = ("pretraining_steps", "replicate", "layer", "step")
+    keys: ClassVar[tuple[str, ...]] = ("pretraining_steps", "angle", "replicate", "layer")
 
     pretraining_steps: int  # M
+    angle: float  # eta, radians
     replicate: int
     layer: int
-    step: int  # on this layer, from 1
-    rank_bound: float  # r(H_layer) on the minibatch of the step
+    rank_bound_before: float  # r(H_layer) before the first step, on its minibatch
+    rank_bound: float  # before the last step, on its minibatch
 
 
 @dataclass(frozen=True)
@@ -74,14 +112,14 @@ class Metrics(Row):
     keys: ClassVar[tuple[str, ...]] = (
         "method",
         "pretraining_steps",
-        "rescaled",
+        "angle",
         "replicate",
         "layer",
     )
 
     method: str
     pretraining_steps: int
-    rescaled: bool
+    angle: float
     replicate: int
     layer: int  # 0: the input
     matrix_rank: float  # singular values above sigma_max d eps; nan if not finite
@@ -97,7 +135,7 @@ class Selection(Row):
     keys: ClassVar[tuple[str, ...]] = (
         "method",
         "pretraining_steps",
-        "rescaled",
+        "angle",
         "replicate",
         "learning_rate",
         "epoch",
@@ -105,177 +143,288 @@ class Selection(Row):
 
     method: str
     pretraining_steps: int
-    rescaled: bool
+    angle: float
     replicate: int
     learning_rate: float
     epoch: int
     train_loss: float  # nats; mean over the epoch's minibatches, each before its step
     train_accuracy: float  # likewise
-    test_loss: float  # at the end of the epoch, with running statistics
-    test_accuracy: float
-    rank: float  # of the last hidden layer on `samples` training images; nan if diverged
-    rank_bound: float
 
 
 @dataclass(frozen=True)
 class Training(Selection):
     """One row per variant, replicate and epoch, at the rate chosen for the variant."""
 
+    test_loss: float  # at the end of the epoch, with running statistics
+    test_accuracy: float
+    rank: float  # of the last hidden layer on `samples` training images; nan if diverged
+    rank_bound: float
     selected_on: str  # the replicates that the rate was chosen on
 
 
-def run(config: Config, context: Context) -> Iterator[Pretraining | Metrics | Selection]:
-    """Pre-train what is to be pre-trained, measure the ranks, train everything.
+def run(config: Config, context: Context) -> Iterator[Angles | Pretraining | Metrics | Selection]:
+    """Choose the angles, pre-train what is to be pre-trained, measure the ranks, train everything.
 
     First the selection replicates, without a word on their ranks, then those that are judged.
     """
     data = load_images(config, context)
     x = probe_images(config, data).to(context.device)
-    variants = variants_of(config)
-    counts = {name: len(of_stack) for name, of_stack in variants.items()}
-    for stage in stages(config, counts, context):
-        networks = starting_networks(config, variants, data, stage.replicates)
+    # When a run goes on, its rows on the angles are kept already, and are needed all the same.
+    angles = choose_angles(config, data, x, context)
+    if context.restored is None:
+        yield from angles
+    raising = {
+        Variant(row.method, row.pretraining_steps, row.angle) for row in angles if row.chosen
+    }
+    variants = {str(variant): variant for variant in variants_of(config, raising)}
+    for stage in stages(config, variants, context):
+        S = stage.replicates
+        networks = {name: untrained(config, each, data, S) for name, each in variants.items()}
         if stage.begins:
-            networks = {name: network.to(context.device) for name, network in networks.items()}
-            rows = raise_ranks(config, variants, networks, data, stage.replicates, context)
+            rows = prepare(config, variants, networks, data, S, context)
             yield from (row for row in rows if stage.judged)
         if stage.begins and stage.judged:
-            total = len(networks) * (config.depth + 1)
+            measured = {variants[name]: network for name, network in networks.items()}
+            measured |= plain_ascents(config, data, S, context)
+            total = len(measured) * (config.depth + 1)
             with context.progress(total, "ranks before training", unit="layers") as bar:
-                for name, network in networks.items():
-                    yield from metrics(config, variants[name], network, x, bar.update)
+                for variant, network in measured.items():
+                    yield from metrics(config, variant, network.to(context.device), x, bar.update)
         row = Training if stage.judged else Selection
-        for name, variant, columns in stage.train(networks, data):
-            yield row(**vars(variants[name][variant]), **columns)
+        for name, columns in stage.train(networks, data):
+            yield row(**vars(variants[name]), **columns)
 
 
 def memory(config: Config) -> int:
-    """Bytes at the peak: training, or before it the ascent with all its minibatches, or the ranks
-    of all starting networks from the inputs on.
+    """Bytes at the peak: training, or before it an ascent at all its angles, or the whitening, or
+    the ranks of all starting networks from the inputs on.
     """
-    R = max(config.replicates, config.selection_replicates)
-    d, features, at_once = config.width, features_of(config), networks_at_once(config)
-    variants = {name: len(each) for name, each in variants_of(config).items()}
-    training = training_bytes(config, {name: n * at_once for name, n in variants.items()})
-    starting = parameter_bytes(config, 2 * R * sum(variants.values()), 4)
-    pretrained = "pretrained" in config.methods
-    numbers = R * max(config.pretraining_steps) * config.pretraining_batch_size * pretrained
-    ascent = 4 * numbers * (features + max(features + d, 3 * d))
-    most = R * max(variants.values())
-    measuring = measurement_bytes(config, most, 4, max(d, features))
-    return max(training, starting + max(ascent, measuring))
-
-
-def variants_of(config: Config) -> dict[str, list[Variant]]:
-    """The variants of each stack that the configuration asks for."""
-    plain = [Variant("vanilla", 0, rescaled) for rescaled in config.rescale]
-    raised = [Variant("pretrained", M, s) for M in config.pretraining_steps for s in config.rescale]
-    variants = {
-        "none": [variant for variant in plain + raised if variant.method in config.methods],
-        "batch": [Variant(method) for method in config.methods if method.startswith("batch_norm")],
+    S = max(config.replicates, config.selection_replicates)
+    d, features, L = config.width, features_of(config), config.depth
+    N, M, A, E = (
+        config.pretraining_batch_size,
+        max(config.pretraining_steps),
+        len(config.angles),
+        len(config.end_to_end_angles),
+    )
+    variants = variants_of(config)
+    training = training_bytes(config, [variant.normalization for variant in variants])
+    ascents = {  # stacks, and numbers of a network: of a layer on all minibatches, or all on one
+        "pretrained": (A, M * N * d),
+        "pretrained_end_to_end": (E, 2 * L * N * d),
+        "plain_ascent": (1, M * N * d),
     }
-    return {name: of_stack for name, of_stack in variants.items() if of_stack}
+    of_methods = [ascents[method] for method in config.methods if method in ascents]
+    ascent = max(
+        (
+            2 * parameter_bytes(config, S * stacks, 4)
+            + 4 * S * stacks * (numbers + 3 * N * max(features, d))
+            for stacks, numbers in of_methods
+        ),
+        default=0,
+    )
+    raised = len(config.pretraining_steps) * A * ("pretrained" in config.methods)
+    raised += E * ("pretrained_end_to_end" in config.methods)
+    starting = parameter_bytes(config, S * (raised + 2 * len(variants)), 4)
+    whitening = 8 * S * config.samples * (features + 3 * max(d, features))
+    measuring = measurement_bytes(config, S, 4, max(d, features))
+    whitens = "whitened" in config.methods
+    return max(training, starting + max(ascent, whitening * whitens, measuring))
 
 
-def starting_networks(
-    config: Config, variants: dict[str, list[Variant]], data: Dataset, replicates: range
-) -> dict[str, MLP]:
-    """The stacks at initialisation: variant after variant, one network per replicate each."""
-    features = data.train.flat().shape[1]
-    return {
-        name: concatenate(
-            [
-                starting_stack(
-                    config,
-                    features,
-                    data.classes,
-                    name,
-                    replicates,
-                    init="asymmetric" if variant.method == "batch_norm_asymmetric" else "pytorch",
-                )
-                for variant in of_stack
-            ]
-        )
-        for name, of_stack in variants.items()
+def variants_of(config: Config, raising: set[Variant] | None = None) -> list[Variant]:
+    """What is trained, in the order of the methods.
+
+    raising: of a method and M that with the angle which raises r most; no other is trained unless
+    all are. None: the first angle stands for it.
+    """
+    raised = {
+        "pretrained": (config.pretraining_steps, config.angles),
+        "pretrained_end_to_end": ([max(config.pretraining_steps)], config.end_to_end_angles),
     }
+    variants = []
+    for method in config.methods:
+        if method in raised:
+            budgets, angles = raised[method]
+            every = [Variant(method, M, angle) for M in budgets for angle in angles]
+            best = every[:: len(angles)] if raising is None else [v for v in every if v in raising]
+            variants += every if config.all_angles else best
+        elif method != "plain_ascent":
+            variants.append(Variant(method))
+    return variants
+
+
+def untrained(config: Config, variant: Variant, data: Dataset, replicates: range) -> MLP:
+    """The stack that a variant starts from: one network per replicate, the same draws for all."""
+    return starting_stack(
+        config,
+        data.train.flat().shape[1],
+        data.classes,
+        variant.normalization,
+        replicates,
+        init=INITIALIZATIONS.get(variant.method, "pytorch"),
+    )
+
+
+def choose_angles(
+    config: Config, data: Dataset, x: Float[Tensor, "N features"], context: Context
+) -> list[Angles]:
+    """r at every angle on the selection replicates, and which one of a method and M raises it most.
+
+    One that leads to numbers that are not finite is never chosen.
+    """
+    selection = selection_range(config.replicates, config.selection_replicates)
+    raised, _ = raise_ranks(config, data, selection, context)
+    bounds = {}
+    for variant, network in raised.items():
+        H = last_hidden(network, x.expand(len(selection), -1, -1))
+        bounds[variant] = ranks(H, config.tau).rank_bound
+    mean = {variant: float(bound.mean().nan_to_num(0.0)) for variant, bound in bounds.items()}
+    best: dict[tuple[str, int], Variant] = {}
+    for each in mean:
+        kind = (each.method, each.pretraining_steps)
+        best[kind] = max(best.get(kind, each), each, key=mean.__getitem__)
+    return [
+        Angles(**vars(variant), replicate=replicate, rank_bound=value, chosen=chosen)
+        for variant, bound in bounds.items()
+        for chosen in [variant in best.values()]
+        for replicate, value in zip(selection, bound.tolist(), strict=True)
+    ]
 
 
 def raise_ranks(
+    config: Config, data: Dataset, replicates: range, context: Context
+) -> tuple[dict[Variant, MLP], list[Pretraining]]:
+    """Algorithm 1, as the methods ask for it: the stack of each M and angle, and what was raised
+    layer by layer.
+    """
+    raised: dict[Variant, MLP] = {}
+    rows: list[Pretraining] = []
+    L, T, device = config.depth, config.gradient_steps, context.device
+    start = untrained(config, Variant("vanilla"), data, replicates).to(device)
+
+    def minibatches(M: int) -> Minibatches:
+        return draw_minibatches(config, M, data, "pretraining", replicates, context)
+
+    def stack(start: MLP, angles: list[float]) -> tuple[MLP, Float[Tensor, " R"]]:
+        """The networks of all replicates for one angle after the other."""
+        networks = torch.arange(len(start), device=device).repeat(len(angles))
+        of_networks = torch.tensor(angles, device=device).repeat_interleave(len(start))
+        return start.select(networks), of_networks
+
+    def keep(network: MLP, method: str, M: int, angles: list[float]) -> None:
+        parts = torch.arange(len(network), device=device).split(len(replicates))
+        for angle, part in zip(angles, parts, strict=True):
+            raised[Variant(method, M, angle)] = network.select(part)
+
+    if "pretrained" in config.methods:
+        budgets = sorted(config.pretraining_steps)
+        with context.progress(L * len(budgets), "pre-training", unit="layers") as bar:
+            for M in budgets:
+                network, angles = stack(start, config.angles)
+                for layer, *bounds in raise_layer_wise(network, minibatches(M), T, turn(angles)):
+                    bar.update(1, r=bounds[1].max())
+                    values = zip(*(bound.tolist() for bound in bounds), strict=True)
+                    places = product(config.angles, replicates)
+                    for (angle, replicate), of_network in zip(places, values, strict=True):
+                        rows.append(Pretraining(M, angle, replicate, layer, *of_network))
+                keep(network, "pretrained", M, config.angles)
+    if "pretrained_end_to_end" in config.methods:
+        M = max(config.pretraining_steps)
+        with context.progress(M, "pre-training end to end") as bar:
+            unit_scale(config, start, data, replicates, context)
+            network, angles = stack(start, config.end_to_end_angles)
+            raise_end_to_end(network, minibatches(M), T, turn(angles), bar.update)
+            unit_scale(config, network, data, replicates, context)
+            keep(network, "pretrained_end_to_end", M, config.end_to_end_angles)
+    return raised, rows
+
+
+def prepare(
     config: Config,
-    variants: dict[str, list[Variant]],
+    variants: dict[str, Variant],
     networks: dict[str, MLP],
     data: Dataset,
     replicates: range,
     context: Context,
 ) -> Iterator[Pretraining]:
-    """Pre-train and rescale, in place, the variants that ask for it."""
-    if "none" not in variants:
-        return
-    S, stack = len(replicates), networks["none"]
-    total = config.depth if config.layer_wise else 1
-    budgets = {v.pretraining_steps for v in variants["none"] if v.pretraining_steps}
-    total *= sum(budgets) * config.gradient_steps
-    raised = {}
-    with context.progress(total, "pre-training") as bar:
-        for M in sorted(budgets):
-            raised[M] = stack.select(torch.arange(S, device=context.device))
-            for row in raise_rank(config, raised[M], M, data, replicates):
-                bar.update(1 if row.replicate == replicates.start else 0, r=row.rank_bound)
-                yield row
-    parts = []
-    for index, variant in enumerate(variants["none"]):
-        start = stack.select(torch.arange(index * S, (index + 1) * S, device=context.device))
-        part = raised.get(variant.pretraining_steps, start).map(lambda tensor: tensor)
-        if variant.rescaled:
-            drawn = draw_minibatches(config, 1, data, "rescaling", replicates, context.device)
-            to_unit_scale(part, drawn[:, 0])
-        parts.append(part)
-    stack.restore(concatenate(parts).state())
+    """Pre-train, scale and whiten, in the dictionary, the networks that ask for it."""
+    raised, rows = raise_ranks(config, data, replicates, context)
+    yield from rows
+    for name, variant in variants.items():
+        network = networks[name] = raised.get(variant, networks[name].to(context.device))
+        if variant.method in ("unit_scale", "orthogonal"):
+            unit_scale(config, network, data, replicates, context)
+        if variant.method == "whitened":
+            drawn = draw_minibatches(
+                config, 1, data, "whitening", replicates, context, size=config.samples
+            )
+            streams = [generator(config.seed, replicate, "whitening") for replicate in replicates]
+            whiten(network, drawn.inputs(0, len(network)).mT, streams)
 
 
-def raise_rank(
-    config: Config, network: MLP, M: int, data: Dataset, replicates: range
-) -> Iterator[Pretraining]:
-    """Algorithm 1 on M minibatches, in place, for one network per replicate."""
-    device = network.parameters["W1"].device
-    minibatches = draw_minibatches(config, M, data, "pretraining", replicates, device)
-    ascent = raise_layer_wise if config.layer_wise else raise_end_to_end
-    steps = ascent(network, minibatches, config.gradient_steps, config.pretraining_rate)
-    for layer, step, bound in steps:
-        for replicate, value in zip(replicates, bound.tolist(), strict=True):
-            yield Pretraining(M, replicate, layer, step, value)
+def unit_scale(
+    config: Config, network: MLP, data: Dataset, replicates: range, context: Context
+) -> None:
+    """`to_unit_scale` on a minibatch of each replicate's own."""
+    drawn = draw_minibatches(config, 1, data, "rescaling", replicates, context)
+    to_unit_scale(network, drawn.inputs(0, len(network)).mT)
+
+
+def plain_ascents(
+    config: Config, data: Dataset, replicates: range, context: Context
+) -> dict[Variant, MLP]:
+    """For every M the networks after a plain ascent, whose scale nothing holds."""
+    found: dict[Variant, MLP] = {}
+    if "plain_ascent" not in config.methods:
+        return found
+    for M in config.pretraining_steps:
+        variant = Variant("plain_ascent", M)
+        network = untrained(config, variant, data, replicates).to(context.device)
+        minibatches = draw_minibatches(config, M, data, "pretraining", replicates, context)
+        step = climb(config.plain_rate)
+        for _ in raise_layer_wise(
+            network, minibatches, config.gradient_steps, step, unit_scale=False
+        ):
+            pass
+        found[variant] = network
+    return found
 
 
 def draw_minibatches(
-    config: Config, count: int, data: Dataset, purpose: str, replicates: range, device: torch.device
-) -> Float[Tensor, "S M N features"]:
-    """`count` (M) minibatches of N training images for each replicate."""
-    images, N = data.train.flat(), config.pretraining_batch_size
-    drawn = [
-        torch.randint(len(images), (count, N), generator=stream)
-        for stream in (generator(config.seed, replicate, purpose) for replicate in replicates)
-    ]
-    return images[torch.stack(drawn)].to(device)
+    config: Config,
+    M: int,
+    data: Dataset,
+    purpose: str,
+    replicates: range,
+    context: Context,
+    size: int | None = None,
+) -> Minibatches:
+    """M minibatches of training images for each replicate, of N or `size` images each."""
+    images = data.train.flat()
+    shape = (M, size or config.pretraining_batch_size)
+    streams = [generator(config.seed, replicate, purpose) for replicate in replicates]
+    indices = [torch.randint(len(images), shape, generator=stream) for stream in streams]
+    return Minibatches(images.to(context.device), torch.stack(indices).to(context.device))
 
 
 def metrics(
     config: Config,
-    variants: list[Variant],
+    variant: Variant,
     network: MLP,
     x: Float[Tensor, "N features"],
     tick: Callable[[], None],
 ) -> Iterator[Metrics]:
-    """Ranks by layer of the networks of one stack; `tick` is called after every layer."""
+    """Ranks by layer of the networks of one variant; `tick` is called after every layer."""
     inputs = x.expand(len(network), -1, -1)
     for layer, measured, size in ranks_by_layer(network, inputs, config.tau, tick):
-        for r in range(len(network)):
-            variant, replicate = divmod(r, config.replicates)
+        for replicate in range(len(network)):
             yield Metrics(
-                **vars(variants[variant]),
+                **vars(variant),
                 replicate=replicate,
                 layer=layer,
-                matrix_rank=float(measured.matrix_rank[r]),
-                soft_rank=float(measured.soft_rank[r]),
-                rank_bound=float(measured.rank_bound[r]),
-                root_mean_square=float(size[r]),
+                matrix_rank=float(measured.matrix_rank[replicate]),
+                soft_rank=float(measured.soft_rank[replicate]),
+                rank_bound=float(measured.rank_bound[replicate]),
+                root_mean_square=float(size[replicate]),
             )

@@ -3,45 +3,55 @@
 import numpy as np
 import pandas as pd
 
-from runner.papers.rank_collapse.learning import at_chosen_rate
 from runner.results.claims import Tables
 from runner.results.rows import nonempty
-from runner.results.statistics import last_epoch
 
-VARIANT = ["method", "pretraining_steps", "rescaled"]
+VARIANT = ["method", "pretraining_steps", "angle"]
 """The columns that say what a network starts as."""
 
-Variant = tuple[str, int, bool]
-"""Method, iterations of pre-training, whether rescaled."""
+Variant = tuple[str, int, float]
+"""Method, iterations of pre-training, angle of a step."""
 
-VANILLA: Variant = ("vanilla", 0, False)
-CONTROL: Variant = ("vanilla", 0, True)
-BATCH_NORM: Variant = ("batch_norm", 0, False)
-ASYMMETRIC: Variant = ("batch_norm_asymmetric", 0, False)
+VANILLA: Variant = ("vanilla", 0, 0.0)
+HE: Variant = ("he", 0, 0.0)
+CONTROL: Variant = ("unit_scale", 0, 0.0)
+ORTHOGONAL: Variant = ("orthogonal", 0, 0.0)
+WHITENED: Variant = ("whitened", 0, 0.0)
+BATCH_NORM: Variant = ("batch_norm", 0, 0.0)
+ASYMMETRIC: Variant = ("batch_norm_asymmetric", 0, 0.0)
 
 LABELS = {
     "vanilla": "vanilla",
+    "he": "He",
+    "unit_scale": "unit scale alone (control)",
+    "pretrained": "pre-trained",
+    "pretrained_end_to_end": "pre-trained end to end",
+    "plain_ascent": "plain ascent",
+    "orthogonal": "orthogonal",
+    "whitened": "whitened",
     "batch_norm": "batch norm",
     "batch_norm_asymmetric": "batch norm, asymmetric",
 }
 
+ENDURING = {"train_accuracy": 0.0, "test_accuracy": 0.0, "train_loss": np.inf, "test_loss": np.inf}
+"""What a network that has diverged counts."""
+
 
 def name_of(variant: Variant) -> str:
     """What legends and claims call a variant."""
-    method, steps, rescaled = variant
-    name = f"pre-trained, M = {steps}" if method == "pretrained" else LABELS[method]
-    return f"{name}, rescaled" if rescaled else name
+    method, steps, angle = variant
+    words = [f"M = {steps}"] * bool(steps) + [f"eta = {angle:g}"] * bool(angle)
+    return ", ".join([LABELS[method], *words])
 
 
-def curves(tables: Tables) -> pd.DataFrame:
-    """All epochs of every network at the chosen rate of its variant, by depth."""
-    return at_chosen_rate(tables["training"], ["depth", *VARIANT])
+def through_training(tables: Tables) -> pd.DataFrame:
+    """One row per depth, variant and replicate: the means over all epochs of its training.
 
-
-def ends(tables: Tables) -> pd.DataFrame:
-    """The last epoch of `curves`; one that has diverged has infinite losses and no accuracy."""
-    worst = dict.fromkeys(["train_loss", "test_loss"], np.inf)
-    return last_epoch(curves(tables)).fillna(worst | {"train_accuracy": 0.0})
+    The last epoch would not do: several networks end at a perfect fit, sooner or later.
+    """
+    rows = tables["training"].fillna(ENDURING)
+    keys = ["depth", *VARIANT, "replicate"]
+    return rows.groupby(keys, as_index=False, sort=False)[list(ENDURING)].mean()
 
 
 def starts(tables: Tables) -> pd.DataFrame:
@@ -51,29 +61,35 @@ def starts(tables: Tables) -> pd.DataFrame:
 
 
 def rows_of(rows: pd.DataFrame, variant: Variant) -> pd.DataFrame:
-    """The rows of one variant."""
-    method, steps, rescaled = variant
-    return rows.query("method == @method and pretraining_steps == @steps and rescaled == @rescaled")
+    """The rows of one variant. Raises NoRows where it was not run."""
+    method, steps, angle = variant
+    found = rows.query("method == @method and pretraining_steps == @steps and angle == @angle")
+    return nonempty(found, f"rows: {name_of(variant)}")
 
 
 def of(rows: pd.DataFrame, variant: Variant, column: str) -> pd.Series:
     """A column of one variant, indexed by replicate. Raises NoRows where it was not run."""
-    found = nonempty(rows_of(rows, variant), f"rows: {name_of(variant)}")
-    return found.set_index("replicate")[column]
+    return rows_of(rows, variant).set_index("replicate")[column]
+
+
+def variants_in(rows: pd.DataFrame, method: str | None = None) -> list[Variant]:
+    """The variants that there are, of one method or of all, by iterations and angle."""
+    if method is not None:
+        rows = rows[rows["method"] == method]
+    found = rows[VARIANT].drop_duplicates().itertuples(index=False, name=None)
+    return sorted(found, key=lambda each: (list(LABELS).index(each[0]), *each[1:]))
+
+
+def raising_most(tables: Tables, depth: int, method: str = "pretrained") -> dict[int, Variant]:
+    """By M the variant that speaks for it at this depth: that whose angle raises r most.
+
+    Raises NoRows where nothing was pre-trained.
+    """
+    angles = tables["angles"]
+    rows = angles[angles["chosen"] & (angles["depth"] == depth) & (angles["method"] == method)]
+    return {variant[1]: variant for variant in variants_in(nonempty(rows, f"rows: {method}"))}
 
 
 def deepest(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows of the deepest networks."""
     return rows[rows["depth"] == rows["depth"].max()]
-
-
-def raised(rows: pd.DataFrame, rescaled: bool = False) -> list[Variant]:
-    """The pre-trained variants in the order of their iterations."""
-    steps = rows.query("method == 'pretrained' and rescaled == @rescaled")["pretraining_steps"]
-    return [("pretrained", M, rescaled) for M in sorted(set(steps))]
-
-
-def most_raised(rows: pd.DataFrame, rescaled: bool = False) -> Variant | None:
-    """The pre-trained variant of the most iterations; None where there is none."""
-    variants = raised(rows, rescaled)
-    return variants[-1] if variants else None

@@ -8,12 +8,17 @@ import random
 from typing import Any
 
 import pytest
+import torch
 from starved import starved
 
 from runner.bench.growth import cost
+from runner.core.streams import generators
 from runner.core.studies import configs
+from runner.networks.initialization import draw as draw_weights
+from runner.networks.mlp import MLP
 from runner.runs import memory
 from runner.runs.limits import STATM
+from runner.training import backpropagation
 
 SAMPLES = int(os.environ.get("MEMORY_SAMPLES", "1"))
 
@@ -65,11 +70,11 @@ CHOICES: dict[str, dict[str, list[Any]]] = {
         "samples": [16, 1000],
         "learning_rates": [[0.01], [0.01, 0.02, 0.03]],
         "batch_size": [64, 512],
-        "methods": [["vanilla"], ["vanilla", "pretrained"], ["batch_norm"]],
+        "methods": [["vanilla"], ["pretrained", "he"], ["batch_norm"], ["pretrained_end_to_end"]],
         "pretraining_steps": [[2], [2, 5]],
         "pretraining_batch_size": [64, 2000],
-        "layer_wise": [True, False],
-        "rescale": [[False], [False, True]],
+        "angles": [[0.05], [0.05, 0.1]],
+        "all_angles": [True, False],
     },
     "breaking_bn": {
         "architecture": ["vgg19", "resnet50"],
@@ -151,6 +156,17 @@ def draw(study: str, seed: int):
 
 def test_random_runs_are_drawn_for_every_study():
     assert set(CHOICES) == set(GROWN) == set(configs())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled_before():
+    """Compiling the loops of a stack, once for a clone, takes memory that no run has to have."""
+    for dtype in (torch.float32, torch.float64):
+        for normalization in ("none", "batch"):
+            stack = MLP(*draw_weights("pytorch", [2, 2, 2], generators(0, 1, "x"), dtype),
+                        normalization=normalization)  # fmt: skip
+            x, labels = torch.zeros(1, 4, 2, dtype=dtype), torch.zeros(1, 4, dtype=torch.int64)
+            backpropagation.step(stack, x, labels, torch.zeros(1, dtype=dtype))
 
 
 @pytest.mark.skipif(not STATM.exists(), reason="needs /proc")

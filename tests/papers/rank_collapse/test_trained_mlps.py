@@ -1,7 +1,7 @@
 """The studies `rank_collapse` and `pretraining`: rows, measures, pre-training, resume."""
 
 import dataclasses
-from math import sqrt
+from math import cos, sin, sqrt
 
 import pandas as pd
 import pytest
@@ -22,12 +22,15 @@ from runner.papers.rank_collapse.measures import last_hidden, measured_layers, r
 from runner.papers.rank_collapse.pretraining import study as pretraining
 from runner.papers.rank_collapse.pretraining.config import Pretraining
 from runner.papers.rank_collapse.pretraining.rank_ascent import (
+    Minibatches,
+    climb,
     raise_end_to_end,
     raise_layer_wise,
-    to_unit_scale,
+    turn,
 )
+from runner.papers.rank_collapse.pretraining.starts import to_unit_scale, whiten
 from runner.papers.rank_collapse.pretraining.tables import VARIANT
-from runner.results.statistics import best_rates, half_width
+from runner.results.statistics import half_width
 from runner.runs.execution import execute
 from runner.runs.run import Run
 
@@ -35,8 +38,16 @@ TINY = {"depth": 3, "width": 12, "samples": 40, "epochs": 2, "replicates": 2}
 TINY |= {"learning_rates": [0.1, 0.3], "selection_replicates": 1}
 STUDIES = {
     "rank_collapse": RankCollapse(**TINY),
-    "pretraining": Pretraining(**TINY, pretraining_steps=[2, 4], pretraining_batch_size=20),
+    "pretraining": Pretraining(
+        **TINY,
+        pretraining_steps=[2, 4],
+        pretraining_batch_size=20,
+        angles=[0.05, 0.2],
+        end_to_end_angles=[0.01],
+    ),
 }
+KINDS = {"rank_collapse": 2, "pretraining": 7 + 2 * 2 + 1}
+"""Networks that are trained, of each replicate: normalizations, or variants."""
 
 
 def tables(study, config, restored=None, checkpoint=lambda make_state: None):
@@ -110,11 +121,12 @@ def test_every_network_has_a_row_for_every_epoch(name):
         {"rank_collapse": rank_collapse, "pretraining": pretraining}[name],
     )
     found = tables(module, config)
-    kinds = 2 if name == "rank_collapse" else 8
+    kinds = KINDS[name]
     for training, replicates in ((found["selection"], {2}), (found["training"], {0, 1})):
         assert len(training) == kinds * 2 * 2 and set(training["replicate"]) == replicates
         assert training["epoch"].tolist() == sorted(training["epoch"])
-        assert training["train_accuracy"].between(0, 1).all() and (training["rank"] >= 1).all()
+        assert training["train_accuracy"].between(0, 1).all()
+    assert (found["training"]["rank"] >= 1).all()
     assert set(found["metrics"]["replicate"]) == {0, 1}
 
 
@@ -127,6 +139,7 @@ def test_rates_are_chosen_on_replicates_of_their_own(name):
     found = tables(module, config)
     training, keys = found["training"], ["normalization"] if name == "rank_collapse" else VARIANT
     assert set(training["selected_on"]) == {"replicates 2"}
+    # One selection replicate: its mean over epochs is the worst of them.
     mean = found["selection"].groupby([*keys, "learning_rate"])["train_accuracy"].mean()
     trained = training[[*keys, "learning_rate"]].itertuples(index=False, name=None)
     assert set(trained) == set(mean.groupby(keys).idxmax())
@@ -201,46 +214,117 @@ def fresh(depth=6, width=16, replicates=2) -> MLP:
     return MLP(*draw("pytorch", sizes, generators(0, replicates, "w"), torch.float64))
 
 
-def inputs(replicates=2, M=8, N=32) -> torch.Tensor:
+def minibatches(replicates=2, M=8, N=32, start=0) -> Minibatches:
+    """Gaussian images, each in one minibatch; those from `start` on."""
     stream = torch.Generator().manual_seed(1)
-    return torch.randn(replicates, M, N, 10, generator=stream, dtype=torch.float64)
+    images = torch.randn(2000, 10, generator=stream, dtype=torch.float64)
+    return Minibatches(images, start + torch.arange(replicates * M * N).view(replicates, M, N))
 
 
-def test_layer_wise_ascent_raises_r_of_every_layer_and_of_unseen_inputs():
-    network, unseen = fresh(), inputs(M=9)[:, 8]
+def inputs(replicates=2, N=32) -> torch.Tensor:
+    """Images that no other minibatch has."""
+    return minibatches(replicates, 1, N, start=1000).inputs(0, replicates).mT
+
+
+def angles(*values, dtype=torch.float64) -> torch.Tensor:
+    return torch.tensor(values, dtype=dtype)
+
+
+def test_minibatches_are_shared_by_the_networks_of_a_replicate():
+    two, six = (minibatches().inputs(3, R) for R in (2, 6))
+    assert torch.equal(six, torch.cat([two, two, two])) and two.shape == (2, 10, 32)
+    assert not torch.equal(two[0], two[1])
+
+
+def test_layer_wise_ascent_raises_r_of_every_layer_and_of_unseen_inputs_at_unit_scale():
+    network, unseen = fresh(), inputs()
     before = ranks(last_hidden(network, unseen)).rank_bound
-    steps = list(raise_layer_wise(network, inputs(), steps=2, rate=0.2))
-    assert [(layer, step) for layer, step, _ in steps] == [
-        (layer, step) for layer in range(1, 7) for step in range(1, 17)
-    ]
-    for layer in range(6):
-        of_layer = torch.stack([bound for _, _, bound in steps[16 * layer : 16 * layer + 16]])
-        assert (of_layer[-4:].mean(0) > of_layer[:4].mean(0)).all()
+    layers = list(raise_layer_wise(network, minibatches(), 3, turn(angles(0.1, 0.1))))
+    assert [layer for layer, _, _ in layers] == list(range(1, 7))
+    assert all((after > start).all() for _, start, after in layers)
     assert (ranks(last_hidden(network, unseen)).rank_bound > 1.5 * before).all()
+    each = [[*network.hidden(minibatches().inputs(k, 2).mT)] for k in range(8)]
+    for of_layer in zip(*each, strict=True):
+        squares = torch.stack([H.square().mean((1, 2)) for H in of_layer]).mean(0)
+        torch.testing.assert_close(squares, torch.ones(2, dtype=torch.float64))
 
 
-def test_a_step_of_ascent_is_along_the_gradient_of_r():
-    network, x = fresh(depth=2), inputs(M=1)
-    W = network.parameters["W1"].clone().requires_grad_()
-    H = torch.relu(W @ x[:, 0].mT + network.parameters["b1"][..., None])
+def test_a_step_turns_a_layer_towards_the_gradient_of_r_by_its_angle():
+    network, batches = fresh(depth=1), minibatches(M=1)
+    theta = [network.parameters[name].clone().requires_grad_() for name in ("W1", "b1")]
+    H = torch.relu(theta[0] @ batches.inputs(0, 2) + theta[1][..., None])
     M = H @ H.mT / H.shape[-1]
     r = M.diagonal(dim1=-2, dim2=-1).sum(-1) ** 2 / M.pow(2).sum((1, 2))
-    (gradient,) = torch.autograd.grad(r.sum(), W)
-    next(raise_layer_wise(network, x, steps=1, rate=0.05))
-    torch.testing.assert_close(network.parameters["W1"].detach(), W.detach() + 0.05 * gradient)
+    gradient = torch.autograd.grad(r.sum(), theta)
+    for move, of_step in (
+        (climb(0.05), [t + 0.05 * g for t, g in zip(theta, gradient, strict=True)]),
+        (turn(angles(0.3, 0.0)), None),
+    ):
+        moved = network.map(torch.clone)
+        ((_, start, _),) = raise_layer_wise(moved, batches, 1, move, unit_scale=False)
+        torch.testing.assert_close(start, r.detach())
+        now = [moved.parameters[name] for name in ("W1", "b1")]
+        if of_step is not None:
+            torch.testing.assert_close(now, [t.detach() for t in of_step])
+            continue
+
+        def flat(tensors, network):
+            return torch.cat([t[network].detach().flatten() for t in tensors])
+
+        old, new, g = (flat(tensors, 0) for tensors in (theta, now, gradient))
+        torch.testing.assert_close(new.norm(), old.norm())
+        assert torch.cosine_similarity(old, new, dim=0) == pytest.approx(cos(0.3), abs=1e-9)
+        in_plane = cos(0.3) * old + sin(0.3) * old.norm() * g / g.norm()
+        torch.testing.assert_close(new, in_plane, rtol=1e-6, atol=1e-6)
+        torch.testing.assert_close(flat(now, 1), flat(theta, 1))  # an angle of zero
 
 
-def test_end_to_end_ascent_is_dead_from_torchs_initialisation_in_deep_networks():
-    network = fresh(depth=30)
+def test_a_layer_without_a_gradient_stays_as_it_is():
+    network = fresh(depth=2)
+    network.parameters["W1"].zero_()
+    network.parameters["b1"].fill_(-1)  # every ReLU of layer 1 is off
     before = {name: tensor.clone() for name, tensor in network.parameters.items()}
-    bounds = [bound for _, _, bound in raise_end_to_end(network, inputs(), steps=1, rate=0.1)]
-    assert (torch.stack(bounds) < 1 + 1e-6).all()
+    list(raise_layer_wise(network, minibatches(), 1, turn(angles(0.1, 0.1)), unit_scale=False))
+    for name in ("W1", "b1"):
+        assert torch.equal(network.parameters[name], before[name])
+
+
+def test_end_to_end_ascent_is_dead_from_torchs_initialisation_and_alive_at_unit_scale():
+    network, batches = fresh(depth=30), minibatches()
+    gone = network.map(torch.clone)
+    raise_end_to_end(gone, batches, 1, climb(0.1), lambda: None)
     for name, tensor in network.parameters.items():
-        assert (tensor - before[name]).abs().max() < 1e-6
+        assert (tensor - gone.parameters[name]).abs().max() < 1e-6
+    to_unit_scale(network, inputs())
+    before = ranks(last_hidden(network, inputs())).rank_bound
+    raise_end_to_end(network, minibatches(M=15), 2, turn(angles(0.005, 0.005)), lambda: None)
+    assert (ranks(last_hidden(network, inputs())).rank_bound > 1.1 * before).all()
+
+
+def test_a_plain_ascent_only_makes_weights_longer():
+    network = fresh()
+    before = network.parameters["W6"].norm()
+    list(raise_layer_wise(network, minibatches(), 5, climb(0.3), unit_scale=False))
+    assert network.parameters["W6"].norm() > 1.5 * before
+
+
+def test_whitening_flattens_the_spectrum_of_every_layer_at_unit_scale():
+    network, x = fresh(depth=3), inputs(N=200)
+    plain = ranks(last_hidden(network, x)).rank_bound
+    whiten(network, x, generators(0, 2, "whitening"))
+    H = x.mT
+    for layer in (1, 2, 3):
+        Z = network.parameters[f"W{layer}"] @ H
+        sigma = torch.linalg.svdvals(Z)
+        live = sigma[:, : min(H.shape[1], 16)]
+        torch.testing.assert_close(live, live[:, :1].expand_as(live), rtol=1e-6, atol=0)
+        H = network.layer(layer, H)
+        torch.testing.assert_close(H.square().mean((1, 2)), torch.ones(2, dtype=torch.float64))
+    assert (ranks(H).rank_bound > 2 * plain).all()
 
 
 def test_unit_scale_keeps_r_of_the_first_layer_and_sets_the_scale_of_all():
-    network, x = fresh(), inputs()[:, 0]
+    network, x = fresh(), inputs()
     r = ranks(network.layer(1, x.mT)).rank_bound
     to_unit_scale(network, x)
     for H in network.hidden(x):
@@ -248,12 +332,34 @@ def test_unit_scale_keeps_r_of_the_first_layer_and_sets_the_scale_of_all():
     torch.testing.assert_close(ranks(network.layer(1, x.mT)).rank_bound, r)
 
 
-def test_pretrained_variants_start_from_the_vanilla_network_of_their_replicate():
+def test_every_variant_of_unit_scale_has_it_and_angles_are_those_that_raise_r_most():
     found = tables(pretraining, STUDIES["pretraining"])
-    first = found["pretraining"].query("layer == 1 and step == 1")
-    assert first.groupby("replicate")["rank_bound"].nunique().tolist() == [1, 1]
-    unscaled = found["metrics"].query("layer > 0 and rescaled")
-    assert unscaled["root_mean_square"].between(0.7, 1.4).all()
+    metrics, angles = found["metrics"].query("layer > 0"), found["angles"]
+    scaled = ("unit_scale", "pretrained", "pretrained_end_to_end", "orthogonal")
+    assert metrics[metrics["method"].isin(scaled)]["root_mean_square"].between(0.6, 1.6).all()
+    assert set(angles["replicate"]) == {2}, "chosen on what is not judged"
+    for _, rows in angles.groupby(["method", "pretraining_steps"]):
+        best = rows.groupby("angle")["rank_bound"].mean().idxmax()
+        assert set(rows[rows["chosen"]]["angle"]) == {best}
+    first = found["pretraining"].query("layer == 1")
+    assert first.groupby("replicate")["rank_bound_before"].nunique().tolist() == [1, 1]
+    assert not (found["training"]["method"] == "plain_ascent").any()
+    assert set(metrics[metrics["method"] == "plain_ascent"]["pretraining_steps"]) == {2, 4}
+
+
+def test_the_chosen_angles_alone_are_trained_when_asked_for():
+    every = tables(pretraining, STUDIES["pretraining"])
+    config = dataclasses.replace(STUDIES["pretraining"], all_angles=False)
+    found = tables(pretraining, config)
+    chosen = found["angles"].query("chosen")
+    pd.testing.assert_frame_equal(found["angles"], every["angles"])
+    pairs = [set(map(tuple, t[["pretraining_steps", "angle"]].values)) for t in
+             (chosen[chosen["method"] == "pretrained"],
+              found["training"].query("method == 'pretrained'"))]  # fmt: skip
+    assert pairs[0] == pairs[1] and len(pairs[0]) == 2
+    both = found["training"].merge(every["training"], on=[*VARIANT, "replicate", "epoch"])
+    assert len(both) == len(found["training"])
+    assert (both["train_loss_x"] - both["train_loss_y"]).abs().max() < 1e-4
 
 
 def test_gaussian_inputs_cannot_be_learned():
@@ -264,31 +370,6 @@ def test_gaussian_inputs_cannot_be_learned():
 def test_more_samples_than_images_are_refused():
     with pytest.raises(InputError, match="samples=2000: digits has 1536 training images"):
         tables(rank_collapse, dataclasses.replace(STUDIES["rank_collapse"], samples=2000))
-
-
-def test_the_best_rate_learns_fastest_over_all_epochs_and_replicates():
-    """Of a the smaller rate ends higher and comes later; one replicate of b diverges at 1.0."""
-    accuracies = {
-        ("a", 0.1): [(0.2, 1.0), (0.2, 1.0)],
-        ("a", 0.3): [(0.9, 0.95), (0.9, 0.95)],
-        ("b", 0.3): [(0.5, 0.6), (0.5, 0.6)],
-        ("b", 1.0): [(0.8, 0.9), (0.1, 0.1)],
-    }
-    rows = [
-        {
-            "kind": kind,
-            "learning_rate": rate,
-            "replicate": r,
-            "epoch": e,
-            "train_accuracy": accuracy,
-        }
-        for (kind, rate), replicates in accuracies.items()
-        for r, epochs in enumerate(replicates)
-        for e, accuracy in enumerate(epochs, 1)
-    ]
-    best = best_rates(pd.DataFrame(rows), ["kind"])
-    assert set(zip(best["kind"], best["learning_rate"], strict=True)) == {("a", 0.3), ("b", 0.3)}
-    assert len(best) == 8
 
 
 def test_the_confidence_interval_is_students():

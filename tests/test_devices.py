@@ -24,7 +24,11 @@ from runner.papers.norm_tuning.bn_only.stacks import BatchNormTuned, NormTuned, 
 from runner.papers.rank_collapse.chain.batch_means import observe
 from runner.papers.rank_collapse.chain.engines import DirectChain, RotatedChain
 from runner.papers.rank_collapse.chain.lyapunov import ProbedChain
-from runner.papers.rank_collapse.pretraining.rank_ascent import raise_layer_wise
+from runner.papers.rank_collapse.pretraining.rank_ascent import (
+    Minibatches,
+    raise_layer_wise,
+    turn,
+)
 from runner.training.classification import Group, StackTrainer
 from runner.training.convolutional import ConvolutionalTrainer
 
@@ -89,9 +93,10 @@ def test_rank_ascent():
     network = MLP(
         [meta(2, 4, 4), meta(2, 4, 4), meta(2, 3, 4)], [meta(2, 4), meta(2, 4), meta(2, 3)]
     )
+    batches = Minibatches(meta(24, 4), meta(2, 3, 8, dtype=torch.int64))
     with OneDevice():
-        steps = list(raise_layer_wise(network, meta(2, 3, 8, 4), steps=1, rate=0.1))
-    assert len(steps) == 6 and all(bound.device == META for _, _, bound in steps)
+        layers = list(raise_layer_wise(network, batches, 1, turn(meta(2))))
+    assert len(layers) == 2 and all(bound.device == META for _, *of in layers for bound in of)
 
 
 @pytest.mark.parametrize("architecture", [VGG19, ResNet50])

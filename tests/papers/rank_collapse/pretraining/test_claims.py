@@ -5,45 +5,71 @@ from math import nan
 import pandas as pd
 import pytest
 
-from runner.papers.rank_collapse.pretraining.tables import VARIANT
+from runner.papers.rank_collapse.pretraining.tables import (
+    ASYMMETRIC,
+    BATCH_NORM,
+    CONTROL,
+    HE,
+    ORTHOGONAL,
+    VANILLA,
+    VARIANT,
+    WHITENED,
+)
 from runner.results.claims import claims_of, judgement
 
 FIGURES = ("rank-fig4", "rank-fig6", "rank-fig11", "rank-fig12")
 
-VANILLA, CONTROL = ("vanilla", 0, False), ("vanilla", 0, True)
-FEW, MANY = ("pretrained", 25, False), ("pretrained", 75, False)
-FEW_SCALED, MANY_SCALED = ("pretrained", 25, True), ("pretrained", 75, True)
-BATCH, ASYMMETRIC = ("batch_norm", 0, False), ("batch_norm_asymmetric", 0, False)
+FEW, MANY, MOST = (("pretrained", M, 0.05) for M in (25, 75, 300))
+SLOW, FAST = (("pretrained", 300, angle) for angle in (0.02, 0.1))
+PRINTED, PRINTED_FAST = (("pretrained_end_to_end", 300, angle) for angle in (0.001, 0.005))
+PLAIN = {("plain_ascent", M, 0.0): size for M, size in ((25, 0.5), (75, 400.0), (300, 1e8))}
+CHOSEN = (FEW, MANY, MOST, PRINTED)
 
 WELL = {  # variant: (accuracy at depth 32, r before and through training)
     VANILLA: (0.1, 1.0),
+    HE: (0.12, 1.0),
     CONTROL: (0.12, 2.0),
+    ORTHOGONAL: (0.3, 3.0),
     FEW: (0.6, 4.0),
-    MANY: (0.9, 9.0),
-    FEW_SCALED: (0.6, 4.0),
-    MANY_SCALED: (0.8, 9.0),
-    BATCH: (0.7, 6.0),
+    MANY: (0.8, 9.0),
+    MOST: (0.9, 12.0),
+    SLOW: (0.85, 11.0),
+    FAST: (0.5, 8.0),
+    WHITENED: (0.95, 16.0),
+    PRINTED: (0.3, 2.0),
+    PRINTED_FAST: (0.2, 1.0),
+    BATCH_NORM: (0.7, 6.0),
     ASYMMETRIC: (0.2, 1.5),
 }
 
 
-def told(changes=None, depths=(8, 16, 32), replicates=6, after=None):
+def told(changes=None, depths=(8, 16, 32), replicates=6, after=None, plain=PLAIN):
     """Tables that tell these numbers; nearer to perfect in shallow networks; after: other r."""
-    metrics, training = [], []
-    for variant, (value, r) in (WELL | (changes or {})).items():
-        for depth in depths:
-            for replicate in range(replicates):
-                jitter = 1e-3 * replicate
-                common = dict(zip(VARIANT, variant, strict=True))
-                common |= {"replicate": replicate, "depth": depth, "data": "digits"}
-                metrics.append(common | {"layer": depth, "rank_bound": r + jitter})
+    metrics, training, angles = [], [], []
+    for depth in depths:
+        for replicate in range(replicates):
+            common = {"replicate": replicate, "depth": depth, "data": "digits"}
+            jitter = 1e-3 * replicate
+            for variant, (value, r) in (WELL | (changes or {})).items():
+                row = common | dict(zip(VARIANT, variant, strict=True))
+                start = {"layer": depth, "rank_bound": r + jitter, "root_mean_square": 0.05}
+                metrics.append(row | start)
                 for epoch in (1, 2):
                     end = 1 - (1 - value - jitter) * depth / max(depths)
                     path = (after or {}).get(variant, r) if epoch == 2 else r
-                    row = common | {"rank_bound": path + jitter, "train_accuracy": end}
-                    row |= {"learning_rate": 0.1, "epoch": epoch}
-                    training.append(row | {"train_loss": 1 - end, "test_loss": 1 - end})
-    return {"metrics": pd.DataFrame(metrics), "training": pd.DataFrame(training)}
+                    scores = dict.fromkeys(("train_accuracy", "test_accuracy"), end)
+                    scores |= dict.fromkeys(("train_loss", "test_loss"), 1 - end)
+                    measured = {"rank_bound": path + jitter, "learning_rate": 0.1, "epoch": epoch}
+                    training.append(row | measured | scores)
+            for variant, size in plain.items():
+                row = common | dict(zip(VARIANT, variant, strict=True))
+                start = {"layer": depth, "rank_bound": 9.0, "root_mean_square": size + jitter}
+                metrics.append(row | start)
+        for variant in (FEW, MANY, MOST, SLOW, FAST, PRINTED, PRINTED_FAST):
+            row = {"replicate": replicates, "depth": depth, "chosen": variant in CHOSEN}
+            angles.append(row | dict(zip(VARIANT, variant, strict=True)))
+    tables = {"metrics": metrics, "training": training, "angles": angles}
+    return {name: pd.DataFrame(rows) for name, rows in tables.items()}
 
 
 def tables_of(figure, **options):
@@ -64,16 +90,25 @@ def test_claims_hold_where_the_numbers_are_the_papers(figure):
     assert set(verdicts(figure, tables_of(figure)).values()) == {"holds"}
 
 
+BEYOND = {"rank-beyond-scale", "rank-beyond-scale-at-every-angle"}
+
+
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
         ({VANILLA: (0.4, 1.0)}, {"pretraining-lets-learn"}),
-        ({MANY: (0.3, 9.0)},
-         {"pretraining-lets-learn", "more-is-better"}),
-        ({CONTROL: (0.99, 2.0)}, {"nothing-else-lets-learn", "rank-beyond-scale"}),
-        ({MANY_SCALED: (0.11, 9.0)}, {"rank-beyond-scale"}),
-        ({FEW: (0.95, 4.0)}, {"more-is-better"}),
-        ({FEW: (0.6, 0.9), MANY: (0.9, 1.0), BATCH: (0.7, 2.0)}, {"rank-is-raised"}),
+        ({MOST: (0.25, 12.0)}, {"pretraining-lets-learn", "more-is-better", "low-rank-does-not"}),
+        ({HE: (0.8, 1.0)}, {"only-then"}),
+        ({CONTROL: (0.97, 2.0)}, {"only-then", "more-is-better", "high-rank-learns"} | BEYOND),
+        ({SLOW: (0.11, 11.0)}, {"rank-beyond-scale-at-every-angle"}),
+        ({FEW: (0.85, 4.0)}, {"more-is-better"}),
+        ({WHITENED: (0.1, 16.0)}, {"high-rank-learns"}),
+        ({ORTHOGONAL: (0.99, 1.05)}, {"low-rank-does-not"}),
+        ({variant: (1 - value, r) for variant, (value, r) in WELL.items() if variant[1]},
+         {"pretraining-lets-learn", "more-is-better", "low-rank-does-not", "rank-and-learning"}
+         | BEYOND),
+        ({MOST: (0.9, 5.0)}, {"rank-is-raised"}),
+        ({PRINTED: (0.3, 0.9)}, {"rank-is-raised-as-printed"}),
         ({ASYMMETRIC: (0.2, 8.0)}, {"asymmetric-start"}),
         ({ASYMMETRIC: (0.8, 1.5)}, {"asymmetric-start"}),
     ],
@@ -83,10 +118,18 @@ def test_claims_of_figure_6_follow_the_numbers(changes, expected):
 
 
 def test_ranks_that_cross_in_one_epoch_break_their_order():
-    assert failing("rank-fig6", after={BATCH: 1.2}) == {"order-of-ranks-kept"}
+    assert failing("rank-fig6", after={BATCH_NORM: 1.2}) == {"order-of-ranks-kept"}
     close = WELL[MANY][1] * 1.05
-    found = verdicts("rank-fig6", tables_of("rank-fig6", changes={BATCH: (0.7, close)}))
+    found = verdicts("rank-fig6", tables_of("rank-fig6", changes={BATCH_NORM: (0.7, close)}))
     assert found["order-of-ranks-kept"] == "holds"
+
+
+@pytest.mark.parametrize(("size", "verdict"), [(0.4, "fails"), (1e9, "fails"), (nan, "holds")])
+def test_a_plain_ascent_that_keeps_or_loses_scale_is_told(size, verdict):
+    """Smaller than at M = 25, larger than at M = 300; what is not finite is larger than all."""
+    place = ("plain_ascent", 300 if size != size else 75, 0.0)
+    found = verdicts("rank-fig6", tables_of("rank-fig6", plain=PLAIN | {place: size}))
+    assert found["plain-ascent-inflates"] == verdict
 
 
 @pytest.mark.parametrize(
@@ -98,20 +141,20 @@ def test_ranks_that_cross_in_one_epoch_break_their_order():
     ],
 )
 def test_batch_norm_ahead_fails_what_says_the_contrary(figure, expected):
-    assert failing(figure, changes={BATCH: (0.95, 6.0)}) == expected
+    assert failing(figure, changes={BATCH_NORM: (0.95, 6.0)}) == expected
 
 
-def test_the_largest_number_of_iterations_speaks_whatever_comes_out():
-    """The accuracy of M = 25 is the higher one, and below batch norm is that of M = 75."""
-    found = failing("rank-fig11", changes={FEW: (0.99, 4.0), MANY: (0.65, 9.0)})
-    assert "ahead-of-batch-norm" in found
+def test_the_largest_m_and_its_chosen_angle_speak_whatever_comes_out():
+    """M = 75 and another angle of M = 300 learn better, and below batch norm is what speaks."""
+    changes = {MANY: (0.99, 9.0), SLOW: (0.99, 11.0), MOST: (0.65, 12.0)}
+    assert "ahead-of-batch-norm" in failing("rank-fig11", changes=changes)
 
 
 def test_a_network_that_diverges_is_behind_and_its_loss_is_no_slope():
     tables = told()
     rows = tables["training"]
-    many = (rows["method"] == "pretrained") & (rows["pretraining_steps"] == 75)
-    rows.loc[many & (rows["depth"] == 32), ["train_loss", "train_accuracy", "test_loss"]] = nan
+    most = (rows[VARIANT] == list(MOST)).all(axis=1) & (rows["depth"] == 32)
+    rows.loc[most & (rows["epoch"] == 2), ["train_loss", "train_accuracy", "test_loss"]] = nan
     found = verdicts("rank-fig12", tables)
     assert found["ahead-of-batch-norm"] == found["pretraining-lets-learn"] == "fails"
     assert found["slows-down-less"] == "undecided"
@@ -136,9 +179,7 @@ def test_shallow_networks_say_nothing_of_deep_ones(figure):
 
 @pytest.mark.parametrize("figure", FIGURES)
 def test_variants_that_were_not_run_are_not_replaced_by_others(figure):
-    tables = {
-        name: table[(table["method"] != "pretrained") & ~table["rescaled"]]
-        for name, table in tables_of(figure).items()
-    }
+    left = ["vanilla", "batch_norm", "batch_norm_asymmetric"]
+    tables = {n: table[table["method"].isin(left)] for n, table in tables_of(figure).items()}
     found = verdicts(figure, tables)
     assert {v for name, v in found.items() if name != "asymmetric-start"} == {"undecided"}

@@ -11,7 +11,7 @@ from runner.papers.rank_collapse.chain.tables import crossings, pieces
 from runner.results.claims import claims_of, judgement
 
 FIGURES = ("rank-fig3a", "rank-fig3b", "rank-fig8", "rank-fig9")
-FIGURES += ("rank-lemma3", "rank-lemma7", "rank-live")
+FIGURES += ("rank-laws", "rank-wide", "rank-lemma3", "rank-lemma7", "rank-live")
 
 
 def judged(figure, tables):
@@ -30,7 +30,33 @@ def power_tables(exponent=0.55, alpha=0.85, error=1e-4, layers=100_000, fall=1e-
     rows |= {"frobenius": d**2 / values, "regularity": alpha - fall * d, "layers": layers}
     errors = ("soft_rank_se", "rank_bound_se", "frobenius_se", "regularity_se")
     rows |= {"chains": 32} | dict.fromkeys(errors, error)
-    return {"metrics": pd.concat([pd.DataFrame(rows).assign(skip=g) for g in (0.1, 1.0, inf)])}
+    parts = [pd.DataFrame(rows).assign(skip=g, law="gaussian") for g in (0.1, 1.0, inf)]
+    return {"metrics": pd.concat(parts)}
+
+
+def law_tables(uniform=1.02, rademacher=1.03, small=0.6, layers=60_000, error=1e-4):
+    """The same without skips for three laws, and Gaussian weights at gamma = 1 / (8 d)."""
+    metrics = power_tables(layers=layers, error=error)["metrics"].query("width != 11")
+    without = metrics[metrics["skip"] == inf]
+    parts = [metrics[metrics["skip"] == 0.1].assign(skip=lambda rows: 1 / (8 * rows["width"]))]
+    parts[0][["soft_rank", "rank_bound"]] *= small / 0.6
+    for law, factor in (("gaussian", 1.0), ("uniform", uniform), ("rademacher", rademacher)):
+        part = without.assign(law=law)
+        part[["soft_rank", "rank_bound"]] *= factor
+        parts.append(part)
+    rows = pd.concat(parts)
+    forgotten = np.where(rows["skip"] < 1, layers * rows["width"] ** 1.5, 300 * rows["width"])
+    return {"metrics": rows.assign(layers=forgotten)}
+
+
+def wide_tables(first=0.65, last=0.55, r=1.02, layers=400_000, error=1e-4):
+    """Exponents of the soft rank that fall from one doubling to the next; r of about sqrt(d)."""
+    d = np.array([64, 128, 256, 512, 1024])
+    steps = np.linspace(first, last, 4) * np.log(2)
+    rows = pd.DataFrame({"width": d, "soft_rank": 10 * np.exp(np.cumsum([0, *steps]))})
+    rows = rows.assign(rank_bound=r * np.sqrt(d), soft_rank_se=error, rank_bound_se=error)
+    rows = rows.assign(chains=32, layers=layers, law="gaussian")
+    return {"metrics": pd.concat([rows.assign(skip=skip) for skip in (0.1, inf)])}
 
 
 def spectrum_tables(first=0.6, others=12.0, layers=(0, 5, 10)):
@@ -88,6 +114,8 @@ GOOD = {
     "rank-fig3b": spectrum_tables,
     "rank-fig8": power_tables,
     "rank-fig9": power_tables,
+    "rank-laws": law_tables,
+    "rank-wide": wide_tables,
     "rank-lemma3": product_tables,
     "rank-lemma7": expansion_tables,
     "rank-live": rank_tables,
@@ -105,6 +133,10 @@ def test_claims_hold_where_the_numbers_are_the_papers(figure):
     ("figure", "tables", "failing"),
     [
         ("rank-fig3a", power_tables(0.45, alpha=0.95), {"r-growth", "soft-rank-growth"}),
+        ("rank-laws", law_tables(rademacher=1.08), {"law-hardly-matters"}),
+        ("rank-laws", law_tables(small=0.03), {"r-bound", "soft-rank-bound"}),
+        ("rank-wide", wide_tables(0.6, 0.62), {"exponent-falls"}),
+        ("rank-wide", wide_tables(r=1.2), {"r-is-root"}),
         ("rank-fig3a", power_tables(0.45), {"r-growth", "soft-rank-growth", "r-bound-sharper"}),
         ("rank-fig3a", power_tables(0.55, alpha=0.1),
          {"r-bound-sharper"}),
@@ -182,7 +214,8 @@ def test_a_tenth_of_the_layers_decides_nothing(figure):
         if "layer" in table:
             tables[name] = table[table["layer"] <= table["layer"].max() / 10]
         else:
-            tables[name] = table.assign(layers=table["layers"] // 10, skip=0.1)
+            skip = table["skip"] if figure == "rank-laws" else 0.1
+            tables[name] = table.assign(layers=table["layers"] // 10, skip=skip)
     assert set(verdicts(figure, tables).values()) == {"undecided"}
 
 

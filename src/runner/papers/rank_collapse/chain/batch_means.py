@@ -107,6 +107,11 @@ class BatchMeans:
         """Mean of an observable and its standard error (nan with a single batch)."""
         return mean_and_error(self._means(name))
 
+    def deviation(self, name: str) -> float:
+        """Standard deviation of an observable from one measurement to the next."""
+        square = fmean(self.moments[1, :, OBSERVABLES.index(name)].tolist())
+        return sqrt(max(0.0, square - fmean(self._means(name)) ** 2))
+
     def ratio(self, numerator: str, denominator: str) -> tuple[float, float]:
         """Ratio of two means and its standard error, linearised (the delta method)."""
         a, b = self._means(numerator), self._means(denominator)
@@ -120,8 +125,7 @@ class BatchMeans:
         The mean of `n` correlated measurements varies as the mean of `n` over that time independent
         ones. Nan with a single batch, or where the observable never moved.
         """
-        means = self._means(name)
-        single = fmean(self.moments[1, :, OBSERVABLES.index(name)].tolist()) - fmean(means) ** 2
+        means, single = self._means(name), self.deviation(name) ** 2
         if len(means) < 2 or single <= 0:
             return nan
         return self.count * _variance(means) / single

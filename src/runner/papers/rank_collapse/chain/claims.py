@@ -37,11 +37,16 @@ from runner.results.rows import nonempty, select
 ROUNDING = -30.0
 """log(sigma_2 / sigma_1) in float64 ends near -36; a line is fitted above this."""
 
+SAME_RANK = 0.05
+"""Of a rank: by how much two laws may differ and count as the same."""
+
 EXPONENTS = "exponent above 1/2 over all d and over the last doubling, at every gamma"
 
 
 def _point(row: Any) -> str:
-    return f"d = {row.width}, {gamma(row.skip)}"
+    law = getattr(row, "law", "gaussian")  # that of all chains but the averaged ones
+    weights = "" if law == "gaussian" else f", {law} weights"
+    return f"d = {row.width}, {gamma(row.skip)}{weights}"
 
 
 def _ratios_to_bound(rows: pd.DataFrame, column: str, bounds: pd.Series) -> pd.DataFrame:
@@ -83,6 +88,28 @@ def _ratios_to_bound(rows: pd.DataFrame, column: str, bounds: pd.Series) -> pd.D
     source="paper B, Theorem 14 (58), figure 3a",
     expected="mean / bound above 1 at every d and gamma",
     needs={"width": 3},
+    column="soft_rank",
+    tau=TAU,
+)
+@claim(
+    figure="rank-laws",
+    name="r-bound",
+    statement="the mean of r is above sqrt((1 - alpha) d), for weights of bounded support and for"
+    " gamma at and below 1 / (8 d), too",
+    source="paper B, Theorem 14 (58), Lemma 5",
+    expected="mean / bound above 1 at every law, d and gamma",
+    needs={"width": 3, "law": 3},
+    column="rank_bound",
+    tau=0.0,
+)
+@claim(
+    figure="rank-laws",
+    name="soft-rank-bound",
+    statement="the soft rank averaged over depth is above Theorem 14's bound, for weights of"
+    " bounded support and for gamma at and below 1 / (8 d), too",
+    source="paper B, Theorem 14 (58), Lemma 5",
+    expected="mean / bound above 1 at every law, d and gamma",
+    needs={"width": 3, "law": 3},
     column="soft_rank",
     tau=TAU,
 )
@@ -141,6 +168,92 @@ def grows_as_root(tables: Tables, column: str) -> Found:
         for name, exponent, error, n in _exponents(rows, column)
     ]
     return Found(points, "" if points else "fewer than three powers of two among the widths")
+
+
+@claim(
+    figure="rank-laws",
+    name="law-hardly-matters",
+    statement="without skips the soft rank is the same for all symmetric laws, to a twentieth",
+    source="ours, beside paper B, Theorem 14: Gaussian weights stand for those of bounded support",
+    expected=f"mean over that of Gaussian weights within {SAME_RANK:g} of 1 at every d",
+    kind="ours",
+    needs={"width": 3, "law": 3},
+)
+def law_hardly_matters(tables: Tables) -> Found:
+    """Against Gaussian weights of the same width, at gamma = inf."""
+    rows = averages(tables)
+    rows = nonempty(rows[np.isinf(rows["skip"])], "rows without skips")
+    if words := too_short(rows):
+        return Found([], words)
+    rows = rows.assign(n=pieces(rows))
+    gaussian = rows[rows["law"] == "gaussian"]
+    points = []
+    for row in rows[rows["law"] != "gaussian"].merge(gaussian, on="width").itertuples():
+        ratio = row.soft_rank_x / row.soft_rank_y
+        error = np.hypot(row.soft_rank_se_x / row.soft_rank_x, row.soft_rank_se_y / row.soft_rank_y)
+        point = f"d = {row.width}, {row.law_x} weights"
+        n = int(min(row.n_x, row.n_y))
+        points.append(
+            estimate_within(ratio, ratio * error, 1.0, SAME_RANK, n=n, point=point, unit="ratio")
+        )
+    return Found(points)
+
+
+@claim(
+    figure="rank-wide",
+    name="exponent-falls",
+    statement="the soft rank comes nearer to sqrt(d): its exponent in d falls as d grows",
+    source="ours, beside paper B, Section 3.1, figure 3a",
+    expected="exponent over the last doubling below that over the first, at every gamma",
+    kind="ours",
+    needs={"width": 4},
+)
+def exponent_falls(tables: Tables) -> Found:
+    """Whether rank_1/2 reaches the order sqrt(d) of its bound."""
+    rows = averages(tables)
+    if words := too_short(rows):
+        return Found([], words)
+    points, words = [], []
+    for skip, of_skip in rows.groupby("skip"):
+        ends = [_doubling(of_skip.iloc[:2]), _doubling(of_skip.iloc[-2:])]
+        fall, error = ends[1][0] - ends[0][0], np.hypot(ends[0][1], ends[1][1])
+        n = int(pieces(of_skip).min())
+        points.append(estimate_below(fall, error, n=n, point=gamma(skip), unit="difference"))
+        words.append(f"{gamma(skip)}: {ends[0][0]:.3f} to {ends[1][0]:.3f}")
+    return Found(points, "; ".join(words))
+
+
+@claim(
+    figure="rank-wide",
+    name="r-is-root",
+    statement="r over sqrt(d) stays within a tenth of one from d = 256 on",
+    source="ours, beside paper B, Theorem 2 (5): the bound is of the order that it has",
+    expected="mean of r / sqrt(d) within 0.1 of 1 at every d from 256 on and every gamma",
+    kind="ours",
+    needs={"width": 4},
+)
+def r_is_root(tables: Tables) -> Found:
+    """The bound r of the rank, which follows sqrt(d)."""
+    rows = averages(tables)
+    rows = nonempty(rows[rows["width"] >= 256], "widths from 256 on")
+    if words := too_short(rows):
+        return Found([], words)
+    points = []
+    for row in rows.assign(n=pieces(rows)).itertuples():
+        ratio, error = (v / np.sqrt(row.width) for v in (row.rank_bound, row.rank_bound_se))
+        points.append(
+            estimate_within(ratio, error, 1.0, 0.1, n=row.n, point=_point(row), unit="ratio")
+        )
+    return Found(points)
+
+
+def _doubling(rows: pd.DataFrame) -> tuple[float, float]:
+    """Exponent of the soft rank in d between two widths, and its error."""
+    relative = (rows["soft_rank_se"] / rows["soft_rank"]).to_numpy()
+    x, y = np.log(rows["width"].to_numpy()), np.log(rows["soft_rank"].to_numpy())
+    if len(rows) < 2 or not (relative > 0).all():
+        return np.nan, np.nan
+    return slope_of_estimates(x, y, relative)
 
 
 def _of_figures_8_and_9(tables: Tables) -> tuple[pd.DataFrame, str]:

@@ -24,7 +24,7 @@ class RankChain(StudyConfig):
     """
 
     study: ClassVar[str] = "rank_chain"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3  # standard deviations over depth
 
     measure: str = parameter("what is looked at", "average", choices=MEASURES)
     widths: list[int] = parameter(

@@ -13,6 +13,7 @@ from runner.papers.rank_collapse.chain.tables import (
     TAU,
     averages,
     gamma,
+    in_lemma_5,
     live_directions,
     norm_bound,
     paper_skips,
@@ -25,6 +26,19 @@ from runner.results.figures import figure, or_empty, overview
 
 COLORS = {0.1: "tab:blue", 0.5: "tab:green", 1.0: "tab:orange", inf: "tab:red"}
 MARKERS = {0.1: "o", 0.5: "s", 1.0: "^", inf: "D"}
+LAWS = {
+    "gaussian": {"color": "tab:red", "marker": "D", "markersize": 4},
+    "uniform": {"color": "tab:blue", "marker": "s", "markersize": 5},
+    "rademacher": {"color": "tab:green", "marker": "^", "markersize": 5},
+}
+RANKS = [
+    "soft_rank",
+    "soft_rank_se",
+    "soft_rank_sd",
+    "rank_bound",
+    "rank_bound_se",
+    "rank_bound_sd",
+]
 REFERENCE = {"color": "black", "linestyle": "--", "linewidth": 1.1}
 BOUND = {"color": "grey", "linestyle": ":", "linewidth": 1.4}
 
@@ -57,6 +71,10 @@ def _rank_panel(axes: Axes, metrics: pd.DataFrame, column: str, tau: float) -> N
         error = 2 * rows[f"{column}_se"]
         label = gamma(skip) + _exponent(rows, column)
         axes.errorbar(rows["width"], rows[column], error, label=label, **_style(skip))
+        if isinf(skip):  # the others have nearly the same
+            spread = [rows[column] + side * rows[f"{column}_sd"] for side in (-1, 1)]
+            color = _style(skip)["color"]
+            axes.fill_between(rows["width"], *spread, color=color, alpha=0.12, lw=0)
     d = np.array(sorted(metrics["width"].unique()))
     alpha = metrics.groupby("width")["regularity"].max().loc[d]
     bound = rank_bound(alpha.reset_index(), tau)
@@ -73,7 +91,10 @@ def _rank_panel(axes: Axes, metrics: pd.DataFrame, column: str, tau: float) -> N
 
 @figure("rank-fig3a")
 def draw_fig3a(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Figure 3a: the soft rank against d; beside it r, and both over sqrt(d)."""
+    """Figure 3a: the soft rank against d; beside it r, and both over sqrt(d).
+
+    The band is a standard deviation over depth to either side, without skips.
+    """
     metrics = averages(tables)
     figure, axes = plt.subplots(1, 3, figsize=(11.5, 3.8))
     _rank_panel(axes[0], metrics, "soft_rank", TAU)
@@ -91,8 +112,77 @@ def draw_fig3a(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     axes[2].set(title=r"both over $\sqrt{d}$")
     _width_axis(axes[2], metrics["width"])
     axes[2].legend()
-    columns = ["soft_rank", "soft_rank_se", "rank_bound", "rank_bound_se", "regularity"]
-    return figure, metrics[["skip", "width", *columns, "autocorrelation", "layers"]]
+    return figure, metrics[["skip", "width", *RANKS, "regularity", "autocorrelation", "layers"]]
+
+
+@figure("rank-laws")
+def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """The soft rank for laws of bounded support over that of Gaussian weights; and for gamma at and
+    below 1 / (8 d)."""
+    metrics = averages(tables)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8.2, 3.6))
+    gaussian = metrics[(metrics["law"] == "gaussian") & ~in_lemma_5(metrics)]
+    other = metrics[(metrics["law"] != "gaussian") & ~in_lemma_5(metrics)]
+    both = other.merge(gaussian, on=["width", "skip"], suffixes=("", "_gaussian"))
+    for (law, skip), rows in both.groupby(["law", "skip"]):
+        ratio = rows["soft_rank"] / rows["soft_rank_gaussian"]
+        relative = [
+            rows[f"soft_rank_se{end}"] / rows[f"soft_rank{end}"] for end in ("", "_gaussian")
+        ]
+        label = f"{law}, {gamma(skip)}"
+        left.errorbar(
+            rows["width"], ratio, 2 * ratio * np.hypot(*relative), label=label, **LAWS[law]
+        )
+    left.axhline(1, **REFERENCE)
+    left.set(
+        ylabel=r"mean of rank$_{1/2}$ over that of Gaussian weights", title="law of the weights"
+    )
+    small = metrics[in_lemma_5(metrics)]
+    small = small.assign(eighths=(1 / (small["skip"] * small["width"])).round())
+    for (law, eighths), rows in small.groupby(["law", "eighths"]):
+        label = f"{law}, γ = 1 / ({eighths:g} d)"
+        style = LAWS[law] | {"fillstyle": "full" if eighths == 8 else "none"}
+        right.errorbar(
+            rows["width"], rows["soft_rank"], 2 * rows["soft_rank_se"], label=label, **style
+        )
+    without = gaussian[np.isinf(gaussian["skip"])]
+    label = f"gaussian, {gamma(inf)}"
+    right.plot(without["width"], without["soft_rank"], label=label, color="grey", linewidth=1.2)
+    d = np.array(sorted(metrics["width"].unique()))
+    right.plot(d, np.sqrt(d), label=r"$\sqrt{d}$", **REFERENCE)
+    right.set(ylabel=r"mean of rank$_{1/2}(H_\ell)$", title=r"$\gamma$ at and below 1 / (8 d)")
+    right.set_yscale("log", base=2)
+    right.yaxis.set_major_formatter("{x:g}")
+    for axes in (left, right):
+        _width_axis(axes, metrics["width"])
+        axes.legend()
+    return figure, metrics[["law", "skip", "width", *RANKS, "regularity", "layers"]]
+
+
+@figure("rank-wide")
+def draw_wide(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Up to d = 1024: soft rank and r over sqrt(d), and the exponent in d between two widths."""
+    metrics = averages(tables)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8.2, 3.6))
+    for skip, rows in metrics.groupby("skip"):
+        root, d = np.sqrt(rows["width"]), np.log2(rows["width"].to_numpy())
+        for column, line in (("soft_rank", "-"), ("rank_bound", ":")):
+            ratio, error = rows[column] / root, 2 * rows[f"{column}_se"] / root
+            left.errorbar(rows["width"], ratio, error, linestyle=line, **_style(skip))
+            exponent = np.diff(np.log2(rows[column])) / np.diff(d)
+            label = gamma(skip) if line == "-" else None
+            between = 2 ** ((d[1:] + d[:-1]) / 2)
+            right.plot(between, exponent, linestyle=line, label=label, **_style(skip))
+    left.axhline(1, **REFERENCE)
+    left.plot([], [], "k-", label=r"rank$_{1/2}$")
+    left.plot([], [], "k:", label="r")
+    left.set(title=r"over $\sqrt{d}$")
+    right.axhline(0.5, **REFERENCE)
+    right.set(title="exponent in d between two widths")
+    for axes in (left, right):
+        _width_axis(axes, metrics["width"])
+        axes.legend()
+    return figure, metrics[["skip", "width", *RANKS, "layers"]]
 
 
 @figure("rank-fig8")

@@ -57,7 +57,8 @@ COMPILER = 100 * 2**20
 
 @dataclass(frozen=True)
 class Metrics(Row):
-    """One row per width and gamma: averages over depth, each with its standard error (`_se`)."""
+    """One row per width and gamma: averages over depth, each with its standard error (`_se`), and
+    standard deviations over depth (`_sd`)."""
 
     keys: ClassVar[tuple[str, ...]] = ("width", "skip", "law")
 
@@ -66,8 +67,10 @@ class Metrics(Row):
     law: str  # of the weights
     soft_rank: float  # rank_tau (Eq. 3)
     soft_rank_se: float
+    soft_rank_sd: float
     rank_bound: float  # r(H) (Eq. 4)
     rank_bound_se: float
+    rank_bound_sd: float
     frobenius: float  # ||M||_F^2
     frobenius_se: float
     regularity: float  # alpha (Definition 3)
@@ -217,8 +220,10 @@ def averages(config: RankChain, context: Context) -> Iterator[Metrics]:
             law=config.law,
             soft_rank=soft_rank,
             soft_rank_se=soft_rank_se,
+            soft_rank_sd=means.deviation("soft_rank"),
             rank_bound=rank_bound,
             rank_bound_se=rank_bound_se,
+            rank_bound_sd=means.deviation("rank_bound"),
             frobenius=frobenius,
             frobenius_se=frobenius_se,
             regularity=regularity,

@@ -24,6 +24,11 @@ def gamma(skip: float) -> str:
     return "γ = ∞" if isinf(skip) else f"γ = {skip:g}"
 
 
+def in_lemma_5(rows: pd.DataFrame) -> pd.Series:
+    """Whether gamma is at or below 1 / (8 d), the regime of Lemma 5."""
+    return rows["skip"] <= 1 / (8 * rows["width"])
+
+
 def power_law(width: pd.Series, values: pd.Series) -> tuple[float, float]:
     """Exponent and prefactor of the least-squares line of log `values` on log `width`.
 
@@ -40,8 +45,8 @@ def power_law(width: pd.Series, values: pd.Series) -> tuple[float, float]:
 
 
 def averages(tables: Tables) -> pd.DataFrame:
-    """The averages over depth, by gamma and width."""
-    return tables["metrics"].sort_values(["skip", "width"], ignore_index=True)
+    """The averages over depth, by law, gamma and width."""
+    return tables["metrics"].sort_values(["law", "skip", "width"], ignore_index=True)
 
 
 def norm_bound(rows: pd.DataFrame, as_printed: bool = True) -> pd.Series:

@@ -28,6 +28,8 @@ from runner.results.style import STYLE
 from runner.runs.provenance import REPOSITORY
 
 SCALE = "quick"
+SCALES = (SCALE, "medium", "paper")
+"""Those whose results are kept, where they are."""
 DPI = 110
 README = REPOSITORY / "README.md"
 NOTES = REPOSITORY / "docs" / "notes-on-the-papers.md"
@@ -89,18 +91,23 @@ def result(reference: Path, scale: str, name: str) -> tuple[str, str]:
     return " on ".join([duration(about["seconds"]), *sorted(gpus)]), claims
 
 
+def kept_scales(reference: Path) -> list[str]:
+    """The scales that results are kept of."""
+    return [scale for scale in SCALES if any((reference / scale).glob("*/claims.csv"))]
+
+
 def table(reference: Path) -> str:
     """A Markdown table of all figures: command, study, time, claims; links to the pictures."""
     lines = [
-        "| command | paper | what it shows | study | `quick` | holds, fails, undecided | `paper` |"
-        " holds, fails, undecided |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| command | paper | what it shows | study |"
+        + "".join(f" `{scale}` | holds, fails, undecided |" for scale in SCALES),
+        "| --- | --- | --- | --- |" + " --- | --- |" * len(SCALES),
     ]
     for name in figure_names():
         study = figure_study(name)
         letter = paper_of(room_of(study)).letter
         what = headline("figure", name).partition(": ")[2]
-        cells = [cell for scale in (SCALE, "paper") for cell in result(reference, scale, name)]
+        cells = [cell for scale in SCALES for cell in result(reference, scale, name)]
         if cells[1]:
             what = f"[{what}](docs/figures/{name}.png)"
         cells = [f"`make {name}`", letter, what, f"`{study}`", *cells]
@@ -111,7 +118,7 @@ def table(reference: Path) -> str:
 def summary(reference: Path) -> str:
     """How the claims came out at each scale, each statement on the same runs counted once."""
     lines = []
-    for scale in (SCALE, "paper"):
+    for scale in kept_scales(reference):
         paths = sorted((reference / scale).glob("*/claims.csv"))
         claims = distinct(pd.concat([pd.read_csv(path) for path in paths]))
         counts = claims["verdict"].value_counts()
@@ -199,7 +206,7 @@ def main() -> int:
         write_between(README, "figures", table(REFERENCE))
         write_between(README, "verdicts", summary(REFERENCE))
         write_between(README, "fails", not_holding(REFERENCE, "fails"))
-        for scale in (SCALE, "paper"):
+        for scale in kept_scales(REFERENCE):
             for verdict in ("fails", "undecided"):
                 content = not_holding(REFERENCE, verdict, scale)
                 write_between(NOTES, f"{verdict} at {scale}", content)

@@ -11,7 +11,7 @@ BLOCK = re.compile(r"```(?:python|yaml)\n# ((?:src|conf)/\S+)\n(.*?)```", re.S)
 FOLDER = "src/runner/papers/random_walks/distance"
 PATHS = [
     "conf/figure/distance.yaml",
-    *(f"conf/size/distance/{scale}.yaml" for scale in ("paper", "quick", "smoke")),
+    *(f"conf/size/distance/{scale}.yaml" for scale in ("medium", "paper", "quick", "smoke")),
     "conf/study/distance.yaml",
     *(f"{FOLDER}/{part}.py" for part in ("claims", "config", "figures", "study")),
 ]

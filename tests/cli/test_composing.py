@@ -14,7 +14,7 @@ from runner.core.studies import configs, default_of
 from runner.results.claims import claims_of
 from runner.results.figures import drawing_of
 
-SCALES = ("smoke", "quick", "paper")
+SCALES = ("smoke", "quick", "medium", "paper")
 FIGURES = sorted(path.stem for path in (CONF / "figure").glob("*.yaml"))
 
 

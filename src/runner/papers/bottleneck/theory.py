@@ -125,11 +125,15 @@ def activation_bound(
 
 
 def representation_tail(
-    network: Network, x: Float[Tensor, "N d_in"], k: int
+    network: Network, x: Float[Tensor, "N d_in"], k: int, with_bias: bool = False
 ) -> Float[Tensor, " L"]:
-    """`s_{k+1}(W_l alpha_{l-1}(X) / sqrt N)` for every layer: Corollary 8 calls it small."""
+    """`s_{k+1}(W_l alpha_{l-1}(X) / sqrt N)` for every layer: Corollary 8 calls it small.
+
+    with_bias: of `W_l alpha_{l-1}(X) + b_l`, the whole representation; the proof drops b.
+    """
     inputs = network.activations(x)[:-1]
-    spectra = [svdvals(alpha @ W.mT) for W, alpha in zip(network.weights, inputs, strict=True)]
+    layers = zip(network.weights, network.biases, inputs, strict=True)
+    spectra = [svdvals(alpha @ W.mT + with_bias * b) for W, b, alpha in layers]
     # Fewer samples than k + 1 leave no such singular value.
     tails = [s[k] if len(s) > k else s.new_zeros(()) for s in spectra]
     return torch.stack(tails) / math.sqrt(len(x))

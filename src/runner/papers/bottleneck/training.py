@@ -72,7 +72,7 @@ class RidgeTrainer:
                     cost = self.advance(block[self.step % len(block)])
                     loss = WhenShown(partial(self._loss, cost))
                     bar.update(loss=loss, rank=WhenShown(self._rank))
-                context.checkpoint(self._state)
+                context.checkpoint(self.state)
 
     def _loss(self, cost: Float[Tensor, " R"]) -> Float[Tensor, ""]:
         """The mean over the stack of what is minimised."""
@@ -83,7 +83,8 @@ class RidgeTrainer:
         middle = [self.stack.middle(r).cpu() for r in range(len(self.stack.depths))]
         return sum(threshold_rank(svdvals(W)) for W in middle) / len(middle)
 
-    def _state(self) -> dict[str, Tensor]:
+    def state(self) -> dict[str, Tensor]:
+        """What a checkpoint needs to go on."""
         moments = self.adam.state[self.stack.parameters]
         return {
             "step": torch.tensor(self.step),

@@ -16,9 +16,10 @@ class Bottleneck(StudyConfig):
         "L: all depths train in one stack", [6, 10, 18], minimum=2, maximum=MOST
     )
     recipe: str = parameter(
-        "plain: ridge from the start; annealed: fit, then a stronger ridge, then lambda",
+        "plain: ridge from the start; annealed: fit, then a stronger ridge, then lambda; minimum:"
+        " the lowest loss of each depth, from annealed networks of three",
         "annealed",
-        choices=("plain", "annealed"),
+        choices=("plain", "annealed", "minimum"),
     )
     width: int = parameter("neurons of every hidden layer", 50, minimum=1)
     ridge: float = parameter("lambda", 1e-3, minimum=0)
@@ -31,6 +32,14 @@ class Bottleneck(StudyConfig):
     learning_rate: float | None = parameter("null: the recipe's", None, above=0)
     points: int = parameter("training inputs that the theorems are measured at", 50, minimum=1)
     replicates: int = parameter("trials: own data, own initialisation", 3, minimum=1, maximum=MOST)
+
+    @property
+    def trained_depths(self) -> list[int]:
+        """The depths that Adam trains: for the minima the shallowest, the middle, the deepest."""
+        depths = sorted(set(self.depths))
+        if self.recipe != "minimum":
+            return self.depths
+        return sorted({depths[0], depths[len(depths) // 2], depths[-1]})
 
     def identity(self) -> dict:
         """As every study's; the order in which the depths are given does not matter."""

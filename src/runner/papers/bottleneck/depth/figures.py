@@ -14,13 +14,20 @@ from runner.results.figures import figure, or_empty, overview
 from runner.results.rows import nonempty, select
 
 RANK_COLORS = ("grey", "tab:red", "tab:blue", "tab:green", "tab:purple", "tab:brown", "tab:pink")
+RANK_MARKERS = ("P", "v", "o", "s", "D", "^", "*")
 """By rank 0, 1, 2, ...; the last one for all larger ranks."""
 RECIPES = {
     "plain": "plain recipe: ridge from the start",
     "annealed": "annealed recipe: fit, press the rank down, relax",
+    "minimum": "lowest loss found of each depth",
 }
 SHOWN = 4
 """Depths of panel (b)."""
+
+
+def rank_marker(rank: int) -> str:
+    """The marker of a rank."""
+    return RANK_MARKERS[min(rank, len(RANK_MARKERS) - 1)]
 
 
 def rank_color(rank: int) -> str:
@@ -29,25 +36,44 @@ def rank_color(rank: int) -> str:
 
 
 def draw_norm(axes: Axes, metrics: pd.DataFrame) -> None:
-    """Panel (a): norm against depth, coloured by rank, with a line through every range."""
-    for rank, group in metrics.groupby("rank_gap"):
-        for good, style in ((True, "o"), (False, "x")):
+    """Panel (a): norm against depth, coloured by rank, with a line through every range.
+
+    A network whose spectrum has its largest gap at another rank is drawn hollow.
+    """
+    for rank, group in metrics.groupby("rank"):
+        for good, style in ((True, rank_marker(rank)), (False, "x")):
             rows = group[(group["train_cost"] < FITTED) == good]
-            axes.plot(rows["depth"], rows["parameter_norm"], style, color=rank_color(rank))
+            for agrees, fill in ((True, "full"), (False, "none")):
+                some = rows[(rows["rank_gap"] == rank) == agrees]
+                options = {"color": rank_color(rank), "fillstyle": fill, "markersize": 5}
+                axes.plot(some["depth"], some["parameter_norm"], style, **options)
     fits = affine_fits(metrics)
     for fit in fits.itertuples():
         L = np.array([fit.first, fit.last])
         axes.plot(L, fit.slope * L + fit.intercept, color=rank_color(fit.rank), lw=0.8, alpha=0.6)
-    ranks = sorted(metrics["rank_gap"].unique())
-    handles = [Line2D([], [], ls="", marker="o", color=rank_color(r)) for r in ranks]
-    labels = []
-    for rank in ranks:
-        slopes = fits.loc[fits["rank"] == rank, "slope"]
-        labels.append(f"rank {rank}" + (f", slope {slopes.mean():.2f}" if len(slopes) else ""))
-    handles.append(Line2D([], [], ls="", marker="x", color="black"))
-    labels.append("train cost above 0.1")
-    axes.legend(handles, labels, loc="upper left", bbox_to_anchor=(1, 1))
+    ranks = sorted(metrics["rank"].unique())
+    shown = [rank for rank in ranks if rank < len(RANK_COLORS) - 1]
+    handles = [Line2D([], [], ls="", marker=rank_marker(r), color=rank_color(r)) for r in shown]
+    labels = [_with_slopes(rank, fits) for rank in shown]
+    if len(shown) < len(ranks):
+        top = len(RANK_COLORS) - 1
+        handles.append(Line2D([], [], ls="", marker=rank_marker(top), color=rank_color(top)))
+        labels.append(f"rank {top} or more")
+    style = {"ls": "", "color": "black", "markersize": 5}
+    handles += [Line2D([], [], marker="o", fillstyle="none", **style)]
+    handles += [Line2D([], [], marker="x", **style)]
+    labels += ["largest gap at another rank", "train cost above 0.1"]
+    axes.legend(handles, labels, loc="upper left", bbox_to_anchor=(1, 1), fontsize=7)
     axes.set(xlabel="depth L", ylabel=r"$\|\theta\|^2$ after training")
+
+
+def _with_slopes(rank: int, fits: pd.DataFrame) -> str:
+    """The rank, with the slopes of its ranges from the smallest to the largest."""
+    slopes = sorted(fits.loc[fits["rank"] == rank, "slope"])
+    if not slopes:
+        return f"rank {rank}"
+    words = f"{slopes[0]:.2f}" + (f" to {slopes[-1]:.2f}" if len(slopes) > 1 else "")
+    return f"rank {rank}: slope {words} ({len(slopes)})"
 
 
 def draw_spectrum(axes: Axes, spectrum: pd.DataFrame, rank: int, title: str) -> None:
@@ -77,13 +103,13 @@ def _row(part: SubFigure, tables: Tables, recipe: str) -> pd.DataFrame:
 
 def _spectra(panels: np.ndarray, metrics: pd.DataFrame, spectrum: pd.DataFrame) -> None:
     """Panel (b): the spectra of as many depths as there are panels, or fewer."""
-    alive = nonempty(metrics[metrics["rank_gap"] > 0], "network of rank 1 or more")
+    alive = nonempty(metrics[metrics["rank"] > 0], "network of rank 1 or more")
     alive = alive.sort_values("loss").groupby("depth").first()
     shown = np.unique(np.quantile(alive.index, np.linspace(0, 1, SHOWN), method="nearest"))
     for panel in panels[len(shown) :]:
         panel.set_axis_off()
     for panel, L in zip(panels, shown, strict=False):
-        rank, replicate = alive.loc[L, ["rank_gap", "replicate"]]
+        rank, replicate = alive.loc[L, ["rank", "replicate"]]
         own = spectrum[(spectrum["depth"] == L) & (spectrum["replicate"] == replicate)]
         draw_spectrum(panel, own, rank, f"L = {L}, rank {rank}")
     top = max(panel.get_ylim()[1] for panel in panels)
@@ -93,7 +119,7 @@ def _spectra(panels: np.ndarray, metrics: pd.DataFrame, spectrum: pd.DataFrame) 
 
 @figure("bottleneck-fig1")
 def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Figure 1 of paper D for both recipes: norm against depth, and spectra of four depths.
+    """Figure 1 of paper D for every recipe: norm against depth, and spectra of four depths.
 
     Of each depth the replicate with the lowest loss is drawn.
     """
@@ -114,6 +140,6 @@ def overview_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     first = metrics[metrics["replicate"] == 0]
     deepest = first.loc[first["depth"].idxmax()]
     own = spectrum[(spectrum["depth"] == deepest["depth"]) & (spectrum["replicate"] == 0)]
-    draw_spectrum(axes[1], own, deepest["rank_gap"], f"singular values, L = {deepest['depth']}")
+    draw_spectrum(axes[1], own, deepest["rank"], f"singular values, L = {deepest['depth']}")
     columns = ["depth", "replicate", "parameter_norm", "train_cost", "test_cost", "loss", "rank"]
     return figure, metrics[[*columns, "rank_gap"]]

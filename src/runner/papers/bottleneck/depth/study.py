@@ -3,6 +3,9 @@
 Networks of many depths L minimise `C(f) + lambda ||theta||^2` on a task of bottleneck rank k* = 2,
 all depths and replicates in one stack. A replicate's data are the same for all its depths.
 
+The recipe `minimum` gives the lowest loss that was found of each depth, which the statements of the
+paper are about; `plain` and `annealed` what Adam ends at.
+
 The cost is `C = (1/N) sum_i ||f(x_i) - y_i||^2`; the zero network costs 1.
 """
 
@@ -26,6 +29,7 @@ from runner.papers.bottleneck.depth.latent import (
     drawing_bytes,
     task_bytes,
 )
+from runner.papers.bottleneck.minima import Problem, minima, minimizing_bytes, polishings
 from runner.papers.bottleneck.networks import (
     Network,
     activation_bytes,
@@ -43,6 +47,9 @@ from runner.papers.bottleneck.stack import (
 )
 from runner.papers.bottleneck.theorems import Theorems, theorem_bytes, theorem_rows
 from runner.papers.bottleneck.training import RidgeTrainer, start
+
+REPLICATES_DONE = "minima/replicates"
+"""Name of what a checkpoint holds beside the state of the trainer."""
 
 
 @dataclass(frozen=True)
@@ -81,36 +88,68 @@ class Spectrum(Row):
 
 @dataclass(frozen=True)
 class Representation(Row):
-    """One row per layer: Corollary 8's s_{k+1}(W_l alpha_{l-1}(X) / sqrt N), k by the largest
-    gap.
-    """
+    """One row per layer: Corollary 8's s_{k+1}(W_l alpha_{l-1}(X) / sqrt N), k the rank."""
 
     keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate", "layer")
 
     recipe: str
     depth: int
     replicate: int
-    rank: int  # k, by the largest gap
+    rank: int  # k: singular values of W_{L/2} above 0.1
     layer: int
     tail: float
+    tail_with_bias: float  # s_{k+1}((W_l alpha_{l-1}(X) + b_l) / sqrt N), which the proof drops
 
 
 def run(
     config: Bottleneck, context: Context
 ) -> Iterator[Metrics | Spectrum | Representation | Theorems]:
-    """Train all depths in one stack, then measure every network in float64."""
+    """Train all depths in one stack, find the minima if asked to, then measure every network in
+    float64.
+    """
     order = [
         (L, replicate)
-        for L in sorted(config.depths, reverse=True)
+        for L in sorted(config.trained_depths, reverse=True)
         for replicate in range(config.replicates)
     ]
     tasks = [_task(config, replicate) for replicate in range(config.replicates)]
-    stack = train(config, context, order, tasks)
+    trainer = train(config, context, order, tasks)
+    stack = trainer.stack
+    if config.recipe == "minimum":
+        yield from _minima(config, context, order, tasks, trainer)
+        return
     with context.progress(len(order), "measuring", unit="networks") as bar:
         for r in sorted(range(len(order)), key=order.__getitem__):
             L, replicate = order[r]
             yield from measure(config, stack.network(r), tasks[replicate], replicate)
             bar.update(depth=L)
+
+
+def _minima(
+    config: Bottleneck,
+    context: Context,
+    order: list[tuple[int, int]],
+    tasks: list[Task],
+    trainer: RidgeTrainer,
+) -> Iterator[Metrics | Spectrum | Representation | Theorems]:
+    """The lowest loss of every depth, replicate by replicate; goes on after the last one kept."""
+    depths = sorted(set(config.depths))
+    total = polishings(len(config.trained_depths), depths)
+    done = 0 if context.restored is None else int(context.restored.get(REPLICATES_DONE, 0))
+    with context.progress(config.replicates * total, "minima", done * total) as bar:
+        for replicate in range(done, config.replicates):
+            problem = Problem(tasks[replicate].x, tasks[replicate].y, config.ridge)
+            networks = {
+                L: trainer.stack.network(r) for r, (L, of) in enumerate(order) if of == replicate
+            }
+
+            def tick(network: Network, loss: float, replicate: int = replicate) -> None:
+                bar.update(1, replicate=replicate, depth=network.depth, loss=loss)
+
+            for network in minima(networks, depths, problem, tick).values():
+                yield from measure(config, network, tasks[replicate], replicate)
+            kept = {REPLICATES_DONE: torch.tensor(replicate + 1)}
+            context.checkpoint(lambda kept=kept: trainer.state() | kept)
 
 
 def memory(config: Bottleneck) -> int:
@@ -122,7 +161,7 @@ def memory(config: Bottleneck) -> int:
     """
     shape = (config.width, D_IN, D_OUT)
     R, N, M, L = config.replicates, config.samples, config.test_samples, max(config.depths)
-    depths = [depth for depth in set(config.depths) for _ in range(R)]
+    depths = [depth for depth in set(config.trained_depths) for _ in range(R)]
     # The stacked inputs or targets are there in both precisions before the others come.
     batch = len(depths) * N * (4 * (D_IN + D_OUT) + 8 * D_OUT)
     training = training_bytes(depths, *shape, N) + batch
@@ -136,6 +175,10 @@ def memory(config: Bottleneck) -> int:
             theorem_bytes(L, *shape, min(config.points, N)),
         )
     )
+    if config.recipe == "minimum":
+        found = len(set(config.depths)) * network_bytes(L, *shape)
+        minimizing = minimizing_bytes(L, *shape, N) + parameter_bytes(depths, *shape)
+        measuring = found + max(measuring, minimizing)
     drawing = drawing_bytes(N + M) - task_bytes(N + M)
     return R * task_bytes(N + M) + max(drawing, training, measuring)
 
@@ -147,9 +190,9 @@ def _task(config: Bottleneck, replicate: int) -> Task:
 
 def train(
     config: Bottleneck, context: Context, order: list[tuple[int, int]], tasks: list[Task]
-) -> DepthStack:
-    """The trained stack; `order` lists (depth, replicate), deepest first."""
-    recipe = RECIPES[config.recipe]
+) -> RidgeTrainer:
+    """The trainer with its trained stack; `order` lists (depth, replicate), deepest first."""
+    recipe = RECIPES["annealed" if config.recipe == "minimum" else config.recipe]
     depths, replicates = [L for L, _ in order], [replicate for _, replicate in order]
     stack = DepthStack(depths, config.width, D_IN, D_OUT, context.device)
     start(stack, replicates, recipe, config.seed)
@@ -160,7 +203,7 @@ def train(
     batch = (x.to(context.device), y.to(context.device))
     what = f"{config.recipe} L={depths[-1]}..{depths[0]}"
     trainer.run(lambda block: [batch], context, what)
-    return stack
+    return trainer
 
 
 def measure(
@@ -170,7 +213,7 @@ def measure(
     x, y = task.x.mT, task.y.mT
     singular_values = spectra(network)
     middle = singular_values[network.depth // 2 - 1]
-    k = gap_rank(middle)
+    k = threshold_rank(middle)
     key = {"recipe": config.recipe, "depth": network.depth, "replicate": replicate}
     derivatives = differentiate(network, x)
     cost, norm = _cost(network, x, y), float(network.parameter_norm())
@@ -180,8 +223,8 @@ def measure(
         train_cost=cost,
         test_cost=_cost(network, task.x_test.mT, task.y_test.mT),
         loss=cost + config.ridge * norm,
-        rank=threshold_rank(middle),
-        rank_gap=k,
+        rank=k,
+        rank_gap=gap_rank(middle),
         imbalance=theory.imbalance(network),
         ntk_trace=float(theory.ntk_trace(network, derivatives, x).mean()),
         jacobian=float(svdvals(derivatives.jacobian)[:, 0].max()),
@@ -190,9 +233,12 @@ def measure(
         for index, value in enumerate(values.tolist(), start=1):
             yield Spectrum(**key, layer=layer, index=index, singular_value=value)
     if 0 < k < min(D_IN, D_OUT, config.width):
-        tails = theory.representation_tail(network, x, k).tolist()
-        for layer, tail in enumerate(tails, start=1):
-            yield Representation(**key, rank=k, layer=layer, tail=tail)
+        tails = [
+            theory.representation_tail(network, x, k, with_bias=with_bias).tolist()
+            for with_bias in (False, True)
+        ]
+        for layer, (tail, with_bias) in enumerate(zip(*tails, strict=True), start=1):
+            yield Representation(**key, rank=k, layer=layer, tail=tail, tail_with_bias=with_bias)
         yield from theorem_rows(network, x[: config.points], k, replicate)
 
 

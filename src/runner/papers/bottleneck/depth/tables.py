@@ -1,8 +1,8 @@
 """Ranges of depth in which a sequence of networks keeps its rank (paper D, section 3.1).
 
-The rank is read at the largest gap in the spectrum of W_{L/2}. The paper's count of singular values
-above 0.1 agrees with it once training has converged, but singular values on their way to zero pass
-0.1 late.
+The rank is the caption's: how many singular values of W_{L/2} are above 0.1. Where training has not
+converged, values on their way to zero count, too; the largest gap in the spectrum (`rank_gap`) then
+says less, and stands beside it.
 """
 
 import numpy as np
@@ -23,9 +23,22 @@ def with_ranges(metrics: pd.DataFrame) -> pd.DataFrame:
     """The fitting networks with a column `range`: a number for each run of neighbouring depths, of
     one recipe and replicate, that keep their rank."""
     found = fitted(metrics).sort_values(["recipe", "replicate", "depth"])
-    key = found[["recipe", "replicate", "rank_gap"]]
+    key = found[["recipe", "replicate", "rank"]]
     changed = (key != key.shift()).any(axis=1)
     return found.assign(range=changed.cumsum())
+
+
+def successive_slopes(metrics: pd.DataFrame) -> pd.DataFrame:
+    """From one depth to the next in a range: the slope of loss / lambda in L, with its rank.
+
+    One row per pair of neighbouring depths: recipe, replicate, rank, range, first, last, slope.
+    """
+    found = with_ranges(metrics)
+    before = found.groupby("range")[["depth", "loss"]].shift()
+    slope = (found["loss"] - before["loss"]) / (found["depth"] - before["depth"]) / found["ridge"]
+    columns = found[["recipe", "replicate", "rank", "range"]]
+    steps = columns.assign(first=before["depth"], last=found["depth"], slope=slope)
+    return steps.dropna(subset="first")
 
 
 def affine_fits(metrics: pd.DataFrame) -> pd.DataFrame:
@@ -41,7 +54,7 @@ def affine_fits(metrics: pd.DataFrame) -> pd.DataFrame:
         slope, intercept = np.polyfit(L, norm, 1)
         residual = norm - slope * L - intercept
         r2 = 1 - (residual**2).sum() / ((norm - norm.mean()) ** 2).sum()
-        key = group[["recipe", "replicate", "rank_gap"]].iloc[0]
+        key = group[["recipe", "replicate", "rank"]].iloc[0]
         rows.append((*key, len(L), int(L.min()), int(L.max()), slope, intercept, r2))
     columns = ["recipe", "replicate", "rank", "depths", "first", "last"]
     return pd.DataFrame(rows, columns=[*columns, "slope", "intercept", "r2"])
@@ -61,7 +74,7 @@ def bottleneck_lengths(metrics: pd.DataFrame, spectrum: pd.DataFrame) -> pd.Data
     middle = counts[counts["layer"] == counts["depth"] // 2].set_index(key)["large"]
     counts["middle"] = middle.reindex(pd.MultiIndex.from_frame(counts[key])).to_numpy()
     inside = (counts["large"] == counts["middle"]).groupby([counts[name] for name in key]).sum()
-    table = with_ranges(metrics).set_index(key)[["rank_gap", "range"]]
+    table = with_ranges(metrics).set_index(key)[["rank", "range"]]
     table["inside"] = inside.reindex(table.index)
     table = table.reset_index()
     table["outside"] = table["depth"] - table["inside"]

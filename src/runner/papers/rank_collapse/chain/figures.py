@@ -141,7 +141,7 @@ def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     small = small.assign(eighths=(1 / (small["skip"] * small["width"])).round())
     for (law, eighths), rows in small.groupby(["law", "eighths"]):
         label = f"{law}, γ = 1 / ({eighths:g} d)"
-        style = LAWS[law] | {"fillstyle": "full" if eighths == 8 else "none"}
+        style = LAWS[law] | ({} if eighths == 8 else {"fillstyle": "none", "markersize": 9})
         right.errorbar(
             rows["width"], rows["soft_rank"], 2 * rows["soft_rank_se"], label=label, **style
         )

@@ -84,14 +84,19 @@ def balanced(network: Network, sweeps: int = BALANCING) -> Network:
     return Network(weights, biases)
 
 
-def polished(network: Network, problem: Problem) -> Network:
-    """The minimum that L-BFGS reaches from here, pruned and balanced before and after."""
-    for _ in range(ROUNDS):
-        network = _descended(balanced(pruned(network)), problem)
+def polished(
+    network: Network, problem: Problem, iterations: int | None = None, rounds: int = ROUNDS
+) -> Network:
+    """The minimum that L-BFGS reaches from here, pruned and balanced before and after.
+
+    iterations: of each round, at most; None: ITERATIONS.
+    """
+    for _ in range(rounds):
+        network = _descended(balanced(pruned(network)), problem, iterations or ITERATIONS)
     return balanced(pruned(network))
 
 
-def _descended(network: Network, problem: Problem) -> Network:
+def _descended(network: Network, problem: Problem, iterations: int) -> Network:
     shapes = [tuple(W.shape) for W in network.weights]
     x, y = (np.ascontiguousarray(tensor.numpy()) for tensor in (problem.x, problem.y))
     start = np.concatenate([t.numpy().ravel() for t in (*network.weights, *network.biases)])
@@ -100,7 +105,7 @@ def _descended(network: Network, problem: Problem) -> Network:
         start,
         jac=True,
         method="L-BFGS-B",
-        options={"maxcor": CORRECTIONS, "maxiter": ITERATIONS, "ftol": DECREASE, "gtol": 0.0},
+        options={"maxcor": CORRECTIONS, "maxiter": iterations, "ftol": DECREASE, "gtol": 0.0},
     )
     weights, biases = _views(found.x, shapes)
     return Network(*([torch.from_numpy(t.copy()) for t in parts] for parts in (weights, biases)))

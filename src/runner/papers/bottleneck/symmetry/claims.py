@@ -35,6 +35,7 @@ def learned(tables: Tables) -> Found:
 )
 def two_outliers(tables: Tables) -> Found:
     """In every middle layer the largest gap of the spectrum comes after the second value."""
+    adam = middle_layers(tables["metrics"].query("stage == 'adam'"))
     middle = middle_layers(tables["metrics"].query("stage == 'trained'"))
     share = (middle["rank_gap"] == 2).groupby(middle["replicate"]).mean()
     ratio = (middle["s2"] / middle["s3"]).groupby(middle["replicate"]).median()
@@ -42,6 +43,8 @@ def two_outliers(tables: Tables) -> Found:
         f"gap after the second in {share.mean():.0%} of the middle layers;"
         f" median s_2/s_3 {ratio.mean():.2g}, s_2 {middle['s2'].median():.3g}"
     )
+    if len(adam):
+        words += f"; where Adam ends in {(adam['rank_gap'] == 2).mean():.0%}"
     return Found([everywhere(share == 1)], words)
 
 

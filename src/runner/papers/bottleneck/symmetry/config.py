@@ -18,6 +18,7 @@ class Symmetry(StudyConfig):
     """
 
     study: ClassVar[str] = "symmetry"
+    version: ClassVar[int] = 2  # polished
 
     depth: int = parameter("L", 25, minimum=3, maximum=MOST)
     width: int = parameter("neurons of every hidden layer", 200, minimum=1)
@@ -30,6 +31,9 @@ class Symmetry(StudyConfig):
     batch_size: int = parameter("inputs of one step", 250, minimum=1)
     steps: int = parameter("steps of Adam", 5000, minimum=1)
     learning_rate: float = parameter("of Adam, before the cosine", 1.5e-3, above=0)
+    polish: int = parameter(
+        "iterations of L-BFGS on all starts, from where Adam ends; 0: none", 450, minimum=0
+    )
     probes: int = parameter(
         "fresh inputs that the representations are measured on", 1000, minimum=20
     )

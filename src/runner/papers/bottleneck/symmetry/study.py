@@ -19,6 +19,7 @@ from runner.core.streams import generator
 from runner.core.studies import Context, Row
 from runner.networks.spectra import svdvals
 from runner.papers.bottleneck import theory
+from runner.papers.bottleneck.minima import Problem, minimizing_bytes, polished
 from runner.papers.bottleneck.networks import (
     Network,
     activation_bytes,
@@ -56,6 +57,10 @@ PATHS = 60
 """Gradient-descent paths of panel (b)."""
 NUMBER = 32
 """Bytes of a number in Python and of its place in a list."""
+
+
+REPLICATES_DONE = "polished/replicates"
+"""Name of what a checkpoint holds beside the state of the trainer."""
 
 
 @dataclass(frozen=True)
@@ -174,17 +179,27 @@ def draw_task(config: Symmetry, replicate: int) -> Task:
 def run(
     config: Symmetry, context: Context
 ) -> Iterator[Metrics | Networks | Spectrum | Embedding | Distance | Theorems]:
-    """Train all replicates in one stack, then measure each before and after training."""
+    """Train all replicates in one stack, bring each nearer to its minimum, and measure it at all
+    stages: untrained, where Adam ends, and polished.
+    """
     tasks = [draw_task(config, replicate) for replicate in range(config.replicates)]
     stack = new_stack(config, context.device)
     untrained = [stack.network(r) for r in range(config.replicates)]
-    train(config, context, stack, tasks)
-    with context.progress(2 * config.replicates, "measuring", unit="networks") as bar:
-        for replicate, task in enumerate(tasks):
-            stages = {"trained": stack.network(replicate), "untrained": untrained[replicate]}
+    trainer = train(config, context, stack, tasks)
+    done = 0 if context.restored is None else int(context.restored.get(REPLICATES_DONE, 0))
+    with context.progress(config.replicates, "polishing", done, unit="networks") as bar:
+        for replicate in range(done, config.replicates):
+            task, adam = tasks[replicate], stack.network(replicate)
+            stages = {"trained": adam, "untrained": untrained[replicate]}
+            if config.polish:
+                problem = Problem(task.x.mT, task.y.mT, config.ridge)
+                better = polished(adam, problem, config.polish, rounds=1)
+                stages = {"trained": better, "adam": adam, "untrained": untrained[replicate]}
             for stage, network in stages.items():
                 yield from measure(config, stage, network, task, replicate)
-                bar.update(replicate=replicate)
+            bar.update(replicate=replicate)
+            kept = {REPLICATES_DONE: torch.tensor(replicate + 1)}
+            context.checkpoint(lambda kept=kept: trainer.state() | kept)
 
 
 def memory(config: Symmetry) -> int:
@@ -217,7 +232,11 @@ def memory(config: Symmetry) -> int:
             theorem_bytes(L, *shape, min(config.points, probes)),
         )
     )
-    return sets + max(path_bytes(config.starts, d, T), training, measuring)
+    polishing = parameter_bytes(depths, *shape) + R * network_bytes(L, *shape)
+    polishing += minimizing_bytes(L, *shape, config.starts)
+    if not config.polish:
+        polishing = 0
+    return sets + max(path_bytes(config.starts, d, T), training, measuring, polishing)
 
 
 def new_stack(config: Symmetry, device: torch.device) -> DepthStack:
@@ -227,8 +246,8 @@ def new_stack(config: Symmetry, device: torch.device) -> DepthStack:
     return start(stack, list(range(R)), RECIPES["annealed"], config.seed)
 
 
-def train(config: Symmetry, context: Context, stack: DepthStack, tasks: list[Task]) -> None:
-    """Minibatch Adam with the `annealed` recipe."""
+def train(config: Symmetry, context: Context, stack: DepthStack, tasks: list[Task]) -> RidgeTrainer:
+    """Minibatch Adam with the `annealed` recipe; the trainer, when it is done."""
     recipe = RECIPES["annealed"]
     trainer = RidgeTrainer(stack, recipe, config.ridge, config.learning_rate, config.steps)
     x = torch.stack([task.x for task in tasks]).float().to(context.device)
@@ -253,6 +272,7 @@ def train(config: Symmetry, context: Context, stack: DepthStack, tasks: list[Tas
         return list(zip(xs, ys, strict=True))
 
     trainer.run(batches, context, f"symmetry L={config.depth}")
+    return trainer
 
 
 def measure(

@@ -25,7 +25,15 @@ SAMPLES = int(os.environ.get("MEMORY_SAMPLES", "1"))
 FILLED = 600 * 10**6
 """Bytes that a run is enlarged to, by its formula."""
 
-FEWEST = {"replicates": 1, "epochs": 1, "steps": 2, "layers": 2, "burn_in": 0, "time": 0.2}
+FEWEST = {
+    "polish": 31,
+    "replicates": 1,
+    "epochs": 1,
+    "steps": 2,
+    "layers": 2,
+    "burn_in": 0,
+    "time": 0.2,
+}
 """Run lengths that no memory depends on, where a study has them."""
 
 CHOICES: dict[str, dict[str, list[Any]]] = {
@@ -86,6 +94,7 @@ CHOICES: dict[str, dict[str, list[Any]]] = {
     },
     "bottleneck": {
         "depths": [[3], [4, 6], [12]],
+        "recipe": ["plain", "annealed", "minimum"],
         "width": [30, 60],
         "samples": [100, 200],
         "test_samples": [100, 3000],

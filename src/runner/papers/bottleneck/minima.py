@@ -178,15 +178,15 @@ def lengthened(network: Network, problem: Problem) -> Network:
 
 def minima(
     starts: dict[int, Network],
-    depths: list[int],
     problem: Problem,
     tick: Callable[[Network, float], None] = lambda network, loss: None,
 ) -> dict[int, Network]:
-    """The best network of each depth: from the starts, and down and up from every depth's best.
+    """The best network of each depth: from its start, and down and up from every depth's best.
 
-    starts: by depth, those of the shallowest and the deepest among them. `tick` is given every
-    network that is polished, with its loss, `polishings(...)` times.
+    starts: by depth. `tick` is given every network that is polished, with its loss,
+    `polishings(depths)` times.
     """
+    depths = sorted(starts)
     best: dict[int, Network] = {}
     lowest: dict[int, float] = {}
 
@@ -197,9 +197,9 @@ def minima(
         if loss < lowest.get(network.depth, inf):
             best[network.depth], lowest[network.depth] = network, loss
 
-    for L in sorted(starts):
+    for L in depths:
         offer(starts[L])
-    for change, order in ((shortened, sorted(depths, reverse=True)), (lengthened, sorted(depths))):
+    for change, order in ((shortened, depths[::-1]), (lengthened, depths)):
         for here, there in zip(order, order[1:], strict=False):
             network = best[here]
             for _ in range(abs(there - here)):
@@ -208,9 +208,9 @@ def minima(
     return dict(sorted(best.items()))
 
 
-def polishings(starts: int, depths: list[int]) -> int:
+def polishings(depths: list[int]) -> int:
     """How many networks `minima` polishes."""
-    return starts + 2 * (len(depths) - 1)
+    return len(depths) + 2 * (len(depths) - 1)
 
 
 def minimizing_bytes(depth: int, width: int, d_in: int, d_out: int, samples: int) -> int:

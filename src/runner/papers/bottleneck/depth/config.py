@@ -17,7 +17,7 @@ class Bottleneck(StudyConfig):
     )
     recipe: str = parameter(
         "plain: ridge from the start; annealed: fit, then a stronger ridge, then lambda; minimum:"
-        " the lowest loss of each depth, from annealed networks of three",
+        " the lowest loss of each depth, from annealed networks of all",
         "annealed",
         choices=("plain", "annealed", "minimum"),
     )
@@ -32,14 +32,6 @@ class Bottleneck(StudyConfig):
     learning_rate: float | None = parameter("null: the recipe's", None, above=0)
     points: int = parameter("training inputs that the theorems are measured at", 50, minimum=1)
     replicates: int = parameter("trials: own data, own initialisation", 3, minimum=1, maximum=MOST)
-
-    @property
-    def trained_depths(self) -> list[int]:
-        """The depths that Adam trains: for the minima the shallowest, the middle, the deepest."""
-        depths = sorted(set(self.depths))
-        if self.recipe != "minimum":
-            return self.depths
-        return sorted({depths[0], depths[len(depths) // 2], depths[-1]})
 
     def identity(self) -> dict:
         """As every study's; the order in which the depths are given does not matter."""

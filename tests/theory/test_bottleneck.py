@@ -1,11 +1,15 @@
 """Paper D's statements, on networks whose answer is known."""
 
 import math
+from itertools import pairwise
 
+import numpy as np
 import pytest
 import torch
+from scipy.optimize import brentq, minimize
 
 from runner.papers.bottleneck import theory
+from runner.papers.bottleneck.minima import Problem, polished
 from runner.papers.bottleneck.networks import Network, differentiate
 from runner.papers.bottleneck.symmetry.dynamics import Dynamics, draw_dynamics
 
@@ -396,3 +400,699 @@ def test_paths_have_their_start_and_as_many_costs_as_steps():
     v = dynamics.starts(3, stream(8))
     assert torch.equal(dynamics.path(v, 4)[0], v)
     torch.testing.assert_close(dynamics.costs(v, 4)[:, 1], dynamics.cost(dynamics.path(v, 2)[2]))
+
+
+# Theorem 3, items 1 to 3
+
+
+def biasless(weights: list[torch.Tensor]) -> Network:
+    return Network(weights, [W.new_zeros(len(W)) for W in weights])
+
+
+def log_det(A: torch.Tensor, k: int) -> float:
+    return float(theory.log_pseudo_determinant(A, k))
+
+
+def concatenated(f: Network, g: Network) -> Network:
+    """The layers of g, a ReLU, the layers of f."""
+    return Network([*g.weights, *f.weights], [*g.biases, *f.biases])
+
+
+def side_by_side(f: Network, g: Network) -> Network:
+    """f + g: stacked first layers, block diagonal ones, last layers in a row."""
+    weights = [torch.block_diag(V, W) for V, W in zip(f.weights, g.weights, strict=True)]
+    weights[0] = torch.cat([f.weights[0], g.weights[0]])
+    weights[-1] = torch.cat([f.weights[-1], g.weights[-1]], dim=1)
+    biases = [torch.cat(pair) for pair in zip(f.biases, g.biases, strict=True)]
+    return Network(weights, [*biases[:-1], f.biases[-1] + g.biases[-1]])
+
+
+def smallest_norm(
+    x: torch.Tensor, y: torch.Tensor, L: int, width: int = 4, starts: int = 4, ridge: float = 1e-3
+) -> float:
+    """The lowest `C / ridge + ||theta||^2` from some random starts: R(f; X, L), up to O(ridge).
+
+    A global minimum is below R, by as much as the fit gives way.
+    """
+    problem = Problem(x.mT.contiguous(), y.mT.contiguous(), ridge)
+    widths = [x.shape[1], *[width] * (L - 1), y.shape[1]]
+    found = (polished(random_network(widths, seed=seed), problem, 2000) for seed in range(starts))
+    return min(problem.loss(network) for network in found) / ridge
+
+
+def test_theorem_3_needs_a_point_where_the_jacobian_has_the_full_rank():
+    """Theorem 3's condition Rank J f(x) = R^(0)(f): f(x, y) = (s x, relu(y) / s) on x >= 0.
+
+    Where y < 0, |J f|_+ = s; but R^(0) = 2 and ||theta||^2 - 2 L -> 0 = 2 log |J f| at y > 0.
+    """
+    L, s = 400, 3.0
+    step = torch.tensor([s, 1 / s], dtype=F64).pow(1 / L).diag()
+    network, eye = biasless([step] * L), torch.eye(2, dtype=F64)
+    # The last layer has no ReLU: an identity, of squared norm 2, follows the L layers.
+    network = biasless([*network.weights, eye])
+    jacobians = differentiate(network, torch.tensor([[1.0, 1], [1, -1]], dtype=F64)).jacobian
+    assert float(excess(network, 2)) == pytest.approx(4 * math.log(s) ** 2 / L, rel=1e-3)
+    assert log_det(jacobians[0], 2) == pytest.approx(0, abs=1e-9)
+    assert 2 * log_det(jacobians[1], 1) == pytest.approx(2 * math.log(s))
+    assert 2 * log_det(jacobians[1], 1) > 100 * float(excess(network, 2))
+
+
+def test_norms_add_under_composition_where_the_inner_outputs_are_not_negative():
+    """Theorem 3, proof of (1): R(f o g; L_1 + L_2) <= R(f; g(Omega), L_1) + R(g; L_2)."""
+    f, g = random_network([3, 7, 7, 2], seed=30), random_network([4, 8, 3], seed=31)
+    x = randn(30, 4, seed=32)
+    g.biases[-1].sub_(g.activations(x)[-1].min(0).values)
+    joined = concatenated(f, g)
+    expected = f.activations(g.activations(x)[-1])[-1]
+    torch.testing.assert_close(joined.activations(x)[-1], expected)
+    torch.testing.assert_close(joined.parameter_norm(), f.parameter_norm() + g.parameter_norm())
+    g.biases[-1].sub_(1)
+    expected = f.activations(g.activations(x)[-1])[-1]
+    assert (concatenated(f, g).activations(x)[-1] - expected).abs().max() > 0.1
+
+
+def test_norms_are_not_subadditive_under_composition_with_negative_inner_outputs():
+    """Counterexample to the inequality of (1) in Theorem 3's proof: f = g = id on [-1, 1].
+
+    R(id; 1) = 1, but R(id; 2) = 2 sqrt 2 > 1 + 1. A neuron that is on at both ends has |b| >= |w|
+    and costs 2 sqrt 2 for a unit of slope, one that is on at one end costs 2, and two are needed.
+    Attained by x = ((x + 1) - (1 - x)) / 2. On [0, 1] R(id; 2) = 2.
+    """
+    x = torch.linspace(-1, 1, 21, dtype=F64)[:, None]
+    assert smallest_norm(x, x, L=1) == pytest.approx(1, abs=0.01)
+    assert smallest_norm(x, x, L=2) == pytest.approx(2 * math.sqrt(2), abs=0.03)
+    assert smallest_norm((x + 1) / 2, (x + 1) / 2, L=2) == pytest.approx(2, abs=0.03)
+    w = 8**-0.25  # the balanced network that attains it: w v = 1 / 2, v^2 = 2 w^2
+    v, b = 0.5 / w, torch.tensor([w, w], dtype=F64)
+    network = Network([b[:, None] * x[[-1, 0]], x.new_tensor([[v, -v]])], [b, x.new_zeros(1)])
+    torch.testing.assert_close(network.activations(x)[-1], x)
+    assert float(network.parameter_norm()) == pytest.approx(2 * math.sqrt(2))
+
+
+def test_pseudo_determinants_are_submultiplicative_at_equal_ranks_only():
+    """Theorem 3 (1) on linear maps, R^(1)(A) = 2 log |A|_+.
+
+    With Rank AB = Rank A = Rank B, |A B|_+ <= |A|_+ |B|_+, and equality if A is taken on Im B, the
+    domain of f in f o g. A = diag(1, 1/9), B = diag(1, 0) shows that the ranks must be equal.
+    """
+    k = 2
+    for seed in range(50):
+        A = randn(5, k, seed=seed) @ randn(k, 4, seed=100 + seed)
+        B = randn(4, k, seed=200 + seed) @ randn(k, 3, seed=300 + seed)
+        on_image = A @ (B @ torch.linalg.pinv(B))
+        assert log_det(A @ B, k) < log_det(A, k) + log_det(B, k)
+        assert log_det(A @ B, k) == pytest.approx(log_det(on_image, k) + log_det(B, k))
+    A, B = (torch.tensor(d, dtype=F64).diag() for d in ([1.0, 1 / 9], [1.0, 0.0]))
+    assert log_det(A @ B, 1) > log_det(A, 2) + log_det(B, 1) + 2
+
+
+def test_norms_add_under_addition_up_to_the_last_biases():
+    """Theorem 3, proof of (2): the network of f + g has the norms' sum and 2 <b_L^f, b_L^g>.
+
+    The printed R(f + g; L) <= R(f; L) + R(g; L) leaves the last term out; see the next test.
+    """
+    f, g = random_network([4, 6, 7, 3], seed=33), random_network([4, 5, 8, 3], seed=34)
+    x, both = randn(30, 4, seed=35), side_by_side(f, g)
+    torch.testing.assert_close(both.activations(x)[-1], f.activations(x)[-1] + g.activations(x)[-1])
+    cross = 2 * f.biases[-1] @ g.biases[-1]
+    assert abs(cross) > 1e-3
+    total = f.parameter_norm() + g.parameter_norm() + cross
+    torch.testing.assert_close(both.parameter_norm(), total)
+
+
+def test_constants_are_a_counterexample_to_subadditivity_under_addition():
+    """Theorem 3 (2) fails as printed for f = g = 1: R^(0) = 0, R^(1)(1) = 1, R^(1)(2) = 3 > 1 + 1.
+
+    At x = 0 in Omega norms obey y_l <= ||b_l|| + ||W_l|| y_{l-1}, y_0 = 0, so that scalars suffice:
+    R(c; L) = min sum_l b_l^2 + w_l^2 with y_L = c, which is 1 for c = 1 and 3 for c = 2, L >= 2.
+    """
+
+    def cost(theta: np.ndarray, c: float) -> float:
+        b, w = np.split(theta, 2)  # b_1 .. b_{L-1}; w_2 .. w_L
+        y = b[0]
+        for shift, weight in zip(b[1:], w[:-1], strict=True):
+            y = shift + weight * y
+        return float(theta @ theta) + (c - w[-1] * y) ** 2
+
+    def smallest(c: float, L: int) -> float:
+        starts = np.random.default_rng(0).uniform(0, 1.5, (8, 2 * (L - 1)))
+        return min(minimize(cost, start, args=(c,)).fun for start in starts)
+
+    for L in (2, 5):
+        assert smallest(1, L) == pytest.approx(1, abs=1e-6)
+        assert smallest(2, L) == pytest.approx(3, abs=1e-6)
+    one = torch.ones(1, dtype=F64)
+    two = Network([one[:, None] * 0, one[:, None]], [one, one])
+    assert float(two.activations(one[:, None])[-1]) == 2 and float(two.parameter_norm()) == 3
+
+
+def test_linear_maps_are_subadditive_where_the_ranks_add():
+    """Theorem 3 (2) on linear maps: |A + B|_+ <= |A|_+ |B|_+ if Rank(A + B) = Rank A + Rank B.
+
+    A + A shows that the ranks must add. R(A + B; L) <= R(A; L) + R(B; L) holds at every rank.
+    """
+    for seed in range(50):
+        A = randn(5, 1, seed=seed) @ randn(1, 4, seed=100 + seed)
+        B = randn(5, 2, seed=200 + seed) @ randn(2, 4, seed=300 + seed)
+        assert log_det(A + B, 3) < log_det(A, 1) + log_det(B, 2)
+        for L in (2, 3, 20):
+            costs = [float(theory.representation_cost(M, L)) for M in (A + B, A, B)]
+            assert costs[0] < costs[1] + costs[2]
+    A = A / torch.linalg.matrix_norm(A)
+    assert log_det(A + A, 1) > 2 * log_det(A, 1) + 0.6
+
+
+def kernel_network(
+    inner: torch.Tensor, outer: torch.Tensor, A: torch.Tensor, L: int, swapped: bool = False
+) -> Network:
+    """Theorem 3, proof of (3): W_l = B_l B_{l-1}^+ with B_0 = I, B_L = A and
+    B_l^T B_l = (1 - l / L) P_{Im A^T} + (l / L) A^T A; swapped: the weights as printed.
+
+    inner: O_in; outer: O_out A.
+    """
+    fractions = [layer / L for layer in range(1, L)]
+    fractions = fractions[::-1] if swapped else fractions
+    parts = [torch.cat([(1 - p) ** 0.5 * inner, p**0.5 * outer]) for p in fractions]
+    before = [torch.eye(A.shape[1], dtype=F64), *parts]
+    return biasless([B @ torch.linalg.pinv(C) for B, C in zip([*parts, A], before, strict=True)])
+
+
+@pytest.fixture(scope="module")
+def positive_map() -> tuple[torch.Tensor, torch.Tensor]:
+    """O_in and A of rank 2 on R^3_+, with O_in Omega and A Omega in R^2_+."""
+    inner = torch.tensor([[0.5**0.5, 0.5**0.5, 0], [0, 0, 1]], dtype=F64)
+    return inner, torch.tensor([[2, 0.3], [0.5, 0.7]], dtype=F64) @ inner
+
+
+def test_completely_positive_linear_maps_have_the_pseudo_determinant_as_regularity(positive_map):
+    """Theorem 3 (3): networks for A on R^3_+ whose excess norm falls to 2 log |A|_+ as 1 / L."""
+    inner, A = positive_map
+    x, above = torch.rand(50, 3, generator=stream(36), dtype=F64), []
+    for L in (50, 100, 200):
+        network = kernel_network(inner, A, A, L)
+        torch.testing.assert_close(network.activations(x)[-1], x @ A.mT)
+        above.append(float(excess(network, 2)) - 2 * log_det(A, 2))
+    assert 0 < above[2] < 0.02
+    assert above[0] / above[1] == pytest.approx(2, rel=0.05)
+    assert above[1] / above[2] == pytest.approx(2, rel=0.05)
+
+
+def test_kernels_interpolated_as_printed_do_not_reach_the_pseudo_determinant(positive_map):
+    """The proof of (3) prints (l / L) P + (1 - l / L) A^T A, from A to the identity.
+
+    Then W_1 and W_L are A, the others undo one of them: 2 ||A||_F^2 - 2 k - 2 log |A|_+.
+    """
+    inner, A = positive_map
+    network = kernel_network(inner, A, A, 400, swapped=True)
+    x = torch.rand(50, 3, generator=stream(36), dtype=F64)
+    torch.testing.assert_close(network.activations(x)[-1], x @ A.mT)
+    found = float(excess(network, 2))
+    assert found == pytest.approx(2 * float(A.square().sum()) - 4 - 2 * log_det(A, 2), rel=0.02)
+    assert found > 2 * log_det(A, 2) + 4
+
+
+@pytest.mark.parametrize("L", [10, 1000])
+def test_a_linear_map_is_cheaper_where_the_domain_is_thin(L):
+    """Counterexample to Theorem 3 (3) as printed: A = (1, 0) on Omega = {(t, t): 0 <= t <= 1}.
+
+    P_{Im A^T} Omega and A Omega are segments of R_+, and 2 log |A|_+ = 0, but A (x) = (1/2, 1/2) x
+    on Omega, and R^(1) = 2 log |A P_{span Omega}|_+ = -log 2: the lower bound of Theorem 3 is
+    about J f(x) on T_x Omega, which must contain Im A^T.
+    """
+    A = torch.tensor([[1.0, 0]], dtype=F64)
+    P = torch.full((2, 2), 0.5, dtype=F64)
+    network = linear_network(A @ P, L)
+    network = biasless([W * W.sum().sign() for W in network.weights])
+    x = torch.linspace(0, 1, 9, dtype=F64)[:, None].expand(9, 2)
+    torch.testing.assert_close(network.activations(x)[-1], x @ A.mT)
+    found = float(excess(network, 1))
+    assert found == pytest.approx(L * (0.5 ** (1 / L) - 1))
+    assert found < 2 * log_det(A, 1) - 0.6
+    assert 2 * log_det(A @ P, 1) == pytest.approx(-math.log(2))
+    assert found >= 2 * log_det(A @ P, 1)
+
+
+# Proposition 4
+
+
+def second_correction(A: torch.Tensor) -> float:
+    """`||log_+ A^T A||^2 / 2 = 2 sum_i log^2 s_i(A)` over the nonzero singular values."""
+    s = torch.linalg.svdvals(A)
+    return float(2 * s[s > 1e-9 * s[0]].log().square().sum())
+
+
+def rotation(angle: float) -> torch.Tensor:
+    cos, sin = math.cos(angle), math.sin(angle)
+    return torch.tensor([[cos, -sin], [sin, cos]], dtype=F64)
+
+
+def turning_network(A: torch.Tensor, cone: torch.Tensor, L: int) -> Network:
+    """W_l = U_l S^{1/L} U_{l-1}^T for a (2, 2) A = U S V^T, U_l S^{l/L} V^T cone in R^2_+."""
+    U, s, Vh = torch.linalg.svd(A)
+    frames = [Vh.mT]
+    for layer in range(1, L):
+        rays = (s ** (layer / L)).diag() @ Vh @ cone
+        first, second = torch.atan2(rays[1], rays[0]).tolist()
+        middle = first + math.remainder(second - first, 2 * math.pi) / 2
+        frames.append(rotation(math.pi / 4 - middle))
+    frames.append(U)
+    step = (s ** (1 / L)).diag()
+    return biasless([b @ step @ a.mT for a, b in pairwise(frames)])
+
+
+def test_a_turning_relu_network_attains_the_second_correction():
+    """Proposition 4 (3): the norm is R(A; L), L (||theta||^2 - k L - 2 log |A|_+) -> R^(2).
+
+    A turns the cone out of the quadrant and stretches it, so that every U_l must turn it back. A
+    cone whose image A^p Omega is wider than a right angle does not pass.
+    """
+    cone = torch.tensor([[1.0, 0.5], [0.4, 1.0]], dtype=F64)
+    A = rotation(2.0) @ torch.tensor([2.0, 0.8], dtype=F64).diag() @ rotation(0.3)
+    x = torch.rand(50, 2, generator=stream(37), dtype=F64) @ cone.mT
+    scaled = []
+    for L in (100, 200):
+        network = turning_network(A, cone, L)
+        torch.testing.assert_close(network.activations(x)[-1], x @ A.mT)
+        cost = float(theory.representation_cost(A, L))
+        assert float(network.parameter_norm()) == pytest.approx(cost, rel=1e-12)
+        scaled.append(L * (float(excess(network, 2)) - 2 * log_det(A, 2)))
+    assert 2 * scaled[1] - scaled[0] == pytest.approx(second_correction(A), rel=1e-4)
+    wide = torch.tensor([[1.0, 0.2], [0.1, 1.0]], dtype=F64)
+    first, second = (A @ wide).mT
+    assert first @ second < 0
+    found = turning_network(A, wide, 100).activations(wide.mT)[-1]
+    assert (found - wide.mT @ A.mT).abs().max() > 0.01
+
+
+def test_interpolated_kernels_attain_the_first_but_not_the_second_correction():
+    """Theorem 3's network of x -> s x reaches (s - 1/s)^2 / 2 where R^(2) = 2 log^2 s."""
+    s, one = 3.0, torch.ones(1, 1, dtype=F64)
+    scaled = []
+    for L in (200, 400):
+        network = kernel_network(one, s * one, s * one, L)
+        scaled.append(L * (float(excess(network, 1)) - 2 * math.log(s)))
+    assert 2 * scaled[1] - scaled[0] == pytest.approx((s - 1 / s) ** 2 / 2, rel=1e-3)
+    assert (s - 1 / s) ** 2 / 2 > 1.4 * second_correction(s * one)
+
+
+def test_roots_of_the_second_correction_obey_the_triangle_inequality():
+    """Proposition 4 (1) on invertible matrices, where R^(1)(AB) = R^(1)(A) + R^(1)(B).
+
+    Without the roots it fails for B = A; without the condition on R^(1) for A = e e^T, B = q q^T.
+    """
+    for seed in range(100):
+        A, B = randn(3, 3, seed=seed), randn(3, 3, seed=100 + seed)
+        roots = [math.sqrt(second_correction(M)) for M in (A @ B, A, B)]
+        assert roots[0] < roots[1] + roots[2]
+    S = torch.tensor([3.0, 0.5], dtype=F64).diag()
+    assert math.sqrt(second_correction(S @ S)) == pytest.approx(2 * math.sqrt(second_correction(S)))
+    assert second_correction(S @ S) > 2 * second_correction(S) + 1
+    e, q = rotation(0)[:, :1], rotation(1.0)[:, :1]
+    A, B = e @ e.mT, q @ q.mT
+    assert log_det(A @ B, 1) < log_det(A, 1) + log_det(B, 1) - 0.1
+    assert second_correction(A) + second_correction(B) == pytest.approx(0)
+    assert second_correction(A @ B) == pytest.approx(2 * math.log(math.cos(1)) ** 2)
+
+
+def test_second_corrections_divide_by_the_share_of_the_depth():
+    """(1) of Proposition 4's proof: R^(2)(f) / p + R^(2)(g) / (1 - p) with p = L_f / (L_f + L_g).
+
+    (The print swaps p and 1 - p, and divides by L_f + L_g where it multiplies.) The best share of a
+    limiting representation A^q is q, and there the two parts make up R^(2)(A).
+    """
+    f, g, L_f, L_g = (torch.full((1, 1), v, dtype=F64) for v in (3.0, 0.5, 9e3, 1e3))
+    L_f, L_g, p = float(L_f), float(L_g), 0.9
+    rest = sum(
+        float(theory.representation_cost(M, L)) - L - 2 * log_det(M, 1)
+        for M, L in ((f, L_f), (g, L_g))
+    )
+    expected = second_correction(f) / p + second_correction(g) / (1 - p)
+    swapped = second_correction(f) / (1 - p) + second_correction(g) / p
+    assert (L_f + L_g) * rest == pytest.approx(expected, rel=1e-3)
+    assert swapped > 2 * expected
+    A, q = torch.tensor([3.0, 0.4], dtype=F64), 0.3
+    parts = [second_correction((A**power).diag()) for power in (q, 1 - q)]
+    shares = np.arange(1, 100) / 100
+    sums = parts[0] / shares + parts[1] / (1 - shares)
+    assert shares[sums.argmin()] == pytest.approx(q)
+    assert sums.min() == pytest.approx(second_correction(A.diag()))
+
+
+def test_second_corrections_add_where_the_first_ones_do():
+    """Proposition 4 (2): block diagonal A + B. Unit a c^T + b d^T at an angle shows the need of
+    R^(1)(A + B) = R^(1)(A) + R^(1)(B): R^(2) of both is 0, of the sum it is not.
+    """
+    A, B = torch.zeros(2, 4, 4, dtype=F64)
+    A[:2, :2], B[2:, 2:] = randn(2, 2, seed=38), randn(2, 2, seed=39)
+    assert log_det(A + B, 4) == pytest.approx(log_det(A, 2) + log_det(B, 2))
+    both = second_correction(A) + second_correction(B)
+    assert second_correction(A + B) == pytest.approx(both)
+    a, b = rotation(0)[:, :1], rotation(1.0)[:, :1]
+    A, B = a @ a.mT, b @ b.mT
+    assert log_det(A + B, 2) < log_det(A, 1) + log_det(B, 1) - 0.1
+    assert second_correction(A) + second_correction(B) == pytest.approx(0)
+    assert second_correction(A + B) > 0.5
+
+
+# Proposition 5 and section 3.3
+
+
+def corner(points: int = 11) -> torch.Tensor:
+    """{(t, 0)} and {(0, t)}: a bent line, Rank_J = Rank_BN = 1."""
+    t = torch.linspace(0, 1, points, dtype=F64)[:, None]
+    return torch.cat([torch.cat([t, 0 * t], 1), torch.cat([0 * t, t], 1)])
+
+
+@pytest.mark.parametrize("L", [2, 5, 30])
+def test_the_identity_of_a_planar_completely_positive_domain_costs_its_dimension(L):
+    """Proposition 5, if: W_1 = O, W_l = P_{Im O}, W_L = O^T have the norm k L at every depth.
+
+    A cone with four rays in a 3-dimensional subspace of R^5: no rotation takes it into R^3_+, but
+    an isometry into R^4_+.
+    """
+    frame = torch.tensor([[1, 1, 1], [1, -1, -1], [1, -1, 1], [1, 1, -1]], dtype=F64)
+    rays = torch.linalg.qr(frame)[0]
+    plane = torch.linalg.qr(randn(5, 3, seed=40))[0]
+    # Omega is where its four isometric coordinates are not negative.
+    coordinates = torch.rand(3000, 4, generator=stream(41), dtype=F64) @ rays @ rays.mT
+    coordinates = coordinates[(coordinates >= 0).all(1)]
+    x, isometry = coordinates @ rays @ plane.mT, rays @ plane.mT
+    network = biasless([isometry, *[isometry @ isometry.mT] * (L - 2), isometry.mT])
+    assert len(x) > 100 and torch.linalg.matrix_rank(x) == 3
+    torch.testing.assert_close(network.activations(x)[-1], x)
+    assert float(excess(network, 3)) == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("angle", [0.0, 0.5, math.pi / 2])
+def test_two_tangents_at_an_angle_bound_the_regularity_of_the_identity(angle):
+    """Proposition 5, only if: the bound of its proof is log(1 + sin angle) for k = 1.
+
+    `min ||W_L||^2 - 1 + 2 log max(||W_L^+ p||, ||W_L^+ q||)` over all W_L with p and q in its
+    image; 0 only for the same tangent. At its minimum ||W_L||_F^2 = k, as the proof says.
+    """
+    p, q = (rotation(a)[:, 0].numpy() for a in (0.0, angle))
+
+    def bound(w: np.ndarray) -> float:
+        inverse = np.linalg.pinv(w.reshape(2, 2))
+        longest = max(np.linalg.norm(inverse @ p), np.linalg.norm(inverse @ q))
+        return float(w @ w) - 1 + 2 * math.log(longest)
+
+    starts = np.random.default_rng(0).normal(size=(4, 4))
+    options = {"maxiter": 1500, "maxfev": 1500, "xatol": 1e-6, "fatol": 1e-8}
+    found = [minimize(bound, s, method="Nelder-Mead", options=options) for s in starts[:3]]
+    best = min(found, key=lambda result: result.fun)
+    assert best.fun == pytest.approx(math.log(1 + math.sin(angle)), abs=1e-3)
+    assert best.x @ best.x == pytest.approx(1, abs=0.01)
+
+
+def test_only_planar_domains_in_a_quadrant_have_an_identity_without_regularity_cost():
+    """Proposition 5 on four segments, by ||theta||^2 - L of trained networks, which every L bounds.
+
+    The proof treats tangents that differ (the corner: at least log 2). Its "only if" also claims
+    the segments {(t, 1)}, whose linear span is a plane, and [-1, 1], which is not completely
+    positive: there the first layer alone costs min 2 u - 1 - log u = log 2.
+    """
+    t, L = torch.linspace(0, 1, 11, dtype=F64)[:, None], 3
+    planar, signed = torch.cat([t, 0.5 * t], 1), 2 * t - 1
+    lifted = torch.cat([t, torch.ones_like(t)], 1)
+    assert smallest_norm(planar, planar, L) - L == pytest.approx(0, abs=0.02)
+    assert smallest_norm(corner(6), corner(6), L, starts=2) - L > math.log(2)
+    assert smallest_norm(signed, signed, L) - L > math.log(2)
+    assert smallest_norm(lifted, lifted, L) - L == pytest.approx(1, abs=0.02)
+
+
+def test_no_scalar_bottleneck_passes_a_circle():
+    """Section 3.3.1: Rank_J(id; circle) = 1 but Rank_BN = 2: g(x) - g(-x) has a zero for every
+    continuous scalar g, so that two points fall together. A plane separates them.
+    """
+    for seed in range(10):
+        g = random_network([2, 12, 12, 1], seed=seed)
+
+        def difference(angle: float, g: Network = g) -> float:
+            x = rotation(angle)[:, 0][None]
+            return float(g.activations(x)[-1] - g.activations(-x)[-1])
+
+        angle = brentq(difference, 0, math.pi, xtol=1e-14)
+        assert abs(difference(angle)) < 1e-10
+    tangent = rotation(0.3)[:, 1:]
+    assert log_det(tangent @ tangent.mT, 1) == pytest.approx(0, abs=1e-12)
+
+
+def test_the_halves_of_a_minimal_network_are_minimal():
+    """Section 3.3: R(f; L) = R(alpha~_l; l) + R(sigma(alpha~_l) -> f; L - l) at every layer of a
+    minimal network, and R^(1) of the part from l to m tends to (m - l) / L of the whole (A.3).
+
+    The interpolated kernels are not minimal: there the parts, each made minimal, cost more.
+    """
+    A, L, cut = torch.tensor([[4.0, 0.2], [0.3, 0.5]], dtype=F64), 12, 5
+    whole = float(theory.representation_cost(A, L))
+
+    def parts(network: Network) -> float:
+        halves = (network.weights[:cut], network.weights[cut:])
+        products = [torch.linalg.multi_dot(weights[::-1]) for weights in halves]
+        return sum(
+            float(theory.representation_cost(M, depth))
+            for M, depth in zip(products, (cut, L - cut), strict=True)
+        )
+
+    minimal = linear_network(A, L)
+    assert parts(minimal) == pytest.approx(whole, rel=1e-12)
+    eye = torch.eye(2, dtype=F64)
+    assert parts(kernel_network(eye, A, A, L)) > whole + 0.03
+    middle = torch.linalg.multi_dot(minimal.weights[3:9])
+    assert log_det(middle, 2) == pytest.approx(6 / L * log_det(A, 2))
+
+
+@pytest.mark.parametrize("L", [2, 4])
+def test_the_absolute_value_has_a_regularity_above_its_jacobian(L):
+    """R(|x|; [-1, 1], L) = L 2^{2/L}: R^(1) = 2 log 2, where |J f| = 1 gives only 0 (section 3.3.1:
+    R^(1) sees curvature). All layers of the balanced network have the same norm, so that the part
+    of m of its layers has m / L of the cost (section 3.3).
+    """
+    x = torch.linspace(-1, 1, 21, dtype=F64)[:, None]
+    w, ends = 2 ** (1 / L), torch.tensor([[1.0], [-1.0]], dtype=F64) / math.sqrt(2)
+    weights = [w * ends, w * ends.mT.abs(), *[torch.full((1, 1), w, dtype=F64)] * (L - 2)]
+    network = biasless(weights)
+    torch.testing.assert_close(network.activations(x)[-1], x.abs())
+    assert theory.imbalance(network) < 1e-12
+    norm = float(network.parameter_norm())
+    assert norm == pytest.approx(L * 2 ** (2 / L))
+    assert smallest_norm(x, x.abs(), L) == pytest.approx(norm, abs=0.05)
+
+
+# Proposition 13
+
+
+def squared_lipschitz(network: Network, x: torch.Tensor, y: torch.Tensor) -> float:
+    """C^2 of Proposition 13's proof: max_l ||J(alpha~_{l+1} -> f)(y)|| ||J alpha_{l-1}(x)||.
+
+    At most the square of any C that bounds both, if C >= 1: the ends contribute factors of 1.
+    """
+    outer, inner = differentiate(network, y).outer[1:], differentiate(network, x).inner[:-1]
+    return max(
+        float(torch.linalg.matrix_norm(B[0], 2) * torch.linalg.matrix_norm(A[0], 2))
+        for A, B in zip(inner, outer, strict=True)
+    )
+
+
+def two_jacobians(network: Network, x: torch.Tensor, y: torch.Tensor) -> tuple[float, float]:
+    """`(L ||J(x)||_{2/L}^{2/L} + L ||J(y)||_{2/L}^{2/L}) / 2` and `||J(x) - J(y)||_* / C^2`."""
+    J, K = (differentiate(network, point).jacobian[0] for point in (x, y))
+    costs = [float(theory.representation_cost(M, network.depth)) for M in (J, K)]
+    distance = float(torch.linalg.matrix_norm(J - K, "nuc"))
+    return sum(costs) / 2, distance / squared_lipschitz(network, x, y)
+
+
+def test_proposition_13_holds_for_random_networks_with_the_printed_factor():
+    """||theta||^2 >= mean of the two Schatten norms + C^{-2} ||J f(x) - J f(y)||_*.
+
+    The inequalities of the printed proof leave C^{-2} / 2: they give 1/4 of the sum of
+    ||W_l dD_{l-1}||^2 + ||dD_l W_l||^2, of which 2 / C^2 is the bound. The printed factor follows
+    with ||D_l W_l D_{l-1}|| in their place, entry by entry: see the next test.
+    """
+    for seed in range(20):
+        network = random_network([3, 6, 6, 6, 3], seed=seed)
+        x, y = randn(2, 1, 3, seed=seed)
+        mean, gap = two_jacobians(network, x, y)
+        assert gap > 0
+        assert float(network.parameter_norm()) >= mean + gap
+
+
+def test_every_weight_pays_for_its_part_of_the_change_of_the_jacobian():
+    """The step that repairs Proposition 13's proof, for the states of two neurons at x and y.
+
+    Weight (i, j) enters the bound of ||J f(x) - J f(y)||_* with (d_i j_x + i_y d_j) / 2, d = |i_x -
+    i_y|, and ||theta||^2 less the mean norm with 1 - (i_x j_x + i_y j_y) / 2, never less.
+    """
+    states = [(a, b) for a in (0, 1) for b in (0, 1)]
+    for i_x, i_y in states:
+        for j_x, j_y in states:
+            used = (abs(i_x - i_y) * j_x + i_y * abs(j_x - j_y)) / 2
+            assert used <= 1 - (i_x * j_x + i_y * j_y) / 2
+
+
+def test_the_absolute_value_attains_proposition_13_at_depth_2():
+    """W_1 = (1, -1)^T, W_2 = (1, 1): 4 = 2 + 2, with C = 1: a larger factor would be wrong.
+
+    And C < 1 is not allowed: at 1/8 of that function all Lipschitz constants are at most 1/2, and
+    C^{-2} ||J f(x) - J f(y)||_* = 1 is above ||theta||^2 = 1/2.
+    """
+    W = torch.tensor([[1.0], [-1.0]], dtype=F64)
+    x, y = torch.tensor([[[0.5]], [[-0.5]]], dtype=F64)
+    network = biasless([W, W.mT.abs()])
+    mean, gap = two_jacobians(network, x, y)
+    assert (mean, gap) == pytest.approx((2, 2))
+    assert float(network.parameter_norm()) == pytest.approx(mean + gap)
+    small = biasless([W / math.sqrt(8), W.mT.abs() / math.sqrt(8)])
+    constants = [float(torch.linalg.matrix_norm(V, 2)) for V in small.weights]
+    constants.append(float(differentiate(small, x).jacobian.abs()))
+    assert max(constants) == pytest.approx(0.5)
+    mean, _ = two_jacobians(small, x, y)
+    assert float(small.parameter_norm()) < mean + 4 * 2 / 8
+
+
+def test_example_20_evades_proposition_13_by_its_lipschitz_constant():
+    """D.1 (2): R^(1) = 0 though J f(x) != J f(y), so that C^2 >= sqrt 2 / excess must diverge."""
+    x, y = torch.tensor([[[0.2, 0.6, 0.5]], [[0.6, 0.2, 0.5]]], dtype=F64)
+    constants = []
+    for L in (100, 400, 1600):
+        network = theory.divergent_network(L, L**-0.75)
+        J, K = (differentiate(network, point).jacobian[0] for point in (x, y))
+        distance = float(torch.linalg.matrix_norm(J - K, "nuc"))
+        assert distance == pytest.approx(math.sqrt(2), rel=1e-6)
+        constants.append(max(squared_lipschitz(network, x, y), squared_lipschitz(network, y, x)))
+        assert theory.divergent_excess(L, L**-0.75) >= distance / constants[-1]
+    assert constants[0] < constants[1] / 2 and constants[1] < constants[2] / 2
+    assert theory.divergent_excess(1600, 1600**-0.75) < math.sqrt(2) / 4  # C = 2 is refuted
+
+
+# Proposition 9, on a segment
+
+
+def ntk(network: Network, x: torch.Tensor) -> torch.Tensor:
+    """Theta(x, x), a d_out-square matrix, of the derivatives by the weights."""
+    derivatives, inputs = differentiate(network, x), network.activations(x)
+    return sum(
+        a.square().sum() * B[0] @ B[0].mT
+        for a, B in zip(inputs[:-1], derivatives.outer, strict=True)
+    )
+
+
+def ntk_norm(network: Network, x: torch.Tensor) -> float:
+    return float(torch.linalg.matrix_norm(ntk(network, x), 2))
+
+
+def segment_bound(network: Network, x: torch.Tensor, y: torch.Tensor) -> float:
+    """`L / 4 ||x - y||^2 ||J f(x) u||^{2 - 2/L}`, u the direction from x to y."""
+    L, d = network.depth, float((x - y).norm())
+    stretch = float((differentiate(network, x).jacobian[0] @ ((y - x)[0] / d)).norm())
+    return L / 4 * d**2 * stretch ** (2 - 2 / L)
+
+
+def active_segment(network: Network, x: torch.Tensor, u: torch.Tensor) -> list[torch.Tensor]:
+    """The ends of the segment through x in direction u on which no neuron switches."""
+
+    def same(t: float) -> bool:
+        here, there = (differentiate(network, point).active for point in (x, x + t * u))
+        return all(torch.equal(a, b) for a, b in zip(here, there, strict=True))
+
+    ends = []
+    for sign in (-1, 1):
+        low, high = 0.0, 10.0
+        for _ in range(30):
+            middle = (low + high) / 2
+            low, high = (middle, high) if same(sign * middle) else (low, middle)
+        ends.append(x + sign * low * u)
+    return ends
+
+
+def test_one_end_of_a_segment_has_the_ntk_of_proposition_9():
+    """Proposition 9 for x, y in one linear region, out to where the first neuron switches.
+
+    Its proof: along the segment v^T Theta v is a parabola, not negative, with a second derivative
+    of at least 8 times the bound; balanced chains have exactly that, whatever their biases.
+    (Printed: "the pre-activations remain constant"; it is the states of the neurons, D_l.)
+    """
+    chain = linear_network(torch.full((1, 1), 3.0, dtype=F64), 5)
+    cases = [(chain, *torch.tensor([[[-0.1]], [[0.2]]], dtype=F64))]
+    for seed in range(12):
+        network = biasless(random_network([3, 3, 3, 3, 2], seed=seed).weights)
+        x, u = randn(2, 1, 3, seed=50 + seed)
+        if differentiate(network, x).jacobian.any():
+            cases.append((network, *active_segment(network, x, u / u.norm())))
+    assert len(cases) >= 8
+    curvatures = []
+    for network, x, y in cases:
+        middle = (x + y) / 2
+        bound = 4 * segment_bound(network, middle, y)  # of the whole segment
+        v = differentiate(network, middle).jacobian[0] @ (y - x)[0]
+        v = v / v.norm()
+        h = [float(v @ ntk(network, point) @ v) for point in (x, middle, y)]
+        curvatures.append(4 * (h[0] - 2 * h[1] + h[2]) / (8 * bound))
+        assert max(ntk_norm(network, x), ntk_norm(network, y)) >= bound
+    assert curvatures[0] == pytest.approx(1)
+    assert min(curvatures[1:]) > 1
+
+
+def test_the_segment_bound_of_proposition_9_is_attained_by_linear_networks():
+    """Without ReLU x -> s x has Theta(x, x) = L x^2 s^{2 - 2/L}: on [-d/2, d/2] exactly L / 4.
+
+    So here the factor is right as printed, and it follows from L, not 2 L, in the first part. Where
+    ReLUs keep the activations from being negative the factor is larger: 4 times that on [0, d].
+    """
+    L, s, d = 5, 3.0, 0.8
+    weights = torch.full((L,), s ** (1 / L), dtype=F64, requires_grad=True)
+    (gradient,) = torch.autograd.grad(weights.prod() * d / 2, weights)
+    network = biasless([torch.full((1, 1), s ** (1 / L), dtype=F64)] * L)
+    ends = [torch.full((1, 1), v, dtype=F64) for v in (1e-9, d)]
+    bound = segment_bound(network, ends[1], ends[0])
+    assert float(gradient.square().sum()) == pytest.approx(bound)
+    assert ntk_norm(network, ends[1]) == pytest.approx(4 * bound)
+
+
+def test_the_segment_bound_of_proposition_9_needs_constant_states():
+    """relu(s x) on [-1, 0.01] has a kink: J f = s at the right end, the NTK is near 0 at both."""
+    network = biasless([torch.full((1, 1), 3.0, dtype=F64), torch.ones(1, 1, dtype=F64)])
+    x, y = torch.tensor([[[-1.0]], [[0.01]]], dtype=F64)
+    assert max(ntk_norm(network, x), ntk_norm(network, y)) < 0.01 * segment_bound(network, y, x)
+
+
+# section 3, linear networks
+
+
+def test_regularised_linear_networks_learn_the_minimum_of_cost_and_schatten_norm():
+    """min ||A_theta - T||^2 + lambda ||theta||^2 = min_A ||A - T||^2 + lambda R(A; L).
+
+    The learned A has T's singular vectors and singular values s with (s - t) + lambda s^{2/L - 1}
+    = 0; and ||theta||^2 -> R(T; L) as lambda -> 0.
+    """
+    L, n = 4, 3
+    U, _, Vh = torch.linalg.svd(randn(n, n, seed=60))
+    t = torch.tensor([2.5, 1.5, 0.9], dtype=F64)
+    target = U @ t.diag() @ Vh
+
+    def loss(flat: np.ndarray, ridge: float) -> tuple[float, np.ndarray]:
+        theta = torch.from_numpy(flat).requires_grad_()
+        product = torch.linalg.multi_dot(list(theta.view(L, n, n)))
+        total = (product - target).square().sum() + ridge * theta.square().sum()
+        (gradient,) = torch.autograd.grad(total, theta)
+        return float(total.detach()), gradient.numpy()
+
+    start = torch.eye(n, dtype=F64).repeat(L, 1, 1) + 0.3 * randn(L, n, n, seed=61)
+    flat, errors = start.flatten().numpy(), []
+    limit = float(theory.representation_cost(target, L))
+    options = {"maxiter": 1000, "ftol": 1e-15, "gtol": 1e-9}
+    for ridge in (1e-1, 1e-2, 1e-3):
+        flat = minimize(loss, flat, (ridge,), "L-BFGS-B", jac=True, options=options).x
+        weights = list(torch.from_numpy(flat).view(L, n, n))
+        expected = [
+            brentq(lambda s, v=v, c=ridge: s - v + c * s ** (2 / L - 1), v / 2, v)
+            for v in t.tolist()
+        ]
+        learned = U.mT @ torch.linalg.multi_dot(weights) @ Vh.mT
+        torch.testing.assert_close(
+            learned, torch.tensor(expected, dtype=F64).diag(), atol=1e-4, rtol=0
+        )
+        errors.append(1 - float(flat @ flat) / limit)
+    assert errors[2] == pytest.approx(0, abs=1e-3)
+    assert errors[1] / errors[2] == pytest.approx(10, rel=0.1)

@@ -72,7 +72,9 @@ def test_neurons_through_which_nothing_passes_are_removed_and_one_is_left(proble
     assert balanced(pruned(dead)).parameter_norm().isfinite()
 
 
-def test_the_gradient_is_that_of_automatic_differentiation(problem):
+@pytest.mark.parametrize("at_once", [500, 17])
+def test_the_gradient_is_that_of_automatic_differentiation(problem, at_once, monkeypatch):
+    monkeypatch.setattr(engine, "SAMPLES_AT_ONCE", at_once)
     start = network()
     theta = torch.cat([t.flatten() for t in (*start.weights, *start.biases)]).requires_grad_()
     shapes = [tuple(W.shape) for W in start.weights]
@@ -134,6 +136,19 @@ def test_one_more_layer_costs_at_most_lambda_k(problem):
         k = int((svdvals(found[shallow].weights[shallow // 2 - 1]) > 1e-3).sum())
         rise = problem.loss(found[deep]) - problem.loss(found[shallow])
         assert rise <= (deep - shallow) * RIDGE * k + 1e-6
+
+
+def test_a_network_that_has_diverged_is_no_start_and_no_failure(problem):
+    starts = {L: network(L) for L in (3, 4, 5)}
+    starts[5].weights[0].fill_(float("nan"))
+    found = minima(starts, problem)
+    assert problem.loss(found[5]) < 1 and problem.loss(found[3]) < 1  # found from its neighbour
+    for start in starts.values():
+        start.weights[0].fill_(float("nan"))
+    ticks = []
+    found = minima(starts, problem, lambda network, loss: ticks.append(loss))
+    assert all(problem.loss(each) != problem.loss(each) for each in found.values())
+    assert len(ticks) == polishings([3, 4, 5])
 
 
 TINY = Bottleneck(

@@ -11,7 +11,7 @@ A projection put in costs about lambda k, k its rank: `F(L + 1) <= F(L) + lambda
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf
+from math import inf, isnan
 
 import numpy as np
 import torch
@@ -30,8 +30,11 @@ CORRECTIONS, ITERATIONS, ROUNDS = 30, 200, 2
 """Of L-BFGS: pairs it remembers, iterations of a round, rounds with pruning between them."""
 
 DECREASE = 1e-10
-"""Relative decrease of the loss in an iteration at which a round ends. Not by the gradient: it
-stays near 1e-3 where a ReLU has its kink at a sample."""
+"""Decrease of the loss in an iteration, below which a round ends; the zero network's loss is 1. Not
+by the gradient: it stays near 1e-3 where a ReLU has its kink at a sample."""
+
+SAMPLES_AT_ONCE = 500
+"""Of an evaluation, which holds their activations in all layers."""
 
 BALANCING = 100
 """Sweeps over the layers; each halves about what is left of the imbalance."""
@@ -87,7 +90,7 @@ def balanced(network: Network, sweeps: int = BALANCING) -> Network:
 def polished(
     network: Network, problem: Problem, iterations: int | None = None, rounds: int = ROUNDS
 ) -> Network:
-    """The minimum that L-BFGS reaches from here, pruned and balanced before and after.
+    """Where L-BFGS gets to from here, pruned and balanced before and after.
 
     iterations: of each round, at most; None: ITERATIONS.
     """
@@ -122,27 +125,29 @@ def _views(theta: np.ndarray, shapes: list[tuple[int, int]]) -> tuple[list, list
 def _loss_and_gradient(
     theta: np.ndarray, shapes: list[tuple[int, int]], x: np.ndarray, y: np.ndarray, ridge: float
 ) -> tuple[float, np.ndarray]:
-    """`C(f) + lambda ||theta||^2` and its gradient."""
+    """`C(f) + lambda ||theta||^2` and its gradient, block after block of the samples."""
     weights, biases = _views(theta, shapes)
-    hidden = [x]
-    for W, b in zip(weights[:-1], biases[:-1], strict=True):
-        Z = W @ hidden[-1]
-        Z += b[:, None]
-        hidden.append(np.maximum(Z, 0.0, out=Z))
-    D = weights[-1] @ hidden[-1]
-    D += biases[-1][:, None]
-    D -= y
     N = x.shape[1]
-    loss = float(np.vdot(D, D)) / N + ridge * float(theta @ theta)
-    gradient = 2 * ridge * theta
+    loss, gradient = ridge * float(theta @ theta), 2 * ridge * theta
     gradients, bias_gradients = _views(gradient, shapes)
-    D *= 2 / N
-    for i in reversed(range(len(weights))):
-        gradients[i] += D @ hidden[i].T
-        bias_gradients[i] += D.sum(axis=1)
-        if i:
-            D = weights[i].T @ D
-            D *= hidden[i] > 0
+    for start in range(0, N, SAMPLES_AT_ONCE):
+        block = slice(start, start + SAMPLES_AT_ONCE)
+        hidden = [x[:, block]]
+        for W, b in zip(weights[:-1], biases[:-1], strict=True):
+            Z = W @ hidden[-1]
+            Z += b[:, None]
+            hidden.append(np.maximum(Z, 0.0, out=Z))
+        D = weights[-1] @ hidden[-1]
+        D += biases[-1][:, None]
+        D -= y[:, block]
+        loss += float(np.vdot(D, D)) / N
+        D *= 2 / N
+        for i in reversed(range(len(weights))):
+            gradients[i] += D @ hidden[i].T
+            bias_gradients[i] += D.sum(axis=1)
+            if i:
+                D = weights[i].T @ D
+                D *= hidden[i] > 0
     return loss, gradient
 
 
@@ -194,14 +199,22 @@ def minima(
         network = polished(network, problem)
         loss = problem.loss(network)
         tick(network, loss)
-        if loss < lowest.get(network.depth, inf):
-            best[network.depth], lowest[network.depth] = network, loss
+        if network.depth not in best or loss < lowest[network.depth]:
+            best[network.depth] = network
+            lowest[network.depth] = inf if isnan(loss) else loss
 
     for L in depths:
-        offer(starts[L])
+        if isnan(problem.loss(starts[L])):  # diverged: nothing to descend from
+            best[L], lowest[L] = starts[L], inf
+            tick(starts[L], inf)
+        else:
+            offer(starts[L])
     for change, order in ((shortened, depths[::-1]), (lengthened, depths)):
         for here, there in zip(order, order[1:], strict=False):
             network = best[here]
+            if lowest[here] == inf:
+                tick(network, inf)
+                continue
             for _ in range(abs(there - here)):
                 network = change(network, problem)
             offer(network)
@@ -216,6 +229,7 @@ def polishings(depths: list[int]) -> int:
 def minimizing_bytes(depth: int, width: int, d_in: int, d_out: int, samples: int) -> int:
     """Bytes of a descent: the pairs that L-BFGS remembers, some vectors more, the activations."""
     parameters = network_bytes(depth, width, d_in, d_out)
-    return (2 * CORRECTIONS + 15) * parameters + 2 * activation_bytes(
-        depth, width, d_in, d_out, samples
-    )
+    at_once = min(samples, SAMPLES_AT_ONCE)
+    activations = activation_bytes(depth, width, d_in, d_out, samples)  # of all, for the loss
+    activations += activation_bytes(depth, width, d_in, d_out, at_once)
+    return (2 * CORRECTIONS + 15) * parameters + activations

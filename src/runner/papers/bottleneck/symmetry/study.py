@@ -3,7 +3,9 @@
 A network of depth L sees v(0) and predicts C(v(1)), ..., C(v(T)) along gradient descent, a task of
 bottleneck rank 2: up to the noise E it depends on two summary statistics of v(0) alone. Inputs are
 scaled as x = sqrt(d) v, targets centred and scaled to E ||y||^2 = 1. All measures are taken of the
-trained and of the untrained network, since their difference is the claim.
+network at three stages: `untrained`, where `adam` ends, and `trained`, which L-BFGS has brought
+nearer to its minimum on all starts (with polish=0 there is no such stage, and `trained` is where
+Adam ends). What differs from the untrained network is the claim.
 """
 
 from collections.abc import Iterator
@@ -65,7 +67,7 @@ REPLICATES_DONE = "polished/replicates"
 
 @dataclass(frozen=True)
 class Metrics(Row):
-    """One row per stage (trained, untrained), replicate and layer 1 .. L.
+    """One row per stage, replicate and layer 1 .. L.
 
     Representations are alpha_l(X), for l = L the output.
     """

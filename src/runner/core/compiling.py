@@ -6,6 +6,9 @@ from typing import Any
 
 import numba
 
+REORDERED = {"reassoc", "contract", "nsz", "arcp"}
+"""Sums may be taken in the order that vectors like. nan and inf stay what they are."""
+
 
 def compiled(function: Callable, **options: Any) -> Callable:
     """A function of arrays and numbers, compiled when it is first called and kept on the disk,
@@ -20,3 +23,8 @@ def compiled(function: Callable, **options: Any) -> Callable:
         return numba.njit(cache=True, **compiler)(bare)
     except RuntimeError:  # no folder can be written
         return numba.njit(**compiler)(bare)
+
+
+def one_pass(function: Callable) -> Callable:
+    """The same for a loop that goes over its arrays once, between two products."""
+    return compiled(function, fastmath=REORDERED)

@@ -140,15 +140,3 @@ class MLP:
     def select(self, networks: Int[Tensor, " R2"]) -> "MLP":
         """A stack of copies of the networks with these indices, repetitions allowed."""
         return self.map(lambda tensor: tensor[networks])
-
-
-def concatenate(stacks: list[MLP]) -> MLP:
-    """One stack of all networks of stacks that differ in nothing but their numbers."""
-
-    def join(tensors: list[dict[str, Tensor]]) -> dict[str, Tensor]:
-        return {name: torch.cat([each[name].detach() for each in tensors]) for name in tensors[0]}
-
-    joined = stacks[0].map(lambda tensor: tensor)
-    joined.parameters = join([stack.parameters for stack in stacks])
-    joined.running = join([stack.running for stack in stacks])
-    return joined

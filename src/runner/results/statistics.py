@@ -1,4 +1,4 @@
-"""Means with confidence intervals, and the choice of the learning rate, for the trained studies."""
+"""Means with confidence intervals, for the trained studies."""
 
 import numpy as np
 import pandas as pd
@@ -31,19 +31,6 @@ def summarize(rows: pd.DataFrame, keys: list[str], columns: list[str]) -> pd.Dat
         parts[f"{column}_low"] = np.fmax(mean - ci, grouped[column].min())
         parts[f"{column}_high"] = np.fmin(mean + ci, grouped[column].max())
     return pd.DataFrame(parts).reset_index()
-
-
-def best_rates(training: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """The rows of training at the best learning rate of each combination of `keys`.
-
-    The best rate has the highest training accuracy in the mean of all epochs and replicates: it
-    learns fastest. (At the last epoch several rates may have reached a perfect fit.) Accuracy nan
-    counts as zero.
-    """
-    accuracy = training.fillna({"train_accuracy": 0.0})
-    mean = accuracy.groupby([*keys, "learning_rate"])["train_accuracy"].mean().reset_index()
-    best = mean.loc[mean.groupby(keys)["train_accuracy"].idxmax(), [*keys, "learning_rate"]]
-    return training.merge(best, on=[*keys, "learning_rate"])
 
 
 def last_epoch(training: pd.DataFrame) -> pd.DataFrame:

@@ -5,17 +5,10 @@ a row while it is in the nearest cache. All compiled code stands in this file, s
 watches no other; importing it compiles nothing.
 """
 
-from functools import partial
-
-from runner.core.compiling import compiled
-
-REORDERED = {"reassoc", "contract", "nsz", "arcp"}
-"""Sums may be taken in the order that vectors like. nan and inf stay what they are."""
-
-_one_pass = partial(compiled, fastmath=REORDERED)
+from runner.core.compiling import one_pass
 
 
-@_one_pass
+@one_pass
 def activate(Z, bias, rectified):
     """`Z <- relu(Z + bias)`, or `Z + bias` if not `rectified`. Shapes: (rows, N), (rows,)."""
     zero = Z.dtype.type(0)
@@ -26,7 +19,7 @@ def activate(Z, bias, rectified):
             Z[row, n] = zero if rectified and z <= zero else z
 
 
-@_one_pass
+@one_pass
 def activate_backward(D, H, bias_gradient, rectified):
     """`dL/dH -> dL/dZ` in `D`, for `H = activate(Z)`; the gradient of the bias, (rows,)."""
     zero = D.dtype.type(0)
@@ -39,7 +32,7 @@ def activate_backward(D, H, bias_gradient, rectified):
         bias_gradient[row] = total
 
 
-@_one_pass
+@one_pass
 def normalize(Z, H, bias, scale, shift, mean, variance, factor, epsilon, centred, rectified):
     """`H <- relu(scale * Z' + shift)` with `Z <- Z'`, the normalised `Z + bias`.
 
@@ -68,7 +61,7 @@ def normalize(Z, H, bias, scale, shift, mean, variance, factor, epsilon, centred
             H[row, n] = zero if rectified and h <= zero else h
 
 
-@_one_pass
+@one_pass
 def normalize_backward(
     D, H, Z, scale, factor, bias_gradient, scale_gradient, shift_gradient, centred, rectified
 ):

@@ -1,11 +1,11 @@
-"""How the paper's words are read: when a network is deep, when it has learned, at which rate."""
+"""How the paper's words are read: when a network is deep, and when it has learned."""
 
 from typing import TypeVar
 
+import numpy as np
 import pandas as pd
 
 from runner.data import CLASSES
-from runner.results.statistics import best_rates
 
 DEEP = 10
 """Layers above which the paper finds vanilla networks unable to learn (Section 1.1)."""
@@ -25,10 +25,19 @@ def learned_share(accuracy: Numbers) -> Numbers:
     return (accuracy - 1 / CLASSES) / (1 - 1 / CLASSES)
 
 
-def at_chosen_rate(training: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """The rows of training of each combination of `keys` at the rate chosen for it.
+NOTHING_LEARNED = {
+    "train_accuracy": 0.0,
+    "test_accuracy": 0.0,
+    "train_loss": np.inf,
+    "test_loss": np.inf,
+}
+"""What a network counts from where it has diverged: its class is a guess, and no longer learned."""
 
-    TO BE DELETED, with `best_rates`, when the kept tables are computed again: only those of the
-    studies' version 1 have every rate on every replicate, and no column `selected_on`.
-    """
-    return training if "selected_on" in training else best_rates(training, keys)
+
+def with_divergence(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of training in which a network whose training loss is not finite has learned nothing."""
+    diverged = ~np.isfinite(rows["train_loss"].astype(float))
+    columns = {name: value for name, value in NOTHING_LEARNED.items() if name in rows}
+    return rows.assign(
+        **{name: rows[name].mask(diverged, value) for name, value in columns.items()}
+    )

@@ -5,6 +5,7 @@ from torch import nn
 from runner.papers.norm_tuning.bn_only.stacks import BETA2_START, BatchNormTuned, NormTuned, ReluSum
 
 R, N, d, m = 3, 40, 4, 9
+F32 = torch.float32
 
 
 @pytest.fixture
@@ -103,3 +104,18 @@ def test_a_replicate_in_the_stack_is_the_replicate_alone(weights, kind):
         alone.step(weights["x"][1:2], weights["y"][1:2], 0.05)
     for name, value in alone.parameters.items():
         torch.testing.assert_close(stack.parameters[name][1:2], value)
+
+
+def test_a_step_in_float32_loses_no_small_contribution_of_a_sample(weights):
+    """Sums over a minibatch are taken before they meet the parameters, which are much larger."""
+    frozen = (weights["W1"], weights["W2"])
+    exact, single = (NormTuned(*(W.to(dtype) for W in frozen)) for dtype in (torch.float64, F32))
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(R, 4096, d, dtype=torch.float64, generator=generator)
+    labels = torch.ones(R, 4096, dtype=torch.float64)
+    before = {name: tensor.clone() for name, tensor in exact.parameters.items()}
+    for stack, dtype in ((exact, torch.float64), (single, F32)):
+        stack.step(x.to(dtype), labels.to(dtype), 1e-4)
+    for name, start in before.items():
+        step, found = (s.parameters[name].double() - start for s in (exact, single))
+        assert (found - step).norm() < 5e-3 * step.norm(), name

@@ -43,6 +43,11 @@ def _minima(tables: Tables, name: str = "metrics") -> pd.DataFrame:
     return good if name == "metrics" else rows.merge(good[[*key, "rank", "rank_gap"]], on=key)
 
 
+def _fitting(tables: Tables, recipe: str) -> pd.DataFrame:
+    """The networks of a recipe that fit. Raises NoRows where there are none."""
+    return nonempty(fitted(select(tables["metrics"], recipe=recipe)), "network that fits")
+
+
 def _of_replicates(rows: pd.DataFrame, measure: Callable[[pd.DataFrame], float]) -> pd.Series:
     """One number for each replicate."""
     return pd.Series({r: measure(group) for r, group in rows.groupby("replicate")}, dtype=float)
@@ -67,13 +72,16 @@ def affine(tables: Tables) -> Found:
 @claim(
     figure="bottleneck-fig1",
     name="slope-at-most-rank",
-    statement="within a range of equal rank k the loss / lambda grows by at most k a layer",
-    source="paper D, section 3.1; one more layer of rank k costs lambda k",
+    statement="control: within a range of equal rank k the lowest loss / lambda grows by at most k"
+    " a layer",
+    source="ours, beside paper D, section 3.1: one more layer of rank k costs lambda k",
     expected="slope - k below 0 from every depth to the next",
+    kind="ours",
     needs={"depth": ENOUGH},
 )
 def slope_at_most_rank(tables: Tables) -> Found:
-    """Above k it would not be a minimum: a layer put in costs no more."""
+    """Above k it would be no minimum. The search puts such layers in, so that this tests the search
+    and not the paper."""
     steps = nonempty(successive_slopes(_minima(tables)), "range of two depths")
     excess = steps.assign(excess=steps["slope"] - steps["rank"])
     most = _of_replicates(excess, lambda group: group["excess"].max())
@@ -134,17 +142,28 @@ def rank_falls(tables: Tables) -> Found:
 
 @claim(
     figure="bottleneck-fig1",
+    name="rank-never-rises-trained",
+    statement="the rank of networks that were trained (annealed) never rises with depth",
+    source=SOURCE,
+    expected="no rise from one fitting depth to the next, in any sequence",
+    needs={"depth": ENOUGH},
+    trained="annealed",
+)
+@claim(
+    figure="bottleneck-fig1",
     name="rank-never-rises",
     statement="the rank never rises with depth",
     source=SOURCE,
     expected="no rise from one depth to the next, in any sequence of minima",
     needs={"depth": ENOUGH},
 )
-def rank_never_rises(tables: Tables) -> Found:
-    """From one depth to the next."""
-    found = _minima(tables).sort_values("depth")
+def rank_never_rises(tables: Tables, trained: str | None = None) -> Found:
+    """From one depth to the next. (The search for the lowest loss starts each depth from its
+    neighbours, too, which makes equal ranks more likely.)"""
+    found = _minima(tables) if trained is None else _fitting(tables, trained)
+    found = found.sort_values("depth")
     found = found.assign(step=found.groupby("replicate")["rank"].diff())
-    steps = nonempty(found.dropna(subset="step"), "sequence of two minima")
+    steps = nonempty(found.dropna(subset="step"), "sequence of two fitting networks")
     never = (steps["step"] <= 0).groupby(steps["replicate"]).all()
     return Found([everywhere(never)], f"{(steps['step'] > 0).sum()} rises in {len(steps)} steps")
 
@@ -338,16 +357,24 @@ def outcome_of_optimisation(tables: Tables) -> Found:
 
 @claim(
     figure="bottleneck-fig1",
+    name="no-rank-1-fit-trained",
+    statement="networks that were trained (plainly) and fit never underestimate the rank",
+    source="paper D, section 3.1",
+    expected="no fitting network of rank 1",
+    trained="plain",
+)
+@claim(
+    figure="bottleneck-fig1",
     name="no-rank-1-fit",
     statement="fitting minima that underestimate the rank are never observed",
     source="paper D, section 3.1",
     expected="no fitting minimum of rank 1",
 )
-def never_underestimates(tables: Tables) -> Found:
-    """Among the minima that fit (cost below 0.1) none has a rank below that of the task."""
-    found = _minima(tables)
+def never_underestimates(tables: Tables, trained: str | None = None) -> Found:
+    """Among those that fit (cost below 0.1) none has a rank below that of the task."""
+    found = _minima(tables) if trained is None else _fitting(tables, trained)
     low = found[found["rank"] < TRUE_RANK]
-    words = f"{len(low)} of {len(found)} fitting minima"
+    words = f"{len(low)} of {len(found)} fitting networks"
     if len(low):
         words += (
             f", train cost {low['train_cost'].min():.2g}..{low['train_cost'].max():.2g},"
@@ -362,11 +389,12 @@ def never_underestimates(tables: Tables) -> Found:
     name="rank-1-is-narrow",
     statement="minima that underestimate the rank have a larger NTK",
     source="paper D, section 4.1",
-    expected="Tr Theta / L: smallest of rank 1 in a replicate / largest of rank 2 or more above 1",
+    expected="Tr Theta / L in a replicate: smallest of rank 1 / largest of rank 2 or more above 1",
 )
 def narrow_when_underestimating(tables: Tables) -> Found:
-    """Tr Theta / L of fitting networks of rank 1 against that of all other fitting networks."""
-    found = fitted(tables["metrics"]).query("rank > 0")
+    """Tr Theta / L of fitting networks of rank 1 against that of all others of the task: those that
+    were trained plainly, since no lowest loss has rank 1."""
+    found = _fitting(tables, "plain").query("rank > 0")
     ntk = found["ntk_trace"] / found["depth"]
     underestimates = found["rank"] < TRUE_RANK
     low, high = ntk[underestimates], ntk[~underestimates]
@@ -376,8 +404,9 @@ def narrow_when_underestimating(tables: Tables) -> Found:
         f"Tr Theta / L: rank 1 {low.min():.3g}..{low.max():.3g},"
         f" rank 2 or more {high.min():.3g}..{high.max():.3g}"
     )
-    smallest = low.groupby(found["replicate"]).min()
-    return Found([above(smallest / high.max(), 1.0, unit="ratio")], words)
+    smallest, largest = (part.groupby(found["replicate"]) for part in (low, high))
+    ratio = (smallest.min() / largest.max()).dropna()
+    return Found([above(ratio, 1.0, unit="ratio")], words)
 
 
 claim_theorems(figure="bottleneck-fig1")

@@ -5,15 +5,12 @@ All compiled code stands in this file, since numba's cache watches no other; imp
 nothing.
 """
 
-from functools import partial
+import numpy as np
 
-from runner.core.compiling import compiled
-
-_one_pass = partial(compiled, fastmath={"reassoc", "contract", "nsz", "arcp"})
-"""Sums may be taken in the order that vectors like. nan and inf stay what they are."""
+from runner.core.compiling import one_pass
 
 
-@_one_pass
+@one_pass
 def activate(h1, gamma1, beta1, active):
     """`active <- relu(gamma1 h1 + beta1)`. Shapes: h1 and active (R, N, m), others (R, m)."""
     zero = h1.dtype.type(0)
@@ -25,20 +22,25 @@ def activate(h1, gamma1, beta1, active):
                 active[r, n, i] = zero if z <= zero else z
 
 
-@_one_pass
+@one_pass
 def descend_first(delta, active, h1, gamma1, beta1):
     """The step of the first scales and shifts; delta (R, N, m): the rate times dL / d(active)."""
     zero = h1.dtype.type(0)
     R, N, m = h1.shape
+    total, along = np.empty(m, h1.dtype), np.empty(m, h1.dtype)
     for r in range(R):
+        total[:], along[:] = zero, zero  # summed before they meet the parameters, which are larger
         for n in range(N):
             for i in range(m):
                 d = zero if active[r, n, i] <= zero else delta[r, n, i]
-                beta1[r, i] -= d
-                gamma1[r, i] -= d * h1[r, n, i]
+                total[i] += d
+                along[i] += d * h1[r, n, i]
+        for i in range(m):
+            beta1[r, i] -= total[i]
+            gamma1[r, i] -= along[i]
 
 
-@_one_pass
+@one_pass
 def descend_second(h2, labels, gamma2, beta2, rate, losses):
     """The loss before the step, and the step of the second scales and shifts.
 

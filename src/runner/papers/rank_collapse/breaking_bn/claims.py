@@ -32,7 +32,7 @@ NEARER = 10.0
 
 def _accuracy(tables: Tables, method: str) -> pd.DataFrame:
     """Training accuracy by epoch from 1 on and replicate, zero where a network has diverged."""
-    return of(tables, method, "train_accuracy").drop(index=0).fillna(0.0)
+    return of(tables, method, "train_accuracy").drop(index=0)
 
 
 def _last_share(tables: Tables, method: str) -> pd.Series:
@@ -225,7 +225,7 @@ def centring_is_redundant_at_every_rate(tables: Tables) -> Found:
     """
     if missing := _not_learned(tables, "batch_norm_no_mean"):
         return Found([], missing)
-    rows = last_epoch(at_every_rate(tables)).fillna({"train_accuracy": 0.0})
+    rows = last_epoch(at_every_rate(tables))
     share = learned_share(
         rows.pivot(index="replicate", columns=["method", "learning_rate"], values="train_accuracy")
     )

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from runner.papers.rank_collapse.learning import at_chosen_rate
+from runner.papers.rank_collapse.learning import with_divergence
 from runner.results.claims import Tables
 
 LABELS = {
@@ -25,7 +25,7 @@ def paths(tables: Tables) -> pd.DataFrame:
     The column `fastest` marks the rows of each method at the rate chosen for it; the others are
     those of the rates that were tried.
     """
-    chosen = at_chosen_rate(tables["training"], ["method"]).assign(fastest=True)
+    chosen = with_divergence(tables["training"]).assign(fastest=True)
     start = tables["metrics"].rename(columns={"matrix_rank": "rank"})
     start = start[["method", "replicate", *MEASURES]].drop_duplicates(["method", "replicate"])
     rates = chosen[["method", "learning_rate"]].drop_duplicates()
@@ -39,7 +39,7 @@ def at_every_rate(tables: Tables) -> pd.DataFrame:
     """The networks that were trained at every rate: those that rates are chosen on, or, where there
     is one rate alone, all. Two runs may have chosen a rate on the same ones."""
     keys = ["method", "learning_rate", "replicate", "epoch"]
-    return tables.get("selection", tables["training"]).drop_duplicates(keys)
+    return with_divergence(tables.get("selection", tables["training"]).drop_duplicates(keys))
 
 
 def of(tables: Tables, method: str, column: str) -> pd.DataFrame:

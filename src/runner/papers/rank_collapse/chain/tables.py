@@ -25,7 +25,7 @@ def gamma(skip: float) -> str:
 
 
 def in_lemma_5(rows: pd.DataFrame) -> pd.Series:
-    """Whether gamma is at or below 1 / (8 d), the regime of Lemma 5."""
+    """Whether gamma is at or below 1 / (8 d), as in Lemma 5 (for weights within [-1, 1])."""
     return rows["skip"] <= 1 / (8 * rows["width"])
 
 

@@ -68,8 +68,7 @@ def batch_norm_keeps_rank(tables: Tables) -> Found:
 def _accuracy(tables: Tables, normalization: str) -> dict[int, pd.Series]:
     """Training accuracy at the end by depth, each by replicate; a diverged network's is 0."""
     rows = trained(tables)
-    rows = rows[rows["normalization"] == normalization].fillna({"train_accuracy": 0.0})
-    return _by_depth(rows, "train_accuracy")
+    return _by_depth(rows[rows["normalization"] == normalization], "train_accuracy")
 
 
 @claim(

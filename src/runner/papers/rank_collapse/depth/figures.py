@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.data import CLASSES
-from runner.papers.rank_collapse.depth.tables import curves, rank_of_last_layer, trained
+from runner.papers.rank_collapse.depth.tables import rank_of_last_layer, trained
 from runner.results.claims import Tables
 from runner.results.figures import figure, overview
 from runner.results.statistics import last_epoch, summarize
@@ -136,7 +136,7 @@ def overview_rank_collapse(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     last = rank_of_last_layer(metrics)
     summary = summarize(last, ["normalization"], ["matrix_rank", "soft_rank", "rank_bound"])
     if training is not None:
-        best = curves(tables)
+        best = tables["training"]
         means = summarize(best, ["normalization", "epoch"], ["train_accuracy"])
         for normalization, rows in means.groupby("normalization", sort=False):
             axes[2].plot(rows["epoch"], rows["train_accuracy"], color=STYLES[normalization][0])

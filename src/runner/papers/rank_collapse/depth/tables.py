@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from runner.papers.rank_collapse.learning import at_chosen_rate
+from runner.papers.rank_collapse.learning import with_divergence
 from runner.results.claims import Tables
 from runner.results.statistics import last_epoch
 
@@ -13,11 +13,7 @@ def rank_of_last_layer(metrics: pd.DataFrame) -> pd.DataFrame:
     return metrics[metrics["layer"] == metrics["depth"]]
 
 
-def curves(tables: Tables) -> pd.DataFrame:
-    """All epochs at the chosen rate of each depth and normalization."""
-    return at_chosen_rate(tables["training"], ["depth", "normalization"])
-
-
 def trained(tables: Tables) -> pd.DataFrame:
-    """The last epoch at the chosen rate, one row per depth, normalization and replicate."""
-    return last_epoch(curves(tables))
+    """The last epoch, one row per depth, normalization and replicate; what has diverged has learned
+    nothing."""
+    return with_divergence(last_epoch(tables["training"]))

@@ -81,6 +81,8 @@ def raise_end_to_end(
 ) -> None:
     """The same on `r(H_L(X_k))` with all hidden layers at once, as Algorithm 1 is printed.
 
+    r of the last layer does depend on the scale of an earlier one, as far as there are biases after
+    it: a step then turns the parameters by nearly its angle, and nearly keeps their length.
     `tick` is called after every minibatch.
     """
     p, layers = network.parameters, range(1, network.depth + 1)
@@ -112,7 +114,8 @@ def _bound_and_gradient(
 
 
 def turn(angles: Float[Tensor, " R"]) -> Move:
-    """Turns the parameters of a layer towards the gradient by these angles, at constant length.
+    """Turns the parameters of a layer towards the gradient by these angles, at constant length
+    where the gradient is orthogonal to them.
 
     They stay where there is no gradient.
     """

@@ -5,8 +5,8 @@ chosen on replicates of their own (`selection.csv`). They start
 
 - `vanilla`: with PyTorch's initialisation; `he`: with that of He et al.;
 - `pretrained`: as vanilla, after Algorithm 1 has raised the rank of one layer after the other on M
-  minibatches, in steps of one angle each; `pretrained_end_to_end`: as the algorithm is printed, on
-  all layers at once;
+  minibatches, in steps of one angle each; `pretrained_end_to_end`: on all layers at once, as the
+  algorithm is printed, but from unit scale, since from PyTorch's initialisation nothing moves;
 - `unit_scale`: as vanilla, with every layer scaled to unit root mean square, and no more. It is
   the control: pre-trained networks have that scale, too, and r, which ignores it, is what differs;
 - `orthogonal`, `whitened`: two starts at the same scale that decide the question without any
@@ -34,6 +34,7 @@ from runner.core.streams import generator
 from runner.core.studies import Context, Row
 from runner.data.datasets import Dataset
 from runner.networks.mlp import MLP
+from runner.papers.rank_collapse.images import image_count
 from runner.papers.rank_collapse.measures import last_hidden, ranks, ranks_by_layer
 from runner.papers.rank_collapse.mlp_training import (
     features_of,
@@ -184,12 +185,10 @@ def run(config: Config, context: Context) -> Iterator[Angles | Pretraining | Met
             rows = prepare(config, variants, networks, data, S, context)
             yield from (row for row in rows if stage.judged)
         if stage.begins and stage.judged:
-            measured = {variants[name]: network for name, network in networks.items()}
-            measured |= plain_ascents(config, data, S, context)
-            total = len(measured) * (config.depth + 1)
-            with context.progress(total, "ranks before training", unit="layers") as bar:
-                for variant, network in measured.items():
-                    yield from metrics(config, variant, network.to(context.device), x, bar.update)
+            of_variants = {variants[name]: network for name, network in networks.items()}
+            of_variants |= plain_ascents(config, data, S, context)
+            yield from ranks_before(config, of_variants, x, context)
+            del of_variants
         row = Training if stage.judged else Selection
         for name, columns in stage.train(networks, data):
             yield row(**vars(variants[name]), **columns)
@@ -229,7 +228,8 @@ def memory(config: Config) -> int:
     whitening = 8 * S * config.samples * (features + 3 * max(d, features))
     measuring = measurement_bytes(config, S, 4, max(d, features))
     whitens = "whitened" in config.methods
-    return max(training, starting + max(ascent, whitening * whitens, measuring))
+    images = 4 * image_count(config) * features
+    return max(training, images + starting + max(ascent, whitening * whitens, measuring))
 
 
 def variants_of(config: Config, raising: set[Variant] | None = None) -> list[Variant]:
@@ -406,6 +406,16 @@ def draw_minibatches(
     streams = [generator(config.seed, replicate, purpose) for replicate in replicates]
     indices = [torch.randint(len(images), shape, generator=stream) for stream in streams]
     return Minibatches(images.to(context.device), torch.stack(indices).to(context.device))
+
+
+def ranks_before(
+    config: Config, networks: dict[Variant, MLP], x: Float[Tensor, "N features"], context: Context
+) -> Iterator[Metrics]:
+    """The ranks of all starting networks, layer by layer."""
+    total = len(networks) * (config.depth + 1)
+    with context.progress(total, "ranks before training", unit="layers") as bar:
+        for variant, network in networks.items():
+            yield from metrics(config, variant, network.to(context.device), x, bar.update)
 
 
 def metrics(

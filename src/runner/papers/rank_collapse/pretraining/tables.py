@@ -1,8 +1,8 @@
 """Selections from the tables of study `pretraining`, for its drawings and claims."""
 
-import numpy as np
 import pandas as pd
 
+from runner.papers.rank_collapse.learning import NOTHING_LEARNED, with_divergence
 from runner.results.claims import Tables
 from runner.results.rows import nonempty
 
@@ -33,9 +33,6 @@ LABELS = {
     "batch_norm_asymmetric": "batch norm, asymmetric",
 }
 
-ENDURING = {"train_accuracy": 0.0, "test_accuracy": 0.0, "train_loss": np.inf, "test_loss": np.inf}
-"""What a network that has diverged counts."""
-
 
 def name_of(variant: Variant) -> str:
     """What legends and claims call a variant."""
@@ -49,9 +46,9 @@ def through_training(tables: Tables) -> pd.DataFrame:
 
     The last epoch would not do: several networks end at a perfect fit, sooner or later.
     """
-    rows = tables["training"].fillna(ENDURING)
+    rows = with_divergence(tables["training"])
     keys = ["depth", *VARIANT, "replicate"]
-    return rows.groupby(keys, as_index=False, sort=False)[list(ENDURING)].mean()
+    return rows.groupby(keys, as_index=False, sort=False)[list(NOTHING_LEARNED)].mean()
 
 
 def starts(tables: Tables) -> pd.DataFrame:

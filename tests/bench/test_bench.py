@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 import torch
+from compiled import compile_loops
 
 from runner.bench import growth, table
 from runner.bench.growth import Cost, Growth, cost, exponents
@@ -121,6 +122,7 @@ def test_a_run_that_fails_is_not_measured(capfd):
 @pytest.mark.skipif(not STATM.exists(), reason="needs /proc")
 def test_the_peak_of_a_run_is_its_own():
     """What this process has allocated before does not count, what the run allocates does."""
+    compile_loops()
     before = torch.ones(50_000_000)
     tiny = {"target_width": 2, "replicates": 20, "methods": ["sgd"], "test_samples": 100}
     small = cost(BnOnly(**tiny, train_samples=100))

@@ -8,17 +8,13 @@ import random
 from typing import Any
 
 import pytest
-import torch
+from compiled import compile_loops
 from starved import starved
 
 from runner.bench.growth import cost
-from runner.core.streams import generators
 from runner.core.studies import configs
-from runner.networks.initialization import draw as draw_weights
-from runner.networks.mlp import MLP
 from runner.runs import memory
 from runner.runs.limits import STATM
-from runner.training import backpropagation
 
 SAMPLES = int(os.environ.get("MEMORY_SAMPLES", "1"))
 
@@ -94,7 +90,6 @@ CHOICES: dict[str, dict[str, list[Any]]] = {
     },
     "bottleneck": {
         "depths": [[3], [4, 6], [12]],
-        "recipe": ["plain", "annealed", "minimum"],
         "width": [30, 60],
         "samples": [100, 200],
         "test_samples": [100, 3000],
@@ -169,13 +164,7 @@ def test_random_runs_are_drawn_for_every_study():
 
 @pytest.fixture(scope="module", autouse=True)
 def compiled_before():
-    """Compiling the loops of a stack, once for a clone, takes memory that no run has to have."""
-    for dtype in (torch.float32, torch.float64):
-        for normalization in ("none", "batch"):
-            stack = MLP(*draw_weights("pytorch", [2, 2, 2], generators(0, 1, "x"), dtype),
-                        normalization=normalization)  # fmt: skip
-            x, labels = torch.zeros(1, 4, 2, dtype=dtype), torch.zeros(1, 4, dtype=torch.int64)
-            backpropagation.step(stack, x, labels, torch.zeros(1, dtype=dtype))
+    compile_loops()
 
 
 @pytest.mark.skipif(not STATM.exists(), reason="needs /proc")

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from runner.bench.timing import Comparison, matrix_rate, median_seconds
+from runner.core.streams import generator
 from runner.papers.bottleneck.recipes import RECIPES
 from runner.papers.bottleneck.stack import DepthStack
 from runner.papers.bottleneck.training import BETAS, RidgeTrainer, start
@@ -64,7 +65,8 @@ def compare_stacks(
         stack = DepthStack(depths, width, d, d, device)
         return start(stack, list(range(R)), PLAIN, seed=0)
 
-    x, y = (torch.randn(R, samples, d, device=device) for _ in range(2))
+    stream = generator(0, 0, "bench", device)
+    x, y = (torch.randn(R, samples, d, device=device, generator=stream) for _ in range(2))
     stack, networks = new(), modules(new())
     stacked(stack, x, y, 5)
     straightforward(networks, x, y, 5)

@@ -231,6 +231,7 @@ def adam_ends_above(tables: Tables) -> Found:
     for recipe in ("annealed", MINIMUM):
         nonempty(loss.get(recipe, pd.Series(dtype=float)), f"rows: recipe={recipe}")
     ratio = (loss["annealed"] / loss[MINIMUM]).dropna().rename("ratio")
+    ratio = nonempty(ratio, "depth at which both are finite")
     by_depth = ratio.groupby("depth").median()
     words = f"median ratio {by_depth.iloc[0]:.3f} at L = {by_depth.index[0]},"
     words += f" {by_depth.iloc[-1]:.3f} at L = {by_depth.index[-1]}"

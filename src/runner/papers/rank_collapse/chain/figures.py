@@ -155,7 +155,8 @@ def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     right.yaxis.set_major_formatter("{x:g}")
     for axes in (left, right):
         _width_axis(axes, metrics["width"])
-        axes.legend()
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend()
     return figure, metrics[["law", "skip", "width", *RANKS, "regularity", "layers"]]
 
 

@@ -17,7 +17,7 @@ from runner.papers.rank_collapse.pretraining.tables import (
 )
 from runner.results.claims import Tables
 from runner.results.figures import figure, overview
-from runner.results.rows import nonempty
+from runner.results.rows import Present, nonempty
 from runner.results.statistics import last_epoch, summarize
 
 COLORS = {
@@ -54,8 +54,10 @@ COLUMNS = {
 
 def spoken_for(tables: Tables, rows: pd.DataFrame) -> pd.DataFrame:
     """The rows without those of pre-trained networks whose angle does not raise r most."""
-    chosen = tables["angles"].query("chosen")[["depth", *VARIANT]].drop_duplicates()
     untouched = rows["angle"] == 0
+    if untouched.all():
+        return rows
+    chosen = tables["angles"].query("chosen")[["depth", *VARIANT]].drop_duplicates()
     return pd.concat([rows[untouched], rows[~untouched].merge(chosen)])
 
 
@@ -139,7 +141,7 @@ def draw_by_depth(tables: Tables, columns: tuple[str, ...]) -> tuple[Figure, pd.
 def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 6 for the deepest networks: r by layer, accuracy and r through training, and what
     every variant learns against the r that it starts with."""
-    tables = {name: deepest(table) for name, table in tables.items()}
+    tables = Present({name: deepest(table) for name, table in tables.items()})
     drawn = spoken_for(tables, drawn_curves(tables))
     figure, axes = plt.subplots(2, 2, figsize=(8.6, 7.4))
     by_layer = spoken_for(tables, tables["metrics"])

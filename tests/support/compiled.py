@@ -1,0 +1,24 @@
+"""The compiled loops of the stacks, compiled before memory is measured.
+
+Once for a clone that takes memory which no later run has to have.
+"""
+
+import torch
+
+from runner.core.streams import generators
+from runner.networks.initialization import draw
+from runner.networks.mlp import MLP
+from runner.papers.norm_tuning.bn_only.stacks import NormTuned
+from runner.training import backpropagation
+
+
+def compile_loops() -> None:
+    """Take one step of every stack that has compiled loops, in both precisions."""
+    for dtype in (torch.float32, torch.float64):
+        for normalization in ("none", "batch"):
+            weights = draw("pytorch", [2, 2, 2], generators(0, 1, "x"), dtype)
+            stack = MLP(*weights, normalization=normalization)
+            x, labels = torch.zeros(1, 4, 2, dtype=dtype), torch.zeros(1, 4, dtype=torch.int64)
+            backpropagation.step(stack, x, labels, torch.zeros(1, dtype=dtype))
+        frozen = torch.ones(1, 3, 2, dtype=dtype), torch.ones(1, 2, 3, dtype=dtype)
+        NormTuned(*frozen).step(x, torch.zeros(1, 4, dtype=dtype), 0.1)

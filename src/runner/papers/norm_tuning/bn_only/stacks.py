@@ -146,7 +146,9 @@ class NormTuned(Stack):
         kernels.activate(h1.numpy(), gamma1, beta1, active.numpy())
         h2 = torch.bmm(self.W2, active.mT)
         rate = h2.numpy().dtype.type(rate)
-        kernels.descend_second(h2.numpy(), labels.numpy(), gamma2, beta2, rate, losses.numpy())
+        kernels.descend_second(
+            h2.numpy(), labels.contiguous().numpy(), gamma2, beta2, rate, losses.numpy()
+        )
         torch.bmm(h2.mT, self.W2, out=delta1)
         kernels.descend_first(delta1.numpy(), active.numpy(), h1.numpy(), gamma1, beta1)
         return losses

@@ -40,6 +40,10 @@ from runner.papers.norm_tuning.theory import (
 )
 
 
+COMPILER = 64 * 2**20
+"""Bytes of the library that compiles the loops of a step."""
+
+
 @dataclass(frozen=True)
 class Metrics(Row):
     """One row per method and replicate: the errors on the test samples."""
@@ -137,7 +141,7 @@ def memory(config: BnOnly) -> int:
         itemsize, system = 8, system_bytes(d, d, m, singular)
     chunk = min(CHUNK, config.test_samples)
     evaluation = itemsize * R * (m * d + chunk * (2 * m + 4 * d))
-    return frozen + max(drawing, learner + max(step, system, evaluation))
+    return COMPILER + frozen + max(drawing, learner + max(step, system, evaluation))
 
 
 def starting_stacks(config: BnOnly, problem: Problem) -> dict[str, Stack]:

@@ -39,7 +39,6 @@ from runner.papers.norm_tuning.theory import (
     wide_layer,
 )
 
-
 COMPILER = 64 * 2**20
 """Bytes of the library that compiles the loops of a step."""
 

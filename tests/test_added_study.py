@@ -35,7 +35,7 @@ def scratch(tmp_path):
 
 def python(scratch, *arguments):
     """`python -m <arguments>` in the copy."""
-    return in_copy(scratch, "-m", *arguments)
+    return in_copy(scratch, *arguments)
 
 
 def test_the_study_runs_and_its_figure_is_drawn_and_judged(scratch):

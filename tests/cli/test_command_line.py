@@ -8,6 +8,7 @@ import time
 
 import pandas as pd
 import pytest
+import warm
 from repository import REPOSITORY
 
 from runner.results.claims import COLUMNS
@@ -140,15 +141,8 @@ def test_a_failing_run_does_not_stop_the_others(command, tmp_path, launcher):
 
 
 def test_ctrl_c_marks_the_run_interrupted_and_the_same_command_goes_on(command, tmp_path):
-    arguments = (*TINY, "train_samples=3000000", "checkpoint_seconds=0")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "runner", *arguments, f"outputs={tmp_path}"],
-        cwd=REPOSITORY,
-        stderr=subprocess.PIPE,
-        text=True,
-        # Whoever runs the tests in the background has told them to ignore it.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
+    arguments = (*TINY, "train_samples=500000", "checkpoint_seconds=0")
+    process = warm.Process("-m", "runner", *arguments, f"outputs={tmp_path}")
     deadline = time.monotonic() + 120
     while not list(tmp_path.glob("runs/bn_only/*/checkpoint.safetensors")):
         assert process.poll() is None and time.monotonic() < deadline
@@ -180,8 +174,7 @@ def test_ctrl_c_marks_the_run_interrupted_and_the_same_command_goes_on(command, 
 )
 def test_every_command_works_from_any_folder(arguments, shown, tmp_path):
     (tmp_path / "outputs").mkdir()
-    command = [sys.executable, "-m", "runner", *arguments]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = warm.run("-m", "runner", *arguments, cwd=tmp_path)
     assert shown in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
 
@@ -216,11 +209,11 @@ def test_an_output_that_takes_nothing_is_one_line():
     assert (done.returncode, done.stderr) == (2, "error: No space left on device\n")
 
 
-def test_a_python_without_docstrings_and_with_warnings_as_errors(command, tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONOPTIMIZE", "2")
-    monkeypatch.setenv("PYTHONWARNINGS", "error")
+def test_a_python_without_docstrings_and_with_warnings_as_errors(tmp_path):
     for words in (("figure=bottleneck-example20", *SMOKE), ("report",)):
-        done = command(*words)
+        command = [sys.executable, "-OO", "-W", "error", "-m", "runner", *words]
+        command.append(f"outputs={tmp_path}")
+        done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
         assert "Traceback" not in done.stderr
 

@@ -35,7 +35,7 @@ def edit(path, old, new):
 
 
 def run(copy, *more):
-    done = in_copy(copy, "-m", "runner", *ARGUMENTS, *more)
+    done = in_copy(copy, "runner", *ARGUMENTS, *more)
     return done, done.stdout + done.stderr
 
 
@@ -67,7 +67,7 @@ def test_an_edited_formula_never_gives_old_numbers_without_a_word(copy):
 
 
 def test_a_sweep_and_a_figure_say_so_as_well(copy):
-    figure = ("-m", "runner", "figure=bottleneck-example20", "scale=smoke", "device=cpu")
+    figure = ("runner", "figure=bottleneck-example20", "scale=smoke", "device=cpu")
     assert in_copy(copy, *figure).returncode == 0
     edit(copy / STUDY, "epsilon = L**-exponent", "epsilon = 2 * L**-exponent")
     again = in_copy(copy, *figure)
@@ -79,10 +79,10 @@ def test_a_sweep_and_a_figure_say_so_as_well(copy):
         ).read_text()
     )
     assert about["stale"] and all(each["stale"] for each in about["runs"])
-    report = in_copy(copy, "-m", "runner", "report")
+    report = in_copy(copy, "runner", "report")
     assert report.returncode == 0
     assert "by other code" in (copy / "outputs" / "report" / "index.html").read_text()
-    compared = in_copy(copy, "-m", "runner", "figures", "bottleneck-example20", "scale=smoke")
+    compared = in_copy(copy, "runner", "figures", "bottleneck-example20", "scale=smoke")
     assert compared.returncode == 0 and "unchanged" in compared.stdout
 
 

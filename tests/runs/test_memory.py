@@ -14,6 +14,7 @@ from runner.cli.launching import launch
 from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.core.studies import configs
+from runner.papers.bottleneck.depth.config import Bottleneck
 from runner.papers.bottleneck.example20.config import Example20
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs import memory
@@ -68,8 +69,9 @@ class BasicLauncher(Launcher):
 
 def test_a_sweep_with_one_run_that_does_not_fit_starts_none(small_machine, tmp_path):
     settings = Settings(outputs=str(tmp_path))
-    fits, does_not = BnOnly(target_width=3), BnOnly(target_width=100)
-    with pytest.raises(InputError, match="target_width="):
+    fits, does_not = Bottleneck(width=5), Bottleneck(width=2000)
+    assert memory.needed(fits) < 100 * 2**20 < memory.needed(does_not)
+    with pytest.raises(InputError, match="width="):
         launch(BasicLauncher(), [Job({}, settings, fits), Job({}, settings, does_not)])
     assert not list(tmp_path.glob("runs/*/*"))
 

@@ -12,6 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
+import warm
 from hydra.core.utils import JobReturn, JobStatus
 from hydra.plugins.launcher import Launcher
 from omegaconf import OmegaConf
@@ -38,8 +39,7 @@ ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 @pytest.mark.parametrize("study", KILLED)
 def test_a_run_killed_at_random_moments_ends_with_the_same_bytes(study, tmp_path):
     script = REPOSITORY / "tests" / "support" / "killed_again_and_again.py"
-    command = [sys.executable, str(script), study, str(tmp_path), str(KILLS)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900, env=ENVIRONMENT)
+    done = warm.run(str(script), study, str(tmp_path), str(KILLS), env=ENVIRONMENT, timeout=900)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["hits"] >= 3, "the kills came too late to hit the run"
     whole, killed = (
@@ -177,11 +177,9 @@ def test_a_job_that_ends_without_a_result_has_failed(tmp_path, monkeypatch):
 def test_a_launcher_that_cannot_start_is_an_error_with_old_runs_present(tmp_path, launcher):
     name, setting = launcher
     first = command(tmp_path, "target_width=2,3")
-    assert subprocess.run(first, cwd=REPOSITORY, env=ENVIRONMENT, timeout=300).returncode == 0
+    assert warm.run(*first, env=ENVIRONMENT).returncode == 0
     forced = [*first, "force=true", f"hydra/launcher={name}", setting]
-    done = subprocess.run(
-        forced, cwd=REPOSITORY, capture_output=True, text=True, env=ENVIRONMENT, timeout=300
-    )
+    done = warm.run(*forced, env=ENVIRONMENT)
     assert done.returncode == 2 and f"hydra/launcher={name} cannot start jobs" in done.stderr
     assert len(list(tmp_path.glob("runs/bn_only/*/result.json"))) == 2, "nothing is lost"
 
@@ -212,17 +210,12 @@ def test_without_waiting_a_claimed_run_is_refused(tmp_path):
 def command(outputs: Path, *more: str) -> list[str]:
     sizes = [f"{key}={value}" for key, value in TINY.items() if key != "target_width"]
     settings = ["device=cpu", "threads=1", "replicates=2", f"outputs={outputs}"]
-    return [sys.executable, "-m", "runner", "-m", *sizes, *settings, *more]
+    return ["-m", "runner", "-m", *sizes, *settings, *more]
 
 
 def test_four_processes_on_one_sweep_share_the_work(tmp_path):
-    arguments = command(tmp_path, "target_width=2,3,4,5,6,7,8", "train_samples=64000")
-    processes = [
-        subprocess.Popen(
-            arguments, cwd=REPOSITORY, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
-        )
-        for _ in range(4)
-    ]
+    arguments = command(tmp_path, "target_width=2,3,4,5,6,7,8", "train_samples=32000")
+    processes = [warm.Process(*arguments, env=ENVIRONMENT) for _ in range(4)]
     errors = [process.communicate(timeout=300)[1] for process in processes]
     assert [process.returncode for process in processes] == [0] * 4, errors
     started = [re.findall(r"starts: bn_only target_width=(\d)", text) for text in errors]
@@ -242,11 +235,8 @@ def children(pid: int) -> list[int]:
 def test_a_joblib_worker_killed_by_the_system_is_replaced(tmp_path):
     """SIGKILL for a worker in the middle of its run: the sweep goes on and ends well."""
     launcher = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "checkpoint_seconds=0")
-    process = subprocess.Popen(
-        command(tmp_path, "target_width=6,7,8", "train_samples=200000", *launcher),
-        cwd=REPOSITORY,
-        stderr=subprocess.PIPE,
-        text=True,
+    process = warm.Process(
+        *command(tmp_path, "target_width=6,7,8", "train_samples=100000", *launcher),
         env=ENVIRONMENT,
     )
     deadline = time.monotonic() + 120
@@ -267,14 +257,7 @@ def test_a_joblib_worker_killed_by_the_system_is_replaced(tmp_path):
 
 
 def test_submitit_runs_each_job_as_a_process_of_its_own(tmp_path):
-    done = subprocess.run(
-        command(tmp_path, "target_width=2,3", "hydra/launcher=local"),
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        env=ENVIRONMENT,
-        timeout=300,
-    )
+    done = warm.run(*command(tmp_path, "target_width=2,3", "hydra/launcher=local"), env=ENVIRONMENT)
     assert done.returncode == 0, done.stderr
     assert len(list(tmp_path.glob("runs/bn_only/*/result.json"))) == 2
     assert len(list(tmp_path.glob("submitit/*/*_submission.sh"))) + len(
@@ -283,14 +266,7 @@ def test_submitit_runs_each_job_as_a_process_of_its_own(tmp_path):
 
 
 def test_a_cluster_that_is_not_there_is_a_plain_error(tmp_path):
-    done = subprocess.run(
-        command(tmp_path, "target_width=2", "hydra/launcher=slurm"),
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        env=ENVIRONMENT,
-        timeout=300,
-    )
+    done = warm.run(*command(tmp_path, "target_width=2", "hydra/launcher=slurm"), env=ENVIRONMENT)
     assert done.returncode == 2
     assert "hydra/launcher=slurm cannot start jobs" in done.stderr
     assert "Traceback" not in done.stderr
@@ -300,7 +276,8 @@ def test_a_full_disk_fails_the_run_and_leaves_complete_ones_alone(tmp_path):
     """A limit on the size of files stands for a full disk: writing a table raises OSError."""
     first = tiny_run(tmp_path)
     execute(first, Settings(outputs=str(tmp_path), device="cpu"))
-    limited = f"ulimit -f 6; exec {' '.join(command(tmp_path, 'target_width=9', 'replicates=200'))}"
+    arguments = [sys.executable, *command(tmp_path, "target_width=9", "replicates=200")]
+    limited = f"ulimit -f 6; exec {' '.join(arguments)}"
     done = subprocess.run(
         ["bash", "-c", limited], cwd=REPOSITORY, capture_output=True, text=True, env=ENVIRONMENT
     )

@@ -1,12 +1,10 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
-from repository import REPOSITORY
+import warm
 
 from runner.core.errors import InputError, RunFailed
 from runner.core.settings import Settings
@@ -100,22 +98,20 @@ def test_a_run_that_was_interrupted_goes_on_and_ends_with_the_same_bytes(
 
 def test_a_killed_process_is_resumed(tmp_path):
     """SIGKILL in the middle of training; the same command then ends with the same bytes."""
-    changes = {"train_samples": 160_000, "target_width": 4}
+    changes = {"train_samples": 60_000, "target_width": 4}
     arguments = [f"{key}={value}" for key, value in {**TINY, **changes, "replicates": 2}.items()]
-    command = [sys.executable, "-m", "runner", *arguments, "checkpoint_seconds=0"]
+    command = ["-m", "runner", *arguments, "checkpoint_seconds=0"]
     command += [f"outputs={tmp_path / 'killed'}", "device=cpu"]
     run = Run(tiny(**changes), tmp_path / "killed")
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen(
-        command, cwd=REPOSITORY, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
+    process = warm.Process(*command, env=environment)
     deadline = time.monotonic() + 120
     while not (run.folder / "checkpoint.safetensors").exists():
-        assert process.poll() is None, process.stderr.read()
+        assert process.poll() is None, process.texts()
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    os.kill(process.pid, signal.SIGKILL)
+    assert process.wait(10) == -signal.SIGKILL
     assert not run.is_complete()
     execute(run, settings(tmp_path / "killed"))
     assert "goes on" in (run.folder / "run.log").read_text()
@@ -183,12 +179,9 @@ def test_two_runs_load_as_one_table_with_their_parameters(tmp_path):
 
 def test_a_second_process_waits_for_the_first(tmp_path):
     """Two processes on one run: one computes, the other waits and finds it complete."""
-    arguments = [f"{key}={value}" for key, value in {**TINY, "train_samples": 200_000}.items()]
-    command = [sys.executable, "-m", "runner", *arguments, f"outputs={tmp_path}", "device=cpu"]
-    processes = [
-        subprocess.Popen(command, cwd=REPOSITORY, stderr=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
+    arguments = [f"{key}={value}" for key, value in {**TINY, "train_samples": 100_000}.items()]
+    command = ["-m", "runner", *arguments, f"outputs={tmp_path}", "device=cpu"]
+    processes = [warm.Process(*command) for _ in range(2)]
     errors = [process.communicate(timeout=120)[1] for process in processes]
     assert [process.returncode for process in processes] == [0, 0], errors
     assert sum("starts:" in error for error in errors) == 1

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import warm
 from repository import REPOSITORY
 
 LINT = (
@@ -15,14 +16,17 @@ __all__ = ["REPOSITORY", "in_copy", "lint"]
 
 
 def in_copy(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
-    """`python <arguments>` in the folder of the copy."""
-    environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
-    command = [sys.executable, *arguments]
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=900
-    )
+    """`python -m <module> <arguments>` in the folder of the copy."""
+    return warm.run("-m", *arguments, cwd=folder, env=_environment(folder))
 
 
 def lint(folder: Path) -> subprocess.CompletedProcess:
     """import-linter over the copy."""
-    return in_copy(folder, "-c", LINT)
+    command = [sys.executable, "-c", LINT]
+    return subprocess.run(
+        command, cwd=folder, env=_environment(folder), capture_output=True, text=True, timeout=900
+    )
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(folder / "src")}

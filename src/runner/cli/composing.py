@@ -5,7 +5,7 @@ import dataclasses
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from hydra import compose, initialize_config_dir
@@ -38,11 +38,17 @@ def register() -> None:
     """
     require_conf()
     for name, config_class in configs().items():
-        ConfigStore.instance().store(
-            group="schema", name=name, node=_schema(config_class), package="_global_"
-        )
+        _register(name, config_class)
 
 
+@cache
+def _register(name: str, config_class: type[StudyConfig]) -> None:
+    ConfigStore.instance().store(
+        group="schema", name=name, node=_schema(config_class), package="_global_"
+    )
+
+
+@cache
 def _schema(config_class: type[StudyConfig]) -> type:
     """A mutable dataclass of the settings and the study's parameters, as Hydra merges them."""
     items = (*dataclasses.fields(Settings), *dataclasses.fields(config_class))

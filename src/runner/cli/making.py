@@ -18,6 +18,7 @@ from runner.cli.launching import Attempt, launch, require_sound
 from runner.cli.sweeping import launcher_of
 from runner.core.errors import InputError, RunFailed
 from runner.results.figures import drawing_of, is_current, make
+from runner.runs.code import code_of
 
 log = logging.getLogger("runner")
 
@@ -132,6 +133,9 @@ def make_figures(sweeps: list[FigureSweep]) -> list[Outcome]:
     launcher = launcher_of(sweeps[0].whole, carry_out)
     makings = Makings(sweeps, launcher)
     ended = Event()
+    for making in makings.waiting:
+        # Kept: beside the drawing thread CPython 3.11 may fail to parse (gh-106905).
+        code_of(making.variant.study)
     with ThreadPoolExecutor(1) as drawer:
         drawing = drawer.submit(makings.draw_until, ended)
         try:

@@ -205,6 +205,7 @@ def save(picture: Figure, path: Path) -> None:
     """Write `path`.png and `path`.pdf without dates, so that equal tables give equal files."""
     settle_scales(picture)
     picture.savefig(path.with_name(path.name + ".png"), metadata={"Software": None})
+    picture.set_layout_engine("none")  # it is laid out
     picture.savefig(path.with_name(path.name + ".pdf"), metadata={"CreationDate": None})
     plt.close(picture)
 

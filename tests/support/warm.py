@@ -1,0 +1,169 @@
+"""Python processes that start with the libraries loaded: forked from a server that has them.
+
+Starting Python and importing torch, pandas, matplotlib and Hydra takes longer than most commands of
+the tests. The server has imported these and nothing of this project, so that a process of it runs
+whatever code its PYTHONPATH and its working directory give, as `python -m` does.
+"""
+
+import atexit
+import importlib
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from functools import cache
+from multiprocessing.connection import Client, Connection, Listener
+from pathlib import Path
+
+from repository import REPOSITORY
+
+PRELOADED = (
+    "hydra.main",
+    "hydra._internal.hydra",
+    "matplotlib.pyplot",
+    "numba",
+    "pandas",
+    "safetensors.torch",
+    "scipy.optimize",
+    "scipy.sparse.linalg",
+    "scipy.stats",
+    "sklearn.datasets",
+    "torch._dynamo",
+    "tqdm",
+)
+
+
+class Process:
+    """A started process: of `subprocess.Popen` what the tests use.
+
+    arguments: what follows `python`, `-m module ...` or `script.py ...`.
+    """
+
+    def __init__(self, *arguments: str, cwd: Path = REPOSITORY, env: dict | None = None):
+        self.arguments = arguments
+        self.returncode: int | None = None
+        self.outputs = [tempfile.NamedTemporaryFile("r") for _ in range(2)]  # noqa: SIM115
+        self.server = Client(_server())
+        names = [file.name for file in self.outputs]
+        environment = dict(os.environ if env is None else env)
+        self.server.send((list(map(str, arguments)), str(cwd), environment, *names))
+        self.pid: int = self.server.recv()
+
+    def poll(self) -> int | None:
+        """The exit code, or None while the process is alive."""
+        if self.returncode is None and self.server.poll():
+            self.returncode = self.server.recv()
+        return self.returncode
+
+    def wait(self, timeout: float) -> int:
+        """The exit code; raises TimeoutExpired, and kills the process, after so many seconds."""
+        if self.returncode is None and not self.server.poll(timeout):
+            os.kill(self.pid, signal.SIGKILL)
+            raise subprocess.TimeoutExpired(self.arguments, timeout, *self.texts())
+        return self.poll()
+
+    def texts(self) -> tuple[str, str]:
+        """What it has written to stdout and stderr so far."""
+        return tuple(Path(file.name).read_text() for file in self.outputs)
+
+    def communicate(self, timeout: float) -> tuple[str, str]:
+        """Stdout and stderr, when it has ended."""
+        self.wait(timeout)
+        return self.texts()
+
+
+def run(
+    *arguments: str, cwd: Path = REPOSITORY, env: dict | None = None, timeout: float = 600
+) -> subprocess.CompletedProcess:
+    """As `subprocess.run([sys.executable, *arguments], capture_output=True, text=True, ...)`."""
+    process = Process(*arguments, cwd=cwd, env=env)
+    code = process.wait(timeout)
+    return subprocess.CompletedProcess(arguments, code, *process.texts())
+
+
+@cache
+def _server() -> str:
+    """The socket of this process's server, which ends with it."""
+    folder = tempfile.mkdtemp()
+    address = os.path.join(folder, "warm")
+    server = subprocess.Popen([sys.executable, __file__, address], start_new_session=True)
+    atexit.register(server.kill)
+    while not os.path.exists(address):
+        assert server.poll() is None, "the server of warm processes has ended"
+        time.sleep(0.01)
+    return address
+
+
+def _serve(address: str) -> None:
+    for name in PRELOADED:
+        importlib.import_module(name)
+    sys.path.pop(0)  # the folder of this script
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the guardians
+    listener = Listener(address)
+    while True:
+        client = listener.accept()
+        if os.fork() == 0:
+            listener.close()
+            _guard(client)
+        client.close()
+
+
+def _guard(client: Connection) -> None:
+    """Fork the process, and tell the test its number and its end."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    job = client.recv()
+    pid = os.fork()
+    if pid == 0:
+        client.close()
+        _become(*job)
+    client.send(pid)
+    _, status = os.waitpid(pid, 0)
+    try:
+        client.send(os.waitstatus_to_exitcode(status))
+    finally:  # the test may have gone
+        os._exit(0)
+
+
+def _become(
+    arguments: list[str], folder: str, environment: dict[str, str], output: str, errors: str
+) -> None:
+    """`python <arguments>` in that folder, with that environment."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    for number, name in enumerate((os.devnull, output, errors)):
+        file = os.open(name, os.O_RDWR)
+        os.dup2(file, number)
+        os.close(file)
+    sys.path[:0] = [path for path in environment.get("PYTHONPATH", "").split(":") if path]
+    code = 0
+    try:
+        if arguments[0] == "-m":
+            sys.path.insert(0, folder)
+            sys.argv = arguments[1:]
+            runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+        else:
+            sys.path.insert(0, str(Path(arguments[0]).parent))
+            sys.argv = arguments
+            runpy.run_path(arguments[0], run_name="__main__")
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    _serve(sys.argv[1])

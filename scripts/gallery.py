@@ -123,9 +123,10 @@ def summary(reference: Path) -> str:
         claims = distinct(pd.concat([pd.read_csv(path) for path in paths]))
         counts = claims["verdict"].value_counts()
         said = ", ".join(f"{counts.get(v, 0)} {w}" for v, w in VERDICTS.items())
-        ours = (claims["kind"] == "ours").sum()
+        kinds = claims["kind"].value_counts()
         lines.append(
-            f"- scale `{scale}`: {len(claims)} claims ({ours} of them controls of ours): {said}."
+            f"- scale `{scale}`: {len(claims)} claims ({kinds.get('ours', 0)} of them controls of"
+            f" ours, {kinds.get('illustration', 0)} illustrations by loose bounds): {said}."
             f" If none were true, chance alone would let up to {ERROR * len(claims):.0f} hold."
         )
     return "\n".join(lines)

@@ -67,7 +67,8 @@ def test_a_claim_that_two_figures_make_of_the_same_runs_counts_once(reference):
     shutil.copytree(reference / "quick", reference / "paper")
     line = summary(reference).splitlines()[0]
     assert line.startswith(
-        "- scale `quick`: 2 claims (1 of them controls of ours): 1 hold, 1 fail,"
+        "- scale `quick`: 2 claims (1 of them controls of ours, 0 illustrations by loose bounds):"
+        " 1 hold, 1 fail,"
     )
 
 

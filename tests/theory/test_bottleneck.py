@@ -979,31 +979,28 @@ def ntk(network: Network, x: torch.Tensor) -> torch.Tensor:
 
 
 def ntk_norm(network: Network, x: torch.Tensor) -> float:
-    return float(torch.linalg.matrix_norm(ntk(network, x), 2))
+    return float(theory.ntk_norm(network, differentiate(network, x), x))
 
 
 def segment_bound(network: Network, x: torch.Tensor, y: torch.Tensor) -> float:
-    """`L / 4 ||x - y||^2 ||J f(x) u||^{2 - 2/L}`, u the direction from x to y."""
-    L, d = network.depth, float((x - y).norm())
-    stretch = float((differentiate(network, x).jacobian[0] @ ((y - x)[0] / d)).norm())
-    return L / 4 * d**2 * stretch ** (2 - 2 / L)
+    return float(theory.segment_bound(differentiate(network, x).jacobian, x, y, network.depth))
 
 
-def active_segment(network: Network, x: torch.Tensor, u: torch.Tensor) -> list[torch.Tensor]:
-    """The ends of the segment through x in direction u on which no neuron switches."""
+def test_the_norm_of_the_ntk_is_that_of_the_matrix():
+    network, x = random_network([3, 5, 4, 2]), randn(6, 3)
+    found = theory.ntk_norm(network, differentiate(network, x), x)
+    expected = [torch.linalg.matrix_norm(ntk(network, point[None]), 2) for point in x]
+    torch.testing.assert_close(found, torch.stack(expected))
 
-    def same(t: float) -> bool:
-        here, there = (differentiate(network, point).active for point in (x, x + t * u))
-        return all(torch.equal(a, b) for a, b in zip(here, there, strict=True))
 
-    ends = []
-    for sign in (-1, 1):
-        low, high = 0.0, 10.0
-        for _ in range(30):
-            middle = (low + high) / 2
-            low, high = (middle, high) if same(sign * middle) else (low, middle)
-        ends.append(x + sign * low * u)
-    return ends
+def test_an_active_segment_ends_where_the_first_neuron_switches():
+    """relu(t - 1/4) and relu(-t + 3) on the line: from 2 the steps of 10 end at 1/4 and 3."""
+    weights = [torch.tensor([[1.0], [-1.0]], dtype=F64), torch.ones(1, 2, dtype=F64)]
+    network = Network(weights, [torch.tensor([-0.25, 3.0], dtype=F64), torch.zeros(1, dtype=F64)])
+    x = torch.full((1, 1), 2.0, dtype=F64)
+    for step, ends in ((10.0, (0.25, 3.0)), (0.5, (1.5, 2.5))):
+        found = theory.active_segment(network, x, torch.full_like(x, step))
+        assert [float(end) for end in found] == pytest.approx(ends, abs=1e-7)
 
 
 def test_one_end_of_a_segment_has_the_ntk_of_proposition_9():
@@ -1019,7 +1016,7 @@ def test_one_end_of_a_segment_has_the_ntk_of_proposition_9():
         network = biasless(random_network([3, 3, 3, 3, 2], seed=seed).weights)
         x, u = randn(2, 1, 3, seed=50 + seed)
         if differentiate(network, x).jacobian.any():
-            cases.append((network, *active_segment(network, x, u / u.norm())))
+            cases.append((network, *theory.active_segment(network, x, 10 * u / u.norm())))
     assert len(cases) >= 8
     curvatures = []
     for network, x, y in cases:

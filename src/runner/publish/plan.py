@@ -42,8 +42,7 @@ def _planned(configs: list[StudyConfig]) -> str:
 
 def _lines(claim: Claim) -> list[str]:
     """A claim as it stands before any data."""
-    whose = claim.source if claim.kind == "paper" else f"ours; {claim.source}"
-    lines = [f"  {claim.name}: {claim.statement}  [{whose}]", f"      rule: {claim.expected}"]
+    lines = [f"  {claim.name}: {claim.statement}  [{claim.attribution}]", f"      rule: {claim.expected}"]
     if claim.needs:
         needed = ", ".join(f"{count} values of {name}" for name, count in claim.needs.items())
         lines.append(f"      needs: {needed}")

@@ -31,8 +31,9 @@ from runner.results.rows import NoRows, Present
 Tables = Mapping[str, pd.DataFrame]
 """The tables of a figure's runs by name: `tables["metrics"]`."""
 
-Kind = Literal["paper", "ours"]
-"""Whose statement it is: the paper's, or a control of ours."""
+Kind = Literal["paper", "illustration", "ours"]
+"""Whose statement it is: the paper's (an illustration, where the sizes at hand do not test it: a
+bound that is far from tight, or a hypothesis that they do not meet), or a control of ours."""
 
 COLUMNS = (
     "figure", "claim", "kind", "statement", "source", "verdict", "measured", "expected",
@@ -75,6 +76,11 @@ class Claim:
     expected: str = ""
     kind: Kind = "paper"
     needs: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def attribution(self) -> str:
+        """The source, and whose the statement is where it is not simply the paper's."""
+        return self.source if self.kind == "paper" else f"{self.kind}; {self.source}"
 
 
 _claims: dict[str, list[Claim]] = {}
@@ -204,7 +210,8 @@ def as_text(judged: pd.DataFrame) -> str:
     for row in judged.itertuples():
         lines.append(f"  {row.verdict:<9}  {row.claim}: {row.statement}")
         lines.append(f"{'':13}measured: {row.measured}")
-        lines.append(f"{'':13}expected: {row.expected}  [{row.source}]")
+        whose = "" if row.kind == "paper" else f"{row.kind}; "
+        lines.append(f"{'':13}expected: {row.expected}  [{whose}{row.source}]")
     counts = judged["verdict"].value_counts()
     summary = ", ".join(f"{counts.get(v, 0)} {v}" for v in ("holds", "fails", "undecided"))
     return "\n".join([*lines, f"  {summary}"])

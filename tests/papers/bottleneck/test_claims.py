@@ -6,7 +6,7 @@ import pytest
 
 from runner.cli.catalogue import figure_study
 from runner.papers.bottleneck.depth.tables import affine_fits, bottleneck_lengths
-from runner.papers.bottleneck.theorem_claims import STATEMENTS
+from runner.papers.bottleneck.theorem_claims import THEOREMS
 from runner.papers.bottleneck.theorems import ROUNDING
 from runner.results.claims import claims_of, judge
 
@@ -27,8 +27,8 @@ def verdicts(figure: str, tables: dict[str, pd.DataFrame]) -> pd.Series:
 def theorems(violations: int = 0) -> pd.DataFrame:
     rows = [
         {"theorem": name, "points": 10, "violations": violations, "tightness": 0.5}
-        | {"replicate": replicate}
-        for name in STATEMENTS
+        | {"replicate": replicate, "imbalance": 0.0}
+        for name in THEOREMS
         for replicate in range(REPLICATES)
     ]
     return pd.DataFrame(rows)
@@ -206,7 +206,7 @@ def broken_figure1(change: str) -> dict[str, pd.DataFrame]:
             ["no-rank-1-fit", "no-rank-1-fit-trained", "rank-1-is-narrow", "gap-agrees"],
         ),
         ("tail", ["representations-low-rank", "representations-low-rank-with-bias"]),
-        ("violated", list(STATEMENTS)),
+        ("violated", list(THEOREMS)),
     ],
 )
 def test_each_claim_of_figure_1_can_fail(change, claims):
@@ -263,11 +263,20 @@ def test_claims_of_example_20_can_fail(column, claim):
     assert verdicts("bottleneck-example20", tables)[claim] == "fails"
 
 
+def test_unbalanced_networks_decide_nothing_where_the_proof_assumes_balance():
+    tables = figure1()
+    tables["theorems"] = tables["theorems"].assign(imbalance=0.01, violations=1)
+    found = verdicts("bottleneck-fig1", tables)
+    assumed = [name for name, theorem in THEOREMS.items() if theorem.balanced]
+    assert assumed == ["theorem-7", "corollary-8"]
+    assert (found[assumed] == "undecided").all() and found["theorem-3"] == "fails"
+
+
 def test_empty_theorem_tables_decide_nothing():
     tables = figure1()
     del tables["theorems"]
     found = verdicts("bottleneck-fig1", tables)
-    assert (found[list(STATEMENTS)] == "undecided").all()
+    assert (found[list(THEOREMS)] == "undecided").all()
     assert ROUNDING < 1e-6
 
 

@@ -33,8 +33,9 @@ class Theorems(Row):
     depth: int
     replicate: int
     rank: int  # k, by the largest gap in the spectrum of W_{L/2}
+    imbalance: float  # of the network, relative; the proof of Theorem 7 wants it 0
     theorem: str
-    points: int  # inputs x (layers for corollary-8)
+    points: int  # inputs x (layers for corollary-8, segments for proposition-9-segment)
     violations: int  # points with lower > upper
     lower: float  # both sides at the point with the smallest upper - lower
     upper: float
@@ -48,7 +49,7 @@ def theorem_rows(
 
     schatten: `L ||J||_{2/L}^{2/L} <= ||theta||^2` (Appendix A.1). theorem-3: `2 log |J|_+ <= c_1`.
     theorem-6, theorem-7, corollary-8: see `theory`. proposition-9: with the factor L of its proof;
-    proposition-9-printed: with the 2 L of its statement.
+    proposition-9-printed: with the 2 L of its statement; proposition-9-segment: its second part.
     """
     derivatives = differentiate(network, x)
     # The theorems ask for rank k: points where s_k(J f(x)) may be rounding are left out.
@@ -60,13 +61,21 @@ def theorem_rows(
         x = x[kept]
         derivatives = differentiate(network, x)
     sides = _pointwise(network, derivatives, x, k)
-    near = differentiate(network, x[:NARROW_POINTS])
+    first = x[:NARROW_POINTS]
+    near = differentiate(network, first)
     curvature = theory.ntk_mixed_derivative(near)
     narrow = theory.narrowness_bound(near.jacobian, network.depth)
     sides["proposition-9"] = (narrow, curvature)
     sides["proposition-9-printed"] = (2 * narrow, curvature)
+    sides["proposition-9-segment"] = _segments(network, near.jacobian, first)
+    key = {
+        "depth": network.depth,
+        "replicate": replicate,
+        "rank": k,
+        "imbalance": theory.imbalance(network),
+    }
     for theorem, (lower, upper) in sides.items():
-        yield _row(theorem, lower, upper, network.depth, replicate, k)
+        yield Theorems(**key, theorem=theorem, **_compared(lower, upper))
 
 
 def theorem_bytes(depth: int, width: int, d_in: int, d_out: int, points: int) -> int:
@@ -106,20 +115,24 @@ def _pointwise(
     }
 
 
-def _row(
-    theorem: str, lower: Tensor, upper: Tensor, depth: int, replicate: int, k: int
-) -> Theorems:
+def _segments(
+    network: Network, jacobian: Float[Tensor, "N d_out d_in"], x: Float[Tensor, "N d_in"]
+) -> tuple[Float[Tensor, " N"], Float[Tensor, " N"]]:
+    """Proposition 9 from each point towards the next, and as far back, until a neuron switches."""
+    ends = theory.active_segment(network, x, x.roll(-1, dims=0) - x)
+    norms = [theory.ntk_norm(network, differentiate(network, end), end) for end in ends]
+    return theory.segment_bound(jacobian, *ends, network.depth), norms[0].maximum(norms[1])
+
+
+def _compared(lower: Tensor, upper: Tensor) -> dict[str, float]:
+    """The columns of `Theorems` that say how lower and upper compare."""
     slack = upper - lower
     size = 1 + lower.abs().maximum(upper.abs())
     tightest = int(slack.argmin())
-    return Theorems(
-        depth=depth,
-        replicate=replicate,
-        rank=k,
-        theorem=theorem,
-        points=len(lower),
-        violations=int((slack < -ROUNDING * size).sum()),
-        lower=float(lower[tightest]),
-        upper=float(upper[tightest]),
-        tightness=float((lower / upper).median()),
-    )
+    return {
+        "points": len(lower),
+        "violations": int((slack < -ROUNDING * size).sum()),
+        "lower": float(lower[tightest]),
+        "upper": float(upper[tightest]),
+        "tightness": float((lower / upper).median()),
+    }

@@ -180,6 +180,57 @@ def narrowness_bound(jacobian: Float[Tensor, "N d_out d_in"], L: int) -> Float[T
     return L * svdvals(jacobian)[:, 0] ** (2 - 2 / L)
 
 
+def ntk_norm(
+    network: Network, derivatives: Derivatives, x: Float[Tensor, "N d_in"]
+) -> Float[Tensor, " N"]:
+    """`||Theta(x, x)||_op` with `Theta = sum_l ||alpha_{l-1}||^2 J(alpha~_l -> f) J(...)^T`, of the
+    derivatives by the weights (Appendix B).
+    """
+    squares = [alpha.square().sum(1) for alpha in network.activations(x)[:-1]]
+    theta = sum(
+        a[:, None, None] * B @ B.mT for a, B in zip(squares, derivatives.outer, strict=True)
+    )
+    return operator_norm(theta)
+
+
+def active_segment(
+    network: Network, x: Float[Tensor, "N d_in"], step: Float[Tensor, "N d_in"]
+) -> tuple[Float[Tensor, "N d_in"], Float[Tensor, "N d_in"]]:
+    """The ends of the part of `[x - step, x + step]` around x on which no neuron switches.
+
+    The region of a pattern of states D_l is convex, so that bisection finds where it ends, to 2^-30
+    of the step, from inside.
+    """
+
+    def states(points: Float[Tensor, "N d_in"]) -> Tensor:
+        return torch.cat(network.activations(points)[1:-1], dim=1) > 0
+
+    here, ends = states(x), []
+    for direction in (-step, step):
+        low, high = torch.zeros_like(x[:, :1]), torch.ones_like(x[:, :1])
+        for tried in [high] + [None] * 30:
+            t = (low + high) / 2 if tried is None else tried
+            same = (states(x + t * direction) == here).all(1, keepdim=True)
+            low, high = torch.where(same, t, low), torch.where(same, high, t)
+        ends.append(x + low * direction)
+    return ends[0], ends[1]
+
+
+def segment_bound(
+    jacobian: Float[Tensor, "N d_out d_in"],
+    x: Float[Tensor, "N d_in"],
+    y: Float[Tensor, "N d_in"],
+    L: int,
+) -> Float[Tensor, " N"]:
+    """`L / 4 ||x - y||^2 ||J f(x) u||^{2 - 2/L}` with u the direction from x to y (Proposition 9).
+
+    Where no neuron switches from x to y, one of the two ends has an NTK of at least this norm.
+    """
+    length = (y - x).norm(dim=1).clamp(min=torch.finfo(x.dtype).tiny)
+    stretch = (jacobian @ (y - x)[..., None]).squeeze(-1).norm(dim=1) / length
+    return L / 4 * length**2 * stretch ** (2 - 2 / L)
+
+
 def divergent_network(L: int, epsilon: float) -> Network:
     """Example 20: a network of even depth L for `f(x, y, z) = (x, y, z + relu(x - y))` on [0, 1]^3.
 

@@ -55,7 +55,8 @@ def interpolants_are_rare(tables: Tables) -> Found:
     figure="bottleneck-theorems",
     name="ntk-lower-bound",
     statement="somewhere Theta(x, x) >= c L e^{-c_1} N^{4 - 4/k*} for rank-1 interpolants",
-    source="paper D, Theorem 10",
+    source="paper D, Theorem 10 (far from tight where e^{-c_1} is small)",
+    kind="illustration",
     expected=f"slope of log(Tr Theta / L) + c_1 in log N above {NTK_EXPONENT:g}",
     needs={"samples": 3},
     column="log_ntk_plus_excess",
@@ -63,6 +64,9 @@ def interpolants_are_rare(tables: Tables) -> Found:
 )
 def growth(tables: Tables, column: str, bound: float) -> Found:
     """Whether a logarithm grows faster than `bound` log N over the networks that fit."""
-    found = slopes(with_logarithms(interpolants(tables["metrics"])), column)
+    fitting = interpolants(tables["metrics"])
+    found = slopes(with_logarithms(fitting), column)
     words = f"{len(found)} replicates fit at three sizes or more"
+    if len(fitting):
+        words += f"; c_1 = {fitting['excess'].min():.0f} to {fitting['excess'].max():.0f}"
     return Found([above(found, bound, unit="slope")] if len(found) else [], words)

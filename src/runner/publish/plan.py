@@ -42,7 +42,10 @@ def _planned(configs: list[StudyConfig]) -> str:
 
 def _lines(claim: Claim) -> list[str]:
     """A claim as it stands before any data."""
-    lines = [f"  {claim.name}: {claim.statement}  [{claim.attribution}]", f"      rule: {claim.expected}"]
+    lines = [
+        f"  {claim.name}: {claim.statement}  [{claim.attribution}]",
+        f"      rule: {claim.expected}",
+    ]
     if claim.needs:
         needed = ", ".join(f"{count} values of {name}" for name, count in claim.needs.items())
         lines.append(f"      needs: {needed}")

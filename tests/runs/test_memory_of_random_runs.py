@@ -50,6 +50,10 @@ CHOICES: dict[str, dict[str, list[Any]]] = {
         "rank": [2, 3],
         "block": [4, 8],
     },
+    "norm_layers": {
+        "target_width": [5, 10, 30],
+        "batch_sizes": [[16], [64, 1024]],
+    },
     "rank_chain": {
         "measure": ["spectrum", "product", "input_rank"],
         "widths": [[64], [128]],
@@ -130,6 +134,7 @@ CHOICES: dict[str, dict[str, list[Any]]] = {
 GROWN = {
     "bn_only": ["replicates"],
     "constructions": ["points"],
+    "norm_layers": ["samples"],
     "rank_chain": ["chains"],
     "rank_collapse": ["replicates"],
     "pretraining": ["replicates", "pretraining_batch_size"],

@@ -14,7 +14,7 @@ STYLES = {
     "sgd": ("tab:blue", "o-", "SGD on scales and shifts"),
     "teacher_construction": ("tab:green", "s-", "construction from the target"),
     "student_construction": ("tab:orange", "D-", "construction from the dense network"),
-    "dense": ("black", "^--", "SGD on a dense network"),
+    "dense": ("black", "^--", "SGD on a dense network (twice the samples)"),
 }
 """The paper's colours. Orange is drawn thick, below the others, which may lie on it."""
 

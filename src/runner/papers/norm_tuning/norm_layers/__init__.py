@@ -1,0 +1,1 @@
+"""Study `norm_layers`: the construction of Theorem 1 in real normalization layers."""

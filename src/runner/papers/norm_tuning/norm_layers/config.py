@@ -1,0 +1,34 @@
+"""The parameters of study `norm_layers`, in the paper's notation."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from runner.core.errors import InputError
+from runner.core.studies import MOST, StudyConfig, parameter
+
+
+@dataclass(frozen=True)
+class NormLayers(StudyConfig):
+    """Paper A, Theorem 1 and Proposition 1: the construction in BatchNorm and LayerNorm modules."""
+
+    study: ClassVar[str] = "norm_layers"
+
+    target_width: int = parameter("d: width and input dimension of the target", 10, minimum=1)
+    batch_sizes: list[int] = parameter(
+        "B: inputs that BatchNorm takes its statistics from in training mode",
+        [16, 64, 256, 1024, 4096],
+        minimum=2,
+    )
+    samples: int = parameter(
+        "inputs of the running statistics, and as many that the networks are compared on",
+        16384,
+        minimum=2,
+    )
+    replicates: int = parameter("independent repetitions", 10, minimum=1, maximum=MOST)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if max(self.batch_sizes) > self.samples:
+            raise InputError(
+                f"batch_sizes: {max(self.batch_sizes)} is above samples={self.samples}"
+            )

@@ -50,6 +50,12 @@ CHOICES: dict[str, dict[str, list[Any]]] = {
         "rank": [2, 3],
         "block": [4, 8],
     },
+    "linear": {
+        "depths": [[200], [20, 100]],
+        "width": [20, 40],
+        "ridges": [[0.1]],
+        "iterations": [15],
+    },
     "norm_layers": {
         "target_width": [5, 10, 30],
         "batch_sizes": [[16], [64, 1024]],
@@ -134,6 +140,7 @@ CHOICES: dict[str, dict[str, list[Any]]] = {
 GROWN = {
     "bn_only": ["replicates"],
     "constructions": ["points"],
+    "linear": ["width", "depths"],
     "norm_layers": ["samples"],
     "rank_chain": ["chains"],
     "rank_collapse": ["replicates"],

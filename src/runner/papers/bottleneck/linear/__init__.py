@@ -1,0 +1,1 @@
+"""Study `linear`: the representation cost of trained deep linear networks."""

@@ -1,0 +1,28 @@
+"""The parameters of study `linear`, in the paper's notation."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from runner.core.errors import InputError
+from runner.core.studies import MOST, StudyConfig, parameter
+
+
+@dataclass(frozen=True)
+class Linear(StudyConfig):
+    """Paper D, section 3: what trained deep linear networks cost, and its corrections in 1/L."""
+
+    study: ClassVar[str] = "linear"
+
+    depths: list[int] = parameter("L", [4, 6, 8, 12, 16, 24, 32], minimum=2, maximum=MOST)
+    width: int = parameter("n: inputs, outputs and hidden neurons", 4, minimum=1)
+    rank: int = parameter("k: rank of the matrix to learn", 2, minimum=1)
+    ridges: list[float] = parameter(
+        "lambda: minimised one after the other, each from the last", [1e-1, 1e-2, 1e-3], above=0
+    )
+    iterations: int = parameter("of L-BFGS at each lambda, at most", 3000, minimum=1)
+    replicates: int = parameter("own matrix, own start", 10, minimum=1, maximum=MOST)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.rank > self.width:
+            raise InputError(f"rank={self.rank} is above width={self.width}")

@@ -8,7 +8,6 @@ size of an activation or a weight is written twice.
 
 from dataclasses import dataclass
 from math import isinf
-from typing import no_type_check
 
 import numpy as np
 import torch
@@ -114,13 +113,11 @@ def _backward(network: MLP, layer: int, D: Float[Tensor, "R d N"], of: _Hidden) 
             p[f"{name}{layer}"].sub_(gradient)
 
 
-@no_type_check  # in the tests: these two are called ten times in a layer and step
 def _rows(tensor: Float[Tensor, "R d N"]) -> np.ndarray:
     """All features of all networks as rows of one matrix that shares the memory."""
     return tensor.detach().view(-1, tensor.shape[-1]).numpy()
 
 
-@no_type_check
 def _row(tensor: Float[Tensor, "R d"]) -> np.ndarray:
     """All features of all networks as one vector that shares the memory."""
     return tensor.detach().view(-1).numpy()

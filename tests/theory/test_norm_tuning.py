@@ -265,7 +265,87 @@ def test_deep_weights_have_the_shapes_of_the_statement():
     assert weights.output.shape == (5, 15)
 
 
+# Remarks 1 and 8
+
+
+@pytest.mark.parametrize("d, depth", [(4, 1), (6, 3)])
+def test_remark_1_parameter_counts(d, depth):
+    """2 (d^2 + d) l scales and shifts for the d^2 l weights of the target; 2 d^3 l are frozen."""
+    target = random_target(*[d] * (depth + 1))
+    layers = wide(target, wide_weights(target, None, stream())).network.layers
+    assert len(layers) == 2 * depth
+    assert sum(len(layer.scale) + len(layer.shift) for layer in layers) == 2 * (d**2 + d) * depth
+    assert sum(layer.weight.numel() for layer in layers) == 2 * d**3 * depth
+    assert sum(layer.weight.numel() for layer in target.layers) == d**2 * depth
+
+
+def test_remark_8_padding_all_layers_to_one_width_changes_nothing():
+    """With zeros; of the output the first d entries are the target's, the others stay 0."""
+    target, d = random_target(3, 3, 3), 3
+    construction = wide(target, wide_weights(target, None, stream()))
+    padded = []
+    for layer in construction.network.layers:
+        weight = torch.zeros(d * d, d * d, dtype=torch.float64)
+        weight[: layer.weight.shape[0], : layer.weight.shape[1]] = layer.weight
+        missing = weight.new_zeros(d * d - len(layer.shift))
+        scale, shift = (torch.cat([v, missing]) for v in (layer.scale, layer.shift))
+        padded.append(Block((Layer(weight, scale, shift, layer.relu),)))
+    x = ball(50, d)
+    found = Network(tuple(padded))(torch.nn.functional.pad(x, (0, d * d - d)))
+    torch.testing.assert_close(found[:, :d], construction.network(x))
+    assert not found[:, d:].any()
+
+
 # Theorem 3
+
+
+@pytest.mark.parametrize("p", [0.05, 0.3, 0.7, 1.0])
+def test_lemma_10_products_of_bernoulli_variables_vanish_less_often(p):
+    """For every set S of positions, by counting all u and v; d = 3 and p = sqrt(2 q d)."""
+    d = 3
+    states = (torch.arange(2 ** (2 * d))[:, None] >> torch.arange(2 * d)) % 2
+    ones = states.sum(1)
+    weights = p**ones * (1 - p) ** (2 * d - ones)
+    products = (states[:, :d, None] * states[:, None, d:]).flatten(1)
+    q = p**2 / (2 * d)
+    for S in range(1, 2 ** (d * d)):
+        members = (S >> torch.arange(d * d)) % 2
+        vanishes = float(weights[(products * members).sum(1) == 0].sum())
+        assert vanishes <= (1 - q) ** int(members.sum()) + 1e-6
+
+
+def test_theorem_4_leaves_out_the_matrices_with_a_zero_row():
+    """Step 4 of Theorem 3's proof does not: at rho = log n / n they are 1 - e^{-2} of all.
+
+    "Singular with probability at most n^-c" holds beside that event Omega_0 alone.
+    """
+    n, draws = 64, 200
+    rho, found = math.log(n) / n, []
+    for seed in range(draws):
+        A = (torch.rand(n, n, generator=stream(seed)) < rho).double()
+        zero = not (A.any(0).all() and A.any(1).all())
+        found.append((zero, int(torch.linalg.matrix_rank(A)) < n))
+    zero, singular = torch.tensor(found).double().unbind(1)
+    assert float(zero.mean()) == pytest.approx(1 - math.exp(-2), abs=0.1)
+    assert float(singular.mean()) > 0.8
+    assert float(singular[zero == 0].mean()) < 0.5
+
+
+def test_theorem_3_at_depth_2_asks_for_both_layers():
+    """Their weights are independent: the probability is the product (the union bound is below)."""
+    target, draws = random_target(6, 6, 6), 300
+    ranks = torch.tensor(
+        [
+            [
+                int(torch.linalg.matrix_rank(khatri_rao(W2, W1))) == 36
+                for W1, W2 in wide_weights(target, None, stream(seed), sparsity=0.5)
+            ]
+            for seed in range(draws)
+        ]
+    ).double()
+    one, both = ranks.mean(), ranks.prod(1).mean()
+    assert 0.1 < float(one) < 0.95
+    assert float(both) == pytest.approx(float(one) ** 2, abs=4 * math.sqrt(0.25 / draws))
 
 
 @pytest.mark.parametrize("sparsity", [0.2, 0.35, 0.5, 0.8])

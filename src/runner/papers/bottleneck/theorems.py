@@ -75,7 +75,7 @@ def theorem_rows(
         "imbalance": theory.imbalance(network),
     }
     for theorem, (lower, upper) in sides.items():
-        yield Theorems(**key, theorem=theorem, **compared(lower, upper))
+        yield Theorems(**key, theorem=theorem, **_compared(lower, upper))
 
 
 def theorem_bytes(depth: int, width: int, d_in: int, d_out: int, points: int) -> int:
@@ -124,8 +124,8 @@ def _segments(
     return theory.segment_bound(jacobian, *ends, network.depth), norms[0].maximum(norms[1])
 
 
-def compared(lower: Tensor, upper: Tensor) -> dict[str, float]:
-    """The columns of `Theorems` that say how the two sides compare, one number for each point."""
+def _compared(lower: Tensor, upper: Tensor) -> dict[str, float]:
+    """The columns of `Theorems` that say how lower and upper compare."""
     slack = upper - lower
     size = 1 + lower.abs().maximum(upper.abs())
     tightest = int(slack.argmin())

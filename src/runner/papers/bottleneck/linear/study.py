@@ -23,7 +23,7 @@ from runner.papers.bottleneck import theory
 from runner.papers.bottleneck.linear.config import Linear
 from runner.papers.bottleneck.networks import Network
 from runner.papers.bottleneck.spectra import threshold_rank
-from runner.papers.bottleneck.theorems import Theorems, compared
+from runner.papers.bottleneck.theorems import ROUNDING, Theorems
 
 NOISE = 0.5
 """The W_l start as I plus Gaussian entries of this deviation over sqrt L."""
@@ -128,5 +128,9 @@ def measure(config: Linear, L: int, replicate: int) -> Iterator[Metrics | Theore
         rank=k,
         imbalance=theory.imbalance(network),
         theorem="linear",
-        **compared(cost[None], norm[None]),
+        points=1,
+        violations=int(norm < cost * (1 - ROUNDING)),
+        lower=float(cost),
+        upper=float(norm),
+        tightness=float(cost / norm),
     )

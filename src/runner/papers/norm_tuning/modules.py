@@ -5,6 +5,8 @@ mode, where mean and variance are constants. In training mode they are the batch
 `LayerNorm` the sample's own.
 """
 
+from typing import Literal
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -12,39 +14,26 @@ from torch import Tensor, nn
 from runner.papers.norm_tuning.theory import NormParameters
 
 
-def batch_norm_network(
+def as_modules(
+    layer: Literal["batch_norm", "layer_norm"],
     W1: Float[Tensor, "m k"],
     W2: Float[Tensor, "d m"],
     found: NormParameters,
     x: Float[Tensor, "N k"],
 ) -> nn.Sequential:
-    """`relu(BN2(W2 relu(BN1(W1 x))))` that is `relu(gamma2 (W2 relu(gamma1 (W1 x) + beta1)) +
-    beta2)` in evaluation mode.
+    """`relu(norm2(W2 relu(norm1(W1 x))))` for `relu(gamma2 (W2 relu(gamma1 (W1 x) + beta1)) +
+    beta2)`, in evaluation mode and the precision of W1.
 
-    The running statistics are those of `x`; by Proposition 1 `weight = gamma s` and `bias = beta +
-    gamma mu` make up for them, with s^2 the variance and BatchNorm's own epsilon. It comes in
-    evaluation mode, in the precision of W1.
+    By Proposition 1 the weights and biases make up for mean and deviation. `BatchNorm1d` has those
+    of `x` as running statistics, which do not move, and equals the formula. `LayerNorm` gets the
+    means of its samples' over `x`, as if they were constants, and does not: its first layer maps x
+    and c x to the same for every c > 0, whatever its scales and shifts are.
     """
-    first = _batch_norm(found.gamma1, found.beta1, x @ W1.mT)
-    hidden = torch.relu(found.gamma1 * (x @ W1.mT) + found.beta1)
-    second = _batch_norm(found.gamma2, found.beta2, hidden @ W2.mT)
-    return nn.Sequential(_linear(W1), first, nn.ReLU(), _linear(W2), second, nn.ReLU()).eval()
-
-
-def layer_norm_network(
-    W1: Float[Tensor, "m k"],
-    W2: Float[Tensor, "d m"],
-    found: NormParameters,
-    x: Float[Tensor, "N k"],
-) -> nn.Sequential:
-    """The same with `LayerNorm`, its mean and deviation taken for constants: their means over `x`.
-
-    They are none: the first layer maps x and c x to the same for every c > 0, whatever its scales
-    and shifts are.
-    """
-    first = _layer_norm(found.gamma1, found.beta1, x @ W1.mT)
-    hidden = torch.relu(found.gamma1 * (x @ W1.mT) + found.beta1)
-    second = _layer_norm(found.gamma2, found.beta2, hidden @ W2.mT)
+    normalization = {"batch_norm": _batch_norm, "layer_norm": _layer_norm}[layer]
+    z = x @ W1.mT
+    first = normalization(found.gamma1, found.beta1, z)
+    z = torch.relu(found.gamma1 * z + found.beta1) @ W2.mT
+    second = normalization(found.gamma2, found.beta2, z)
     return nn.Sequential(_linear(W1), first, nn.ReLU(), _linear(W2), second, nn.ReLU()).eval()
 
 

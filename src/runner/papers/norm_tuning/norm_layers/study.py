@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from runner.core.streams import generator
 from runner.core.studies import Context, Row
-from runner.papers.norm_tuning.modules import batch_norm_network, layer_norm_network
+from runner.papers.norm_tuning.modules import as_modules
 from runner.papers.norm_tuning.network import relu_network
 from runner.papers.norm_tuning.norm_layers.config import NormLayers
 from runner.papers.norm_tuning.solvers import system_bytes
@@ -93,11 +93,11 @@ def _measure(config: NormLayers, replicate: int) -> Iterator[Metrics]:
         "input_norm": input_norm,
     }
 
-    network = batch_norm_network(W1, W2, found, before)
+    network = as_modules("batch_norm", W1, W2, found, before)
     outputs = {("batch_norm", "evaluation", 0): network(x).sum(1)}
     for B in config.batch_sizes:
         outputs["batch_norm", "training", B] = in_training_mode(network, x, B)
-    network = layer_norm_network(W1, W2, found, before)
+    network = as_modules("layer_norm", W1, W2, found, before)
     outputs["layer_norm", "evaluation", 0] = network(x).sum(1)
     for (layer, mode, B), f in outputs.items():
         error = f - g[: len(f)]

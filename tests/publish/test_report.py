@@ -143,5 +143,7 @@ def test_a_browser_shows_the_page_and_filters_it(outputs, tmp_path):
     assert result["all"] == len(figures) - 1 + 3
     assert result["fails"] == 1 and result["figures"] == 1
     assert result["none"] == 0
-    assert result["paper"] == 3 + sum(name in ("fig5", "constructions") for name in figures)
+    assert result["paper"] == 3 + sum(
+        name in ("fig5", "constructions", "norm-layers") for name in figures
+    )
     assert result["overflow"] is False

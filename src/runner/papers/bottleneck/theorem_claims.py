@@ -74,7 +74,7 @@ def inequality(tables: Tables, theorem: str, balanced: bool) -> Found:
         measured = len(rows)
         rows = nonempty(
             rows[rows["imbalance"] <= BALANCED],
-            f"balanced network: of {measured} the least imbalance is {rows['imbalance'].min():.2g}",
+            f"network of {measured} that is balanced up to {BALANCED:g}",
         )
         words = f", all that are balanced of {measured}"
     words = (

@@ -1,0 +1,54 @@
+"""Benchmark of study `norm_layers`: the scales that its layers get.
+
+The straightforward way solves the Khatri-Rao system by least squares and asks for its singular
+values; ours factorizes it once, and takes two steps of refinement.
+"""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from runner.bench.growth import Growth
+from runner.bench.timing import Comparison, matrix_rate, median_seconds
+from runner.papers.norm_tuning.network import relu_network
+from runner.papers.norm_tuning.norm_layers.config import NormLayers
+from runner.papers.norm_tuning.solvers import khatri_rao, solve_scales
+from runner.papers.norm_tuning.theory import wide_weights
+
+
+def straightforward(W1: Tensor, W2: Tensor, W: Tensor) -> tuple[Tensor, Tensor]:
+    """Scales and condition number, by a singular value decomposition each."""
+    K = khatri_rao(W2, W1)
+    gamma = torch.linalg.lstsq(K, W.reshape(-1, 1), driver="gelsd").solution[:, 0]
+    return gamma, torch.linalg.cond(K)
+
+
+def compare() -> Iterator[Comparison]:
+    """d = 20 and 30; both ways must reach the target matrix to 1e-8."""
+    rate = matrix_rate(torch.float64)
+    for d in (20, 30):
+        stream = torch.Generator().manual_seed(d)
+        W = torch.randn(d, d, generator=stream, dtype=torch.float64) / d**0.5
+        ((W1, W2),) = wide_weights(relu_network([W], [W.new_zeros(d)]), None, stream)
+        work = (W1, W2, W)
+        for gamma in (straightforward(*work)[0], solve_scales(*work).gamma):
+            torch.testing.assert_close((W2 * gamma) @ W1, W, rtol=0, atol=1e-8)
+        yield Comparison(
+            study="norm_layers",
+            work=f"scales, d={d}",
+            straightforward=median_seconds(lambda work=work: straightforward(*work), 1),
+            ours=median_seconds(lambda work=work: solve_scales(*work), 3),
+            floor=2 / 3 * d**6 / rate,
+            dtype="float64",
+        )
+
+
+GROWTH = Growth(
+    NormLayers(target_width=10, replicates=2),
+    {
+        "target_width": [10, 14, 20],
+        "samples": [4096, 16384, 65536],
+        "replicates": [2, 4, 8],
+    },
+)

@@ -8,7 +8,7 @@ perfect fit: one that some networks do not survive is not taken for the luck of 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import nan
+from math import inf, nan
 
 import torch
 from jaxtyping import Float
@@ -39,6 +39,15 @@ def score(accuracy: Float[Tensor, "*R"], loss: Float[Tensor, "*R"]) -> Float[Ten
     return torch.where(loss.isfinite(), accuracy, nan)
 
 
+def ranked(scores: Float[Tensor, "candidates S"]) -> list[int]:
+    """The candidates, that whose worst replicate scores highest first; equals as they stand.
+
+    Those that have diverged (nan) on a replicate come last.
+    """
+    worst = scores.min(dim=1).values.nan_to_num(-inf)  # the minimum is nan where one is
+    return worst.sort(descending=True, stable=True).indices.tolist()
+
+
 def choose(rates: Sequence[float], scores: Float[Tensor, "rates S"], selection: range) -> Choice:
     """The fastest of the rates, the smallest of equally fast ones.
 
@@ -49,8 +58,12 @@ def choose(rates: Sequence[float], scores: Float[Tensor, "rates S"], selection: 
     """
     if len(rates) == 1:
         return Choice(rates[0], NO_CHOICE)
-    worst = scores.min(dim=1).values  # nan where one is
-    speeds = worst.nan_to_num(-1.0).tolist()
-    fastest = min(r for r, speed in zip(rates, speeds, strict=True) if speed == max(speeds))
+    ascending = sorted(range(len(rates)), key=rates.__getitem__)
+    fastest = ascending[ranked(scores[ascending])[0]]
+    return Choice(rates[fastest], described(selection, bool(scores[fastest].isnan().any())))
+
+
+def described(selection: range, diverged: bool) -> str:
+    """What stands in `selected_on` after a choice on these replicates."""
     words = f"replicates {', '.join(map(str, selection))}"
-    return Choice(fastest, f"{words}: all rates diverged" if worst.isnan().all() else words)
+    return f"{words}: all rates diverged" if diverged else words

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from threadpoolctl import threadpool_limits
 
 from runner.core.progress import Progress
 from runner.core.studies import Context, StudyConfig, module_of
@@ -117,8 +118,9 @@ def _run(config: StudyConfig, answer: Connection) -> None:
         torch.cuda.reset_peak_memory_stats()
     before = Occupied.now().resident
     start = time.perf_counter()
-    for _ in run(config, lent(device)):
-        pass
+    with threadpool_limits(1, user_api="blas"):
+        for _ in run(config, lent(device)):
+            pass
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
     if device.type == "cuda":

@@ -20,6 +20,7 @@ from typing import Any
 
 import pandas as pd
 import torch
+from threadpoolctl import threadpool_limits
 
 from runner.bench.growth import Growth, exponents
 from runner.bench.timing import Comparison, matrix_rate, median_seconds, normal_rate
@@ -142,7 +143,8 @@ def main(arguments: list[str]) -> int:
         if name not in comparisons:
             raise InputError(f"{name} has no benchmark: {nearest(name, comparisons)}")
     require_writable(folder.parent, folder)
-    torch.set_num_threads(1)  # as every run, and the next line; both ways profit from it
+    torch.set_num_threads(1)  # as every run, and the next lines; both ways profit from it
+    threadpool_limits(1, user_api="blas")
     allocator.keep_freed_memory()
     described = machine()
     print(

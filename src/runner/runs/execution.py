@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import torch
 import yaml
 from filelock import FileLock, Timeout
+from threadpoolctl import threadpool_limits
 
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.folders import require_writable
@@ -105,7 +106,9 @@ class _Execution:
         handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
         log.addHandler(handler)
         try:
-            with memory.capped(self.device):
+            # numpy's and scipy's products have threads of their own
+            blas = threadpool_limits(self.settings.threads, user_api="blas")
+            with memory.capped(self.device), blas:
                 self._start()
                 self._iterate()
         except KeyboardInterrupt:

@@ -85,7 +85,7 @@ COMMANDS = [
     (["methods=[]"], "methods=[] is empty"),
     (["methods=[sgd,dens]"], "did you mean 'dense'"),
     (["schedule=cosin"], "did you mean 'cosine'"),
-    (["normalization=layer"], "normalization=layer is not known: choose from affine, batch"),
+    (["optimizer=lion"], "optimizer=lion is not known: choose from sgd, momentum, adam"),
     (["-m", "figure=fig4,fig5", "scale=smoke"], "several at once: python -m runner figures"),
     # text that is no override
     (["target_width=["], "no viable alternative"),

@@ -21,4 +21,4 @@ def compile_loops() -> None:
             x, labels = torch.zeros(1, 4, 2, dtype=dtype), torch.zeros(1, 4, dtype=torch.int64)
             backpropagation.step(stack, x, labels, torch.zeros(1, dtype=dtype))
         frozen = torch.ones(1, 3, 2, dtype=dtype), torch.ones(1, 2, 3, dtype=dtype)
-        NormTuned(*frozen).step(x, torch.zeros(1, 4, dtype=dtype), 0.1)
+        NormTuned(*frozen).gradients(x, torch.zeros(1, 4, dtype=dtype))

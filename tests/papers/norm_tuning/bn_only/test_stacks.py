@@ -3,6 +3,7 @@ import torch
 from torch import nn
 
 from runner.papers.norm_tuning.bn_only.stacks import BETA2_START, BatchNormTuned, NormTuned, ReluSum
+from runner.training.optimizers import SGD
 
 R, N, d, m = 3, 40, 4, 9
 F32 = torch.float32
@@ -16,6 +17,13 @@ def weights():
         return torch.randn(shape, generator=generator, dtype=torch.float64)
 
     return {"W1": draw(R, m, d), "W2": draw(R, d, m) / m**0.5, "x": draw(R, N, d), "y": draw(R, N)}
+
+
+def descend(stack, x, labels, rate):
+    """One step of SGD; the losses before it."""
+    losses, gradients = stack.gradients(x, labels)
+    SGD(stack.parameters).step(gradients, torch.full((len(x),), rate, dtype=x.dtype))
+    return losses
 
 
 def formula(W1, W2, x, p):
@@ -44,7 +52,7 @@ def test_a_step_follows_the_gradient_of_the_mean_squared_error(weights):
     stack = NormTuned(weights["W1"], weights["W2"])
     random_parameters(stack)
     before = {name: value.clone() for name, value in stack.parameters.items()}
-    losses = stack.step(weights["x"], weights["y"], rate=0.1)
+    losses = descend(stack, weights["x"], weights["y"], 0.1)
     for r in range(R):
         p = {name: value[r].clone().requires_grad_() for name, value in before.items()}
         f = formula(weights["W1"][r], weights["W2"][r], weights["x"][r], p)
@@ -61,7 +69,8 @@ def test_a_step_of_the_dense_network_follows_the_gradient(weights):
     loss = ((torch.relu(weights["x"] @ W.mT).sum(-1) - weights["y"]) ** 2).mean(-1)
     loss.sum().backward()
     stack = ReluSum(W.detach().clone())
-    torch.testing.assert_close(stack.step(weights["x"], weights["y"], 0.1), loss.detach())
+    found = descend(stack, weights["x"], weights["y"], 0.1)
+    torch.testing.assert_close(found, loss.detach())
     torch.testing.assert_close(stack.parameters["W"], (W - 0.1 * W.grad).detach())
 
 
@@ -83,7 +92,7 @@ def test_batch_statistics_are_those_of_torchs_own_module(weights):
     stack = BatchNormTuned(weights["W1"], weights["W2"])
     references = [Reference(weights["W1"][r], weights["W2"][r]) for r in range(R)]
     for _ in range(3):
-        stack.step(weights["x"], weights["y"], rate=0.05)
+        descend(stack, weights["x"], weights["y"], 0.05)
         for r, reference in enumerate(references):
             optimizer = torch.optim.SGD(reference.parameters(), lr=0.05)
             loss = nn.functional.mse_loss(reference(weights["x"][r]), weights["y"][r])
@@ -100,8 +109,8 @@ def test_a_replicate_in_the_stack_is_the_replicate_alone(weights, kind):
     stack = kind(weights["W1"], weights["W2"])
     alone = kind(weights["W1"][1:2], weights["W2"][1:2])
     for _ in range(5):
-        stack.step(weights["x"], weights["y"], 0.05)
-        alone.step(weights["x"][1:2], weights["y"][1:2], 0.05)
+        descend(stack, weights["x"], weights["y"], 0.05)
+        descend(alone, weights["x"][1:2], weights["y"][1:2], 0.05)
     for name, value in alone.parameters.items():
         torch.testing.assert_close(stack.parameters[name][1:2], value)
 
@@ -115,7 +124,14 @@ def test_a_step_in_float32_loses_no_small_contribution_of_a_sample(weights):
     labels = torch.ones(R, 4096, dtype=torch.float64)
     before = {name: tensor.clone() for name, tensor in exact.parameters.items()}
     for stack, dtype in ((exact, torch.float64), (single, F32)):
-        stack.step(x.to(dtype), labels.to(dtype), 1e-4)
+        descend(stack, x.to(dtype), labels.to(dtype), 1e-4)
     for name, start in before.items():
         step, found = (s.parameters[name].double() - start for s in (exact, single))
         assert (found - step).norm() < 5e-3 * step.norm(), name
+
+
+def test_a_unit_is_dead_that_no_input_switches_on(weights):
+    stack = NormTuned(weights["W1"], weights["W2"])
+    assert (stack.dead(weights["x"]) == 0).all()
+    stack.parameters["beta2"][1, :3] = -1e6
+    assert stack.dead(weights["x"]).tolist() == [0, 3 / d, 0]

@@ -6,6 +6,7 @@ replicate, a DataLoader over its samples, an optimizer, a loop.
 
 from collections.abc import Iterator
 from functools import partial
+from math import ceil
 
 import torch
 from torch import nn
@@ -15,13 +16,14 @@ from runner.bench.growth import Growth
 from runner.bench.timing import Comparison, matrix_rate, median_seconds
 from runner.core.streams import generator
 from runner.papers.norm_tuning.bn_only.config import BnOnly
+from runner.papers.norm_tuning.bn_only.online import Learner, Plan
+from runner.papers.norm_tuning.bn_only.problem import draw_problem
 from runner.papers.norm_tuning.bn_only.stacks import BETA2_START, NormTuned, ReluSum
-from runner.papers.norm_tuning.bn_only.study import draw_problem
 
 STEPS = 60
 
 
-class Learner(nn.Module):
+class Frozen(nn.Module):
     """One frozen network of paper A with trainable scales and shifts."""
 
     def __init__(self, W1: torch.Tensor, W2: torch.Tensor) -> None:
@@ -41,11 +43,11 @@ class Learner(nn.Module):
 
 def straightforward(
     W1: torch.Tensor, W2: torch.Tensor, x: torch.Tensor, y: torch.Tensor, batch: int, rate: float
-) -> list[Learner]:
+) -> list[Frozen]:
     """Train one replicate after another; returns the trained modules."""
     learners = []
     for replicate in range(len(W1)):
-        learner = Learner(W1[replicate], W2[replicate])
+        learner = Frozen(W1[replicate], W2[replicate])
         optimizer = torch.optim.SGD(learner.parameters(), lr=rate)
         loader = DataLoader(TensorDataset(x[replicate], y[replicate]), batch_size=batch)
         for inputs, labels in loader:
@@ -62,8 +64,11 @@ def stacked(
 ) -> NormTuned:
     """The same training as one stack."""
     stack = NormTuned(W1, W2)
-    for start in range(0, x.shape[1], batch):
-        stack.step(x[:, start : start + batch], y[:, start : start + batch], rate)
+    plans, steps = [Plan("sgd", "constant", rate)] * len(W1), ceil(x.shape[1] / batch)
+    learner = Learner(stack, plans, steps)
+    for step in range(steps):
+        part = slice(step * batch, (step + 1) * batch)
+        learner.step(step, x[:, part], y[:, part])
     return stack
 
 
@@ -72,7 +77,7 @@ def compare() -> Iterator[Comparison]:
     rate = matrix_rate(torch.float32)
     for d in (10, 25, 30):
         config = BnOnly(target_width=d)
-        problem = draw_problem(config)
+        problem = draw_problem(config, range(config.replicates))
         samples = (config.replicates, STEPS * config.batch_size, d)
         x = torch.randn(samples, dtype=torch.float64, generator=generator(0, 0, "bench"))
         exact = (problem.W1, problem.W2, x, ReluSum(problem.target).predict(x))

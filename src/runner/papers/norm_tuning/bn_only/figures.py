@@ -12,11 +12,30 @@ from runner.results.figures import figure, or_empty, overview
 
 STYLES = {
     "sgd": ("tab:blue", "o-", "SGD on scales and shifts"),
+    "batch_norm": ("tab:cyan", "v:", "the same with batch statistics"),
+    "best": ("tab:blue", "o-", "best of SGD, momentum, Adam on them"),
     "teacher_construction": ("tab:green", "s-", "construction from the target"),
+    "corrected_construction": ("tab:olive", "s:", "the same, means put right"),
     "student_construction": ("tab:orange", "D-", "construction from the dense network"),
     "dense": ("black", "^--", "SGD on a dense network (twice the samples)"),
+    "dense_best": ("black", "^-", "best on a dense network (as many as blue)"),
 }
-"""The paper's colours. Orange is drawn thick, below the others, which may lie on it."""
+"""The paper's colours. Orange is drawn thick, below the others, which may lie on it; what is not in
+the paper's figures thin."""
+
+LINES = {"student_construction": {"linewidth": 3.5, "zorder": 2}} | {
+    method: {"linewidth": 0.8, "markersize": 3, "zorder": 3}
+    for method in ("batch_norm", "best", "corrected_construction", "dense_best")
+}
+
+SCHEDULES = ["constant", "cosine", "exponential"]
+OPTIMIZER_STYLES = {
+    "sgd": ("tab:blue", "o"),
+    "momentum": ("tab:purple", "s"),
+    "adam": ("tab:red", "^"),
+}
+SHIFTS = {"sgd": -0.15, "momentum": 0.0, "adam": 0.15}
+"""Along the axis, so that optimizers stand side by side."""
 
 WIDTHS = "learner width m"
 TARGET_WIDTHS = "target width d   (m = d²)"
@@ -53,11 +72,11 @@ def _panel(axes: Axes, metrics: pd.DataFrame, x: str, label: str, panel: str) ->
     drawn = summarize(metrics, x, panel)
     for method, (color, style, name) in STYLES.items():
         rows = drawn[drawn["method"] == method]
+        if rows.empty:
+            continue
         mean = rows["trimmed_mean_mse"]
         bars = np.array([mean - rows["lowest_mse"], rows["highest_mse"] - mean]).clip(min=0)
-        line = (
-            {"linewidth": 3.5, "zorder": 2} if method == "student_construction" else {"zorder": 3}
-        )
+        line = LINES.get(method, {"zorder": 3})
         axes.errorbar(rows[x], mean, bars, fmt=style, color=color, label=name, capsize=2.5, **line)
         points = metrics[metrics["method"] == method]
         axes.plot(points[x], points["test_mse"], ".", color=color, alpha=0.3, markersize=3)
@@ -98,6 +117,35 @@ def draw_by_sparsity(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     handles, labels = axes[0, 1].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3)
     return figure, pd.concat(drawn, ignore_index=True)
+
+
+@figure("norm-schedules")
+def draw_schedules(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Appendix E's training details: optimizers and schedules for scales and shifts, best rates."""
+    metrics = tables["metrics"].query("method == 'best'")
+    widths = sorted(metrics["target_width"].unique())
+    figure, axes = plt.subplots(
+        1, len(widths), figsize=(4.2 * len(widths), 3.4), sharey=True, squeeze=False
+    )
+    for panel, d in zip(axes[0], widths, strict=True):
+        of_width = metrics[metrics["target_width"] == d]
+        for optimizer, (color, marker) in OPTIMIZER_STYLES.items():
+            rows = of_width[of_width["optimizer"] == optimizer]
+            for place, schedule in enumerate(SCHEDULES):
+                found = rows.loc[rows["schedule"] == schedule, "relative_mse"]
+                if found.empty:
+                    continue
+                x = place + SHIFTS[optimizer]
+                panel.plot([x] * len(found), found, ".", color=color, alpha=0.4, markersize=4)
+                label = optimizer if place == 0 else None
+                panel.plot(x, found.median(), marker, color=color, label=label)
+        panel.set_xticks(range(len(SCHEDULES)), SCHEDULES)
+        panel.set(yscale="log", title=f"d = {d}, m = {of_width['width'].iloc[0]}")
+    axes[0, 0].set_ylabel("test mean squared error / variance of g")
+    axes[0, -1].legend()
+    columns = ["test_mse", "relative_mse", "learning_rate", "dead"]
+    keys = ["target_width", "optimizer", "schedule"]
+    return figure, metrics.groupby(keys, sort=False)[columns].median().reset_index()
 
 
 @overview

@@ -1,7 +1,9 @@
-"""Online SGD of paper A's stacks: every batch is fresh, all methods see the same batches."""
+"""Online training of paper A's stacks: every batch is fresh, and all that learn one replicate see
+the same batches."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from math import ceil
 from typing import ClassVar
 
@@ -13,12 +15,9 @@ from runner.core.studies import Context, Row
 from runner.data.gaussian import GaussianStream
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.papers.norm_tuning.bn_only.stacks import ReluSum, Stack
+from runner.training.optimizers import OPTIMIZERS, Optimizer
 from runner.training.schedules import cosine_decay
 
-RATES = {"sgd": 1.0, "dense": 1.5}
-"""Learning rate times d, where none is given."""
-DENSE_EFFORT = 2
-"""`dense` sees so many times `train_samples`."""
 FINAL_FRACTION = 0.01
 """The exponential schedule ends at this fraction of the rate."""
 BATCHES_AT_ONCE = 16
@@ -29,7 +28,7 @@ product."""
 CURVE_POINTS = 12
 CURVE_SAMPLES = 8192
 LAST_BATCHES = 100
-"""The train error is the mean over the last so many batches."""
+"""The train error is the mean over the last so many batches, of a quarter of them at most."""
 
 
 @dataclass(frozen=True)
@@ -94,112 +93,144 @@ def measure_errors(
     return errors, variance
 
 
-def scheduled(schedule: str, rate: float, step: int, steps: int) -> float:
-    """The learning rate at a step, counted from 0."""
+def decay(schedule: str, step: int, steps: int) -> float:
+    """The fraction of the learning rate at a step, counted from 0."""
     if schedule == "cosine":
-        return rate * cosine_decay(step, steps)
+        return cosine_decay(step, steps)
     if schedule == "exponential":
-        return rate * FINAL_FRACTION ** (step / steps)
-    return rate
+        return FINAL_FRACTION ** (step / steps)
+    return 1.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a network is trained."""
+
+    optimizer: str
+    schedule: str
+    rate: float  # before the schedule
+
+
+class Learner:
+    """A stack in training on one device, each network as its plan says.
+
+    plans: one a network; steps: until the schedules end.
+    """
+
+    def __init__(self, stack: Stack, plans: Sequence[Plan], steps: int) -> None:
+        self.stack, self.plans, self.steps = stack, plans, steps
+        trained = {name: stack.parameters[name] for name in stack.trained}
+        self.optimizers: list[tuple[slice, Optimizer]] = []
+        for name, group in groupby(range(len(plans)), lambda network: plans[network].optimizer):
+            networks = list(group)
+            part = slice(networks[0], networks[-1] + 1)
+            parameters = {key: value[part] for key, value in trained.items()}
+            self.optimizers.append((part, OPTIMIZERS[name](parameters)))
+        last = min(LAST_BATCHES, ceil(steps / 4))
+        device = next(iter(trained.values())).device
+        self.losses = torch.zeros(last, len(plans), device=device)
+
+    def step(self, number: int, x: Float[Tensor, "R B d"], labels: Float[Tensor, "R B"]) -> None:
+        """One step on one batch of each network; number: of the step, from 0."""
+        losses, gradients = self.stack.gradients(x, labels)
+        self.losses[number % len(self.losses)] = losses
+        factors = {s: decay(s, number, self.steps) for s in {p.schedule for p in self.plans}}
+        rates = [plan.rate * factors[plan.schedule] for plan in self.plans]
+        rates = torch.tensor(rates, dtype=losses.dtype, device=losses.device)
+        for part, optimizer in self.optimizers:
+            optimizer.step({name: g[part] for name, g in gradients.items()}, rates[part])
+
+    def last_mse(self) -> Float[Tensor, " R"]:
+        """Mean loss over the last batches, each measured before its step."""
+        return self.losses.double().mean(0)
+
+    def state(self) -> dict[str, Tensor]:
+        """What training changes, for a checkpoint."""
+        state = {"losses": self.losses}
+        state |= {f"parameters.{name}": value for name, value in self.stack.parameters.items()}
+        for number, (_, optimizer) in enumerate(self.optimizers):
+            state |= {f"optimizer.{number}.{name}": v for name, v in optimizer.state.items()}
+        return state
 
 
 class OnlineTrainer:
-    """SGD on the given stacks, which it moves to the device; goes on from a checkpoint."""
+    """Trains learners side by side, network i of each on the data of `replicates[i]`.
+
+    W: of the target of each network (R, d, d); kept: what else a checkpoint holds.
+    """
 
     def __init__(
         self,
         config: BnOnly,
-        target: Float[Tensor, "R d d"],
-        stacks: dict[str, Stack],
         context: Context,
+        W: Float[Tensor, "R d d"],
+        replicates: Sequence[int],
+        learners: dict[str, Learner],
+        kept: dict[str, Tensor],
     ) -> None:
         self.config, self.context, self.device = config, context, context.device
-        self.stacks = {method: stack.to(self.device) for method, stack in stacks.items()}
-        self.target = ReluSum(target.float().to(self.device))
-        steps = ceil(config.train_samples / config.batch_size)
-        self.steps = {m: steps * (DENSE_EFFORT if m == "dense" else 1) for m in stacks}
-        self.inputs = self._stream("train")
-        self.losses = {
-            m: torch.zeros(min(LAST_BATCHES, count), config.replicates, device=self.device)
-            for m, count in self.steps.items()
-        }
+        self.replicates, self.learners, self.kept = replicates, learners, kept
+        self.target = ReluSum(W.float().to(self.device))
+        self.inputs = self.stream("train")
         self.step = 0
-        if context.restored is not None:
-            self._restore(context.restored)
 
-    def run(self) -> Iterator[Curves]:
-        """All steps; yields the curves."""
-        total = max(self.steps.values(), default=0)
-        what = f"d={self.config.target_width} m={self.config.m}"
+    def run(self, what: str, points: int = CURVE_POINTS) -> Iterator[Curves]:
+        """All steps; yields curves of so many points. what: is shown beside the progress."""
+        total = max((learner.steps for learner in self.learners.values()), default=0)
         with self.context.progress(total, what, self.step) as bar:
             while self.step < total:
                 batches = min(BATCHES_AT_ONCE, total - self.step)
-                yield from self._train_on_next(batches)
-                bar.update(batches, **{f"{m} loss": v.mean() for m, v in self.losses.items()})
+                yield from self._train_on_next(batches, points)
+                losses = {f"{m} loss": x.losses.mean() for m, x in self.learners.items()}
+                bar.update(batches, **losses)
                 self.context.checkpoint(self._state)
 
-    def rate(self, method: str) -> float:
-        """The learning rate before the schedule."""
-        return self.config.learning_rate or RATES[method] / self.config.target_width
-
-    def last_mse(self, method: str) -> Float[Tensor, " R"]:
-        """Mean loss over the last batches, each measured before its step."""
-        return self.losses[method].double().mean(0)
-
-    @property
-    def last_samples(self) -> int:
-        """Samples behind the train error of a method."""
-        return LAST_BATCHES * self.config.batch_size
-
-    def last_inputs(self) -> GaussianStream:
-        """Training inputs for a network that has not been trained."""
-        return self._stream("train")
-
-    def _stream(self, purpose: str) -> GaussianStream:
+    def stream(self, purpose: str) -> GaussianStream:
+        """Inputs of every network, from the first on."""
         c = self.config
-        return GaussianStream(c.seed, c.replicates, purpose, c.target_width, self.device)
+        return GaussianStream(c.seed, self.replicates, purpose, c.target_width, self.device)
 
-    def _train_on_next(self, batches: int) -> Iterator[Curves]:
+    def _train_on_next(self, batches: int, points: int) -> Iterator[Curves]:
         B = self.config.batch_size
         x = self.inputs.draw(batches * B)
         labels = self.target.predict(x)
         for start in range(0, batches * B, B):
             chosen = slice(start, start + B)
-            for method in self.stacks:
-                if self.step < self.steps[method]:
-                    self._train(method, x[:, chosen], labels[:, chosen])
-                    yield from self._curve(method)
+            for method, learner in self.learners.items():
+                if self.step < learner.steps:
+                    learner.step(self.step, x[:, chosen], labels[:, chosen])
+                    if points and not (self.step + 1) % max(1, learner.steps // points):
+                        yield from self._curve(method, learner)
             self.step += 1
 
-    def _train(self, method: str, x: Float[Tensor, "R B d"], labels: Float[Tensor, "R B"]) -> None:
-        rate = scheduled(self.config.schedule, self.rate(method), self.step, self.steps[method])
-        losses = self.losses[method]
-        losses[self.step % len(losses)] = self.stacks[method].step(x, labels, rate)
-
-    def _curve(self, method: str) -> Iterator[Curves]:
-        step = self.step + 1
-        if step % max(1, self.steps[method] // CURVE_POINTS):
-            return
-        samples = min(CURVE_SAMPLES, self.config.test_samples)
-        networks = {method: self.stacks[method]}
-        errors, _ = measure_errors(self.target, networks, self._stream("test"), samples)
+    def _curve(self, method: str, learner: Learner) -> Iterator[Curves]:
+        samples, step = min(CURVE_SAMPLES, self.config.test_samples), self.step + 1
+        networks = {method: learner.stack}
+        errors, _ = measure_errors(self.target, networks, self.stream("test"), samples)
         for replicate, mse in enumerate(errors[method].mse.tolist()):
             yield Curves(method, replicate, step, step * self.config.batch_size, mse)
 
     def _state(self) -> dict[str, Tensor]:
-        state = {"step": torch.tensor(self.step)}
+        state = self.kept | {"step": torch.tensor(self.step)}
         state |= {f"inputs.{key}": value for key, value in self.inputs.state().items()}
-        for method, stack in self.stacks.items():
-            state[f"{method}.losses"] = self.losses[method]
-            state |= {f"{method}.{name}": value for name, value in stack.parameters.items()}
+        for method, learner in self.learners.items():
+            state |= {f"{method}.{name}": value for name, value in learner.state().items()}
         return state
 
-    def _restore(self, state: dict[str, Tensor]) -> None:
+    def restore(self, state: dict[str, Tensor] | None) -> None:
+        """Go on from a checkpoint, where there is one."""
+        if state is None:
+            return
         self.step = int(state["step"])
         prefix = "inputs."
         inputs = {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
         self.inputs.restore(inputs)
-        for method, stack in self.stacks.items():
-            self.losses[method].copy_(state[f"{method}.losses"])
-            for name, value in stack.parameters.items():
+        for method, learner in self.learners.items():
+            for name, value in learner.state().items():
                 value.copy_(state[f"{method}.{name}"])
+
+
+def step_bytes(config: BnOnly, networks: int) -> int:
+    """Bytes of the batches that are drawn at a time, with labels and what a step makes of them."""
+    batches = min(BATCHES_AT_ONCE, ceil(config.train_samples / config.batch_size))
+    return 4 * networks * config.batch_size * config.target_width * (2 * batches + 5)

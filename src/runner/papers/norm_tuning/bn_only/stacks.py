@@ -1,10 +1,11 @@
-"""Stacks of R small networks of paper A, trained side by side by SGD without momentum.
+"""Stacks of R small networks of paper A: what they compute, and gradients by what is trained.
 
 The leading axis R counts replicates: weights are (R, out, in), inputs (R, N, d), outputs (R, N).
 Every loss is the mean squared error over the batch. The tensors of a stack share dtype and device.
 """
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -22,21 +23,32 @@ class Stack(ABC):
     """What the study asks of a stack."""
 
     parameters: dict[str, Tensor]
-    """The tensors that training changes, by name, each with leading axis R."""
+    """The tensors that training changes, and running statistics, by name, with leading axis R."""
+    trained: ClassVar[tuple[str, ...]]
+    """The names of those that gradients change."""
 
     @abstractmethod
     def to(self, device: torch.device) -> "Stack":
         """The same stack on another device."""
 
     @abstractmethod
+    def units(self, x: Float[Tensor, "R N d"]) -> Float[Tensor, "R N d"]:
+        """The last hidden units; the output is their sum."""
+
     def predict(self, x: Float[Tensor, "R N d"]) -> Float[Tensor, "R N"]:
         """The outputs."""
+        return self.units(x).sum(-1)
+
+    def dead(self, x: Float[Tensor, "R N d"]) -> Float[Tensor, " R"]:
+        """The share of the last hidden units that are zero on all N inputs: nothing trains them."""
+        alive = [(self.units(part) > 0).any(1) for part in x.split(512, dim=1)]
+        return 1 - torch.stack(alive).any(0).double().mean(-1)
 
     @abstractmethod
-    def step(
-        self, x: Float[Tensor, "R N d"], labels: Float[Tensor, "R N"], rate: float
-    ) -> Float[Tensor, " R"]:
-        """One SGD step on one batch; the loss of each replicate before it."""
+    def gradients(
+        self, x: Float[Tensor, "R N d"], labels: Float[Tensor, "R N"]
+    ) -> tuple[Float[Tensor, " R"], dict[str, Tensor]]:
+        """The loss of each replicate on one batch, and its gradient by each trained tensor."""
 
 
 class ReluSum(Stack):
@@ -45,6 +57,8 @@ class ReluSum(Stack):
     `W` (R, d, d).
     """
 
+    trained = ("W",)
+
     def __init__(self, W: Float[Tensor, "R d d"]) -> None:
         self.parameters = {"W": W}
 
@@ -52,20 +66,19 @@ class ReluSum(Stack):
         """The same stack on another device."""
         return type(self)(self.parameters["W"].to(device))
 
-    def predict(self, x: Float[Tensor, "R N d"]) -> Float[Tensor, "R N"]:
-        """g(x)."""
-        return torch.bmm(x, self.parameters["W"].mT).relu_().sum(-1)
+    def units(self, x: Float[Tensor, "R N d"]) -> Float[Tensor, "R N d"]:
+        """relu(W x)."""
+        return torch.bmm(x, self.parameters["W"].mT).relu_()
 
-    def step(
-        self, x: Float[Tensor, "R N d"], labels: Float[Tensor, "R N"], rate: float
-    ) -> Float[Tensor, " R"]:
-        """One SGD step on W; the loss before it."""
-        W = self.parameters["W"]
-        active = torch.bmm(x, W.mT).relu_()
+    def gradients(
+        self, x: Float[Tensor, "R N d"], labels: Float[Tensor, "R N"]
+    ) -> tuple[Float[Tensor, " R"], dict[str, Tensor]]:
+        """The loss and its gradient by W."""
+        active = self.units(x)
         residual = active.sum(-1) - labels
-        scaled = (residual * (2 * rate / x.shape[1])).unsqueeze(-1)
-        W.sub_(torch.bmm((active.sign_() * scaled).mT, x))
-        return residual.square().mean(-1)
+        scaled = (residual * (2 / x.shape[1])).unsqueeze(-1)
+        gradient = torch.bmm((active.sign_() * scaled).mT, x)
+        return residual.square().mean(-1), {"W": gradient}
 
 
 class NormTuned(Stack):
@@ -74,6 +87,8 @@ class NormTuned(Stack):
     Batch normalization with its mean and variance held fixed (Proposition 1). `W1` (R, m, d), `W2`
     (R, d, m), gamma1 and beta1 (R, m), gamma2 and beta2 (R, d); only the last four are trained.
     """
+
+    trained = ("gamma1", "beta1", "gamma2", "beta2")
 
     def __init__(
         self,
@@ -96,17 +111,17 @@ class NormTuned(Stack):
         parameters = {name: value.to(device) for name, value in self.parameters.items()}
         return type(self)(self.W1.to(device), self.W2.to(device), parameters)
 
-    def predict(self, x: Float[Tensor, "R N d"]) -> Float[Tensor, "R N"]:
-        """f(x)."""
+    def units(self, x: Float[Tensor, "R N d"]) -> Float[Tensor, "R N d"]:
+        """The last hidden units of f."""
         p = self.parameters
         hidden = torch.baddbmm(p["beta1"][:, None], x, (p["gamma1"][..., None] * self.W1).mT)
         hidden = torch.bmm(hidden.relu_(), self.W2.mT)
-        return torch.addcmul(p["beta2"][:, None], hidden, p["gamma2"][:, None]).relu_().sum(-1)
+        return torch.addcmul(p["beta2"][:, None], hidden, p["gamma2"][:, None]).relu_()
 
-    def step(
-        self, x: Float[Tensor, "R N d"], labels: Float[Tensor, "R N"], rate: float
-    ) -> Float[Tensor, " R"]:
-        """One SGD step on scales and shifts, with the gradient written out; the loss before it.
+    def gradients(
+        self, x: Float[Tensor, "R N d"], labels: Float[Tensor, "R N"]
+    ) -> tuple[Float[Tensor, " R"], dict[str, Tensor]]:
+        """The loss and its gradient by scales and shifts, written out.
 
         The backward pass computes only what reaches gamma and beta: 6 m d FLOP a sample together
         with the forward pass. The three large tensors are kept from step to step, since giving
@@ -119,39 +134,45 @@ class NormTuned(Stack):
         h1, active, delta1 = self._buffers
         torch.bmm(x, self.W1.mT, out=h1)
         if x.device.type == "cpu":
-            return self._descend_in_passes(h1, active, delta1, labels, rate)
+            return self._gradients_in_passes(h1, active, delta1, labels)
         torch.addcmul(p["beta1"][:, None], h1, p["gamma1"][:, None], out=active).relu_()
         h2 = torch.bmm(self.W2, active.mT)  # (R, d, N): the faster layout of this product
         output = torch.addcmul(p["beta2"][..., None], h2, p["gamma2"][..., None]).relu_()
         residual = output.sum(1) - labels
 
-        scaled = (residual * (2 * rate / x.shape[1])).unsqueeze(1)
-        delta2 = output.sign_().mul_(scaled)  # rate times dL / d(last pre-activation)
+        scaled = (residual * (2 / x.shape[1])).unsqueeze(1)
+        delta2 = output.sign_().mul_(scaled)  # dL / d(last pre-activation)
         torch.bmm((delta2 * p["gamma2"][..., None]).mT, self.W2, out=delta1)
         aten.threshold_backward.grad_input(delta1, active, 0, grad_input=delta1)
-        p["gamma2"].sub_((delta2 * h2).sum(-1))
-        p["beta2"].sub_(delta2.sum(-1))
-        p["beta1"].sub_(delta1.sum(1))
-        p["gamma1"].sub_(delta1.mul_(h1).sum(1))
-        return residual.square().mean(-1)
+        return residual.square().mean(-1), {
+            "gamma2": (delta2 * h2).sum(-1),
+            "beta2": delta2.sum(-1),
+            "beta1": delta1.sum(1),
+            "gamma1": delta1.mul_(h1).sum(1),
+        }
 
-    def _descend_in_passes(
-        self, h1: Tensor, active: Tensor, delta1: Tensor, labels: Tensor, rate: float
-    ) -> Float[Tensor, " R"]:
+    def _gradients_in_passes(
+        self, h1: Tensor, active: Tensor, delta1: Tensor, labels: Tensor
+    ) -> tuple[Float[Tensor, " R"], dict[str, Tensor]]:
         """The same on the CPU, one compiled pass between two products."""
-        gamma1, beta1, gamma2, beta2 = (
-            self.parameters[name].numpy() for name in ("gamma1", "beta1", "gamma2", "beta2")
-        )
+        p = {name: self.parameters[name].numpy() for name in self.trained}
+        found = {name: torch.empty_like(self.parameters[name]) for name in self.trained}
+        g = {name: tensor.numpy() for name, tensor in found.items()}
         losses = h1.new_empty(len(h1))
-        kernels.activate(h1.numpy(), gamma1, beta1, active.numpy())
+        kernels.activate(h1.numpy(), p["gamma1"], p["beta1"], active.numpy())
         h2 = torch.bmm(self.W2, active.mT)
-        rate = h2.numpy().dtype.type(rate)
-        kernels.descend_second(
-            h2.numpy(), labels.contiguous().numpy(), gamma2, beta2, rate, losses.numpy()
+        kernels.backward_second(
+            h2.numpy(),
+            labels.contiguous().numpy(),
+            p["gamma2"],
+            p["beta2"],
+            g["gamma2"],
+            g["beta2"],
+            losses.numpy(),
         )
         torch.bmm(h2.mT, self.W2, out=delta1)
-        kernels.descend_first(delta1.numpy(), active.numpy(), h1.numpy(), gamma1, beta1)
-        return losses
+        kernels.backward_first(delta1.numpy(), active.numpy(), h1.numpy(), g["gamma1"], g["beta1"])
+        return losses, found
 
 
 class BatchNormTuned(NormTuned):
@@ -183,24 +204,22 @@ class BatchNormTuned(NormTuned):
         )
         return normalized.reshape(N, R, n).transpose(0, 1)
 
-    def _forward(self, x: Float[Tensor, "R N d"], training: bool) -> Float[Tensor, "R N"]:
+    def _forward(self, x: Float[Tensor, "R N d"], training: bool) -> Float[Tensor, "R N d"]:
         hidden = self._normalize(torch.bmm(x, self.W1.mT), "1", training).relu()
-        return self._normalize(torch.bmm(hidden, self.W2.mT), "2", training).relu().sum(-1)
+        return self._normalize(torch.bmm(hidden, self.W2.mT), "2", training).relu()
 
     @torch.no_grad()
-    def predict(self, x: Float[Tensor, "R N d"]) -> Float[Tensor, "R N"]:
-        """f(x) with the running statistics."""
+    def units(self, x: Float[Tensor, "R N d"]) -> Float[Tensor, "R N d"]:
+        """The last hidden units with the running statistics."""
         return self._forward(x, training=False)
 
-    def step(
-        self, x: Float[Tensor, "R N d"], labels: Float[Tensor, "R N"], rate: float
-    ) -> Float[Tensor, " R"]:
-        """One SGD step on scales and shifts; the loss of each replicate before it."""
-        trained = [self.parameters[name] for name in ("gamma1", "beta1", "gamma2", "beta2")]
-        for tensor in trained:
-            tensor.requires_grad_()
-        losses = (self._forward(x, training=True) - labels).square().mean(-1)
+    def gradients(
+        self, x: Float[Tensor, "R N d"], labels: Float[Tensor, "R N"]
+    ) -> tuple[Float[Tensor, " R"], dict[str, Tensor]]:
+        """The loss and its gradient by scales and shifts, with the statistics of the batch."""
+        trained = [self.parameters[name].requires_grad_() for name in self.trained]
+        losses = (self._forward(x, training=True).sum(-1) - labels).square().mean(-1)
         gradients = torch.autograd.grad(losses.sum(), trained)
-        for tensor, gradient in zip(trained, gradients, strict=True):
-            tensor.requires_grad_(False).sub_(gradient, alpha=rate)
-        return losses.detach()
+        for tensor in trained:
+            tensor.requires_grad_(False)
+        return losses.detach(), dict(zip(self.trained, gradients, strict=True))

@@ -1,46 +1,76 @@
 """Study `bn_only`: paper A, Appendix E, figures 4 and 5.
 
-A target g(x) = sum relu(W* x) with W* (d, d) is learned or rebuilt by four methods:
+A target g(x) = sum relu(W* x) with W* (d, d) is learned or rebuilt by the paper's four methods:
 
 - `sgd` (blue): SGD on the scales and shifts of f, a frozen random network of hidden width m;
 - `teacher_construction` (green): the scales and shifts of f set by Theorem 1 from W*;
 - `dense` (black): SGD on a randomly initialised network of the target's shape;
-- `student_construction` (orange): the construction of Theorem 1 from what `dense` has learned.
+- `student_construction` (orange): the construction of Theorem 1 from what `dense` has learned;
+
+and by four of ours. Three show how much of the difference is the training: `batch_norm`, blue with
+the statistics of each batch; `best` and `dense_best`, blue and black with the optimizer, schedule
+and rate that were best on replicates of their own (`selection.csv`, module `tuning`), at equal
+budgets. One mends green where m < d^2: `corrected_construction`, with the right mean of each unit.
 
 Inputs are standard Gaussian and always fresh: no training sample is seen twice. The weights are
 drawn as W* ~ N(0, 1/d), W1 ~ N(0, 1/d), W2 ~ N(0, 2/m), the last two over sqrt(p) when sparse.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from math import ceil, nan, sqrt
+from math import nan
 from typing import ClassVar
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.core.streams import generator
 from runner.core.studies import Context, Row
-from runner.data.gaussian import GaussianStream
-from runner.papers.norm_tuning.bn_only.config import SHIFT_MARGIN, BnOnly
+from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.papers.norm_tuning.bn_only.online import (
-    BATCHES_AT_ONCE,
     CHUNK,
+    CURVE_SAMPLES,
+    LAST_BATCHES,
     Curves,
+    Learner,
     OnlineTrainer,
     measure_errors,
+    step_bytes,
 )
-from runner.papers.norm_tuning.bn_only.stacks import BatchNormTuned, NormTuned, ReluSum, Stack
+from runner.papers.norm_tuning.bn_only.problem import (
+    Problem,
+    construct,
+    constructed_stack,
+    corrected,
+    draw_problem,
+    starting_stack,
+)
+from runner.papers.norm_tuning.bn_only.stacks import ReluSum, Stack
+from runner.papers.norm_tuning.bn_only.tuning import (
+    Rounds,
+    Selection,
+    selection_bytes,
+    steps_of,
+    trained_methods,
+)
 from runner.papers.norm_tuning.solvers import system_bytes
-from runner.papers.norm_tuning.theory import (
-    NormParameters,
-    live_units_probability,
-    wide_layer,
-)
+from runner.papers.norm_tuning.theory import NormParameters, live_units_probability
 
 COMPILER = 64 * 2**20
 """Bytes of the library that compiles the loops of a step."""
+
+UNTRAINED = {
+    "optimizer": "none",
+    "schedule": "none",
+    "learning_rate": nan,
+    "samples": 0,
+    "selected_on": "none",
+    "dead_at_start": nan,
+    "dead": nan,
+}
+"""Columns of what is constructed."""
+
+UNSOLVED = {"condition_number": nan, "numerical_rank": nan}
+"""Columns of what is trained."""
 
 
 @dataclass(frozen=True)
@@ -60,164 +90,146 @@ class Metrics(Row):
     relative_mse: float  # test_mse over the variance of g: 1 is a constant predictor
     condition_number: float  # of the Khatri-Rao matrix; nan for the trained methods
     numerical_rank: float  # of the Khatri-Rao matrix; nan for the trained methods
-    learning_rate: float  # nan for the constructions
+    optimizer: str  # this and all that follow: of what is trained
+    schedule: str
+    learning_rate: float
+    samples: int  # seen in training
+    selected_on: str  # the replicates that plan was chosen on
+    dead_at_start: float  # share of the last hidden units that are zero on the test samples
+    dead: float  # likewise in the end
 
 
-@dataclass
-class Problem:
-    """The target and the frozen weights of all replicates, in float64 on the CPU."""
-
-    target: Float[Tensor, "R d d"]
-    student: Float[Tensor, "R d d"]  # where `dense` starts
-    W1: Float[Tensor, "R m d"]
-    W2: Float[Tensor, "R d m"]
-
-
-def draw_problem(config: BnOnly) -> Problem:
-    """Target, student and frozen weights, each replicate and each matrix from its own stream."""
-    d, m, p = config.target_width, config.m, config.sparsity
-
-    def draw(purpose: str, rows: int, columns: int, variance: float, sparse: bool) -> Tensor:
-        matrices = []
-        for replicate in range(config.replicates):
-            stream = generator(config.seed, replicate, purpose)
-            matrix = torch.randn(rows, columns, generator=stream, dtype=torch.float64)
-            if sparse:
-                kept = torch.rand(rows, columns, generator=stream, dtype=torch.float64) < p
-                matrix = matrix * kept / sqrt(p)
-            matrices.append(sqrt(variance) * matrix)
-        return torch.stack(matrices)
-
-    return Problem(
-        target=draw("target", d, d, 1 / d, sparse=False),
-        student=draw("student", d, d, 1 / d, sparse=False),
-        W1=draw("W1", m, d, 1 / d, sparse=p < 1),
-        W2=draw("W2", d, m, 2 / m, sparse=p < 1),
-    )
-
-
-def run(config: BnOnly, context: Context) -> Iterator[Metrics | Curves]:
+def run(config: BnOnly, context: Context) -> Iterator[Metrics | Curves | Selection]:
     """Train what is trained, construct what is constructed, and measure all of it."""
-    problem = draw_problem(config)
-    trainer = OnlineTrainer(config, problem.target, starting_stacks(config, problem), context)
-    yield from trainer.run()
+    rounds = Rounds(config, context)
+    yield from rounds.run()
+    problem = draw_problem(config, range(config.replicates))
+    learners = {
+        method: Learner(
+            starting_stack(problem, method, context.device),
+            [rounds.plan(method)] * config.replicates,
+            steps_of(config, method),
+        )
+        for method in trained_methods(config)
+    }
+    trainer = OnlineTrainer(
+        config, context, problem.target, range(config.replicates), learners, rounds.finished
+    )
+    seen = trainer.stream("test").draw(min(CURVE_SAMPLES, config.test_samples))
+    dead_at_start = {method: learner.stack.dead(seen) for method, learner in learners.items()}
+    trainer.restore(rounds.unfinished)
+    yield from trainer.run(f"d={config.target_width} m={config.m}")
 
-    networks: dict[str, Stack] = dict(trainer.stacks)
+    networks = {method: learner.stack for method, learner in learners.items()}
+    dead = {method: stack.dead(seen) for method, stack in networks.items()}
     sources = {"teacher_construction": problem.target}
     if "dense" in networks:
         learned = networks["dense"].parameters["W"].double()
         networks["dense"] = ReluSum(learned)  # measured in float64, as what is built from it
         sources["student_construction"] = learned.cpu()
-    systems: dict[str, list[NormParameters]] = {}
-    for method, source in sources.items():
-        if method in config.methods:
-            with context.progress(config.replicates, method, unit="systems") as bar:
-                systems[method] = construct(problem, source, bar.update)
-            networks[method] = constructed_stack(problem, systems[method], context.device)
+    systems = constructed(config, context, problem, sources)
+    if "corrected_construction" in config.methods:
+        found = systems.get("teacher_construction") or construct(problem, problem.target)
+        systems["corrected_construction"] = corrected(problem, problem.target, found)
+    for method, found in systems.items():
+        networks[method] = constructed_stack(problem, found, context.device)
+
     wanted = {method: networks[method] for method in config.methods}
-    yield from measure(config, problem, wanted, systems, trainer, context)
+    for method, replicate, errors in measured(config, context, problem, wanted, trainer):
+        if method in systems:
+            scales = systems[method][replicate].scales
+            how = UNTRAINED | {
+                "condition_number": scales.condition_number,
+                "numerical_rank": float(scales.numerical_rank),
+            }
+        else:
+            plan = rounds.plan(method)
+            how = UNSOLVED | {
+                "train_mse": float(learners[method].last_mse()[replicate]),
+                "optimizer": plan.optimizer,
+                "schedule": plan.schedule,
+                "learning_rate": plan.rate,
+                "samples": learners[method].steps * config.batch_size,
+                "selected_on": rounds.selected_on(method),
+                "dead_at_start": float(dead_at_start[method][replicate]),
+                "dead": float(dead[method][replicate]),
+            }
+        yield Metrics(
+            method=method,
+            target_width=config.target_width,
+            width=config.m,
+            sparsity=config.sparsity,
+            replicate=replicate,
+            **errors | how,
+        )
 
 
 def memory(config: BnOnly) -> int:
-    """Bytes at the peak: the frozen weights, and one after the other their drawing, a training
-    step, the linear system of one replicate, and an evaluation with the weights scaled by gamma1.
+    """Bytes at the peak: the frozen weights, and one after the other their drawing, a step of a
+    round of selection, training steps, the linear system of one replicate, and an evaluation with
+    the weights scaled by gamma1.
     """
     R, d, m, B = config.replicates, config.target_width, config.m, config.batch_size
     frozen = 8 * 2 * R * m * d
     drawing = 8 * m * d * (R + 3)  # W2 replicate by replicate beside the stack of all
-    batches = min(BATCHES_AT_ONCE, ceil(config.train_samples / B))
-    step = 4 * R * B * d * (2 * batches + 5)
-    learner = 0
-    if "sgd" in config.methods:
-        learner = frozen // 2  # in float32
-        if config.normalization == "affine":
-            learner += 4 * R * B * m * 3  # kept from step to step
-        else:
-            step += 4 * R * B * m * 4
+    trained = trained_methods(config)
+    affine = [method for method in trained if method in ("sgd", "best")]
+    learner = len(affine) * (frozen // 2 + 4 * R * B * m * 3)  # float32; kept from step to step
+    step = step_bytes(config, R)
+    if "batch_norm" in trained:
+        learner += frozen // 2
+        step += 4 * R * B * m * 4
     itemsize, system = 4, 0
     if any(method.endswith("construction") for method in config.methods):
         singular = live_units_probability(d, d, m, config.sparsity) < 0.5
         itemsize, system = 8, system_bytes(d, d, m, singular)
     chunk = min(CHUNK, config.test_samples)
     evaluation = itemsize * R * (m * d + chunk * (2 * m + 4 * d))
-    return COMPILER + frozen + max(drawing, learner + max(step, system, evaluation))
+    judging = COMPILER + frozen + max(drawing, learner + max(step, system, evaluation))
+    return max(judging, selection_bytes(config))
 
 
-def starting_stacks(config: BnOnly, problem: Problem) -> dict[str, Stack]:
-    """The stacks of the trained methods at initialisation, in float32 on the CPU."""
-    stacks: dict[str, Stack] = {}
-    if "sgd" in config.methods:
-        learner = NormTuned if config.normalization == "affine" else BatchNormTuned
-        stacks["sgd"] = learner(problem.W1.float(), problem.W2.float())
-    if {"dense", "student_construction"} & set(config.methods):
-        stacks["dense"] = ReluSum(problem.student.float())
-    return stacks
-
-
-def construct(
-    problem: Problem, source: Float[Tensor, "R d d"], tick: Callable[[], None] = lambda: None
-) -> list[NormParameters]:
-    """Theorem 1 for each replicate: scales and shifts with which f equals sum relu(source x).
-
-    `tick` is called after every replicate.
-    """
-    d = source.shape[-1]
-    found = []
-    for W1, W2, W in zip(problem.W1, problem.W2, source, strict=True):
-        zero, input_norm = torch.zeros(d, dtype=W.dtype), sqrt(d) + SHIFT_MARGIN
-        found.append(wide_layer(W1, W2, W, zero, input_norm))
-        tick()
-    return found
-
-
-def constructed_stack(
-    problem: Problem, systems: list[NormParameters], device: torch.device
-) -> NormTuned:
-    """The constructed networks of all replicates as one float64 stack."""
-    names = ("gamma1", "beta1", "gamma2", "beta2")
-    parameters = {
-        name: torch.stack([getattr(system, name) for system in systems]).to(device)
-        for name in names
-    }
-    return NormTuned(problem.W1.to(device), problem.W2.to(device), parameters)
-
-
-def measure(
+def constructed(
     config: BnOnly,
+    context: Context,
+    problem: Problem,
+    sources: dict[str, Float[Tensor, "R d d"]],
+) -> dict[str, list[NormParameters]]:
+    """What Theorem 1 sets for each wanted method, replicate by replicate."""
+    systems = {}
+    for method, W in sources.items():
+        if method in config.methods:
+            with context.progress(config.replicates, method, unit="systems") as bar:
+                systems[method] = construct(problem, W, bar.update)
+    return systems
+
+
+def measured(
+    config: BnOnly,
+    context: Context,
     problem: Problem,
     networks: dict[str, Stack],
-    systems: dict[str, list[NormParameters]],
     trainer: OnlineTrainer,
-    context: Context,
-) -> Iterator[Metrics]:
-    """The rows of `metrics.csv`: all networks on the same test samples."""
-    device = trainer.device
-    target = ReluSum(problem.target.to(device))
-    width = config.target_width
-    test = GaussianStream(config.seed, config.replicates, "test", width, device)
-    constructed = {method: networks[method] for method in systems}
-    samples = config.test_samples + trainer.last_samples
-    with context.progress(samples, "measuring", unit="samples") as bar:
+) -> Iterator[tuple[str, int, dict[str, float]]]:
+    """Method, replicate and error columns of all networks, on the same test samples.
+
+    The train error of a construction is that on as many training samples as a learner's.
+    """
+    target = ReluSum(problem.target.to(context.device))
+    constructions = {name: s for name, s in networks.items() if name.endswith("construction")}
+    of_training = LAST_BATCHES * config.batch_size
+    total = config.test_samples + of_training
+    with context.progress(total, "measuring", unit="samples") as bar:
+        test, train = trainer.stream("test"), trainer.stream("train")
         errors, variance = measure_errors(target, networks, test, config.test_samples, bar.update)
-        inputs = trainer.last_inputs()
-        train, _ = measure_errors(target, constructed, inputs, trainer.last_samples, bar.update)
-    for method in networks:
-        trained = method not in systems
-        train_mse = trainer.last_mse(method) if trained else train[method].mse
-        relative_mse = errors[method].mse / variance
+        seen, _ = measure_errors(target, constructions, train, of_training, bar.update)
+    for method, found in errors.items():
         for replicate in range(config.replicates):
-            system = None if trained else systems[method][replicate].scales
-            yield Metrics(
-                method=method,
-                target_width=width,
-                width=config.m,
-                sparsity=config.sparsity,
-                replicate=replicate,
-                test_mse=float(errors[method].mse[replicate]),
-                train_mse=float(train_mse[replicate]),
-                max_abs_error=float(errors[method].largest[replicate]),
-                relative_mse=float(relative_mse[replicate]),
-                condition_number=nan if trained else system.condition_number,
-                numerical_rank=nan if trained else float(system.numerical_rank),
-                learning_rate=trainer.rate(method) if trained else nan,
-            )
+            columns = {
+                "test_mse": float(found.mse[replicate]),
+                "max_abs_error": float(found.largest[replicate]),
+                "relative_mse": float((found.mse / variance)[replicate]),
+            }
+            if method in seen:
+                columns["train_mse"] = float(seen[method].mse[replicate])
+            yield method, replicate, columns

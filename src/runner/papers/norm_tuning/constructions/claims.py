@@ -9,11 +9,14 @@ import pandas as pd
 
 from runner.papers.norm_tuning.constructions.tables import full_rank_by_sparsity, random_targets
 from runner.results.claims import Found, Tables, claim
-from runner.results.evidence import Evidence, above, everywhere, share
+from runner.results.evidence import Evidence, above, estimate_within, everywhere, share
 
 TOLERANCE = 1e-8
 BLOCKS = 5
 """Into which the draws are divided where an exponent is fitted: each block gives its own."""
+
+CLOSED_FORM = 0.1
+"""Of a probability: by how much a fraction of draws and its closed form may differ."""
 
 EXACT = f"error <= {TOLERANCE:g} wherever n eps condition number <= {TOLERANCE:g}"
 
@@ -158,6 +161,36 @@ def often_enough_root(tables: Tables) -> Found:
     drawn = full_rank_by_sparsity(tables["metrics"])
     d = drawn["target_width"]
     return _often_enough(drawn, 2 * np.sqrt(np.log(d) / d))
+
+
+@claim(
+    figure="constructions",
+    name="sparse-closed-form",
+    statement="full rank has the probability, in closed form, that no hidden unit is cut off",
+    source="explains Theorem 3 and Remark 3",
+    kind="ours",
+    expected=f"mean difference over the p that were drawn within {CLOSED_FORM:g}, for every d",
+    needs={"target_width": 3, "sparsity": 3},
+)
+def closed_form(tables: Tables) -> Found:
+    """Counts of full rank against ((1 - (1 - p)^d)^2)^(d^2): for each d, over all p."""
+    drawn = full_rank_by_sparsity(tables["metrics"])
+    points, chi_squared, cells = [], 0.0, 0
+    for d, rows in drawn.groupby("target_width"):
+        q, n = rows["live_units"], rows["replicates"]
+        variance = n * q * (1 - q)
+        difference = float((rows["count"] - n * q).sum() / n.sum())
+        error = float(np.sqrt(variance.sum()) / n.sum())
+        points.append(
+            estimate_within(
+                difference, error, 0.0, CLOSED_FORM, n=int(n.sum()), point=f"d = {d}", unit="share"
+            )
+        )
+        tested = variance > 1  # where chi-squared is near its limiting law
+        chi_squared += float(((rows["count"] - n * q) ** 2 / variance)[tested].sum())
+        cells += int(tested.sum())
+    words = f"chi-squared {chi_squared:.1f} for {cells} pairs of d and p" if cells else ""
+    return Found(points, words)
 
 
 def half_points(drawn: pd.DataFrame) -> pd.Series:

@@ -1,0 +1,86 @@
+"""Optimizers of a stack of networks, each network with its own learning rate.
+
+The leading axis R of every tensor counts networks, which share nothing: one that diverges changes
+no other.
+"""
+
+from abc import ABC, abstractmethod
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+MOMENTUM = 0.9
+BETAS, EPSILON = (0.9, 0.999), 1e-8
+"""Of Adam, as Kingma and Ba (2015) and torch have them."""
+
+
+class Optimizer(ABC):
+    """Changes parameters in place; its own tensors are in `state`, by name, for checkpoints."""
+
+    def __init__(self, parameters: dict[str, Float[Tensor, "R *axes"]]) -> None:
+        self.parameters = parameters
+        self.state: dict[str, Tensor] = {}
+
+    @abstractmethod
+    def step(
+        self, gradients: dict[str, Float[Tensor, "R *axes"]], rates: Float[Tensor, " R"]
+    ) -> None:
+        """One step: gradients of each network's own loss, by name, and its learning rate."""
+
+    def _along(self, rates: Float[Tensor, " R"], like: Tensor) -> Tensor:
+        return rates.to(like.dtype).reshape(-1, *[1] * (like.dim() - 1))
+
+
+class SGD(Optimizer):
+    """`theta -= rate g`."""
+
+    def step(
+        self, gradients: dict[str, Float[Tensor, "R *axes"]], rates: Float[Tensor, " R"]
+    ) -> None:
+        """One step of gradient descent."""
+        for name, gradient in gradients.items():
+            self.parameters[name].sub_(self._along(rates, gradient) * gradient)
+
+
+class Momentum(Optimizer):
+    """`v = 0.9 v + g; theta -= rate v` (heavy ball)."""
+
+    def __init__(self, parameters: dict[str, Float[Tensor, "R *axes"]]) -> None:
+        super().__init__(parameters)
+        self.state = {name: torch.zeros_like(value) for name, value in parameters.items()}
+
+    def step(
+        self, gradients: dict[str, Float[Tensor, "R *axes"]], rates: Float[Tensor, " R"]
+    ) -> None:
+        """One step along the velocity."""
+        for name, gradient in gradients.items():
+            velocity = self.state[name].mul_(MOMENTUM).add_(gradient)
+            self.parameters[name].sub_(self._along(rates, gradient) * velocity)
+
+
+class Adam(Optimizer):
+    """Kingma and Ba (2015), Algorithm 1."""
+
+    def __init__(self, parameters: dict[str, Float[Tensor, "R *axes"]]) -> None:
+        super().__init__(parameters)
+        self.state = {"t": torch.zeros((), dtype=torch.int64)}
+        for moment in ("m", "v"):
+            zeros = {f"{moment}.{n}": torch.zeros_like(value) for n, value in parameters.items()}
+            self.state |= zeros
+
+    def step(
+        self, gradients: dict[str, Float[Tensor, "R *axes"]], rates: Float[Tensor, " R"]
+    ) -> None:
+        """One step along the mean over the root mean square of the gradients."""
+        self.state["t"] += 1
+        unbiased = [1 - beta ** int(self.state["t"]) for beta in BETAS]
+        for name, g in gradients.items():
+            m = self.state[f"m.{name}"].lerp_(g, 1 - BETAS[0])
+            v = self.state[f"v.{name}"].mul_(BETAS[1]).addcmul_(g, g, value=1 - BETAS[1])
+            direction = (m / unbiased[0]) / ((v / unbiased[1]).sqrt_() + EPSILON)
+            self.parameters[name].sub_(self._along(rates, g) * direction)
+
+
+OPTIMIZERS: dict[str, type[Optimizer]] = {"sgd": SGD, "momentum": Momentum, "adam": Adam}
+"""By the names that configurations use."""

@@ -49,6 +49,7 @@ def check_rows(run: Run) -> None:
 
 
 TINY = {
+    "bn_classifier": {"target_width": 2, "learning_rates": [0.01], "batch_size": 512},
     "bn_only": {"target_width": 2, "train_samples": 400, "test_samples": 60, "batch_size": 20},
     "bottleneck": {"depths": [4], "width": 4, "samples": 6, "test_samples": 5, "steps": 8},
     "breaking_bn": {"multiplier": 0.02, "image_size": 2, "samples": 8, "methods": ["batch_norm"]},

@@ -33,15 +33,19 @@ FEWEST = {
 """Run lengths that no memory depends on, where a study has them."""
 
 CHOICES: dict[str, dict[str, list[Any]]] = {
+    "bn_classifier": {
+        "target_width": [8, 16],
+        "learning_rates": [[0.01]],
+        "batch_size": [64, 1437],
+    },
     "bn_only": {
         "target_width": [10, 20],
         "width": [None, 2000],
         "sparsity": [1.0, 0.7],
-        "methods": [["sgd"], ["dense"], ["sgd", "dense"]],
+        "methods": [["sgd"], ["dense"], ["sgd", "dense"], ["batch_norm"], ["best"]],
         "train_samples": [64, 600],
         "test_samples": [100, 3000],
         "batch_size": [64],
-        "normalization": ["affine", "batch"],
     },
     "constructions": {
         "theorem": ["wide", "low_rank", "deep"],
@@ -138,6 +142,7 @@ CHOICES: dict[str, dict[str, list[Any]]] = {
 }
 
 GROWN = {
+    "bn_classifier": ["target_width"],
     "bn_only": ["replicates"],
     "constructions": ["points"],
     "linear": ["width", "depths"],

@@ -8,6 +8,7 @@ import torch
 
 from runner.papers.norm_tuning import theory
 from runner.papers.norm_tuning.modules import as_modules
+from runner.papers.norm_tuning.network import Block, Layer, Network
 from runner.papers.norm_tuning.norm_layers.study import in_training_mode, scale_invariant_error
 from runner.results.claims import claims_of, judge
 
@@ -26,18 +27,23 @@ def problem():
     return W1, W2, W, found, x
 
 
+def constructed(W1, W2, found) -> Network:
+    first = Layer(W1, found.gamma1, found.beta1, relu=True)
+    return Network((Block((first, Layer(W2, found.gamma2, found.beta2, relu=True))),))
+
+
 def test_batch_norm_modules_equal_the_target_in_evaluation_mode(problem):
     """Whatever their running statistics are (Proposition 1)."""
     W1, W2, W, found, x = problem
     for before in (x, 3 * x[:100] + 1):
-        network = as_modules("batch_norm", W1, W2, found, before)
+        network = as_modules("batch_norm", constructed(W1, W2, found), before)
         assert [type(layer).__name__ for layer in network][1::3] == ["BatchNorm1d"] * 2
         torch.testing.assert_close(network(x), (x @ W.mT).relu(), rtol=0, atol=1e-9)
 
 
 def test_training_mode_normalizes_with_the_batch_and_leaves_the_running_statistics(problem):
     W1, W2, _, found, x = problem
-    network = as_modules("batch_norm", W1, W2, found, x)
+    network = as_modules("batch_norm", constructed(W1, W2, found), x)
     running = network[1].running_mean.clone()
     f = in_training_mode(network, x, 600)
     assert len(f) == 1800 and not network.training
@@ -53,7 +59,7 @@ def test_training_mode_normalizes_with_the_batch_and_leaves_the_running_statisti
 def test_layer_norm_gives_the_same_at_every_scale(problem):
     """Up to LayerNorm's own epsilon."""
     W1, W2, _, found, x = problem
-    network = as_modules("layer_norm", W1, W2, found, x)
+    network = as_modules("layer_norm", constructed(W1, W2, found), x)
     torch.testing.assert_close(network(1e4 * x), network(1e6 * x), rtol=1e-5, atol=1e-5)
 
 

@@ -7,22 +7,17 @@ mode, where mean and variance are constants. In training mode they are the batch
 
 from typing import Literal
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from runner.papers.norm_tuning.theory import NormParameters
+from runner.papers.norm_tuning.network import Network
 
 
 def as_modules(
-    layer: Literal["batch_norm", "layer_norm"],
-    W1: Float[Tensor, "m k"],
-    W2: Float[Tensor, "d m"],
-    found: NormParameters,
-    x: Float[Tensor, "N k"],
+    layer: Literal["batch_norm", "layer_norm"], network: Network, x: Float[Tensor, "N k"]
 ) -> nn.Sequential:
-    """`relu(norm2(W2 relu(norm1(W1 x))))` for `relu(gamma2 (W2 relu(gamma1 (W1 x) + beta1)) +
-    beta2)`, in evaluation mode and the precision of W1.
+    """A normalization layer after each frozen matrix, for `scale (W h) + shift` in a network
+    without skips; in evaluation mode and the precision of its weights.
 
     By Proposition 1 the weights and biases make up for mean and deviation. `BatchNorm1d` has those
     of `x` as running statistics, which do not move, and equals the formula. `LayerNorm` gets the
@@ -30,14 +25,18 @@ def as_modules(
     and c x to the same for every c > 0, whatever its scales and shifts are.
     """
     normalization = {"batch_norm": _batch_norm, "layer_norm": _layer_norm}[layer]
-    z = x @ W1.mT
-    first = normalization(found.gamma1, found.beta1, z)
-    z = torch.relu(found.gamma1 * z + found.beta1) @ W2.mT
-    second = normalization(found.gamma2, found.beta2, z)
-    return nn.Sequential(_linear(W1), first, nn.ReLU(), _linear(W2), second, nn.ReLU()).eval()
+    modules: list[nn.Module] = []
+    hidden = x
+    for each in network.layers:
+        z = hidden @ each.weight.mT
+        modules += [frozen_linear(each.weight), normalization(each.scale, each.shift, z)]
+        modules += [nn.ReLU()] if each.relu else []
+        hidden = each(hidden, x)
+    return nn.Sequential(*modules).eval()
 
 
-def _linear(W: Float[Tensor, "n_out n_in"]) -> nn.Linear:
+def frozen_linear(W: Float[Tensor, "n_out n_in"]) -> nn.Linear:
+    """`x -> W x` without a bias; not trained."""
     layer = nn.Linear(W.shape[1], W.shape[0], bias=False, dtype=W.dtype)
     layer.weight = nn.Parameter(W, requires_grad=False)
     return layer

@@ -24,11 +24,7 @@ from runner.core.studies import Context, Row
 from runner.data import CLASSES, SHAPES
 from runner.papers.norm_tuning import theory
 from runner.papers.norm_tuning.arithmetic import FLOAT64, Arithmetic, MultiPrecision
-from runner.papers.norm_tuning.constructions.classifier import (
-    PIXELS,
-    digit_images,
-    train_classifier,
-)
+from runner.papers.norm_tuning.classifier import PIXELS, digit_images, train_classifier
 from runner.papers.norm_tuning.constructions.config import Constructions
 from runner.papers.norm_tuning.constructions.sparsity import (
     cut_off_units,
@@ -207,8 +203,9 @@ def _problem(
     draw = generator(config.seed, replicate, "target")
     accuracy = float("nan")
     if config.target == "digits":
-        target = train_classifier(config.target_width, config.depth, draw)
+        # on all images: it serves as a target, not as a predictor of unseen digits
         inputs, classes = digit_images()
+        target = train_classifier(config.target_width, config.depth, draw, inputs, classes)
     else:
         target = random_target(config.target_width, config.depth, draw)
         inputs = unit_inputs(

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from runner.core.streams import generator
 from runner.core.studies import Context, Row
 from runner.papers.norm_tuning.modules import as_modules
-from runner.papers.norm_tuning.network import relu_network
+from runner.papers.norm_tuning.network import Block, Layer, Network, relu_network
 from runner.papers.norm_tuning.norm_layers.config import NormLayers
 from runner.papers.norm_tuning.solvers import system_bytes
 from runner.papers.norm_tuning.theory import wide_layer, wide_weights
@@ -85,6 +85,11 @@ def _measure(config: NormLayers, replicate: int) -> Iterator[Metrics]:
     # The hidden ReLUs are switched on for every input that will be seen.
     input_norm = float(torch.cat([before, x]).norm(dim=1).max())
     found = wide_layer(W1, W2, W, W.new_zeros(d), input_norm)
+    layers = (
+        Layer(W1, found.gamma1, found.beta1, relu=True),
+        Layer(W2, found.gamma2, found.beta2, relu=True),
+    )
+    constructed = Network((Block(layers),))
     g = (x @ W.mT).relu().sum(1)
     key = {
         "target_width": d,
@@ -93,11 +98,11 @@ def _measure(config: NormLayers, replicate: int) -> Iterator[Metrics]:
         "input_norm": input_norm,
     }
 
-    network = as_modules("batch_norm", W1, W2, found, before)
+    network = as_modules("batch_norm", constructed, before)
     outputs = {("batch_norm", "evaluation", 0): network(x).sum(1)}
     for B in config.batch_sizes:
         outputs["batch_norm", "training", B] = in_training_mode(network, x, B)
-    network = as_modules("layer_norm", W1, W2, found, before)
+    network = as_modules("layer_norm", constructed, before)
     outputs["layer_norm", "evaluation", 0] = network(x).sum(1)
     for (layer, mode, B), f in outputs.items():
         error = f - g[: len(f)]

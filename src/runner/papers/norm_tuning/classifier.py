@@ -19,12 +19,14 @@ def digit_images() -> tuple[Float[Tensor, "images 64"], Int[Tensor, " images"]]:
     return pixels.flatten(1), classes
 
 
-def train_classifier(width: int, depth: int, generator: torch.Generator) -> Network:
-    """A fully connected ReLU classifier with `depth` layers and hidden width `width`, in float64.
-
-    Trained on all images, since it serves as a target and not as a predictor of unseen digits.
-    """
-    images, classes = digit_images()
+def train_classifier(
+    width: int,
+    depth: int,
+    generator: torch.Generator,
+    images: Float[Tensor, "images 64"],
+    classes: Int[Tensor, " images"],
+) -> Network:
+    """A fully connected ReLU classifier with `depth` layers and this hidden width, in float64."""
     sizes = [PIXELS, *[width] * (depth - 1), CLASSES]
     weights = [
         torch.randn(n_out, n_in, generator=generator, dtype=torch.float64) * sqrt(2 / n_in)

@@ -1,0 +1,1 @@
+"""A classifier of digits inside a frozen random network, by construction and by training."""

@@ -1,0 +1,218 @@
+"""Study `bn_classifier`: a classifier of digits inside a frozen random network.
+
+The target is a ReLU network with one hidden layer, trained on scikit-learn's digits. Theorem 1 puts
+two frozen layers for each of its two, of width d_in d_out in the middle. In that frozen network,
+with a `torch.nn.BatchNorm1d` after each matrix,
+
+- `construction`: the scales and shifts of Theorem 1; in evaluation mode;
+- `bn_only`: the scales and shifts trained by Adam from the usual start, with batch statistics; the
+  rate is chosen on replicates of their own.
+
+Both set the same parameters, and are measured on the same images. Training is in float32, the
+construction in float64.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import nan
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from runner.core.streams import generator
+from runner.core.studies import Context, Row
+from runner.data import CLASSES, SHAPES
+from runner.data.datasets import Dataset, Images
+from runner.papers.norm_tuning import theory
+from runner.papers.norm_tuning.bn_classifier.config import BnClassifier
+from runner.papers.norm_tuning.classifier import PIXELS, train_classifier
+from runner.papers.norm_tuning.modules import as_modules, frozen_linear
+from runner.papers.norm_tuning.network import Network
+from runner.papers.norm_tuning.solvers import system_bytes
+from runner.training.selection import NO_CHOICE, choose, score, selection_range
+
+Pairs = list[tuple[Float[Tensor, "..."], Float[Tensor, "..."]]]
+"""The frozen weights W1 (m, d_in), W2 (d_out, m) for each layer of the target."""
+
+
+@dataclass(frozen=True)
+class Metrics(Row):
+    """One row per network and replicate."""
+
+    keys: ClassVar[tuple[str, ...]] = ("network", "replicate")
+
+    network: str  # target, construction, bn_only
+    replicate: int
+    parameters: int  # that were set or trained
+    train_accuracy: float
+    test_accuracy: float
+    agreement: float  # share of all images that get the class that the target gives
+    max_abs_error: float  # of the logits, from the target's
+    learning_rate: float  # of bn_only; nan for the others
+    selected_on: str  # the replicates that the rate was chosen on
+
+
+@dataclass(frozen=True)
+class Selection(Row):
+    """One row per rate, selection replicate and epoch of `bn_only`."""
+
+    keys: ClassVar[tuple[str, ...]] = ("learning_rate", "replicate", "epoch")
+
+    learning_rate: float
+    replicate: int
+    epoch: int
+    train_loss: float  # nats; mean over the epoch's minibatches, each before its step
+    train_accuracy: float  # likewise
+
+
+@dataclass(frozen=True)
+class Training(Selection):
+    """One row per replicate and epoch of `bn_only`, at the rate that was chosen."""
+
+    test_accuracy: float  # at the end of the epoch, with running statistics
+
+
+def run(config: BnClassifier, context: Context) -> Iterator[Metrics | Selection]:
+    """Choose the rate, then build and train in every replicate."""
+    data = context.load_data("digits", config.seed)
+    selection = selection_range(config.replicates, config.selection_replicates)
+    rates = config.learning_rates
+    trials = len(rates) * len(selection) if len(rates) > 1 else 0
+    epochs = (trials + config.replicates) * config.epochs
+    with context.progress(epochs, "batch normalization alone", unit="epochs") as bar:
+        scores = torch.zeros(len(rates), len(selection))
+        for place, replicate in enumerate(selection if trials else ()):
+            _, pairs = drawn(config, data, replicate)
+            for number, rate in enumerate(rates):
+                for row in trained(config, data, normalized(pairs), replicate, rate):
+                    bar.update(loss=row["train_loss"])
+                    right, loss = (torch.tensor(row[f"train_{x}"]) for x in ("accuracy", "loss"))
+                    scores[number, place] += score(right, loss)
+                    yield Selection(**row)
+        choice = choose(rates, scores, selection)
+
+        for replicate in range(config.replicates):
+            target, pairs = drawn(config, data, replicate)
+            network = normalized(pairs)
+            for row in trained(config, data, network, replicate, choice.rate):
+                bar.update(loss=row["train_loss"])
+                yield Training(**row, test_accuracy=accuracy(network, data.test))
+            built = built_network(data, target, pairs)
+            for name, each in (("target", target), ("construction", built)):
+                how = {"learning_rate": nan, "selected_on": NO_CHOICE}
+                yield Metrics(name, replicate, **columns(each, target, data), **how)
+            how = {"learning_rate": choice.rate, "selected_on": choice.selected_on}
+            yield Metrics("bn_only", replicate, **columns(network, target, data), **how)
+
+
+def memory(config: BnClassifier) -> int:
+    """Bytes at the peak: images, frozen weights in both precisions, and either the larger of the
+    two systems, or the widest layer of all images in the construction.
+    """
+    h, images = config.target_width, SHAPES["digits"][0]
+    pairs = [(PIXELS, h), (h, CLASSES)]
+    frozen = sum(3 * 8 * k * d * (k + d) for k, d in pairs)
+    systems = max(system_bytes(d, k, k * d, False) for k, d in pairs)
+    widest = max(k * d for k, d in pairs)
+    return 8 * 3 * images * PIXELS + frozen + max(systems, 8 * 4 * images * widest)
+
+
+def drawn(config: BnClassifier, data: Dataset, replicate: int) -> tuple[Network, Pairs]:
+    """The target, trained on the training images, and the frozen weights; in float64."""
+    stream = generator(config.seed, replicate, "target")
+    images, labels = data.train.flat().double(), data.train.labels
+    target = train_classifier(config.target_width, 2, stream, images, labels)
+    stream = generator(config.seed, replicate, "frozen weights")
+    return target, theory.wide_weights(target, None, stream)
+
+
+def built_network(data: Dataset, target: Network, pairs: Pairs) -> nn.Sequential:
+    """Theorem 1 in BatchNorm modules, whose running statistics are those of the training images.
+
+    The hidden ReLUs are switched on for every image, also those for tests.
+    """
+    images = torch.cat([data.train.flat(), data.test.flat()]).double()
+    construction = theory.wide(target, pairs, float(images.norm(dim=1).max()))
+    return as_modules("batch_norm", construction.network, data.train.flat().double())
+
+
+def normalized(pairs: Pairs) -> nn.Sequential:
+    """The frozen network with new BatchNorm modules, in float32: what `bn_only` starts from."""
+    modules: list[nn.Module] = []
+    for W in (W for pair in pairs for W in pair):
+        modules += [frozen_linear(W.float()), nn.BatchNorm1d(len(W)), nn.ReLU()]
+    return nn.Sequential(*modules[:-1])
+
+
+def trained(
+    config: BnClassifier, data: Dataset, network: nn.Sequential, replicate: int, rate: float
+) -> Iterator[dict[str, float]]:
+    """Train by Adam on the cross entropy; the columns of `Selection` after every epoch."""
+    images, labels = data.train.flat().float(), data.train.labels
+    stream = generator(config.seed, replicate, "order")
+    parameters = [p for p in network.parameters() if p.requires_grad]
+    optimizer = torch.optim.Adam(parameters, lr=rate)
+    for epoch in range(1, config.epochs + 1):
+        network.train()
+        loss_sum, right = 0.0, 0
+        for batch in torch.randperm(len(images), generator=stream).split(config.batch_size):
+            if len(batch) < 2:
+                continue  # one image has no variance
+            logits = network(images[batch])
+            loss = nn.functional.cross_entropy(logits, labels[batch])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            loss_sum += float(loss) * len(batch)
+            right += int((logits.argmax(1) == labels[batch]).sum())
+        network.eval()
+        yield {
+            "learning_rate": rate,
+            "replicate": replicate,
+            "epoch": epoch,
+            "train_loss": loss_sum / len(images),
+            "train_accuracy": right / len(images),
+        }
+
+
+def columns(
+    network: nn.Sequential | Network, target: Network, data: Dataset
+) -> dict[str, float | int]:
+    """What is measured of a network in evaluation mode."""
+    images = torch.cat([data.train.flat(), data.test.flat()])
+    expected, found = target(images.double()), logits_of(network, images)
+    return {
+        "parameters": size(network),
+        "train_accuracy": accuracy(network, data.train),
+        "test_accuracy": accuracy(network, data.test),
+        "agreement": float((found.argmax(1) == expected.argmax(1)).double().mean()),
+        "max_abs_error": float((found - expected).abs().max()),
+    }
+
+
+def size(network: nn.Sequential | Network) -> int:
+    """Numbers that are set or trained: scales and shifts, or all weights and biases of a target."""
+    if isinstance(network, Network):
+        return sum(layer.weight.numel() + layer.shift.numel() for layer in network.layers)
+    norms = [module for module in network if isinstance(module, nn.BatchNorm1d)]
+    return sum(norm.weight.numel() + norm.bias.numel() for norm in norms)
+
+
+@torch.no_grad()
+def logits_of(
+    network: nn.Sequential | Network, images: Float[Tensor, "n features"]
+) -> Float[Tensor, "n classes"]:
+    """Outputs in float64, computed in the network's own precision."""
+    if isinstance(network, nn.Sequential):
+        images = images.to(next(network.parameters()).dtype)
+    else:
+        images = images.double()
+    return network(images).double()
+
+
+def accuracy(network: nn.Sequential | Network, images: Images) -> float:
+    """Share of the images that get their class."""
+    right = logits_of(network, images.flat()).argmax(1) == images.labels
+    return float(right.double().mean())

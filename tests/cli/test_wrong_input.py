@@ -85,7 +85,7 @@ COMMANDS = [
     (["methods=[]"], "methods=[] is empty"),
     (["methods=[sgd,dens]"], "did you mean 'dense'"),
     (["schedule=cosin"], "did you mean 'cosine'"),
-    (["optimizer=lion"], "optimizer=lion is not known: choose from sgd, momentum, adam"),
+    (["optimizer=lion"], "optimizer=lion is not known: choose from adam, momentum, sgd"),
     (["-m", "figure=fig4,fig5", "scale=smoke"], "several at once: python -m runner figures"),
     # text that is no override
     (["target_width=["], "no viable alternative"),
@@ -269,7 +269,7 @@ def damage(path, **changes):
         ({"study": "bn_old"}, "there is no study 'bn_old' any more"),
         ({"study": None}, "cannot be read (KeyError)"),
         ({"version": None}, "cannot be read (KeyError)"),
-        ({"version": 7}, "version 7 of bn_only; the program has version 1"),
+        ({"version": 7}, "version 7 of bn_only; the program has version 2"),
         ({"momentum": 0.9}, "bn_only has no parameter momentum any more"),
         ({"target_width": 0}, "target_width=0 must be at least 1"),
         ({"target_width": "two"}, "wrong type"),

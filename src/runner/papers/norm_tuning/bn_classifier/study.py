@@ -31,6 +31,7 @@ from runner.papers.norm_tuning.classifier import PIXELS, train_classifier
 from runner.papers.norm_tuning.modules import as_modules, frozen_linear
 from runner.papers.norm_tuning.network import Network
 from runner.papers.norm_tuning.solvers import system_bytes
+from runner.training.optimizers import Adam
 from runner.training.selection import NO_CHOICE, choose, score, selection_range
 
 Pairs = list[tuple[Float[Tensor, "..."], Float[Tensor, "..."]]]
@@ -152,8 +153,9 @@ def trained(
     """Train by Adam on the cross entropy; the columns of `Selection` after every epoch."""
     images, labels = data.train.flat().float(), data.train.labels
     stream = generator(config.seed, replicate, "order")
-    parameters = [p for p in network.parameters() if p.requires_grad]
-    optimizer = torch.optim.Adam(parameters, lr=rate)
+    parameters = {name: p for name, p in network.named_parameters() if p.requires_grad}
+    optimizer = Adam({name: p.data[None] for name, p in parameters.items()})
+    rates = torch.tensor([rate])
     for epoch in range(1, config.epochs + 1):
         network.train()
         loss_sum, right = 0.0, 0
@@ -162,10 +164,10 @@ def trained(
                 continue  # one image has no variance
             logits = network(images[batch])
             loss = nn.functional.cross_entropy(logits, labels[batch])
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            loss_sum += float(loss) * len(batch)
+            gradients = torch.autograd.grad(loss, list(parameters.values()))
+            gradients = [gradient[None] for gradient in gradients]
+            optimizer.step(dict(zip(parameters, gradients, strict=True)), rates)
+            loss_sum += loss.item() * len(batch)
             right += int((logits.argmax(1) == labels[batch]).sum())
         network.eval()
         yield {

@@ -1,13 +1,21 @@
+from dataclasses import replace
 from math import sqrt
 
 import numpy as np
 import pytest
 import torch
 
+from runner.bench.growth import lent
 from runner.core.settings import Settings
+from runner.papers.norm_tuning.bn_only import study
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.papers.norm_tuning.bn_only.online import decay
-from runner.papers.norm_tuning.bn_only.problem import construct, constructed_stack, draw_problem
+from runner.papers.norm_tuning.bn_only.problem import (
+    construct,
+    constructed_stack,
+    corrected,
+    draw_problem,
+)
 from runner.papers.norm_tuning.bn_only.stacks import ReluSum
 from runner.runs.execution import execute
 from runner.runs.run import Run
@@ -114,3 +122,56 @@ def test_divergence_is_data(tmp_path):
     metrics = run_tables(tmp_path, learning_rate=1e6)["metrics"].set_index("method")
     assert metrics.loc["sgd", "test_mse"].isna().all()
     assert (metrics.loc["teacher_construction", "test_mse"] < 1e-20).all()
+
+
+def test_a_run_goes_on_from_every_round_of_selection_to_the_same_rows():
+    methods = ["sgd", "best", "dense_best", "student_construction"]
+    config = BnOnly(
+        target_width=3, methods=methods, train_samples=3200, test_samples=500, batch_size=32
+    )
+    states = []
+
+    def checkpoint(make_state):
+        states.append((len(rows), {name: value.clone() for name, value in make_state().items()}))
+
+    rows = []
+    context = replace(lent(CPU), checkpoint=checkpoint)
+    for row in study.run(config, context):
+        rows.append(row)
+    for done, state in states[:: len(states) // 7]:
+        rest = list(study.run(config, replace(lent(CPU), restored=state)))
+        assert repr(rest) == repr(rows[done:])  # nan is not equal to itself
+
+
+def test_what_is_best_is_chosen_on_replicates_that_are_not_judged(tmp_path):
+    tables = run_tables(tmp_path, methods=["best"], optimizers=["sgd"], schedules=["constant"])
+    selection, metrics = tables["selection"], tables["metrics"]
+    assert set(selection["replicate"]) == {2, 3} and set(metrics["replicate"]) == {0, 1}
+    last = selection[selection["round"] == 3].groupby("learning_rate")["train_mse"].max()
+    assert (metrics["learning_rate"] == last.idxmin()).all()
+    assert (metrics["selected_on"] == "replicates 2, 3").all()
+    assert selection.groupby("round")["learning_rate"].nunique().tolist() == [5, 2, 1]
+
+
+def test_both_sides_try_the_same_plans_with_the_same_budgets(tmp_path):
+    tables = run_tables(tmp_path, methods=["best", "dense_best"])
+    rounds = tables["selection"].groupby(["round", "method"])
+    budget = rounds.agg({"samples": ["count", "first"]})
+    best, dense = (budget.xs(name, level="method") for name in ("best", "dense_best"))
+    assert best.equals(dense)
+    samples = tables["metrics"].groupby("method")["samples"].first()
+    assert samples["best"] == samples["dense_best"]
+
+
+def test_the_corrected_construction_has_the_mean_of_every_unit():
+    """By simulation, where m < d^2 and the printed construction has not."""
+    problem = draw_problem(BnOnly(target_width=5, width=12), range(2))
+    printed = construct(problem, problem.target)
+    x = gaussian(2, 200_000, 5)
+    expected = ReluSum(problem.target).units(x).mean(1)
+    means = [
+        constructed_stack(problem, systems, CPU).units(x).mean(1)
+        for systems in (printed, corrected(problem, problem.target, printed))
+    ]
+    assert (means[1] - expected).abs().max() < 0.01
+    assert (means[0] - expected).abs().max() > 0.05

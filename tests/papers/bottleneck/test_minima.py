@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.core.streams import generator
 from runner.networks.spectra import svdvals
@@ -127,8 +128,8 @@ def test_one_more_layer_costs_at_most_lambda_k(problem):
     """`F(L + 1) <= F(L) + lambda k`; every depth is reached, none is worse than its start."""
     starts = {L: network(L) for L in (3, 4, 6)}
     ticks = []
-    found = minima(starts, problem, lambda network, loss: ticks.append(loss))
-    assert list(found) == [3, 4, 6] and len(ticks) == polishings([3, 4, 6])
+    found = minima(starts, starts, problem, lambda network, loss: ticks.append(loss))
+    assert list(found) == [3, 4, 6] and len(ticks) == polishings([3, 4, 6], [3, 4, 6])
     assert [network.depth for network in found.values()] == [3, 4, 6]
     for L in starts:
         assert problem.loss(found[L]) <= problem.loss(polished(starts[L], problem))
@@ -138,17 +139,33 @@ def test_one_more_layer_costs_at_most_lambda_k(problem):
         assert rise <= (deep - shallow) * RIDGE * k + 1e-6
 
 
+def test_depths_without_a_start_are_reached_from_their_neighbours(problem):
+    ticks = []
+    starts = {4: network(4)}
+    found = minima(starts, [6, 3, 4, 5], problem, lambda network, loss: ticks.append(loss))
+    assert [network.depth for network in found.values()] == list(found) == [3, 4, 5, 6]
+    assert len(ticks) == polishings(starts, [6, 3, 4, 5])
+    assert all(problem.loss(each) < 1 for each in found.values())
+
+
+def test_starts_are_among_the_depths_of_minima():
+    with pytest.raises(InputError, match="are not among the depths"):
+        Bottleneck(recipe="minimum", depths=[4, 6], start_depths=[5])
+    with pytest.raises(InputError, match="is for recipe=minimum"):
+        Bottleneck(recipe="plain", depths=[4, 6], start_depths=[4])
+
+
 def test_a_network_that_has_diverged_is_no_start_and_no_failure(problem):
     starts = {L: network(L) for L in (3, 4, 5)}
     starts[5].weights[0].fill_(float("nan"))
-    found = minima(starts, problem)
+    found = minima(starts, starts, problem)
     assert problem.loss(found[5]) < 1 and problem.loss(found[3]) < 1  # found from its neighbour
     for start in starts.values():
         start.weights[0].fill_(float("nan"))
     ticks = []
-    found = minima(starts, problem, lambda network, loss: ticks.append(loss))
+    found = minima(starts, starts, problem, lambda network, loss: ticks.append(loss))
     assert all(problem.loss(each) != problem.loss(each) for each in found.values())
-    assert len(ticks) == polishings([3, 4, 5])
+    assert len(ticks) == polishings([3, 4, 5], [3, 4, 5])
 
 
 TINY = Bottleneck(

@@ -9,7 +9,7 @@ reached from above and from below, and the lowest loss is kept.
 A projection put in costs about lambda k, k its rank: `F(L + 1) <= F(L) + lambda k` for minima F(L).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from math import inf, isnan
 
@@ -183,15 +183,16 @@ def lengthened(network: Network, problem: Problem) -> Network:
 
 def minima(
     starts: dict[int, Network],
+    depths: Collection[int],
     problem: Problem,
     tick: Callable[[Network, float], None] = lambda network, loss: None,
 ) -> dict[int, Network]:
-    """The best network of each depth: from its start, and down and up from every depth's best.
+    """The best network of each depth: from its start, and down and up from its neighbours' best.
 
-    starts: by depth. `tick` is given every network that is polished, with its loss,
-    `polishings(depths)` times.
+    starts: by depth, of some of the depths; a depth is left out that none reaches. `tick` is given
+    every network that is polished, with its loss, `polishings(starts, depths)` times at most.
     """
-    depths = sorted(starts)
+    depths = sorted(depths)
     best: dict[int, Network] = {}
     lowest: dict[int, float] = {}
 
@@ -203,7 +204,7 @@ def minima(
             best[network.depth] = network
             lowest[network.depth] = inf if isnan(loss) else loss
 
-    for L in depths:
+    for L in sorted(starts):
         if isnan(problem.loss(starts[L])):  # diverged: nothing to descend from
             best[L], lowest[L] = starts[L], inf
             tick(starts[L], inf)
@@ -211,6 +212,8 @@ def minima(
             offer(starts[L])
     for change, order in ((shortened, depths[::-1]), (lengthened, depths)):
         for here, there in zip(order, order[1:], strict=False):
+            if here not in best:  # deeper than all starts, on the way down
+                continue
             network = best[here]
             if lowest[here] == inf:
                 tick(network, inf)
@@ -221,9 +224,10 @@ def minima(
     return dict(sorted(best.items()))
 
 
-def polishings(depths: list[int]) -> int:
-    """How many networks `minima` polishes."""
-    return len(depths) + 2 * (len(depths) - 1)
+def polishings(starts: Collection[int], depths: Collection[int]) -> int:
+    """How many networks `minima` polishes, where no start has diverged."""
+    down = sum(min(depths) < L <= max(starts) for L in depths)
+    return len(starts) + down + len(depths) - 1
 
 
 def minimizing_bytes(depth: int, width: int, d_in: int, d_out: int, samples: int) -> int:

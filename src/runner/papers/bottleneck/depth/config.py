@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from runner.core.errors import InputError
 from runner.core.studies import MOST, StudyConfig, parameter
 
 
@@ -21,6 +22,13 @@ class Bottleneck(StudyConfig):
         "annealed",
         choices=("plain", "annealed", "minimum"),
     )
+    start_depths: list[int] | None = parameter(
+        "depths at which recipe=minimum starts from annealed networks, the others from their"
+        " neighbours; null: all",
+        None,
+        minimum=2,
+        maximum=MOST,
+    )
     width: int = parameter("neurons of every hidden layer", 50, minimum=1)
     ridge: float = parameter("lambda", 1e-3, minimum=0)
     latent_rank: int = parameter(
@@ -33,9 +41,21 @@ class Bottleneck(StudyConfig):
     points: int = parameter("training inputs that the theorems are measured at", 50, minimum=1)
     replicates: int = parameter("trials: own data, own initialisation", 3, minimum=1, maximum=MOST)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.start_depths is not None and self.recipe != "minimum":
+            raise InputError(f"start_depths is for recipe=minimum, not for recipe={self.recipe}")
+        if strange := set(self.start_depths or []) - set(self.depths):
+            raise InputError(f"start_depths={sorted(strange)} are not among the depths")
+
+    @property
+    def trained_depths(self) -> list[int]:
+        """The depths of which networks are trained by Adam."""
+        return self.depths if self.start_depths is None else self.start_depths
+
     def identity(self) -> dict:
         """As every study's; the order in which the depths are given does not matter."""
         identity = super().identity()
-        if "depths" in identity:
-            identity["depths"] = sorted(self.depths)
+        for name in {"depths", "start_depths"} & set(identity):
+            identity[name] = sorted(identity[name])
         return identity

@@ -109,7 +109,7 @@ def run(
     """
     order = [
         (L, replicate)
-        for L in sorted(config.depths, reverse=True)
+        for L in sorted(config.trained_depths, reverse=True)
         for replicate in range(config.replicates)
     ]
     tasks = [_task(config, replicate) for replicate in range(config.replicates)]
@@ -133,8 +133,7 @@ def _minima(
     trainer: RidgeTrainer,
 ) -> Iterator[Metrics | Spectrum | Representation | Theorems]:
     """The lowest loss of every depth, replicate by replicate; goes on after the last one kept."""
-    depths = sorted(set(config.depths))
-    total = polishings(depths)
+    total = polishings(config.trained_depths, config.depths)
     done = 0 if context.restored is None else int(context.restored.get(REPLICATES_DONE, 0))
     with context.progress(config.replicates * total, "minima", done * total) as bar:
         for replicate in range(done, config.replicates):
@@ -146,7 +145,7 @@ def _minima(
             def tick(network: Network, loss: float, replicate: int = replicate) -> None:
                 bar.update(1, replicate=replicate, depth=network.depth, loss=loss)
 
-            for network in minima(networks, problem, tick).values():
+            for network in minima(networks, config.depths, problem, tick).values():
                 yield from measure(config, network, tasks[replicate], replicate)
             kept = {REPLICATES_DONE: torch.tensor(replicate + 1)}
             context.checkpoint(lambda kept=kept: trainer.state() | kept)
@@ -161,7 +160,7 @@ def memory(config: Bottleneck) -> int:
     """
     shape = (config.width, D_IN, D_OUT)
     R, N, M, L = config.replicates, config.samples, config.test_samples, max(config.depths)
-    depths = [depth for depth in set(config.depths) for _ in range(R)]
+    depths = [depth for depth in set(config.trained_depths) for _ in range(R)]
     # The stacked inputs or targets are there in both precisions before the others come.
     batch = len(depths) * N * (4 * (D_IN + D_OUT) + 8 * D_OUT)
     training = training_bytes(depths, *shape, N) + batch

@@ -37,6 +37,9 @@ OPTIMIZER_STYLES = {
 SHIFTS = {"sgd": -0.15, "momentum": 0.0, "adam": 0.15}
 """Along the axis, so that optimizers stand side by side."""
 
+SHOWN = 1e-3
+"""Of the variance of g: from here on errors are drawn large."""
+
 WIDTHS = "learner width m"
 TARGET_WIDTHS = "target width d   (m = d²)"
 
@@ -68,8 +71,24 @@ def summarize(metrics: pd.DataFrame, x: str, panel: str) -> pd.DataFrame:
     return pd.DataFrame(rows).sort_values(["method", x], ignore_index=True)
 
 
-def _panel(axes: Axes, metrics: pd.DataFrame, x: str, label: str, panel: str) -> pd.DataFrame:
+def _panel(pair: np.ndarray, metrics: pd.DataFrame, x: str, label: str, panel: str) -> pd.DataFrame:
+    """Two axes, the upper one with what is not far below the variance of g, the lower with all."""
     drawn = summarize(metrics, x, panel)
+    variance = drawn.groupby(x)["variance_of_g"].mean()
+    for axes in pair:
+        _draw_methods(axes, metrics, drawn, x)
+        axes.plot(variance.index, variance, ":", color="grey", label="variance of g (constant)")
+        axes.set(yscale="log")
+    upper, lower = pair
+    reached = [SHOWN * variance.min(), 2 * max(variance.max(), drawn["highest_mse"].max())]
+    if np.isfinite(reached).all():
+        upper.set_ylim(*reached)
+    upper.set(ylabel="test mean squared error", title=panel)
+    lower.set(xlabel=label, ylabel="whole range")
+    return drawn
+
+
+def _draw_methods(axes: Axes, metrics: pd.DataFrame, drawn: pd.DataFrame, x: str) -> None:
     for method, (color, style, name) in STYLES.items():
         rows = drawn[drawn["method"] == method]
         if rows.empty:
@@ -80,24 +99,22 @@ def _panel(axes: Axes, metrics: pd.DataFrame, x: str, label: str, panel: str) ->
         axes.errorbar(rows[x], mean, bars, fmt=style, color=color, label=name, capsize=2.5, **line)
         points = metrics[metrics["method"] == method]
         axes.plot(points[x], points["test_mse"], ".", color=color, alpha=0.3, markersize=3)
-    variance = drawn.groupby(x)["variance_of_g"].mean()
-    axes.plot(variance.index, variance, ":", color="grey", label="variance of g (constant)")
-    axes.set(yscale="log", xlabel=label, ylabel="test mean squared error", title=panel)
-    return drawn
 
 
 def _row_of_panels(axes: np.ndarray, metrics: pd.DataFrame, sparsity: float) -> list[pd.DataFrame]:
-    """Left: m = d^2 and d grows. Right: d is fixed and m grows."""
+    """Left: m = d^2 and d grows. Right: d is fixed and m grows. axes: (2, 2), pairs in columns."""
     chosen = metrics[metrics["sparsity"] == sparsity]
     drawn = []
-    with or_empty(axes[0]):
+    with or_empty(axes[0, 0]):
         title = f"p = {sparsity:g}, m = d²"
-        drawn.append(_panel(axes[0], square_runs(chosen), "target_width", TARGET_WIDTHS, title))
+        square = square_runs(chosen)
+        drawn.append(_panel(axes[:, 0], square, "target_width", TARGET_WIDTHS, title))
     wide = width_runs(chosen)
     d = int(wide["target_width"].iloc[0])
-    drawn.append(_panel(axes[1], wide, "width", WIDTHS, f"p = {sparsity:g}, d = {d}"))
-    axes[1].axvline(d**2, color="grey", linewidth=0.8, alpha=0.6)
-    axes[1].annotate(
+    drawn.append(_panel(axes[:, 1], wide, "width", WIDTHS, f"p = {sparsity:g}, d = {d}"))
+    for panel in axes[:, 1]:
+        panel.axvline(d**2, color="grey", linewidth=0.8, alpha=0.6)
+    axes[0, 1].annotate(
         "m = d²", (d**2, 1.01), xycoords=("data", "axes fraction"), color="grey", ha="center"
     )
     return drawn
@@ -106,14 +123,26 @@ def _row_of_panels(axes: np.ndarray, metrics: pd.DataFrame, sparsity: float) -> 
 @figure("fig4")
 @figure("fig5")
 def draw_by_sparsity(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Figures 4 and 5 of paper A: one row of two panels for each sparsity."""
+    """Figures 4 and 5 of paper A: two panels for each sparsity, above what the whole range hides.
+
+    A point is the mean without the smallest and the largest error, a bar the range of the others
+    (Appendix E); dots are all replicates.
+    """
     metrics = tables["metrics"]
     sparsities = sorted(metrics["sparsity"].unique(), reverse=True)
-    size = (8.4, 3.6 * len(sparsities) + 0.5)
-    figure, axes = plt.subplots(len(sparsities), 2, figsize=size, squeeze=False)
+    figure, axes = plt.subplots(
+        2 * len(sparsities),
+        2,
+        figsize=(8.4, 4.6 * len(sparsities) + 0.6),
+        height_ratios=[3, 1] * len(sparsities),
+        sharex="col",
+        squeeze=False,
+    )
     drawn = []
-    for row, sparsity in zip(axes, sparsities, strict=True):
-        drawn += _row_of_panels(row, metrics, sparsity)
+    for number, sparsity in enumerate(sparsities):
+        drawn += _row_of_panels(axes[2 * number : 2 * number + 2], metrics, sparsity)
+    for panel in axes.flat:
+        panel.tick_params(labelbottom=True)
     handles, labels = axes[0, 1].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3)
     return figure, pd.concat(drawn, ignore_index=True)

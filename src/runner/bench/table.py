@@ -39,12 +39,13 @@ SLOWER = 1.2
 
 
 def sweep() -> Iterator[Comparison]:
-    """The sweep of figure 4 one run after the other against one run on each core."""
+    """The paper's part of figure 4, one run after the other against one run on each core."""
 
     def command(jobs: int) -> None:
         with tempfile.TemporaryDirectory() as outputs:
             launcher = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={jobs}"]
-            sizes = ["train_samples=64000", "test_samples=10000", f"outputs={outputs}"]
+            methods = "methods=[sgd,teacher_construction,dense,student_construction]"
+            sizes = [methods, "train_samples=64000", "test_samples=10000", f"outputs={outputs}"]
             arguments = ["-m", "runner", "figure=fig4", *sizes, *(launcher if jobs > 1 else [])]
             subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
 

@@ -20,6 +20,7 @@ from runner.papers.invariances.flow.config import SMALLEST_DEPTH, Invariances
 from runner.papers.invariances.flow.gradient_flow import Flow, Objective
 from runner.papers.invariances.flow.problem import SIDE
 from runner.papers.invariances.flow.study import network_of, rates
+from runner.papers.norm_tuning.bn_only.online import Learner, Plan
 from runner.papers.norm_tuning.bn_only.stacks import BatchNormTuned, NormTuned, ReluSum
 from runner.papers.rank_collapse.chain.batch_means import observe
 from runner.papers.rank_collapse.chain.engines import DirectChain, RotatedChain
@@ -58,13 +59,16 @@ def test_what_is_forbidden_is_caught():
             mixed(meta(3, 3), torch.zeros(3, 3))
 
 
-@pytest.mark.parametrize("learner", [NormTuned, BatchNormTuned])
-def test_bn_only(learner):
+@pytest.mark.parametrize("tuned", [NormTuned, BatchNormTuned])
+def test_bn_only(tuned):
     x, labels = meta(2, 8, 3), meta(2, 8)
-    for stack in (learner(meta(2, 9, 3), meta(2, 3, 9)), ReluSum(meta(2, 3, 3))):
+    for stack in (tuned(meta(2, 9, 3), meta(2, 3, 9)), ReluSum(meta(2, 3, 3))):
+        plans = [Plan("adam", "cosine", 0.1), Plan("momentum", "constant", 0.1)]
+        learner = Learner(stack, plans, steps=9)
         with OneDevice():
-            for _ in range(2):
-                assert stack.step(x, labels, 0.1).device == META
+            for step in range(2):
+                learner.step(step, x, labels)
+            assert learner.last_mse().device == stack.dead(x).device == META
             assert stack.predict(x).device == META
 
 

@@ -113,7 +113,7 @@ def training_bytes(config: TrainedMLPs, normalizations: list[str], itemsize: int
     at_once = min(EVALUATED_AT_ONCE, count // 6)  # at most every sixth image is for tests
     evaluation = R * itemsize * at_once * 3 * d
     measurement = measurement_bytes(config, R, itemsize, d)
-    working = max(gradients + HOLES * activations, evaluation) + measurement
+    working = max(gradients + int(HOLES * activations), evaluation) + measurement
     return max(reading, images + networks + working)
 
 

@@ -5,6 +5,7 @@ import time
 
 import pytest
 import warm
+from threadpoolctl import threadpool_info
 
 from runner.core.errors import InputError, RunFailed
 from runner.core.settings import Settings
@@ -196,3 +197,19 @@ def test_an_output_folder_that_cannot_be_written_is_named(tmp_path):
 def test_the_log_of_a_run_is_kept_in_its_folder(tmp_path):
     run = completed(tmp_path)
     assert "complete: bn_only target_width=3" in (run.folder / "run.log").read_text()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_threads_holds_for_numpys_products_too(tmp_path, monkeypatch, threads):
+    """Their library counts its threads apart from torch's."""
+    seen = []
+    compute = bn_only.run
+
+    def run(config, context):
+        seen.extend(threadpool_info())
+        yield from compute(config, context)
+
+    monkeypatch.setattr(bn_only, "run", run)
+    execute(Run(tiny(), tmp_path), settings(tmp_path, threads=threads))
+    counts = {each["num_threads"] for each in seen if each["user_api"] == "blas"}
+    assert counts and max(counts) <= threads

@@ -32,7 +32,7 @@ from runner.papers.norm_tuning.modules import as_modules, frozen_linear
 from runner.papers.norm_tuning.network import Network
 from runner.papers.norm_tuning.solvers import system_bytes
 from runner.training.optimizers import Adam
-from runner.training.selection import NO_CHOICE, choose, score, selection_range
+from runner.training.selection import choose, score, selection_range
 
 Pairs = list[tuple[Float[Tensor, "..."], Float[Tensor, "..."]]]
 """The frozen weights W1 (m, d_in), W2 (d_out, m) for each layer of the target."""
@@ -52,7 +52,7 @@ class Metrics(Row):
     agreement: float  # share of all images that get the class that the target gives
     max_abs_error: float  # of the logits, from the target's
     learning_rate: float  # of bn_only; nan for the others
-    selected_on: str  # the replicates that the rate was chosen on
+    selected_on: str  # the replicates that the rate was chosen on; none without a rate
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def run(config: BnClassifier, context: Context) -> Iterator[Metrics | Selection]
                 yield Training(**row, test_accuracy=accuracy(network, data.test))
             built = built_network(data, target, pairs)
             for name, each in (("target", target), ("construction", built)):
-                how = {"learning_rate": nan, "selected_on": NO_CHOICE}
+                how = {"learning_rate": nan, "selected_on": "none"}
                 yield Metrics(name, replicate, **columns(each, target, data), **how)
             how = {"learning_rate": choice.rate, "selected_on": choice.selected_on}
             yield Metrics("bn_only", replicate, **columns(network, target, data), **how)

@@ -85,7 +85,7 @@ class Metrics(Row):
     sparsity: float  # p
     replicate: int
     test_mse: float
-    train_mse: float  # on the last 100 batches of the training stream (online, before each step)
+    train_mse: float  # of what is trained on its last batches, before each step; else on the first
     max_abs_error: float  # largest |f(x) - g(x)| over the test samples
     relative_mse: float  # test_mse over the variance of g: 1 is a constant predictor
     condition_number: float  # of the Khatri-Rao matrix; nan for the trained methods

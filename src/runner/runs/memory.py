@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 UNLIMITED = 2**40
 """A parameter that may be as large as this is not what fills the memory."""
 
-GAPS = 1.1
+GAPS = 1.15
 """What tensors take over their own bytes: the allocator's gaps between them."""
 
 LIBRARIES = 64 * 2**20

@@ -69,7 +69,7 @@ class Progress:
             self.bar.close()
 
     def update(self, count: int = 1, **numbers: Any) -> None:
-        """`count` more units are done; `numbers` go beside the bar, with four digits."""
+        """`count` more units are done, or a part of one: 0; `numbers` go beside the bar."""
         self.done += count
         now = time.monotonic()
         if not self.warm:  # the first units also load libraries and fill caches
@@ -84,7 +84,7 @@ class Progress:
             self.bar.set_postfix_str(text)
         else:
             self._line(text)
-        if now - self.since[0] >= SECONDS_TO_FIRST_LINE:
+        if now - self.since[0] >= SECONDS_TO_FIRST_LINE and self.done > self.since[1]:
             self.foretell((self.total - self.done) / self._speed())
 
     def foretell(self, seconds: float) -> None:

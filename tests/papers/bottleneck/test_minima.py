@@ -18,7 +18,6 @@ from runner.papers.bottleneck.minima import (
     lengthened,
     minima,
     polished,
-    polishings,
     pruned,
     shortened,
 )
@@ -129,7 +128,7 @@ def test_one_more_layer_costs_at_most_lambda_k(problem):
     starts = {L: network(L) for L in (3, 4, 6)}
     ticks = []
     found = minima(starts, starts, problem, lambda network, loss: ticks.append(loss))
-    assert list(found) == [3, 4, 6] and len(ticks) == polishings([3, 4, 6], [3, 4, 6])
+    assert list(found) == [3, 4, 6] and ticks
     assert [network.depth for network in found.values()] == [3, 4, 6]
     for L in starts:
         assert problem.loss(found[L]) <= problem.loss(polished(starts[L], problem))
@@ -144,7 +143,7 @@ def test_depths_without_a_start_are_reached_from_their_neighbours(problem):
     starts = {4: network(4)}
     found = minima(starts, [6, 3, 4, 5], problem, lambda network, loss: ticks.append(loss))
     assert [network.depth for network in found.values()] == list(found) == [3, 4, 5, 6]
-    assert len(ticks) == polishings(starts, [6, 3, 4, 5])
+    assert len(ticks) >= 4
     assert all(problem.loss(each) < 1 for each in found.values())
 
 
@@ -162,10 +161,17 @@ def test_a_network_that_has_diverged_is_no_start_and_no_failure(problem):
     assert problem.loss(found[5]) < 1 and problem.loss(found[3]) < 1  # found from its neighbour
     for start in starts.values():
         start.weights[0].fill_(float("nan"))
-    ticks = []
-    found = minima(starts, starts, problem, lambda network, loss: ticks.append(loss))
+    found = minima(starts, starts, problem)
     assert all(problem.loss(each) != problem.loss(each) for each in found.values())
-    assert len(ticks) == polishings([3, 4, 5], [3, 4, 5])
+
+
+def test_sweeps_are_repeated_until_no_neighbour_helps(problem):
+    starts = {L: network(L) for L in (3, 4, 6)}
+    found = minima(starts, starts, problem)
+    again = minima(found, found, problem)
+    for L, best in found.items():
+        assert problem.loss(again[L]) <= problem.loss(best)
+        assert problem.loss(again[L]) > (1 - 5 * engine.SETTLED) * problem.loss(best)
 
 
 TINY = Bottleneck(

@@ -36,6 +36,12 @@ by the gradient: it stays near 1e-3 where a ReLU has its kink at a sample."""
 SAMPLES_AT_ONCE = 500
 """Of an evaluation, which holds their activations in all layers."""
 
+SETTLED = 1e-3
+"""Relative decrease of the lowest loss of a depth, from which on its neighbours are tried again."""
+
+SWEEPS = 6
+"""Down and up through the depths, at most."""
+
 BALANCING = 100
 """Sweeps over the layers; each halves about what is left of the imbalance."""
 
@@ -189,20 +195,26 @@ def minima(
 ) -> dict[int, Network]:
     """The best network of each depth: from its start, and down and up from its neighbours' best.
 
-    starts: by depth, of some of the depths; a depth is left out that none reaches. `tick` is given
-    every network that is polished, with its loss, `polishings(starts, depths)` times at most.
+    starts: by depth, of some of the depths; a depth is left out that none reaches. The sweeps down
+    and up are repeated until nothing falls by more than SETTLED, SWEEPS times at most. `tick` is
+    given every network that is polished, with its loss.
     """
     depths = sorted(depths)
     best: dict[int, Network] = {}
     lowest: dict[int, float] = {}
+    fresh: set[tuple[int, int]] = set()  # ways to a neighbour not gone since here fell
 
     def offer(network: Network) -> None:
+        L = network.depth
         network = polished(network, problem)
         loss = problem.loss(network)
         tick(network, loss)
-        if network.depth not in best or loss < lowest[network.depth]:
-            best[network.depth] = network
-            lowest[network.depth] = inf if isnan(loss) else loss
+        before = lowest.get(L, inf)
+        if L not in best or loss < before:
+            best[L] = network
+            lowest[L] = inf if isnan(loss) else loss
+        if loss < (1 - SETTLED) * before:
+            fresh.update((L, there) for there in depths)
 
     for L in sorted(starts):
         if isnan(problem.loss(starts[L])):  # diverged: nothing to descend from
@@ -210,24 +222,17 @@ def minima(
             tick(starts[L], inf)
         else:
             offer(starts[L])
-    for change, order in ((shortened, depths[::-1]), (lengthened, depths)):
-        for here, there in zip(order, order[1:], strict=False):
-            if here not in best:  # deeper than all starts, on the way down
-                continue
-            network = best[here]
-            if lowest[here] == inf:
-                tick(network, inf)
-                continue
-            for _ in range(abs(there - here)):
-                network = change(network, problem)
-            offer(network)
+    for _ in range(SWEEPS):
+        for change, order in ((shortened, depths[::-1]), (lengthened, depths)):
+            for here, there in zip(order, order[1:], strict=False):
+                if (here, there) not in fresh:
+                    continue
+                fresh.remove((here, there))
+                network = best[here]
+                for _ in range(abs(there - here)):
+                    network = change(network, problem)
+                offer(network)
     return dict(sorted(best.items()))
-
-
-def polishings(starts: Collection[int], depths: Collection[int]) -> int:
-    """How many networks `minima` polishes, where no start has diverged."""
-    down = sum(min(depths) < L <= max(starts) for L in depths)
-    return len(starts) + down + len(depths) - 1
 
 
 def minimizing_bytes(depth: int, width: int, d_in: int, d_out: int, samples: int) -> int:

@@ -29,7 +29,7 @@ from runner.papers.bottleneck.depth.latent import (
     drawing_bytes,
     task_bytes,
 )
-from runner.papers.bottleneck.minima import Problem, minima, minimizing_bytes, polishings
+from runner.papers.bottleneck.minima import Problem, minima, minimizing_bytes
 from runner.papers.bottleneck.networks import (
     Network,
     activation_bytes,
@@ -133,9 +133,8 @@ def _minima(
     trainer: RidgeTrainer,
 ) -> Iterator[Metrics | Spectrum | Representation | Theorems]:
     """The lowest loss of every depth, replicate by replicate; goes on after the last one kept."""
-    total = polishings(config.trained_depths, config.depths)
     done = 0 if context.restored is None else int(context.restored.get(REPLICATES_DONE, 0))
-    with context.progress(config.replicates * total, "minima", done * total) as bar:
+    with context.progress(config.replicates, "minima", done, unit="replicates") as bar:
         for replicate in range(done, config.replicates):
             problem = Problem(tasks[replicate].x, tasks[replicate].y, config.ridge)
             networks = {
@@ -143,10 +142,11 @@ def _minima(
             }
 
             def tick(network: Network, loss: float, replicate: int = replicate) -> None:
-                bar.update(1, replicate=replicate, depth=network.depth, loss=loss)
+                bar.update(0, replicate=replicate, depth=network.depth, loss=loss)
 
             for network in minima(networks, config.depths, problem, tick).values():
                 yield from measure(config, network, tasks[replicate], replicate)
+            bar.update(1)
             kept = {REPLICATES_DONE: torch.tensor(replicate + 1)}
             context.checkpoint(lambda kept=kept: trainer.state() | kept)
 

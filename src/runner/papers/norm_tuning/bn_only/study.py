@@ -184,7 +184,9 @@ def memory(config: BnOnly) -> int:
         singular = live_units_probability(d, d, m, config.sparsity) < 0.5
         itemsize, system = 8, system_bytes(d, d, m, singular)
     chunk = min(CHUNK, config.test_samples)
-    evaluation = itemsize * R * (m * d + chunk * (2 * m + 4 * d))
+    evaluation = itemsize * R * chunk * 4 * d
+    if not set(config.methods) <= {"dense", "dense_best"}:
+        evaluation += itemsize * R * m * (d + 2 * chunk)
     judging = COMPILER + frozen + max(drawing, learner + max(step, system, evaluation))
     return max(judging, selection_bytes(config))
 

@@ -37,7 +37,7 @@ ROUND = "selection."
 KEPT = 3
 """One of so many plans goes on to the next round."""
 
-MULTIPLES = (0.5, 1.0, 2.0, 4.0, 8.0)
+MULTIPLES = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """Of the rate by curvature, for SGD; a tenth of it for momentum, whose steps add up to ten."""
 
 ADAM_RATES = (3e-3, 1e-2, 3e-2, 1e-1, 3e-1)

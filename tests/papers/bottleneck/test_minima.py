@@ -30,6 +30,11 @@ from runner.runs.run import Run
 RIDGE = 1e-3
 
 
+@pytest.fixture(autouse=True)
+def few_sweeps(monkeypatch):
+    monkeypatch.setattr(engine, "SWEEPS", 1)
+
+
 @pytest.fixture(scope="module")
 def problem() -> Problem:
     task = draw_task(2, 60, 10, generator(0, 0, "task"))
@@ -165,7 +170,8 @@ def test_a_network_that_has_diverged_is_no_start_and_no_failure(problem):
     assert all(problem.loss(each) != problem.loss(each) for each in found.values())
 
 
-def test_sweeps_are_repeated_until_no_neighbour_helps(problem):
+def test_sweeps_are_repeated_until_no_neighbour_helps(problem, monkeypatch):
+    monkeypatch.setattr(engine, "SWEEPS", 6)
     starts = {L: network(L) for L in (3, 4, 6)}
     found = minima(starts, starts, problem)
     again = minima(found, found, problem)

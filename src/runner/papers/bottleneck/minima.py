@@ -195,9 +195,9 @@ def minima(
 ) -> dict[int, Network]:
     """The best network of each depth: from its start, and down and up from its neighbours' best.
 
-    starts: by depth, of some of the depths; a depth is left out that none reaches. The sweeps down
-    and up are repeated until nothing falls by more than SETTLED, SWEEPS times at most. `tick` is
-    given every network that is polished, with its loss.
+    starts: by depth, of some of the depths; a depth is left out that none reaches. All are polished
+    further, and the sweeps down and up repeated, until nothing falls by more than SETTLED, SWEEPS
+    times at most. `tick` is given every network that is polished, with its loss.
     """
     depths = sorted(depths)
     best: dict[int, Network] = {}
@@ -223,12 +223,12 @@ def minima(
         else:
             offer(starts[L])
     for _ in range(SWEEPS):
-        for change, order in ((shortened, depths[::-1]), (lengthened, depths)):
-            for here, there in zip(order, order[1:], strict=False):
-                if (here, there) not in fresh:
-                    continue
+        further = [(L, L) for L in depths]
+        down, up = ([*zip(way, way[1:], strict=False)] for way in (depths[::-1], depths))
+        for here, there in further + down + up:
+            if (here, there) in fresh:
                 fresh.remove((here, there))
-                network = best[here]
+                network, change = best[here], shortened if there < here else lengthened
                 for _ in range(abs(there - here)):
                     network = change(network, problem)
                 offer(network)

@@ -2,6 +2,8 @@
 
 import pandas as pd
 
+from runner.papers.invariances.flow.items import ITEMS
+
 TINY = ("scale=smoke", "device=cpu", "threads=1", "time=1.0")
 
 
@@ -11,7 +13,7 @@ def test_the_seven_items_hold_in_a_moment(command, tmp_path):
     assert done.returncode == 0, done.stderr
     (path,) = tmp_path.glob("figures/smoke/invariances-fig2-*.claims.csv")
     verdicts = pd.read_csv(path).set_index("claim")["verdict"]
-    assert (verdicts[[f"item-{n}" for n in range(1, 8)]] == "holds").all()
+    assert (verdicts[[f"item-{each.number}" for each in ITEMS]] == "holds").all()
     drawn = pd.read_csv(str(path).replace(".claims.csv", ".csv"))
     assert set(drawn["data"]) == {"gaussian", "digits"}
 

@@ -84,7 +84,7 @@ def test_more_digits_than_there_are():
 @pytest.mark.parametrize("slope", [0.0, 0.2])
 def test_a_convolution_is_torch_s(slope):
     network = build("conv", 6, 5, channels=3, side=8, slope=slope)
-    theta = torch.stack([network.draw(1.0, 0.5, generator(0, r, "t")) for r in range(2)])
+    theta = torch.stack([network.draw(1.0, 0.5, 0.25, generator(0, r, "t")) for r in range(2)])
     for block, weights in zip(network.layers[:3], network.unpack(theta)[:3], strict=True):
         grid = block.source
         a = torch.randn(2, 4, grid.features, dtype=torch.float64)
@@ -102,7 +102,7 @@ def test_a_convolution_is_torch_s(slope):
 def test_every_architecture_has_its_depth_and_one_output(architecture):
     for depth in (SMALLEST_DEPTH[architecture], 9):
         network = build(architecture, depth, 5, 3, SIDE, 0.0)
-        assert len(network.layers) == depth and network.layers[-1].width == 1
+        assert len(network.weighted) == depth and network.layers[-1].width == 1
         for before, behind in zip(network.layers, network.layers[1:], strict=False):
             assert before.target == behind.source
 
@@ -111,7 +111,7 @@ def test_active_neurons_are_on_for_every_example():
     config = Invariances(replicates=1)
     x, _ = draw_examples(config, embedded)
     network = build("relu_then_linear", 6, 16, 8, SIDE, 0.0)
-    theta = network.draw(1.0, 0.5, generator(0, 0, "initialisation"))[None]
+    theta = network.draw(1.0, 0.5, 0.25, generator(0, 0, "initialisation"))[None]
     for z in network.forward(theta, x)[1]:
         assert (z[..., :8] > 0).float().mean() > 0.99
 
@@ -139,6 +139,37 @@ def test_rows_of_every_architecture(architecture):
         assert not row.alignment > 1 + 1e-12
         assert (row.layer < 6) == (row.alignment == row.alignment)
     assert all(row.operator_ratio == pytest.approx(1) for row in lowrank if row.layer == 6)
+
+
+def test_twins_are_on_for_the_same_examples_and_off_for_the_same():
+    config = Invariances(replicates=1)
+    x, _ = draw_examples(config, embedded)
+    network = build("relu_then_linear", 6, 16, 8, SIDE, 0.0)
+    theta = network.draw(1.0, 0.5, 0.5, generator(0, 0, "initialisation"))[None]
+    on = torch.cat([z[0, :, 8:] > 0 for z in network.forward(theta, x)[1]], dim=1)
+    assert (on[:, ::2] == on[:, 1::2]).double().mean() > 0.95
+    assert 0.05 < on.double().mean() < 0.95
+
+
+def test_pairs_of_a_mixed_pattern_and_the_tables_of_the_assumptions():
+    found = rows(width=16, samples=12, time=2.0)
+    entries = {row.pair: row.entries for row in of("metrics", found) if row.layer == 1}
+    assert entries["mixed"] > 0 and entries["active"] >= 8 * 7
+    assumed = of("assumptions", found)
+    assert len(assumed) == 3 * 4
+    for row in assumed:
+        assert (row.turned > 0) == (row.time > 0) and 0 <= row.sign_changes < 0.5
+        assert 0 <= row.off < 1 and row.smallest > 0
+    assert not of("decomposition", found)
+
+
+def test_a_small_network_is_compared_with_its_tree():
+    found = of("decomposition", rows(depth=4, width=3, time=4.0))
+    assert [row.time for row in found] == [0.0, 4.0] * 2
+    for row in found:
+        assert row.paths == 64 * 27
+        assert row.error < 1e-12 * max(row.output, 1)
+        assert row.time > 0 or row.frozen_error == row.error
 
 
 def test_drift_halves_with_the_rate():
@@ -207,6 +238,7 @@ def test_training_lowers_every_loss(loss, integrator):
         ({"learning_rates": [0.01, 0.01]}, "holds 0.01 twice"),
         ({"normalized_time": True, "loss": "squared"}, "loss=logistic or exponential"),
         ({"classes": [3, 3]}, "holds 3 twice"),
+        ({"active": 0.7, "twins": 0.5}, "active=0.7 and twins=0.5 are more than all"),
         ({"time": inf}, "steps from one measurement to the next"),
         ({"classes": [1]}, "must be two different digits"),
         ({"architecture": "residual_fre"}, "did you mean 'residual_free'"),
@@ -235,7 +267,7 @@ def test_divergence_is_data():
 def test_a_network_that_is_off_for_every_example_stays_where_it_is():
     """The gradient is zero and has no direction: the normalized clock must not make nan of it."""
     network = build("relu_then_linear", 6, 4, 3, SIDE, 0.0)
-    theta = -network.draw(1.0, 1.0, generator(0, 0, "t")).abs()[None]
+    theta = -network.draw(1.0, 1.0, 0.0, generator(0, 0, "t")).abs()[None]
     x, y = draw_examples(Invariances(replicates=1, data="digits"), embedded)
     flow = Flow(Objective(network, x, y, "logistic"), theta.clone(), [0.1], "rk4", normalized=True)
     flow.advance(0.5)

@@ -10,6 +10,7 @@ SMALLEST_DEPTH = {
     "linear": 2,
     "relu_then_linear": 4,
     "conv": 5,
+    "pooled": 4,
     "residual_identity": 5,
     "residual_diagonal": 5,
     "residual_free": 5,
@@ -26,6 +27,7 @@ class Invariances(StudyConfig):
     """Paper C: what gradient flow leaves invariant, and the low rank that follows."""
 
     study: ClassVar[str] = "invariances"
+    version: ClassVar[int] = 2  # twins, and tables of the assumptions and of Lemma 1
 
     architecture: str = parameter(
         "which kinds of layers, and in which order",
@@ -46,6 +48,14 @@ class Invariances(StudyConfig):
         minimum=0,
         maximum=1,
     )
+    twins: float = parameter(
+        "fraction of the nonlinear neurons that start in pairs of nearly equal weights, on for the"
+        " same inputs",
+        0.25,
+        minimum=0,
+        maximum=1,
+    )
+    biases: bool = parameter("whether fully connected layers have biases", False)
     data: str = parameter(
         "gaussian: labels from a linear teacher; digits: two classes of handwritten digits",
         "gaussian",
@@ -73,6 +83,8 @@ class Invariances(StudyConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.active + self.twins > 1:
+            raise InputError(f"active={self.active:g} and twins={self.twins:g} are more than all")
         smallest = SMALLEST_DEPTH[self.architecture]
         if self.depth < smallest:
             raise InputError(

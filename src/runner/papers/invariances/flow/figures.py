@@ -10,7 +10,18 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullFormatter, NullLocator
 
-from runner.papers.invariances.flow.tables import ITEMS, Choice, final, item, part, tail, unlearned
+from runner.papers.invariances.flow.items import ITEMS
+from runner.papers.invariances.flow.tables import (
+    Choice,
+    final,
+    item,
+    part,
+    separating,
+    tail,
+    unlearned,
+    unrolled,
+    variant,
+)
 from runner.results.claims import Tables
 from runner.results.figures import figure, overview
 from runner.results.rows import nonempty
@@ -19,7 +30,8 @@ DATA = {"gaussian": ("tab:blue", "-", "Gaussian"), "digits": ("tab:orange", "--"
 
 KINDS = {
     "full D, ReLU neurons": ("tab:red", "-", part("full", linear=False, promised=False)),
-    "D of two neurons with one pattern": ("tab:purple", "-", part("active", linear=False)),
+    "D of two neurons always on": ("tab:purple", "-", part("active", linear=False)),
+    "D of two with one mixed pattern": ("tab:brown", "-", part("mixed", linear=False)),
     "diagonal of D, ReLU neurons": ("tab:blue", "-", part("diagonal", linear=False)),
     "full D, linear neurons": ("tab:green", "-", part("full", linear=True)),
     "difference of layers' norms": ("grey", "--", part("layer")),
@@ -41,6 +53,7 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     metrics = tables["metrics"]
     finest = metrics["learning_rate"] == metrics["learning_rate"].min()
     metrics = metrics[finest & (metrics["time"] > 0) & (metrics["entries"] > 0)]
+    metrics = metrics[~metrics["run"].isin(unrolled(tables))]
     metrics = nonempty(metrics[metrics["architecture"].isin(ARCHITECTURES)], "architecture shown")
     architectures = [name for name in ARCHITECTURES if name in set(metrics["architecture"])]
     datasets = [name for name in DATA if name in set(metrics["data"])]
@@ -81,24 +94,28 @@ def _drift_panel(axes: Axes, rows: pd.DataFrame) -> list[pd.DataFrame]:
 
 def panels() -> dict[str, list[tuple[Choice, str, str]]]:
     """The panels of figure 2: title -> choices of rows, the integrator, and the line's marker."""
-    titles = {
-        1: "dense – dense",
-        2: "conv – conv",
-        3: "within a block",
-        4: "free – free",
-        5: "conv – dense",
-        6: "conv – free",
-        7: "free – dense",
+
+    def plain(choose: Choice) -> Choice:
+        return lambda rows: choose(rows) & (variant(rows) == "")
+
+    def promised(name: str) -> list[tuple[Choice, str, str]]:
+        chosen = lambda rows: rows["promised"] & variant(rows).str.contains(name)  # noqa: E731
+        return [(chosen, "euler", "o")]
+
+    items = {
+        f"Theorem 1.{each.number}: {each.title}": [(plain(item(each.number)), "euler", "o")]
+        for each in ITEMS
     }
-    shown = {
-        f"Theorem 1.{number}: {titles[number]}": [(item(number), "euler", "o")] for number in ITEMS
-    }
-    return shown | {
-        "Lemma 2: diagonal, ReLU": [(part("diagonal", linear=False), "euler", "o")],
-        "Lemma 2: one pattern, ReLU": [(part("active", linear=False), "euler", "o")],
-        "Lemma 3: layers": [(part("layer"), "euler", "o")],
+    return items | {
+        "Lemma 2: diagonal, ReLU": [(plain(part("diagonal", linear=False)), "euler", "o")],
+        "Lemma 2: always on, ReLU": [(plain(part("active", linear=False)), "euler", "o")],
+        "Lemma 2: mixed pattern, ReLU": [(plain(part("mixed", linear=False)), "euler", "o")],
+        "Lemma 3: layers": [(plain(part("layer")), "euler", "o")],
+        "all: leaky ReLU": promised("leaky"),
+        "all: exponential, squared loss": promised("exponential|squared"),
+        "all: with biases": promised("biases"),
         "not invariant": [
-            (part("full", linear=False, promised=False), "euler", "o"),
+            (plain(part("full", linear=False, promised=False)), "euler", "o"),
             (unlearned("identity", "diagonal"), "euler", "s"),
             (unlearned("diagonal", "full"), "euler", "^"),
         ],
@@ -110,9 +127,11 @@ def panels() -> dict[str, list[tuple[Choice, str, str]]]:
 def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 2: drift at the end against the rate, one panel for each statement."""
     shown = panels()
-    figure, axes = plt.subplots(3, 4, figsize=(10.5, 7.4))
+    columns = 4
+    lines = -(-len(shown) // columns)
+    figure, axes = plt.subplots(lines, columns, figsize=(10.5, 2.3 * lines + 0.6))
     drawn = []
-    for panel, (title, lines) in zip(axes.flat, shown.items(), strict=True):
+    for panel, (title, lines) in zip(axes.flat, shown.items(), strict=False):
         for choose, integrator, marker in lines:
             rows = final(tables["metrics"], integrator)
             rows = rows[choose(rows) & (rows["entries"] > 0)]
@@ -123,7 +142,13 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             panel.text(0.5, 0.5, "none in these runs", transform=panel.transAxes, ha="center")
         elif title != "not invariant":
             _guide(panel, own, 4 if "Kutta" in title else 1)
-    _share_axes(axes, pd.concat(drawn))
+    for panel in axes.flat[len(shown) :]:
+        panel.remove()
+    _share_axes(axes.flat[: len(shown)], pd.concat(drawn))
+    for panel in axes[:, 0]:
+        panel.set_ylabel("drift at the end")
+    for panel in axes.flat[max(len(shown) - columns, 0) : len(shown)]:
+        panel.set_xlabel("learning rate")
     handles = [
         Line2D([], [], color=c, linestyle=s, marker="o", label=n) for c, s, n in DATA.values()
     ]
@@ -163,83 +188,104 @@ def _guide(axes: Axes, drawn: pd.DataFrame, slope: int) -> None:
     axes.plot(x, start * (x / x[0]) ** slope, ":", color="black", linewidth=1.2)
 
 
-def _share_axes(axes: np.ndarray, drawn: pd.DataFrame) -> None:
-    """One range of drift for all panels but the last, ticks at the rates."""
+def _share_axes(panels: np.ndarray, drawn: pd.DataFrame) -> None:
+    """One range of drift for all panels but Runge-Kutta's, ticks at the rates."""
     common = drawn[~drawn["panel"].str.contains("Kutta")]["drift"]
     limits = common.min() / 4, common.max() * 3
-    if np.isfinite(limits).all() and limits[0] > 0:
-        for panel in axes.flat[:-1]:
+    for panel in panels:
+        shared = np.isfinite(limits).all() and limits[0] > 0
+        if shared and "Kutta" not in panel.get_title():
             panel.set_ylim(limits)
-    for panel in axes.flat:
         rows = drawn[drawn["panel"] == panel.get_title()]
         rates = sorted(rows["learning_rate"].unique())
         panel.set_xticks(rates, [f"{rate:g}" for rate in rates])
         panel.xaxis.set_minor_locator(NullLocator())
         panel.yaxis.set_minor_formatter(NullFormatter())
         panel.title.set_fontsize(9)
-    for panel in axes[-1]:
-        panel.set_xlabel("learning rate")
-    for panel in axes[:, 0]:
-        panel.set_ylabel("drift at the end")
 
 
 @figure("invariances-fig3")
 def draw_low_rank(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Figure 3: ratio and alignment of the layers of Theorem 2 over the flow's own log time."""
-    rows = tail(tables)
+    """Figure 3: ratio and alignment of the layers of Theorem 2 over the flow's own log time, and
+    the ratio against the norm; at the right for several gains of the starting weights."""
+    rows = separating(tail(tables))
     rows = rows[rows["time"] > 0].assign(log10_time=lambda r: r["log_flow_time"] / log(10))
     rows = nonempty(rows[rows["architecture"].isin(ARCHITECTURES)], "architecture shown")
+    gains = sorted(rows["gain"].unique())
+    usual = rows["gain"].mode().iloc[0]
     architectures = [name for name in ARCHITECTURES if name in set(rows["architecture"])]
+    columns = len(architectures) + (len(gains) > 1)
     figure, axes = plt.subplots(
-        2, len(architectures), figsize=(2.75 * len(architectures), 5.4), sharey="row", squeeze=False
+        3, columns, figsize=(2.6 * columns, 7.6), sharey="row", squeeze=False
     )
-    drawn = []
-    for column, architecture in zip(axes.T, architectures, strict=True):
-        chosen = rows[rows["architecture"] == architecture]
-        drawn.append(_low_rank_panels(column, chosen))
+    drawn, depth = [], int(rows["depth"].max())
+    for column, architecture in zip(axes.T, architectures, strict=False):
+        chosen = rows[(rows["architecture"] == architecture) & (rows["gain"] == usual)]
+        colors = {layer: _color(layer - 1, depth - 1) for layer in range(1, depth)}
+        drawn.append(_low_rank_panels(column, chosen, "layer", colors))
         column[0].set_title(ARCHITECTURES[architecture], fontsize=9)
-        column[1].set_xlabel("the flow's time $t$")
-    axes[0, 0].set_ylabel(r"$1 - \Vert W\Vert_2^2 \,/\, \Vert W\Vert_F^2$")
-    axes[1, 0].set_ylabel(r"$1 - |\langle v_{l+1}, u_l\rangle|$")
-    depth = int(rows["depth"].max())
     handles = [
-        Line2D([], [], color=_layer_color(layer, depth), label=f"layer {layer}")
+        Line2D([], [], color=_color(layer - 1, depth - 1), label=f"layer {layer}")
         for layer in range(1, depth)
     ]
+    if len(gains) > 1:
+        varied = rows[rows["gain"] != usual].iloc[0]
+        chosen = rows[rows["architecture"] == varied["architecture"]]
+        chosen = chosen[(chosen["data"] == varied["data"]) & (chosen["layer"] == depth - 2)]
+        colors = {gain: _color(index, len(gains), "plasma") for index, gain in enumerate(gains)}
+        drawn.append(_low_rank_panels(axes[:, -1], chosen, "gain", colors))
+        axes[0, -1].set_title(f"layer {depth - 2}, starting gains\n(first ReLU, then linear)")
+        axes[0, -1].title.set_fontsize(9)
+        handles += [Line2D([], [], color=c, label=f"gain {gain:g}") for gain, c in colors.items()]
+    for panels, label in zip(axes, (TIME, TIME, r"$\Vert W\Vert_F^2$"), strict=True):
+        for panel in panels:
+            panel.set_xlabel(label)
+    axes[0, 0].set_ylabel(r"$1 - \Vert W\Vert_2^2 \,/\, \Vert W\Vert_F^2$")
+    axes[1, 0].set_ylabel(r"$1 - |\langle v_{l+1}, u_l\rangle|$")
+    axes[2, 0].set_ylabel(r"$1 - \Vert W\Vert_2^2 \,/\, \Vert W\Vert_F^2$")
     handles += [Line2D([], [], color="grey", linestyle=s, label=n) for _, s, n in DATA.values()]
     handles += [
-        Line2D(
-            [], [], color="grey", marker="_", markersize=9, linestyle="", label="1 − bound (14)"
-        ),
+        Line2D([], [], color="grey", linestyle="-.", label="1 − bound (14)"),
         Line2D([], [], color="grey", linestyle=":", label="1 − bound (13)"),
+        Line2D([], [], color="black", linestyle=":", linewidth=2, label="slope −1"),
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+    figure.legend(handles=handles, loc="outside lower center", ncols=8)
     return figure, pd.concat(drawn, ignore_index=True)
 
 
-def _layer_color(layer: int, depth: int):
-    return plt.get_cmap("viridis")(0.92 * (layer - 1) / max(depth - 2, 1))
+TIME = "log$_{10}$ $t$, $t$ the flow's time"
 
 
-def _low_rank_panels(column: np.ndarray, rows: pd.DataFrame) -> pd.DataFrame:
-    """Both panels of one architecture: medians over replicates, one line per layer and data."""
-    names = ["operator_ratio", "alignment", "bound", "finite_bound", "log10_time"]
-    place = ["data", "architecture", "layer", "kind"]
+def _color(index: int, count: int, name: str = "viridis"):
+    return plt.get_cmap(name)(0.92 * index / max(count - 1, 1))
+
+
+def _low_rank_panels(column: np.ndarray, rows: pd.DataFrame, by: str, colors: dict) -> pd.DataFrame:
+    """The panels of one column: medians over replicates, one line per data and value of `by`."""
+    names = ["operator_ratio", "alignment", "bound", "finite_bound", "log10_time", "frobenius"]
+    place = ["data", "architecture", "kind", "gain", "layer"]
     drawn = rows.groupby([*place, "time"], as_index=False)[names].median()
-    depth = int(rows["depth"].max())
-    for (data, _, layer, _), line in drawn[drawn["layer"] < depth].groupby(place):
-        style, color = DATA[data][1], _layer_color(layer, depth)
-        x = line["log10_time"]
-        column[0].plot(x, 1 - line["operator_ratio"], style, color=color, linewidth=1.2)
+    drawn = drawn[drawn["layer"] < rows["depth"].max()]
+    for (data, *_), line in drawn.groupby(place):
+        style, color = DATA[data][1], colors[line[by].iloc[0]]
+        x, rest = line["log10_time"], 1 - line["operator_ratio"]
+        column[0].plot(x, rest, style, color=color, linewidth=1.2)
         column[1].plot(x, 1 - line["alignment"], style, color=color, linewidth=1.2)
+        column[2].plot(line["frobenius"], rest, style, color=color, linewidth=1.2)
         bound = line["bound"].iloc[0]
         if bound < 1:
             column[0].axhline(1 - bound, color=color, linestyle="-.", linewidth=1)
         elif data == "gaussian":
             tight = line["finite_bound"] > 0
             column[0].plot(x[tight], 1 - line["finite_bound"][tight], ":", color=color, linewidth=1)
-    for panel in column:
+    for panel in column[:2]:
         panel.set(xscale="symlog", yscale="log")
+    column[2].set(xscale="log", yscale="log")
+    late = drawn[drawn["bound"] == 1].sort_values("frobenius")
+    if len(late):
+        x = late["frobenius"].iloc[[len(late) // 2, -1]].to_numpy()
+        top = (late["frobenius"] * (1 - late["operator_ratio"])).max()
+        column[2].plot(x, 2 * top / x, ":", color="black", linewidth=2)
     return drawn
 
 

@@ -97,7 +97,8 @@ class Flow:
 
     theta: parameters now. log_time: log of the time of the gradient flow so far, -inf at the start.
     same: for each nonlinear layer the pairs of neurons whose activation patterns have agreed at
-    every step so far; alive: the neurons that have been on at some step.
+    every step so far; alive: the neurons that have been on at some step; always: those that have
+    been on for every example at every step.
     """
 
     objective: Objective
@@ -108,6 +109,7 @@ class Flow:
     log_time: Float[Tensor, " S"] = field(init=False)
     same: list[Bool[Tensor, "S _ _"]] = field(init=False)
     alive: list[Bool[Tensor, "S _"]] = field(init=False)
+    always: list[Bool[Tensor, "S _"]] = field(init=False)
 
     def __post_init__(self) -> None:
         if self.rates != sorted(self.rates):
@@ -118,6 +120,7 @@ class Flow:
             _, preactivations = self.objective.network.forward(self.theta, self.objective.x)
         self.same = [theory.same_pattern(z) for z in preactivations]
         self.alive = [(z > 0).any(-2) for z in preactivations]
+        self.always = [(z > 0).all(-2) for z in preactivations]
 
     def steps(self, duration: float) -> int:
         """Steps that the network with the smallest ones takes for `duration` of the clock."""
@@ -163,12 +166,13 @@ class Flow:
         for layer, z in enumerate(preactivations):
             self.same[layer][: len(z)] &= theory.same_pattern(z.detach())
             self.alive[layer][: len(z)] |= (z > 0).any(-2)
+            self.always[layer][: len(z)] &= (z > 0).all(-2)
 
     def state(self) -> dict[str, Tensor]:
         """What a checkpoint keeps."""
         watched = {
             f"{name}/{layer}": tensor
-            for name in ("same", "alive")
+            for name in ("same", "alive", "always")
             for layer, tensor in enumerate(getattr(self, name))
         }
         return {"theta": self.theta, "log_time": self.log_time, **watched}

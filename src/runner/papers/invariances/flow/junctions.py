@@ -6,19 +6,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from runner.papers.invariances import theory
-from runner.papers.invariances.flow.layers import LINEAR, Weights
+from runner.papers.invariances.flow.items import WITHIN, item_between
+from runner.papers.invariances.flow.layers import Dense, Residual, Weights
 from runner.papers.invariances.flow.network import Network
-
-ITEMS = {
-    ("dense", "dense"): 1,
-    ("conv", "conv"): 2,
-    ("residual_free", "residual_free"): 4,
-    ("conv", "dense"): 5,
-    ("conv", "residual_free"): 6,
-    ("residual_free", "dense"): 7,
-    ("dense", "residual_free"): 7,
-}
-"""Theorem 1: its items by the kinds of the layers before and behind; item 3 is within a block."""
 
 
 @dataclass(frozen=True)
@@ -56,51 +46,51 @@ class Junction:
     @property
     def promises(self) -> dict[str, bool]:
         """Which part of D is constant: by Lemma 2 its diagonal and the entries of pairs with the
-        same activation pattern, by Theorem 1 all of it."""
+        same activation pattern (always on: active, or not: mixed), by Theorem 1 all of it."""
+        mixed = {} if self.linear else {"mixed": self.shared}
         return {
             "diagonal": self.learned,
             "active": self.shared,
+            **mixed,
             "full": self.shared and self.linear,
         }
 
 
 def junctions(network: Network) -> list[Junction]:
-    """All junctions of the network, from input to output."""
+    """All junctions of the network, from input to output; pooling is no side of any."""
     found: list[Junction] = []
     nonlinear = 0
-    for index, layer in enumerate(network.layers):
-        is_residual = layer.kind.startswith("residual")
+    layers = list(network.weighted.items())
+    behind_each = [*layers[1:], (None, None)]
+    for (index, layer), (behind, following) in zip(layers, behind_each, strict=True):
         pattern = None if layer.is_linear else nonlinear
         nonlinear += not layer.is_linear
-        if is_residual:
+        if isinstance(layer, Residual):
             name = f"within {layer.kind}"
-            found.append(Junction(index, index, name, 3, pattern is None, True, True, pattern))
-        if index + 1 == len(network.layers):
-            return found
-        kinds = (layer.kind, network.layers[index + 1].kind)
-        if is_residual or layer.slope == LINEAR:
+            found.append(Junction(index, index, name, WITHIN, pattern is None, True, True, pattern))
             pattern = None  # the outputs of a block are linear, whatever its branch is
-        found.append(
-            Junction(
-                before=index,
-                behind=index + 1,
-                name="-".join(kinds),
-                item=ITEMS.get(kinds, 0),
-                linear=pattern is None,
-                learned="residual_identity" not in kinds,
-                shared=not {"residual_identity", "residual_diagonal"} & set(kinds),
-                pattern=pattern,
+        if following is not None:
+            found.append(
+                Junction(
+                    before=index,
+                    behind=behind,
+                    name=f"{layer.kind}-{following.kind}",
+                    item=item_between(layer.kind, following.kind),
+                    linear=pattern is None,
+                    learned=layer.learned and following.learned,
+                    shared=layer.shared and following.shared,
+                    pattern=pattern,
+                )
             )
-        )
     return found
 
 
 def linear_tail(network: Network) -> int:
     """The index of the first layer that Theorem 2 speaks of: from it on the network is linear
-    convolutions, linear ResNetFree blocks and linear fully connected layers."""
+    convolutions, linear ResNetFree blocks and linear fully connected layers, without biases."""
     start = len(network.layers)
-    for layer in reversed(network.layers):
-        if not layer.is_linear or layer.kind in ("residual_identity", "residual_diagonal"):
+    for index, layer in reversed(network.weighted.items()):
+        if not (layer.is_linear and layer.shared) or (isinstance(layer, Dense) and layer.bias):
             break
-        start -= 1
+        start = index
     return start

@@ -1,7 +1,9 @@
-"""The layers of paper C: fully connected, convolutional and residual, without biases.
+"""The layers of paper C: fully connected, convolutional, residual, and pooling without weights.
 
 Each layer is a function of its weights and knows the two matrices that Theorem 1 makes of them:
-`incoming` (U, one row per output channel) and `outgoing` (V, one column per input channel).
+`incoming` (U, one row per output channel) and `outgoing` (V, one column per input channel), and
+what Lemma 2 asks of the neurons around it: whether all their weights on its side are `learned`, and
+whether they have the same neighbours there (`shared`).
 Activations are `(R, n, features)`, features = channels x positions in this order; weights carry the
 replicate axis R in front.
 """
@@ -46,12 +48,17 @@ def activate(z: Tensor, slope: float) -> Tensor:
 
 @dataclass(frozen=True)
 class Dense:
-    """a -> sigma(W a), W (width, features of the source)."""
+    """a -> sigma(W a), W (width, features of the source), or sigma(W a + b).
+
+    A bias is the weight of one more edge into its neuron, from a constant input (after Lemma 3).
+    """
 
     source: Grid
     width: int
     slope: float = LINEAR
+    bias: bool = False
     kind = "dense"
+    learned = shared = True
 
     @property
     def target(self) -> Grid:
@@ -65,18 +72,21 @@ class Dense:
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each weight tensor of one network; the first axis is the outputs."""
-        return {"W": (self.width, self.source.features)}
+        shapes = {"W": (self.width, self.source.features)}
+        return shapes | {"b": (self.width,)} if self.bias else shapes
 
     def forward(
         self, weights: Weights, a: Float[Tensor, "R n i"]
     ) -> tuple[Float[Tensor, "R n o"], Float[Tensor, "R examples c"]]:
         """The activations, and the preactivations of its nonlinear neurons or channels."""
         z = a @ weights["W"].mT
+        if self.bias:
+            z = z + weights["b"][:, None]
         return activate(z, self.slope), z
 
     def incoming(self, weights: Weights) -> Float[Tensor, "R c i"]:
-        """U of its outputs: W."""
-        return weights["W"]
+        """U of its outputs: W, or [W b]."""
+        return torch.cat((weights["W"], weights["b"][..., None]), -1) if self.bias else weights["W"]
 
     def outgoing(self, weights: Weights) -> Float[Tensor, "R o c"]:
         """V of its inputs: W, with the positions of a channel in one column."""
@@ -97,6 +107,7 @@ class Convolution:
     stride: int
     slope: float = LINEAR
     kind = "conv"
+    learned = shared = True
 
     @property
     def target(self) -> Grid:
@@ -156,6 +167,16 @@ class Residual:
         return f"residual_{self.skip}"
 
     @property
+    def learned(self) -> bool:
+        """An identity skip is not."""
+        return self.skip != "identity"
+
+    @property
+    def shared(self) -> bool:
+        """An identity or diagonal skip joins each neuron to its own partner."""
+        return self.skip == "free"
+
+    @property
     def target(self) -> Grid:
         """The neurons that it feeds."""
         return Grid(self.width)
@@ -210,4 +231,37 @@ class Residual:
         return residual * theory.flattening_factor(grid.channels, grid.positions)
 
 
-Layer = Dense | Convolution | Residual
+@dataclass(frozen=True)
+class Pooling:
+    """The mean of each window of `kernel` x `kernel` positions, channel by channel; no weights.
+
+    The change of weights that makes D invariant mixes channels, and so commutes with it: what lies
+    before and behind is joined as if it were not there.
+    """
+
+    source: Grid
+    kernel: int
+    kind = "pooling"
+    is_linear = True
+
+    @property
+    def target(self) -> Grid:
+        """The neurons that it feeds."""
+        return Grid(self.source.channels, self.source.side // self.kernel)
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """None."""
+        return {}
+
+    def forward(
+        self, weights: Weights, a: Float[Tensor, "R n i"]
+    ) -> tuple[Float[Tensor, "R n o"], Float[Tensor, "R n o"]]:
+        """The means, twice: it has no preactivations of its own."""
+        maps = a.unflatten(-1, (self.source.channels, self.source.side, self.source.side))
+        means = torch.nn.functional.avg_pool2d(maps.flatten(0, 1), self.kernel)
+        means = means.reshape(*a.shape[:-1], -1)
+        return means, means
+
+
+Weighted = Dense | Convolution | Residual
+Layer = Weighted | Pooling

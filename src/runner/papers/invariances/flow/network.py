@@ -14,12 +14,17 @@ from runner.papers.invariances.flow.layers import (
     Dense,
     Grid,
     Layer,
+    Pooling,
     Residual,
+    Weighted,
     Weights,
 )
 
 KERNEL = 2
 """Side of all convolution kernels: the first halves the image, the others take one pixel off."""
+
+TWIN_DISTANCE = 1e-3
+"""How far apart twins start, in standard deviations of a weight."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,19 @@ class Network:
     """Layers in a row; the last has one output, the score whose sign is the class."""
 
     layers: tuple[Layer, ...]
+
+    @cached_property
+    def weighted(self) -> dict[int, Weighted]:
+        """The layers that have weights, by their index."""
+        return {
+            index: layer
+            for index, layer in enumerate(self.layers)
+            if not isinstance(layer, Pooling)
+        }
+
+    def number(self, index: int) -> int:
+        """Which of the layers that have weights it is, from 1."""
+        return list(self.weighted).index(index) + 1
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -52,12 +70,16 @@ class Network:
                 preactivations.append(z)
         return a.squeeze(-1), preactivations
 
-    def draw(self, gain: float, active: float, generator: torch.Generator) -> Float[Tensor, " P"]:
+    def draw(
+        self, gain: float, active: float, twins: float, generator: torch.Generator
+    ) -> Float[Tensor, " P"]:
         """Starting parameters of one replicate, N(0, gain^2 / fan in).
 
-        Branch and skip of a residual block have half the variance each, a diagonal skip fan in one.
-        The first `active` of the nonlinear neurons of each layer start with the absolute values:
-        they are on for every input that is not negative. In float64, on the generator's device.
+        Branch and skip of a residual block have half the variance each, a diagonal skip fan in one;
+        a bias that of the weights beside it. The first `active` of the nonlinear neurons of each
+        layer start with the absolute values: they are on for every input that is not negative. The
+        next `twins` start in pairs whose weights are nearly equal: on for the same inputs, and off
+        for the same. In float64, on the generator's device.
         """
         parts = []
         for layer in self.layers:
@@ -65,24 +87,37 @@ class Network:
                 normal = torch.randn(
                     shape, generator=generator, dtype=torch.float64, device=generator.device
                 )
-                if name in ("W", "W1") and not layer.is_linear:
-                    normal[: round(active * shape[0])].abs_()
+                if name in ("W", "W1", "b") and not layer.is_linear:
+                    first = round(active * shape[0])
+                    normal[:first].abs_()
+                    pairs = round(twins * shape[0]) // 2
+                    one, other = normal[first:][: 2 * pairs].unflatten(0, (pairs, 2)).unbind(1)
+                    other.mul_(TWIN_DISTANCE).add_(one)
                 share = 2 if name in ("W2", "Z", "z") else 1  # branch and skip add up
-                parts.append(gain / sqrt(share * prod(shape[1:])) * normal.flatten())
+                inputs = layer.source.features if name == "b" else prod(shape[1:])
+                parts.append(gain / sqrt(share * inputs) * normal.flatten())
         return torch.cat(parts)
 
 
 def build(
-    architecture: str, depth: int, width: int, channels: int, side: int, slope: float
+    architecture: str,
+    depth: int,
+    width: int,
+    channels: int,
+    side: int,
+    slope: float,
+    bias: bool = False,
 ) -> Network:
     """The network of that name with `depth` layers on images of `side` x `side` pixels.
 
     linear: fully connected and linear. relu_then_linear: two nonlinear layers, then linear ones.
     residual_<skip>: a nonlinear layer, a block with a nonlinear branch, linear blocks, a linear
-    layer. conv: one nonlinear and two linear convolutions, then linear layers. mixed: a linear
+    layer. conv: one nonlinear and two linear convolutions, then linear layers. pooled: a nonlinear
+    and a linear convolution with pooling behind each, then linear layers. mixed: a linear
     convolution, a free block with a nonlinear branch, linear free blocks, a linear layer, another
     free block. All end with a linear layer of one output. width: neurons of every hidden layer,
-    channels: of every convolution, slope: of the nonlinear units (0: ReLU).
+    channels: of every convolution, slope: of the nonlinear units (0: ReLU), bias: whether fully
+    connected layers have one. Pooling does not count as a layer.
     """
     layers: list[Layer] = []
 
@@ -90,10 +125,17 @@ def build(
         return layers[-1].target if layers else Grid(1, side)
 
     def dense(slope: float = LINEAR) -> None:
-        layers.append(Dense(source(), width, slope))
+        layers.append(Dense(source(), width, slope, bias))
 
-    def conv(slope: float = LINEAR) -> None:
-        layers.append(Convolution(source(), channels, KERNEL, 1 if layers else KERNEL, slope))
+    def conv(slope: float = LINEAR, stride: int | None = None) -> None:
+        first = 1 if layers else KERNEL
+        layers.append(Convolution(source(), channels, KERNEL, stride or first, slope))
+
+    def pool() -> None:
+        layers.append(Pooling(source(), KERNEL))
+
+    def count() -> int:
+        return sum(not isinstance(layer, Pooling) for layer in layers)
 
     def residual(skip: str, slope: float = LINEAR) -> None:
         layers.append(Residual(source(), width, width, skip, slope))
@@ -102,17 +144,19 @@ def build(
         dense(slope), dense(slope)
     elif architecture == "conv":
         conv(slope), conv(), conv()
+    elif architecture == "pooled":
+        conv(slope, stride=1), pool(), conv(), pool()
     elif architecture == "mixed":
         conv(), residual("free", slope)
-        while len(layers) < depth - 3:
+        while count() < depth - 3:
             residual("free")
         dense(), residual("free")
     elif architecture.startswith("residual_"):
         skip = architecture.removeprefix("residual_")
         dense(slope), residual(skip, slope)
-        while len(layers) < depth - 2:
+        while count() < depth - 2:
             residual(skip)
-    while len(layers) < depth - 1:
+    while count() < depth - 1:
         dense()
-    layers.append(Dense(source(), 1))
+    layers.append(Dense(source(), 1, bias=bias))
     return Network(tuple(layers))

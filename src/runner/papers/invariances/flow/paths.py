@@ -4,13 +4,22 @@ For small networks only: there are exponentially many paths.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.papers.invariances.flow.layers import LINEAR, Convolution, Residual, Weights, activate
+from runner.papers.invariances.flow.layers import (
+    LINEAR,
+    Convolution,
+    Layer,
+    Pooling,
+    Residual,
+    Weights,
+    activate,
+)
 from runner.papers.invariances.flow.network import Network
 
 Path = tuple[int, ...]
@@ -21,7 +30,8 @@ Path = tuple[int, ...]
 class Graph:
     """The computation graph of one network: edges source -> target, weights, and activations.
 
-    Vertices are numbered from 0, the inputs first. slopes: of each vertex's activation (1: linear).
+    Vertices are numbered from 0, the inputs first, a constant 1 last among them where there are
+    biases; no edge goes to a lower number. slopes: of each vertex's activation (1: linear).
     """
 
     edges: list[tuple[int, int]]
@@ -32,16 +42,35 @@ class Graph:
 
     def into(self, vertex: int) -> list[int]:
         """The edges that end in a vertex."""
-        return [index for index, (_, target) in enumerate(self.edges) if target == vertex]
+        return self._into.get(vertex, [])
+
+    @cached_property
+    def _into(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for index, (_, target) in enumerate(self.edges):
+            found.setdefault(target, []).append(index)
+        return found
+
+    def count(self) -> int:
+        """The number of paths from the inputs to the output."""
+        paths = [1] * self.inputs + [0] * (len(self.slopes) - self.inputs)
+        for vertex in range(self.inputs, len(self.slopes)):
+            paths[vertex] = sum(paths[self.edges[edge][0]] for edge in self.into(vertex))
+        return paths[self.output]
 
 
 def graph(network: Network, weights: list[Weights]) -> Graph:
     """The graph of one network; weights without the replicate axis.
 
-    Weights that a convolution shares are on several edges; identity skips are edges of weight one.
+    Weights that a convolution shares are on several edges; identity skips are edges of weight one,
+    and the edges of pooling have fixed weights, too.
     """
     slopes = [LINEAR] * network.layers[0].source.features
-    inputs = layer = range(len(slopes))
+    layer = range(len(slopes))
+    constant = len(slopes)
+    if any("b" in w for w in weights):
+        slopes.append(LINEAR)
+    inputs = range(len(slopes))
     edges: list[tuple[int, int]] = []
     values: list[Tensor] = []
 
@@ -62,18 +91,22 @@ def graph(network: Network, weights: list[Weights]) -> Graph:
             connect(w["W2"], hidden, following)
             connect(block.skip_matrix({k: v[None] for k, v in w.items()})[0], layer, following)
         else:
-            following = add(block.target.features, block.slope)
-            matrix = _as_matrix(block, w) if isinstance(block, Convolution) else w["W"]
-            connect(matrix, layer, following)
+            slope = LINEAR if isinstance(block, Pooling) else block.slope
+            following = add(block.target.features, slope)
+            connect(_as_matrix(block, w), layer, following)
+            if "b" in w:
+                connect(w["b"][:, None], range(constant, constant + 1), following)
         layer = following
     return Graph(edges, torch.stack(values), slopes, len(inputs), layer[0])
 
 
-def _as_matrix(block: Convolution, weights: Weights) -> Float[Tensor, "o i"]:
-    """The convolution as a linear map: what it makes of each unit vector, before activation."""
-    linear = Convolution(block.source, block.channels, block.kernel, block.stride)
-    unit = torch.eye(block.source.features, dtype=weights["W"].dtype)
-    return linear.forward({"W": weights["W"][None]}, unit[None])[0][0].T
+def _as_matrix(block: Layer, weights: Weights) -> Float[Tensor, "o i"]:
+    """The layer as a linear map: what it makes of each unit vector, before activation."""
+    if "W" in weights and not isinstance(block, Convolution):
+        return weights["W"]
+    linear = replace(block, slope=LINEAR) if isinstance(block, Convolution) else block
+    unit = torch.eye(block.source.features, dtype=torch.float64)
+    return linear.forward({name: w[None] for name, w in weights.items()}, unit[None])[0][0].T
 
 
 def paths(network: Graph) -> Iterator[tuple[int, Path]]:
@@ -90,6 +123,7 @@ def paths(network: Graph) -> Iterator[tuple[int, Path]]:
 
 def path_products(network: Graph, x: Float[Tensor, " d"]) -> dict[Path, Float[Tensor, ""]]:
     """rho(x; w), the path enumeration function (Definition 4): x_p times the weights along p."""
+    x = torch.cat((x, x.new_ones(network.inputs - len(x))))
     return {path: x[vertex] * network.weights[list(path)].prod() for vertex, path in paths(network)}
 
 

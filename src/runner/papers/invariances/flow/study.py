@@ -2,12 +2,14 @@
 
 A stack of networks, one for every replicate and rate, follows the gradient flow of its risk. From
 its trajectory `metrics.csv` says how far each quantity moved that Lemmas 2 to 4 and Theorem 1 speak
-of, and `lowrank.csv` how the layers' singular values come to look (Theorem 2, Corollary 1).
+of, `lowrank.csv` how the layers' singular values come to look (Theorem 2, Corollary 1), and
+`assumptions.csv` whether the paper's assumptions are met. Of networks that are small enough
+`decomposition.csv` compares f with its tree network (Lemma 1).
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import log, nan, prod
+from math import log, prod
 from typing import ClassVar
 
 import torch
@@ -24,7 +26,14 @@ from runner.papers.invariances.flow.gradient_flow import Flow, Objective, losses
 from runner.papers.invariances.flow.junctions import Junction, junctions
 from runner.papers.invariances.flow.layers import Convolution
 from runner.papers.invariances.flow.network import Network, build
+from runner.papers.invariances.flow.paths import graph, path_products, tree
 from runner.papers.invariances.flow.problem import SIDE, LoadData, draw_examples
+
+MOST_WEIGHTS, MOST_PATHS = 300, 3000
+"""Of networks whose paths are listed for Lemma 1."""
+
+LISTED = 2
+"""Examples that f and its tree network are compared on."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +58,8 @@ class Metrics(Row):
     place: str  # kinds of the two layers, or `within <kind>`; `layer` for the layer-wise invariant
     item: int  # of Theorem 1; 0: it has none for this place
     linear: bool  # whether the neurons are linear
-    pair: str  # entries of D: diagonal; active: pairs of one pattern; full. layer: Lemma 3
+    pair: str  # entries of D: diagonal; active: pairs always on; mixed: other pairs of one pattern;
+    # full. layer: Lemma 3
     promised: bool  # whether the paper says that these entries are constant
     entries: int  # how many entries of D these are
     drift: float  # Frobenius norm of their change since the start; layer: the largest so far
@@ -81,12 +91,47 @@ class Lowrank(Row):
     frobenius: float  # ||W||_F^2 of the layer as its outputs see it (U)
     operator_ratio: float  # ||W||_2^2 / ||W||_F^2
     alignment: float  # |<v_{l+1}, u_l>|; nan for the last layer
+    skip_share: float  # ||Z||_F^2 / ||[W2 Z]||_F^2 of a free block; nan elsewhere
     bound: float  # Theorem 2, Eq. (14): 1 / (8^N M); nan where the theorem does not speak
     sharp_bound: float  # the same with 2 for 8
     finite_bound: float  # Eq. (13) with its constant from the start, and 2 for 8, as a ratio
 
 
-def run(config: Invariances, context: Context) -> Iterator[Metrics | Lowrank]:
+@dataclass(frozen=True)
+class Assumptions(Row):
+    """One row per replicate, rate and time."""
+
+    keys: ClassVar[tuple[str, ...]] = ("architecture", "replicate", "learning_rate", "time")
+
+    architecture: str
+    replicate: int
+    learning_rate: float
+    time: float  # by the clock
+    sign_changes: float  # share of weights with another sign than at the record before
+    turned: float  # angle between the weights here and at the record before, in radians
+    smallest: float  # least |weight| over their root mean square: no zero in the direction
+    off: float  # share of nonlinear neurons that no example switches on
+
+
+@dataclass(frozen=True)
+class Decomposition(Row):
+    """One row per replicate at the smallest rate, at the start and at the end."""
+
+    keys: ClassVar[tuple[str, ...]] = ("architecture", "replicate", "learning_rate", "time")
+
+    architecture: str
+    replicate: int
+    learning_rate: float
+    time: float  # by the clock
+    paths: int  # from the inputs to the output
+    output: float  # largest |f(x)| over some examples
+    error: float  # largest |f(x) - mu(rho(x))| there, mu the tree network of Lemma 1
+    frozen_error: float  # the same with the signs of the start in mu
+
+
+def run(
+    config: Invariances, context: Context
+) -> Iterator[Metrics | Lowrank | Assumptions | Decomposition]:
     """Follow the flow, keeping the parameters at every record, then measure them."""
     network = network_of(config)
     flow = start(config, network, context.device, context.load_data)
@@ -95,6 +140,8 @@ def run(config: Invariances, context: Context) -> Iterator[Metrics | Lowrank]:
     with context.progress(total, "measuring", unit="invariants and spectra") as bar:
         yield from metrics(config, network, flow, trajectory, bar.update)
         yield from lowrank_rows(config, flow, trajectory, bar.update)
+    yield from assumption_rows(config, flow, trajectory)
+    yield from decomposition_rows(config, flow, trajectory)
 
 
 def network_of(config: Invariances) -> Network:
@@ -106,6 +153,7 @@ def network_of(config: Invariances) -> Network:
         config.channels,
         SIDE,
         config.negative_slope,
+        config.biases,
     )
 
 
@@ -149,7 +197,10 @@ def start(config: Invariances, network: Network, device: torch.device, load_data
     )
     drawn = [
         network.draw(
-            config.gain, config.active, generator(config.seed, replicate, "initialisation")
+            config.gain,
+            config.active,
+            config.twins,
+            generator(config.seed, replicate, "initialisation"),
         )
         for replicate in range(config.replicates)
     ]
@@ -201,7 +252,7 @@ def metrics(
         D = torch.stack([junction.invariant(network, theta) for theta in trajectory.theta])
         masks = entry_masks(config, flow, junction, D.shape[-1])
         for pair, promised in junction.promises.items():
-            yield from drift_rows(config, junction, pair, promised, D, masks[pair])
+            yield from drift_rows(config, network, junction, pair, promised, D, masks[pair])
         tick()
     yield from layer_rows(config, network, trajectory)
 
@@ -209,11 +260,12 @@ def metrics(
 def entry_masks(
     config: Invariances, flow: Flow, junction: Junction, neurons: int
 ) -> dict[str, Bool[Tensor, "S c c"]]:
-    """Which entries of D belong to `diagonal`, `active` and `full`, for each network.
+    """Which entries of D belong to `diagonal`, `active`, `mixed` and `full`, for each network.
 
-    `active` are the entries off the diagonal of two neurons with the same activation pattern at
-    every step and at every rate, so that rates are compared on the same entries; without neurons
-    that are never on, whose weights do not move.
+    `active` are the entries off the diagonal of two neurons that are on for every example, `mixed`
+    those of two others with the same activation pattern, at every step and at every rate, so that
+    rates are compared on the same entries; without neurons that are never on, whose weights do not
+    move.
     """
     count = len(flow.theta)
     full = torch.ones(count, neurons, neurons, dtype=torch.bool, device=flow.theta.device)
@@ -226,13 +278,22 @@ def entry_masks(
         common = mask.unflatten(0, (copies, config.replicates)).all(0)
         return common.repeat(copies, *[1] * (mask.ndim - 1))
 
-    alive = at_every_rate(flow.alive[junction.pattern])
-    active = at_every_rate(flow.same[junction.pattern]) & alive[:, :, None] & alive[:, None, :]
-    return {"diagonal": diagonal, "active": active & ~diagonal, "full": full}
+    alive, always = (
+        at_every_rate(watched[junction.pattern]) for watched in (flow.alive, flow.always)
+    )
+    same = at_every_rate(flow.same[junction.pattern]) & alive[:, :, None] & alive[:, None, :]
+    active = always[:, :, None] & always[:, None, :]
+    return {
+        "diagonal": diagonal,
+        "active": active & ~diagonal,
+        "mixed": same & ~active & ~diagonal,
+        "full": full,
+    }
 
 
 def drift_rows(
     config: Invariances,
+    network: Network,
     junction: Junction,
     pair: str,
     promised: bool,
@@ -250,7 +311,7 @@ def drift_rows(
                 replicate=index % config.replicates,
                 learning_rate=rate,
                 time=time,
-                layer=junction.before + 1,
+                layer=network.number(junction.before),
                 place=junction.name,
                 item=junction.item,
                 linear=junction.linear,
@@ -272,7 +333,7 @@ def layer_rows(config: Invariances, network: Network, trajectory: Trajectory) ->
     difference = norms[..., :-1] - norms[..., -1:]
     drift = (difference - difference[0]).abs().cummax(0).values.tolist()
     initial = difference[0].abs().tolist()
-    for number, layer in enumerate(network.layers[:-1]):
+    for number, layer in enumerate(list(network.weighted.values())[:-1]):
         for record, time in records(config):
             for index, rate in enumerate(rates(config)):
                 yield Metrics(
@@ -317,7 +378,7 @@ def lowrank_rows(
             log_risk = flow.objective.log_risk(theta)[0].tolist()
         log_time = trajectory.log_time[record].tolist()
         for index, rate in enumerate(rates(config)):
-            for number, layer in enumerate(network.layers):
+            for number, layer in enumerate(network.weighted.values()):
                 yield Lowrank(
                     architecture=config.architecture,
                     replicate=index % config.replicates,
@@ -331,11 +392,67 @@ def lowrank_rows(
                     kind=layer.kind,
                     frobenius=spectrum.frobenius[number][index],
                     operator_ratio=spectrum.operator_ratio[number][index],
-                    alignment=spectrum.alignment[number][index]
-                    if number + 1 < len(network.layers)
-                    else nan,
+                    alignment=spectrum.alignment[number][index],
+                    skip_share=spectrum.skip_share[number][index],
                     bound=bounds[number],
                     sharp_bound=sharp_bounds[number],
                     finite_bound=finite[number][index],
                 )
         tick()
+
+
+def assumption_rows(
+    config: Invariances, flow: Flow, trajectory: Trajectory
+) -> Iterator[Assumptions]:
+    """Assumptions 1 and 2 between one record and the next, and the neurons that are off."""
+    before = trajectory.theta[0]
+    for record, time in records(config):
+        theta = trajectory.theta[record]
+        changes = (theta.sign() != before.sign()).double().mean(-1)
+        one, other = (v / v.norm(dim=-1, keepdim=True) for v in (theta, before))
+        turned = 2 * torch.asin(((one - other).norm(dim=-1) / 2).clamp(max=1))
+        smallest = theta.abs().amin(-1) / theta.square().mean(-1).sqrt()
+        with torch.no_grad():
+            _, preactivations = flow.objective.network.forward(theta, flow.objective.x)
+        off = torch.cat([(z <= 0).all(-2) for z in preactivations], -1) if preactivations else None
+        share = torch.zeros_like(smallest) if off is None else off.double().mean(-1)
+        columns = zip(*(c.tolist() for c in (changes, turned, smallest, share)), strict=True)
+        for index, (rate, numbers) in enumerate(zip(rates(config), columns, strict=True)):
+            replicate = index % config.replicates
+            yield Assumptions(config.architecture, replicate, rate, time, *numbers)
+        before = theta
+
+
+def decomposition_rows(
+    config: Invariances, flow: Flow, trajectory: Trajectory
+) -> Iterator[Decomposition]:
+    """Lemma 1 at the start and at the end, where the paths can be listed."""
+    network = flow.objective.network
+    if trajectory.theta.shape[-1] > MOST_WEIGHTS:
+        return
+    for replicate in range(config.replicates):
+        first = None
+        for record, time in ((0, 0.0), (config.records, config.time)):
+            theta = trajectory.theta[record, replicate : replicate + 1].cpu()
+            weights = [{k: w[0] for k, w in each.items()} for each in network.unpack(theta)]
+            unrolled = graph(network, weights)
+            first = first or unrolled
+            count = unrolled.count()
+            if count > MOST_PATHS:
+                return
+            x = flow.objective.x[replicate, :LISTED].cpu()
+            outputs = network.forward(theta, x[None])[0][0]
+            products = [path_products(unrolled, example) for example in x]
+            now, frozen = (
+                torch.stack([tree(each, rho) for rho in products]) for each in (unrolled, first)
+            )
+            yield Decomposition(
+                architecture=config.architecture,
+                replicate=replicate,
+                learning_rate=min(config.learning_rates),
+                time=time,
+                paths=count,
+                output=float(outputs.abs().max()),
+                error=float((outputs - now).abs().max()),
+                frozen_error=float((outputs - frozen).abs().max()),
+            )

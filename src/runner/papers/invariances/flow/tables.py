@@ -7,22 +7,11 @@ import pandas as pd
 
 from runner.results.claims import Tables
 
-SERIES = ["data", "architecture", "layer", "place", "pair", "replicate"]
+SERIES = ["run", "data", "architecture", "layer", "place", "pair", "replicate"]
 """What names one quantity of one replicate."""
 
 Choice = Callable[[pd.DataFrame], pd.Series]
 """Which rows of `metrics` a claim is about."""
-
-ITEMS = {
-    1: "consecutive fully connected layers",
-    2: "consecutive convolutions",
-    3: "within residual blocks (identity, diagonal, free)",
-    4: "between free residual blocks",
-    5: "a convolution and a fully connected layer",
-    6: "a convolution and a free residual block",
-    7: "free residual blocks and fully connected layers",
-}
-"""The items of Theorem 1: between which layers D is invariant."""
 
 
 def final(metrics: pd.DataFrame, integrator: str = "euler") -> pd.DataFrame:
@@ -32,15 +21,34 @@ def final(metrics: pd.DataFrame, integrator: str = "euler") -> pd.DataFrame:
 
 
 def orders(rows: pd.DataFrame) -> pd.DataFrame:
-    """The order of convergence of each series with entries: columns SERIES and `order`."""
+    """The order of convergence of each series with entries: columns SERIES and `order`.
+
+    Between two rates the order is p + O(h); that of the smallest two and that of the next two give
+    the order at rate zero (Richardson extrapolation). Series of fewer rates have none.
+    """
     found = []
     for name, series in rows[rows["entries"] > 0].groupby(SERIES):
-        if series["learning_rate"].nunique() > 1:
-            x, drift = np.log(series["learning_rate"]), series["drift"]
-            # No drift at all converges faster than any power.
-            order = np.polyfit(x, np.log(drift), 1)[0] if (drift > 0).all() else np.inf
+        finest = series.sort_values("learning_rate")[["learning_rate", "drift"]].head(3)
+        if len(finest) == 3:
+            h, drift = finest.to_numpy().T
+            order = np.inf  # no drift at all converges faster than any power
+            if (drift > 0).all():
+                fine, coarse = np.diff(np.log(drift)) / np.diff(np.log(h))
+                order = fine + (fine - coarse) * h[0] / (h[1] - h[0])
             found.append({**dict(zip(SERIES, name, strict=True)), "order": order})
     return pd.DataFrame(found, columns=[*SERIES, "order"])
+
+
+def variant(rows: pd.DataFrame) -> pd.Series:
+    """What is not as usual in a row's run: its loss, its units, its biases; empty: nothing."""
+    loss = rows["loss"].where(rows["loss"] != "logistic", "")
+    leaky = np.where(rows["negative_slope"] > 0, " leaky", "")
+    return (loss + leaky + np.where(rows["biases"].astype(bool), " biases", "")).str.strip()
+
+
+def unrolled(tables: Tables) -> pd.Series:
+    """The names of the runs whose networks are small enough to list their paths (Lemma 1)."""
+    return tables["decomposition"]["run"] if "decomposition" in tables else pd.Series(dtype=object)
 
 
 def part(pair: str, linear: bool | None = None, promised: bool = True) -> Choice:
@@ -93,6 +101,31 @@ def ends(rows: pd.DataFrame, share: float = 1.0) -> pd.DataFrame:
     """The rows at the record nearest below this share of the time."""
     earlier = rows[rows["time"] <= share * rows.groupby("run")["time"].transform("max")]
     return earlier[earlier["time"] == earlier.groupby("run")["time"].transform("max")]
+
+
+LIMIT = ["run", "data", "architecture", "layer", "kind", "replicate"]
+"""What names one layer of one network."""
+
+
+def limits(rows: pd.DataFrame) -> pd.DataFrame:
+    """The limit of ||W||_2^2 / ||W||_F^2 as ||W||_F^2 grows: columns LIMIT and `limit`.
+
+    From the record at half-time and the last, as if the ratio were its limit + c / ||W||_F^2.
+    """
+    half, end = (ends(rows, share).set_index(LIMIT) for share in (0.5, 1))
+    half = half.reindex(end.index)
+    growth = end["frobenius"] - half["frobenius"]
+    top, top_half = (each["operator_ratio"] * each["frobenius"] for each in (end, half))
+    return ((top - top_half) / growth.where(growth > 0)).rename("limit").reset_index()
+
+
+def stable(tables: Tables) -> pd.Series:
+    """Assumption 1 from half-time on, by run and replicate: whether no weight changes its sign."""
+    rows = tables["assumptions"]
+    rows = rows[rows["normalized_time"].astype(bool)]
+    rows = rows[rows["learning_rate"] == rows.groupby("run")["learning_rate"].transform("min")]
+    late = rows[rows["time"] > 0.5 * rows.groupby("run")["time"].transform("max")]
+    return late.groupby(["run", "replicate"])["sign_changes"].max() == 0
 
 
 def power(rows: pd.DataFrame, column: str) -> pd.Series:

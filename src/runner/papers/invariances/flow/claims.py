@@ -179,7 +179,7 @@ def moves_in_the_limit(tables: Tables, choice: Choice) -> Found:
     )
     points = [
         above(group["ratio"], 1.0, unit="ratio", point=f"{data}, {architecture}, layer {layer}")
-        for (data, architecture, layer, *_), group in limits.groupby(SERIES[:-1])
+        for (_, data, architecture, layer, *_), group in limits.groupby(SERIES[:-1])
     ]
     return Found(points, words)
 

@@ -1,5 +1,6 @@
 """Networks of paper C as stacks of R replicates: one vector of parameters for each."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod, sqrt
@@ -23,8 +24,9 @@ from runner.papers.invariances.flow.layers import (
 KERNEL = 2
 """Side of all convolution kernels: the first halves the image, the others take one pixel off."""
 
-TWIN_DISTANCE = 1e-3
-"""How far apart twins start, in standard deviations of a weight."""
+TWIN_DISTANCE = 1e-6
+"""How far apart twins start, in standard deviations of a weight: small against a step, or else an
+example passes from off to on at one of them first."""
 
 
 @dataclass(frozen=True)
@@ -78,25 +80,56 @@ class Network:
         Branch and skip of a residual block have half the variance each, a diagonal skip fan in one;
         a bias that of the weights beside it. The first `active` of the nonlinear neurons of each
         layer start with the absolute values: they are on for every input that is not negative. The
-        next `twins` start in pairs whose weights are nearly equal: on for the same inputs, and off
-        for the same. In float64, on the generator's device.
+        next `twins` start with weights of mean zero, on for some inputs and off for others, in
+        pairs whose weights, in and out, are nearly equal: for the same inputs. In float64, on the
+        generator's device.
         """
-        parts = []
-        for layer in self.layers:
-            for name, shape in layer.shapes().items():
-                normal = torch.randn(
+        drawn = [
+            {
+                name: torch.randn(
                     shape, generator=generator, dtype=torch.float64, device=generator.device
                 )
-                if name in ("W", "W1", "b") and not layer.is_linear:
-                    first = round(active * shape[0])
-                    normal[:first].abs_()
-                    pairs = round(twins * shape[0]) // 2
-                    one, other = normal[first:][: 2 * pairs].unflatten(0, (pairs, 2)).unbind(1)
-                    other.mul_(TWIN_DISTANCE).add_(one)
+                for name, shape in layer.shapes().items()
+            }
+            for layer in self.layers
+        ]
+        for entering, leaving in self._around_nonlinear(drawn):
+            first = round(active * len(entering[0]))
+            pairs = round(twins * len(entering[0])) // 2
+            for weights in entering:
+                weights[:first].abs_()
+                if weights.ndim > 1:  # inputs are far from zero in the mean: else on or off for all
+                    chosen = weights[first:][: 2 * pairs].flatten(1)
+                    chosen -= chosen.mean(1, keepdim=True)
+            for weights in entering + leaving:
+                one, other = weights[first:][: 2 * pairs].unflatten(0, (pairs, 2)).unbind(1)
+                other.mul_(TWIN_DISTANCE).add_(one)
+        parts = []
+        for layer, weights in zip(self.layers, drawn, strict=True):
+            for name, normal in weights.items():
                 share = 2 if name in ("W2", "Z", "z") else 1  # branch and skip add up
-                inputs = layer.source.features if name == "b" else prod(shape[1:])
+                inputs = layer.source.features if name == "b" else prod(normal.shape[1:])
                 parts.append(gain / sqrt(share * inputs) * normal.flatten())
         return torch.cat(parts)
+
+    def _around_nonlinear(self, weights: list[Weights]) -> Iterator[tuple[list, list]]:
+        """What enters and what leaves the nonlinear neurons of each layer, one by one in the first
+        axis, as views of the weights of one network."""
+        layers = list(self.weighted.items())
+        for (index, layer), (behind, following) in zip(layers, layers[1:], strict=False):
+            own, next_ = weights[index], weights[behind]
+            if layer.is_linear:
+                continue
+            if isinstance(layer, Residual):
+                yield [own["W1"]], [own["W2"].mT]
+                continue
+            channels = following.source.channels
+            leaving = [
+                next_[name].unflatten(1, (channels, -1)).transpose(0, 1)
+                for name in ("W", "W1", "Z")
+                if name in next_
+            ]
+            yield [own[name] for name in ("W", "b") if name in own], leaving
 
 
 def build(

@@ -234,8 +234,8 @@ def draw_low_rank(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         chosen = chosen[(chosen["data"] == varied["data"]) & (chosen["layer"] == depth - 2)]
         colors = {gain: _color(index, len(gains), "plasma") for index, gain in enumerate(gains)}
         drawn.append(_low_rank_panels(axes[:, -1], chosen, "gain", colors))
-        axes[0, -1].set_title(f"layer {depth - 2}, starting gains\n(first ReLU, then linear)")
-        axes[0, -1].title.set_fontsize(9)
+        title = f"{ARCHITECTURES[varied['architecture']]}:\nlayer {depth - 2}, by starting gain"
+        axes[0, -1].set_title(title, fontsize=9)
         handles += [Line2D([], [], color=c, label=f"gain {gain:g}") for gain, c in colors.items()]
     for panels, label in zip(axes, (TIME, TIME, r"$\Vert W\Vert_F^2$"), strict=True):
         for panel in panels:
@@ -280,6 +280,7 @@ def _low_rank_panels(column: np.ndarray, rows: pd.DataFrame, by: str, colors: di
             column[0].plot(x[tight], 1 - line["finite_bound"][tight], ":", color=color, linewidth=1)
     for panel in column[:2]:
         panel.set(xscale="symlog", yscale="log")
+        panel.xaxis.get_major_locator().set_params(numticks=6)
     column[2].set(xscale="log", yscale="log")
     late = drawn[drawn["bound"] == 1].sort_values("frobenius")
     if len(late):

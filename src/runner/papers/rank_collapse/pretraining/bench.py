@@ -100,7 +100,15 @@ def compare() -> Iterator[Comparison]:
 
 
 GROWTH = Growth(
-    Pretraining(depth=8, epochs=1, learning_rates=[0.1]),
+    Pretraining(
+        depth=8,
+        epochs=1,
+        learning_rates=[0.1],
+        selection_replicates=1,
+        methods=["he", "pretrained"],
+        pretraining_steps=[25],
+        angles=[0.1],
+    ),
     {
         "depth": [8, 16, 32],
         "width": [64, 128, 256],

@@ -1,0 +1,84 @@
+"""Networks with a tail of linear layers, S of them side by side, bias-free.
+
+Two ReLU layers (mlp) or three ReLU convolutions (conv), then three linear layers. The stack has the
+C networks of a replicate one after another, R replicates, S = R C: those of one replicate read the
+same images. The linear tail acts as one matrix, the product of its layers.
+"""
+
+from math import prod, sqrt
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor
+from torch.nn import functional
+
+TAIL = 3
+"""Linear layers at the end."""
+RELU_LAYERS = 2
+KERNEL, STRIDES = 3, (2, 2, 1)
+"""Of the convolutions, with a border of one zero."""
+
+Parameters = dict[str, Float[Tensor, "S *axes"]]
+"""W1, W2, ... of all networks."""
+
+
+def shapes(
+    architecture: str, width: int, channels: int, image: tuple[int, ...], outputs: int
+) -> list[tuple[int, ...]]:
+    """The shape of each layer's weights: `(out, in)`, of a convolution `(out, in, 3, 3)`.
+
+    image: channels, height and width.
+    """
+    if architecture == "mlp":
+        sizes = [prod(image), *[width] * (RELU_LAYERS + TAIL - 1), outputs]
+        return [(n_out, n_in) for n_in, n_out in zip(sizes[:-1], sizes[1:], strict=True)]
+    side, read = image[1], image[0]
+    convolutions = []
+    for stride in STRIDES:
+        convolutions.append((channels, read, KERNEL, KERNEL))
+        side, read = (side - 1) // stride + 1, channels
+    sizes = [channels * side**2, *[width] * (TAIL - 1), outputs]
+    return convolutions + [(o, i) for i, o in zip(sizes[:-1], sizes[1:], strict=True)]
+
+
+def draw(layers: list[tuple[int, ...]], stream: Generator) -> list[Float[Tensor, " *axes"]]:
+    """The weights of one network at gain one, N(0, 1 / fan in), in float64."""
+    return [
+        torch.randn(shape, dtype=torch.float64, generator=stream) / sqrt(prod(shape[1:]))
+        for shape in layers
+    ]
+
+
+def tail(parameters: Parameters) -> list[Float[Tensor, "S o i"]]:
+    """The weights of the linear layers."""
+    return list(parameters.values())[-TAIL:]
+
+
+def outputs(
+    parameters: Parameters, x: Float[Tensor, "R n channels height width"]
+) -> Float[Tensor, "S outputs n"]:
+    """What all networks make of the images of their replicates."""
+    *layers, before_last, last = parameters.values()
+    H = features(layers[:-1], x)
+    return last @ before_last @ layers[-1] @ H
+
+
+def features(
+    layers: list[Float[Tensor, "S *_"]], x: Float[Tensor, "R n channels height width"]
+) -> Float[Tensor, "S d n"]:
+    """What the ReLU layers give to the linear tail."""
+    S, R, n = len(layers[0]), *x.shape[:2]
+    if layers[0].ndim == 5:
+        H = x.transpose(0, 1).flatten(1, 2)  # n (R channels) height width
+        for number, (W, stride) in enumerate(zip(layers, STRIDES, strict=True)):
+            groups = S if number else R
+            H = functional.conv2d(H, W.flatten(0, 1), stride=stride, padding=1, groups=groups)
+            H = H.relu()
+        return H.reshape(n, S, -1).permute(1, 2, 0)
+    first, *others = layers
+    # The weights of a replicate's networks as one matrix: its images are read once.
+    H = first.reshape(R, -1, first.shape[-1]) @ x.flatten(2).mT
+    H = H.view(S, -1, n).relu()
+    for W in others:
+        H = (W @ H).relu()
+    return H

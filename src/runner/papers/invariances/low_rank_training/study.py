@@ -154,9 +154,7 @@ def run(config: LowRankTraining, context: Context) -> Iterator[Training | Layers
 def members(config: LowRankTraining) -> list[Member]:
     """The networks of the stack, in its order."""
     return list(
-        product(
-            range(config.replicates), config.gains, config.learning_rates, config.weight_decays
-        )
+        product(range(config.replicates), config.gains, config.learning_rates, config.weight_decays)
     )
 
 
@@ -240,7 +238,9 @@ class Measure:
 
     def _columns(self, epoch: int) -> list[dict]:
         """The columns of `Network` for each network."""
-        shared = {name: getattr(self.config, name) for name in NETWORK if hasattr(self.config, name)}
+        shared = {
+            name: getattr(self.config, name) for name in NETWORK if hasattr(self.config, name)
+        }
         steps = epoch * self.config.minibatches
         if self.config.optimizer == "momentum":
             steps /= 1 - MOMENTUM
@@ -260,9 +260,7 @@ class Measure:
             )
         ]
 
-    def _layers(
-        self, parameters: Parameters, columns: list[dict]
-    ) -> Iterator[Layers | Spectrum]:
+    def _layers(self, parameters: Parameters, columns: list[dict]) -> Iterator[Layers | Spectrum]:
         weights = [W.double() for W in tail(parameters)]
         decomposed = [svd(W) for W in weights]
         decay = torch.tensor([each["weight_decay"] for each in columns], dtype=torch.float64)

@@ -9,7 +9,7 @@ from runner.results.rows import nonempty
 NETWORK = ["run", "gain", "learning_rate", "weight_decay", "replicate"]
 """What names a network."""
 
-METHODS = ["gradient descent", "SGD", "momentum", "Adam, coupled decay", "AdamW"]
+METHODS = ["gradient descent", "SGD", "momentum", "Adam", "AdamW"]
 """The values of the column `method`."""
 
 

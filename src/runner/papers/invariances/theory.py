@@ -203,7 +203,7 @@ def last_remainder_bound(W: Float[Tensor, "*R o w"]) -> Float[Tensor, "*R"]:
 
 
 def remainder_bounds(
-    invariants: list[Float[Tensor, "*R w w"]], last: Float[Tensor, "*R"], kept: int
+    invariants: list[Float[Tensor, "*R _ _"]], last: Float[Tensor, "*R"], kept: int
 ) -> list[tuple[Float[Tensor, "*R"], Float[Tensor, "*R"]]]:
     """Least and largest remainder of each layer of a linear tail, from its start (Theorem 1).
 

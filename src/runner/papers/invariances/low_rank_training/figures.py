@@ -6,8 +6,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import NullLocator
 
 from runner.papers.invariances.low_rank_training.tables import (
     METHODS,
@@ -61,9 +63,8 @@ def _of(tables: Tables, data: str) -> dict[str, pd.DataFrame]:
     return {name: rows[rows["data"] == data] for name, rows in tables.items()}
 
 
-def _last_inner(rows: pd.DataFrame) -> pd.DataFrame:
-    """The layer before the last, which is drawn for all layers."""
-    rows = inner(rows)
+def _drawn_layer(rows: pd.DataFrame) -> pd.DataFrame:
+    """The last of the inner layers, which is drawn for all of them."""
     return rows[rows["layer"] == rows.groupby("run")["layer"].transform("max")]
 
 
@@ -76,6 +77,14 @@ def _bars(axes: Axes, drawn: pd.DataFrame, x: str, **style) -> None:
     """Medians with the range of the replicates."""
     below, above = drawn["median"] - drawn["min"], drawn["max"] - drawn["median"]
     axes.errorbar(drawn[x], drawn["median"], [below, above], capsize=2, linewidth=1.2, **style)
+
+
+def _plain_ticks(axis: Axis, ticks: list[float]) -> None:
+    """Ticks of a logarithmic axis where they are wanted, as plain numbers; those in view."""
+    low, high = axis.get_view_interval()
+    shown = [tick for tick in ticks if low <= tick <= high]
+    axis.set_ticks(shown, [f"{tick:g}" for tick in shown])
+    axis.set_minor_locator(NullLocator())
 
 
 def _style(classes: int) -> str:
@@ -106,7 +115,7 @@ def draw_without_decay(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def _ratio_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
-    rows = _last_inner(by_gain(tables))
+    rows = _drawn_layer(by_gain(tables))
     rows = rows[rows["epoch"] > 0]
     drawn = _spread(rows, ["classes", "gain", "epoch"], "ratio")
     colors = _gain_colors(drawn["gain"])
@@ -121,7 +130,7 @@ def _ratio_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
         Line2D([], [], color="grey", linestyle=_style(K), label=f"{K} classes")
         for K in sorted(set(drawn["classes"]))
     ]
-    axes.legend(handles=handles, fontsize=7)
+    axes.legend(handles=handles, fontsize=7, loc="center left", bbox_to_anchor=(0, 0.4))
     axes.set(
         xscale="log",
         ylim=(0, 1.02),
@@ -133,7 +142,7 @@ def _ratio_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def _remainder_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
-    rows = _last_inner(by_gain(tables))
+    rows = _drawn_layer(by_gain(tables))
     keys = ["classes", "gain", "epoch"]
     rows = rows.assign(**{"remainder over start": over_start(rows)})
     start = rows["remainder"] / rows["remainder over start"]
@@ -149,41 +158,41 @@ def _remainder_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
         axes.axhspan(low, high, color=color, alpha=0.08, lw=0)
         for bound in (low, high):
             axes.axhline(bound, color=color, linestyle=_style(classes), linewidth=0.9)
+        place = {"fontsize": 7, "color": color, "va": "bottom"}
+        axes.annotate(f" {classes} classes", (0, high), xycoords=("axes fraction", "data"), **place)
         for gain, line in of_classes[of_classes["epoch"] > 0].groupby("gain"):
             style = {"color": colors[gain], "linestyle": _style(classes)}
             axes.plot(line["epoch"], line["median"], **style)
-    axes.set(xscale="log", xlabel="epoch", ylabel="remainder over its start")
+    axes.set(xscale="log", yscale="log", xlabel="epoch", ylabel="remainder over its start")
+    _plain_ticks(axes.yaxis, [0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5])
     axes.set_title("remainder, and its bounds")
     return drawn
 
 
 def _ratio_by_gain(axes: Axes, tables: Tables) -> pd.DataFrame:
-    rows = ends(_last_inner(steady(tables, "layers")))
+    rows = ends(_drawn_layer(inner(steady(tables, "layers"))))
     rows = rows[(rows["dtype"] == "float32") & (rows["weight_decay"] == 0)]
     base = by_gain(tables)["width"].iloc[0]
     rows = rows[rows["width"] == base]
     drawn = []
-    for name, (color, marker, choose) in VARIANTS.items():
+    for number, (name, (color, marker, choose)) in enumerate(VARIANTS.items()):
         chosen = rows[choose(rows)]
         if name == "two classes":
             chosen = chosen[(chosen["method"] == METHODS[0]) & (chosen["architecture"] == "mlp")]
         if len(chosen):
             line = _spread(chosen, ["gain"], "ratio")
-            _bars(axes, line, "gain", color=color, marker=marker, label=name)
+            line["beside"] = line["gain"] * 1.03 ** (number - 2)  # equal ones side by side
+            _bars(axes, line, "beside", color=color, marker=marker, label=name)
             drawn.append(line.assign(series=name))
     axes.legend(fontsize=7)
-    gains = sorted(set(rows["gain"]))
-    axes.set(
-        xscale="log", ylim=(0, 1.02), xlabel="gain of the initialisation", ylabel="ratio at the end"
-    )
-    axes.set_xticks(gains, [f"{gain:g}" for gain in gains])
-    axes.minorticks_off()
+    axes.set(xscale="log", ylim=(0, 1.02), xlabel="gain", ylabel="ratio at the end")
+    _plain_ticks(axes.xaxis, sorted(set(rows["gain"])))
     axes.set_title("networks and losses")
     return pd.concat(drawn)
 
 
 def _by_width(axes: Axes, tables: Tables) -> pd.DataFrame:
-    rows = _last_inner(by_width(tables))
+    rows = _drawn_layer(by_width(tables))
     drawn = []
     for column, color, marker, name in (
         ("remainder", "#0072B2", "s", "remainder"),
@@ -194,10 +203,9 @@ def _by_width(axes: Axes, tables: Tables) -> pd.DataFrame:
         label = f"{name}: exponent {exponent:.2f}"
         _bars(axes, line, "width", color=color, marker=marker, label=label)
         drawn.append(line.assign(series=column, exponent=exponent))
-    widths = sorted(set(rows["width"]))
     axes.set(xscale="log", yscale="log", xlabel="width w", ylabel="squared singular values")
-    axes.set_xticks(widths, [str(width) for width in widths])
-    axes.minorticks_off()
+    _plain_ticks(axes.xaxis, sorted(set(rows["width"])))
+    _plain_ticks(axes.yaxis, [1, 2, 5, 10, 20, 50, 100, 200])
     axes.legend()
     first = rows.iloc[0]
     axes.set_title(f"gain {first['gain']:g}, time {first['time']:.3g}")
@@ -222,7 +230,7 @@ def draw_beyond_the_flow(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
-    rows = _last_inner(by_decay(tables))
+    rows = _drawn_layer(by_decay(tables))
     drawn = _spread(rows, ["method", "classes", "exponent"], "decayed")
     for (method, classes), line in drawn.groupby(["method", "classes"]):
         style = {"color": COLORS[method], "marker": MARKERS[method], "linestyle": ""}
@@ -238,7 +246,7 @@ def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def _drift_by_rate(axes: Axes, tables: Tables) -> pd.DataFrame:
-    rows = _last_inner(by_rate(tables))
+    rows = _drawn_layer(by_rate(tables))
     rows = rows.assign(relative=rows["drift"] / rows["initial_invariant"])
     drawn = _spread(rows, ["method", "learning_rate"], "relative")
     for method, line in drawn.groupby("method"):
@@ -258,7 +266,7 @@ def _drift_by_rate(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def _ratio_by_loss(axes: Axes, tables: Tables) -> pd.DataFrame:
-    layers = _last_inner(steady(tables, "layers"))
+    layers = _drawn_layer(inner(steady(tables, "layers")))
     training = steady(tables, "training")[[*NETWORK, "epoch", "loss"]]
     rows = layers.merge(training, on=[*NETWORK, "epoch"])
     rows = rows[(rows["classes"] == 2) & (rows["weight_decay"] == 0)]
@@ -276,7 +284,7 @@ def _ratio_by_loss(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def _spectra(axes: Axes, tables: Tables) -> pd.DataFrame:
-    rows = _last_inner(ten_class_spectra(tables))
+    rows = _drawn_layer(ten_class_spectra(tables))
     largest = rows.groupby([*NETWORK, "layer"])["singular_value"].transform("max")
     rows = rows.assign(relative=rows["singular_value"] / largest)
     drawn = _spread(rows, ["weight_decay", "index"], "relative")
@@ -296,7 +304,7 @@ def _spectra(axes: Axes, tables: Tables) -> pd.DataFrame:
 @overview
 def overview_low_rank_training(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Quick look at one run: loss, and the ratio of the layer before the last, by epoch."""
-    layers, training = _last_inner(steady(tables, "layers")), steady(tables, "training")
+    layers, training = _drawn_layer(inner(steady(tables, "layers"))), steady(tables, "training")
     picture, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.2))
     keys = ["gain", "learning_rate", "weight_decay"]
     shown = nonempty(layers[layers["epoch"] > 0], "epoch behind the start")

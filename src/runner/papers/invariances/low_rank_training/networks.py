@@ -18,7 +18,7 @@ RELU_LAYERS = 2
 KERNEL, STRIDES = 3, (2, 2, 1)
 """Of the convolutions, with a border of one zero."""
 
-Parameters = dict[str, Float[Tensor, "S *axes"]]
+Parameters = dict[str, Float[Tensor, "S *_"]]
 """W1, W2, ... of all networks."""
 
 
@@ -41,7 +41,7 @@ def shapes(
     return convolutions + [(o, i) for i, o in zip(sizes[:-1], sizes[1:], strict=True)]
 
 
-def draw(layers: list[tuple[int, ...]], stream: Generator) -> list[Float[Tensor, " *axes"]]:
+def draw(layers: list[tuple[int, ...]], stream: Generator) -> list[Float[Tensor, "*_"]]:
     """The weights of one network at gain one, N(0, 1 / fan in), in float64."""
     return [
         torch.randn(shape, dtype=torch.float64, generator=stream) / sqrt(prod(shape[1:]))
@@ -49,7 +49,7 @@ def draw(layers: list[tuple[int, ...]], stream: Generator) -> list[Float[Tensor,
     ]
 
 
-def tail(parameters: Parameters) -> list[Float[Tensor, "S o i"]]:
+def tail(parameters: Parameters) -> list[Float[Tensor, "S _ _"]]:
     """The weights of the linear layers."""
     return list(parameters.values())[-TAIL:]
 

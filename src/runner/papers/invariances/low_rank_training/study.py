@@ -29,14 +29,15 @@ from runner.papers.invariances.low_rank_training.networks import Parameters, out
 from runner.papers.invariances.low_rank_training.problem import Problem, draw_problem
 from runner.papers.invariances.low_rank_training.training import (
     Decayed,
-    gradients,
+    losses_and_gradients,
     losses_and_hits,
     sharpness,
 )
 from runner.training.optimizers import MOMENTUM
 
 DIVERGED = 2.0
-"""A loss above so many times its start has diverged, as one that is not finite."""
+"""A network whose loss was above so many times its start has diverged, as one not finite. It may
+come back, with other invariants, or with all units off."""
 
 SHOWN = 20
 """Singular values of each layer in `spectrum.csv`, at most."""
@@ -74,7 +75,7 @@ class Network:
     replicate: int
     epoch: int  # from 0
     time: float  # T: sum of the rates, with momentum over 1 - momentum
-    diverged: bool  # so far: loss not finite, or above DIVERGED times its start
+    diverged: bool  # so far: the loss at some step not finite, or above DIVERGED times its start
 
 
 @dataclass(frozen=True)
@@ -142,9 +143,11 @@ def run(config: LowRankTraining, context: Context) -> Iterator[Training | Layers
     with context.progress(config.epochs * steps, "training", done=max(first - 1, 0) * steps) as bar:
         for epoch in range(first, config.epochs + 1):
             for chosen in minibatches(config, epoch, context.device) if epoch else ():
-                found = gradients(parameters, *batch(problem, chosen), config.loss_function)
+                x, y = batch(problem, chosen)
+                losses, found = losses_and_gradients(parameters, x, y, config.loss_function)
+                measure.watch(losses)
                 optimizer.step(found)
-                bar.update()
+                bar.update(loss=losses.nanmean())
             if epoch in records(config):
                 yield from measure.rows(parameters, epoch)
             position = torch.tensor(epoch)
@@ -219,10 +222,14 @@ class Measure:
         self.start_loss, _ = self._loss_and_accuracy(start)
         self.diverged: Bool[Tensor, " S"] = torch.zeros_like(self.start_loss, dtype=torch.bool)
 
+    def watch(self, losses: Float[Tensor, " S"]) -> None:
+        """Mark the networks that have diverged by these losses."""
+        self.diverged |= ~(losses <= DIVERGED * self.start_loss)
+
     def rows(self, parameters: Parameters, epoch: int) -> Iterator[Training | Layers | Spectrum]:
         """What there is to say of all networks after an epoch."""
         loss, accuracy = self._loss_and_accuracy(parameters)
-        self.diverged |= ~(loss <= DIVERGED * self.start_loss)
+        self.watch(loss)
         columns = self._columns(epoch)
         measured = zip(
             columns,
@@ -326,7 +333,7 @@ _UNKNOWN = {"alignment": nan, "drift": nan, "initial_invariant": nan}
 """Of the last layer."""
 
 
-def invariants(weights: list[Float[Tensor, "S o i"]]) -> list[Float[Tensor, "S w w"]]:
+def invariants(weights: list[Float[Tensor, "S _ _"]]) -> list[Float[Tensor, "S _ _"]]:
     """D_l of the linear layers but the last, in float64."""
     exact = [W.double() for W in weights]
     return [theory.matrix_invariant(U, V) for U, V in zip(exact[:-1], exact[1:], strict=True)]

@@ -36,17 +36,17 @@ def losses_and_hits(
     return MARGIN_LOSSES[loss_function](z), z > 0
 
 
-def gradients(
+def losses_and_gradients(
     parameters: Parameters,
     x: Float[Tensor, "R n channels height width"],
     y: Tensor,
     loss_function: str,
-) -> Parameters:
-    """Of each network's mean loss."""
+) -> tuple[Float[Tensor, " S"], Parameters]:
+    """Each network's mean loss, and its gradient."""
     leaves = {name: W.detach().requires_grad_() for name, W in parameters.items()}
-    losses, _ = losses_and_hits(outputs(leaves, x), y, loss_function)
-    found = torch.autograd.grad(losses.mean(-1).sum(), list(leaves.values()))
-    return dict(zip(leaves, found, strict=True))
+    losses = losses_and_hits(outputs(leaves, x), y, loss_function)[0].mean(-1)
+    found = torch.autograd.grad(losses.sum(), list(leaves.values()))
+    return losses.detach(), dict(zip(leaves, found, strict=True))
 
 
 class Decayed:

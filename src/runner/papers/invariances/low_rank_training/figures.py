@@ -47,6 +47,8 @@ VARIANTS: dict[str, tuple[str, str, Callable[[pd.DataFrame], pd.Series]]] = {
 """Series of panel (c) of figure 4: colour, marker and rows; the first of plain MLPs alone."""
 
 SPREAD = ["median", "min", "max"]
+FLOOR = 1e-3
+"""Of the remainder in panel (a) of figure 5."""
 
 
 def _panels(tables: Tables) -> tuple[Figure, np.ndarray, list[str]]:
@@ -232,7 +234,8 @@ def draw_beyond_the_flow(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
     rows = _drawn_layer(by_decay(tables))
     drawn = _spread(rows, ["method", "classes", "exponent"], "decayed")
-    for (method, classes), line in drawn.groupby(["method", "classes"]):
+    shown = drawn.assign(**drawn[SPREAD].clip(lower=FLOOR))
+    for (method, classes), line in shown.groupby(["method", "classes"]):
         style = {"color": COLORS[method], "marker": MARKERS[method], "linestyle": ""}
         filled = "full" if classes == 2 else "none"
         label = method if classes == 2 else None
@@ -240,6 +243,10 @@ def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
     x = np.linspace(0, drawn["exponent"].max())
     axes.plot(x, np.exp(-x), color="grey", linestyle=":", label=r"$\exp(-2\lambda T)$")
     axes.set(yscale="log", xlabel=r"$2\lambda T$", ylabel="remainder over that without decay")
+    axes.set_ylim(FLOOR / 1.5, 2)
+    if (drawn["median"] < FLOOR).any():
+        least = f"at the edge: below, down to {drawn['median'].min():.0e}"
+        axes.annotate(least, (0.3, FLOOR), fontsize=7, va="center")
     axes.legend(fontsize=7)
     axes.set_title("weight decay (open: ten classes)")
     return drawn
@@ -260,7 +267,8 @@ def _drift_by_rate(axes: Axes, tables: Tables) -> pd.DataFrame:
         xlabel="learning rate",
         ylabel=r"drift of $D$ over $\Vert D(0)\Vert$",
     )
-    axes.legend(fontsize=7)
+    axes.set_ylim(top=60 * axes.get_ylim()[1])
+    axes.legend(fontsize=7, loc="upper left")
     axes.set_title("drift at one time T")
     return drawn
 
@@ -271,11 +279,16 @@ def _ratio_by_loss(axes: Axes, tables: Tables) -> pd.DataFrame:
     rows = layers.merge(training, on=[*NETWORK, "epoch"])
     rows = rows[(rows["classes"] == 2) & (rows["weight_decay"] == 0)]
     rows = nonempty(rows[rows["dtype"] == "float32"], "rows of two classes without decay")
+    rows = rows[rows["method"] != METHODS[4]]  # AdamW without decay is Adam
     keys = ["method", "learning_rate", "epoch"]
     drawn = rows.groupby(keys)[["loss", "ratio"]].median().reset_index()
-    for (method, rate), line in drawn.groupby(["method", "learning_rate"]):
+    for method, of_method in drawn.groupby("method"):
+        rates = sorted(set(of_method["learning_rate"]))
+        span = f"{rates[0]:g}" + (f" to {rates[-1]:g}" if len(rates) > 1 else "")
         style = {"color": COLORS[method], "marker": MARKERS[method], "markersize": 3}
-        axes.plot(line["loss"], line["ratio"], linewidth=1, label=f"{method}, {rate:g}", **style)
+        for rate, line in of_method.groupby("learning_rate"):
+            label = f"{method}, {span}" if rate == rates[0] else None
+            axes.plot(line["loss"], line["ratio"], linewidth=1, label=label, **style)
     axes.set(xscale="log", ylim=(0, 1.02), xlabel="training loss", ylabel="ratio")
     axes.invert_xaxis()
     axes.legend(fontsize=7, title="learning rate", title_fontsize=7)

@@ -30,15 +30,28 @@ def shapes(
     image: channels, height and width.
     """
     if architecture == "mlp":
-        sizes = [prod(image), *[width] * (RELU_LAYERS + TAIL - 1), outputs]
-        return [(n_out, n_in) for n_in, n_out in zip(sizes[:-1], sizes[1:], strict=True)]
-    side, read = image[1], image[0]
-    convolutions = []
-    for stride in STRIDES:
-        convolutions.append((channels, read, KERNEL, KERNEL))
-        side, read = (side - 1) // stride + 1, channels
-    sizes = [channels * side**2, *[width] * (TAIL - 1), outputs]
+        convolutions, read, dense = [], prod(image), RELU_LAYERS + TAIL
+    else:
+        convolutions = [(channels, image[0], KERNEL, KERNEL)]
+        convolutions += [(channels, channels, KERNEL, KERNEL)] * (len(STRIDES) - 1)
+        read, dense = channels * sides(image)[-1] ** 2, TAIL
+    sizes = [read, *[width] * (dense - 1), outputs]
     return convolutions + [(o, i) for i, o in zip(sizes[:-1], sizes[1:], strict=True)]
+
+
+def sides(image: tuple[int, ...]) -> list[int]:
+    """Of the square grids behind the convolutions, in positions."""
+    found = [image[1]]
+    for stride in STRIDES:
+        found.append((found[-1] - 1) // stride + 1)
+    return found[1:]
+
+
+def feature_count(architecture: str, layers: list[tuple[int, ...]], image: tuple[int, ...]) -> int:
+    """Outputs of all ReLU units for one image. layers: their `shapes`."""
+    before = [shape[0] for shape in layers[:-TAIL]]
+    positions = [1] * len(before) if architecture == "mlp" else [side**2 for side in sides(image)]
+    return sum(map(prod, zip(before, positions, strict=True)))
 
 
 def draw(layers: list[tuple[int, ...]], stream: Generator) -> list[Float[Tensor, "*_"]]:

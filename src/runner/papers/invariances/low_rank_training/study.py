@@ -19,7 +19,7 @@ from torch import Tensor
 
 from runner.core.streams import generator
 from runner.core.studies import Context, Row
-from runner.data import SHAPES
+from runner.data import CLASSES, SHAPES
 from runner.data.batches import epoch_order
 from runner.networks.spectra import svd
 from runner.papers.invariances import theory
@@ -28,6 +28,7 @@ from runner.papers.invariances.low_rank_training.config import LowRankTraining
 from runner.papers.invariances.low_rank_training.networks import Parameters, outputs, tail
 from runner.papers.invariances.low_rank_training.problem import Problem, draw_problem
 from runner.papers.invariances.low_rank_training.training import (
+    LANCZOS,
     Decayed,
     losses_and_gradients,
     losses_and_hits,
@@ -340,7 +341,20 @@ def invariants(weights: list[Float[Tensor, "S _ _"]]) -> list[Float[Tensor, "S _
 
 
 def memory(config: LowRankTraining) -> int:
-    """Bytes at the peak: to be measured."""
-    S, n = len(members(config)), config.samples
-    weights = sum(prod(shape) for shape in layer_shapes(config))
-    return 8 * S * (10 * weights + 10 * n * config.width)
+    """Bytes at the peak: reading the images; or the weights, and with them the sharpness (a basis,
+    its products, and activations in both directions twice) or spectra in float64.
+    """
+    S, R, n = len(members(config)), config.replicates, config.samples
+    itemsize = torch.finfo(getattr(torch, config.dtype)).bits // 8
+    count, pixels = SHAPES[config.data][0], prod(SHAPES[config.data][1:])
+    kept = 4 * count * pixels * config.classes // CLASSES
+    reading = 5 * count * pixels + kept + 12 * R * n * pixels
+    layers = layer_shapes(config)
+    weights = itemsize * S * sum(map(prod, layers))
+    moments = {"sgd": 0, "momentum": 1}.get(config.optimizer, 2)
+    image = SHAPES[config.data][1:]
+    features = networks.feature_count(config.architecture, layers, image)
+    curvature = 2 * LANCZOS * weights + 8 * itemsize * S * n * features
+    spectra = 8 * 14 * S * config.width**2
+    training = (6 + moments) * weights + max(curvature, spectra)
+    return max(reading, kept // 6 + itemsize * R * n * pixels + training)

@@ -183,7 +183,7 @@ def _ratio_by_gain(axes: Axes, tables: Tables) -> pd.DataFrame:
             chosen = chosen[(chosen["method"] == METHODS[0]) & (chosen["architecture"] == "mlp")]
         if len(chosen):
             line = _spread(chosen, ["gain"], "ratio")
-            line["beside"] = line["gain"] * 1.03 ** (number - 2)  # equal ones side by side
+            line["beside"] = line["gain"] * 1.02 ** (number - 2)  # equal ones side by side
             _bars(axes, line, "beside", color=color, marker=marker, label=name)
             drawn.append(line.assign(series=name))
     axes.legend(fontsize=7)

@@ -14,7 +14,7 @@ from runner.networks.spectra import eigvalsh
 from runner.papers.invariances.low_rank_training.networks import Parameters, outputs
 from runner.training.optimizers import OPTIMIZERS, Optimizer
 
-LANCZOS = 10
+LANCZOS = 6
 """Steps of the Lanczos iteration."""
 
 MARGIN_LOSSES: dict[str, Callable[[Tensor], Tensor]] = {

@@ -232,17 +232,58 @@ class Measure:
         loss, accuracy = self._loss_and_accuracy(parameters)
         self.watch(loss)
         columns = self._columns(epoch)
-        measured = zip(
-            columns,
-            loss.tolist(),
-            accuracy.tolist(),
-            self._test_accuracy(parameters).tolist(),
-            self._sharpness(parameters).tolist(),
-            strict=True,
-        )
-        for of_network, *numbers in measured:
-            yield Training(**of_network, **dict(zip(_SCORES, numbers, strict=True)))
-        yield from self._layers(parameters, columns)
+        scores = {
+            "loss": loss,
+            "accuracy": accuracy,
+            "test_accuracy": self._test_accuracy(parameters),
+            "sharpness": self._sharpness(parameters),
+        }
+        for of_network, measured in zip(columns, _by_network(scores), strict=True):
+            yield Training(**of_network, **measured)
+        first = len(parameters) - networks.TAIL + 1
+        decomposed = [svd(W.double()) for W in tail(parameters)]
+        now = invariants(tail(parameters))
+        for number, (_, s, _) in enumerate(decomposed):
+            of_layer = self._remainder(s, number, columns)
+            if number < len(now):
+                of_layer |= self._junction(decomposed, now, number, columns)
+            for of_network, measured in zip(columns, _by_network(of_layer), strict=True):
+                yield Layers(**of_network, layer=first + number, **{**_LAST, **measured})
+        if epoch == self.config.epochs:
+            for number, (_, s, _) in enumerate(decomposed):
+                for of_network, values in zip(columns, s[:, :SHOWN].tolist(), strict=True):
+                    for index, value in enumerate(values, start=1):
+                        place = {**of_network, "layer": first + number, "index": index}
+                        yield Spectrum(**place, singular_value=value)
+
+    def _remainder(
+        self, s: Float[Tensor, "S r"], number: int, columns: list[dict]
+    ) -> dict[str, Float[Tensor, " S"]]:
+        """Columns of `Layers` from the singular values of a layer."""
+        squares = s.square()
+        frobenius, rem = squares.sum(-1), squares[:, self.kept :].sum(-1)
+        lower, upper = (_fallen(columns, s) * bound for bound in self.bounds[number])
+        return {
+            "frobenius": frobenius,
+            "ratio": 1 - rem / frobenius,
+            "top": squares[:, 0],
+            "remainder": rem,
+            "lower": lower,
+            "upper": upper,
+        }
+
+    def _junction(
+        self, decomposed: list, now: list[Tensor], number: int, columns: list[dict]
+    ) -> dict[str, Float[Tensor, " S"]]:
+        """Columns of `Layers` from a layer and the next."""
+        u, v = decomposed[number][0][..., :, 0], decomposed[number + 1][2][..., 0, :]
+        D = self.invariants[number]
+        moved = now[number] - _fallen(columns, D)[:, None, None] * D
+        return {
+            "alignment": (u * v).sum(-1).abs(),
+            "drift": moved.flatten(1).norm(dim=1),
+            "initial_invariant": D.flatten(1).norm(dim=1),
+        }
 
     def _columns(self, epoch: int) -> list[dict]:
         """The columns of `Network` for each network."""
@@ -268,45 +309,6 @@ class Measure:
             )
         ]
 
-    def _layers(self, parameters: Parameters, columns: list[dict]) -> Iterator[Layers | Spectrum]:
-        weights = [W.double() for W in tail(parameters)]
-        decomposed = [svd(W) for W in weights]
-        decay = torch.tensor([each["weight_decay"] for each in columns], dtype=torch.float64)
-        time = torch.tensor([each["time"] for each in columns], dtype=torch.float64)
-        fallen = torch.exp(-2 * decay * time).to(weights[0].device)
-        now = invariants(weights)
-        for number, (_, s, _) in enumerate(decomposed):
-            squares = s.square()
-            frobenius, rem = squares.sum(-1), squares[:, self.kept :].sum(-1)
-            lower, upper = (fallen * bound for bound in self.bounds[number])
-            values = {
-                "frobenius": frobenius,
-                "ratio": 1 - rem / frobenius,
-                "top": squares[:, 0],
-                "remainder": rem,
-                "lower": lower,
-                "upper": upper,
-            }
-            if number + 1 < len(weights):
-                u, v = decomposed[number][0][..., :, 0], decomposed[number + 1][2][..., 0, :]
-                D = self.invariants[number]
-                moved = now[number] - fallen[:, None, None] * D
-                values |= {
-                    "alignment": (u * v).sum(-1).abs(),
-                    "drift": moved.flatten(1).norm(dim=1),
-                    "initial_invariant": D.flatten(1).norm(dim=1),
-                }
-            numbers = {name: tensor.tolist() for name, tensor in values.items()}
-            layer = len(parameters) - len(weights) + number + 1
-            for S, of_network in enumerate(columns):
-                place = {**of_network, "layer": layer}
-                yield Layers(**place, **{**_UNKNOWN, **{n: each[S] for n, each in numbers.items()}})
-            if columns[0]["epoch"] == self.config.epochs:
-                for S, largest in enumerate(s[:, :SHOWN].tolist()):
-                    place = {**columns[S], "layer": layer}
-                    for index, value in enumerate(largest, start=1):
-                        yield Spectrum(**place, index=index, singular_value=value)
-
     @torch.no_grad()
     def _loss_and_accuracy(self, parameters: Parameters) -> tuple[Tensor, Tensor]:
         """On all training images, in float64, of each network."""
@@ -329,9 +331,20 @@ class Measure:
         return sharpness(parameters, self.problem.x, self.problem.y, self.config.loss_function)
 
 
-_SCORES = ("loss", "accuracy", "test_accuracy", "sharpness")
-_UNKNOWN = {"alignment": nan, "drift": nan, "initial_invariant": nan}
+_LAST = {"alignment": nan, "drift": nan, "initial_invariant": nan}
 """Of the last layer."""
+
+
+def _by_network(columns: dict[str, Float[Tensor, " S"]]) -> list[dict[str, float]]:
+    """The numbers of each network, by column."""
+    lists = [column.tolist() for column in columns.values()]
+    return [dict(zip(columns, numbers, strict=True)) for numbers in zip(*lists, strict=True)]
+
+
+def _fallen(columns: list[dict], like: Tensor) -> Float[Tensor, " S"]:
+    """exp(-2 lambda T) of each network."""
+    exponents = [-2 * each["weight_decay"] * each["time"] for each in columns]
+    return torch.tensor(exponents, dtype=like.dtype, device=like.device).exp()
 
 
 def invariants(weights: list[Float[Tensor, "S _ _"]]) -> list[Float[Tensor, "S _ _"]]:

@@ -272,7 +272,7 @@ def follows_decay(tables: Tables, methods: Sequence[str], strong: bool = False) 
     )
     times = rows["decayed"] * np.exp(rows["exponent"])
     words = ", ".join(
-        f"{of.min():.3g} to {of.max():.3g} times that at decay {decay:g}, {classes} classes"
+        f"{of.min():.4g} to {of.max():.4g} times that at decay {decay:g}, {classes} classes"
         for (classes, decay), of in times.groupby([rows["classes"], rows["weight_decay"]])
     )
     margin = np.where(rows["classes"] == 2, CLOSE, CLOSE_OF_MANY)

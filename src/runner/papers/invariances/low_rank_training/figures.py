@@ -27,7 +27,7 @@ from runner.papers.invariances.low_rank_training.tables import (
 from runner.results.claims import Tables
 from runner.results.evidence import slopes
 from runner.results.figures import figure, or_empty, overview
-from runner.results.rows import nonempty
+from runner.results.rows import Present, nonempty
 
 DATA = {"digits": "digits", "fashion_mnist": "Fashion-MNIST"}
 COLORS = dict(zip(METHODS, ["black", "#56B4E9", "#009E73", "#D55E00", "#CC79A7"], strict=True))
@@ -60,9 +60,9 @@ def _panels(tables: Tables) -> tuple[Figure, np.ndarray, list[str]]:
     return picture, axes, datasets
 
 
-def _of(tables: Tables, data: str) -> dict[str, pd.DataFrame]:
+def _of(tables: Tables, data: str) -> Tables:
     """The rows of one dataset."""
-    return {name: rows[rows["data"] == data] for name, rows in tables.items()}
+    return Present({name: rows[rows["data"] == data] for name, rows in tables.items()})
 
 
 def _drawn_layer(rows: pd.DataFrame) -> pd.DataFrame:
@@ -246,7 +246,7 @@ def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
     axes.set_ylim(FLOOR / 1.5, 2)
     if (drawn["median"] < FLOOR).any():
         least = f"at the edge: below, down to {drawn['median'].min():.0e}"
-        axes.annotate(least, (0.3, FLOOR), fontsize=7, va="center")
+        axes.annotate(least, (0.7, FLOOR), fontsize=7, va="center")
     axes.legend(fontsize=7)
     axes.set_title("weight decay (open: ten classes)")
     return drawn

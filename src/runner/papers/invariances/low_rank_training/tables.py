@@ -86,13 +86,16 @@ def by_width(tables: Tables) -> pd.DataFrame:
 
 
 def at_common_time(rows: pd.DataFrame, groups: list[str], across: str) -> pd.DataFrame:
-    """In each group the rows of the latest time that all values of a column were measured at."""
+    """In each group the rows of the latest time that all values of a column were measured at.
+
+    Raises NoRows when no group has such a time.
+    """
     latest = []
     for _, each in rows.groupby(groups):
         counts = each.groupby("time")[across].nunique()
         shared = counts.index[counts == each[across].nunique()]
         latest.append(each[each["time"] == shared.max()] if len(shared) else each.iloc[:0])
-    return pd.concat(latest)
+    return nonempty(pd.concat(latest), f"time at which every {across} was measured")
 
 
 def by_decay(tables: Tables) -> pd.DataFrame:

@@ -20,6 +20,8 @@ from runner.papers.invariances.flow.config import SMALLEST_DEPTH, Invariances
 from runner.papers.invariances.flow.gradient_flow import Flow, Objective
 from runner.papers.invariances.flow.problem import SIDE
 from runner.papers.invariances.flow.study import network_of, rates
+from runner.papers.invariances.low_rank_training import networks
+from runner.papers.invariances.low_rank_training.training import Decayed, losses_and_gradients
 from runner.papers.norm_tuning.bn_only.online import Learner, Plan
 from runner.papers.norm_tuning.bn_only.stacks import BatchNormTuned, NormTuned, ReluSum
 from runner.papers.rank_collapse.chain.batch_means import observe
@@ -140,6 +142,23 @@ def test_gradient_flow(architecture, normalized):
         for moving in (S, 2):
             flow.step(moving)
     assert flow.log_time.device == META
+
+
+@pytest.mark.parametrize("architecture", ["mlp", "conv"])
+@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam", "adamw"])
+def test_low_rank_training(architecture, optimizer):
+    layers = networks.shapes(architecture, 4, 2, (1, 8, 8), 1)
+    parameters = {f"W{number}": meta(6, *shape) for number, shape in enumerate(layers, start=1)}
+    with META:
+        decayed = Decayed(optimizer, parameters, meta(6), meta(6))
+    if "t" in decayed.own.state:  # a count of the host's
+        decayed.own.state["t"] = torch.zeros((), dtype=torch.int64)
+    x, y = meta(3, 5, 1, 8, 8), meta(3, 5)
+    with OneDevice():
+        for _ in range(2):
+            losses, found = losses_and_gradients(parameters, x, y, "logistic")
+            decayed.step(found)
+            assert losses.device == META
 
 
 @pytest.mark.parametrize("chain", [DirectChain, RotatedChain, ProbedChain])

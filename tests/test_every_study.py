@@ -58,6 +58,7 @@ TINY = {
     "invariances": {"width": 4, "channels": 2, "samples": 4, "learning_rates": [0.5, 0.25]},
     "pretraining": {"depth": 3, "width": 4, "samples": 8, "learning_rates": [0.03]},
     "linear": {"depths": [2, 3], "width": 2, "rank": 1, "iterations": 5},
+    "low_rank_training": {"width": 4, "channels": 2, "samples": 6, "epochs": 2},
     "norm_layers": {"target_width": 3, "batch_sizes": [4], "samples": 20},
     "rank_chain": {"widths": [4, 6], "skips": [0.5, 1.0], "layers": 40, "chains": 4, "draws": 6},
     "rank_collapse": {"depth": 3, "width": 4, "samples": 8, "learning_rates": [0.03]},

@@ -23,7 +23,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from runner.networks.spectra import eigvalsh, operator_norm, svd
+from runner.networks.spectra import eigvalsh, operator_norm, svd, svdvals
 
 RESIDUAL_FACTOR = 8
 """Lemma 11: what a ResNetFree block costs in the bound of Theorem 2."""
@@ -178,3 +178,55 @@ def residual_offset(D: Float[Tensor, "*R h h"]) -> Float[Tensor, "*R"]:
     negative.
     """
     return eigvalsh(D)[..., -1].clamp(min=0)
+
+
+def remainder(W: Float[Tensor, "*R o i"], kept: int) -> Float[Tensor, "*R"]:
+    """rem: the squared Frobenius norm of W beyond its `kept` (k) largest singular values.
+
+    nan if W is not finite.
+    """
+    return svdvals(W)[..., kept:].square().sum(-1)
+
+
+def last_remainder_bound(W: Float[Tensor, "*R o w"]) -> Float[Tensor, "*R"]:
+    """What the remainder of the last layer is at most, at all times, from its start (K outputs).
+
+    One output under a loss of the margin: k = 1 and W has one singular value, hence zero. K outputs
+    under cross entropy: k = K - 1, rem = sigma_K^2 <= ||u^T W||^2 for every unit vector u, here
+    1 / sqrt(K). The derivatives of the cross entropy by the K outputs have the sum zero, so that
+    1^T W stays where it started, whatever the step: `||1^T W||^2 / K`.
+    """
+    outputs = W.shape[-2]
+    if outputs == 1:
+        return torch.zeros_like(W[..., 0, 0])
+    return W.sum(-2).square().sum(-1) / outputs
+
+
+def remainder_bounds(
+    invariants: list[Float[Tensor, "*R _ _"]], last: Float[Tensor, "*R"], kept: int
+) -> list[tuple[Float[Tensor, "*R"], Float[Tensor, "*R"]]]:
+    """Least and largest remainder of each layer of a linear tail, from its start (Theorem 1).
+
+    invariants: D_l = W_{l+1}^T W_{l+1} - W_l W_l^T at the start, of the neurons between the layers
+    l and l+1 of the tail; last: `last_remainder_bound` of the last layer L; kept: k. With A_l =
+    -D_l, which the flow keeps, W_l W_l^T = W_{l+1}^T W_{l+1} + A_l at all times, and
+
+        lo_l = sum_{i > k} max(lambda_i(A_l), 0)  <=  rem_l  <=
+        hi_l = hi_{l+1} + sum_{i <= w - k} lambda_i(A_l),   hi_L = last,   lo_L = 0,
+
+    the eigenvalues lambda_1 >= ... >= lambda_w. Below: W_{l+1}^T W_{l+1} is positive semidefinite,
+    so that no eigenvalue of the sum is below that of A_l (Weyl). Above: the w - k smallest
+    eigenvalues of a matrix M sum up to the least tr(P M) over projections P of rank w - k (Ky Fan).
+    The P that is best for W_{l+1}^T W_{l+1} gives rem_{l+1} there, and of A_l at most its w - k
+    largest eigenvalues.
+
+    Under weight decay, dW/dt = -grad - lambda W, every D_l, and 1^T W_L squared, falls as
+    exp(-2 lambda t), and so do both bounds.
+    """
+    bounds = [(torch.zeros_like(last), last)]
+    for D in reversed(invariants):
+        falling = eigvalsh(-D).flip(-1)
+        beyond = max(falling.shape[-1] - kept, 0)
+        least = falling[..., kept:].clamp(min=0).sum(-1)
+        bounds.insert(0, (least, bounds[0][1] + falling[..., :beyond].sum(-1)))
+    return bounds

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from runner.papers.invariances.convergence import ORDER_ERROR
 from runner.papers.invariances.flow.items import ITEMS
 from runner.papers.invariances.flow.tables import (
     LIMIT,
@@ -38,9 +39,6 @@ from runner.results.rows import finite, nonempty
 
 RATES: Mapping[str, Any] = {"learning_rate": 3}
 """What an order of convergence needs."""
-
-ORDER_ERROR = 0.1
-"""What an order extrapolated to rate zero may be off by."""
 
 ROUNDING = 1e-9
 """Of sums over paths, relative to the output."""

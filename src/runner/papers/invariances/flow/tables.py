@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
+from runner.papers.invariances.convergence import order_at_zero
 from runner.results.claims import Tables
 
 SERIES = ["run", "data", "architecture", "layer", "place", "pair", "replicate"]
@@ -23,20 +24,13 @@ def final(metrics: pd.DataFrame, integrator: str = "euler") -> pd.DataFrame:
 def orders(rows: pd.DataFrame) -> pd.DataFrame:
     """The order of convergence of each series with entries: columns SERIES and `order`.
 
-    Between two rates the order is p + O(h); that of the smallest two and that of the next two give
-    the order at rate zero (Richardson extrapolation). Series of fewer rates have none.
+    Series of fewer than three rates have none.
     """
-    found = []
-    for name, series in rows[rows["entries"] > 0].groupby(SERIES):
-        finest = series.sort_values("learning_rate")[["learning_rate", "drift"]].head(3)
-        if len(finest) == 3:
-            h, drift = finest.to_numpy().T
-            order = np.inf  # no drift at all converges faster than any power
-            if (drift > 0).all():
-                fine, coarse = np.diff(np.log(drift)) / np.diff(np.log(h))
-                order = fine + (fine - coarse) * h[0] / (h[1] - h[0])
-            found.append({**dict(zip(SERIES, name, strict=True)), "order": order})
-    return pd.DataFrame(found, columns=[*SERIES, "order"])
+    found = [
+        {**dict(zip(SERIES, name, strict=True)), "order": order_at_zero(series)}
+        for name, series in rows[rows["entries"] > 0].groupby(SERIES)
+    ]
+    return pd.DataFrame(found, columns=[*SERIES, "order"]).dropna(subset="order")
 
 
 def variant(rows: pd.DataFrame) -> pd.Series:

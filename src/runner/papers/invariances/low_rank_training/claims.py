@@ -21,6 +21,7 @@ from runner.papers.invariances.low_rank_training.tables import (
     by_width,
     divergences,
     ends,
+    inner,
     over_start,
     steady,
     ten_class_spectra,
@@ -205,7 +206,7 @@ def low_rank_in_practice(tables: Tables) -> Found:
 )
 def never_above_start(tables: Tables) -> Found:
     """Gradient descent and SGD, every inner layer at every time."""
-    rows = steady(tables, "layers")
+    rows = inner(steady(tables, "layers"))
     rows = rows[rows["method"].isin([GRADIENT_DESCENT, SGD])]
     ratio = over_start(rows)  # nan where there is no remainder
     rows, ratio = rows[ratio.notna()], ratio.dropna()

@@ -29,9 +29,11 @@ class LowRankTraining(StudyConfig):
         "SHA-256 of the content of each file of the dataset, as in conf/data/<data>.yaml", None
     )
     classes: int = parameter(
-        "K: the first so many classes of the dataset; two have one output", 2, minimum=2,
+        "K: the first so many classes of the dataset; two have one output",
+        2,
+        minimum=2,
         maximum=CLASSES,
-    )  # fmt: skip
+    )
     samples: int = parameter("n: training images of each replicate", 250, minimum=2)
     loss_function: str = parameter(
         "of two classes: of the margin; of more: cross_entropy",

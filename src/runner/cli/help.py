@@ -7,8 +7,8 @@ from typing import Any
 import yaml
 
 from runner.cli.catalogue import CONF, SCALES, figure_names, figure_study, headline
+from runner.cli.settings import CommandSettings
 from runner.core.errors import InputError, nearest
-from runner.core.settings import Settings
 from runner.core.studies import StudyConfig, configs, default_of, package_of
 
 EXAMPLES = """\
@@ -57,7 +57,7 @@ def of_study(study: str) -> str:
         f"usage: python -m runner study={study} [key=value ...]",
         f"{(config_class.__doc__ or '').strip()}\nCode: {package.replace('.', '/')}",
         "Parameters, which change the numbers:\n" + _keys(config_class, sizes),
-        "Settings, which do not:\n" + _keys(Settings, {}),
+        "Settings, which do not:\n" + _keys(CommandSettings, {}),
     ]
     return "\n\n".join(parts)
 

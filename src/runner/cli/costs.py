@@ -119,10 +119,16 @@ def _gibibytes(job: Job, wishes: Mapping[str, Any]) -> int:
     need = formula + (GPU_PROGRAM if wishes.get("gpus_per_node") else PROGRAM)
     given = wishes.get("mem_gb")
     if not given:
-        return 2 ** math.ceil(math.log2(need / GIBIBYTE)) if formula else UNKNOWN_GIBIBYTES
+        return _power_of_two(need) if formula else UNKNOWN_GIBIBYTES
     if given * GIBIBYTE < formula:
         raise InputError(
-            f"{job.run} needs about {formula / GIBIBYTE:.1f} GiB, hydra.launcher.mem_gb={given}:"
-            f" {memory.advice(job.config, given * GIBIBYTE - PROGRAM)} would fit"
+            f"{job.run} needs about {formula / GIBIBYTE:.1f} GiB, more than"
+            f" hydra.launcher.mem_gb={given}.\n"
+            f"hydra.launcher.mem_gb=null asks for {_power_of_two(need)} GiB."
         )
     return given
+
+
+def _power_of_two(size: int) -> int:
+    """The fewest GiB, as a power of two, that hold so many bytes."""
+    return 2 ** math.ceil(math.log2(size / GIBIBYTE))

@@ -63,6 +63,8 @@ class Following:
             self._follow()
         except KeyboardInterrupt:
             if self.tasks:
+                with suppress(slurm.Unreachable):
+                    self.seen |= self.queue.look(list(self.tasks.values()))
                 log.info(
                     "left in the queue: %s\nthe same command goes on with them; cancel: %s",
                     self._counts(),
@@ -102,6 +104,7 @@ class Following:
     def _submit(self, labels: list[str], packed: bool) -> None:
         """Have these runs computed, by the tasks that do already or by new ones."""
         with self.queue.alone():
+            labels = [label for label in labels if not self.attempts[label].is_done()]
             living = self.queue.living(self.settings.force) if self.queue.is_slurm else {}
             found = {living[label].id: living[label] for label in labels if label in living}
             jobs = [self.attempts[label].job for label in labels if label not in living]
@@ -132,10 +135,9 @@ class Following:
         try:
             errors = task.job.result()
         except Exception as error:  # the task itself has failed, and submitit tells how
-            lines = [line for line in str(error).splitlines() if line.strip("- ")]
-            about = next((line for line in reversed(lines) if "Error: " in line), lines[-1])
+            text = _last_error(str(error))
             for label in self._open(task):
-                self._fail(label, f"job {task.id}: {about.partition('Error: ')[2]}; log {task.log}")
+                self._fail(label, f"job {task.id}: {text}; log {task.log}")
             return
         for label in self._open(task):
             self._settle(label, errors.get(label), task)
@@ -238,6 +240,12 @@ class Following:
                 + (f" ({', '.join(sorted(reasons))})" if reasons else "")
             )
         return "; ".join(parts)
+
+
+def _last_error(trace: str) -> str:
+    """What the last error of a traceback says, out of the text that submitit makes of it."""
+    said = [line.partition("Error: ")[2] for line in trace.splitlines() if "Error: " in line]
+    return said[-1] if said else trace.partition("\n")[0]
 
 
 def _counted(number: int, what: str) -> str:

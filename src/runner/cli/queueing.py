@@ -196,7 +196,7 @@ class Queue:
             "timeout_min": DRAWING.minutes,
             "mem_gb": DRAWING.gibibytes,
             "cpus_per_task": 1,
-            "dependency": ":".join(["afterany", *sorted(after)]),
+            "dependency": ":".join(["afterany", *sorted(after)]) if after else None,
             **dict.fromkeys(("gpus_per_node", "gpus_per_task", "cpus_per_gpu", "gres")),
             **dict.fromkeys(("mem_per_cpu", "mem_per_gpu")),
         }

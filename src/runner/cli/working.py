@@ -16,7 +16,8 @@ class Attempt:
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.before = self._result()
+        # What another process has completed by now is done.
+        self.before = self._result() if job.run.is_wanted(job.settings) else None
 
     def is_done(self) -> bool:
         """Whether the run has been completed since."""

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 import submitit
+from in_process import composed
 
 from runner.cli import costs, following, launching, queueing, slurm
 from runner.cli.command import carry_out
@@ -349,3 +350,28 @@ def test_submitting_alone_needs_a_queue_that_outlives_the_command(tmp_path):
 def test_no_label_names_two_runs(tmp_path):
     labels = Counter(label(tmp_path, width) for width in range(2, 20))
     assert set(labels.values()) == {1} and not any(os.path.isabs(each) for each in labels)
+
+
+def test_a_queue_that_takes_no_more_leaves_the_others_going(follow, monkeypatch):
+    def submit(self, jobs, packed=True, real=List.submit):
+        if self.submitted:
+            raise InputError("hydra/launcher=slurm-cpu cannot start jobs: no more")
+        return real(self, jobs, packed)
+
+    monkeypatch.setattr(List, "submit", submit)
+    (failure,), _ = follow(Seen("FAILED"))
+    assert "target_width=3" in failure and "cannot start jobs: no more" in failure
+
+
+def test_what_the_scheduler_knows_no_more_is_not_taken_for_running(follow, monkeypatch):
+    answers = [{"1_1": Seen("RUNNING")}]
+    monkeypatch.setattr(List, "look", lambda self, tasks: answers.pop() if answers else {})
+    failures, queue = follow(Seen("forgotten"))
+    assert failures == [] and len(queue.submitted) == 2
+
+
+def test_datasets_are_fetched_before_their_runs_are_queued(tmp_path):
+    words = ["study=rank_collapse", "data=fashion_mnist", "source.url=http://127.0.0.1:9/"]
+    settings, config = composed(*words, "source.packages=[]", f"data_folder={tmp_path}")
+    with pytest.raises(InputError, match="cannot be fetched from http://127.0.0.1:9/"):
+        queueing.fetch_data([Job({}, settings, config)])

@@ -265,6 +265,26 @@ def test_submitit_runs_each_job_as_a_process_of_its_own(tmp_path):
     )
 
 
+def test_a_killed_process_of_submitit_costs_only_its_own_run(tmp_path):
+    sizes = ("target_width=6,7", "train_samples=200000", "checkpoint_seconds=0")
+    process = warm.Process(
+        *command(tmp_path, *sizes, "hydra/launcher=local"), env=ENVIRONMENT, cwd=REPOSITORY
+    )
+    deadline = time.monotonic() + 120
+    while len(list(tmp_path.glob("runs/bn_only/*/checkpoint.safetensors"))) < 2:
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+    listing = subprocess.run(["ps", "-eo", "pid=,args="], capture_output=True, text=True).stdout
+    own = set(map(str, children(process.pid)))
+    lines = [line.split(None, 1) for line in listing.splitlines()]
+    tasks = [int(pid) for pid, line in lines if pid in own and "submitit.core._submit" in line]
+    os.kill(tasks[0], signal.SIGKILL)
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    assert errors.count("queued again") == 1 and errors.count("submitted job") == 3
+    assert len(list(tmp_path.glob("runs/bn_only/*/result.json"))) == 2
+
+
 def test_a_cluster_that_is_not_there_is_a_plain_error(tmp_path):
     done = warm.run(
         *command(tmp_path, "target_width=2", "hydra/launcher=slurm-cpu"), env=ENVIRONMENT

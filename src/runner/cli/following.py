@@ -13,7 +13,7 @@ from runner.cli import slurm
 from runner.cli.queueing import Queue, Task, drawing_label, label_of
 from runner.cli.slurm import Seen, job_of
 from runner.cli.working import Attempt
-from runner.core.errors import Busy
+from runner.core.errors import Busy, InputError
 from runner.core.settings import Settings
 from runner.results.variants import Variant
 from runner.runs import locks
@@ -64,7 +64,7 @@ class Following:
         except KeyboardInterrupt:
             if self.tasks:
                 with suppress(slurm.Unreachable):
-                    self.seen |= self.queue.look(list(self.tasks.values()))
+                    self.seen = self.queue.look(list(self.tasks.values()))
                 log.info(
                     "left in the queue: %s\nthe same command goes on with them; cancel: %s",
                     self._counts(),
@@ -166,7 +166,7 @@ class Following:
     def _ask(self) -> None:
         """Ask the scheduler about the tasks, and queue again what died."""
         try:
-            self.seen |= self.queue.look(list(self.tasks.values()))
+            self.seen = self.queue.look(list(self.tasks.values()))
             self.silent = False
         except slurm.Unreachable as error:
             if not self.silent:
@@ -183,8 +183,7 @@ class Following:
             # Its result may be slow to appear, a job that was preempted to be queued again.
             if self.gone[task.id] > 1 and not task.has_answered():
                 again += self._bury(task, seen)
-        if again:
-            self._submit(again, packed=False)
+        self._submit_again(again)
 
     def _bury(self, task: Task, seen: Seen) -> list[str]:
         """Settle the runs of a task that died; those that are to be tried again."""
@@ -214,8 +213,16 @@ class Following:
             elif not locks.is_held(attempt.job.run.folder):
                 self.elsewhere.remove(label)
                 again.append(label)
-        if again:
-            self._submit(again, packed=True)
+        self._submit_again(again)
+
+    def _submit_again(self, labels: list[str]) -> None:
+        """Each in a task of its own: which of a task's runs has killed it is not known."""
+        try:
+            if labels:
+                self._submit(labels, packed=False)
+        except InputError as error:  # what is in the queue goes on
+            for label in labels:
+                self._fail(label, str(error))
 
     def _stop(self) -> None:
         """Cancel what has not ended, for one run has failed."""

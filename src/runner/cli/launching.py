@@ -108,9 +108,10 @@ def _wanted(launcher: Launcher, jobs: list[Job]) -> list[Attempt]:
 def _queued(launcher: Launcher, attempts: list[Attempt]) -> "Following":
     """The attempts, in the queue of the launcher."""
     from runner.cli.following import Following  # late: submitit is not needed everywhere
-    from runner.cli.queueing import Queue
+    from runner.cli.queueing import Queue, fetch_data
 
     settings = attempts[0].job.settings
+    fetch_data([attempt.job for attempt in attempts])
     following = Following(Queue(launcher, settings.folder()), attempts, settings)
     following.submit()
     return following

@@ -100,6 +100,19 @@ class Drawing:
         return submitit.helpers.DelayedSubmission(self)
 
 
+def fetch_data(jobs: list[Job]) -> None:
+    """Fetch the datasets of jobs where they are absent: nodes may have no network.
+
+    Raises InputError when one is in none of its places and cannot be fetched.
+    """
+    from runner.data.datasets import FROM_FILES  # late: torch
+
+    wanted = {(getattr(job.config, "data", ""), job.settings.data_folder): job for job in jobs}
+    for (data, folder), job in wanted.items():
+        if data in FROM_FILES:
+            FROM_FILES[data].files(job.settings.source, folder)
+
+
 @dataclass(frozen=True)
 class Task:
     """A task in the queue, and the labels of what it computes. tasks: how many its job has."""
@@ -180,14 +193,20 @@ class Queue:
         else:
             arrays = costs.packed(jobs, self.wishes, costs.PACK_SECONDS if packed else 0)
         submitted: list[Task] = []
+        forced = jobs[0].settings.force
         for needs, packs in arrays.items():
             changes = self._asking(needs, jobs) if self.is_slurm else {}
             for start in range(0, len(packs), LARGEST_ARRAY):
                 some = packs[start : start + LARGEST_ARRAY]
                 labels = [[label_of(job.run, self.outputs) for job in pack] for pack in some]
                 works = [Work(pack, self.on_gpu or not self.is_slurm) for pack in some]
-                forced = jobs[0].settings.force
-                submitted += self._array(works, labels, changes, forced)
+                try:
+                    submitted += self._array(works, labels, changes, forced)
+                except InputError as error:
+                    if not submitted:
+                        raise
+                    left = self.how_to_cancel(submitted)
+                    raise InputError(f"{error}\nOthers are in the queue: {left}") from error
         return submitted
 
     def submit_drawing(self, variants: list[Variant], after: set[str]) -> Task:
@@ -207,8 +226,7 @@ class Queue:
         """What the scheduler says of the tasks, by id. Raises slurm.Unreachable."""
         if self.is_slurm:
             return slurm.look(slurm.job_of(task.id) for task in tasks)
-        states = {task.id: "COMPLETED" if task.job.done() else "RUNNING" for task in tasks}
-        return {task: Seen(state) for task, state in states.items()}
+        return {task.id: Seen("ENDED" if task.job.done() else "RUNNING") for task in tasks}
 
     def cancel(self, tasks: list[Task]) -> None:
         """Cancel tasks that wait or run. Raises slurm.Unreachable."""

@@ -117,7 +117,7 @@ def _partitions(form: str, holding: str = "") -> str:
     except Unreachable:
         return "sinfo lists them"
     names = sorted({line.strip().replace("*", "") for line in lines if holding in line})
-    return ", ".join(names) or "none has any"
+    return ", ".join(names) or "there is none"
 
 
 def _ask(*command: str) -> str:

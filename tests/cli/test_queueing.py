@@ -329,7 +329,10 @@ def test_an_interrupted_command_says_what_it_leaves(tmp_path, monkeypatch, caplo
     with pytest.raises(KeyboardInterrupt):
         way.follow()
     assert "submitted job 1 (1 task, 1 run), logs " in caplog.text
-    assert "left in the queue: job 1: 2 of 3 tasks ended, 1 pending (Resources)" in caplog.text
+    assert (
+        "left in the queue: job 1: 2 of 3 tasks ended, 1 pending, waiting for Resources"
+        in caplog.text
+    )
 
 
 def test_a_run_that_another_has_completed_meanwhile_is_not_queued(tmp_path):

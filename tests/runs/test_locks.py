@@ -105,6 +105,7 @@ def test_without_flock_there_is_a_lease_and_a_line_that_says_so(
 ):
     without_flock(monkeypatch, number)
     monkeypatch.setattr(locks.log, "propagate", True)
+    locks._say_once.cache_clear()
     lease = locks.acquire(tmp_path, wait=False)
     assert (tmp_path / ".lease").exists() and "a lease is held instead" in caplog.text
     lease.release()

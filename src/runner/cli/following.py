@@ -23,6 +23,9 @@ log = logging.getLogger("runner")
 LOOK_SECONDS = 0.5
 """Between two looks at the folders of the tasks."""
 
+MOST_LOOKS = 20
+"""Folders in that time: a network's file system is others' too."""
+
 ASK_SECONDS = 10
 """Between two questions to the scheduler; results are seen without."""
 
@@ -99,7 +102,7 @@ class Following:
             if self.failures and self.settings.fail_fast:
                 self._stop()
                 return
-            time.sleep(LOOK_SECONDS)
+            time.sleep(LOOK_SECONDS * max(1, len(self.tasks) / MOST_LOOKS))
 
     def _submit(self, labels: list[str], packed: bool) -> None:
         """Have these runs computed, by the tasks that do already or by new ones."""
@@ -241,11 +244,10 @@ class Following:
             said = [f"{count} {state.lower()}" for state, count in sorted(states.items())]
             waiting = [self.seen[task.id] for task in some if task.id in self.seen]
             reasons = {seen.reason for seen in waiting if seen.state == "PENDING" and seen.reason}
-            ended = some[0].tasks - number
-            parts.append(
-                f"job {job}: {ended} of {_counted(some[0].tasks, 'task')} ended, {', '.join(said)}"
-                + (f" ({', '.join(sorted(reasons))})" if reasons else "")
-            )
+            if reasons:
+                said.append(f"waiting for {', '.join(sorted(reasons))}")
+            ended = f"{some[0].tasks - number} of {_counted(some[0].tasks, 'task')} ended"
+            parts.append(f"job {job}: {', '.join([ended, *said])}")
         return "; ".join(parts)
 
 

@@ -10,6 +10,7 @@ import logging
 import threading
 from _thread import interrupt_main
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from filelock import BaseFileLock, FileLock, SoftFileLease, Timeout
@@ -56,7 +57,7 @@ def acquire(folder: Path, wait: bool) -> BaseFileLock:
         except OSError as error:
             if error.errno not in NO_FLOCK:
                 raise
-    log.info("%s: file locks do not reach other machines here; a lease is held instead", folder)
+    _say_once()
     lease = SoftFileLease(
         folder / ".lease", lease_duration=LEASE_SECONDS, on_compromise=lambda lost: _lost(folder)
     )
@@ -72,6 +73,11 @@ def is_held(folder: Path) -> bool:
     except Timeout:
         return True
     return False
+
+
+@cache
+def _say_once() -> None:
+    log.info("file locks do not reach other machines here: a lease is held instead")
 
 
 def _lost(folder: Path) -> None:

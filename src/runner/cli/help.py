@@ -15,6 +15,7 @@ EXAMPLES = """\
   python -m runner study=bn_only target_width=7 sparsity=0.37 scale=smoke
   python -m runner -m study=bn_only target_width=5,10,15
   python -m runner figure=fig4 scale=smoke
+  python -m runner figure=fig4 hydra/launcher=slurm-cpu submit_only=true
   python -m runner study=bn_only --help"""
 
 SUBCOMMANDS = {

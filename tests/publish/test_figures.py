@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from runner.cli import launching, making
+from runner.cli import costs, launching, making
 from runner.core.errors import InputError
 from runner.core.studies import configs
 from runner.publish import figures
@@ -116,7 +116,7 @@ def test_the_reference_knows_how_long_runs_take(tmp_path):
     """Figure 4 at quick: wider teachers take longer; unknown runs may be the longest."""
     config = configs()["bn_only"]
     seconds = [
-        launching.expected_seconds(Run(config(target_width=width), tmp_path))
+        costs.expected_seconds(Run(config(target_width=width), tmp_path))
         for width in (5, 15, 30, 29)
     ]
     assert seconds == sorted(seconds) and seconds[0] > 0 and seconds[3] == float("inf")

@@ -74,6 +74,7 @@ def test_another_system_has_the_memory_of_its_machine(tmp_path):
         ({"SLURM_MEM_PER_NODE": "900"}, 900),
         ({"SLURM_MEM_PER_CPU": "200", "SLURM_CPUS_ON_NODE": "4"}, 800),
         ({"SLURM_MEM_PER_CPU": "200"}, None),
+        ({"SLURM_MEM_PER_GPU": "300", "SLURM_GPUS_ON_NODE": "2"}, 600),
         ({"SLURM_MEM_PER_NODE": "0"}, None),
         ({"SLURM_MEM_PER_NODE": "all of it"}, None),
     ],

@@ -18,7 +18,7 @@ from hydra.plugins.launcher import Launcher
 from omegaconf import OmegaConf
 from repository import REPOSITORY
 
-from runner.cli import launching
+from runner.cli import costs, launching
 from runner.cli.composing import Job
 from runner.core.errors import Busy, RunFailed
 from runner.core.settings import Settings
@@ -159,7 +159,7 @@ def test_a_run_that_is_computed_again_may_come_out_otherwise(tmp_path):
 
 def test_the_longest_run_is_launched_first(tmp_path, monkeypatch):
     known = {str(tiny_run(tmp_path, width)): width for width in (2, 4, 5)}
-    monkeypatch.setattr(launching, "_seconds_of_reference", lambda: known)
+    monkeypatch.setattr(costs, "_seconds_of_reference", lambda: known)
     launcher = FakeLauncher(tmp_path)
     sweep(tmp_path, launcher)
     assert launcher.batches == [[3, 5, 4, 2]]
@@ -172,7 +172,7 @@ def test_a_job_that_ends_without_a_result_has_failed(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "launcher", [("joblib", "hydra.launcher.n_jobs=0"), ("slurm", "hydra.launcher.mem_gb=1")]
+    "launcher", [("joblib", "hydra.launcher.n_jobs=0"), ("slurm-cpu", "hydra.launcher.mem_gb=1")]
 )
 def test_a_launcher_that_cannot_start_is_an_error_with_old_runs_present(tmp_path, launcher):
     name, setting = launcher
@@ -265,10 +265,32 @@ def test_submitit_runs_each_job_as_a_process_of_its_own(tmp_path):
     )
 
 
+def test_a_killed_process_of_submitit_costs_only_its_own_run(tmp_path):
+    sizes = ("target_width=6,7", "train_samples=200000", "checkpoint_seconds=0")
+    process = warm.Process(
+        *command(tmp_path, *sizes, "hydra/launcher=local"), env=ENVIRONMENT, cwd=REPOSITORY
+    )
+    deadline = time.monotonic() + 120
+    while len(list(tmp_path.glob("runs/bn_only/*/checkpoint.safetensors"))) < 2:
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+    listing = subprocess.run(["ps", "-eo", "pid=,args="], capture_output=True, text=True).stdout
+    own = set(map(str, children(process.pid)))
+    lines = [line.split(None, 1) for line in listing.splitlines()]
+    tasks = [int(pid) for pid, line in lines if pid in own and "submitit.core._submit" in line]
+    os.kill(tasks[0], signal.SIGKILL)
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    assert errors.count("queued again") == 1 and errors.count("submitted job") == 3
+    assert len(list(tmp_path.glob("runs/bn_only/*/result.json"))) == 2
+
+
 def test_a_cluster_that_is_not_there_is_a_plain_error(tmp_path):
-    done = warm.run(*command(tmp_path, "target_width=2", "hydra/launcher=slurm"), env=ENVIRONMENT)
+    done = warm.run(
+        *command(tmp_path, "target_width=2", "hydra/launcher=slurm-cpu"), env=ENVIRONMENT
+    )
     assert done.returncode == 2
-    assert "hydra/launcher=slurm cannot start jobs" in done.stderr
+    assert "hydra/launcher=slurm-cpu cannot start jobs" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -6,7 +6,6 @@ python -m runner -m target_width=5,10,15              a sweep
 python -m runner figure=fig4 scale=smoke              a figure: its sweep, its drawing, its claims
 """
 
-import logging
 import os
 import signal
 
@@ -18,10 +17,9 @@ from omegaconf import DictConfig
 from runner.cli import composing, explaining, sweeping
 from runner.cli.catalogue import CONF
 from runner.cli.composing import Job
-from runner.core import progress
+from runner.cli.working import carry_out, log_to_terminal, run_study
 from runner.core.errors import InputError
-from runner.core.folders import require_writable
-from runner.runs.run import Run, stale_note
+from runner.runs.run import Run
 
 single: list[DictConfig] = []
 """The configuration of a plain command, run when Hydra has returned: it would add to its errors."""
@@ -31,40 +29,11 @@ single: list[DictConfig] = []
 def compose(composed: DictConfig) -> Exception | None:
     """Called by Hydra once for a plain command, and by its launcher for each job of a sweep."""
     if HydraConfig.get().mode == RunMode.RUN:
+        if composed.submit_only:
+            raise InputError("submit_only=true is for sweeps: -m hydra/launcher=slurm-cpu")
         single.append(composed)
         return None
     return carry_out(composed)
-
-
-def carry_out(composed: DictConfig) -> Exception | None:
-    """Called by a launcher for a job; hands its error back, so that the sweep goes on."""
-    hydra_config = HydraConfig.get()
-    log_to_terminal()
-    if "BasicLauncher" not in hydra_config.launcher._target_:
-        progress.plain_lines()
-    try:
-        n_jobs = hydra_config.launcher.get("n_jobs", 1)
-        run_study(Job.of(composed), turn=hydra_config.job.num, n_jobs=n_jobs)
-    except Exception as error:
-        return error
-    return None
-
-
-def run_study(job: Job, turn: int = 0, n_jobs: int = 1) -> Run:
-    """Bring the run of a job to completion, and return it.
-
-    turn, n_jobs: number of the job in its sweep, and how many run side by side.
-    """
-    require_writable(job.settings.folder())
-    if job.run.is_wanted(job.settings):
-        from runner.runs.devices import next_gpu  # late, with torch: checking needs none of it
-        from runner.runs.execution import execute
-
-        job.settings.device = next_gpu(job.settings.device, turn, n_jobs)
-        execute(job.run, job.settings)
-    elif note := stale_note([job.run]):
-        logging.getLogger("runner").info(note)
-    return job.run
 
 
 def report(run: Run) -> None:
@@ -75,17 +44,6 @@ def report(run: Run) -> None:
     print(f"\n{run}\n{run.folder}: overview.png, config.yaml, run.log, provenance.json")
     for name, table in run.result["tables"].items():
         print(f"  {name}.csv  {table['rows']} rows")
-
-
-def log_to_terminal() -> None:
-    """Send the log of the program to stderr, once."""
-    log = logging.getLogger("runner")
-    log.setLevel(logging.INFO)
-    log.propagate = False
-    if not log.handlers:
-        handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("%(message)s"))
-        log.addHandler(handler)
 
 
 def prepare() -> None:

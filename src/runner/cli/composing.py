@@ -17,13 +17,14 @@ from omegaconf import DictConfig, OmegaConf
 from runner.cli.catalogue import CONF, require_conf
 from runner.cli.explaining import explain, explain_key, is_hydras
 from runner.cli.grids import expand, grids_at
+from runner.cli.settings import CommandSettings
 from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig, configs, default_of
 from runner.results.variants import Variant, variant_name
 from runner.runs.run import Run
 
-OF_THE_COMMAND = {item.name for item in dataclasses.fields(Settings)} - {
+OF_THE_COMMAND = {item.name for item in dataclasses.fields(CommandSettings)} - {
     "study",
     "source",
     "data_folder",
@@ -51,7 +52,7 @@ def _register(name: str, config_class: type[StudyConfig]) -> None:
 @cache
 def _schema(config_class: type[StudyConfig]) -> type:
     """A mutable dataclass of the settings and the study's parameters, as Hydra merges them."""
-    items = (*dataclasses.fields(Settings), *dataclasses.fields(config_class))
+    items = (*dataclasses.fields(CommandSettings), *dataclasses.fields(config_class))
     members = [(item.name, item.type, _field(item)) for item in items]
     return dataclasses.make_dataclass(config_class.__name__, members)
 
@@ -63,7 +64,7 @@ def _field(item: dataclasses.Field) -> Any:
     return dataclasses.field(default=value)
 
 
-def read(composed: DictConfig) -> tuple[Settings, StudyConfig]:
+def read(composed: DictConfig) -> tuple[CommandSettings, StudyConfig]:
     """The settings and the study's parameters out of a composed configuration.
 
     Raises InputError when a value is outside its range.
@@ -78,7 +79,7 @@ def read(composed: DictConfig) -> tuple[Settings, StudyConfig]:
         masked = OmegaConf.masked_copy(composed, names)
         return dataclass(**OmegaConf.to_container(masked, resolve=True, throw_on_missing=True))
 
-    return pick(Settings), pick(config_class)
+    return pick(CommandSettings), pick(config_class)
 
 
 @dataclasses.dataclass(frozen=True)

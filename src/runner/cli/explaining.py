@@ -5,8 +5,8 @@ import re
 import traceback
 
 from runner.cli.catalogue import CONF
+from runner.cli.settings import CommandSettings
 from runner.core.errors import nearest
-from runner.core.settings import Settings
 from runner.core.studies import configs
 
 READERS = ("hydra", "omegaconf", "antlr4", "yaml")
@@ -58,7 +58,7 @@ def _explain_option(group: str, name: str, text: str) -> str:
 
 def explain_key(key: str, class_name: str) -> str:
     """No such key: the nearest of the study's own, else of another study, else all of its own."""
-    settings = {item.name for item in dataclasses.fields(Settings)}
+    settings = {item.name for item in dataclasses.fields(CommandSettings)}
     own: set[str] = set()
     others: dict[str, str] = {}
     for study, config_class in configs().items():

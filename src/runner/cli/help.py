@@ -7,14 +7,15 @@ from typing import Any
 import yaml
 
 from runner.cli.catalogue import CONF, SCALES, figure_names, figure_study, headline
+from runner.cli.settings import CommandSettings
 from runner.core.errors import InputError, nearest
-from runner.core.settings import Settings
 from runner.core.studies import StudyConfig, configs, default_of, package_of
 
 EXAMPLES = """\
   python -m runner study=bn_only target_width=7 sparsity=0.37 scale=smoke
   python -m runner -m study=bn_only target_width=5,10,15
   python -m runner figure=fig4 scale=smoke
+  python -m runner figure=fig4 hydra/launcher=slurm-cpu submit_only=true
   python -m runner study=bn_only --help"""
 
 SUBCOMMANDS = {
@@ -57,7 +58,7 @@ def of_study(study: str) -> str:
         f"usage: python -m runner study={study} [key=value ...]",
         f"{(config_class.__doc__ or '').strip()}\nCode: {package.replace('.', '/')}",
         "Parameters, which change the numbers:\n" + _keys(config_class, sizes),
-        "Settings, which do not:\n" + _keys(Settings, {}),
+        "Settings, which do not:\n" + _keys(CommandSettings, {}),
     ]
     return "\n\n".join(parts)
 

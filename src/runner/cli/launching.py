@@ -1,50 +1,33 @@
 """Launching a sweep: each incomplete run once, one failure never stopping the others.
 
-Works with every launcher of Hydra. Runs that another process computes are left for the end, so that
-several processes share the work of one sweep.
+Works with every launcher of Hydra; those with a queue are followed through it. Runs that another
+process computes are left for the end, so that several processes share the work of one sweep.
 """
 
 import copy
 import json
 import logging
-import math
 import os
-from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hydra.plugins.launcher import Launcher
 from omegaconf import DictConfig, OmegaConf
 
 from runner.cli.composing import Job
+from runner.cli.costs import expense
+from runner.cli.working import Attempt
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.folders import require_writable
 from runner.core.studies import module_of
-from runner.runs.provenance import REFERENCE
-from runner.runs.run import Run, stale_note
+from runner.results.variants import Variant
+from runner.runs.run import stale_note
+
+if TYPE_CHECKING:
+    from runner.cli.following import Following
 
 log = logging.getLogger("runner")
 
 KILLED = "its process was killed (by the system, when memory ran out)"
-
-
-class Attempt:
-    """A job that is launched, and what its run was before: old results are none of this attempt."""
-
-    def __init__(self, job: Job) -> None:
-        self.job = job
-        self.before = self._result()
-
-    def is_done(self) -> bool:
-        """Whether the run has been completed since."""
-        return self._result() != self.before and self.job.run.is_complete()
-
-    def _result(self) -> tuple[int, int] | None:
-        """What tells one `result.json` from another; None where there is none."""
-        try:
-            about = self.job.run.result_path.stat()
-        except OSError:
-            return None
-        return about.st_ino, about.st_mtime_ns
 
 
 class ComposedJobs:
@@ -76,6 +59,39 @@ def launch(launcher: Launcher, jobs: list[Job]) -> None:
     runs failed, with the path of each one's traceback.
     """
     settings = jobs[0].settings
+    attempts = _wanted(launcher, jobs)
+    failures: list[str] = []
+    if attempts and has_queue(launcher):
+        following = _queued(launcher, attempts)
+        failures = following.follow()
+    else:
+        busy = _launch_all(launcher, attempts, False, settings.fail_fast, failures)
+        if not (failures and settings.fail_fast):
+            _launch_all(launcher, busy, True, settings.fail_fast, failures)
+    if failures:
+        raise RunFailed(f"{len(failures)} of {len(jobs)} runs failed:\n" + "\n".join(failures))
+
+
+def submit(launcher: Launcher, jobs: list[Job], variants: list[Variant]) -> bool:
+    """Put the jobs whose runs are not complete into Slurm's queue, and behind them the drawing of
+    their figures; whether there were any.
+
+    Raises InputError as `launch` does, and for a launcher whose queue ends with the command.
+    """
+    if type(launcher).__name__ != "SlurmLauncher":
+        raise InputError("submit_only=true needs hydra/launcher=slurm-cpu or slurm-gpu")
+    attempts = _wanted(launcher, jobs)
+    if not attempts:
+        return False
+    following = _queued(launcher, attempts)
+    if variants:
+        following.draw_afterwards(variants)
+    return True
+
+
+def _wanted(launcher: Launcher, jobs: list[Job]) -> list[Attempt]:
+    """Attempts at the jobs whose runs are not complete; raises InputError as `launch` does."""
+    settings = jobs[0].settings
     require_writable(settings.folder())
     wanted = [job for job in jobs if job.run.is_wanted(settings)]
     log.info("%d runs, %d of them complete", len(jobs), len(jobs) - len(wanted))
@@ -85,14 +101,25 @@ def launch(launcher: Launcher, jobs: list[Job]) -> None:
     if wanted:
         require_writable(settings.folder(), wanted[0].run.folder)
     if type(launcher).__name__ != "BasicLauncher":  # which runs one after the other
-        wanted.sort(key=_expense, reverse=True)
-    attempts = [Attempt(job) for job in wanted]
-    failures: list[str] = []
-    busy = _launch_all(launcher, attempts, False, settings.fail_fast, failures)
-    if not (failures and settings.fail_fast):
-        _launch_all(launcher, busy, True, settings.fail_fast, failures)
-    if failures:
-        raise RunFailed(f"{len(failures)} of {len(jobs)} runs failed:\n" + "\n".join(failures))
+        wanted.sort(key=expense, reverse=True)
+    return [Attempt(job) for job in wanted]
+
+
+def _queued(launcher: Launcher, attempts: list[Attempt]) -> "Following":
+    """The attempts, in the queue of the launcher."""
+    from runner.cli.following import Following  # late: submitit is not needed everywhere
+    from runner.cli.queueing import Queue, fetch_data
+
+    settings = attempts[0].job.settings
+    fetch_data([attempt.job for attempt in attempts])
+    following = Following(Queue(launcher, settings.folder()), attempts, settings)
+    following.submit()
+    return following
+
+
+def has_queue(launcher: Launcher) -> bool:
+    """Whether the jobs go into a queue, or run as processes of their own, by submitit."""
+    return type(launcher).__name__ in ("SlurmLauncher", "LocalLauncher")
 
 
 def require_sound(jobs: list[Job], launcher: Launcher) -> None:
@@ -107,33 +134,11 @@ def require_sound(jobs: list[Job], launcher: Launcher) -> None:
 
     for study in {job.config.study for job in jobs}:
         module_of(study)
-    if _is_local(launcher):
+    if not has_queue(launcher):
         device = torch_device(jobs[0].settings.device)
         abreast = min(len(jobs), _side_by_side(launcher))
         for job in jobs:
             memory.require(job.config, device, abreast)
-
-
-def _expense(job: Job) -> tuple[float, int]:
-    """How long a job takes, to sort by; those not known count as longest, by their memory."""
-    from runner.runs import memory  # late, with torch
-
-    return expected_seconds(job.run), memory.needed(job.config)
-
-
-def expected_seconds(run: Run) -> float:
-    """How long the run takes: as it took before, here or for the reference; inf: not known."""
-    before = run.provenance()
-    if before.get("status") == "complete" and isinstance(before.get("seconds"), float):
-        return before["seconds"]
-    return _seconds_of_reference().get(str(run), math.inf)
-
-
-@cache
-def _seconds_of_reference() -> dict[str, float]:
-    """The seconds of all runs behind the kept figures, by the name of the run."""
-    kept = [json.loads(path.read_text()) for path in REFERENCE.glob("*/*/provenance.json")]
-    return {run["run"]: run["seconds"] for about in kept for run in about["runs"]}
 
 
 def _launch_all(
@@ -155,11 +160,6 @@ def _launch_all(
         if failures and fail_fast:
             break
     return busy
-
-
-def _is_local(launcher: Launcher) -> bool:
-    """Whether the jobs run on this machine, whose devices and memory are then what they have."""
-    return type(launcher).__name__ in ("BasicLauncher", "JoblibLauncher")
 
 
 def _side_by_side(launcher: Launcher) -> int:

@@ -12,10 +12,11 @@ from threading import Event
 import pandas as pd
 from hydra.plugins.launcher import Launcher
 
-from runner.cli.command import carry_out, prepare
+from runner.cli.command import prepare
 from runner.cli.composing import FigureSweep, Job
-from runner.cli.launching import Attempt, launch, require_sound
+from runner.cli.launching import launch, require_sound, submit
 from runner.cli.sweeping import launcher_of
+from runner.cli.working import Attempt, carry_out
 from runner.core.errors import InputError, RunFailed
 from runner.results.figures import drawing_of, is_current, make
 from runner.runs.code import code_of
@@ -42,8 +43,8 @@ class Outcome:
 
     @property
     def is_good(self) -> bool:
-        """Whether the figure is there, drawn from its runs as they are now."""
-        return self.outcome in ("drawn", "unchanged")
+        """Whether the figure is there, drawn from its runs as they are now, or will be."""
+        return self.outcome in ("drawn", "unchanged", "queued")
 
 
 class Making:
@@ -107,6 +108,16 @@ class Makings:
         jobs = [job for making in self.waiting for job in making.jobs]
         return list({job.run.folder: job for job in jobs}.values())
 
+    def submit(self, launcher: Launcher) -> bool:
+        """Leave runs and drawings to a cluster's queue; whether there are runs to be computed."""
+        jobs = self.jobs()
+        if not (jobs and submit(launcher, jobs, [making.variant for making in self.waiting])):
+            return False
+        for making in self.waiting.copy():
+            self.waiting.remove(making)
+            self._note(Outcome(making.variant.name, "queued"))
+        return True
+
     def draw_until(self, ended: Event) -> None:
         """Draw figures as their runs are completed."""
         while not ended.wait(LOOK_SECONDS):
@@ -132,6 +143,8 @@ def make_figures(sweeps: list[FigureSweep]) -> list[Outcome]:
     sweeps = list({sweep.variant.name: sweep for sweep in sweeps}.values())
     launcher = launcher_of(sweeps[0].whole, carry_out)
     makings = Makings(sweeps, launcher)
+    if sweeps[0].whole.submit_only and makings.submit(launcher):
+        return [makings.outcomes[sweep.variant.name] for sweep in sweeps]
     ended = Event()
     for making in makings.waiting:
         # Kept: beside the drawing thread CPython 3.11 may fail to parse (gh-106905).

@@ -10,7 +10,7 @@ from omegaconf import DictConfig
 
 from runner.cli.composing import compose_jobs, variant_of
 from runner.cli.grids import expand, grids_at
-from runner.cli.launching import ComposedJobs, launch
+from runner.cli.launching import ComposedJobs, launch, submit
 from runner.core.errors import InputError
 from runner.results.variants import Variant
 
@@ -43,9 +43,12 @@ def sweep(
 
         drawing_of(config.figure, jobs[0].config.study)
         variant = variant_of(config.figure, jobs, [*config.hydra.overrides.hydra, *typed])
-    launch(launcher_of(config, task_function, hydra_context.callbacks), jobs)
-    if variant is not None:
-        swept.append(variant)
+    launcher = launcher_of(config, task_function, hydra_context.callbacks)
+    variants = [] if variant is None else [variant]
+    if config.submit_only and submit(launcher, jobs, variants):
+        return
+    launch(launcher, jobs)
+    swept.extend(variants)
 
 
 def launcher_of(config: DictConfig, task: TaskFunction, callbacks: Any = None) -> Launcher:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import torch
 import yaml
-from filelock import FileLock, Timeout
+from filelock import Timeout
 from threadpoolctl import threadpool_limits
 
 from runner.core.errors import Busy, InputError, RunFailed
@@ -19,7 +19,7 @@ from runner.core.progress import Progress
 from runner.core.settings import Settings
 from runner.core.studies import Context, module_of
 from runner.data.datasets import Dataset, load
-from runner.runs import allocator, memory, provenance
+from runner.runs import allocator, locks, memory, provenance, signals
 from runner.runs.checkpoint import Checkpoint
 from runner.runs.code import code_of
 from runner.runs.devices import torch_device
@@ -49,21 +49,21 @@ def execute(run: Run, settings: Settings) -> None:
             why = complete if run.is_complete() else "its files are damaged"
             log.info("%s is computed again: %s", run, why)
             _clear(run)
-        _Execution(run, settings, device).carry_out()
+        with signals.held() as notice:
+            _Execution(run, settings, device, notice).carry_out()
 
 
 @contextmanager
 def _claimed(run: Run, wait: bool) -> Iterator[None]:
     """Hold the run's folder for this process. A dead owner holds nothing."""
     try:
-        lock = FileLock(run.folder / ".lock")
         try:
-            lock.acquire(timeout=0.1)
+            lock = locks.acquire(run.folder, wait=False)
         except Timeout:
             if not wait:
                 raise Busy(f"{run} is being computed by another process") from None
             log.info("%s is being computed by another process: waiting", run)
-            lock.acquire()
+            lock = locks.acquire(run.folder, wait=True)
     except OSError as error:
         raise InputError(f"{run.folder} cannot be written ({error.strerror})") from error
     try:
@@ -81,8 +81,10 @@ def _clear(run: Run) -> None:
 class _Execution:
     """One attempt at a run, from its config file to its result or its error."""
 
-    def __init__(self, run: Run, settings: Settings, device: torch.device) -> None:
-        self.run, self.settings, self.device = run, settings, device
+    def __init__(
+        self, run: Run, settings: Settings, device: torch.device, notice: signals.Notice
+    ) -> None:
+        self.run, self.settings, self.device, self.notice = run, settings, device, notice
         self.folder = run.folder
         self.checkpoint_path = self.folder / "checkpoint.safetensors"
         self.started = self.saved = time.monotonic()
@@ -111,13 +113,16 @@ class _Execution:
             with memory.capped(self.device), blas:
                 self._start()
                 self._iterate()
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemExit):
             self._mark("interrupted")
             raise
         except InputError:
             self._mark("failed")
             raise
         except Exception as error:
+            if self.notice.is_ending:  # the error is what the signal ends the process with
+                self._mark("interrupted")
+                raise
             exhausted = memory.is_exhausted(error)
             if not exhausted:
                 self._fail(error)
@@ -188,13 +193,17 @@ class _Execution:
         write_atomically(self.folder / "provenance.json", _json(content))
 
     def _checkpoint(self, make_state: Callable[[], dict[str, torch.Tensor]]) -> None:
-        if time.monotonic() - self.saved < self.settings.checkpoint_seconds:
+        is_due = time.monotonic() - self.saved >= self.settings.checkpoint_seconds
+        if not (is_due or self.notice.is_given):
             return
         state = {name: tensor.detach().cpu().contiguous() for name, tensor in make_state().items()}
         written = self.tables.flush()
         checkpoint = Checkpoint(self.folder.name, self.code, self._seconds(), written, state)
         checkpoint.write(self.checkpoint_path)
         self.saved = time.monotonic()
+        if self.notice.is_given:
+            log.info("checkpoint: %s, for the process is to end", self.run)
+            self.notice.pass_on()
 
     def _restore(self) -> tuple[dict[str, torch.Tensor] | None, dict[str, Extent]]:
         """State and tables of the checkpoint; nothing where there is none that can be used."""

@@ -99,8 +99,12 @@ def _cgroups(root: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def _of_slurm(environment: Mapping[str, str]) -> Iterator[int]:
-    """What Slurm gives a job on this node, by `--mem` or by `--mem-per-cpu`; in MiB there."""
-    for names in (["SLURM_MEM_PER_NODE"], ["SLURM_MEM_PER_CPU", "SLURM_CPUS_ON_NODE"]):
+    """What Slurm gives a job on this node, by `--mem` or for each CPU or GPU; in MiB there."""
+    for names in (
+        ["SLURM_MEM_PER_NODE"],
+        ["SLURM_MEM_PER_CPU", "SLURM_CPUS_ON_NODE"],
+        ["SLURM_MEM_PER_GPU", "SLURM_GPUS_ON_NODE"],
+    ):
         with suppress(KeyError, ValueError):
             product = MEBIBYTE
             for name in names:

@@ -1,0 +1,330 @@
+"""Runs in a queue: what its tasks do, how they are submitted, and how a later command finds them.
+
+The queue is Slurm's; for `hydra/launcher=local` each task is a process of this machine.
+"""
+
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, suppress
+from dataclasses import dataclass, fields, replace
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import submitit
+from hydra.plugins.launcher import Launcher
+from submitit.core.utils import UncompletedJobError
+
+from runner.cli import costs, slurm
+from runner.cli.composing import Job
+from runner.cli.costs import Needs
+from runner.cli.slurm import Seen
+from runner.cli.working import log_to_terminal, run_study
+from runner.core import progress
+from runner.core.errors import InputError, RunFailed
+from runner.results.variants import Variant
+from runner.runs import locks
+from runner.runs.run import Run
+from runner.runs.tables import write_atomically
+
+log = logging.getLogger("runner")
+
+LARGEST_ARRAY = 1000
+"""Tasks; Slurm's own limit, unless its administrator has set another."""
+
+DRAWING = Needs(minutes=60, gibibytes=4)
+"""For the drawing of figures."""
+
+
+def label_of(run: Run, outputs: Path) -> str:
+    """What a run is called in the records of the queue: its folder."""
+    return str(run.folder.relative_to(outputs))
+
+
+class Work:
+    """What a task does: its jobs, one after the other."""
+
+    def __init__(self, jobs: list[Job], on_gpu: bool) -> None:
+        self.arguments = sys.argv[1:]
+        self.jobs = [replace(job, settings=replace(job.settings, wait=False)) for job in jobs]
+        for job in self.jobs:
+            if job.settings.device == "auto" and not on_gpu:
+                job.settings.device = "cpu"  # the node may have GPUs that are not this task's
+
+    def __call__(self) -> dict[str, Exception | None]:
+        """The error of each run by its label, None where it is complete."""
+        sys.argv[1:] = self.arguments  # provenance tells the command that was typed
+        log_to_terminal()
+        progress.plain_lines()
+        return {label_of(job.run, job.settings.folder()): _error_of(job) for job in self.jobs}
+
+    def checkpoint(self) -> submitit.helpers.DelayedSubmission:
+        """Asked for by submitit before a task is queued again: the runs know where they stood."""
+        return submitit.helpers.DelayedSubmission(self)
+
+
+def _error_of(job: Job) -> Exception | None:
+    try:
+        run_study(job)
+    except UncompletedJobError:  # submitit ends the task by it
+        raise
+    except (InputError, RunFailed) as error:
+        return error
+    except Exception as error:  # whose class may not be known where it is read
+        return RunFailed(f"{job.run} failed: {type(error).__name__}: {error}")
+    return None
+
+
+class Drawing:
+    """What the last task of a sweep does: it draws the figures."""
+
+    def __init__(self, variants: list[Variant]) -> None:
+        self.variants = variants
+
+    def __call__(self) -> None:
+        """Print what the commands that compute them would print at their end."""
+        from runner.results.figures import make  # late: matplotlib
+
+        for variant in self.variants:
+            try:
+                print(make(variant))
+            except InputError as error:
+                sys.exit(f"error: {error}")
+
+    def checkpoint(self) -> submitit.helpers.DelayedSubmission:
+        """As for `Work`."""
+        return submitit.helpers.DelayedSubmission(self)
+
+
+def fetch_data(jobs: list[Job]) -> None:
+    """Fetch the datasets of jobs where they are absent: nodes may have no network.
+
+    Raises InputError when one is in none of its places and cannot be fetched.
+    """
+    from runner.data.datasets import FROM_FILES  # late: torch
+
+    wanted = {(getattr(job.config, "data", ""), job.settings.data_folder): job for job in jobs}
+    for (data, folder), job in wanted.items():
+        if data in FROM_FILES:
+            FROM_FILES[data].files(job.settings.source, folder)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task in the queue, and the labels of what it computes. tasks: how many its job has."""
+
+    job: submitit.Job
+    labels: tuple[str, ...]
+    tasks: int = 1
+
+    @property
+    def id(self) -> str:
+        """As the scheduler calls it: 7_0, or 7 where it is alone."""
+        return self.job.job_id
+
+    @property
+    def log(self) -> Path:
+        """Its log, as seen from the working directory where that holds it."""
+        path = self.job.paths.stdout
+        return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+    def has_answered(self) -> bool:
+        """Whether it has handed back its result."""
+        with suppress(OSError):
+            os.listdir(self.job.paths.folder)  # so that a network's file system looks again
+        return self.job.paths.result_pickle.exists()
+
+
+class Queue:
+    """The queue behind a launcher of submitit. outputs: the folder whose runs are queued."""
+
+    def __init__(self, launcher: Launcher, outputs: Path) -> None:
+        self.wishes: dict[str, Any] = launcher.params
+        self.name: str = launcher.config.hydra.runtime.choices["hydra/launcher"]
+        self.is_slurm = type(launcher).__name__ == "SlurmLauncher"
+        self.outputs = outputs
+        self.records = outputs / "submitit" / "queued"
+        gpus = ("gpus_per_node", "gpus_per_task", "gres")
+        self.on_gpu = any(self.wishes.get(wish) for wish in gpus)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other commands on the same outputs from submitting."""
+        self.records.mkdir(parents=True, exist_ok=True)
+        lock = locks.acquire(self.records, wait=True)
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def living(self, forced: bool) -> dict[str, Task]:
+        """The tasks in the queue that compute something here, by label. forced: with `force=true`.
+
+        Records of what has ended are deleted. Raises InputError when the scheduler does not answer.
+        """
+        records = {path: _record(path) for path in self.records.glob("*.json")}
+        try:
+            seen = slurm.look(path.stem for path in records)
+        except slurm.Unreachable as error:
+            raise InputError(f"hydra/launcher={self.name} cannot start jobs: {error}") from error
+        found = {}
+        for path, record in records.items():
+            ids = _ids(path.stem, len(record["tasks"]))
+            alive = [task in seen and seen[task].is_alive for task in ids]
+            if not any(alive):
+                path.unlink(missing_ok=True)
+            for task, labels, lives in zip(ids, record["tasks"], alive, strict=True):
+                if lives and record["forced"] == forced:
+                    job = submitit.SlurmJob(self.wishes["submitit_folder"], task)
+                    found |= dict.fromkeys(labels, Task(job, tuple(labels), len(ids)))
+        return found
+
+    def submit(self, jobs: list[Job], packed: bool = True) -> list[Task]:
+        """Put jobs into the queue, short ones together if they may be packed.
+
+        Raises InputError when the queue refuses them.
+        """
+        if not self.is_slurm:
+            arrays = {Needs(self.wishes["timeout_min"], 0): [[job] for job in jobs]}
+        else:
+            arrays = costs.packed(jobs, self.wishes, costs.PACK_SECONDS if packed else 0)
+        submitted: list[Task] = []
+        forced = jobs[0].settings.force
+        for needs, packs in arrays.items():
+            changes = self._asking(needs, jobs) if self.is_slurm else {}
+            for start in range(0, len(packs), LARGEST_ARRAY):
+                some = packs[start : start + LARGEST_ARRAY]
+                labels = [[label_of(job.run, self.outputs) for job in pack] for pack in some]
+                works = [Work(pack, self.on_gpu or not self.is_slurm) for pack in some]
+                try:
+                    submitted += self._array(works, labels, changes, forced)
+                except InputError as error:
+                    if not submitted:
+                        raise
+                    left = self.how_to_cancel(submitted)
+                    raise InputError(f"{error}\nOthers are in the queue: {left}") from error
+        return submitted
+
+    def submit_drawing(self, variants: list[Variant], after: set[str]) -> Task:
+        """Put the drawing of figures into the queue. after: the jobs that compute their runs."""
+        changes = {
+            "timeout_min": DRAWING.minutes,
+            "mem_gb": DRAWING.gibibytes,
+            "cpus_per_task": 1,
+            "dependency": ":".join(["afterany", *sorted(after)]) if after else None,
+            **dict.fromkeys(("gpus_per_node", "gpus_per_task", "cpus_per_gpu", "gres")),
+            **dict.fromkeys(("mem_per_cpu", "mem_per_gpu")),
+        }
+        labels = [[drawing_label(variants)]]
+        return self._array([Drawing(variants)], labels, changes, forced=False)[0]
+
+    def look(self, tasks: list[Task]) -> dict[str, Seen]:
+        """What the scheduler says of the tasks, by id. Raises slurm.Unreachable."""
+        if self.is_slurm:
+            return slurm.look(slurm.job_of(task.id) for task in tasks)
+        return {task.id: Seen("ENDED" if task.job.done() else "RUNNING") for task in tasks}
+
+    def cancel(self, tasks: list[Task]) -> None:
+        """Cancel tasks that wait or run. Raises slurm.Unreachable."""
+        if self.is_slurm:
+            slurm.cancel(task.id for task in tasks)
+        else:
+            for task in tasks:
+                task.job.cancel(check=False)
+
+    def how_to_cancel(self, tasks: list[Task]) -> str:
+        """The command that cancels the jobs of these tasks."""
+        jobs = sorted({slurm.job_of(task.id) for task in tasks}, key=int)
+        return f"{'scancel' if self.is_slurm else 'kill'} {' '.join(jobs)}"
+
+    def _asking(self, needs: Needs, jobs: list[Job]) -> dict[str, Any]:
+        """What the launcher's configuration leaves open, as submitit calls it."""
+        asking: dict[str, Any] = {"timeout_min": needs.minutes}
+        if not (self.wishes.get("mem_per_cpu") or self.wishes.get("mem_per_gpu")):
+            asking["mem_gb"] = needs.gibibytes
+        if not self.wishes.get("cpus_per_gpu"):
+            asking["cpus_per_task"] = self.wishes.get("cpus_per_task") or _threads(jobs)
+        return asking
+
+    def _array(
+        self, works: list[Any], labels: list[list[str]], changes: dict[str, Any], forced: bool
+    ) -> list[Task]:
+        """Submit one array, and note what its tasks compute."""
+        said = StringIO()  # submitit repeats there what the exception says
+        try:
+            with redirect_stderr(said), _undisturbed(self.is_slurm):
+                jobs = self._executor(changes).submit_array(works)
+                tasks = [
+                    Task(job, tuple(each), len(works))
+                    for job, each in zip(jobs, labels, strict=True)
+                ]
+                if self.is_slurm:
+                    record = {"forced": forced, "tasks": labels}
+                    path = self.records / f"{slurm.job_of(tasks[0].id)}.json"
+                    write_atomically(path, json.dumps(record).encode())
+        except Exception as error:  # of whatever kind: nothing has been started
+            text = slurm.refusal(str(error), self.on_gpu)
+            raise InputError(f"hydra/launcher={self.name} cannot start jobs: {text}") from error
+        return tasks
+
+    def _executor(self, changes: dict[str, Any]) -> submitit.AutoExecutor:
+        from hydra_plugins.hydra_submitit_launcher.config import BaseQueueConf
+
+        params = self.wishes | changes
+        cluster = "slurm" if self.is_slurm else "local"
+        options = {"slurm_max_num_timeout": params.pop("max_num_timeout", 0)}
+        executor = submitit.AutoExecutor(
+            params.pop("submitit_folder"), cluster, **(options if self.is_slurm else {})
+        )
+        if self.is_slurm and params.get("cpus_per_task"):  # since 22.05 steps do not inherit it
+            params["srun_args"] = [f"--cpus-per-task={params['cpus_per_task']}"]
+        shared = {field.name for field in fields(BaseQueueConf)}
+        named = {key if key in shared else f"{cluster}_{key}": params[key] for key in params}
+        executor.update_parameters(**named)
+        return executor
+
+
+def drawing_label(variants: list[Variant]) -> str:
+    """What the drawing of figures is called in the records of the queue."""
+    return " ".join(["drawing", *(f"{variant.scale}/{variant.name}" for variant in variants)])
+
+
+def _record(path: Path) -> dict[str, Any]:
+    """What is noted of a job; of what cannot be read, that it computes nothing."""
+    try:
+        record = json.loads(path.read_text())
+        return {"forced": bool(record["forced"]), "tasks": list(record["tasks"])}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {"forced": False, "tasks": []}
+
+
+def _ids(job: str, tasks: int) -> list[str]:
+    return [job] if tasks == 1 else [f"{job}_{index}" for index in range(tasks)]
+
+
+def _threads(jobs: list[Job]) -> int:
+    """The CPUs that a task needs. Raises InputError where `threads=null` leaves that open."""
+    threads = [job.settings.threads for job in jobs]
+    if None in threads:
+        raise InputError(
+            "threads=null takes all the CPUs there are: say how many, threads=8 or"
+            " hydra.launcher.cpus_per_task=8"
+        )
+    return max(threads)
+
+
+@contextmanager
+def _undisturbed(is_slurm: bool) -> Iterator[None]:
+    """Keep Ctrl-C back until a submission is whole: sbatch would take it too."""
+    if not is_slurm:  # processes would inherit it
+        yield
+        return
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)

@@ -1,0 +1,74 @@
+"""A job where it runs, and what it leaves behind."""
+
+import logging
+
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig
+
+from runner.cli.composing import Job
+from runner.core import progress
+from runner.core.folders import require_writable
+from runner.runs.run import Run, stale_note
+
+
+class Attempt:
+    """A job that is launched, and what its run was before: old results are none of this attempt."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        # What another process has completed by now is done.
+        self.before = self._result() if job.run.is_wanted(job.settings) else None
+
+    def is_done(self) -> bool:
+        """Whether the run has been completed since."""
+        return self._result() != self.before and self.job.run.is_complete()
+
+    def _result(self) -> tuple[int, int] | None:
+        """What tells one `result.json` from another; None where there is none."""
+        try:
+            about = self.job.run.result_path.stat()
+        except OSError:
+            return None
+        return about.st_ino, about.st_mtime_ns
+
+
+def carry_out(composed: DictConfig) -> Exception | None:
+    """Called by a launcher for a job; hands its error back, so that the sweep goes on."""
+    hydra_config = HydraConfig.get()
+    log_to_terminal()
+    if "BasicLauncher" not in hydra_config.launcher._target_:
+        progress.plain_lines()
+    try:
+        n_jobs = hydra_config.launcher.get("n_jobs", 1)
+        run_study(Job.of(composed), turn=hydra_config.job.num, n_jobs=n_jobs)
+    except Exception as error:
+        return error
+    return None
+
+
+def run_study(job: Job, turn: int = 0, n_jobs: int = 1) -> Run:
+    """Bring the run of a job to completion, and return it.
+
+    turn, n_jobs: number of the job in its sweep, and how many run side by side.
+    """
+    require_writable(job.settings.folder())
+    if job.run.is_wanted(job.settings):
+        from runner.runs.devices import next_gpu  # late, with torch: checking needs none of it
+        from runner.runs.execution import execute
+
+        job.settings.device = next_gpu(job.settings.device, turn, n_jobs)
+        execute(job.run, job.settings)
+    elif note := stale_note([job.run]):
+        logging.getLogger("runner").info(note)
+    return job.run
+
+
+def log_to_terminal() -> None:
+    """Send the log of the program to stderr, once."""
+    log = logging.getLogger("runner")
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    if not log.handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(message)s"))
+        log.addHandler(handler)

@@ -134,7 +134,7 @@ def test_gradient_flow(architecture, normalized):
     config = Invariances(architecture=architecture, replicates=2, normalized_time=normalized)
     network, S = network_of(config), len(rates(config))
     x, y = meta(S, 4, SIDE**2, dtype=torch.float64), meta(S, 4, dtype=torch.float64)
-    parameters = network.draw(1.0, 0.5, torch.Generator()).numel()
+    parameters = network.draw(1.0, 0.5, 0.0, torch.Generator()).numel()
     theta = meta(S, parameters, dtype=torch.float64)
     objective = Objective(network, x, y, "logistic")
     flow = Flow(objective, theta, rates(config), "rk4", normalized)

@@ -150,7 +150,7 @@ def test_what_is_best_is_chosen_on_replicates_that_are_not_judged(tmp_path):
     last = selection[selection["round"] == 3].groupby("learning_rate")["train_mse"].max()
     assert (metrics["learning_rate"] == last.idxmin()).all()
     assert (metrics["selected_on"] == "replicates 2, 3").all()
-    assert selection.groupby("round")["learning_rate"].nunique().tolist() == [5, 2, 1]
+    assert selection.groupby("round")["learning_rate"].nunique().tolist() == [7, 3, 1]
 
 
 def test_both_sides_try_the_same_plans_with_the_same_budgets(tmp_path):

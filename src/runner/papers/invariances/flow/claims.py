@@ -76,59 +76,59 @@ def _order(order: int) -> str:
     return f"order of the drift, extrapolated to rate zero, {bound} in every series"
 
 
+LAWS: list[tuple[str, str, str, Choice, int]] = [
+    (
+        "vertex-wise",
+        "squared norms of a neuron's incoming and outgoing weights keep their difference",
+        "paper C, Lemma 2, Eq. (4)",
+        part("diagonal", linear=False),
+        1,
+    ),
+    (
+        "edge-wise",
+        "so do the inner products of two ReLU neurons that are on for every example",
+        "paper C, Lemma 2, Eq. (5)",
+        part("active", linear=False),
+        1,
+    ),
+    (
+        "edge-wise-mixed",
+        "and of two that are on for the same examples and off for the others",
+        "paper C, Lemma 2, Eq. (5)",
+        part("mixed", linear=False),
+        1,
+    ),
+    (
+        "layer-wise",
+        "squared Frobenius norms of any two layers keep their difference",
+        "paper C, Lemma 3",
+        part("layer"),
+        1,
+    ),
+    (
+        "relu-not-invariant",
+        "the full matrix D of ReLU layers is not invariant: it drifts however small the rate",
+        "paper C, Lemma 4",
+        part("full", linear=False, promised=False),
+        0,
+    ),
+]
+"""The lemmas that figures 1 and 2 both show: name, statement, source, rows, and the order there."""
+
+
 def claim_laws(figure: str) -> None:
-    """The lemmas that figures 1 and 2 both show."""
-    claim(
-        figure=figure,
-        name="vertex-wise",
-        statement="squared norms of a neuron's incoming and outgoing weights keep their difference",
-        source="paper C, Lemma 2, Eq. (4)",
-        expected=_order(1),
-        needs=RATES,
-        choice=part("diagonal", linear=False),
-        order=1,
-    )(converges)
-    claim(
-        figure=figure,
-        name="edge-wise",
-        statement="so do the inner products of two ReLU neurons that are on for every example",
-        source="paper C, Lemma 2, Eq. (5)",
-        expected=_order(1),
-        needs=RATES,
-        choice=part("active", linear=False),
-        order=1,
-    )(converges)
-    claim(
-        figure=figure,
-        name="edge-wise-mixed",
-        statement="and of two that are on for the same examples and off for the others",
-        source="paper C, Lemma 2, Eq. (5)",
-        expected=_order(1),
-        needs=RATES,
-        choice=part("mixed", linear=False),
-        order=1,
-    )(converges)
-    claim(
-        figure=figure,
-        name="layer-wise",
-        statement="squared Frobenius norms of any two layers keep their difference",
-        source="paper C, Lemma 3",
-        expected=_order(1),
-        needs=RATES,
-        choice=part("layer"),
-        order=1,
-    )(converges)
-    claim(
-        figure=figure,
-        name="relu-not-invariant",
-        statement="the full matrix D of ReLU layers is not invariant:"
-        " it drifts however small the rate",
-        source="paper C, Lemma 4",
-        expected=_order(0),
-        needs=RATES,
-        choice=part("full", linear=False, promised=False),
-        order=0,
-    )(converges)
+    """Make the claims of `LAWS`."""
+    for name, statement, source, choice, order in LAWS:
+        claim(
+            figure=figure,
+            name=name,
+            statement=statement,
+            source=source,
+            expected=_order(order),
+            needs=RATES,
+            choice=choice,
+            order=order,
+        )(converges)
 
 
 claim_laws(figure="invariances-fig1")

@@ -99,8 +99,10 @@ def panels() -> dict[str, list[tuple[Choice, str, str]]]:
         return lambda rows: choose(rows) & (variant(rows) == "")
 
     def promised(name: str) -> list[tuple[Choice, str, str]]:
-        chosen = lambda rows: rows["promised"] & variant(rows).str.contains(name)  # noqa: E731
-        return [(chosen, "euler", "o")]
+        def choose(rows: pd.DataFrame) -> pd.Series:
+            return rows["promised"] & variant(rows).str.contains(name)
+
+        return [(choose, "euler", "o")]
 
     items = {
         f"Theorem 1.{each.number}: {each.title}": [(plain(item(each.number)), "euler", "o")]
@@ -128,8 +130,8 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 2: drift at the end against the rate, one panel for each statement."""
     shown = panels()
     columns = 4
-    lines = -(-len(shown) // columns)
-    figure, axes = plt.subplots(lines, columns, figsize=(10.5, 2.3 * lines + 0.6))
+    height = -(-len(shown) // columns)  # in panels
+    figure, axes = plt.subplots(height, columns, figsize=(10.5, 2.3 * height + 0.6))
     drawn = []
     for panel, (title, lines) in zip(axes.flat, shown.items(), strict=False):
         for choose, integrator, marker in lines:

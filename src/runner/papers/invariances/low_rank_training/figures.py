@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
+from runner.papers.invariances.convergence import order_at_zero
 from runner.papers.invariances.low_rank_training.tables import (
     METHODS,
     NETWORK,
@@ -51,13 +52,24 @@ FLOOR = 1e-3
 """Of the remainder in panel (a) of figure 5."""
 
 
-def _panels(tables: Tables) -> tuple[Figure, np.ndarray, list[str]]:
-    """A row of four panels for each dataset."""
+Part = Callable[[Axes, Tables], pd.DataFrame]
+"""Draws one panel; gives back what it has drawn."""
+
+
+def _draw(tables: Tables, parts: tuple[Part, ...]) -> tuple[Figure, pd.DataFrame]:
+    """A row of these panels for each dataset."""
     datasets = [name for name in DATA if name in set(tables["layers"]["data"])]
     datasets = nonempty(pd.Series(datasets), "dataset shown").tolist()
-    size = (12.4, 3.4 * len(datasets))
-    picture, axes = plt.subplots(len(datasets), 4, figsize=size, squeeze=False)
-    return picture, axes, datasets
+    size = (3.1 * len(parts), 3.4 * len(datasets))
+    picture, axes = plt.subplots(len(datasets), len(parts), figsize=size, squeeze=False)
+    drawn = []
+    for row, data in zip(axes, datasets, strict=True):
+        of_data = _of(tables, data)
+        for panel, part in zip(row, parts, strict=True):
+            with or_empty(panel):
+                drawn.append(part(panel, of_data).assign(data=data, panel=panel.get_title()))
+        row[0].set_title(f"{DATA[data]}: {row[0].get_title()}")
+    return picture, pd.concat(drawn) if drawn else pd.DataFrame({"panel": []})
 
 
 def _of(tables: Tables, data: str) -> Tables:
@@ -102,18 +114,7 @@ def _gain_colors(gains: pd.Series) -> dict[float, tuple]:
 @figure("invariances-fig4")
 def draw_without_decay(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 4: the ratio by epoch, the remainder and its bounds, by gain, by width."""
-    picture, axes, datasets = _panels(tables)
-    drawn = []
-    for row, data in zip(axes, datasets, strict=True):
-        of_data = _of(tables, data)
-        for panel, part in zip(
-            row, (_ratio_by_epoch, _remainder_by_epoch, _ratio_by_gain, _by_width), strict=True
-        ):
-            with or_empty(panel):
-                found = part(panel, of_data)
-                drawn.append(found.assign(data=data, panel=panel.get_title()))
-        row[0].set_title(f"{DATA[data]}: {row[0].get_title()}")
-    return picture, pd.concat(drawn) if drawn else pd.DataFrame({"panel": []})
+    return _draw(tables, (_ratio_by_epoch, _remainder_by_epoch, _ratio_by_gain, _by_width))
 
 
 def _ratio_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
@@ -217,18 +218,7 @@ def _by_width(axes: Axes, tables: Tables) -> pd.DataFrame:
 @figure("invariances-fig5")
 def draw_beyond_the_flow(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 5: weight decay, drift against rate, ratio against loss, spectra of ten classes."""
-    picture, axes, datasets = _panels(tables)
-    drawn = []
-    for row, data in zip(axes, datasets, strict=True):
-        of_data = _of(tables, data)
-        for panel, part in zip(
-            row, (_against_decay, _drift_by_rate, _ratio_by_loss, _spectra), strict=True
-        ):
-            with or_empty(panel):
-                found = part(panel, of_data)
-                drawn.append(found.assign(data=data, panel=panel.get_title()))
-        row[0].set_title(f"{DATA[data]}: {row[0].get_title()}")
-    return picture, pd.concat(drawn) if drawn else pd.DataFrame({"panel": []})
+    return _draw(tables, (_against_decay, _drift_by_rate, _ratio_by_loss, _spectra))
 
 
 def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
@@ -257,7 +247,8 @@ def _drift_by_rate(axes: Axes, tables: Tables) -> pd.DataFrame:
     rows = rows.assign(relative=rows["drift"] / rows["initial_invariant"])
     drawn = _spread(rows, ["method", "learning_rate"], "relative")
     for method, line in drawn.groupby("method"):
-        order = slopes(rows[rows["method"] == method], "learning_rate", "relative", log=True)
+        of_method = rows[rows["method"] == method].groupby("replicate")
+        order = of_method[["learning_rate", "drift"]].apply(order_at_zero)
         style = {"color": COLORS[method], "marker": MARKERS[method]}
         label = f"{method}: order {order.median():.2f}"
         _bars(axes, line, "learning_rate", label=label, **style)

@@ -1,8 +1,9 @@
-# `make help` lists the targets. SCALE, DEVICE and JOBS work on every figure.
+# `make help` lists the targets. SCALE, DEVICE, JOBS and STYLE work on every figure.
 SCALE  ?= quick#        smoke, quick, medium or paper
 DEVICE ?= auto#         auto, cpu or cuda
 JOBS   ?= 2#            runs computed side by side
 OUTPUTS ?= outputs#     folder of runs and figures
+STYLE  ?= screen#       screen or paper: how figures are drawn
 PYTHON ?= python3#      Python 3.11 or newer, used once to make the virtual environment
 
 .DEFAULT_GOAL := help
@@ -11,7 +12,7 @@ RUN := .venv/bin/python -m runner
 FIGURES := $(basename $(notdir $(wildcard conf/figure/*.yaml)))
 LAUNCHER := $(if $(filter-out 1,$(strip $(JOBS))),hydra/launcher=joblib hydra.launcher.n_jobs=$(strip $(JOBS)))
 
-.PHONY: help setup figures report reference figures-from-reference compare claims gallery test lint bench clean
+.PHONY: help setup figures report reference figures-from-reference compare claims gallery docs test lint bench clean
 .PHONY: $(FIGURES)
 
 help: ## list the targets
@@ -25,29 +26,36 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@test -x .venv/bin/python || $(PYTHON) -m venv .venv
 	@.venv/bin/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo 'Python 3.11 or newer is needed: make setup PYTHON=python3.11'; rm -rf .venv; exit 1; }
-	.venv/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,scale-out]'
+	.venv/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,docs,scale-out]'
 	@touch $@
 
 $(FIGURES): $(INSTALLED)
-	$(RUN) figure=$@ scale=$(strip $(SCALE)) device=$(strip $(DEVICE)) outputs=$(strip $(OUTPUTS)) $(LAUNCHER)
+	$(RUN) figure=$@ scale=$(strip $(SCALE)) device=$(strip $(DEVICE)) outputs=$(strip $(OUTPUTS)) style=$(strip $(STYLE)) $(LAUNCHER)
 
 figures: $(INSTALLED) ## make all figures, all their runs in one pool, with a summary
-	$(RUN) figures scale=$(strip $(SCALE)) device=$(strip $(DEVICE)) outputs=$(strip $(OUTPUTS)) $(LAUNCHER)
+	$(RUN) figures scale=$(strip $(SCALE)) device=$(strip $(DEVICE)) outputs=$(strip $(OUTPUTS)) style=$(strip $(STYLE)) $(LAUNCHER)
 
-report: $(INSTALLED) ## write outputs/report/index.html: all figures and claims on one page
+report: $(INSTALLED) ## write outputs/report/index.html: all figures and claims, yours or the reference's
 	$(RUN) report outputs=$(strip $(OUTPUTS))
 
 reference: $(INSTALLED) ## keep the tables behind all figures made so far in outputs/reference
 	$(RUN) reference keep scale=$(strip $(SCALE)) outputs=$(strip $(OUTPUTS))
 
 figures-from-reference: $(INSTALLED) ## draw all figures from outputs/reference, compute nothing
-	$(RUN) reference draw outputs=$(strip $(OUTPUTS))
+	$(RUN) reference draw outputs=$(strip $(OUTPUTS)) style=$(strip $(STYLE))
 
 claims: $(INSTALLED) ## list all statements with their rules and planned numbers, compute nothing
 	$(RUN) claims scale=$(strip $(SCALE))
 
 gallery: $(INSTALLED) ## pictures and table of the README, from outputs/reference
 	.venv/bin/python scripts/gallery.py
+
+docs: $(INSTALLED) ## build the documentation, with executed notebooks: outputs/site/index.html
+	.venv/bin/python scripts/notebooks.py scale=$(strip $(SCALE)) jobs=$(strip $(JOBS)) outputs=$(strip $(OUTPUTS))
+	NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs build --quiet --strict --config-file docs/site/mkdocs.yml \
+	  --site-dir '$(abspath $(strip $(OUTPUTS)))/site'
+	$(RUN) report outputs=$(strip $(OUTPUTS))/site-report
+	cp -r '$(strip $(OUTPUTS))/site-report/report' '$(strip $(OUTPUTS))/site/'
 
 compare: $(INSTALLED) ## say where your results differ from outputs/reference by more than chance
 	$(RUN) compare scale=$(strip $(SCALE)) outputs=$(strip $(OUTPUTS))

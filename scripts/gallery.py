@@ -2,29 +2,30 @@
 
 python scripts/gallery.py
 
-Draws the reference at scale quick into `docs/figures/`, and writes the tables of figures, of claims
-that do not hold, and of benchmarks between the marks in README.md and docs/*.md, so that none of it
-is ever typed by hand.
+Draws the reference at scale quick into `docs/figures/`, with a page of their captions, and writes
+the tables of figures, of claims that do not hold, and of benchmarks between the marks in README.md
+and docs/*.md, so that none of it is ever typed by hand.
 """
 
 import json
+import re
 import sys
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import pandas as pd
 
 from runner.bench.table import machine_name
 from runner.cli.catalogue import figure_names, figure_study, headline
 from runner.core.errors import InputError
-from runner.core.papers import paper_of
-from runner.core.studies import room_of
+from runner.core.papers import PAPERS, paper_of
+from runner.core.rooms import room_of
 from runner.publish.reference import REFERENCE, read_tables
 from runner.publish.report import duration
+from runner.results.captions import caption
 from runner.results.claims import distinct
 from runner.results.evidence import ERROR
-from runner.results.figures import drawing_of
-from runner.results.style import STYLE
+from runner.results.figures import drawing_of, said_of
+from runner.results.style import drawn_in
 from runner.runs.provenance import REPOSITORY
 
 SCALE = "quick"
@@ -32,6 +33,7 @@ SCALES = (SCALE, "medium", "paper")
 """Those whose results are kept, where they are."""
 DPI = 110
 README = REPOSITORY / "README.md"
+RESULTS = REPOSITORY / "docs" / "results.md"
 NOTES = REPOSITORY / "docs" / "notes-on-the-papers.md"
 PERFORMANCE = REPOSITORY / "docs" / "performance.md"
 PICTURES = REPOSITORY / "docs" / "figures"
@@ -72,11 +74,26 @@ def draw_pictures(reference: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name in figure_names():
         if (reference / SCALE / name).exists():
-            with plt.rc_context(STYLE):
+            with drawn_in("screen"):
                 drawing = drawing_of(name, figure_study(name))
                 figure, _ = drawing(read_tables(reference / SCALE / name))
                 figure.savefig(folder / f"{name}.png", dpi=DPI, metadata={"Software": None})
-                plt.close(figure)
+
+
+def caption_of(reference: Path, name: str) -> str:
+    """The caption of a figure as its kept tables give it, as a line of Markdown."""
+    study, tables = figure_study(name), read_tables(reference / SCALE / name)
+    text = caption(headline("figure", name), said_of(name, study), study, tables, SCALE)
+    return re.sub(r"([*_|<])", r"\\\1", " ".join(text.split()))
+
+
+def captioned(reference: Path) -> str:
+    """A Markdown page of all figures that are kept, each with its command and its caption."""
+    parts = ["# The figures", f"At scale `{SCALE}`; made by `make gallery`."]
+    for name in figure_names():
+        if (reference / SCALE / name).exists():
+            parts += [f"## `make {name}`", f"![{name}]({name}.png)", caption_of(reference, name)]
+    return "\n\n".join(parts) + "\n"
 
 
 def result(reference: Path, scale: str, name: str) -> tuple[str, str]:
@@ -106,13 +123,36 @@ def table(reference: Path) -> str:
     for name in figure_names():
         study = figure_study(name)
         letter = paper_of(room_of(study)).letter
-        what = headline("figure", name).partition(": ")[2]
+        what = headline("figure", name).partition(": ")[2].replace("|", "\\|")
         cells = [cell for scale in SCALES for cell in result(reference, scale, name)]
         if cells[1]:
-            what = f"[{what}](docs/figures/{name}.png)"
+            what = f"[{what}](figures/{name}.png)"
         cells = [f"`make {name}`", letter, what, f"`{study}`", *cells]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def papers(reference: Path) -> str:
+    """A Markdown table of the papers: figures, and how the claims came out at each scale."""
+    lines = [
+        "| | paper | figures |" + "".join(f" `{scale}` |" for scale in SCALES),
+        "| --- | --- | --- |" + " --- |" * len(SCALES),
+    ]
+    for room, paper in PAPERS.items():
+        names = [name for name in figure_names() if room_of(figure_study(name)) == room]
+        cells = [counted(reference / scale, names) for scale in SCALES]
+        title = f"[{paper.title}](https://arxiv.org/abs/{paper.arxiv}) ({paper.venue})"
+        lines.append(f"| {paper.letter} | {title} | {len(names)} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def counted(folder: Path, names: list[str]) -> str:
+    """How the claims of these figures came out, in three numbers; nothing where none are kept."""
+    paths = [path for name in names if (path := folder / name / "claims.csv").exists()]
+    if not paths:
+        return ""
+    verdicts = distinct(pd.concat([pd.read_csv(path) for path in paths]))["verdict"].value_counts()
+    return " / ".join(str(verdicts.get(verdict, 0)) for verdict in VERDICTS)
 
 
 def summary(reference: Path) -> str:
@@ -140,8 +180,8 @@ def pictures(names: tuple[str, ...]) -> str:
         for name in names[start : start + 2]:
             letter, what = headline("figure", name).removeprefix("paper ").split(", ", 1)
             lines.append(
-                f'<td width="50%"><a href="docs/figures/{name}.png">'
-                f'<img src="docs/figures/{name}.png" alt="{what}"></a><br>'
+                f'<td width="50%"><a href="docs/figures/{name}.png">\n'
+                f'<img src="docs/figures/{name}.png" alt="{name}"></a><br>\n'
                 f"<code>make {name}</code>: paper {letter}, {what}</td>"
             )
         lines.append("</tr>")
@@ -203,10 +243,11 @@ def main() -> int:
     """Draw the pictures and write the tables; returns 0, or 2 when a document has no marks."""
     try:
         draw_pictures(REFERENCE, PICTURES)
+        (PICTURES / "README.md").write_text(captioned(REFERENCE))
         write_between(README, "pictures", pictures(HIGHLIGHTS))
-        write_between(README, "figures", table(REFERENCE))
-        write_between(README, "verdicts", summary(REFERENCE))
-        write_between(README, "fails", not_holding(REFERENCE, "fails"))
+        write_between(README, "papers", papers(REFERENCE))
+        write_between(RESULTS, "figures", table(REFERENCE))
+        write_between(RESULTS, "verdicts", summary(REFERENCE))
         for scale in kept_scales(REFERENCE):
             for verdict in ("fails", "undecided"):
                 content = not_holding(REFERENCE, verdict, scale)

@@ -1,5 +1,6 @@
 """Shape and type checks for the whole package while the tests run, and what tests share."""
 
+import shutil
 from pathlib import Path
 
 from jaxtyping import install_import_hook
@@ -21,3 +22,17 @@ def command(tmp_path):
         return warm.run("-m", "runner", *arguments, f"outputs={outputs}")
 
     return run
+
+
+@pytest.fixture(scope="session")
+def computed(tmp_path_factory):
+    """An outputs folder with four complete runs, of two studies."""
+    import some_runs
+
+    return some_runs.compute(tmp_path_factory.mktemp("computed"))
+
+
+@pytest.fixture
+def outputs(computed, tmp_path):
+    """The same, for one test to change."""
+    return shutil.copytree(computed, tmp_path / "outputs")

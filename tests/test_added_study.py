@@ -1,89 +1,91 @@
-"""What the README says about adding a study, done in a scratch copy; and each step forgotten."""
+"""A study of one's own, as `runner new study` writes it: outside this repository, and within."""
 
 import re
 import shutil
 
 import pandas as pd
 import pytest
+import warm
 from scratch_copy import REPOSITORY, in_copy, lint
 
-BLOCK = re.compile(r"```(?:python|yaml)\n# ((?:src|conf)/\S+)\n(.*?)```", re.S)
-FOLDER = "src/runner/papers/random_walks/distance"
-PATHS = [
-    "conf/figure/distance.yaml",
-    *(f"conf/size/distance/{scale}.yaml" for scale in ("medium", "paper", "quick", "smoke")),
-    "conf/study/distance.yaml",
-    *(f"{FOLDER}/{part}.py" for part in ("claims", "config", "figures", "study")),
-]
+from runner.cli.new import write
+
+ROOM = ("--config-dir", "walks")
 
 
 @pytest.fixture
-def scratch(tmp_path):
-    """A copy of the repository with the study of the README."""
-    ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    for name in ("conf", "src", "tests", "scripts"):
-        shutil.copytree(REPOSITORY / name, tmp_path / name, ignore=ignore)
-    for name in ("pyproject.toml", "Makefile", "README.md"):
-        shutil.copy(REPOSITORY / name, tmp_path / name)
-    blocks = dict(BLOCK.findall((REPOSITORY / "README.md").read_text()))
-    assert sorted(blocks) == sorted(PATHS)
-    for path, content in blocks.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(content)
+def place(tmp_path):
+    """A folder with the room `walks`, in which is the study `distance`."""
+    write("distance", "walks", tmp_path)
     return tmp_path
 
 
-def python(scratch, *arguments):
-    """`python -m <arguments>` in the copy."""
-    return in_copy(scratch, *arguments)
+def python(place, *arguments):
+    """`python -m <arguments>` in the folder."""
+    return warm.run("-m", *arguments, cwd=place)
 
 
-def test_the_study_runs_and_its_figure_is_drawn_and_judged(scratch):
-    done = python(scratch, "runner", "study=distance", "scale=smoke", "steps=9", "device=cpu")
+def test_it_runs_and_its_figure_is_drawn_and_judged(place):
+    done = python(place, "runner", *ROOM, "study=distance", "scale=smoke", "steps=9", "device=cpu")
     assert done.returncode == 0, done.stderr
     assert "metrics.csv  5 rows" in done.stdout
-    (picture,) = scratch.glob("outputs/runs/distance/*/overview.png")
+    (picture,) = place.glob("outputs/runs/distance/*/overview.png")
     assert picture.stat().st_size > 5000, "without an overview there is a default"
-    done = python(scratch, "runner", "figure=distance", "scale=smoke", "device=cpu")
+    done = python(place, "runner", *ROOM, "figure=distance", "scale=smoke", "device=cpu")
     assert done.returncode == 0, done.stderr
-    claims = pd.read_csv(scratch / "outputs" / "figures" / "smoke" / "distance.claims.csv")
+    claims = pd.read_csv(place / "outputs" / "figures" / "smoke" / "distance.claims.csv")
     assert list(claims["claim"]) == ["root"] and list(claims["verdict"]) == ["holds"]
-    assert "distance" in python(scratch, "runner", "--help").stdout
-    assert "walks of each replicate" in python(scratch, "runner", "study=distance", "--help").stdout
-    report = python(scratch, "runner", "report", "scale=smoke")
-    assert report.returncode == 0, report.stderr
+    assert list(claims["rule"]) == ["unknown"], "its history is not this repository's"
 
 
-def test_the_tests_and_contracts_cover_it(scratch):
-    """Those named after a study or a figure; the others hold with it as well, and take longer."""
-    done = python(
-        scratch, "pytest", "-k", "distance", "tests/cli", "tests/runs", "tests/test_every_study.py"
-    )
+def test_it_is_a_full_citizen(place):
+    """Of help, reports, lists and the workers of a sweep; and its own test passes."""
+    assert "distance" in python(place, "runner", *ROOM, "--help").stdout
+    of_study = python(place, "runner", *ROOM, "study=distance", "--help").stdout
+    assert "walks of each replicate" in of_study
+    sweep = ("-m", "study=distance", "scale=smoke", "steps=4,9", "hydra/launcher=joblib")
+    done = python(place, "runner", *ROOM, *sweep, "hydra.launcher.n_jobs=2", "device=cpu")
+    assert done.returncode == 0, done.stderr
+    assert len(list(place.glob("outputs/runs/distance/*/result.json"))) == 2
+    done = python(place, "runner", *ROOM, "figures", "distance", "scale=smoke", "device=cpu")
+    assert done.returncode == 0, done.stderr
+    done = python(place, "runner", *ROOM, "report", "scale=smoke")
+    assert done.returncode == 0, done.stderr
+    page = (place / "outputs" / "report" / "index.html").read_text()
+    assert "the distance of random walks against their length" in page
+    done = python(place, "runner", *ROOM, "runs", "list")
+    assert done.returncode == 0 and "distance" in done.stdout, done.stderr
+    done = python(place, "pytest", "-q", "-p", "no:cacheprovider", "tests")
     assert done.returncode == 0, done.stdout
-    assert int(re.search(r"(\d+) passed", done.stdout)[1]) >= 10
-    done = lint(scratch)
-    assert done.returncode == 0, done.stdout
+
+
+def test_other_code_of_its_own_makes_its_runs_stale(place):
+    command = ("runner", *ROOM, "study=distance", "scale=smoke", "device=cpu")
+    assert "other code" not in python(place, *command).stderr
+    path = place / "walks" / "distance" / "study.py"
+    path.write_text(path.read_text().replace(".square().mean()", ".square().median()"))
+    assert "was computed by other code and kept" in python(place, *command).stderr
 
 
 @pytest.mark.parametrize(
     ("forgotten", "typed", "message"),
     [
-        (f"{FOLDER}/config.py", "study=distance", "conf/study/distance.yaml has no study"),
-        (f"{FOLDER}/study.py", "study=distance", f"{FOLDER[4:]}/study.py is missing"),
-        ("conf/study/distance.yaml", "study=distance", "has no conf/study/distance.yaml"),
-        ("conf/size/distance/smoke.yaml", "study=distance", "no conf/size/distance/smoke.yaml"),
-        ("conf/figure/distance.yaml", "figure=distance", "figure=distance is not known"),
-        (f"{FOLDER}/figures.py", "figure=distance", f"{FOLDER[4:]}/figures.py has no @figure"),
+        ("walks/distance/config.py", "study=distance", "conf/study/distance.yaml has no study"),
+        ("walks/distance/study.py", "study=distance", "walks/distance/study.py is missing"),
+        ("walks/conf/study/distance.yaml", "study=distance", "has no conf/study/distance.yaml"),
+        ("walks/conf/size/distance/smoke.yaml", "study=distance", "size/distance/smoke.yaml"),
+        ("walks/conf/figure/distance.yaml", "figure=distance", "figure=distance is not known"),
+        ("walks/distance/figures.py", "figure=distance", "walks/distance/figures.py has no @fig"),
     ],
 )
-def test_what_is_forgotten_is_named_before_anything_is_computed(scratch, forgotten, typed, message):
-    (scratch / forgotten).unlink()
-    done = python(scratch, "runner", typed, "scale=smoke", "device=cpu")
+def test_what_is_forgotten_is_named_before_anything_is_computed(place, forgotten, typed, message):
+    (place / forgotten).unlink()
+    done = python(place, "runner", *ROOM, typed, "scale=smoke", "device=cpu")
     assert done.returncode == 2, done.stdout + done.stderr
     assert message in done.stderr and "Traceback" not in done.stderr
     errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     assert len(errors) == 1
-    assert not list(scratch.glob("outputs/runs/*/*/metrics.csv"))
+    assert not list(place.glob("outputs/runs/*/*/metrics.csv"))
 
 
 @pytest.mark.parametrize(
@@ -93,23 +95,70 @@ def test_what_is_forgotten_is_named_before_anything_is_computed(scratch, forgott
         ("class Metrics(Row)", "class Metrics", "study.py has no row class"),
     ],
 )
-def test_a_study_that_is_not_whole_is_refused(scratch, text, instead, message):
-    path = scratch / FOLDER / "study.py"
+def test_a_study_that_is_not_whole_is_refused(place, text, instead, message):
+    path = place / "walks" / "distance" / "study.py"
     path.write_text(path.read_text().replace(text, instead))
     for typed in (["study=distance"], ["figure=distance"]):
-        done = python(scratch, "runner", *typed, "scale=smoke", "device=cpu")
+        done = python(place, "runner", *ROOM, *typed, "scale=smoke", "device=cpu")
         assert done.returncode == 2 and message in done.stderr, done.stderr
         assert "Traceback" not in done.stderr
-    assert not list(scratch.glob("outputs/runs/*/*/metrics.csv"))
+    assert not list(place.glob("outputs/runs/*/*/metrics.csv"))
 
 
 @pytest.mark.parametrize("optional", ["claims", "memory"])
-def test_what_is_optional_may_be_absent(scratch, optional):
+def test_what_is_optional_may_be_absent(place, optional):
     if optional == "claims":
-        (scratch / FOLDER / "claims.py").unlink()
+        (place / "walks" / "distance" / "claims.py").unlink()
     else:
-        path = scratch / FOLDER / "study.py"
+        path = place / "walks" / "distance" / "study.py"
         path.write_text(path.read_text().partition("\n\ndef memory")[0] + "\n")
-    done = python(scratch, "runner", "figure=distance", "scale=smoke", "device=cpu")
+    done = python(place, "runner", *ROOM, "figure=distance", "scale=smoke", "device=cpu")
     assert done.returncode == 0, done.stderr
     assert f"{0 if optional == 'claims' else 1} holds, 0 fails, 0 undecided" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["new", "study", "distance"], "tests/test_distance.py is there already"),
+        (["new", "study", "bn_only"], "there is a study bn_only already"),
+        (["new", "study", "3a"], "cannot be the name of a Python package"),
+        (["--config-dir", "nowhere", "study=distance"], "there is no such folder"),
+        (["--config-dir"], "--config-dir needs a folder"),
+    ],
+)
+def test_wrong_words_are_refused(place, arguments, message):
+    done = python(place, "runner", *arguments)
+    assert done.returncode == 2 and message in done.stderr, done.stderr
+
+
+def test_a_room_with_the_name_of_a_module_is_refused(place):
+    (place / "walks").rename(place / "json")
+    done = python(place, "runner", "--config-dir", "json", "study=distance")
+    assert done.returncode == 2 and "another module's name" in done.stderr, done.stderr
+
+
+def test_a_study_within_this_repository_passes_its_tests_and_contracts(tmp_path):
+    """Those named after a study or a figure; the others hold with it as well, and take longer."""
+    ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    for name in ("conf", "src", "tests", "scripts"):
+        shutil.copytree(REPOSITORY / name, tmp_path / name, ignore=ignore)
+    for name in ("pyproject.toml", "Makefile", "README.md"):
+        shutil.copy(REPOSITORY / name, tmp_path / name)
+    papers = tmp_path / "src" / "runner" / "papers"
+    write("distance", "walks", papers)
+    shutil.rmtree(papers / "tests")
+    (papers / "pyproject.toml").unlink()
+    shutil.copytree(papers / "walks" / "conf", tmp_path / "conf", dirs_exist_ok=True)
+    shutil.rmtree(papers / "walks" / "conf")
+    yaml = tmp_path / "conf" / "figure" / "distance.yaml"
+    text = yaml.read_text().replace("# the distance", "# paper E: the distance")
+    yaml.write_text(text.replace(" --config-dir walks", ""))
+    for path in (papers / "walks").rglob("*.py"):
+        path.write_text(path.read_text().replace("from walks.", "from runner.papers.walks."))
+    named = ("tests/cli", "tests/runs", "tests/test_every_study.py")
+    done = in_copy(tmp_path, "pytest", "-k", "distance", *named)
+    assert done.returncode == 0, done.stdout
+    assert int(re.search(r"(\d+) passed", done.stdout)[1]) >= 10
+    done = lint(tmp_path)
+    assert done.returncode == 0, done.stdout

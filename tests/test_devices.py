@@ -19,7 +19,7 @@ from runner.papers.bottleneck.stack import DepthStack
 from runner.papers.invariances.flow.config import SMALLEST_DEPTH, Invariances
 from runner.papers.invariances.flow.gradient_flow import Flow, Objective
 from runner.papers.invariances.flow.problem import SIDE
-from runner.papers.invariances.flow.study import network_of, rates
+from runner.papers.invariances.flow.trajectory import network_of, rates
 from runner.papers.invariances.low_rank_training import networks
 from runner.papers.invariances.low_rank_training.training import Decayed, losses_and_gradients
 from runner.papers.norm_tuning.bn_only.online import Learner, Plan

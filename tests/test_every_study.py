@@ -19,8 +19,9 @@ from in_process import composed
 
 from runner.core.errors import InputError
 from runner.core.progress import Progress
+from runner.core.rooms import configs, rows_of
 from runner.core.settings import Settings
-from runner.core.studies import StudyConfig, configs, rows_of
+from runner.core.studies import StudyConfig
 from runner.results.figures import quick_look
 from runner.runs import execution, memory
 from runner.runs.execution import execute

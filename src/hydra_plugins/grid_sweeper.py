@@ -15,10 +15,14 @@ from omegaconf import DictConfig
 
 @dataclass
 class GridSweeperConfig:
-    """`hydra/sweeper=grids`. grids: scale -> list of grids; null: the command line is the grid."""
+    """`hydra/sweeper=grids`. grids: scale -> list of grids; null: the command line is the grid.
+
+    params: key -> choices as they are typed, for what is not typed; as of Hydra's own sweeper.
+    """
 
     _target_: str = "hydra_plugins.grid_sweeper.GridSweeper"
     grids: Any = None
+    params: Any = None
 
 
 ConfigStore.instance().store(
@@ -29,8 +33,8 @@ ConfigStore.instance().store(
 class GridSweeper(Sweeper):
     """A union of grids, of which only what is incomplete is launched."""
 
-    def __init__(self, grids: Any) -> None:
-        self.grids = grids
+    def __init__(self, grids: Any, params: Any) -> None:
+        self.grids, self.params = grids, params or {}
 
     def setup(
         self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
@@ -43,4 +47,5 @@ class GridSweeper(Sweeper):
         """See `runner.cli.sweeping.sweep`."""
         from runner.cli.sweeping import sweep
 
-        sweep(self.config, self.grids, arguments, self.hydra_context, self.task_function)
+        preset = [f"{key}={choices}" for key, choices in self.params.items()]
+        sweep(self.config, self.grids, preset, arguments, self.hydra_context, self.task_function)

@@ -1,1 +1,31 @@
-"""Reproduces, and checks, the experiments of four deep-learning-theory papers."""
+"""Reproduces, and checks, the experiments of four deep-learning-theory papers.
+
+    import runner
+
+    run = runner.run("rank_collapse", depth=32, scale="smoke")
+    run.tables()["metrics"]                 # a pandas data frame, one row per measurement
+    runs = runner.sweep("example20", seed=[0, 1, 2], scale="smoke")
+    runner.tables(runs)["metrics"]          # of all of them, with their parameters
+    fig = runner.figure("fig4", scale="smoke")
+    tables = fig.compute()
+    fig.draw(tables)                        # a matplotlib figure
+    fig.judge(tables)                       # what came out of the paper's claims
+
+Importing this package loads neither torch nor matplotlib.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from runner.api import PaperFigure, add_room, figure, load, run, sweep, tables
+
+__all__ = ["PaperFigure", "add_room", "figure", "load", "run", "sweep", "tables"]
+
+
+def __getattr__(name: str) -> Any:
+    """The functions of `runner.api`, imported when they are asked for."""
+    if name not in __all__:
+        raise AttributeError(f"module 'runner' has no attribute {name!r}")
+    from runner import api
+
+    return getattr(api, name)

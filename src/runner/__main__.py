@@ -1,28 +1,61 @@
 """python -m runner: runs, sweeps and figures; and the subcommands."""
 
+import logging
 import os
+import shlex
 import sys
+import traceback
 from importlib import import_module
+from pathlib import Path
 
 from runner.core.errors import InputError, RunFailed
 from runner.core.folders import at_home
+from runner.core.rooms import add_room
+from runner.runs.provenance import COMMAND
 
 SUBCOMMANDS = {
-    "runs": "runner.runs.inventory",
+    "runs": "runner.runs.command",
     "figures": "runner.publish.figures",
     "report": "runner.publish.report",
     "reference": "runner.publish.reference",
     "compare": "runner.publish.comparison",
     "bench": "runner.bench.table",
+    "new": "runner.cli.new",
     "claims": "runner.publish.plan",
 }
 """Each module has a `main(arguments)` that returns an exit code; its parser knows `--help`."""
 
 
+def enter_rooms(arguments: list[str]) -> list[str]:
+    """Add the rooms that `--config-dir` gives; returns the other arguments.
+
+    Raises InputError when there is no such folder.
+    """
+    rest = []
+    words = iter(arguments)
+    for word in words:
+        flag, equals, folder = word.partition("=")
+        if flag not in ("--config-dir", "-cd"):
+            rest.append(word)
+            continue
+        folder = folder if equals else next(words, "")
+        if not folder:
+            raise InputError(f"{flag} needs a folder")
+        add_room(Path(folder))
+    return rest
+
+
 def dispatch(arguments: list[str]) -> int:
-    """Carry out the command; returns its exit code."""
+    """Carry out the command; returns its exit code.
+
+    Raises InputError when the input is wrong, RunFailed when a run failed.
+    """
     if arguments and arguments[0] in SUBCOMMANDS:
         return import_module(SUBCOMMANDS[arguments[0]]).main(arguments[1:])
+    if arguments and arguments[0] in ("-sc", "--shell-completion"):
+        from runner.cli import completion
+
+        return completion.main(arguments[1:], SUBCOMMANDS)
     if {"--help", "-h"} & set(arguments):
         from runner.cli import help  # late: Hydra takes a while to import
 
@@ -40,16 +73,18 @@ def main() -> int:
     """
     sys.argv[1:] = map(at_home, sys.argv[1:])
     try:
+        rest = enter_rooms(sys.argv[1:])
+        command = shlex.join(["python", "-m", "runner", *sys.argv[1:]])
+        os.environ[COMMAND] = command.replace("\0", "")  # which no shell can pass on
         try:
-            return dispatch(sys.argv[1:])
+            return dispatch(rest)
         finally:
             print(end="", flush=True)  # a reader that has gone is noticed here at the latest
-    except InputError as error:
+    except (InputError, RunFailed) as error:
+        if logging.getLogger().level == logging.DEBUG:  # hydra.verbose=true
+            traceback.print_exc()
         print(f"error: {error}", file=sys.stderr)
-        return 2
-    except RunFailed as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+        return 1 if isinstance(error, RunFailed) else 2
     except KeyboardInterrupt:
         print("interrupted: the same command goes on where it stopped", file=sys.stderr)
         return 130

@@ -10,7 +10,8 @@ from in_process import composed
 from runner.cli.catalogue import CONF
 from runner.cli.composing import figure_runs
 from runner.cli.grids import expand
-from runner.core.studies import configs, default_of
+from runner.core.rooms import configs
+from runner.core.studies import default_of
 from runner.results.claims import claims_of
 from runner.results.figures import drawing_of
 

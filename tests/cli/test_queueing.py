@@ -7,7 +7,6 @@ import json
 import math
 import os
 import pickle
-import sys
 from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
@@ -30,6 +29,7 @@ from runner.cli.working import Attempt
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs import locks
+from runner.runs.provenance import COMMAND
 
 TINY = {"train_samples": 640, "test_samples": 100, "batch_size": 32, "replicates": 2}
 
@@ -152,15 +152,16 @@ def test_a_task_computes_its_runs_and_hands_back_their_errors(tmp_path, monkeypa
     broken = jobs[1].run.folder
     broken.mkdir(parents=True)
     (broken / "config.yaml").mkdir()
+    monkeypatch.setenv(COMMAND, "python -m runner -m seed=1,2")
     work = pickle.loads(pickle.dumps(Work(jobs, on_gpu=False)))
     assert {each.settings.device for each in work.jobs} == {"cpu"}
     assert not any(each.settings.wait for each in work.jobs) and jobs[0].settings.wait
     assert {each.settings.device for each in Work(jobs, on_gpu=True).jobs} == {"auto"}
-    monkeypatch.setattr(sys, "argv", ["submitit"])
+    monkeypatch.setenv(COMMAND, "another")
     errors = work()
     assert errors[label(tmp_path, 2)] is None and jobs[0].run.is_complete()
     assert isinstance(errors[label(tmp_path, 3)], RunFailed)
-    assert sys.argv[1:] == work.arguments
+    assert jobs[0].run.provenance()["command"] == "python -m runner -m seed=1,2"
 
 
 class Listed(submitit.Job):

@@ -10,13 +10,13 @@ from in_process import check_only
 from in_process import run as run_here
 
 from runner.core.errors import InputError
+from runner.core.rooms import configs
 from runner.core.settings import Settings
-from runner.core.studies import configs
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.publish import report
 from runner.results.figures import make
 from runner.results.variants import Variant
-from runner.runs import inventory
+from runner.runs import command, inventory
 from runner.runs.execution import execute
 from runner.runs.run import Run, load
 
@@ -114,7 +114,7 @@ COMMANDS = [
     (["hydra.mode=FOO"], "expected one of [RUN, MULTIRUN]"),
     (["hydra.run.dir=/dev/null"], "error: /dev/null: File exists"),
     (["--config-name", "nonsense"], "Cannot find primary config 'nonsense'"),
-    (["--config-dir=nowhere"], "nowhere' not found"),
+    (["--config-dir=nowhere"], "nowhere: there is no such folder"),
     # text for a folder that names none
     (["outputs="], "outputs='' names no folder"),
     (["-m", "outputs="], "outputs='' names no folder"),
@@ -164,8 +164,12 @@ WAYS = [
     f"-m {SMALLEST}",
     "figure=bottleneck-example20 scale=smoke",
     "figures bottleneck-example20 scale=smoke",
+    "runs",
     "runs list",
     "runs check",
+    "runs diff a b",
+    "runs export --csv",
+    "runs clean",
     "report",
     "reference keep",
     "reference draw",
@@ -193,14 +197,12 @@ def test_bad_outputs_end_alike_everywhere(typed, shown, monkeypatch, capsys, tmp
 def test_a_tilde_is_the_home_everywhere(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    typed = ["outputs=~/runs", "hydra.run.dir=~/hydra"]
-    assert run_here([*SMALLEST.split(), *typed], monkeypatch) == 0
-    for way in ("runs check", "report", f"-m {SMALLEST}"):
+    assert run_here([*SMALLEST.split(), "outputs=~/runs"], monkeypatch) == 0
+    for way in ("runs check", "report scale=smoke", f"-m {SMALLEST}"):
         assert run_here([*way.split(), "outputs=~/runs"], monkeypatch) == 0
     assert "1 runs, 0 of them damaged" in capsys.readouterr().out
     assert run_here(["runs", "list", "~/runs"], monkeypatch) == 0
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
-    assert (tmp_path / "home" / "hydra").is_dir()
     assert Settings(outputs="~/runs").folder() == tmp_path / "home" / "runs"
 
 
@@ -348,16 +350,16 @@ def test_a_damaged_provenance_is_found_and_stops_nothing(run, tmp_path, content)
     assert "provenance.json" in inventory.problem(run.folder, tmp_path)
     again = Run(run.config, tmp_path)
     assert again.is_complete() and again.is_stale() and load([again])
-    assert inventory.main(["list", str(tmp_path)]) == 0
+    assert command.main(["list", str(tmp_path)]) == 0
 
 
 def test_a_provenance_of_other_types_stops_no_list_no_figure_and_no_report(run, tmp_path):
     content = '{"status": "complete", "commit": 7, "seconds": "long", "dirty": 1}'
     (run.folder / "provenance.json").write_text(content)
-    assert inventory.main(["list", str(tmp_path)]) == 0
+    assert command.main(["list", str(tmp_path)]) == 0
     variant = Variant("fig4", "smoke", "fig4-01234567", ("replicates=2",), (run,), tmp_path)
     make(variant)
-    assert report.main([f"outputs={tmp_path}"]) == 0
+    assert report.main([f"outputs={tmp_path}", "scale=smoke"]) == 0
 
 
 def test_a_table_that_the_result_does_not_name_is_damage(run, tmp_path):
@@ -381,14 +383,14 @@ def test_a_run_in_a_folder_of_another_name_is_reported(run, tmp_path):
 
 
 def test_check_and_list_say_what_there_is(run, tmp_path, capsys):
-    assert inventory.main(["check", str(tmp_path)]) == 0
+    assert command.main(["check", str(tmp_path)]) == 0
     assert "1 runs, 0 of them damaged" in capsys.readouterr().out
-    assert inventory.main(["list", str(tmp_path)]) == 0
+    assert command.main(["list", str(tmp_path)]) == 0
     assert "complete" in capsys.readouterr().out
     (run.folder / "metrics.csv").write_text("")
-    assert inventory.main(["check", str(tmp_path)]) == 1
+    assert command.main(["check", str(tmp_path)]) == 1
     assert "1 of them damaged" in capsys.readouterr().out
     with pytest.raises(InputError, match="cannot be used"):
-        inventory.main(["check", str(tmp_path / "nowhere")])
-    with pytest.raises(SystemExit):
-        inventory.main(["chek"])
+        command.main(["check", str(tmp_path / "nowhere")])
+    with pytest.raises(InputError, match="did you mean 'check'"):
+        command.main(["chek"])

@@ -4,7 +4,8 @@ from typing import ClassVar
 import pytest
 
 from runner.core.errors import InputError
-from runner.core.studies import Row, StudyConfig, configs, module_of, parameter, room_of
+from runner.core.rooms import configs, module_of, room_of
+from runner.core.studies import Row, StudyConfig, parameter
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs.run import run_name
 

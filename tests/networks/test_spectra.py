@@ -12,9 +12,10 @@ def test_a_matrix_that_is_not_finite_has_the_spectrum_nan_and_the_others_keep_th
     decompose = getattr(spectra, name)
     good = torch.randn(4, 4, generator=torch.Generator().manual_seed(0))
     stack = torch.stack([good, good.clone().index_fill_(0, torch.tensor(1), bad)])
-    found, alone = decompose(stack), decompose(good)
+    found, alone, single = decompose(stack), decompose(good), decompose(stack[1])
     if name != "svd":
-        found, alone = (found,), (alone,)
-    for part, expected in zip(found, alone, strict=True):
+        found, alone, single = (found,), (alone,), (single,)
+    for part, expected, nan in zip(found, alone, single, strict=True):
         torch.testing.assert_close(part[0], expected)
         assert part[1].isnan().all()
+        assert nan.shape == part[1].shape and nan.isnan().all()

@@ -11,18 +11,18 @@ from functools import cache
 from math import inf, nan
 from random import Random
 
-import matplotlib.pyplot as plt
+import matplotlib
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from repository import REPOSITORY
 
 from runner.cli.catalogue import figure_study
-from runner.core.studies import configs, rows_of
+from runner.core.rooms import configs, rows_of
 from runner.publish.reference import read_tables
 from runner.results.claims import claims_of, judge
 from runner.results.figures import draw, drawing_of, overview_of
-from runner.results.style import STYLE
+from runner.results.style import SCREEN
 
 KEPT = REPOSITORY / "outputs" / "reference" / "quick"
 FIGURES = sorted(path.parent.name for path in KEPT.glob("*/claims.csv"))
@@ -136,16 +136,13 @@ def require_words(figure: str, left: TableSet) -> pd.DataFrame:
 
 def require_picture(drawing, left: TableSet, rendered: bool = False) -> Figure:
     """One figure and its numbers, without a warning."""
-    try:
-        with warnings.catch_warnings(action="error"), plt.rc_context(STYLE | {"figure.dpi": 20}):
-            picture, drawn = draw(drawing, left)
-            assert isinstance(drawn, pd.DataFrame)
-            assert [plt.figure(number) for number in plt.get_fignums()] == [picture]
-            if rendered:
-                picture.canvas.draw()
-            return picture
-    finally:
-        plt.close("all")
+    small = SCREEN | {"figure.dpi": 20}
+    with warnings.catch_warnings(action="error"), matplotlib.rc_context(small):
+        picture, drawn = draw(drawing, left)
+        assert isinstance(drawn, pd.DataFrame)
+        if rendered:
+            picture.draw_without_rendering()
+        return picture
 
 
 @pytest.mark.parametrize("figure", FIGURES)

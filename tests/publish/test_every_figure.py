@@ -4,14 +4,19 @@ import subprocess
 
 import pandas as pd
 import pytest
+from matplotlib.collections import FillBetweenPolyCollection
+from matplotlib.container import ErrorbarContainer
+from matplotlib.figure import Figure
 from repository import REPOSITORY
 
 from runner.cli.catalogue import figure_names, figure_study
 from runner.core.papers import PAPERS
-from runner.core.studies import room_of
+from runner.core.rooms import room_of
 from runner.publish.reference import read_tables
+from runner.results import figures
 from runner.results.claims import COLUMNS, claims_of
 from runner.results.figures import publish
+from runner.results.style import settle_scales
 
 REFERENCE = REPOSITORY / "outputs" / "reference"
 KEPT = sorted(path.parent for path in REFERENCE.glob("*/*/claims.csv"))
@@ -22,9 +27,23 @@ def test_every_figure_is_kept_at_scale_quick():
     assert kept == {name for name in figure_names() if room_of(figure_study(name)) in PAPERS}
 
 
+def marks_in(picture: Figure) -> set[str]:
+    """What of a picture must be explained: bars and bands."""
+    found = set()
+    for axes in picture.axes:
+        if any(isinstance(each, ErrorbarContainer) and each.has_yerr for each in axes.containers):
+            found.add("bars")
+        if any(isinstance(each, FillBetweenPolyCollection) for each in axes.collections):
+            found.add("band")
+    return found
+
+
 @pytest.mark.parametrize("folder", KEPT, ids=lambda folder: f"{folder.parent.name}-{folder.name}")
-def test_a_figure_is_drawn_and_its_claims_come_out_as_kept(folder, tmp_path):
-    name = folder.name
+def test_a_figure_is_drawn_and_its_claims_come_out_as_kept(folder, tmp_path, monkeypatch):
+    name, pictures = folder.name, []
+    monkeypatch.setattr(
+        figures, "settle_scales", lambda picture: pictures.append(picture) or settle_scales(picture)
+    )
     publish(name, figure_study(name), read_tables(folder), tmp_path)
     claims = pd.read_csv(tmp_path / f"{name}.claims.csv")
     kept = pd.read_csv(folder / "claims.csv")
@@ -32,7 +51,12 @@ def test_a_figure_is_drawn_and_its_claims_come_out_as_kept(folder, tmp_path):
     assert claims.to_csv(index=False) == kept[columns].to_csv(index=False)
     assert (tmp_path / f"{name}.png").stat().st_size > 10_000
     assert (tmp_path / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+    assert "<svg" in (tmp_path / f"{name}.svg").read_text()[:1000]
     assert len(pd.read_csv(tmp_path / f"{name}.csv"))
+    caption = (tmp_path / f"{name}.caption.txt").read_text()
+    assert len(caption) > 200 and "seed" in caption
+    for mark in marks_in(pictures[0]):
+        assert mark in caption, f"what are the {mark}?"
 
 
 def test_make_figures_at_scale_smoke(tmp_path):
@@ -42,7 +66,7 @@ def test_make_figures_at_scale_smoke(tmp_path):
     assert "Warning" not in done.stderr
     folder = tmp_path / "figures" / "smoke"
     for name in figure_names():
-        for end in ("png", "pdf", "csv", "claims.csv", "provenance.json"):
+        for end in ("png", "pdf", "svg", "csv", "claims.csv", "caption.txt", "provenance.json"):
             assert (folder / f"{name}.{end}").stat().st_size > 50, f"{name}.{end}"
         judged = set(pd.read_csv(folder / f"{name}.claims.csv")["claim"])
         assert judged == {each.name for each in claims_of(name, figure_study(name))}

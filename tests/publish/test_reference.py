@@ -1,85 +1,20 @@
-"""The reference and what is compared with it."""
+"""The reference: what is kept, drawn from it, and left out of it."""
 
 import json
 import re
-from dataclasses import dataclass
-from typing import ClassVar
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from runner.cli.composing import figure_variant
 from runner.core.errors import InputError
 from runner.core.settings import Settings
-from runner.core.studies import Row
 from runner.publish import figures, reference
-from runner.publish.comparison import compare, compare_tables
+from runner.publish.comparison import compare
 from runner.publish.reference import draw_all, keep
 from runner.publish.report import collect, page
-from runner.results.figures import is_current, make
+from runner.results.figures import FILES, is_current, make
 from runner.runs.execution import execute
-
-
-@dataclass(frozen=True)
-class Metrics(Row):
-    """Loss by width; the rank has an error of its own."""
-
-    keys: ClassVar[tuple[str, ...]] = ("width", "replicate")
-
-    width: int
-    replicate: int
-    loss: float
-    rank: float
-    rank_se: float
-
-
-def table(shift=0.0, seed=0, **changes):
-    """Three widths, eight replicates; the loss has standard deviation 1, the rank error 0.1."""
-    noise = np.random.default_rng(seed)
-    rows = [
-        {
-            "run": f"width={width}-hash",
-            "width": width,
-            "replicate": replicate,
-            "loss": 10 * width + noise.normal() + (shift if width == 2 else 0),
-            "rank": 3.0,
-            "rank_se": 0.1,
-        }
-        for width in (1, 2, 3)
-        for replicate in range(8)
-    ]
-    return pd.DataFrame(rows).assign(**changes)
-
-
-def test_equal_and_chance_are_not_reported():
-    assert compare_tables(table(), table(), Metrics).empty
-    assert compare_tables(table(seed=1), table(seed=2), Metrics).empty
-
-
-def test_a_shifted_mean_is_named_with_its_place():
-    found = compare_tables(table(shift=5.0, seed=1), table(seed=2), Metrics)
-    assert list(found["key"]) == ["2"] and list(found["column"]) == ["loss"]
-    assert found["deviation"].item() > 5
-
-
-def test_the_error_of_a_column_counts_where_there_is_one():
-    error = 0.1 / np.sqrt(8) * np.sqrt(2)
-    assert compare_tables(table(rank=3 + 4 * error), table(), Metrics).empty
-    found = compare_tables(table(rank=3 + 6 * error), table(), Metrics)
-    assert set(found["column"]) == {"rank"} and len(found) == 3
-
-
-@pytest.mark.parametrize("own", [np.nan, np.inf])
-def test_a_number_against_a_non_number_differs(own):
-    found = compare_tables(table(loss=own), table(), Metrics)
-    assert len(found) == 3 and np.isinf(found["deviation"]).all()
-    assert compare_tables(table(loss=own), table(loss=own), Metrics).empty
-
-
-def test_a_missing_row_differs():
-    assert set(compare_tables(table().query("width < 3"), table(), Metrics)["key"]) == {"3"}
-
 
 NAME = "bottleneck-example20"
 """Of the canonical figures the soonest made."""
@@ -105,7 +40,7 @@ def made(tmp_path):
 def test_a_figure_drawn_from_the_reference_is_the_figure(made, tmp_path):
     keep(NAME, made, tmp_path / "reference")
     assert list(draw_all(tmp_path / "reference", tmp_path / "again")) == [(NAME, "smoke")]
-    for end in ("png", "csv", "claims.csv"):
+    for end in FILES:
         drawn = (tmp_path / "figures" / "smoke" / f"{NAME}.{end}").read_bytes()
         assert (tmp_path / "again" / "smoke" / f"{NAME}.{end}").read_bytes() == drawn
 
@@ -141,6 +76,25 @@ def test_a_figure_is_current_until_a_run_changes(made):
     assert not is_current(figure_variant(NAME, made))
 
 
+def test_another_style_draws_the_figure_again_and_makes_it_no_other(made, tmp_path):
+    path = tmp_path / "figures" / "smoke" / f"{NAME}.png"
+    screen, (kept,) = path.read_bytes(), {p.name for p in path.parent.glob("*.png")}
+    paper = figure_variant(NAME, [*made, "style=paper"])
+    assert paper.is_canonical and not is_current(paper)
+    make(paper)
+    assert is_current(paper) and not is_current(figure_variant(NAME, made))
+    assert path.read_bytes() != screen and {p.name for p in path.parent.glob("*.png")} == {kept}
+    make(figure_variant(NAME, made))
+    assert path.read_bytes() == screen
+
+
+def test_the_caption_is_kept_with_the_tables(made, tmp_path):
+    folder = keep(NAME, made, tmp_path / "reference")
+    caption = (folder / "caption.txt").read_text()
+    assert caption.startswith("Paper D, Example 20: ") and "scale: smoke." in caption
+    assert "caption" not in reference.read_tables(folder)
+
+
 OVERRIDE = "depths=[4,8]"
 
 
@@ -158,9 +112,9 @@ def test_an_overridden_figure_stands_beside_the_canonical_one(made, tmp_path):
 
 
 def test_the_report_shows_an_overridden_figure_and_counts_it_nowhere(made, tmp_path):
-    canonical = collect(tmp_path, None)
+    canonical = collect(tmp_path, None, tmp_path / "no reference")
     variant = compute([*made[:2], OVERRIDE])
-    entries = collect(tmp_path, None)
+    entries = collect(tmp_path, None, tmp_path / "no reference")
     names = [entry.name for entry in entries]
     assert names.index(variant.name) == names.index(NAME) + 1
     assert len(entries) == len(canonical) + 1

@@ -24,6 +24,7 @@ def repository(tmp_path, monkeypatch):
         git("commit", "-qm", "one", "--allow-empty")
         return git("rev-parse", "HEAD")
 
+    (tmp_path / "src" / "runner").mkdir(parents=True)
     git("init", "-q")
     monkeypatch.setattr(history, "REPOSITORY", tmp_path)
     monkeypatch.setattr(provenance, "REPOSITORY", tmp_path)

@@ -20,11 +20,13 @@ from repository import REPOSITORY
 
 from runner.cli import costs, launching
 from runner.cli.composing import Job
+from runner.cli.settings import CommandSettings
 from runner.core.errors import Busy, RunFailed
+from runner.core.rooms import configs
 from runner.core.settings import Settings
-from runner.core.studies import configs
 from runner.papers.norm_tuning.bn_only.config import BnOnly
-from runner.runs import execution, inventory
+from runner.runs import execution
+from runner.runs.command import main as runs_command
 from runner.runs.execution import execute
 from runner.runs.run import Run
 from runner.runs.tables import facts_of
@@ -47,7 +49,7 @@ def test_a_run_killed_at_random_moments_ends_with_the_same_bytes(study, tmp_path
         for name in ("whole", "killed")
     )
     assert whole and killed == whole
-    assert inventory.main(["check", str(tmp_path / "killed")]) == 0
+    assert runs_command(["check", str(tmp_path / "killed")]) == 0
 
 
 def tiny_run(outputs: Path, width: int = 2) -> Run:
@@ -92,7 +94,7 @@ class FakeLauncher(Launcher):
 
 def sweep(outputs: Path, launcher: FakeLauncher, **changes) -> None:
     widths = [2, 3, 4, 5]
-    settings = Settings(outputs=str(outputs), device="cpu", **changes)
+    settings = CommandSettings(outputs=str(outputs), device="cpu", **changes)
     configs = [tiny_run(outputs, width).config for width in widths]
     jobs = [
         Job(dataclasses.asdict(config) | vars(settings), settings, config) for config in configs
@@ -221,7 +223,7 @@ def test_four_processes_on_one_sweep_share_the_work(tmp_path):
     started = [re.findall(r"starts: bn_only target_width=(\d)", text) for text in errors]
     assert sorted(sum(started, [])) == list("2345678")
     assert sum(bool(widths) for widths in started) > 1, "one process did everything"
-    assert inventory.main(["check", str(tmp_path)]) == 0
+    assert runs_command(["check", str(tmp_path)]) == 0
 
 
 def children(pid: int) -> list[int]:

@@ -13,6 +13,7 @@ from runner.papers.norm_tuning.bn_only import study as bn_only
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs import execution
 from runner.runs.execution import execute
+from runner.runs.inventory import describe
 from runner.runs.run import Run, load
 
 TINY = {"target_width": 3, "train_samples": 6400, "test_samples": 500, "batch_size": 32}
@@ -111,9 +112,10 @@ def test_a_killed_process_is_resumed(tmp_path):
         assert process.poll() is None, process.texts()
         assert time.monotonic() < deadline
         time.sleep(0.01)
+    assert describe(run.folder).status == "running"
     os.kill(process.pid, signal.SIGKILL)
     assert process.wait(10) == -signal.SIGKILL
-    assert not run.is_complete()
+    assert not run.is_complete() and describe(run.folder).status == "dead"
     execute(run, settings(tmp_path / "killed"))
     assert "goes on" in (run.folder / "run.log").read_text()
     assert tables(run) == tables(completed(tmp_path / "whole", **changes))

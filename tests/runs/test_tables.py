@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from runner.core.studies import Row
-from runner.runs.tables import TableWriter, facts_of, read_table
+from runner.runs.tables import TableWriter, facts_of, read_table, rows_in
 
 
 @dataclass(frozen=True)
@@ -13,6 +13,14 @@ class Metrics(Row):
     name: str
     step: int
     value: float
+
+
+@dataclass(frozen=True)
+class Everything(Row):
+    text: str
+    whole: int
+    number: float
+    truth: bool
 
 
 def write(folder, rows, tables=None):
@@ -33,6 +41,17 @@ def test_numbers_read_back_exactly_and_nan_and_inf_are_data(tmp_path):
         table["value"], pd.Series(values, dtype=float, name="value"), check_exact=True
     )
     assert list(table["name"]) == ["a, b"] * 6
+
+
+def test_rows_read_back_as_they_were_written(tmp_path):
+    texts = ["", "a, b", 'a "b"', "two\nlines", "1"]
+    values = [0.1 + 0.2, 1e-300, inf, -inf, 3.0]
+    rows = [
+        Everything(text, index, value, index % 2 == 0)
+        for index, (text, value) in enumerate(zip(texts, values, strict=True))
+    ]
+    write(tmp_path, rows)
+    assert list(rows_in(tmp_path / "everything.csv", Everything)) == rows
 
 
 def test_a_value_of_the_wrong_type_is_refused(tmp_path):

@@ -1,14 +1,17 @@
 """The parts of the documents that are made from results."""
 
 import json
+import re
 import shutil
 
 import pandas as pd
 import pytest
 from gallery import (
     HIGHLIGHTS,
+    captioned,
     measured,
     not_holding,
+    papers,
     pictures,
     short,
     summary,
@@ -18,7 +21,7 @@ from gallery import (
 
 from runner.cli.catalogue import figure_names
 from runner.core.errors import InputError
-from runner.publish.reference import keep_benchmarks
+from runner.publish.reference import REFERENCE, keep_benchmarks
 
 
 @pytest.fixture
@@ -46,11 +49,16 @@ def test_the_table_has_a_row_for_every_figure(reference):
     assert len(rows) == len(figure_names())
     (row,) = [row for row in rows if "`make fig4`" in row]
     assert (
-        "| A |" in row
-        and "| 100 s | 1, 1, 0 |  |  |  |  |" in row
-        and "docs/figures/fig4.png" in row
+        "| A |" in row and "| 100 s | 1, 1, 0 |  |  |  |  |" in row and "(figures/fig4.png)" in row
     )
     assert all(other.endswith("|  |  |  |  |  |  |") for other in rows if other != row)
+
+
+def test_every_row_of_the_table_has_as_many_cells(reference):
+    """A bar in a headline, as in a norm, does not end its cell."""
+    rows = table(reference).splitlines()
+    assert "\\|\\|A\\|\\|" in "".join(rows)
+    assert len({len(re.split(r"(?<!\\)\|", row)) for row in rows}) == 1
 
 
 def test_the_table_names_the_gpu_at_the_scale_it_was_used(reference):
@@ -60,6 +68,13 @@ def test_the_table_names_the_gpu_at_the_scale_it_was_used(reference):
     (reference / "paper" / "fig4" / "provenance.json").write_text(json.dumps(about))
     (row,) = [row for row in table(reference).splitlines() if "`make fig4`" in row]
     assert "| 100 s | 1, 1, 0 |  |  | 50 s on NVIDIA H200 | 1, 1, 0 |" in row
+
+
+def test_the_papers_have_their_counts_by_scale(reference):
+    rows = papers(reference).splitlines()[2:]
+    assert [row[2] for row in rows] == ["A", "B", "C", "D"]
+    assert rows[0].endswith("| 1 / 1 / 0 |  |  |") and rows[1].endswith("|  |  |  |")
+    assert "https://arxiv.org/abs/2302.07937" in rows[0]
 
 
 def test_a_claim_that_two_figures_make_of_the_same_runs_counts_once(reference):
@@ -76,6 +91,15 @@ def test_the_highlights_are_figures_of_the_project():
     grid = pictures(HIGHLIGHTS)
     assert set(HIGHLIGHTS) <= set(figure_names())
     assert grid.count("<img") == len(HIGHLIGHTS) and "paper A, figure 5: constructions" in grid
+
+
+def test_a_page_has_every_kept_figure_with_its_caption(tmp_path):
+    (tmp_path / "quick").mkdir()
+    kept = REFERENCE / "quick" / "bottleneck-example20"
+    (tmp_path / "quick" / kept.name).symlink_to(kept)
+    page = captioned(tmp_path)
+    assert page.count("## ") == 1 and "![bottleneck-example20](bottleneck-example20.png)" in page
+    assert "Paper D, Example 20" in page and "scale: quick." in page
 
 
 def test_the_list_of_failures_names_command_and_number(reference):

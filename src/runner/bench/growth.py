@@ -18,7 +18,8 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from runner.core.progress import Progress
-from runner.core.studies import Context, StudyConfig, module_of
+from runner.core.rooms import module_of
+from runner.core.studies import Context, StudyConfig
 from runner.data.datasets import Dataset, load
 from runner.runs import allocator, memory
 from runner.runs.devices import torch_device

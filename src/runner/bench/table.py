@@ -27,7 +27,7 @@ from runner.bench.timing import Comparison, matrix_rate, median_seconds, normal_
 from runner.core.arguments import outputs_folder
 from runner.core.errors import InputError, nearest
 from runner.core.folders import require_writable
-from runner.core.studies import configs, part_of
+from runner.core.rooms import configs, part_of
 from runner.runs import allocator, provenance
 from runner.runs.devices import torch_device
 from runner.runs.limits import STATM

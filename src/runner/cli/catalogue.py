@@ -1,24 +1,33 @@
-"""What there is to choose from: the options in `conf/`, each with its headline."""
+"""What there is to choose from: options in `conf/` and in rooms of one's own, with headlines."""
 
 import re
 from pathlib import Path
 
 import yaml
 
-from runner.core.errors import InputError
+from runner.core.rooms import own_rooms
 
-CONF = Path(__file__).resolve().parents[3] / "conf"
+_CLONE, _WHEEL = (Path(__file__).resolve().parents[up] / "conf" for up in (3, 1))
+CONF = _CLONE if (_CLONE / "config.yaml").exists() else _WHEEL
+"""The program's own YAML files: of the clone it runs in, else those that were installed with it."""
 
 SCALES = ("smoke", "quick", "medium", "paper")
 
 
-def require_conf() -> None:
-    """Raise InputError where the package was installed without its repository."""
-    if not (CONF / "config.yaml").exists():
-        raise InputError(
-            f"{CONF} holds no config.yaml.\nThe runner works from a clone of its repository:"
-            " install it with `make setup` there."
-        )
+def conf_folders() -> list[Path]:
+    """The folders with YAML files: the program's, then those of rooms of one's own."""
+    return [CONF, *(room.conf for room in own_rooms() if room.conf is not None)]
+
+
+def option_path(group: str, name: str) -> Path | None:
+    """The YAML file of an option of a group, None where there is none."""
+    paths = (folder / group / f"{name}.yaml" for folder in conf_folders())
+    return next((path for path in paths if path.exists()), None)
+
+
+def is_group(key: str) -> bool:
+    """Whether a key chooses among files."""
+    return any((folder / key).is_dir() for folder in conf_folders())
 
 
 def natural_order(name: str) -> list[tuple[str, int]]:
@@ -29,12 +38,13 @@ def natural_order(name: str) -> list[tuple[str, int]]:
 
 def figure_names() -> list[str]:
     """All figures that exist, by name."""
-    return sorted((path.stem for path in (CONF / "figure").glob("*.yaml")), key=natural_order)
+    paths = [path for folder in conf_folders() for path in (folder / "figure").glob("*.yaml")]
+    return sorted({path.stem for path in paths}, key=natural_order)
 
 
 def headline(group: str, name: str) -> str:
     """What an option of a group is: the first comment of its YAML file that is no directive."""
-    for line in (CONF / group / f"{name}.yaml").read_text().splitlines():
+    for line in _text(group, name).splitlines():
         if line.startswith("# ") and not line.startswith("# @package"):
             return line[2:]
     return ""
@@ -42,6 +52,12 @@ def headline(group: str, name: str) -> str:
 
 def figure_study(figure: str) -> str:
     """The study whose runs a figure draws: that which its configuration chooses."""
-    content = yaml.safe_load((CONF / "figure" / f"{figure}.yaml").read_text())
+    content = yaml.safe_load(_text("figure", figure))
     choices = {key: value for line in content["defaults"] for key, value in line.items()}
     return choices["override /study"]
+
+
+def _text(group: str, name: str) -> str:
+    """The text of an option's YAML file, empty where there is none."""
+    path = option_path(group, name)
+    return path.read_text() if path else ""

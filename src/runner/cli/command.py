@@ -16,24 +16,46 @@ from omegaconf import DictConfig
 
 from runner.cli import composing, explaining, sweeping
 from runner.cli.catalogue import CONF
-from runner.cli.composing import Job
-from runner.cli.working import carry_out, log_to_terminal, run_study
-from runner.core.errors import InputError
+from runner.cli.composing import Job, require_own_folders
+from runner.cli.objective import require_objective, value_of
+from runner.cli.sweeping import Swept
+from runner.cli.working import carry_out, log_everything, log_to_terminal, run_study
+from runner.core.errors import InputError, RunFailed
 from runner.runs.run import Run
 
-single: list[DictConfig] = []
-"""The configuration of a plain command, run when Hydra has returned: it would add to its errors."""
+single: list[tuple[DictConfig, DictConfig]] = []
+"""The configuration of a plain command, its own and Hydra's; checked and run when Hydra has
+returned, which would add to its errors."""
 
 
 @hydra.main(config_path=str(CONF), config_name="config", version_base="1.3")
-def compose(composed: DictConfig) -> Exception | None:
-    """Called by Hydra once for a plain command, and by its launcher for each job of a sweep."""
-    if HydraConfig.get().mode == RunMode.RUN:
-        if composed.submit_only:
-            raise InputError("submit_only=true is for sweeps: -m hydra/launcher=slurm-cpu")
-        single.append(composed)
+def compose(composed: DictConfig) -> Exception | float | None:
+    """Called by Hydra once for a plain command, and by its launcher for each job of a sweep.
+
+    A job of a sweeper other than ours returns its objective and raises what goes wrong.
+    """
+    hydra_config = HydraConfig.get()
+    if hydra_config.verbose:
+        log_everything()
+    if hydra_config.mode == RunMode.RUN:
+        single.append((composed, hydra_config))
         return None
-    return carry_out(composed)
+    if hydra_config.sweeper._target_.startswith("hydra_plugins.grid_sweeper."):
+        return carry_out(composed)
+    job = Job.of(composed)
+    if job.settings.objective is None:
+        run_study(job)
+        return None
+    require_objective(job.settings.objective, job.config.study)
+    return value_of(job.settings.objective, run_study(job))
+
+
+def _job_of(composed: DictConfig, hydra_config: DictConfig) -> Job:
+    """The job of a plain command. Raises InputError for what is for sweeps, or for others."""
+    require_own_folders(hydra_config)
+    if composed.submit_only:
+        raise InputError("submit_only=true is for sweeps: -m hydra/launcher=slurm-cpu")
+    return Job.of(composed)
 
 
 def report(run: Run) -> None:
@@ -44,6 +66,17 @@ def report(run: Run) -> None:
     print(f"\n{run}\n{run.folder}: overview.png, config.yaml, run.log, provenance.json")
     for name, table in run.result["tables"].items():
         print(f"  {name}.csv  {table['rows']} rows")
+
+
+def report_sweep(sweep: Swept) -> None:
+    """Print what the complete runs of a sweep found, or its figure, and how to go on from there."""
+    from runner.results.figures import make  # late: pandas and matplotlib
+    from runner.results.sweeps import ending
+
+    if sweep.variant is not None:
+        print(f"{make(sweep.variant)}\n")
+    if text := ending(sweep.runs, sweep.outputs, sweep.variant):
+        print(text)
 
 
 def prepare() -> None:
@@ -62,15 +95,18 @@ def main() -> int:
     composing.register()
     try:
         compose()
-        jobs = [Job.of(composed) for composed in single]
+        jobs = [_job_of(*configurations) for configurations in single]
+    except RunFailed:
+        for sweep in sweeping.swept:
+            if sweep.variant is None:  # a figure needs all its runs
+                report_sweep(sweep)
+        raise
     except Exception as error:
         if not explaining.is_hydras(error):
             raise
         raise InputError(explaining.explain(error)) from error
     for job in jobs:
         report(run_study(job))
-    for variant in sweeping.swept:
-        from runner.results.figures import make
-
-        print(make(variant))
+    for sweep in sweeping.swept:
+        report_sweep(sweep)
     return 0

@@ -14,13 +14,14 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, OverrideType
 from omegaconf import DictConfig, OmegaConf
 
-from runner.cli.catalogue import CONF, require_conf
+from runner.cli.catalogue import CONF, headline, is_group
 from runner.cli.explaining import explain, explain_key, is_hydras
 from runner.cli.grids import expand, grids_at
 from runner.cli.settings import CommandSettings
 from runner.core.errors import InputError
+from runner.core.rooms import configs
 from runner.core.settings import Settings
-from runner.core.studies import StudyConfig, configs, default_of
+from runner.core.studies import StudyConfig, default_of
 from runner.results.variants import Variant, variant_name
 from runner.runs.run import Run
 
@@ -33,11 +34,7 @@ OF_THE_COMMAND = {item.name for item in dataclasses.fields(CommandSettings)} - {
 
 
 def register() -> None:
-    """Give Hydra the types of every study's keys, as the group `schema` of `conf/study/*.yaml`.
-
-    Raises InputError where there is no `conf/`.
-    """
-    require_conf()
+    """Give Hydra the types of every study's keys, as the group `schema` of `conf/study/*.yaml`."""
     for name, config_class in configs().items():
         _register(name, config_class)
 
@@ -82,13 +79,22 @@ def read(composed: DictConfig) -> tuple[CommandSettings, StudyConfig]:
     return pick(CommandSettings), pick(config_class)
 
 
+def require_own_folders(hydra: DictConfig) -> None:
+    """Raise InputError where Hydra is told to make folders of its own for runs."""
+    if not hydra.run.dir == hydra.sweep.dir == hydra.sweep.subdir == "." or hydra.job.chdir:
+        raise InputError(
+            "hydra.run.dir, hydra.sweep.dir and hydra.job.chdir have no use here: each run has its"
+            " own folder under outputs/runs; outputs=FOLDER moves them all"
+        )
+
+
 @dataclasses.dataclass(frozen=True)
 class Job:
     """One run of a sweep, composed and checked."""
 
     values: dict[str, Any]
     """All keys but Hydra's own."""
-    settings: Settings
+    settings: CommandSettings
     config: StudyConfig
 
     @classmethod
@@ -147,7 +153,7 @@ def _split(overrides: list[str]) -> tuple[tuple[str, ...], list[Override]]:
         for override in parsed
         if override.type == OverrideType.CHANGE
         and not override.is_hydra_override()
-        and not (CONF / override.key_or_group).is_dir()
+        and not is_group(override.key_or_group)
     ]
     return tuple(each.input_line for each in parsed if each not in plain), plain
 
@@ -170,6 +176,22 @@ def compose_figure(figure: str, typed: list[str]) -> FigureSweep:
     with _initialized():
         whole, jobs = _figure_jobs(figure, typed)
         return FigureSweep(variant_of(figure, jobs, typed), jobs, whole)
+
+
+def compose_study(study: str, typed: list[str]) -> tuple[DictConfig, list[Job]]:
+    """The composition of a sweep of a study, with Hydra's own keys, and its jobs.
+
+    typed: overrides, which may hold choices (`depth=8,16`). Raises InputError when they do not
+    compose.
+    """
+    with _initialized():
+        overrides = [f"study={study}", *typed]
+        parsed = OverridesParser.create().parse_overrides(overrides)
+        if "figure" in (each.key_or_group for each in parsed):
+            raise InputError("runner.figure makes figures")
+        single = [each.input_line for each in parsed if not each.is_sweep_override()]
+        whole = compose("config", single, return_hydra_config=True)
+        return whole, compose_jobs(expand([{}], overrides))
 
 
 def figure_variant(figure: str, typed: list[str]) -> Variant:
@@ -203,7 +225,16 @@ def variant_of(figure: str, jobs: list[Job], typed: list[str]) -> Variant:
         else:
             name = variant_name(figure, runs)
     kept = tuple(runs.values())
-    return Variant(figure, settings.scale, name, overrides, kept, settings.folder())
+    return Variant(
+        figure,
+        settings.scale,
+        name,
+        overrides,
+        kept,
+        settings.folder(),
+        headline("figure", figure),
+        settings.style,
+    )
 
 
 def _figure_jobs(figure: str, typed: list[str]) -> tuple[DictConfig, list[Job]]:

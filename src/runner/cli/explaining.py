@@ -4,10 +4,10 @@ import dataclasses
 import re
 import traceback
 
-from runner.cli.catalogue import CONF
+from runner.cli.catalogue import option_path
 from runner.cli.settings import CommandSettings
 from runner.core.errors import nearest
-from runner.core.studies import configs
+from runner.core.rooms import configs
 
 READERS = ("hydra", "omegaconf", "antlr4", "yaml")
 """The packages that read a configuration."""
@@ -47,10 +47,10 @@ def _explain_option(group: str, name: str, text: str) -> str:
     listing = text.partition("Available options in ")[2].partition("Config search path")[0]
     options = [line.strip() for line in listing.splitlines()[1:] if line.strip()]
     if group == "schema":
-        return f"conf/study/{name}.yaml has no study: no folder of runner/papers has study={name!r}"
+        return f"conf/study/{name}.yaml has no study: no room has a folder with study={name!r}"
     if group == "study" and name in configs():
         return f"study={name} has no conf/study/{name}.yaml"
-    if group.startswith("size/") and (CONF / "scale" / f"{name}.yaml").exists():
+    if group.startswith("size/") and option_path("scale", name):
         return f"study={group.removeprefix('size/')} has no conf/{group}/{name}.yaml"
     label = "scale" if group.startswith("size/") else group
     return f"{label}={name} is not known: {nearest(name, options)}"

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import Any
 
+from hydra.core.config_loader import ConfigLoader
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from omegaconf import DictConfig, OmegaConf
@@ -16,13 +17,16 @@ from omegaconf import DictConfig, OmegaConf
 from runner.core.errors import InputError
 
 
-def expand(grids: Iterable[Mapping[str, Any]], typed: list[str]) -> list[list[str]]:
+def expand(
+    grids: Iterable[Mapping[str, Any]], typed: list[str], loader: ConfigLoader | None = None
+) -> list[list[str]]:
     """The override lists of all jobs of a union of grids, in order, without repetitions.
 
     grids: for each grid, key -> a list of choices or one value. typed: overrides of the command
-    line; they may hold choices of their own (`depth=1,2`).
+    line; they may hold choices of their own (`depth=1,2`). loader: knows the options that
+    `study=glob(rank*)` means.
     """
-    parser = OverridesParser.create()
+    parser = OverridesParser.create(loader)
     typed_keys = {override.key_or_group for override in parser.parse_overrides(typed)}
     jobs: list[list[str]] = []
     for grid in grids:
@@ -30,6 +34,14 @@ def expand(grids: Iterable[Mapping[str, Any]], typed: list[str]) -> list[list[st
         choices = {o.get_key_element(): _texts(o) for o in parser.parse_overrides([*lines, *typed])}
         jobs += [list(job) for job in product(*choices.values()) if list(job) not in jobs]
     return jobs
+
+
+def without_keys(overrides: list[str], typed: list[str]) -> list[str]:
+    """The overrides of keys that are not typed."""
+    parser = OverridesParser.create()
+    keys = {override.key_or_group for override in parser.parse_overrides(typed)}
+    parsed = parser.parse_overrides(overrides)
+    return [override.input_line for override in parsed if override.key_or_group not in keys]
 
 
 def _texts(override: Override) -> list[str]:

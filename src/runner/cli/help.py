@@ -6,29 +6,34 @@ from typing import Any
 
 import yaml
 
-from runner.cli.catalogue import CONF, SCALES, figure_names, figure_study, headline
+from runner.cli.catalogue import SCALES, figure_names, figure_study, headline, option_path
 from runner.cli.settings import CommandSettings
 from runner.core.errors import InputError, nearest
-from runner.core.studies import StudyConfig, configs, default_of, package_of
+from runner.core.rooms import configs, package_of
+from runner.core.studies import StudyConfig, default_of
 
 EXAMPLES = """\
   python -m runner study=bn_only target_width=7 sparsity=0.37 scale=smoke
   python -m runner -m study=bn_only target_width=5,10,15
   python -m runner figure=fig4 scale=smoke
+  python -m runner figure=fig4 style=paper
   python -m runner figure=fig4 hydra/launcher=slurm-cpu submit_only=true
   python -m runner study=bn_only --help"""
 
 SUBCOMMANDS = {
-    "runs list, runs check": "all runs under an outputs folder; verify every file of them",
+    "runs list|check|diff|export|clean": "the runs of an outputs folder",
     "figures": "all figures, or those named, with a summary",
     "report": "one page with every figure and every claim",
     "reference keep, reference draw": "the tables behind every figure, kept in git",
     "compare": "where your results differ from the reference by more than chance",
+    "new study": "a working study of one's own, to be changed",
     "bench": "speed against the straightforward way, cost against size",
 }
 
 HYDRA = {
     "-m, --multirun": "a sweep over all values that are given (key=1,2,3)",
+    "--config-dir FOLDER": "studies and experiments of one's own, in a folder",
+    "-sc install=bash": "print what makes bash (or zsh) complete keys and options",
     "--cfg job": "show the configuration that would be run",
     "--hydra-help": "Hydra's own flags",
 }
@@ -64,8 +69,8 @@ def of_study(study: str) -> str:
 
 
 def _size(study: str, scale: str) -> dict[str, Any]:
-    path = CONF / "size" / study / f"{scale}.yaml"
-    return (yaml.safe_load(path.read_text()) or {}) if path.exists() else {}
+    path = option_path(f"size/{study}", scale)
+    return (yaml.safe_load(path.read_text()) or {}) if path else {}
 
 
 def _keys(dataclass: type, sizes: dict[str, dict[str, Any]]) -> str:
@@ -106,7 +111,7 @@ def _of_command() -> str:
     figures = {name: headline("figure", name) for name in figure_names()}
     parts = [
         "usage: python -m runner [-m] [study=...] [scale=...] [figure=...] [key=value ...]\n"
-        "       python -m runner runs|figures|report|reference|compare|bench ...",
+        "       python -m runner runs|figures|report|reference|compare|new|bench ...",
         "Studies (study=...; their parameters: python -m runner study=<name> --help):\n"
         + _listing(studies),
         "Scales (scale=...):\n" + _listing(scales),

@@ -18,7 +18,7 @@ from runner.cli.costs import expense
 from runner.cli.working import Attempt
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.folders import require_writable
-from runner.core.studies import module_of
+from runner.core.rooms import module_of
 from runner.results.variants import Variant
 from runner.runs.run import stale_note
 
@@ -55,8 +55,8 @@ def launch(launcher: Launcher, jobs: list[Job]) -> None:
     """Launch the jobs whose runs are not complete.
 
     Raises InputError before anything runs when there is no such device here, a study is not whole,
-    a run will not fit into its memory, or the folder takes no files; RunFailed at the end when
-    runs failed, with the path of each one's traceback.
+    a tracker is not installed, a run will not fit into its memory, or the folder takes no files;
+    RunFailed at the end when runs failed, with the path of each one's traceback.
     """
     settings = jobs[0].settings
     attempts = _wanted(launcher, jobs)
@@ -123,17 +123,19 @@ def has_queue(launcher: Launcher) -> bool:
 
 
 def require_sound(jobs: list[Job], launcher: Launcher) -> None:
-    """Raise InputError unless all studies are whole and, if they run here, fit on the device.
+    """Raise InputError unless all studies are whole, their tracker is installed and, if they run
+    here, they fit on the device.
 
     Those that run side by side have equal shares of the memory.
     """
     if not jobs:
         return
-    from runner.runs import memory  # late, with torch: where all is complete none is needed
+    from runner.runs import memory, trackers  # late, with torch: not needed where all is complete
     from runner.runs.devices import torch_device
 
     for study in {job.config.study for job in jobs}:
         module_of(study)
+    trackers.require(jobs[0].settings.tracker)
     if not has_queue(launcher):
         device = torch_device(jobs[0].settings.device)
         abreast = min(len(jobs), _side_by_side(launcher))

@@ -28,6 +28,8 @@ from runner.core import progress
 from runner.core.errors import InputError, RunFailed
 from runner.results.variants import Variant
 from runner.runs import locks
+from runner.runs.inventory import QUEUED
+from runner.runs.provenance import COMMAND, command_line
 from runner.runs.run import Run
 from runner.runs.tables import write_atomically
 
@@ -49,7 +51,7 @@ class Work:
     """What a task does: its jobs, one after the other."""
 
     def __init__(self, jobs: list[Job], on_gpu: bool) -> None:
-        self.arguments = sys.argv[1:]
+        self.command = command_line()
         self.jobs = [replace(job, settings=replace(job.settings, wait=False)) for job in jobs]
         for job in self.jobs:
             if job.settings.device == "auto" and not on_gpu:
@@ -57,7 +59,7 @@ class Work:
 
     def __call__(self) -> dict[str, Exception | None]:
         """The error of each run by its label, None where it is complete."""
-        sys.argv[1:] = self.arguments  # provenance tells the command that was typed
+        os.environ[COMMAND] = self.command  # provenance tells what was typed
         log_to_terminal()
         progress.plain_lines()
         return {label_of(job.run, job.settings.folder()): _error_of(job) for job in self.jobs}
@@ -147,7 +149,7 @@ class Queue:
         self.name: str = launcher.config.hydra.runtime.choices["hydra/launcher"]
         self.is_slurm = type(launcher).__name__ == "SlurmLauncher"
         self.outputs = outputs
-        self.records = outputs / "submitit" / "queued"
+        self.records = outputs / QUEUED
         gpus = ("gpus_per_node", "gpus_per_task", "gres")
         self.on_gpu = any(self.wishes.get(wish) for wish in gpus)
 

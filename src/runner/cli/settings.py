@@ -13,3 +13,12 @@ class CommandSettings(Settings):
     submit_only: bool = parameter(
         "queue a sweep on Slurm, with a job that draws its figure, and return at once", False
     )
+    objective: str | None = parameter(
+        "what a run returns to a sweeper that searches: table.column, its mean at the end", None
+    )
+    style: str = parameter(
+        "how a figure is drawn: for the screen, or for paper, a column or a page of two columns"
+        " wide and in LaTeX's fonts",
+        "screen",
+        choices=("screen", "paper"),
+    )

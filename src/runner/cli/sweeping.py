@@ -1,5 +1,7 @@
 """A sweep, from what was typed to its runs: Hydra composes it, its launcher runs the jobs."""
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from hydra.core.plugins import Plugins
@@ -8,31 +10,47 @@ from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
-from runner.cli.composing import compose_jobs, variant_of
-from runner.cli.grids import expand, grids_at
+from runner.cli.composing import compose_jobs, require_own_folders, variant_of
+from runner.cli.grids import expand, grids_at, without_keys
 from runner.cli.launching import ComposedJobs, launch, submit
 from runner.core.errors import InputError
 from runner.results.variants import Variant
+from runner.runs.run import Run
 
-swept: list[Variant] = []
-"""Figures whose sweeps have come to their end: Hydra hands nothing back from a sweep."""
+
+@dataclass(frozen=True)
+class Swept:
+    """A sweep that was launched: its runs, and the figure that it is for, if any."""
+
+    runs: tuple[Run, ...]
+    outputs: Path
+    variant: Variant | None
+
+
+swept: list[Swept] = []
+"""What has been launched here: Hydra hands nothing back from a sweep."""
 
 
 def sweep(
     config: DictConfig,
     grids: Any,
+    preset: list[str],
     typed: list[str],
     hydra_context: HydraContext,
     task_function: TaskFunction,
 ) -> None:
     """Compose and check all jobs, and launch those whose run is not complete.
 
-    config: the composition of the whole; grids: of its figure, by scale, or None. Raises InputError
-    before anything runs, RunFailed at the end.
+    config: the composition of the whole; grids: of its figure, by scale, or None; preset: overrides
+    of a file, for keys that are not typed. Raises InputError before anything runs, RunFailed at the
+    end.
     """
+    require_own_folders(config.hydra)
     if config.hydra.job.config_name != "config":
         raise InputError("--config-name works on single commands: a sweep is composed from config")
-    jobs = compose_jobs(expand(grids_at(grids, config.scale), typed))
+    typed = [*without_keys(preset, typed), *typed]
+    loader = hydra_context.config_loader
+    jobs = compose_jobs(expand(grids_at(grids, config.scale), typed, loader))
     if any(job.settings.figure != config.figure for job in jobs):
         raise InputError(
             "one command sweeps one figure; several at once: python -m runner figures fig4 fig5"
@@ -47,8 +65,8 @@ def sweep(
     variants = [] if variant is None else [variant]
     if config.submit_only and submit(launcher, jobs, variants):
         return
+    swept.append(Swept(tuple(job.run for job in jobs), jobs[0].settings.folder(), variant))
     launch(launcher, jobs)
-    swept.extend(variants)
 
 
 def launcher_of(config: DictConfig, task: TaskFunction, callbacks: Any = None) -> Launcher:

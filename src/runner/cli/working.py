@@ -46,6 +46,15 @@ def carry_out(composed: DictConfig) -> Exception | None:
     return None
 
 
+def run_quietly(composed: DictConfig) -> Exception | None:
+    """What `carry_out` does, in a process whose log is not ours."""
+    try:
+        run_study(Job.of(composed))
+    except Exception as error:
+        return error
+    return None
+
+
 def run_study(job: Job, turn: int = 0, n_jobs: int = 1) -> Run:
     """Bring the run of a job to completion, and return it.
 
@@ -72,3 +81,10 @@ def log_to_terminal() -> None:
         handler = logging.StreamHandler()
         handler.setFormatter(logging.Formatter("%(message)s"))
         log.addHandler(handler)
+
+
+def log_everything() -> None:
+    """Send the logs of all packages to stderr as well, those that `hydra.verbose` has opened."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+    logging.getLogger().handlers[:] = [handler]

@@ -23,10 +23,15 @@ class Busy(RunFailed):
     """Another process computes the run, and the settings say not to wait for it."""
 
 
+LIKE = 0.7
+"""From which ratio of `difflib` on two words are alike; at 0.6 `optimizer` is like `time`."""
+
+
 def nearest(word: str, options: Iterable[str]) -> str:
     """The end of an error message: the option nearest to `word`, or all of them."""
     options = sorted(options)
-    close = difflib.get_close_matches(word, options, n=1, cutoff=0.6)
+    begun = [option for option in options if len(word) > 2 and option.startswith(word)]
+    close = difflib.get_close_matches(word, begun or options, n=1, cutoff=0.0 if begun else LIKE)
     if close:
         return f"did you mean {close[0]!r}?"
     return f"choose from {', '.join(options)}"

@@ -10,26 +10,33 @@ class Paper:
     letter: str
     title: str
     venue: str
+    arxiv: str = ""
 
 
 PAPERS = {
     "norm_tuning": Paper(
-        "A", "The Expressive Power of Tuning Only the Normalization Layers", "COLT 2023"
+        "A",
+        "The Expressive Power of Tuning Only the Normalization Layers",
+        "COLT 2023",
+        "2302.07937",
     ),
     "rank_collapse": Paper(
         "B",
         "Batch Normalization Provably Avoids Rank Collapse for Randomly Initialised Deep Networks",
         "NeurIPS 2020",
+        "2003.01652",
     ),
     "invariances": Paper(
         "C",
         "Training invariances and the low-rank phenomenon: beyond linear networks",
         "ICLR 2022",
+        "2201.11968",
     ),
     "bottleneck": Paper(
         "D",
         "Bottleneck Structure in Learned Features: Low-Dimension vs Regularity Tradeoff",
         "NeurIPS 2023",
+        "2305.19008",
     ),
 }
 

@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal, plain lines in the log otherwise."""
+"""Progress of long work: a bar on a terminal or in a notebook, plain lines in the log otherwise."""
 
 import logging
 import sys
@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 SECONDS_TO_FIRST_LINE = 1.0
 SECONDS_BETWEEN_LINES = 15.0
@@ -19,7 +19,7 @@ LONG = 3600.0
 
 log = logging.getLogger("runner")
 
-_bars = sys.stderr.isatty()
+_bars = sys.stderr.isatty() or "ipykernel" in sys.modules  # a terminal, or a notebook
 
 
 def plain_lines() -> None:

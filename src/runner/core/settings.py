@@ -32,6 +32,11 @@ class Settings:
     data_folder: str | None = parameter(
         "folder of the downloaded datasets; null: the user's cache", None
     )
+    tracker: str | None = parameter(
+        "where rows go beside the tables as they come: <outputs>/tracking/<tracker>; null: nowhere",
+        None,
+        choices=("tensorboard", "mlflow", "wandb"),
+    )
     source: dict[str, Any] = parameter("where the dataset comes from: conf/data/<dataset>.yaml", {})
 
     def __post_init__(self) -> None:

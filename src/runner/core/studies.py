@@ -1,6 +1,6 @@
 """What a study is: typed parameters, rows, and what a run lends to it.
 
-A study is a folder `runner/papers/<room>/<folder>/`: a frozen dataclass of parameters in its
+A study is a folder in a room (see `core.rooms`): a frozen dataclass of parameters in its
 `config.py`, and in its `study.py` the row classes (the columns of its tables) and
 
     def run(config, context) -> Iterator[Row]
@@ -10,13 +10,9 @@ Its figures, claims and benchmarks are the modules of these names beside them, a
 such. This module imports no torch, so that the command line can check a configuration at once.
 """
 
-import importlib.util
 import re
 from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, field, fields
-from functools import cache
-from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from runner.core.errors import InputError, nearest
@@ -25,9 +21,6 @@ if TYPE_CHECKING:
     import torch
 
     from runner.core.progress import Progress
-
-PAPERS = Path(__file__).resolve().parents[1] / "papers"
-"""Where the rooms are. Studies are found by their place: nothing here imports one by name."""
 
 MOST = 1_000_000
 """The most replicates, layers and other things that a study counts one by one."""
@@ -158,73 +151,3 @@ class Context:
     load_data: Callable[..., Any]
     """`context.load_data(name, seed, checksums)`: the `data.datasets.Dataset` of that name; seed:
     of random pixels; checksums: of the content of its files, where it has files."""
-
-
-@cache
-def configs() -> dict[str, type[StudyConfig]]:
-    """Every study's parameter class by the study's name.
-
-    Raises InputError when a study's `config.py` has no such class, or two have one name.
-    """
-    found: dict[str, type[StudyConfig]] = {}
-    for path in sorted(PAPERS.glob("*/*/config.py")):
-        room, folder = path.parts[-3:-1]
-        module = importlib.import_module(f"runner.papers.{room}.{folder}.config")
-        classes = [value for value in vars(module).values() if _is_study(value)]
-        if len(classes) != 1 or classes[0].study in found:
-            raise InputError(
-                f"{path}: one StudyConfig with a name (study: ClassVar[str]) of its own is needed"
-            )
-        found[classes[0].study] = classes[0]
-    return found
-
-
-def _is_study(value: Any) -> bool:
-    return isinstance(value, type) and issubclass(value, StudyConfig) and "study" in vars(value)
-
-
-def package_of(study: str) -> str:
-    """The package of a study's folder. Raises InputError when there is no such study."""
-    if study not in configs():
-        raise InputError(f"study={study} is not known: {nearest(study, configs())}")
-    return configs()[study].__module__.rpartition(".")[0]
-
-
-def room_of(study: str) -> str:
-    """The room of a study: the folder of its paper."""
-    return package_of(study).split(".")[-2]
-
-
-def part_of(study: str, part: str) -> ModuleType | None:
-    """The module `<part>.py` of a study's folder (figures, claims, bench), None without one."""
-    name = f"{package_of(study)}.{part}"
-    return importlib.import_module(name) if importlib.util.find_spec(name) else None
-
-
-def module_of(study: str) -> ModuleType:
-    """The module that holds the study's rows and its `run`.
-
-    Raises InputError when there is none, or it lacks one of them.
-    """
-    place = f"study={study}: {package_of(study).replace('.', '/')}/study.py"
-    module = part_of(study, "study")
-    if module is None:
-        raise InputError(f"{place} is missing")
-    if not callable(getattr(module, "run", None)):
-        raise InputError(f"{place} has no run(config, context)")
-    if not _row_classes(module):
-        raise InputError(f"{place} has no row class: a frozen dataclass derived from Row")
-    return module
-
-
-def rows_of(study: str) -> dict[str, type[Row]]:
-    """The row classes of a study by the names of their tables."""
-    return {row_class.table(): row_class for row_class in _row_classes(module_of(study))}
-
-
-def _row_classes(module: ModuleType) -> list[type[Row]]:
-    return [
-        value
-        for value in vars(module).values()
-        if isinstance(value, type) and issubclass(value, Row) and value is not Row
-    ]

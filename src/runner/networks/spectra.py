@@ -39,6 +39,6 @@ def _guarded(decompose: Callable[[Tensor], Any], A: Float[Tensor, "*R m n"]) -> 
     parts = decompose(A.where(finite[..., None, None], 0.0))
 
     def hidden(part: Tensor) -> Tensor:
-        return part.where(finite.view(*finite.shape, *[1] * (part.ndim - finite.ndim)), torch.nan)
+        return part.where(finite.view((*finite.shape, *[1] * (part.ndim - finite.ndim))), torch.nan)
 
     return hidden(parts) if isinstance(parts, Tensor) else tuple(hidden(part) for part in parts)

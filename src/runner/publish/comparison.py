@@ -3,7 +3,8 @@
 import argparse
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from textwrap import fill
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,8 @@ import pandas as pd
 from runner.cli.catalogue import figure_names
 from runner.cli.composing import figure_variant
 from runner.core.folders import require_readable
-from runner.core.studies import Row, rows_of
+from runner.core.rooms import rows_of
+from runner.core.studies import Row
 from runner.publish.reference import REFERENCE, canonical_figure, read_tables
 from runner.results.claims import claims_of, judge
 from runner.runs.run import load, stale_note
@@ -20,8 +22,14 @@ LARGEST_DEVIATION = 5.0
 """Standard errors beyond which two means differ; thousands of means are compared, so that a smaller
 bound would name differences that are chance."""
 
-ROUNDING = 1e-3
-"""Relative difference that other hardware may make in a number that has no spread of its own."""
+DRIFT = 1e-3
+"""Relative difference that other hardware may make in a number that has no spread of its own: the
+rounding of one step, grown over many."""
+
+ROUNDING = 1e-9
+"""Difference that is rounding and no more, relative to a number or, where that is smaller, to one:
+inputs, weights and losses are of order one, and what ought to be zero beside them (the error of an
+exact construction, 1e-13) is another number on every processor."""
 
 
 def compare_tables(own: pd.DataFrame, kept: pd.DataFrame, row_class: type[Row]) -> pd.DataFrame:
@@ -29,30 +37,56 @@ def compare_tables(own: pd.DataFrame, kept: pd.DataFrame, row_class: type[Row]) 
 
     Rows are matched by run and keys; the replicates of a key give mean and standard error, a column
     `<name>_se` gives the error of `<name>`. Returns one row for each key and column whose means
-    differ by more than LARGEST_DEVIATION standard errors (and more than ROUNDING): key, column,
-    own, reference, deviation in standard errors.
+    differ by more than LARGEST_DEVIATION standard errors (and more than DRIFT and ROUNDING): key,
+    column, own, reference, deviation in standard errors, relative (the largest difference of two
+    rows, over the number or over one, whichever is larger).
+    """
+    return _differing(differences(own, kept, row_class))
+
+
+def differences(own: pd.DataFrame, kept: pd.DataFrame, row_class: type[Row]) -> pd.DataFrame:
+    """The columns of `compare_tables` for every key, and every measurement that both tables have.
+
+    Raises KeyError when one of them lacks a key.
     """
     keys = ["run", *(key for key in row_class.keys if key != "replicate")]
-    numbers = [field.name for field in fields(row_class) if field.type in (int, float)]
-    values = [name for name in numbers if name not in row_class.keys and not name.endswith("_se")]
+    values = [name for name in _measurements(row_class) if name in own and name in kept]
     summaries = {"own": _summary(own, keys, values), "kept": _summary(kept, keys, values)}
     both = pd.concat([table.add_suffix(f" {side}") for side, table in summaries.items()], axis=1)
-    parts = []
-    for name in values:
-        deviation = _deviations(*(both[f"{name} {part}"] for part in SUMMARY_PARTS))
-        found = both[~(deviation <= LARGEST_DEVIATION)]
-        parts.append(
-            pd.DataFrame(
-                {
-                    "key": [", ".join(map(str, _as_tuple(key)[1:])) for key in found.index],
-                    "column": name,
-                    "own": found[f"{name} mean own"].to_numpy(),
-                    "reference": found[f"{name} mean kept"].to_numpy(),
-                    "deviation": deviation[found.index].to_numpy(),
-                }
-            )
-        )
-    return pd.concat(parts, ignore_index=True)
+    relative = _relative(
+        *(table.set_index(["run", *row_class.keys])[values] for table in (own, kept))
+    )
+    relative = relative.groupby(level=keys, dropna=False).max().reindex(both.index)
+    parts = [_of_column(name, both, relative[name]) for name in values]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=COLUMNS)
+
+
+COLUMNS = ("key", "column", "own", "reference", "deviation", "relative")
+
+
+def _measurements(row_class: type[Row]) -> list[str]:
+    """The columns that are compared: numbers that are no keys, nor errors of others."""
+    numbers = [field.name for field in fields(row_class) if field.type in (int, float)]
+    return [name for name in numbers if name not in row_class.keys and not name.endswith("_se")]
+
+
+def _of_column(name: str, both: pd.DataFrame, relative: pd.Series) -> pd.DataFrame:
+    """The differences of one column; both: the summaries side by side."""
+    own, kept, *variances = (both[f"{name} {part}"] for part in SUMMARY_PARTS)
+    return pd.DataFrame(
+        {
+            "key": [", ".join(map(str, _as_tuple(key)[1:])) for key in both.index],
+            "column": name,
+            "own": own.to_numpy(),
+            "reference": kept.to_numpy(),
+            "deviation": _deviations(own, kept, *variances).to_numpy(),
+            "relative": relative.to_numpy(),
+        }
+    )
+
+
+def _differing(compared: pd.DataFrame) -> pd.DataFrame:
+    return compared[~(compared["deviation"] <= LARGEST_DEVIATION)].reset_index(drop=True)
 
 
 SUMMARY_PARTS = ("mean own", "mean kept", "variance own", "variance kept")
@@ -80,35 +114,82 @@ def _deviations(
 ) -> pd.Series:
     """Distances of means in standard errors; inf where only one of them is a number."""
     error = np.sqrt(own_variance.fillna(0) + kept_variance.fillna(0))
-    error = np.maximum(error, ROUNDING * kept.abs() / LARGEST_DEVIATION)
+    allowed = np.maximum(DRIFT * kept.abs(), ROUNDING)
+    return _distances(own, kept, np.maximum(error, allowed / LARGEST_DEVIATION))
+
+
+def _relative(own: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
+    """Differences of rows of one key, relative to the number or to one."""
+    own, kept = own.align(kept)
+    return _distances(own, kept, kept.abs().clip(lower=1))
+
+
+Numbers = TypeVar("Numbers", pd.Series, pd.DataFrame)
+
+
+def _distances(own: Numbers, kept: Numbers, unit: Numbers) -> Numbers:
+    """Distances of numbers in units; inf where only one of them is a number."""
     with np.errstate(all="ignore"):
-        deviation = (own - kept).abs() / error
+        distance = (own - kept).abs() / unit
     same = (own == kept) | (own.isna() & kept.isna())
-    return deviation.mask(same, 0.0).fillna(np.inf)
+    return distance.mask(same, 0.0).fillna(np.inf)
 
 
 def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None:
-    """Where a user's runs of a figure differ from the reference; None where one of them is missing.
+    """Where a user's runs of a figure differ from the reference; None where either is missing.
 
     Returns the rows of `compare_tables` for each table with the column `table`, and a row of the
-    table `claims` for each claim whose verdict differs; `attrs["stale"]` is the note on runs of
-    other code. Raises InputError when the overrides make another figure than the canonical one.
+    table `claims` for each claim whose verdict differs; `attrs["alike"]` says how alike the numbers
+    are where none differs, `attrs["notes"]` names runs of other code and what only one side has.
+    Raises InputError when the overrides make another figure than the canonical one.
     """
     variant = canonical_figure(name, typed)
     folder = reference / variant.scale / name
     if not folder.exists() or not all(run.is_complete() for run in variant.runs):
         return None
     own, kept = load(variant.runs), read_tables(folder)
-    row_classes = rows_of(variant.study)
-    parts = [
-        compare_tables(own[table], kept[table], row_classes[table]).assign(table=table)
-        for table in kept
-    ]
+    parts, notes = [], [stale_note(variant.runs)]
+    for table, row_class in rows_of(variant.study).items():
+        sides = [tables[table] for tables in (own, kept) if table in tables]
+        absent = [
+            column
+            for column in (*row_class.keys, *_measurements(row_class))
+            if 0 < sum(column in side for side in sides) < 2
+        ]
+        if absent:
+            listed = ", ".join(f"{table}.{column}" for column in absent)
+            notes.append(f"on one side alone, and not compared: {listed}")
+        if len(sides) == 2 and not {*row_class.keys} & {*absent}:
+            parts.append(differences(*sides, row_class).assign(table=table))
+    compared = pd.concat(parts or [pd.DataFrame(columns=[*COLUMNS, "table"])], ignore_index=True)
     judged = judge(name, claims_of(name, variant.study), own)
-    parts.append(_changed_claims(judged, folder / "claims.csv"))
-    found = pd.concat(parts, ignore_index=True)
-    found.attrs["stale"] = stale_note(variant.runs)
+    changed = _changed_claims(judged, folder / "claims.csv")
+    found = pd.concat([_differing(compared), changed], ignore_index=True)
+    found.attrs["notes"] = [*filter(None, notes)]
+    found.attrs["alike"] = _alike(compared)
     return found
+
+
+def _alike(compared: pd.DataFrame) -> str:
+    """How alike numbers are that do not differ by more than chance."""
+    if compared.empty:
+        return "nothing to compare"
+    relative, place = _largest(compared, "relative")
+    if relative == 0:
+        return "equal to the reference"
+    if relative <= ROUNDING:
+        return f"equal up to rounding (largest relative difference {relative:.0e} in {place})"
+    deviation, place = _largest(compared, "deviation")
+    return (
+        f"as the reference, up to chance (largest deviation {deviation:.2g} of"
+        f" {LARGEST_DEVIATION:.0f} standard errors, in {place})"
+    )
+
+
+def _largest(compared: pd.DataFrame, measure: str) -> tuple[float, str]:
+    """The largest value of a column of `differences`, and the column of the tables it is in."""
+    row = compared.loc[compared[measure].idxmax()]
+    return row[measure], f"{row['table']}.{row['column']}"
 
 
 def _changed_claims(own: pd.DataFrame, path: Path) -> pd.DataFrame:
@@ -128,7 +209,8 @@ def _changed_claims(own: pd.DataFrame, path: Path) -> pd.DataFrame:
 def main(arguments: list[str]) -> int:
     """Compare all figures with the reference; returns 0, or 1 where one of them differs.
 
-    Raises InputError when an override is wrong.
+    Figures that are not made, or not in the reference, are listed and differ in nothing. Raises
+    InputError when an override is wrong.
     """
     parser = argparse.ArgumentParser(
         prog="python -m runner compare",
@@ -136,19 +218,24 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="scale=..., outputs=...")
     typed = parser.parse_args(arguments).overrides
-    require_readable(figure_variant(figure_names()[0], typed).outputs)
-    differing = 0
+    first = figure_variant(figure_names()[0], typed)
+    require_readable(first.outputs)
+    scale = first.scale
+    differing, absent = 0, {}
     for name in figure_names():
         found = compare(name, typed, REFERENCE)
         if found is None:
-            print(f"{name}: nothing to compare")
+            why = "not made" if (REFERENCE / scale / name).exists() else "not in the reference"
+            absent.setdefault(why, []).append(name)
             continue
-        if found.attrs["stale"]:
-            print(f"{name}: note: {found.attrs['stale']}")
+        for note in found.attrs["notes"]:
+            print(f"{name}: note: {note}")
         if found.empty:
-            print(f"{name}: as the reference")
+            print(f"{name}: {found.attrs['alike']}")
         else:
             differing += 1
             print(f"{name}: {len(found)} numbers differ")
             print(found.head(10).to_string(index=False, float_format=lambda value: f"{value:.4g}"))
+    for why, names in absent.items():
+        print(fill(f"{why} at scale {scale}: {', '.join(names)}", 100, break_on_hyphens=False))
     return 1 if differing else 0

@@ -6,7 +6,8 @@ from runner.cli.catalogue import figure_names, figure_study
 from runner.cli.composing import figure_runs
 from runner.core.errors import InputError, nearest
 from runner.core.papers import paper_of
-from runner.core.studies import StudyConfig, room_of
+from runner.core.rooms import room_of
+from runner.core.studies import StudyConfig
 from runner.results.claims import Claim, claims_of
 from runner.results.history import rule_commit
 

@@ -7,26 +7,29 @@ be compared with them.
 
 import argparse
 import gzip
+import hashlib
 import json
 import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from runner.cli.catalogue import figure_names, figure_study
+from runner.cli.catalogue import figure_names, figure_study, headline
 from runner.cli.composing import figure_variant
-from runner.core.arguments import outputs_folder
+from runner.core.arguments import key_values, outputs_folder
 from runner.core.errors import InputError
-from runner.core.folders import require_readable, require_writable
-from runner.core.studies import rows_of
+from runner.core.folders import outputs_at, require_readable, require_writable
+from runner.core.rooms import package_of, rows_of
 from runner.results.claims import claims_of, judge
-from runner.results.figures import is_current, publish
+from runner.results.figures import as_png, is_current, publish
 from runner.results.history import history
 from runner.results.variants import Variant
+from runner.runs.code import fingerprint
 from runner.runs.provenance import REFERENCE
 from runner.runs.run import load
 from runner.runs.tables import write_atomically
@@ -72,7 +75,7 @@ def keep(name: str, typed: list[str], reference: Path) -> Path:
         else:
             write_atomically(folder / f"{table}.csv", content)
     write_atomically(folder / "shared.json", json.dumps(shared, indent=1).encode())
-    for file in ("claims.csv", "provenance.json"):
+    for file in ("claims.csv", "caption.txt", "provenance.json"):
         shutil.copyfile(variant.path(file), folder / file)
     return folder
 
@@ -95,19 +98,61 @@ def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
     return {name: pd.read_csv(path).assign(**shared[name]) for name, path in paths.items()}
 
 
-def draw_all(reference: Path, figures: Path) -> Iterator[tuple[str, str]]:
+def draw_all(reference: Path, figures: Path, style: str = "screen") -> Iterator[tuple[str, str]]:
     """Draw every figure of the reference, at every scale; yields its name and scale.
 
-    Raises InputError when a claim now comes out otherwise than it was kept.
+    style: as of `publish`. Raises InputError when a claim now comes out otherwise than it was kept.
     """
     for folder in sorted(path.parent for path in reference.glob("*/*/claims.csv")):
         name, scale = folder.name, folder.parent.name
         tables = read_tables(folder)
-        now = publish(name, figure_study(name), tables, figures / scale, order=_order(folder))
+        now = publish(
+            name,
+            figure_study(name),
+            tables,
+            figures / scale,
+            order=_order(folder),
+            headline=headline("figure", name),
+            style=style,
+        )
         shutil.copyfile(folder / "provenance.json", figures / scale / f"{name}.provenance.json")
+        write_atomically(figures / scale / f"{name}.drawn-from", drawn_from(folder).encode())
         if list(now["verdict"]) != list(pd.read_csv(folder / "claims.csv")["verdict"]):
             raise InputError(f"{folder}: the claims judged now are not those that were kept")
         yield name, scale
+
+
+def picture(folder: Path, figures: Path) -> bytes:
+    """The PNG of a figure of the reference; drawn into `figures` unless it lies there up to date.
+
+    folder: of the figure. Raises what the drawing raises where the tables are not those that the
+    code of today draws.
+    """
+    place = figures / folder.parent.name / f"{folder.name}.png"
+    source, now = place.with_suffix(".drawn-from"), drawn_from(folder)
+    if not (place.exists() and source.exists() and source.read_text() == now):
+        png = as_png(folder.name, figure_study(folder.name), read_tables(folder))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(place, png)
+        write_atomically(source, now.encode())
+    return place.read_bytes()
+
+
+def drawn_from(folder: Path) -> str:
+    """Digits that change with the tables of a figure of the reference and the code that draws it.
+
+    The text of `<figure>.drawn-from`, which stands beside a picture.
+    """
+    digest = hashlib.sha256()
+    for path in sorted([*folder.glob("*.csv*"), folder / "shared.json"]):
+        if path.name != "claims.csv":
+            digest.update(path.name.encode() + path.read_bytes())
+    return f"{digest.hexdigest()[:16]} {_drawing_code(figure_study(folder.name))}"
+
+
+@cache
+def _drawing_code(study: str) -> str:
+    return fingerprint({f"{package_of(study)}.figures"})
 
 
 def judge_all(reference: Path) -> None:
@@ -139,7 +184,8 @@ def main(arguments: list[str]) -> int:
         " judge: judge all its claims anew, after a judge was changed.",
     )
     parser.add_argument("what", choices=("keep", "draw", "judge"))
-    parser.add_argument("overrides", nargs="*", metavar="key=value", help="scale=..., outputs=...")
+    keys = "scale=..., outputs=...; of draw: outputs=..., style=..."
+    parser.add_argument("overrides", nargs="*", metavar="key=value", help=keys)
     options = parser.parse_args(arguments)
     if options.what == "keep":
         require_readable(figure_variant(figure_names()[0], options.overrides).outputs)
@@ -148,9 +194,10 @@ def main(arguments: list[str]) -> int:
     if options.what == "judge":
         judge_all(REFERENCE)
         return 0
-    figures = outputs_folder(options.overrides) / "figures-from-reference"
+    values = key_values(options.overrides, ["outputs", "style"])
+    figures = outputs_at(values.get("outputs", "outputs")) / "figures-from-reference"
     require_writable(figures.parent, figures)
-    for name, scale in draw_all(REFERENCE, figures):
+    for name, scale in draw_all(REFERENCE, figures, values.get("style", "screen")):
         print(figures / scale / f"{name}.png")
     return 0
 

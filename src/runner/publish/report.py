@@ -1,95 +1,47 @@
-"""The report: one self-contained page with every figure, its command, its time, and its claims.
+"""The report: one page with every figure, its command, its time, and its claims.
 
-Reads what `make <figure>` has left under `<outputs>/figures/` and writes
-`<outputs>/report/index.html`. A figure that was not made says so and gives its command. Variants of
-a figure, made with overrides, follow it; they count in no total.
+Shows what `publish.entries` collects and writes `<outputs>/report/index.html`, which needs nothing
+but itself; its links lead to the tables behind the numbers. A figure that is neither made nor kept
+gives its command. Variants of a figure, made with overrides, follow it; they count in no total.
 """
 
 import argparse
-import base64
-import json
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-import pandas as pd
 from jinja2 import Environment, PackageLoader
 
-from runner.cli.catalogue import figure_names, figure_study, headline, natural_order
+from runner.cli.working import log_to_terminal
 from runner.core.arguments import key_values
 from runner.core.errors import InputError
 from runner.core.folders import outputs_at, require_writable
-from runner.core.papers import Paper, paper_of
-from runner.core.studies import room_of
+from runner.publish.entries import SCALES, Entry, Result, collect, facts
+from runner.runs.provenance import REFERENCE
 from runner.runs.tables import write_atomically
 
-SCALES = ("paper", "medium", "quick", "smoke")
-"""In the order in which a figure is shown: the largest that was made."""
+VERDICTS = ("holds", "fails", "undecided")
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One figure of the report, or a variant; `scale` is None where it was not made."""
+class Tally:
+    """How many figures there are of one source at one scale, and how their claims came out."""
 
-    name: str
-    headline: str
-    paper: Paper
-    scale: str | None = None
-    picture: str = ""
-    """The PNG in base64."""
-    claims: list[dict[str, str]] = field(default_factory=list)
-    about: dict[str, Any] = field(default_factory=dict)
-    is_canonical: bool = True
-
-    @property
-    def made(self) -> bool:
-        """Whether there is a figure to show."""
-        return self.scale is not None
-
-    @property
-    def verdicts(self) -> str:
-        """The verdicts of its claims, each once."""
-        found = {claim["verdict"] for claim in self.claims} if self.made else {"missing"}
-        return " ".join(sorted(found))
+    source: str
+    scale: str
+    figures: int
+    verdicts: Counter[str]
 
 
-def collect(outputs: Path, scale: str | None) -> list[Entry]:
-    """All figures with what was made of them, at `scale` or at the largest scale there is.
+@dataclass(frozen=True)
+class Provenance:
+    """Where the numbers of one source come from."""
 
-    The variants of a figure follow it, at `scale` or at all scales. Raises InputError when files of
-    a figure are damaged.
-    """
-    scales = [scale] if scale else SCALES
-    folders = [outputs / "figures" / each for each in scales]
-    entries = [entry for name in figure_names() for entry in _entries(folders, name)]
-    return sorted(entries, key=lambda entry: (entry.paper.letter, natural_order(entry.name)))
-
-
-def _entries(folders: list[Path], name: str) -> Iterator[Entry]:
-    """A figure out of the first folder that has it, and its variants out of all."""
-    known = Entry(name, headline("figure", name), paper_of(room_of(figure_study(name))))
-    made = [folder for folder in folders if (folder / f"{name}.provenance.json").exists()]
-    yield _made(known, made[0]) if made else known
-    for folder in folders:
-        for path in sorted(folder.glob(f"{name}-{'[0-9a-f]' * 8}.provenance.json")):
-            variant = replace(known, name=path.name.partition(".")[0], is_canonical=False)
-            yield _made(variant, folder)
-
-
-def _made(known: Entry, folder: Path) -> Entry:
-    """The entry with what there is in the folder; raises InputError when that is damaged."""
-    name = known.name
-    try:
-        claims = pd.read_csv(folder / f"{name}.claims.csv", dtype=str, keep_default_na=False)
-        about = json.loads((folder / f"{name}.provenance.json").read_text())
-        picture = base64.b64encode((folder / f"{name}.png").read_bytes()).decode()
-        duration(about["seconds"]), [_facts(run) for run in about["runs"]]  # what the page says
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{folder}: the files of {name} cannot be read ({error!r})") from error
-    rows = claims.to_dict("records")
-    return replace(known, scale=folder.name, picture=picture, claims=rows, about=about)
+    source: str
+    runs: int
+    commits: list[str]
+    machines: list[str]
+    versions: list[str]
 
 
 def duration(seconds: float) -> str:
@@ -104,36 +56,56 @@ def page(entries: list[Entry]) -> str:
     environment = Environment(loader=PackageLoader("runner.publish", "."), autoescape=True)
     environment.filters["duration"] = duration
     environment.filters["p_value"] = lambda text: f"{float(text):.2g}"
-    facts = [_facts(run) for entry in entries for run in entry.about.get("runs", [])]
     canonical = [entry for entry in entries if entry.is_canonical]
+    first = [entry.results[0] for entry in canonical if entry.results]
+    shown = [result for entry in entries for result in entry.results]
+    rows = [claim.row for result in shown for claim in result.claims]
     return environment.get_template("report.html.jinja").render(
         entries=entries,
         letters=sorted({entry.paper.letter for entry in entries}),
+        datasets=sorted({word for row in rows for word in row.get("data", "").split()}),
+        kinds=sorted({row.get("kind") or "paper" for row in rows}),
+        scales=[scale for scale in reversed(SCALES) if scale in {each.scale for each in shown}],
+        verdicts=VERDICTS,
         canonical=canonical,
-        counts=_counts(canonical),
-        runs=len(facts),
-        commits=sorted({commit for commit, _, _ in facts}),
-        machines=sorted({machine for _, machine, _ in facts}),
-        versions=sorted({version for _, _, versions in facts for version in versions}),
+        first=first,
+        counts=_counts(first),
+        tallies=list(_tallies([each for entry in canonical for each in entry.results])),
+        provenances=list(_provenances(shown)),
     )
 
 
-def _counts(entries: list[Entry]) -> Counter[str]:
+def _counts(results: Iterable[Result]) -> Counter[str]:
     """How many claims came out how; one that two figures make of the same runs counts once."""
     once = {
-        (claim["statement"], claim.get("runs", entry.name)): claim["verdict"]
-        for entry in entries
-        for claim in entry.claims
+        (claim.row["statement"], claim.row.get("runs", result.name)): claim.row["verdict"]
+        for result in results
+        for claim in result.claims
     }
     return Counter(once.values())
 
 
-def _facts(run: dict[str, Any]) -> tuple[str, str, list[str]]:
-    """Commit, machine and versions of a run, as the page says them."""
-    commit = f"{str(run['commit'] or 'no commit')[:10]}{'+' * bool(run['dirty'])}"
-    machine = f"{run['device_name']}, {run['threads']} threads"
-    versions = (run["versions"] or {}).items()
-    return commit, machine, [f"{name} {version}" for name, version in versions if version]
+def _tallies(results: list[Result]) -> Iterator[Tally]:
+    """A tally for each source and scale that there is."""
+    for source in ("own", "reference"):
+        for scale in SCALES:
+            found = [each for each in results if (each.source, each.scale) == (source, scale)]
+            if found:
+                yield Tally(source, scale, len(found), _counts(found))
+
+
+def _provenances(results: list[Result]) -> Iterator[Provenance]:
+    """Commits, machines and versions of each source that there is."""
+    for source in ("own", "reference"):
+        runs = [
+            facts(run) for each in results if each.source == source for run in each.about["runs"]
+        ]
+        if runs:
+            commits, machines, versions = zip(*runs, strict=True)
+            packages = {package for each in versions for package in each}
+            yield Provenance(
+                source, len(runs), sorted({*commits}), sorted({*machines}), sorted(packages)
+            )
 
 
 def main(arguments: list[str]) -> int:
@@ -143,14 +115,16 @@ def main(arguments: list[str]) -> int:
     """
     parser = argparse.ArgumentParser(
         prog="python -m runner report",
-        description="One page with every figure and every claim: <outputs>/report/index.html.",
+        description="One page with every figure and every claim, yours or else those of the"
+        " reference: <outputs>/report/index.html.",
     )
     parser.add_argument("words", nargs="*", metavar="key=value", help="outputs=..., scale=...")
     values = key_values(parser.parse_args(arguments).words, ["outputs", "scale"])
     outputs = outputs_at(values.get("outputs", "outputs"))
     require_writable(outputs, outputs / "report")
     target = outputs / "report" / "index.html"
-    content = page(collect(outputs, values.get("scale")))
+    log_to_terminal()
+    content = page(collect(outputs, values.get("scale"), REFERENCE))
     try:
         write_atomically(target, content.encode())
     except OSError as error:

@@ -1,9 +1,9 @@
 """What a figure is: a sweep of runs, a drawing of their tables, and claims over them.
 
-In the `figures.py` of a study a drawing is named after its figure, and the quick look at one run
-is marked as such:
+In the `figures.py` of a study a drawing is named after its figure, with what the caption says of
+its marks, and the quick look at one run is marked as such:
 
-    @figure("fig4")
+    @figure("fig4", caption="Points are medians over the replicates, bars their range.")
     def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]: ...
 
     @overview
@@ -11,31 +11,29 @@ is marked as such:
 """
 
 import json
+import logging
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.core.errors import InputError
-from runner.core.studies import package_of, part_of
+from runner.core.rooms import package_of, part_of
 from runner.results import claims
+from runner.results.captions import Said, caption
 from runner.results.claims import Tables
 from runner.results.history import history
 from runner.results.rows import NoRows, Present
-from runner.results.style import STYLE, settle_scales
+from runner.results.style import drawn_in, settle_scales, subplots
 from runner.results.variants import Variant
 from runner.runs.run import Run, load, stale_note
 from runner.runs.tables import write_atomically
@@ -46,18 +44,26 @@ Drawing = Callable[[Tables], tuple[Figure, pd.DataFrame]]
 _drawings: dict[str, Drawing] = {}
 """By figure, as far as the modules that make them have been imported."""
 
+_said: dict[str, Said] = {}
+"""By figure, what its caption says of its marks."""
+
 _overviews: dict[str, Drawing] = {}
 """By module."""
 
+FILES = ("png", "pdf", "svg", "csv", "claims.csv", "caption.txt")
+"""What a figure is kept as, beside its provenance."""
 
-def figure(name: str, **arguments: Any) -> Callable[[Callable], Callable]:
+
+def figure(name: str, *, caption: Said, **arguments: Any) -> Callable[[Callable], Callable]:
     """Make the function below the drawing of a figure.
 
-    `arguments` are given to it beside the tables, so that one function can draw several figures.
+    caption: what its panels show, and what its points, lines, bars and bands are, or a function
+    that says so from the tables. `arguments` are given to the drawing beside the tables, so that
+    one function can draw several figures.
     """
 
     def register(drawing: Callable) -> Callable:
-        _drawings[name] = partial(drawing, **arguments)
+        _drawings[name], _said[name] = partial(drawing, **arguments), caption
         return drawing
 
     return register
@@ -78,19 +84,22 @@ def drawing_of(name: str, study: str) -> Drawing:
     return _drawings[name]
 
 
+def said_of(name: str, study: str) -> Said:
+    """What a figure's caption says of its marks. Raises InputError where it has no drawing."""
+    drawing_of(name, study)
+    return _said[name]
+
+
 def draw(drawing: Drawing, tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """The picture and the numbers drawn; where the rows for all of it are absent, which these are.
 
     A panel alone stays empty where its rows are drawn `with or_empty(axes):`.
     """
-    opened = plt.get_fignums()
     try:
         with np.errstate(all="ignore"):  # a diverged run is data
             return drawing(Present(tables))
     except NoRows as absent:
-        for begun in set(plt.get_fignums()) - set(opened):
-            plt.close(begun)
-        picture, axes = plt.subplots(figsize=(4, 3))
+        picture, axes = subplots(size=(4, 3))
         _leave_empty(axes, absent)
         return picture, pd.DataFrame({"absent": [str(absent)]})
 
@@ -108,7 +117,7 @@ def or_empty(axes: Axes, *others: Axes) -> Iterator[None]:
 
 def _leave_empty(axes: Axes, absent: NoRows) -> None:
     middle = {"ha": "center", "va": "center", "transform": axes.transAxes}
-    axes.text(0.5, 0.5, str(absent), color="grey", fontsize=8, wrap=True, **middle)
+    axes.text(0.5, 0.5, str(absent), color="grey", fontsize="small", wrap=True, **middle)
 
 
 def make(variant: Variant) -> str:
@@ -127,14 +136,23 @@ def make(variant: Variant) -> str:
     about["runs"] = [describe(run) for run in variant.runs]
     order = history(variant.study, variant.figure, variant.scale, about["runs"])
     verdicts = publish(
-        variant.figure, variant.study, tables, folder, variant.name, variant.overrides, order
+        variant.figure,
+        variant.study,
+        tables,
+        folder,
+        variant.name,
+        variant.overrides,
+        order,
+        headline=variant.headline,
+        style=variant.style,
     )
+    about["style"] = variant.style
     about["stale"] = stale_note(variant.runs)
     seconds = [run["seconds"] for run in about["runs"]]
     about["seconds"] = round(sum(each for each in seconds if isinstance(each, int | float)), 3)
     write_atomically(variant.path("provenance.json"), json.dumps(about, indent=2).encode())
     overridden = "".join(f", {text}" for text in variant.overrides)
-    place = f"{variant.path('png')} (.pdf, .csv, .claims.csv)"
+    place = f"{variant.path('png')} (.pdf, .svg, .csv, .claims.csv, .caption.txt)"
     lines = [f"{variant.figure} at scale {variant.scale}{overridden}: {place}"]
     lines += [f"{claims.as_text(verdicts)}; rule and numbers: {order['rule']}"]
     lines += [f"note: {about['stale']}"] if about["stale"] else []
@@ -142,16 +160,16 @@ def make(variant: Variant) -> str:
 
 
 def is_current(variant: Variant) -> bool:
-    """Whether the figure was drawn from exactly its runs as they are now."""
+    """Whether the figure was drawn from exactly its runs as they are now, in its style."""
     try:
         about = json.loads(variant.path("provenance.json").read_text())
         keys = ("run", "tables", "stale")
         drawn = [[run[key] for key in keys] for run in about["runs"]]
+        same = (about["scale"], about["style"]) == (variant.scale, variant.style)
         now = [[run[key] for key in keys] for run in map(describe, variant.runs)]
     except (OSError, ValueError, KeyError, TypeError, InputError):
         return False
-    files = map(variant.path, ("png", "pdf", "csv", "claims.csv"))
-    return drawn == now and about["scale"] == variant.scale and all(map(Path.exists, files))
+    return drawn == now and same and all(map(Path.exists, map(variant.path, FILES)))
 
 
 def publish(
@@ -162,25 +180,35 @@ def publish(
     name: str | None = None,
     overrides: Sequence[str] = (),
     order: Mapping[str, str] | None = None,
+    *,
+    headline: str = "",
+    style: str = "screen",
 ) -> pd.DataFrame:
     """Draw a figure from its tables and judge its claims; returns the claims.
 
-    Writes `<name>.png`, `.pdf`, `.csv` (the numbers drawn) and `.claims.csv` into `folder`; name:
-    the figure's where none is given; overrides: stand above the picture; order: the columns of
-    `history`. Raises InputError when the folder cannot be written.
+    Writes `<name>.png`, `.pdf`, `.svg`, `.csv` (the numbers drawn), `.claims.csv` and
+    `.caption.txt` into `folder`; name: the figure's where none is given; overrides: stand above the
+    picture; order: the columns of `history`; headline: what the figure is; style: `screen`, or
+    `paper`, where everything that stands above the picture is left to the caption. Raises
+    InputError when there is no such style, or the folder cannot be written.
     """
     name = name or figure
     drawing = drawing_of(figure, study)
     verdicts = claims.judge(name, claims.claims_of(figure, study), tables).assign(**(order or {}))
-    with plt.rc_context(STYLE):
-        picture, drawn = draw(drawing, tables)
-        if overrides:
-            _write_above(picture, f"{name}: {', '.join(overrides)}")
+    scale = (order or {}).get("scale")
+    below = caption(headline or name, _said[figure], study, tables, scale, overrides)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        save(picture, folder / name)
+        with drawn_in(style):
+            picture, drawn = draw(drawing, tables)
+            if style == "paper":
+                picture.suptitle("")
+            elif overrides:
+                _write_above(picture, f"{name}: {', '.join(overrides)}")
+            folder.mkdir(parents=True, exist_ok=True)
+            save(picture, folder / name)
         write_atomically(folder / f"{name}.csv", drawn.to_csv(index=False).encode())
         write_atomically(folder / f"{name}.claims.csv", verdicts.to_csv(index=False).encode())
+        write_atomically(folder / f"{name}.caption.txt", below.encode())
     except OSError as error:
         raise InputError(f"{folder} cannot be written ({error.strerror})") from error
     return verdicts
@@ -202,12 +230,23 @@ def describe(run: Run) -> dict[str, Any]:
 
 
 def save(picture: Figure, path: Path) -> None:
-    """Write `path`.png and `path`.pdf without dates, so that equal tables give equal files."""
+    """Write `path`.png, .pdf and .svg without dates, so that equal tables give equal files."""
     settle_scales(picture)
+    logging.getLogger("fontTools").setLevel(logging.ERROR)  # it doubts the dates of matplotlib's
     picture.savefig(path.with_name(path.name + ".png"), metadata={"Software": None})
     picture.set_layout_engine("none")  # it is laid out
     picture.savefig(path.with_name(path.name + ".pdf"), metadata={"CreationDate": None})
-    plt.close(picture)
+    picture.savefig(path.with_name(path.name + ".svg"), metadata={"Date": None})
+
+
+def as_png(figure: str, study: str, tables: Tables) -> bytes:
+    """The picture of a figure alone: what `publish` writes as its PNG."""
+    content = BytesIO()
+    with drawn_in("screen"):
+        picture, _ = draw(drawing_of(figure, study), tables)
+        settle_scales(picture)
+        picture.savefig(content, format="png", metadata={"Software": None})
+    return content.getvalue()
 
 
 def overview_of(study: str) -> Drawing:
@@ -216,22 +255,43 @@ def overview_of(study: str) -> Drawing:
     return _overviews.get(module.__name__, histograms) if module else histograms
 
 
+@contextmanager
+def _looked_at(run: Run) -> Iterator[tuple[Figure, pd.DataFrame]]:
+    """The quick look at a complete run: its picture and its summary, in the style of both."""
+    # A diverged run draws zeros, nan and inf, of which numpy and matplotlib warn.
+    with drawn_in("screen"), np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        picture, summary = draw(overview_of(run.config.study), load([run]))
+        yield picture, summary
+
+
 def quick_look(run: Run) -> str:
     """Draw `overview.png` of a complete run and return its summary as text."""
-    drawing = overview_of(run.config.study)
-    # A diverged run draws zeros, nan and inf, of which numpy and matplotlib warn.
-    with plt.rc_context(STYLE), np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        picture, summary = draw(drawing, load([run]))
+    with _looked_at(run) as (picture, summary):
         settle_scales(picture)
         with suppress(OSError):  # a complete run on a disk that is read only
             picture.savefig(run.folder / "overview.png", metadata={"Software": None})
-        plt.close(picture)
     return summary.to_string(index=False, float_format=lambda value: f"{value:.4g}")
+
+
+def summary_of(run: Run) -> pd.DataFrame:
+    """The summary that the quick look at a complete run gives, without one of its study's the first
+    table; no picture is kept."""
+    if overview_of(run.config.study) is histograms:
+        return next(iter(load([run]).values()))
+    with _looked_at(run) as (_, summary):
+        return summary
 
 
 def histograms(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """The numbers of the first table: a histogram of each column, and their summary."""
     first = next(iter(tables.values())).select_dtypes("number")
-    axes = first.hist(figsize=(8, 6), bins=20)
-    return axes.flat[0].figure, first.describe().rename_axis("statistic").reset_index()
+    columns = min(3, len(first.columns))
+    rows = -(-len(first.columns) // columns)
+    picture, panels = subplots(rows, columns, size=(2.7 * columns, 2.2 * rows), squeeze=False)
+    for panel in panels.flat[len(first.columns) :]:
+        panel.remove()
+    for panel, (name, values) in zip(panels.flat, first.items(), strict=False):
+        panel.hist(values[np.isfinite(values)], bins=20)
+        panel.set_title(name)
+    return picture, first.describe().rename_axis("statistic").reset_index()

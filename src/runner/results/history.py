@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import yaml
 
-from runner.core.studies import package_of
+from runner.core.rooms import package_of
 from runner.runs.code import closure, path_of, stripped
 from runner.runs.provenance import REPOSITORY, git
 
@@ -58,9 +58,11 @@ def standing(rule: str | None, runs: Iterable[Mapping[str, Any]]) -> Standing:
 def rule_commit(study: str, figure: str, scale: str) -> str | None:
     """The commit that last changed the rule behind a figure's claims, comments aside.
 
-    NOT_COMMITTED where the files differ from the last commit, None outside a git checkout.
+    NOT_COMMITTED where the files differ from the last commit, None outside a git checkout and for
+    studies that are not of this repository.
     """
-    files = rule_files(study, figure, scale)
+    if not (files := rule_files(study, figure, scale)):
+        return None
     now = _digest({path: (REPOSITORY / path).read_text() for path in files})
     if (head := git("rev-parse", "HEAD")) is None:
         return None
@@ -75,9 +77,12 @@ def rule_commit(study: str, figure: str, scale: str) -> str | None:
 def rule_files(study: str, figure: str, scale: str) -> tuple[str, ...]:
     """The files that hold the rule, relative to the repository.
 
-    Judges, what they import from their room and from `results`, and the presets.
+    Judges, what they import from their room and from `results`, and the presets; none for a study
+    that is not of this repository.
     """
     package = package_of(study)
+    if not package.startswith("runner."):
+        return ()
     own = (package.rpartition(".")[0], "runner.results.")
     modules = [each for each in closure({f"{package}.claims"}) if each.startswith(own)]
     places = [path_of(each) for each in modules]

@@ -33,6 +33,10 @@ class Variant:
     """What was typed to make it another than the canonical one, of which there are none."""
     runs: tuple[Run, ...]
     outputs: Path
+    headline: str = ""
+    """What the figure is, in its configuration."""
+    style: str = "screen"
+    """How it is drawn: for the screen, or for paper."""
 
     @property
     def is_canonical(self) -> bool:

@@ -16,15 +16,17 @@ from threadpoolctl import threadpool_limits
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.folders import require_writable
 from runner.core.progress import Progress
+from runner.core.rooms import module_of, rows_of
 from runner.core.settings import Settings
-from runner.core.studies import Context, module_of
+from runner.core.studies import Context, Row
 from runner.data.datasets import Dataset, load
-from runner.runs import allocator, locks, memory, provenance, signals
+from runner.runs import allocator, locks, memory, provenance, signals, trackers
 from runner.runs.checkpoint import Checkpoint
 from runner.runs.code import code_of
 from runner.runs.devices import torch_device
 from runner.runs.run import Run
-from runner.runs.tables import Extent, TableWriter, facts_of, write_atomically
+from runner.runs.tables import Extent, TableWriter, facts_of, rows_in, write_atomically
+from runner.runs.tracking import Tracking
 
 log = logging.getLogger("runner")
 log.setLevel(logging.INFO)  # run.log tells the whole story, whatever the caller's level
@@ -33,13 +35,14 @@ log.setLevel(logging.INFO)  # run.log tells the whole story, whatever the caller
 def execute(run: Run, settings: Settings) -> None:
     """Bring the run to completion: start it, go on with it, or leave it when it is complete.
 
-    Raises InputError when the run does not fit into memory or the folder cannot be written,
-    RunFailed when the study raises, Busy when another process computes the run and `settings.wait`
-    is false.
+    Raises InputError when the run does not fit into memory, the folder cannot be written or the
+    tracker is not installed, RunFailed when the study raises, Busy when another process computes
+    the run and `settings.wait` is false.
     """
     device = torch_device(settings.device)
     if run.is_wanted(settings):
         memory.require(run.config, device)
+        trackers.require(settings.tracker)
     require_writable(settings.folder(), run.folder)
     with _claimed(run, settings.wait):
         if not run.is_wanted(settings):
@@ -90,6 +93,9 @@ class _Execution:
         self.started = self.saved = time.monotonic()
         self.seconds_before = 0.0
         self.code = code_of(run.config.study)
+        self.status = "running"
+        tracker = trackers.tracker_of(settings.tracker, settings.folder())
+        self.tracking = Tracking(run, tracker, lambda: notice.is_ending)
 
     def carry_out(self) -> None:
         """Run the study and leave its result, or its error and where it stopped."""
@@ -108,6 +114,8 @@ class _Execution:
         handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
         log.addHandler(handler)
         try:
+            self.tracking.start(self.provenance)
+            self.started = self.saved = time.monotonic()  # that was no work of the run
             # numpy's and scipy's products have threads of their own
             blas = threadpool_limits(self.settings.threads, user_api="blas")
             with memory.capped(self.device), blas:
@@ -127,6 +135,7 @@ class _Execution:
             if not exhausted:
                 self._fail(error)
         finally:
+            self.tracking.end("failed" if exhausted else self.status)
             log.removeHandler(handler)
             handler.close()
         if exhausted:  # only here, behind the handler, is free what the error held on to
@@ -151,6 +160,7 @@ class _Execution:
         )
         self.state, tables = self._restore()
         self.tables = TableWriter(self.folder, tables)
+        self.tracking.rows(self._kept(tables))
         self._mark("running")
         log.info("%s %s on %s", "goes on:" if self.state else "starts:", self.run, self.device)
 
@@ -159,6 +169,7 @@ class _Execution:
         try:
             for row in module_of(self.run.config.study).run(self.run.config, context):
                 self.tables.write(row)
+                self.tracking.row(row)
             written = self.tables.flush()
         finally:
             self.tables.close()
@@ -184,6 +195,7 @@ class _Execution:
 
     def _mark(self, status: str) -> None:
         """Write the provenance with the run's status; times are in seconds, memory in bytes."""
+        self.status = status
         content = {
             "status": status,
             "seconds": round(self._seconds(), 3),
@@ -217,6 +229,11 @@ class _Execution:
         self.seconds_before = found.seconds
         self.provenance["first"] = self._first_provenance()
         return found.state, found.tables
+
+    def _kept(self, tables: dict[str, Extent]) -> Iterator[Row]:
+        """The rows that the checkpoint vouches for."""
+        for table in tables:
+            yield from rows_in(self.folder / f"{table}.csv", rows_of(self.run.config.study)[table])
 
     def _first_provenance(self) -> dict[str, Any]:
         """What began the run that now goes on: kept beside what ends it."""

@@ -1,28 +1,155 @@
-"""All runs under an outputs folder: as a table, and verified."""
+"""All runs under an outputs folder: what each is, how far it is, whether its files are whole."""
 
-import argparse
 import dataclasses
 import json
+import math
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
-import pandas as pd
 import yaml
 
 from runner.core.errors import InputError
-from runner.core.folders import outputs_at, require_readable
-from runner.core.studies import StudyConfig, configs, rows_of
-from runner.runs.run import Run, run_name
+from runner.core.folders import require_readable
+from runner.core.rooms import configs, rows_of
+from runner.core.studies import StudyConfig
+from runner.runs import locks
+from runner.runs.code import code_of
+from runner.runs.run import Run, knobs, read_provenance, run_name
 from runner.runs.tables import read_table
 
+Status = Literal["complete", "running", "interrupted", "failed", "dead", "absent"]
+"""dead: its process died without a word. absent: nothing says that it was ever begun."""
 
-def folders(outputs: Path) -> list[Path]:
-    """The folders of all runs, by study and name, whatever is left in them.
+STATUSES: tuple[Status, ...] = get_args(Status)
 
-    Raises InputError if there is no such folder.
+QUEUED = Path("submitit") / "queued"
+"""Where, under an outputs folder, it is noted which runs a cluster's queue has."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A run as its folder shows it, whatever is left there.
+
+    config: None where it cannot be read, or is of another time. seconds: worked so far; nan where
+    that is not known. is_stale: whether it is complete by other code than today's. ended: when its
+    last file was written; None while it is running.
+    """
+
+    folder: Path
+    config: StudyConfig | None
+    status: Status
+    seconds: float
+    is_stale: bool
+    ended: datetime | None
+
+    @property
+    def study(self) -> str:
+        """The name of its study, which may no longer exist."""
+        return self.folder.parent.name
+
+    @property
+    def hash8(self) -> str:
+        """The end of its name: enough to tell it from the others."""
+        return self.folder.name.rpartition("-")[2]
+
+    @property
+    def knobs(self) -> str:
+        """What a person calls it; by its name where the configuration cannot be read."""
+        name = self.folder.name.rpartition("-")[0]
+        return name if self.config is None else knobs(self.config) or "(defaults)"
+
+    @property
+    def run(self) -> Run:
+        """The run, in this very folder. Raises InputError where `config.yaml` does not serve."""
+        return run_in(self.folder)
+
+
+def folders(outputs: Path, study: str = "*") -> list[Path]:
+    """The folders of all runs, or those of a study, by name, whatever is left in them.
+
+    Raises InputError if there is no such folder of outputs.
     """
     require_readable(outputs)
-    return sorted(path for path in outputs.glob("runs/*/*") if path.is_dir())
+    return sorted(path for path in outputs.glob(f"runs/{study}/*") if path.is_dir())
+
+
+def find(outputs: Path, study: str = "*") -> list[Found]:
+    """All runs, or those of a study, by name. Raises InputError if there is no such folder."""
+    queued = in_queue(outputs)
+    return [describe(folder, folder in queued) for folder in folders(outputs, study)]
+
+
+def describe(folder: Path, is_queued: bool = False) -> Found:
+    """What a folder shows of its run. is_queued: whether a cluster's queue may have it."""
+    try:
+        config = read_config(folder)
+    except InputError:
+        config = None
+    about = read_provenance(folder)
+    status = status_of(folder, locks.held(folder), is_queued)
+    seconds = about.get("seconds")
+    return Found(
+        folder,
+        config,
+        status,
+        float(seconds) if isinstance(seconds, int | float) else math.nan,
+        status == "complete" and _is_of_other_code(folder.parent.name, about),
+        None if status == "running" else _last_change(folder),
+    )
+
+
+def status_of(folder: Path, is_held: bool | None, is_queued: bool = False) -> Status:
+    """How far a run is.
+
+    is_held: whether a process works on it; None where that is not known. A run that has begun and
+    not ended is dead only if nobody works on it, and no queue may bring it back.
+    """
+    if (folder / "result.json").is_file():
+        return "complete"
+    if is_held:
+        return "running"
+    said = read_provenance(folder).get("status")
+    if said in ("running", "complete"):  # complete: without the result that is written last
+        return "dead" if is_held is False and not is_queued else "running"
+    return said if said in ("interrupted", "failed") else "absent"
+
+
+def in_queue(outputs: Path) -> dict[Path, Path]:
+    """The folders of the runs that a cluster's queue may have, each with the note that says so."""
+    found = {}
+    for note in sorted((outputs / QUEUED).glob("*.json")):
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            tasks = json.loads(note.read_text())["tasks"]
+            found |= {outputs / label: note for labels in tasks for label in labels}
+    return found
+
+
+def _is_of_other_code(study: str, about: dict[str, Any]) -> bool:
+    """Whether numbers are those of other code; of a study that is gone there is none."""
+    return study in configs() and about.get("code") != code_of(study)
+
+
+def _last_change(folder: Path) -> datetime | None:
+    """When the result was written, or the last of the other files where there is none."""
+    with suppress(OSError):  # the folder may be about to go
+        result = folder / "result.json"
+        files = [result] if result.is_file() else [*folder.glob("[!.]*")]
+        if files:
+            return datetime.fromtimestamp(max(file.stat().st_mtime for file in files))
+    return None
+
+
+def run_in(folder: Path) -> Run:
+    """The run in a folder, wherever that is, whatever its name.
+
+    Raises InputError where `config.yaml` is damaged or of another time.
+    """
+    run = Run(read_config(folder), folder.parent)
+    run.folder = folder
+    return run
 
 
 def read_config(folder: Path) -> StudyConfig:
@@ -82,44 +209,3 @@ def problem(folder: Path, outputs: Path) -> str | None:
 
 def _tables(folder: Path) -> set[str]:
     return {path.stem for path in folder.glob("*.csv")}
-
-
-def describe(folder: Path) -> dict[str, Any]:
-    """One line of the list: study, knobs, status, seconds, commit."""
-    try:
-        about = json.loads((folder / "provenance.json").read_text())
-    except (OSError, ValueError):
-        about = {}
-    if not isinstance(about, dict):
-        about = {}
-    complete = (folder / "result.json").is_file()
-    return {
-        "study": folder.parent.name,
-        "run": folder.name,
-        "status": "complete" if complete else about.get("status", "unknown"),
-        "seconds": about.get("seconds", float("nan")),
-        "commit": str(about.get("commit") or "")[:8] + ("+" if about.get("dirty") else ""),
-    }
-
-
-def main(arguments: list[str]) -> int:
-    """List all runs, or verify every file of them; returns 0, or 1 when a run is damaged.
-
-    Raises InputError when there is no such folder of outputs.
-    """
-    parser = argparse.ArgumentParser(
-        prog="python -m runner runs",
-        description="List all runs of an outputs folder, or verify every file of them.",
-    )
-    parser.add_argument("what", choices=("list", "check"))
-    parser.add_argument("outputs", nargs="?", default="outputs", help="the folder: outputs=...")
-    options = parser.parse_args(arguments)
-    outputs = outputs_at(options.outputs.removeprefix("outputs="))
-    found = folders(outputs)
-    if options.what == "list":
-        table = pd.DataFrame([describe(folder) for folder in found])
-        print(table.to_string(index=False) if found else f"no runs under {outputs}")
-        return 0
-    problems = [text for folder in found if (text := problem(folder, outputs))]
-    print("\n".join([*problems, f"{len(found)} runs, {len(problems)} of them damaged"]))
-    return 1 if problems else 0

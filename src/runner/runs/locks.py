@@ -6,8 +6,10 @@ refreshes it. A dead owner of the same machine is known at once, one elsewhere b
 """
 
 import errno
+import fcntl
 import logging
 import threading
+import time
 from _thread import interrupt_main
 from collections.abc import Iterable
 from functools import cache
@@ -21,6 +23,9 @@ LEASE_SECONDS = 60.0
 """An owner that has been silent for so long has died; it refreshes its lease three times as often.
 
 The same for all processes that share a folder."""
+
+CLOCKS_DIFFER = 10
+"""After so many times its length a silent lease is dead by the clock of any machine."""
 
 PATIENCE = 0.1
 """Seconds until a lock counts as another's."""
@@ -73,6 +78,29 @@ def is_held(folder: Path) -> bool:
     except Timeout:
         return True
     return False
+
+
+def held(folder: Path) -> bool | None:
+    """Whether a process works on the folder, by a look that takes nothing and writes nothing.
+
+    None where that cannot be known at once: the lock cannot be read, or a lease is silent for
+    longer than its owner may be, but not for so long that clocks that differ would not explain it.
+    """
+    try:
+        with (folder / ".lock").open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError as error:
+        if not isinstance(error, FileNotFoundError) and error.errno not in NO_FLOCK:
+            return None
+    try:
+        silent = time.time() - (folder / ".lease").stat().st_mtime
+    except OSError:
+        return False
+    if silent > CLOCKS_DIFFER * LEASE_SECONDS:
+        return False
+    return True if silent < LEASE_SECONDS else None
 
 
 @cache

@@ -12,7 +12,8 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from runner.core.errors import InputError
-from runner.core.studies import StudyConfig, module_of
+from runner.core.rooms import module_of
+from runner.core.studies import StudyConfig
 from runner.runs import limits
 
 if TYPE_CHECKING:

@@ -1,9 +1,9 @@
 """Where numbers come from: commit, command, versions, device, time and memory of a run."""
 
 import importlib.metadata
+import os
 import platform
 import resource
-import shlex
 import subprocess
 import sys
 from functools import cache
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 REPOSITORY = Path(__file__).resolve().parents[3]
 REFERENCE = REPOSITORY / "outputs" / "reference"
 """What stands behind every figure, kept in git: `<scale>/<figure>/`."""
+COMMAND = "RUNNER_COMMAND"
+"""The environment variable with the command; processes started from this one know it, too."""
+
 PACKAGES = (
     "torch",
     "numpy",
@@ -30,6 +33,8 @@ PACKAGES = (
 
 def git(*arguments: str) -> str | None:
     """What git prints in this checkout; None where it fails, or is not there."""
+    if not (REPOSITORY / "src" / "runner").is_dir():  # installed, maybe inside another checkout
+        return None
     command = ["git", "-C", str(REPOSITORY), *arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=20)
@@ -46,8 +51,9 @@ def commit() -> dict[str, Any]:
 
 
 def command_line() -> str:
-    """The command as a user types it, without the place of the program."""
-    return shlex.join(["python", "-m", "runner", *sys.argv[1:]])
+    """The command as it was typed; without one, that the package was imported, and by what."""
+    program = Path(sys.argv[0]).name
+    return os.environ.get(COMMAND, f"import runner ({program or 'Python'})")
 
 
 def describe(device: "torch.device") -> dict[str, Any]:

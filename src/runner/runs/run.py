@@ -36,6 +36,9 @@ class Run:
     def __str__(self) -> str:
         return f"{self.config.study} {knobs(self.config) or '(defaults)'}"
 
+    def __repr__(self) -> str:
+        return f"<run {self}>"
+
     @property
     def result_path(self) -> Path:
         """The file whose presence marks the run complete."""
@@ -64,11 +67,7 @@ class Run:
 
     def provenance(self) -> dict[str, Any]:
         """The content of `provenance.json`; nothing where there is none that can be read."""
-        try:
-            found = json.loads((self.folder / "provenance.json").read_text())
-        except (OSError, ValueError):
-            return {}
-        return found if isinstance(found, dict) else {}
+        return read_provenance(self.folder)
 
     def status(self) -> str:
         """What the provenance says: running, interrupted, failed, complete; or absent."""
@@ -100,6 +99,15 @@ class Run:
             name: read_table(self.folder / f"{name}.csv", expected)
             for name, expected in self.result["tables"].items()
         }
+
+
+def read_provenance(folder: Path) -> dict[str, Any]:
+    """The content of a run's `provenance.json`; nothing where there is none that can be read."""
+    try:
+        found = json.loads((folder / "provenance.json").read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 @cache

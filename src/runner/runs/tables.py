@@ -115,6 +115,19 @@ class TableWriter:
             file.close()
 
 
+def rows_in(path: Path, row_class: type[Row]) -> Iterator[Row]:
+    """The rows of a table as the study gave them."""
+    kinds = {item.name: item.type for item in fields(row_class)}
+    with path.open(newline="") as file:
+        for cells in csv.DictReader(file):
+            yield row_class(**{name: _value(text, kinds[name]) for name, text in cells.items()})
+
+
+def _value(text: str, kind: type) -> Any:
+    """What `_cell` made the text of."""
+    return text == "True" if kind is bool else kind(text)
+
+
 def facts_of(path: Path) -> dict[str, Any]:
     """Size in bytes, SHA-256 and number of rows of a table: what `result.json` says of it."""
     content = path.read_bytes()

@@ -9,7 +9,8 @@ import torch
 from runner.bench.growth import embedded
 from runner.core.errors import InputError
 from runner.core.progress import Progress
-from runner.core.studies import Context, module_of
+from runner.core.rooms import module_of
+from runner.core.studies import Context
 from runner.papers.bottleneck.depth.config import Bottleneck
 from runner.papers.bottleneck.depth.latent import draw_task
 from runner.papers.bottleneck.example20.config import Example20

@@ -2,7 +2,6 @@
 
 from math import nan
 
-import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
@@ -168,11 +167,9 @@ def test_where_batch_norm_has_not_learned_nothing_is_decided():
 def test_figures_are_drawn_from_their_tables(figure):
     picture, drawn = drawing_of(figure, "breaking_bn")(told(WELL))
     assert set(drawn["method"]) == set(WELL) and set(drawn["epoch"]) == {0, 1, 2, 3}
-    plt.close(picture)
 
 
 def test_the_quick_look_has_a_row_for_each_method():
     picture, summary = overview_breaking_bn(told(WELL))
     assert set(summary["method"]) == set(WELL)
     assert summary.set_index("method").loc["vanilla", "rank_before"] == 20.0
-    plt.close(picture)

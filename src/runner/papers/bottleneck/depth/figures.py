@@ -1,6 +1,5 @@
 """Drawings of paper D's figure 1, and where the room's other drawings are."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -9,13 +8,12 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from runner.papers.bottleneck.depth.tables import FITTED, affine_fits
+from runner.papers.bottleneck.looks import RANKS, rank_look
 from runner.results.claims import Tables
 from runner.results.figures import figure, or_empty, overview
 from runner.results.rows import nonempty, select
+from runner.results.style import BLACK, guide, picture, points, subplots
 
-RANK_COLORS = ("grey", "tab:red", "tab:blue", "tab:green", "tab:purple", "tab:brown", "tab:pink")
-RANK_MARKERS = ("P", "v", "o", "s", "D", "^", "*")
-"""By rank 0, 1, 2, ...; the last one for all larger ranks."""
 RECIPES = {
     "plain": "plain recipe: ridge from the start",
     "annealed": "annealed recipe: fit, press the rank down, relax",
@@ -25,55 +23,67 @@ SHOWN = 4
 """Depths of panel (b)."""
 
 
-def rank_marker(rank: int) -> str:
-    """The marker of a rank."""
-    return RANK_MARKERS[min(rank, len(RANK_MARKERS) - 1)]
-
-
-def rank_color(rank: int) -> str:
-    """The colour of a rank."""
-    return RANK_COLORS[min(rank, len(RANK_COLORS) - 1)]
-
-
 def draw_norm(axes: Axes, metrics: pd.DataFrame) -> None:
-    """Panel (a): norm against depth, coloured by rank, with a line through every range.
+    """Panel (a): norm against depth, by rank, with a line through every range.
 
     A network whose spectrum has its largest gap at another rank is drawn hollow.
     """
     for rank, group in metrics.groupby("rank"):
-        for good, style in ((True, rank_marker(rank)), (False, "x")):
+        dots = rank_look(rank).dots | {"markersize": points(5)}
+        for good, marker in ((True, dots["marker"]), (False, "x")):
             rows = group[(group["train_cost"] < FITTED) == good]
             for agrees, fill in ((True, "full"), (False, "none")):
                 some = rows[(rows["rank_gap"] == rank) == agrees]
-                options = {"color": rank_color(rank), "fillstyle": fill, "markersize": 5}
-                axes.plot(some["depth"], some["parameter_norm"], style, **options)
-    fits = affine_fits(metrics)
-    for fit in fits.itertuples():
+                options = dots | {"marker": marker, "fillstyle": fill}
+                axes.plot(some["depth"], some["parameter_norm"], **options)
+    for fit in affine_fits(metrics).itertuples():
         L = np.array([fit.first, fit.last])
-        axes.plot(L, fit.slope * L + fit.intercept, color=rank_color(fit.rank), lw=0.8, alpha=0.6)
-    ranks = sorted(metrics["rank"].unique())
-    shown = [rank for rank in ranks if rank < len(RANK_COLORS) - 1]
-    handles = [Line2D([], [], ls="", marker=rank_marker(r), color=rank_color(r)) for r in shown]
-    labels = [_with_slopes(rank, fits) for rank in shown]
-    if len(shown) < len(ranks):
-        top = len(RANK_COLORS) - 1
-        handles.append(Line2D([], [], ls="", marker=rank_marker(top), color=rank_color(top)))
-        labels.append(f"rank {top} or more")
-    style = {"ls": "", "color": "black", "markersize": 5}
-    handles += [Line2D([], [], marker="o", fillstyle="none", **style)]
-    handles += [Line2D([], [], marker="x", **style)]
-    labels += ["largest gap at another rank", "train cost above 0.1"]
-    axes.legend(handles, labels, loc="upper left", bbox_to_anchor=(1, 1), fontsize=7)
+        thin = {"color": rank_look(fit.rank).color, "linewidth": points(0.8), "alpha": 0.6}
+        axes.plot(L, fit.slope * L + fit.intercept, **thin)
     axes.set(xlabel="depth L", ylabel=r"$\|\theta\|^2$ after training")
 
 
-def _with_slopes(rank: int, fits: pd.DataFrame) -> str:
-    """The rank, with the slopes of its ranges from the smallest to the largest."""
-    slopes = sorted(fits.loc[fits["rank"] == rank, "slope"])
-    if not slopes:
-        return f"rank {rank}"
-    words = f"{slopes[0]:.2f}" + (f" to {slopes[-1]:.2f}" if len(slopes) > 1 else "")
-    return f"rank {rank}: slope {words} ({len(slopes)})"
+def legend_of(metrics: pd.DataFrame) -> list[Line2D]:
+    """What the markers of panel (a) stand for."""
+    top = len(RANKS) - 1
+    names = {min(rank, top): f"rank {rank}" for rank in sorted(metrics["rank"].unique())}
+    if top in names:
+        names[top] = f"rank {top} or more"
+    handles = [Line2D([], [], label=name, **RANKS[rank].dots) for rank, name in names.items()]
+    black = {"linestyle": "none", "color": BLACK}
+    hollow = {"marker": "o", "fillstyle": "none", "label": "largest gap at another rank"}
+    cross = {"marker": "x", "label": f"train cost above {FITTED:g}"}
+    return [*handles, Line2D([], [], **black, **hollow), Line2D([], [], **black, **cross)]
+
+
+def _say_slopes(fits: pd.DataFrame) -> str:
+    """The slopes of the lines of each rank, from the smallest to the largest."""
+    words = []
+    for rank, rows in fits.groupby("rank"):
+        slopes = dict.fromkeys(f"{end:.2f}" for end in (rows["slope"].min(), rows["slope"].max()))
+        count = f"{len(rows)} line" + "s" * (len(rows) > 1)
+        words.append(f"{' to '.join(slopes)} at rank {rank} ({count})")
+    return ", ".join(words) or "none"
+
+
+def say_bottleneck(tables: Tables) -> str:
+    """Panels and marks of figure 1, and the slopes of its lines."""
+    metrics = tables["metrics"]
+    slopes = [
+        f"{name}: {_say_slopes(affine_fits(metrics[metrics['recipe'] == recipe]))}"
+        for recipe, name in RECIPES.items()
+        if recipe in set(metrics["recipe"])
+    ]
+    return (
+        "A row for each recipe. (a) Squared norm of the parameters after training: every network"
+        " of every replicate, marked by its rank, the number of singular values above 0.1 of the"
+        " middle layer; hollow where the largest gap of the spectrum is at another rank. Lines are"
+        " fitted through neighbouring depths, three or more, of one replicate that keep their rank."
+        " (b) Singular values of every layer for four depths, each of the replicate of the lowest"
+        " loss: thick in the rank's colour up to the rank, thin the others; dotted: one. Slopes of"
+        f" the lines: {'; '.join(slopes)}. Inputs and targets are random functions of a Gaussian"
+        " latent variable, the targets of two of its coordinates."
+    )
 
 
 def draw_spectrum(axes: Axes, spectrum: pd.DataFrame, rank: int, title: str) -> None:
@@ -81,22 +91,22 @@ def draw_spectrum(axes: Axes, spectrum: pd.DataFrame, rank: int, title: str) -> 
     table = spectrum.pivot(index="layer", columns="index", values="singular_value")
     for index in table.columns:
         large = index <= rank
-        color, width = (rank_color(rank), 1.4) if large else ("black", 0.5)
-        axes.plot(table.index, table[index], color=color, lw=width, alpha=1 if large else 0.45)
-    axes.axhline(1, color="tab:orange", lw=0.8, ls="--", zorder=0)
+        color, width = (rank_look(rank).color, 1.4) if large else (BLACK, 0.5)
+        line = {"color": color, "linewidth": points(width), "alpha": 1 if large else 0.45}
+        axes.plot(table.index, table[index], **line)
+    axes.axhline(1, **guide(zorder=0))
     axes.set(xlabel=r"layer $\ell$", ylim=(0, None), title=title)
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
 
 
 def _row(part: SubFigure, tables: Tables, recipe: str) -> pd.DataFrame:
     metrics = tables["metrics"].query("recipe == @recipe")
     part.suptitle(RECIPES[recipe], fontweight="bold")
-    axes = part.subplots(1, SHOWN + 1, width_ratios=[2.6] + [1] * SHOWN)
+    axes = part.subplots(1, SHOWN + 1, width_ratios=[1.9] + [1] * SHOWN)
     draw_norm(axes[0], metrics)
-    axes[0].set_title("(a)", loc="left")
+    axes[0].set_title("(a)")
     with or_empty(*axes[1:]):
         _spectra(axes[1:], metrics, select(tables["spectrum"], recipe=recipe))
-    axes[1].set_title("(b)", loc="left")
     axes[1].set_ylabel(r"singular values of $W_\ell$")
     return metrics.assign(panel=f"norm, {recipe}")
 
@@ -112,34 +122,39 @@ def _spectra(panels: np.ndarray, metrics: pd.DataFrame, spectrum: pd.DataFrame) 
         rank, replicate = alive.loc[L, ["rank", "replicate"]]
         own = spectrum[(spectrum["depth"] == L) & (spectrum["replicate"] == replicate)]
         draw_spectrum(panel, own, rank, f"L = {L}, rank {rank}")
+    panels[0].set_title(f"(b) {panels[0].get_title()}")
     top = max(panel.get_ylim()[1] for panel in panels)
     for panel in panels:
         panel.set_ylim(0, top)
+        panel.tick_params(labelleft=panel is panels[0])
 
 
-@figure("bottleneck-fig1")
+@figure("bottleneck-fig1", caption=say_bottleneck)
 def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 1 of paper D for every recipe: norm against depth, and spectra of four depths.
 
     Of each depth the replicate with the lowest loss is drawn.
     """
     recipes = [r for r in RECIPES if r in set(tables["metrics"]["recipe"])]
-    figure = plt.figure(figsize=(13.5, 3.2 * len(recipes)))
-    parts = np.atleast_1d(figure.subfigures(len(recipes), 1))
+    whole = picture(size=(11.5, 3.2 * len(recipes) + 0.6))
+    heights = [1.0] * (len(recipes) - 1) + [1.2]  # the last has the legend
+    parts = np.atleast_1d(whole.subfigures(len(recipes), 1, height_ratios=heights))
     drawn = [_row(part, tables, recipe) for part, recipe in zip(parts, recipes, strict=True)]
+    parts[-1].legend(handles=legend_of(tables["metrics"]), loc="outside lower center", ncols=5)
     fits = affine_fits(tables["metrics"]).assign(panel="fitted lines")
-    return figure, pd.concat([*drawn, fits], ignore_index=True)
+    return whole, pd.concat([*drawn, fits], ignore_index=True)
 
 
 @overview
 def overview_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Quick look at one run: norm against depth, and the spectra of the deepest network."""
     metrics, spectrum = tables["metrics"], tables["spectrum"]
-    figure, axes = plt.subplots(1, 2, figsize=(8, 3.4))
+    whole, axes = subplots(1, 2, size=(8, 3.8))
     draw_norm(axes[0], metrics)
     first = metrics[metrics["replicate"] == 0]
     deepest = first.loc[first["depth"].idxmax()]
     own = spectrum[(spectrum["depth"] == deepest["depth"]) & (spectrum["replicate"] == 0)]
     draw_spectrum(axes[1], own, deepest["rank"], f"singular values, L = {deepest['depth']}")
+    whole.legend(handles=legend_of(metrics), loc="outside lower center", ncols=4)
     columns = ["depth", "replicate", "parameter_norm", "train_cost", "test_cost", "loss", "rank"]
-    return figure, metrics[[*columns, "rank_gap"]]
+    return whole, metrics[[*columns, "rank_gap"]]

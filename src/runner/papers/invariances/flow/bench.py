@@ -15,7 +15,7 @@ from runner.papers.invariances.flow.config import Invariances
 from runner.papers.invariances.flow.gradient_flow import Flow
 from runner.papers.invariances.flow.network import build
 from runner.papers.invariances.flow.problem import SIDE
-from runner.papers.invariances.flow.study import rates, start
+from runner.papers.invariances.flow.trajectory import rates, start
 
 STEPS = 40
 

@@ -14,27 +14,10 @@ from math import log
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
-from torch.nn.functional import softplus
 
 from runner.papers.invariances import theory
 from runner.papers.invariances.flow.network import Network
-
-FAR = 30.0
-"""Margin from which log(log(1 + exp(-z))) is -z to within rounding of the gradient."""
-
-
-def losses(z: Float[Tensor, "*R n"], loss: str) -> Float[Tensor, "*R n"]:
-    """The loss of each margin z = y f(x); squared: (f - y)^2 / 2 with y in {-1, 1}."""
-    if loss == "logistic":
-        return softplus(-z)
-    return torch.exp(-z) if loss == "exponential" else (z - 1).square() / 2
-
-
-def log_losses(z: Float[Tensor, "R n"], loss: str) -> Float[Tensor, "R n"]:
-    """The logarithm of the logistic or exponential loss, without underflow."""
-    if loss == "exponential":
-        return -z
-    return torch.where(z > FAR, -z, softplus(-z.clamp(max=FAR)).log())
+from runner.papers.invariances.losses import MARGIN_LOSSES, log_losses
 
 
 def unit(g: Float[Tensor, "R P"]) -> tuple[Float[Tensor, "R P"], Float[Tensor, "R"]]:
@@ -66,7 +49,7 @@ class Objective:
         scores, preactivations = self.network.forward(theta, self.x[:rows])
         z = self.y[:rows] * scores
         if self.loss == "squared":
-            return losses(z, self.loss).mean(-1).log(), preactivations
+            return MARGIN_LOSSES[self.loss](z).mean(-1).log(), preactivations
         n = z.shape[-1]
         return log_losses(z, self.loss).logsumexp(-1) - log(n), preactivations
 
@@ -76,7 +59,7 @@ class Objective:
         """grad R of the first networks, and the preactivations of their nonlinear layers."""
         theta = theta.detach().requires_grad_()
         scores, preactivations = self.network.forward(theta, self.x[: len(theta)])
-        risks = losses(self.y[: len(theta)] * scores, self.loss).mean(-1)
+        risks = MARGIN_LOSSES[self.loss](self.y[: len(theta)] * scores).mean(-1)
         # The networks are independent, so that the gradient of the sum holds each one's own.
         (gradient,) = torch.autograd.grad(risks.sum(), theta)
         return gradient, preactivations

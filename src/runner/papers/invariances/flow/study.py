@@ -16,24 +16,25 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from runner.core.progress import WhenShown
-from runner.core.streams import generator
 from runner.core.studies import Context, Row
 from runner.papers.invariances import theory
 from runner.papers.invariances.flow import low_rank as lowrank
+from runner.papers.invariances.flow.assumptions import Assumptions, assumption_rows
 from runner.papers.invariances.flow.config import Invariances
-from runner.papers.invariances.flow.gradient_flow import Flow, Objective, losses
+from runner.papers.invariances.flow.decomposition import Decomposition, decomposition_rows
+from runner.papers.invariances.flow.gradient_flow import Flow
 from runner.papers.invariances.flow.junctions import Junction, junctions
 from runner.papers.invariances.flow.layers import Convolution
-from runner.papers.invariances.flow.network import Network, build
-from runner.papers.invariances.flow.paths import graph, path_products, tree
-from runner.papers.invariances.flow.problem import SIDE, LoadData, draw_examples
-
-MOST_WEIGHTS, MOST_PATHS = 300, 3000
-"""Of networks whose paths are listed for Lemma 1."""
-
-LISTED = 2
-"""Examples that f and its tree network are compared on."""
+from runner.papers.invariances.flow.network import Network
+from runner.papers.invariances.flow.trajectory import (
+    Trajectory,
+    follow,
+    network_of,
+    rates,
+    records,
+    start,
+)
+from runner.papers.invariances.losses import MARGIN_LOSSES
 
 
 @dataclass(frozen=True)
@@ -97,38 +98,6 @@ class Lowrank(Row):
     finite_bound: float  # Eq. (13) with its constant from the start, and 2 for 8, as a ratio
 
 
-@dataclass(frozen=True)
-class Assumptions(Row):
-    """One row per replicate, rate and time."""
-
-    keys: ClassVar[tuple[str, ...]] = ("architecture", "replicate", "learning_rate", "time")
-
-    architecture: str
-    replicate: int
-    learning_rate: float
-    time: float  # by the clock
-    sign_changes: float  # share of weights with another sign than at the record before
-    turned: float  # angle between the weights here and at the record before, in radians
-    smallest: float  # least |weight| over their root mean square: no zero in the direction
-    off: float  # share of nonlinear neurons that no example switches on
-
-
-@dataclass(frozen=True)
-class Decomposition(Row):
-    """One row per replicate at the smallest rate, at the start and at the end."""
-
-    keys: ClassVar[tuple[str, ...]] = ("architecture", "replicate", "learning_rate", "time")
-
-    architecture: str
-    replicate: int
-    learning_rate: float
-    time: float  # by the clock
-    paths: int  # from the inputs to the output
-    output: float  # largest |f(x)| over some examples
-    error: float  # largest |f(x) - mu(rho(x))| there, mu the tree network of Lemma 1
-    frozen_error: float  # the same with the signs of the start in mu
-
-
 def run(
     config: Invariances, context: Context
 ) -> Iterator[Metrics | Lowrank | Assumptions | Decomposition]:
@@ -142,19 +111,6 @@ def run(
         yield from lowrank_rows(config, flow, trajectory, bar.update)
     yield from assumption_rows(config, flow, trajectory)
     yield from decomposition_rows(config, flow, trajectory)
-
-
-def network_of(config: Invariances) -> Network:
-    """The network that the configuration describes."""
-    return build(
-        config.architecture,
-        config.depth,
-        config.width,
-        config.channels,
-        SIDE,
-        config.negative_slope,
-        config.biases,
-    )
 
 
 def memory(config: Invariances) -> int:
@@ -173,71 +129,6 @@ def memory(config: Invariances) -> int:
         neurons = max(neurons, layer.target.channels)
     invariant = 4 * (config.records + 1) * neurons**2
     return 8 * S * (trajectory * parameters + max(step * parameters + n * activations, invariant))
-
-
-@dataclass
-class Trajectory:
-    """What is kept of the way: the parameters and the flow's own log time at each record."""
-
-    theta: Float[Tensor, "records S P"]
-    log_time: Float[Tensor, "records S"]
-
-
-def rates(config: Invariances) -> list[float]:
-    """The rate of each network in the stack: ascending, all replicates of a rate together."""
-    return [rate for rate in sorted(config.learning_rates) for _ in range(config.replicates)]
-
-
-def start(config: Invariances, network: Network, device: torch.device, load_data: LoadData) -> Flow:
-    """The stack at time zero: the networks of one replicate share examples and initialisation."""
-    copies = len(config.learning_rates)
-    x, y = (
-        tensor.repeat(copies, *[1] * (tensor.ndim - 1))
-        for tensor in draw_examples(config, load_data)
-    )
-    drawn = [
-        network.draw(
-            config.gain,
-            config.active,
-            config.twins,
-            generator(config.seed, replicate, "initialisation"),
-        )
-        for replicate in range(config.replicates)
-    ]
-    theta = torch.stack(drawn).repeat(copies, 1)
-    return Flow(
-        Objective(network, x.to(device), y.to(device), config.loss),
-        theta.to(device),
-        rates(config),
-        config.integrator,
-        config.normalized_time,
-    )
-
-
-def follow(config: Invariances, flow: Flow, context: Context) -> Trajectory:
-    """Integrate to the end; goes on from the checkpoint where there is one."""
-    theta = flow.theta.new_empty(config.records + 1, *flow.theta.shape)
-    log_time = flow.log_time.new_empty(config.records + 1, len(flow.log_time))
-    kept = {"trajectory": theta, "log_times": log_time}
-    done = 0
-    if context.restored is None:
-        theta[0], log_time[0] = flow.theta, flow.log_time
-    else:
-        state = dict(context.restored)
-        done = int(state.pop("done"))
-        for name, tensor in kept.items():
-            tensor.copy_(state.pop(name))
-        flow.restore(state)
-    duration = config.time / config.records
-    steps = flow.steps(duration)
-    log_loss = WhenShown(lambda: flow.objective.log_risk(flow.theta)[0].mean())
-    with context.progress(config.records * steps, "flow", done=done * steps) as bar:
-        for record in range(done + 1, config.records + 1):
-            flow.advance(duration, lambda: bar.update(log_loss=log_loss))
-            theta[record], log_time[record] = flow.theta, flow.log_time
-            position = torch.tensor(record)
-            context.checkpoint(lambda at=position: {**flow.state(), **kept, "done": at})
-    return Trajectory(theta, log_time)
 
 
 def metrics(
@@ -353,12 +244,6 @@ def layer_rows(config: Invariances, network: Network, trajectory: Trajectory) ->
                 )
 
 
-def records(config: Invariances) -> Iterator[tuple[int, float]]:
-    """The number and the time of each record."""
-    for record in range(config.records + 1):
-        yield record, config.time * record / config.records
-
-
 def lowrank_rows(
     config: Invariances, flow: Flow, trajectory: Trajectory, tick: Callable[[], None]
 ) -> Iterator[Lowrank]:
@@ -369,7 +254,7 @@ def lowrank_rows(
     network = flow.objective.network
     bounds = lowrank.limit_bounds(network, theory.RESIDUAL_FACTOR)
     sharp_bounds = lowrank.limit_bounds(network, theory.SHARP_RESIDUAL_FACTOR)
-    threshold = log(float(losses(torch.zeros(1), config.loss)) / config.samples)
+    threshold = log(float(MARGIN_LOSSES[config.loss](torch.zeros(1))) / config.samples)
     for record, time in records(config):
         theta = trajectory.theta[record]
         spectrum = lowrank.spectrum(network, theta)
@@ -399,60 +284,3 @@ def lowrank_rows(
                     finite_bound=finite[number][index],
                 )
         tick()
-
-
-def assumption_rows(
-    config: Invariances, flow: Flow, trajectory: Trajectory
-) -> Iterator[Assumptions]:
-    """Assumptions 1 and 2 between one record and the next, and the neurons that are off."""
-    before = trajectory.theta[0]
-    for record, time in records(config):
-        theta = trajectory.theta[record]
-        changes = (theta.sign() != before.sign()).double().mean(-1)
-        one, other = (v / v.norm(dim=-1, keepdim=True) for v in (theta, before))
-        turned = 2 * torch.asin(((one - other).norm(dim=-1) / 2).clamp(max=1))
-        smallest = theta.abs().amin(-1) / theta.square().mean(-1).sqrt()
-        with torch.no_grad():
-            _, preactivations = flow.objective.network.forward(theta, flow.objective.x)
-        off = torch.cat([(z <= 0).all(-2) for z in preactivations], -1) if preactivations else None
-        share = torch.zeros_like(smallest) if off is None else off.double().mean(-1)
-        columns = zip(*(c.tolist() for c in (changes, turned, smallest, share)), strict=True)
-        for index, (rate, numbers) in enumerate(zip(rates(config), columns, strict=True)):
-            replicate = index % config.replicates
-            yield Assumptions(config.architecture, replicate, rate, time, *numbers)
-        before = theta
-
-
-def decomposition_rows(
-    config: Invariances, flow: Flow, trajectory: Trajectory
-) -> Iterator[Decomposition]:
-    """Lemma 1 at the start and at the end, where the paths can be listed."""
-    network = flow.objective.network
-    if trajectory.theta.shape[-1] > MOST_WEIGHTS:
-        return
-    for replicate in range(config.replicates):
-        first = None
-        for record, time in ((0, 0.0), (config.records, config.time)):
-            theta = trajectory.theta[record, replicate : replicate + 1].cpu()
-            weights = [{k: w[0] for k, w in each.items()} for each in network.unpack(theta)]
-            unrolled = graph(network, weights)
-            first = first or unrolled
-            count = unrolled.count()
-            if count > MOST_PATHS:
-                return
-            x = flow.objective.x[replicate, :LISTED].cpu()
-            outputs = network.forward(theta, x[None])[0][0]
-            products = [path_products(unrolled, example) for example in x]
-            now, frozen = (
-                torch.stack([tree(each, rho) for rho in products]) for each in (unrolled, first)
-            )
-            yield Decomposition(
-                architecture=config.architecture,
-                replicate=replicate,
-                learning_rate=min(config.learning_rates),
-                time=time,
-                paths=count,
-                output=float(outputs.abs().max()),
-                error=float((outputs - now).abs().max()),
-                frozen_error=float((outputs - frozen).abs().max()),
-            )

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -11,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
+from runner.papers.invariances import looks
 from runner.papers.invariances.convergence import order_at_zero
 from runner.papers.invariances.low_rank_training.tables import (
     METHODS,
@@ -28,24 +28,29 @@ from runner.papers.invariances.low_rank_training.tables import (
 from runner.results.claims import Tables
 from runner.results.evidence import slopes
 from runner.results.figures import figure, or_empty, overview
-from runner.results.rows import Present, nonempty
+from runner.results.rows import NoRows, Present, nonempty
+from runner.results.style import (
+    GREY,
+    Look,
+    band,
+    beside,
+    guide,
+    ordered,
+    points,
+    sparse,
+    subplots,
+)
 
 DATA = {"digits": "digits", "fashion_mnist": "Fashion-MNIST"}
-COLORS = dict(zip(METHODS, ["black", "#56B4E9", "#009E73", "#D55E00", "#CC79A7"], strict=True))
-MARKERS = dict(zip(METHODS, "os^Dv", strict=True))
-VARIANTS: dict[str, tuple[str, str, Callable[[pd.DataFrame], pd.Series]]] = {
-    "two classes": (
-        "black",
-        "o",
-        lambda r: (r["classes"] == 2) & (r["loss_function"] == "logistic"),
-    ),
-    "SGD": ("#56B4E9", "s", lambda r: r["method"] == METHODS[1]),
-    "exponential loss": ("#009E73", "^", lambda r: r["loss_function"] == "exponential"),
-    "squared loss": ("#CC79A7", "v", lambda r: r["loss_function"] == "squared"),
-    "convolutions": ("#E69F00", "P", lambda r: r["architecture"] == "conv"),
-    "ten classes": ("#0072B2", "D", lambda r: r["classes"] > 2),
+VARIANTS: dict[str, Callable[[pd.DataFrame], pd.Series]] = {
+    "two classes": lambda r: (r["classes"] == 2) & (r["loss_function"] == "logistic"),
+    "SGD": lambda r: r["method"] == METHODS[1],
+    "exponential loss": lambda r: r["loss_function"] == "exponential",
+    "squared loss": lambda r: r["loss_function"] == "squared",
+    "convolutions": lambda r: r["architecture"] == "conv",
+    "ten classes": lambda r: r["classes"] > 2,
 }
-"""Series of panel (c) of figure 4: colour, marker and rows; the first of plain MLPs alone."""
+"""Series of panel (c) of figure 4: their rows; the first of plain MLPs alone."""
 
 SPREAD = ["median", "min", "max"]
 FLOOR = 1e-3
@@ -57,18 +62,19 @@ Part = Callable[[Axes, Tables], pd.DataFrame]
 
 
 def _draw(tables: Tables, parts: tuple[Part, ...]) -> tuple[Figure, pd.DataFrame]:
-    """A row of these panels for each dataset."""
+    """These panels for each dataset, two in a row."""
     datasets = [name for name in DATA if name in set(tables["layers"]["data"])]
     datasets = nonempty(pd.Series(datasets), "dataset shown").tolist()
-    size = (3.1 * len(parts), 3.4 * len(datasets))
-    picture, axes = plt.subplots(len(datasets), len(parts), figsize=size, squeeze=False)
+    height = -(-len(parts) // 2) * len(datasets)  # in panels
+    picture, axes = subplots(height, 2, size=(8.4, 4.1 * height), squeeze=False)
     drawn = []
-    for row, data in zip(axes, datasets, strict=True):
+    for own, data in zip(axes.reshape(len(datasets), -1), datasets, strict=True):
         of_data = _of(tables, data)
-        for panel, part in zip(row, parts, strict=True):
+        for panel, part in zip(own, parts, strict=True):
             with or_empty(panel):
                 drawn.append(part(panel, of_data).assign(data=data, panel=panel.get_title()))
-        row[0].set_title(f"{DATA[data]}: {row[0].get_title()}")
+        if len(datasets) > 1:
+            own[0].set_title(f"{DATA[data]}: {own[0].get_title()}")
     return picture, pd.concat(drawn) if drawn else pd.DataFrame({"panel": []})
 
 
@@ -90,7 +96,13 @@ def _spread(rows: pd.DataFrame, keys: list[str], column: str) -> pd.DataFrame:
 def _bars(axes: Axes, drawn: pd.DataFrame, x: str, **style) -> None:
     """Medians with the range of the replicates."""
     below, above = drawn["median"] - drawn["min"], drawn["max"] - drawn["median"]
-    axes.errorbar(drawn[x], drawn["median"], [below, above], capsize=2, linewidth=1.2, **style)
+    bars = {"capsize": points(2), "linewidth": points(1.2)}
+    axes.errorbar(drawn[x], drawn["median"], [below, above], **bars | style)
+
+
+def _legend(axes: Axes, **options) -> None:
+    """Below the panel, where it covers nothing."""
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), **options)
 
 
 def _plain_ticks(axis: Axis, ticks: list[float]) -> None:
@@ -101,45 +113,55 @@ def _plain_ticks(axis: Axis, ticks: list[float]) -> None:
     axis.set_minor_locator(NullLocator())
 
 
-def _style(classes: int) -> str:
-    return "-" if classes == 2 else "--"
+def _classes(classes: int) -> Look:
+    return looks.CLASSES[classes == 2]
 
 
-def _gain_colors(gains: pd.Series) -> dict[float, tuple]:
-    distinct = sorted(set(gains))
-    shades = np.linspace(0, 0.85, len(distinct))
-    return dict(zip(distinct, map(plt.get_cmap("viridis"), shades), strict=True))
+def _gains(gains: pd.Series) -> dict[float, Look]:
+    """Shade and marker of each gain; the dashes tell the classes."""
+    return ordered(sorted(set(gains)))
 
 
-@figure("invariances-fig4")
+@figure(
+    "invariances-fig4",
+    caption="Training as usual, the last inner layer for all of them: the share that its k largest"
+    " singular values have in its squared norm, k the number that the corollary names, by epoch;"
+    " what is left beside them over its start, by epoch, with the bounds on it (bands between"
+    " lines, named at the right); that share at the end, by the gain of the starting weights; and"
+    " the largest value and what is left, squared, by width. Lines and points are medians over the"
+    " replicates; bars, and in the first panel bands, their whole range. Networks that diverge are"
+    " left out; in the third panel series stand a little beside each other.",
+)
 def draw_without_decay(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 4: the ratio by epoch, the remainder and its bounds, by gain, by width."""
     return _draw(tables, (_ratio_by_epoch, _remainder_by_epoch, _ratio_by_gain, _by_width))
 
 
+def _by_epoch(axes: Axes, drawn: pd.DataFrame, with_bands: bool) -> list[Line2D]:
+    """A line for each number of classes and gain; gives back what the legend says of them."""
+    gains, classes = _gains(drawn["gain"]), sorted(set(drawn["classes"]))
+    for (K, gain), line in drawn[drawn["epoch"] > 0].groupby(["classes", "gain"]):
+        look, place = gains[gain], list(gains).index(gain)
+        style = look.both | {"linestyle": _classes(K).dashes}
+        axes.plot(line["epoch"], line["median"], markevery=sparse(len(line), place, 4), **style)
+        if with_bands:
+            band(axes, line["epoch"], line["min"], line["max"], look.color)
+    axes.set(xscale="log", xlabel="epoch")
+    solid = {"linestyle": "-"}
+    handles = [
+        Line2D([], [], label=f"gain {gain:g}", **look.both | solid) for gain, look in gains.items()
+    ]
+    return handles + [
+        Line2D([], [], color=GREY, linestyle=_classes(K).dashes, label=f"{K} classes")
+        for K in classes
+    ]
+
+
 def _ratio_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
     rows = _drawn_layer(by_gain(tables))
-    rows = rows[rows["epoch"] > 0]
-    drawn = _spread(rows, ["classes", "gain", "epoch"], "ratio")
-    colors = _gain_colors(drawn["gain"])
-    for (classes, gain), line in drawn.groupby(["classes", "gain"]):
-        style = {"color": colors[gain], "linestyle": _style(classes)}
-        axes.plot(line["epoch"], line["median"], **style)
-        axes.fill_between(line["epoch"], line["min"], line["max"], color=colors[gain], alpha=0.12)
-    handles = [
-        Line2D([], [], color=color, label=f"gain {gain:g}") for gain, color in colors.items()
-    ]
-    handles += [
-        Line2D([], [], color="grey", linestyle=_style(K), label=f"{K} classes")
-        for K in sorted(set(drawn["classes"]))
-    ]
-    axes.legend(handles=handles, fontsize=7, loc="center left", bbox_to_anchor=(0, 0.4))
-    axes.set(
-        xscale="log",
-        ylim=(0, 1.02),
-        xlabel="epoch",
-        ylabel=r"share of the $k$ largest in $\Vert W\Vert_F^2$",
-    )
+    drawn = _spread(rows[rows["epoch"] > 0], ["classes", "gain", "epoch"], "ratio")
+    _legend(axes, handles=_by_epoch(axes, drawn, with_bands=True), ncols=3)
+    axes.set(ylim=(0, 1.02), ylabel=r"share of the $k$ largest in $\Vert W\Vert_F^2$")
     axes.set_title("ratio")
     return drawn
 
@@ -150,24 +172,22 @@ def _remainder_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
     rows = rows.assign(**{"remainder over start": over_start(rows)})
     start = rows["remainder"] / rows["remainder over start"]
     drawn = _spread(rows, keys, "remainder over start")
-    colors = _gain_colors(drawn["gain"])
     # In units of its start the band is the same for all gains.
     for bound in ("lower", "upper"):
-        band = (rows[bound] / start).groupby(rows["classes"]).median()
-        drawn[bound] = drawn["classes"].map(band)
+        limit = (rows[bound] / start).groupby(rows["classes"]).median()
+        drawn[bound] = drawn["classes"].map(limit)
+    axes.set_yscale("log")
     for classes, of_classes in drawn.groupby("classes"):
-        color = "black" if classes == 2 else "#0072B2"
+        look = _classes(classes)
         low, high = of_classes[["lower", "upper"]].iloc[0]
-        axes.axhspan(low, high, color=color, alpha=0.08, lw=0)
+        axes.axhspan(low, high, color=look.color, alpha=0.08, lw=0)
         for bound in (low, high):
-            axes.axhline(bound, color=color, linestyle=_style(classes), linewidth=0.9)
-        place = {"fontsize": 7, "color": color, "va": "bottom"}
-        axes.annotate(f" {classes} classes", (0, high), xycoords=("axes fraction", "data"), **place)
-        for gain, line in of_classes[of_classes["epoch"] > 0].groupby("gain"):
-            style = {"color": colors[gain], "linestyle": _style(classes)}
-            axes.plot(line["epoch"], line["median"], **style)
-    axes.set(xscale="log", yscale="log", xlabel="epoch", ylabel="remainder over its start")
+            axes.axhline(bound, linewidth=points(0.9), **look.line)
+    _legend(axes, handles=_by_epoch(axes, drawn, with_bands=False), ncols=3)
+    axes.set(ylabel="remainder over its start")
     _plain_ticks(axes.yaxis, [0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5])
+    for classes, high in drawn.groupby("classes")["upper"].first().items():
+        beside(axes, high, f"{classes} cl.", color=_classes(classes).color)
     axes.set_title("remainder, and its bounds")
     return drawn
 
@@ -178,16 +198,16 @@ def _ratio_by_gain(axes: Axes, tables: Tables) -> pd.DataFrame:
     base = by_gain(tables)["width"].iloc[0]
     rows = rows[rows["width"] == base]
     drawn = []
-    for number, (name, (color, marker, choose)) in enumerate(VARIANTS.items()):
+    for number, (name, choose) in enumerate(VARIANTS.items()):
         chosen = rows[choose(rows)]
         if name == "two classes":
             chosen = chosen[(chosen["method"] == METHODS[0]) & (chosen["architecture"] == "mlp")]
         if len(chosen):
             line = _spread(chosen, ["gain"], "ratio")
             line["beside"] = line["gain"] * 1.02 ** (number - 2)  # equal ones side by side
-            _bars(axes, line, "beside", color=color, marker=marker, label=name)
+            _bars(axes, line, "beside", label=name, **looks.VARIANTS[name].both)
             drawn.append(line.assign(series=name))
-    axes.legend(fontsize=7)
+    _legend(axes, ncols=2)
     axes.set(xscale="log", ylim=(0, 1.02), xlabel="gain", ylabel="ratio at the end")
     _plain_ticks(axes.xaxis, sorted(set(rows["gain"])))
     axes.set_title("networks and losses")
@@ -197,48 +217,67 @@ def _ratio_by_gain(axes: Axes, tables: Tables) -> pd.DataFrame:
 def _by_width(axes: Axes, tables: Tables) -> pd.DataFrame:
     rows = _drawn_layer(by_width(tables))
     drawn = []
-    for column, color, marker, name in (
-        ("remainder", "#0072B2", "s", "remainder"),
-        ("top", "#D55E00", "o", r"$\sigma_1^2$"),
-    ):
+    for column, name in (("remainder", "remainder"), ("top", r"$\sigma_1^2$")):
         line = _spread(rows, ["width"], column)
         exponent = slopes(rows, "width", column, log=True).median()
         label = f"{name}: exponent {exponent:.2f}"
-        _bars(axes, line, "width", color=color, marker=marker, label=label)
+        _bars(axes, line, "width", label=label, **looks.SQUARES[column].both)
         drawn.append(line.assign(series=column, exponent=exponent))
     axes.set(xscale="log", yscale="log", xlabel="width w", ylabel="squared singular values")
     _plain_ticks(axes.xaxis, sorted(set(rows["width"])))
     _plain_ticks(axes.yaxis, [1, 2, 5, 10, 20, 50, 100, 200])
-    axes.legend()
+    _legend(axes)
     first = rows.iloc[0]
     axes.set_title(f"gain {first['gain']:g}, time {first['time']:.3g}")
     return pd.concat(drawn)
 
 
-@figure("invariances-fig5")
+def say_beyond_the_flow(tables: Tables) -> str:
+    """Panels and marks of figure 5, and what is drawn at the edge."""
+    try:
+        drawn = _decayed(tables)
+        under = drawn.loc[drawn["median"] < FLOOR, "median"]
+        edge = f", down to {under.min():.0e}, at the edge" if len(under) else ""
+    except NoRows:
+        edge = ""
+    return (
+        "Beyond gradient flow, the last inner layer for all of them: what is left beside the k"
+        " largest singular values over that without weight decay, against twice the decay times"
+        f" the time (hollow: ten classes; smaller ones{edge}), with the law of the flow; drift of"
+        " its invariant at one time, against the learning rate, with the fitted orders; share of"
+        " the k largest values while the loss falls, at several rates; and spectra of networks of"
+        " ten classes, with and without weight decay. Points are medians over the replicates, bars"
+        " their whole range. Networks that diverge are left out."
+    )
+
+
+@figure("invariances-fig5", caption=say_beyond_the_flow)
 def draw_beyond_the_flow(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 5: weight decay, drift against rate, ratio against loss, spectra of ten classes."""
     return _draw(tables, (_against_decay, _drift_by_rate, _ratio_by_loss, _spectra))
 
 
-def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
+def _decayed(tables: Tables) -> pd.DataFrame:
+    """What is left over that without decay, by method, classes and twice the decay times time."""
     rows = _drawn_layer(by_decay(tables))
-    drawn = _spread(rows, ["method", "classes", "exponent"], "decayed")
+    return _spread(rows, ["method", "classes", "exponent"], "decayed")
+
+
+def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
+    drawn = _decayed(tables)
     shown = drawn.assign(**drawn[SPREAD].clip(lower=FLOOR))
     for (method, classes), line in shown.groupby(["method", "classes"]):
-        style = {"color": COLORS[method], "marker": MARKERS[method], "linestyle": ""}
-        filled = "full" if classes == 2 else "none"
-        label = method if classes == 2 else None
-        _bars(axes, line, "exponent", fillstyle=filled, label=label, **style)
+        filled = {"fillstyle": "full" if classes == 2 else "none"}
+        label = {"label": method if classes == 2 else None}
+        _bars(axes, line, "exponent", **looks.METHODS[method].dots | filled | label)
     x = np.linspace(0, drawn["exponent"].max())
-    axes.plot(x, np.exp(-x), color="grey", linestyle=":", label=r"$\exp(-2\lambda T)$")
+    axes.plot(x, np.exp(-x), label=r"$\exp(-2\lambda T)$", **guide())
     axes.set(yscale="log", xlabel=r"$2\lambda T$", ylabel="remainder over that without decay")
     axes.set_ylim(FLOOR / 1.5, 2)
     if (drawn["median"] < FLOOR).any():
-        least = f"at the edge: below, down to {drawn['median'].min():.0e}"
-        axes.annotate(least, (0.7, FLOOR), fontsize=7, va="center")
-    axes.legend(fontsize=7)
-    axes.set_title("weight decay (open: ten classes)")
+        beside(axes, FLOOR, "or less")
+    _legend(axes, ncols=2)
+    axes.set_title("weight decay")
     return drawn
 
 
@@ -249,17 +288,15 @@ def _drift_by_rate(axes: Axes, tables: Tables) -> pd.DataFrame:
     for method, line in drawn.groupby("method"):
         of_method = rows[rows["method"] == method].groupby("replicate")
         order = of_method[["learning_rate", "drift"]].apply(order_at_zero)
-        style = {"color": COLORS[method], "marker": MARKERS[method]}
         label = f"{method}: order {order.median():.2f}"
-        _bars(axes, line, "learning_rate", label=label, **style)
+        _bars(axes, line, "learning_rate", label=label, **looks.METHODS[method].both)
     axes.set(
         xscale="log",
         yscale="log",
         xlabel="learning rate",
         ylabel=r"drift of $D$ over $\Vert D(0)\Vert$",
     )
-    axes.set_ylim(top=60 * axes.get_ylim()[1])
-    axes.legend(fontsize=7, loc="upper left")
+    _legend(axes)
     axes.set_title("drift at one time T")
     return drawn
 
@@ -276,13 +313,14 @@ def _ratio_by_loss(axes: Axes, tables: Tables) -> pd.DataFrame:
     for method, of_method in drawn.groupby("method"):
         rates = sorted(set(of_method["learning_rate"]))
         span = f"{rates[0]:g}" + (f" to {rates[-1]:g}" if len(rates) > 1 else "")
-        style = {"color": COLORS[method], "marker": MARKERS[method], "markersize": 3}
+        style = looks.METHODS[method].both
+        style |= {"markersize": points(3.5), "fillstyle": "none", "linewidth": points(1)}
         for rate, line in of_method.groupby("learning_rate"):
-            label = f"{method}, {span}" if rate == rates[0] else None
-            axes.plot(line["loss"], line["ratio"], linewidth=1, label=label, **style)
+            label = f"{method}, rate {span}" if rate == rates[0] else None
+            axes.plot(line["loss"], line["ratio"], label=label, **style)
     axes.set(xscale="log", ylim=(0, 1.02), xlabel="training loss", ylabel="ratio")
     axes.invert_xaxis()
-    axes.legend(fontsize=7, title="learning rate", title_fontsize=7)
+    _legend(axes)
     axes.set_title("no decay, two classes")
     return drawn
 
@@ -292,16 +330,14 @@ def _spectra(axes: Axes, tables: Tables) -> pd.DataFrame:
     largest = rows.groupby([*NETWORK, "layer"])["singular_value"].transform("max")
     rows = rows.assign(relative=rows["singular_value"] / largest)
     drawn = _spread(rows, ["weight_decay", "index"], "relative")
-    colors = ["black", "#D55E00"]
-    for (decay, line), color, marker in zip(
-        drawn.groupby("weight_decay"), colors, "os", strict=False
-    ):
-        _bars(axes, line, "index", color=color, marker=marker, label=rf"$\lambda$ = {decay:g}")
+    for (decay, line), look in zip(drawn.groupby("weight_decay"), looks.DECAYS, strict=False):
+        _bars(axes, line, "index", label=rf"$\lambda$ = {decay:g}", **look.both)
     K = int(rows["classes"].iloc[0])
-    axes.axvline(K - 1, color="grey", linestyle=":", label="K − 1")
+    axes.axvline(K - 1, label="K − 1", **guide())
     axes.set(xlabel="index i", ylabel=r"$\sigma_i / \sigma_1$", ylim=(0, 1.05))
-    axes.legend()
-    axes.set_title("spectra of ten classes, SGD")
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    _legend(axes, ncols=3)
+    axes.set_title("ten classes, SGD")
     return drawn
 
 
@@ -309,17 +345,18 @@ def _spectra(axes: Axes, tables: Tables) -> pd.DataFrame:
 def overview_low_rank_training(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Quick look at one run: loss, and the ratio of the layer before the last, by epoch."""
     layers, training = _drawn_layer(inner(steady(tables, "layers"))), steady(tables, "training")
-    picture, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.2))
+    picture, (left, right) = subplots(1, 2, size=(7.4, 3.2))
     keys = ["gain", "learning_rate", "weight_decay"]
     shown = nonempty(layers[layers["epoch"] > 0], "epoch behind the start")
     for panel, rows, column in ((left, training, "loss"), (right, shown, "ratio")):
         medians = rows[rows["epoch"] > 0].groupby([*keys, "epoch"])[column].median().reset_index()
-        for values, line in medians.groupby(keys):
+        groups = medians.groupby(keys)
+        for (values, line), look in zip(groups, ordered(range(len(groups))).values(), strict=True):
             label = ", ".join(f"{value:g}" for value in values)
-            panel.plot(line["epoch"], line[column], marker="o", markersize=3, label=label)
+            panel.plot(line["epoch"], line[column], label=label, **look.both)
         panel.set(xscale="log", xlabel="epoch", ylabel=column)
     left.set_yscale("log")
-    right.legend(title="gain, rate, decay", fontsize=7, title_fontsize=7)
+    right.legend(title="gain, rate, decay")
     first = training.iloc[0]
     picture.suptitle(f"{DATA[first['data']]}, {first['classes']} classes, {first['optimizer']}")
     summary = ends(layers).groupby(keys)[["ratio", "remainder", "lower", "upper", "drift"]].median()

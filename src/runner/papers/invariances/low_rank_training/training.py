@@ -3,26 +3,18 @@
 `y`: of two classes -1 and 1, of more the numbers of the classes, each `(R, n)`.
 """
 
-from collections.abc import Callable
-
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
-from torch.nn.functional import cross_entropy, softplus
+from torch.nn.functional import cross_entropy
 
 from runner.networks.spectra import eigvalsh
+from runner.papers.invariances.losses import MARGIN_LOSSES
 from runner.papers.invariances.low_rank_training.networks import Parameters, outputs
 from runner.training.optimizers import OPTIMIZERS, Optimizer
 
 LANCZOS = 6
 """Steps of the Lanczos iteration."""
-
-MARGIN_LOSSES: dict[str, Callable[[Tensor], Tensor]] = {
-    "logistic": lambda z: softplus(-z),
-    "exponential": lambda z: torch.exp(-z),
-    "squared": lambda z: (z - 1).square() / 2,
-}
-"""Of the margin z = y f(x)."""
 
 
 def losses_and_hits(

@@ -1,57 +1,62 @@
 """Drawings of study `bn_classifier`."""
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.papers.norm_tuning.bn_classifier.tables import of_network
+from runner.papers.norm_tuning.looks import ADAM, CONSTRUCTION
 from runner.results.claims import Tables
 from runner.results.figures import figure, overview
+from runner.results.style import band, guide, points, sparse, subplots
 
-STYLES = {
-    "construction": ("tab:green", "s", "construction from the target"),
-    "bn_only": ("tab:blue", "o", "Adam on scales and shifts"),
-}
+LOOKS = {"construction": CONSTRUCTION, "bn_only": ADAM}
 
 
-@figure("bn-classifier")
+@figure(
+    "bn-classifier",
+    caption="Left: test accuracy of a digit classifier inside a frozen network while its scales and"
+    " shifts are trained, and of the construction; lines are medians over the replicates, bands"
+    " their whole range. Right: where each replicate ends against the target that it was made from;"
+    " dotted: equal. Data: scikit-learn's digits.",
+)
 def draw_classifier(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Left: test accuracy by epoch. Right: where each network ends, replicate by replicate."""
-    figure, (curve, ends) = plt.subplots(1, 2, figsize=(8.4, 3.5))
+    picture, (curve, ends) = subplots(1, 2, size=(8.4, 3.8))
     _draw_training(curve, tables)
     target = of_network(tables, "target", "test_accuracy")
-    for network, (color, marker, label) in STYLES.items():
+    for network, look in LOOKS.items():
         found = of_network(tables, network, "test_accuracy")
-        ends.plot(target[found.index], found, marker, color=color, label=label, alpha=0.8)
+        hollow = {"fillstyle": "none", "markersize": points(7)} if network == "bn_only" else {}
+        ends.plot(target[found.index], found, label=look.label, **look.dots | hollow)
     low, high = target.min() - 0.005, target.max() + 0.005
-    ends.plot([low, high], [low, high], ":", color="grey", label="equal")
+    ends.plot([low, high], [low, high], label="equal", **guide())
     ends.set(xlabel="test accuracy of the target", ylabel="test accuracy", title="each replicate")
-    ends.legend()
+    handles, labels = ends.get_legend_handles_labels()
+    picture.legend(handles, labels, loc="outside lower center", ncols=3)
     keys = ["network", "replicate"]
-    return figure, tables["metrics"][[*keys, "parameters", "train_accuracy", "test_accuracy"]]
+    return picture, tables["metrics"][[*keys, "parameters", "train_accuracy", "test_accuracy"]]
 
 
 def _draw_training(axes: Axes, tables: Tables) -> None:
     """Median and range of the test accuracy while scales and shifts are trained."""
     by_epoch = tables["training"].groupby("epoch")["test_accuracy"]
-    color, _, label = STYLES["bn_only"]
-    axes.plot(by_epoch.median(), color=color, label=label)
-    axes.fill_between(
-        by_epoch.min().index, by_epoch.min(), by_epoch.max(), color=color, alpha=0.2, lw=0
-    )
-    color, _, label = STYLES["construction"]
+    median = by_epoch.median()
+    marks = {"label": ADAM.label, "markevery": sparse(len(median), 0), "linestyle": "-"}
+    axes.plot(median, **ADAM.both | marks)
+    band(axes, median.index, by_epoch.min(), by_epoch.max(), ADAM.color)
     built = of_network(tables, "construction", "test_accuracy")
-    axes.axhline(built.median(), color=color, label=label)
-    axes.axhspan(built.min(), built.max(), color=color, alpha=0.15, lw=0)
+    ends = [median.index.min(), median.index.max()]
+    axes.plot(ends, [built.median()] * 2, label=CONSTRUCTION.label, **CONSTRUCTION.both)
+    axes.axhspan(built.min(), built.max(), color=CONSTRUCTION.color, alpha=0.15, lw=0)
     axes.set(xlabel="epoch", ylabel="test accuracy", title="median and range of the replicates")
-    axes.legend()
 
 
 @overview
 def overview_classifier(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Quick look at one run: the test accuracy while training, and that of the construction."""
-    figure, axes = plt.subplots(figsize=(5, 3.6))
+    picture, axes = subplots(size=(5, 3.6))
     _draw_training(axes, tables)
+    axes.legend()
     columns = ["parameters", "train_accuracy", "test_accuracy", "agreement", "max_abs_error"]
-    return figure, tables["metrics"].groupby("network", sort=False)[columns].median().reset_index()
+    return picture, tables["metrics"].groupby("network", sort=False)[columns].median().reset_index()

@@ -1,39 +1,20 @@
 """Drawings of paper A's figures and the quick looks of its studies."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.papers.norm_tuning.bn_only.tables import square_runs, width_runs
+from runner.papers.norm_tuning.looks import METHODS, OPTIMIZERS
 from runner.results.claims import Tables
 from runner.results.figures import figure, or_empty, overview
+from runner.results.style import guide, points, subplots
 
-STYLES = {
-    "sgd": ("tab:blue", "o-", "SGD on scales and shifts"),
-    "batch_norm": ("tab:cyan", "v:", "the same with batch statistics"),
-    "best": ("tab:blue", "o-", "best of SGD, momentum, Adam on them"),
-    "teacher_construction": ("tab:green", "s-", "construction from the target"),
-    "corrected_construction": ("tab:olive", "s:", "the same, means put right"),
-    "student_construction": ("tab:orange", "D-", "construction from the dense network"),
-    "dense": ("black", "^--", "SGD on a dense network (twice the samples)"),
-    "dense_best": ("black", "^-", "best on a dense network (as many as blue)"),
-}
-"""The paper's colours. Orange is drawn thick, below the others, which may lie on it; what is not in
-the paper's figures thin."""
-
-LINES = {"student_construction": {"linewidth": 3.5, "zorder": 2}} | {
-    method: {"linewidth": 0.8, "markersize": 3, "zorder": 3}
-    for method in ("batch_norm", "best", "corrected_construction", "dense_best")
-}
+THICK = {"student_construction": {"linewidth": 3.5, "zorder": 2}}
+"""Below the others, which may lie on it."""
 
 SCHEDULES = ["constant", "cosine", "exponential"]
-OPTIMIZER_STYLES = {
-    "sgd": ("tab:blue", "o"),
-    "momentum": ("tab:purple", "s"),
-    "adam": ("tab:red", "^"),
-}
 SHIFTS = {"sgd": -0.15, "momentum": 0.0, "adam": 0.15}
 """Along the axis, so that optimizers stand side by side."""
 
@@ -51,20 +32,21 @@ def trimmed(values: pd.Series) -> np.ndarray:
 
 
 def summarize(metrics: pd.DataFrame, x: str, panel: str) -> pd.DataFrame:
-    """One row per method and x: mean and range of the test error without smallest and largest."""
+    """One row per method and x: median and range of the test error, and the paper's mean of it
+    without smallest and largest."""
     rows = []
     for (method, value), group in metrics.groupby(["method", x], sort=False):
-        kept = trimmed(group["test_mse"])
+        error = group["test_mse"]
         rows.append(
             {
                 "panel": panel,
                 "method": method,
                 x: value,
-                "trimmed_mean_mse": kept.mean(),
-                "lowest_mse": kept.min(),
-                "highest_mse": kept.max(),
-                "median_mse": group["test_mse"].median(),
-                "variance_of_g": (group["test_mse"] / group["relative_mse"]).mean(),
+                "median_mse": error.median(),
+                "lowest_mse": error.min(),
+                "highest_mse": error.max(),
+                "trimmed_mean_mse": trimmed(error).mean(),
+                "variance_of_g": (error / group["relative_mse"]).mean(),
                 "replicates": len(group),
             }
         )
@@ -76,8 +58,8 @@ def _panel(pair: np.ndarray, metrics: pd.DataFrame, x: str, label: str, panel: s
     drawn = summarize(metrics, x, panel)
     variance = drawn.groupby(x)["variance_of_g"].mean()
     for axes in pair:
-        _draw_methods(axes, metrics, drawn, x)
-        axes.plot(variance.index, variance, ":", color="grey", label="variance of g (constant)")
+        _draw_methods(axes, drawn, x)
+        axes.plot(variance.index, variance, label="variance of g (constant)", **guide())
         axes.set(yscale="log")
     upper, lower = pair
     reached = [SHOWN * variance.min(), 2 * max(variance.max(), drawn["highest_mse"].max())]
@@ -88,17 +70,18 @@ def _panel(pair: np.ndarray, metrics: pd.DataFrame, x: str, label: str, panel: s
     return drawn
 
 
-def _draw_methods(axes: Axes, metrics: pd.DataFrame, drawn: pd.DataFrame, x: str) -> None:
-    for method, (color, style, name) in STYLES.items():
-        rows = drawn[drawn["method"] == method]
-        if rows.empty:
-            continue
-        mean = rows["trimmed_mean_mse"]
-        bars = np.array([mean - rows["lowest_mse"], rows["highest_mse"] - mean]).clip(min=0)
-        line = LINES.get(method, {"zorder": 3})
-        axes.errorbar(rows[x], mean, bars, fmt=style, color=color, label=name, capsize=2.5, **line)
-        points = metrics[metrics["method"] == method]
-        axes.plot(points[x], points["test_mse"], ".", color=color, alpha=0.3, markersize=3)
+def _draw_methods(axes: Axes, drawn: pd.DataFrame, x: str) -> None:
+    """Medians and ranges; the methods stand a little beside each other."""
+    there = [method for method in METHODS if method in set(drawn["method"])]
+    step = 0.006 * np.ptp(drawn[x])
+    for place, method in enumerate(there):
+        rows, look = drawn[drawn["method"] == method], METHODS[method]
+        median = rows["median_mse"]
+        bars = np.array([median - rows["lowest_mse"], rows["highest_mse"] - median]).clip(min=0)
+        line = {"linewidth": points(1.1), "zorder": 3} | THICK.get(method, {})
+        line |= {"elinewidth": points(0.8), "capsize": points(2), "label": look.label}
+        beside = rows[x] + step * (place - (len(there) - 1) / 2)
+        axes.errorbar(beside, median, bars, **look.both | line)
 
 
 def _row_of_panels(axes: np.ndarray, metrics: pd.DataFrame, sparsity: float) -> list[pd.DataFrame]:
@@ -113,27 +96,31 @@ def _row_of_panels(axes: np.ndarray, metrics: pd.DataFrame, sparsity: float) -> 
     d = int(wide["target_width"].iloc[0])
     drawn.append(_panel(axes[:, 1], wide, "width", WIDTHS, f"p = {sparsity:g}, d = {d}"))
     for panel in axes[:, 1]:
-        panel.axvline(d**2, color="grey", linewidth=0.8, alpha=0.6)
-    axes[0, 1].annotate(
-        "m = d²", (d**2, 1.01), xycoords=("data", "axes fraction"), color="grey", ha="center"
-    )
+        panel.axvline(d**2, color="grey", linewidth=points(0.8), alpha=0.6)
+    place = {"xycoords": ("data", "axes fraction"), "ha": "center", "fontsize": "small"}
+    axes[0, 1].annotate("m = d²", (d**2, 1.01), color="grey", **place)
     return drawn
 
 
-@figure("fig4")
-@figure("fig5")
-def draw_by_sparsity(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Figures 4 and 5 of paper A: two panels for each sparsity, above what the whole range hides.
+MARKS = (
+    "Left: test error against the width d of the target, for learners of width m = d²; right:"
+    " against m, for one d; p is the share of the frozen weights that are not zero. The lower"
+    " panels show all of what the upper ones cut off. Points are medians over the replicates, bars"
+    " their whole range; methods stand a little beside each other. The thick orange line lies below"
+    " the others. Dotted: the error of a constant. Targets are random, inputs Gaussian."
+)
 
-    A point is the mean without the smallest and the largest error, a bar the range of the others
-    (Appendix E); dots are all replicates.
-    """
+
+@figure("fig4", caption=MARKS)
+@figure("fig5", caption=MARKS)
+def draw_by_sparsity(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Figures 4 and 5 of paper A: two panels for each sparsity, below them the whole range."""
     metrics = tables["metrics"]
     sparsities = sorted(metrics["sparsity"].unique(), reverse=True)
-    figure, axes = plt.subplots(
+    picture, axes = subplots(
         2 * len(sparsities),
         2,
-        figsize=(8.4, 4.6 * len(sparsities) + 0.6),
+        size=(8.4, 4.6 * len(sparsities) + 0.6),
         height_ratios=[3, 1] * len(sparsities),
         sharex="col",
         squeeze=False,
@@ -144,57 +131,66 @@ def draw_by_sparsity(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     for panel in axes.flat:
         panel.tick_params(labelbottom=True)
     handles, labels = axes[0, 1].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3)
-    return figure, pd.concat(drawn, ignore_index=True)
+    picture.legend(handles, labels, loc="outside lower center", ncols=3)
+    return picture, pd.concat(drawn, ignore_index=True)
 
 
-@figure("norm-schedules")
+@figure(
+    "norm-schedules",
+    caption="Test error over the variance of the target g after training scales and shifts by each"
+    " optimizer and schedule, each at the best rate of its own, a panel for each d. Large markers"
+    " are medians, dots single replicates. Targets are random, inputs Gaussian.",
+)
 def draw_schedules(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Appendix E's training details: optimizers and schedules for scales and shifts, best rates."""
     metrics = tables["metrics"].query("method == 'best'")
     widths = sorted(metrics["target_width"].unique())
-    figure, axes = plt.subplots(
-        1, len(widths), figsize=(4.2 * len(widths), 3.4), sharey=True, squeeze=False
-    )
+    size = (4.2 * len(widths), 3.6)
+    picture, axes = subplots(1, len(widths), size=size, sharey=True, squeeze=False)
     for panel, d in zip(axes[0], widths, strict=True):
         of_width = metrics[metrics["target_width"] == d]
-        for optimizer, (color, marker) in OPTIMIZER_STYLES.items():
+        for optimizer, look in OPTIMIZERS.items():
             rows = of_width[of_width["optimizer"] == optimizer]
             for place, schedule in enumerate(SCHEDULES):
                 found = rows.loc[rows["schedule"] == schedule, "relative_mse"]
                 if found.empty:
                     continue
                 x = place + SHIFTS[optimizer]
-                panel.plot([x] * len(found), found, ".", color=color, alpha=0.4, markersize=4)
-                label = optimizer if place == 0 else None
-                panel.plot(x, found.median(), marker, color=color, label=label)
+                small = {"alpha": 0.4, "markersize": points(4)}
+                panel.plot([x] * len(found), found, ".", color=look.color, **small)
+                large = {"label": look.label if place == 0 else None, "markersize": points(7)}
+                panel.plot(x, found.median(), **look.dots | large)
         panel.set_xticks(range(len(SCHEDULES)), SCHEDULES)
+        panel.set_xlim(-0.4, len(SCHEDULES) - 0.6)
         panel.set(yscale="log", title=f"d = {d}, m = {of_width['width'].iloc[0]}")
     axes[0, 0].set_ylabel("test mean squared error / variance of g")
-    axes[0, -1].legend()
+    handles, labels = axes[0, -1].get_legend_handles_labels()
+    picture.legend(handles, labels, loc="outside lower center", ncols=3)
     columns = ["test_mse", "relative_mse", "learning_rate", "dead"]
     keys = ["target_width", "optimizer", "schedule"]
-    return figure, metrics.groupby(keys, sort=False)[columns].median().reset_index()
+    return picture, metrics.groupby(keys, sort=False)[columns].median().reset_index()
 
 
 @overview
 def overview_bn_only(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Quick look at one run: the error while training, and where each method ends."""
     metrics = tables["metrics"]
-    figure, axes = plt.subplots(figsize=(6, 3.6))
+    picture, axes = subplots(size=(6, 3.6))
     for method, rows in tables.get("curves", pd.DataFrame(columns=["method"])).groupby("method"):
-        color, _, name = STYLES[method]
+        look = METHODS[method]
         for _, curve in rows.groupby("replicate"):
-            axes.plot(curve["samples"], curve["test_mse"], color=color, alpha=0.3, linewidth=0.9)
+            thin = {"color": look.color, "alpha": 0.3, "linewidth": 0.9}
+            axes.plot(curve["samples"], curve["test_mse"], **thin)
         median = rows.groupby("samples")["test_mse"].median()
-        axes.plot(median.index, median, color=color, label=name)
+        axes.plot(median.index, median, label=look.label, **look.line)
     for method, rows in metrics[metrics["learning_rate"].isna()].groupby("method"):
-        color, _, name = STYLES[method]
-        axes.axhline(rows["test_mse"].median(), color=color, linestyle="--", label=name)
+        look = METHODS[method]
+        dashed = look.line | {"linestyle": "--", "label": look.label}
+        axes.axhline(rows["test_mse"].median(), **dashed)
     first = metrics.iloc[0]
     title = f"d = {first['target_width']}, m = {first['width']}, p = {first['sparsity']:g}"
     axes.set(yscale="log", xlabel="training samples", ylabel="test MSE", title=title)
     axes.legend()
     columns = ["test_mse", "relative_mse", "max_abs_error", "condition_number", "numerical_rank"]
     summary = metrics.groupby("method", sort=False)[columns].median().reset_index()
-    return figure, summary
+    return picture, summary

@@ -1,29 +1,33 @@
 """Drawings of study `constructions`: how exact paper A's theorems are in floating point."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.papers.norm_tuning.constructions.tables import full_rank_by_sparsity, random_targets
+from runner.papers.norm_tuning.looks import THEOREMS
 from runner.results.claims import Tables
 from runner.results.figures import figure, or_empty, overview
 from runner.results.rows import nonempty
+from runner.results.style import (
+    DASHED,
+    GREY,
+    HOLLOW,
+    Look,
+    guide,
+    ordered,
+    picture,
+    points,
+    subplots,
+)
 
-SERIES = {
-    "wide": ("tab:green", "o", "Theorem 1, m = d²"),
-    "wider": ("tab:olive", "v", "Theorem 1, m = 2d²"),
-    "low_rank": ("tab:blue", "s", "Corollary 1, r = {rank}"),
-    "deep": ("tab:red", "D", "Theorem 2, k = {block}"),
-    "sparse": ("tab:purple", "^", "Theorem 3, K of full rank"),
-}
-DODGES = np.geomspace(0.96, 1.04, len(SERIES))
+DODGES = np.geomspace(0.96, 1.04, len(THEOREMS))
 DECADES = 20  # between the ticks of the mpmath panel
 
 
 def series_of(metrics: pd.DataFrame) -> pd.Series:
-    """The key in SERIES of each row: the theorem, with those of width above d^2 apart."""
+    """The key in THEOREMS of each row: the theorem, with those of width above d^2 apart."""
     wider = (metrics["theorem"] == "wide") & (metrics["width"] > metrics["target_width"] ** 2)
     return metrics["theorem"].where(~wider, "wider")
 
@@ -49,7 +53,17 @@ def error_by_block(metrics: pd.DataFrame) -> pd.DataFrame:
     return _summary(rows[several], ["dtype", "target_width", "block"])
 
 
-@figure("constructions")
+@figure(
+    "constructions",
+    caption="Largest difference |f(x) − g(x)| of the constructed network and its random target at"
+    " points of the unit sphere: in double precision against the width d (left), and for Theorem 2"
+    " against the block size k (middle), above in double precision, below with many digits (hollow"
+    " markers). Points are medians over the replicates, bars their whole range; dashed, with hollow"
+    " markers: machine epsilon times the condition number, median. Right: share of sparse random"
+    " systems K of full rank against the share p of weights that are not zero, scaled as the paper"
+    " conjectures (above) and proves (below); bars are standard errors, lines the probability that"
+    " no unit is cut off, dotted the smallest p of the proof.",
+)
 def draw_constructions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Error against d; error of the deep construction against k; full rank against sparsity."""
     metrics = tables["metrics"]
@@ -58,8 +72,8 @@ def draw_constructions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         "error by k": error_by_block(metrics),
         "full rank": full_rank_by_sparsity(metrics),
     }
-    figure = plt.figure(figsize=(11.5, 4.4))
-    left, middle, right = figure.subfigures(1, 3, width_ratios=[1.15, 1, 1])
+    figure = picture(size=(11.5, 5.2))
+    left, middle, right = figure.subfigures(1, 3, width_ratios=[1.3, 1, 1])
     widths = left.subplots()
     with or_empty(widths):
         _draw_widths(widths, nonempty(panels["error by d"], "float64 systems of full rank"))
@@ -69,6 +83,11 @@ def draw_constructions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     sparsities = right.subplots(2, 1)
     with or_empty(*sparsities):
         _draw_sparsities(*sparsities, nonempty(panels["full rank"], "sparse networks at m = d²"))
+    for part, axes in ((left, widths), (middle, blocks[0]), (right, sparsities[0])):
+        handles, labels = axes.get_legend_handles_labels()
+        if handles:
+            narrow = {"ncols": 2, "handlelength": 1.6, "columnspacing": 1.0}
+            part.legend(handles, labels, loc="outside lower center", **narrow)
     return figure, pd.concat([rows.assign(panel=name) for name, rows in panels.items()])
 
 
@@ -82,46 +101,46 @@ def _summary(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     return errors
 
 
-def _bars(axes: Axes, x: str, rows: pd.DataFrame, dodge: float = 1.0, **style) -> None:
+def _bars(
+    axes: Axes, x: str, rows: pd.DataFrame, look: Look, dodge: float = 1.0, **options
+) -> None:
     """Medians with the range of the replicates; `dodge` moves them sideways on a log axis."""
     median = rows["median_error"]
     lengths = np.array([median - rows["lowest_error"], rows["highest_error"] - median])
-    axes.errorbar(rows[x] * dodge, median, lengths, capsize=1.5, elinewidth=0.8, **style)
+    bars = {"capsize": points(1.5), "elinewidth": points(0.8), "linestyle": "-"}
+    axes.errorbar(rows[x] * dodge, median, lengths, **look.both | bars | options)
+
+
+def _allowed(axes: Axes, x: str, rows: pd.DataFrame, look: Look) -> None:
+    """What rounding allows: machine epsilon times the condition number."""
+    thin = {"linestyle": DASHED, "linewidth": points(0.9), "markersize": points(3), "alpha": 0.6}
+    axes.plot(rows[x], rows["epsilon_condition"], **look.both | HOLLOW | thin)
 
 
 def _draw_widths(axes: Axes, drawn: pd.DataFrame) -> None:
-    for dodge, (series, (color, marker, label)) in zip(DODGES, SERIES.items(), strict=True):
+    for dodge, (series, look) in zip(DODGES, THEOREMS.items(), strict=True):
         rows = drawn[drawn["series"] == series]
         if rows.empty:
             continue
-        name = label.format(**rows.iloc[0])
-        _bars(axes, "target_width", rows, dodge, fmt=marker + "-", color=color, label=name)
-        axes.plot(rows["target_width"], rows["epsilon_condition"], "--", color=color, alpha=0.5)
-    axes.plot([], [], "--", color="grey", label="machine epsilon × condition number")
+        _bars(axes, "target_width", rows, look, dodge, label=look.label.format(**rows.iloc[0]))
+        _allowed(axes, "target_width", rows, look)
+    axes.plot([], [], linestyle=DASHED, color=GREY, label="epsilon × condition")
     axes.set(xscale="log", yscale="log", xlabel="target width d", ylabel="largest |f(x) − g(x)|")
-    axes.set_title("Float64: exact up to rounding")
+    axes.set_title("float64: exact up to rounding")
     widths = sorted(drawn["target_width"].unique())
     axes.set_xticks(widths, labels=[str(width) for width in widths])
     axes.minorticks_off()
-    lowest, highest = drawn["lowest_error"].min(), drawn["epsilon_condition"].max()
-    if np.isfinite([lowest, highest]).all() and lowest > 0:
-        axes.set_ylim(lowest / 3, highest * (highest / lowest) ** 0.55)  # room for the legend
-    axes.legend(loc="upper left", fontsize=7)
 
 
 def _draw_blocks(double: Axes, digits: Axes, drawn: pd.DataFrame) -> None:
     """Above: float64; below: mpmath, many decades down."""
-    widths = sorted(drawn["target_width"].unique())
-    colors = plt.cm.viridis(np.linspace(0, 0.85, len(widths)))
-    for width, color in zip(widths, colors, strict=True):
+    for width, look in ordered(sorted(drawn["target_width"].unique())).items():
         rows = drawn[(drawn["target_width"] == width) & (drawn["dtype"] == "float64")]
-        _bars(double, "block", rows, fmt="o-", color=color, label=f"d = {width}")
-        double.plot(rows["block"], rows["epsilon_condition"], "--", color=color, alpha=0.5)
+        _bars(double, "block", rows, look, label=f"d = {width}")
+        _allowed(double, "block", rows, look)
         exact = drawn[(drawn["target_width"] == width) & (drawn["dtype"] == "mpmath")]
-        _bars(digits, "block", exact, fmt="D-", color=color, markerfacecolor="white")
+        _bars(digits, "block", exact, look, **HOLLOW)
     double.set(yscale="log", ylabel="largest error, float64", title="Theorem 2 by block size")
-    if double.get_legend_handles_labels()[0]:
-        double.legend(loc="upper right")
     digits.set(yscale="log", xlabel="block size k", ylabel="the same, mpmath")
     digits.set_xticks(sorted(drawn["block"].unique()))
     exponents = np.log10(drawn[drawn["dtype"] == "mpmath"]["median_error"])
@@ -137,31 +156,21 @@ def _draw_sparsities(log: Axes, root: Axes, drawn: pd.DataFrame) -> None:
     """Above: p over log d / d (the paper's conjecture); below: over sqrt(log d / d) (Theorem 3)."""
     from runner.papers.norm_tuning.theory import live_units_probability  # late: torch
 
-    widths = sorted(drawn["target_width"].unique())
-    colors = plt.cm.plasma(np.linspace(0, 0.8, len(widths)))
-    for width, color in zip(widths, colors, strict=True):
+    for width, look in ordered(sorted(drawn["target_width"].unique())).items():
         rows = drawn[drawn["target_width"] == width]
         unit = np.log(width) / width
         p = np.linspace(0.01, 1, 400)
         predicted = [live_units_probability(width, width, width**2, each) for each in p]
         for axes, scale in ((log, unit), (root, np.sqrt(unit))):
-            axes.plot(p / scale, predicted, color=color, linewidth=1)
-            axes.errorbar(
-                rows["sparsity"] / scale,
-                rows["fraction"],
-                rows["standard_error"],
-                fmt="o",
-                color=color,
-                markersize=3.5,
-                linewidth=0.8,
-                label=f"d = {width}",
-            )
+            axes.plot(p / scale, predicted, color=look.color, linewidth=points(1))
+            bars = {"markersize": points(3.5), "elinewidth": points(0.8), "label": f"d = {width}"}
+            found = rows["fraction"], rows["standard_error"]
+            axes.errorbar(rows["sparsity"] / scale, *found, **look.dots | bars)
     log.set(xlim=(0, 4.5), xlabel="p / (log d / d)", title="Theorem 3: K has full rank")
     root.set(xlim=(0, 2.2), xlabel="p / √(log d / d)")
-    root.axvline(2, color="grey", linewidth=0.8, linestyle=":")
-    root.annotate("the proof's\nsmallest p", (1.96, 0.45), ha="right", color="grey", fontsize=7.5)
-    log.plot([], [], color="grey", linewidth=1, label="no unit cut off")
-    log.legend(loc="lower right", fontsize=7.5)
+    root.axvline(2, **guide())
+    log.plot([], [], label="smallest p of the proof", **guide())
+    log.plot([], [], color=GREY, linewidth=points(1), label="no unit cut off")
     for axes in (log, root):
         axes.set(ylim=(-0.05, 1.08), ylabel="probability")
 
@@ -170,7 +179,7 @@ def _draw_sparsities(log: Axes, root: Axes, drawn: pd.DataFrame) -> None:
 def overview_constructions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Quick look at one run: the error of each replicate against what rounding allows."""
     metrics = tables["metrics"]
-    figure, axes = plt.subplots(figsize=(5, 3.4))
+    figure, axes = subplots(size=(5, 3.4))
     axes.plot(metrics["replicate"], metrics["max_abs_error"], "o", label="largest |f(x) − g(x)|")
     axes.plot(metrics["replicate"], metrics["rounding"], "_", label="n ε condition number")
     first = metrics.iloc[0]

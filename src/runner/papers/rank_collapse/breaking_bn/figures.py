@@ -1,27 +1,18 @@
 """Drawings of study `breaking_bn`: Figures 5, 7, 10 and 13, and the quick look at one run."""
 
-import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.data import CLASSES
 from runner.papers.rank_collapse.breaking_bn.tables import LABELS, MEASURES, paths
+from runner.papers.rank_collapse.looks import METHODS
 from runner.results.claims import Tables
 from runner.results.figures import figure, overview
-from runner.results.statistics import last_epoch, summarize
-
-STYLES = {
-    "batch_norm": {"color": "tab:blue"},
-    "batch_norm_no_mean": {"color": "tab:orange", "linestyle": (0, (4, 1))},
-    "batch_norm_asymmetric": {"color": "tab:green", "linewidth": 2.6},
-    "vanilla": {"color": "black", "linewidth": 1.1},
-    "vanilla_100x": {"color": "tab:red", "linestyle": "-."},
-    "vanilla_random_pixels": {"color": "tab:purple", "linestyle": (0, (2, 1.5))},
-}
-"""Blue and orange are the paper's in figure 7. Lines that may lie on each other differ in style."""
-
-ROOT = {"color": "grey", "linestyle": ":", "linewidth": 1.2}
+from runner.results.spreads import spread
+from runner.results.statistics import last_epoch
+from runner.results.style import band, beside, guide, name_hidden, points, sparse, subplots
 
 COLUMNS = {
     "train_accuracy": "training accuracy",
@@ -38,57 +29,85 @@ ARCHITECTURES = {"vgg19": "VGG-19", "resnet50": "ResNet-50"}
 
 
 def curves(tables: Tables) -> pd.DataFrame:
-    """Mean of every measure by method, rate and epoch, with the confidence interval."""
+    """Median and range of every measure by method, rate and epoch."""
     keys = ["method", "learning_rate", "fastest", "epoch", "steps"]
-    return summarize(paths(tables), keys, list(COLUMNS))
+    return spread(paths(tables), keys, list(COLUMNS))
 
 
-def _lines(axes: Axes, drawn: pd.DataFrame, column: str, x: str) -> None:
-    """One measure through training: a line and the band of its interval for each method.
+def _lines(axes: Axes, drawn: pd.DataFrame, column: str, x: str) -> dict[str, float]:
+    """One measure through training: a line and the band of its range for each method.
 
-    At the rate chosen for it; the other rates are thin lines.
+    At the rate chosen for it; the other rates are thin lines. Gives back where the lines end.
     """
     compared = drawn.groupby("method")["learning_rate"].nunique().max() > 1
-    for method, style in STYLES.items():
+    ends = {}
+    for place, (method, look) in enumerate(METHODS.items()):
         rows = drawn[drawn["method"] == method].dropna(subset=column)
         for rate, at in rows.groupby("learning_rate"):
             if not at["fastest"].any():
-                axes.plot(at[x], at[column], color=style["color"], linewidth=0.7, alpha=0.8)
+                axes.plot(at[x], at[column], color=look.color, linewidth=points(0.7), alpha=0.8)
                 continue
             label = f"{LABELS[method]}, rate {rate:g}" if compared else LABELS[method]
-            axes.plot(at[x], at[column], **style | {"label": label})
-            band = at[f"{column}_low"], at[f"{column}_high"]
-            axes.fill_between(at[x], *band, color=style["color"], alpha=0.18, lw=0)
+            mark = {"markevery": sparse(len(at), place, 5), "label": label}
+            axes.plot(at[x], at[column], **look.both | mark)
+            band(axes, at[x], at[f"{column}_low"], at[f"{column}_high"], look.color)
+            ends[look.label] = at[column].iloc[-1]
     axes.set(xlabel={"epoch": "epoch", "steps": "iterations"}[x], ylabel=COLUMNS[column])
+    return ends
 
 
-def _scale(axes: Axes, column: str, logarithmic: bool) -> None:
+def _scale(axes: Axes, drawn: pd.DataFrame, column: str, logarithmic: bool) -> None:
     """The vertical axis, with a line at the accuracy of a guess."""
-    if column.endswith("accuracy"):
-        axes.axhline(1 / CLASSES, **ROOT)
+    is_accuracy = column.endswith("accuracy")
+    axes.xaxis.get_major_locator().set_params(integer=True)
     if not logarithmic:
         axes.set_ylim(0, None if column in ("rank", "rank_bound") else 1.03)
-        return
-    axes.set_yscale("log")
-    low, high = axes.get_ylim()
-    shown = [tick for tick in TICKS if low <= tick <= high]
-    axes.set_yticks(shown, [f"{tick:g}" for tick in shown])
-    axes.minorticks_off()
+    else:
+        if is_accuracy:  # what has diverged has none
+            lowest = drawn[f"{column}_low"].where(drawn[f"{column}_low"] > 0).min()
+            axes.set_ylim(0.8 * np.fmin(lowest, 1 / CLASSES), 1.15)
+        axes.set_yscale("log")
+        low, high = axes.get_ylim()
+        shown = [tick for tick in TICKS if low <= tick <= high]
+        axes.set_yticks(shown, [f"{tick:g}" for tick in shown])
+        axes.minorticks_off()
+    if is_accuracy:
+        axes.axhline(1 / CLASSES, **guide())
+        beside(axes, 1 / CLASSES, "guess")
+
+
+MARKS = (
+    " Lines are medians over the replicates at the rate chosen for each method on replicates of its"
+    " own, bands their whole range; thin lines are the medians at the other rates that were tried."
+    " Dotted: the accuracy of a guess."
+)
 
 
 @figure(
     "rank-fig5",
+    caption="Training accuracy, rank of the last hidden layer and its lower bound r through"
+    " training." + MARKS,
     columns=("train_accuracy", "rank", "rank_bound"),
     logarithmic=("rank", "rank_bound"),
 )
-@figure("rank-fig7", columns=("train_accuracy", "rank_bound"), x="steps")
+@figure(
+    "rank-fig7",
+    caption="Training accuracy, and the lower bound r of the rank of the last hidden layer, through"
+    " training." + MARKS,
+    columns=("train_accuracy", "rank_bound"),
+    x="steps",
+)
 @figure(
     "rank-fig10",
+    caption="Training accuracy, and alignment of the gradients of different examples, through"
+    " training." + MARKS,
     columns=("train_accuracy", "gradient_alignment"),
     logarithmic=("train_accuracy",),
 )
 @figure(
     "rank-fig13",
+    caption="Training accuracy, rank of the last hidden layer and its lower bound r through"
+    " training." + MARKS,
     columns=("train_accuracy", "rank", "rank_bound"),
     logarithmic=("rank", "rank_bound"),
 )
@@ -97,14 +116,16 @@ def draw(
 ) -> tuple[Figure, pd.DataFrame]:
     """One panel for each measure, one line for each method; x: `epoch` or `steps`."""
     drawn = curves(tables)
-    figure, axes = plt.subplots(1, len(columns), figsize=(3.5 * len(columns) + 0.6, 3.7))
+    picture, axes = subplots(1, len(columns), size=(3.6 * len(columns) + 0.6, 3.8))
     for panel, column in zip(axes, columns, strict=True):
-        _lines(panel, drawn, column, x)
-        _scale(panel, column, column in logarithmic)
+        ends = _lines(panel, drawn, column, x)
+        _scale(panel, drawn, column, column in logarithmic)
+        if not column.endswith("accuracy"):
+            name_hidden(panel, ends)
     handles, labels = axes[-1].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2 if len(axes) == 2 else 4)
-    figure.suptitle(_title(tables["training"], several=not drawn["fastest"].all()), fontsize=9)
-    return figure, drawn
+    picture.legend(handles, labels, loc="outside lower center", ncols=2)
+    picture.suptitle(_title(tables["training"], several=not drawn["fastest"].all()), fontsize=9)
+    return picture, drawn
 
 
 def _title(training: pd.DataFrame, several: bool) -> str:
@@ -113,15 +134,15 @@ def _title(training: pd.DataFrame, several: bool) -> str:
     size = f"{first['multiplier']:g} x channels" if first["multiplier"] != 1 else "full width"
     title = f"{first['data']}, {ARCHITECTURES[first['architecture']]} at {size}"
     rates = "at the rate chosen; thin: rates tried" if several else ""
-    return f"{title}: mean and 95 % interval {rates}".rstrip()
+    return f"{title}: median and range {rates}".rstrip()
 
 
 @overview
 def overview_breaking_bn(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Quick look at one run: accuracy, rank, r and alignment through training."""
     columns = ("train_accuracy", "rank", "rank_bound", "gradient_alignment")
-    figure, drawn = draw(tables, columns)
+    picture, drawn = draw(tables, columns)
     before = drawn.loc[drawn["epoch"] == 0, ["method", *MEASURES]]
     shown = ["method", "train_loss", "train_accuracy", "test_accuracy", *MEASURES]
     after = last_epoch(tables["training"])[shown].groupby("method", sort=False).mean()
-    return figure, before.merge(after.reset_index(), on="method", suffixes=("_before", ""))
+    return picture, before.merge(after.reset_index(), on="method", suffixes=("_before", ""))

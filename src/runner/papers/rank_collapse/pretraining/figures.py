@@ -1,16 +1,16 @@
 """Drawings of study `pretraining`: Figures 4, 6, 11 and 12, and the quick look at one run."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from runner.papers.rank_collapse import looks
 from runner.papers.rank_collapse.pretraining.tables import (
+    LABELS,
     VARIANT,
     Variant,
     deepest,
-    name_of,
     starts,
     through_training,
     variants_in,
@@ -18,30 +18,9 @@ from runner.papers.rank_collapse.pretraining.tables import (
 from runner.results.claims import Tables
 from runner.results.figures import figure, overview
 from runner.results.rows import Present, nonempty
+from runner.results.spreads import spread
 from runner.results.statistics import last_epoch, summarize
-
-COLORS = {
-    "vanilla": ["tab:blue"],
-    "he": ["tab:cyan"],
-    "unit_scale": ["tab:gray"],
-    "pretrained": ["tab:orange", "tab:green", "tab:red", "tab:olive"],
-    "pretrained_end_to_end": ["gold"],
-    "plain_ascent": ["mistyrose", "lightcoral", "brown", "maroon"],
-    "orthogonal": ["tab:pink"],
-    "whitened": ["tab:brown"],
-    "batch_norm": ["black"],
-    "batch_norm_asymmetric": ["tab:purple"],
-}
-"""The paper's colours in figure 6; networks that are pre-trained take theirs by M."""
-
-MARKERS = {
-    "pretrained": "o",
-    "pretrained_end_to_end": "v",
-    "batch_norm": "s",
-    "batch_norm_asymmetric": "s",
-    "unit_scale": "D",
-}
-"""Of a variant in the plane of rank and accuracy; a triangle for all others."""
+from runner.results.style import HOLLOW, Look, band, name_hidden, points, sparse, subplots
 
 COLUMNS = {
     "train_loss": "training loss",
@@ -50,6 +29,9 @@ COLUMNS = {
     "test_accuracy": "test accuracy",
     "rank_bound": "r of the last hidden layer",
 }
+
+BEYOND = 1e6
+"""A loss above all that is shown, for the bands of diverged networks."""
 
 
 def spoken_for(tables: Tables, rows: pd.DataFrame) -> pd.DataFrame:
@@ -62,36 +44,69 @@ def spoken_for(tables: Tables, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def drawn_curves(tables: Tables) -> pd.DataFrame:
-    """Mean of every measure by depth, variant and epoch."""
+    """Median and range of every measure by depth, variant and epoch; a diverged loss is the
+    largest."""
     keys = ["depth", *VARIANT, "learning_rate", "epoch"]
-    return summarize(tables["training"], keys, list(COLUMNS))
+    losses = tables["training"][["train_loss", "test_loss"]].fillna(np.inf)
+    return spread(tables["training"].assign(**losses), keys, list(COLUMNS))
 
 
-def _style(variant: Variant, all_steps: list[int]) -> dict:
+def _looks(rows: pd.DataFrame) -> dict[tuple[str, int], Look]:
+    """The look of each method and length of pre-training there is."""
+    there = rows[VARIANT[:2]].drop_duplicates().itertuples(index=False, name=None)
+    by_length = looks.lengths(set(rows["pretraining_steps"]) - {0})
+    return {each: looks.method(*each, by_length) for each in there}
+
+
+def _name(variant: Variant) -> str:
+    """What the legend calls a variant; the caption says the angles."""
     method, steps, _ = variant
-    palette = COLORS[method]
-    color = palette[all_steps.index(steps) % len(palette) if len(palette) > 1 else 0]
-    dashed = method.startswith("batch_norm")
-    return {"color": color, "linestyle": "--" if dashed else "-", "linewidth": 1.3}
+    return f"{LABELS[method]}, M = {steps}" if steps else LABELS[method]
 
 
-def _steps(rows: pd.DataFrame) -> list[int]:
-    """Every M there is."""
-    return sorted(set(rows["pretraining_steps"]) - {0})
+def _short(variant: Variant, look: Look) -> str:
+    """What the margin calls it."""
+    return look.label or f"M = {variant[1]}"
 
 
-def _lines(axes: Axes, drawn: pd.DataFrame, column: str, x: str = "epoch") -> None:
-    """One curve for each variant, with its band."""
-    for variant in variants_in(drawn):
+def say_angles(tables: Tables) -> str:
+    """The angle of a step that speaks for each length of pre-training."""
+    if "angles" not in tables:
+        return ""
+    chosen = tables["angles"].query("chosen")[["depth", *VARIANT]].drop_duplicates()
+    if "training" in tables:
+        chosen = chosen[chosen["depth"].isin(tables["training"]["depth"])]
+    several = chosen["depth"].nunique() > 1
+    words = []
+    for (name, steps), rows in chosen.groupby(["method", "pretraining_steps"]):
+        by_angle = rows.sort_values("depth").groupby("angle", sort=False)["depth"]
+        at = [
+            f"{angle:g}" + f" at depth {', '.join(map(str, depths))}" * several
+            for angle, depths in by_angle
+        ]
+        words.append(f"{_name((name, steps, 0.0))}: {'; '.join(at)}")
+    found = ". ".join(words)
+    why = " Pre-trained networks take M steps, here with the angle eta that raises r most"
+    return f"{why} ({found})." if words else ""
+
+
+def _lines(axes: Axes, drawn: pd.DataFrame, column: str, x: str = "epoch") -> dict[str, float]:
+    """One curve for each variant, with its band; gives back where the curves end."""
+    ends, by_variant = {}, _looks(drawn)
+    for place, variant in enumerate(variants_in(drawn)):
         rows = drawn[(drawn[VARIANT] == list(variant)).all(axis=1)]
-        style = _style(variant, _steps(drawn))
-        axes.plot(rows[x], rows[column], label=name_of(variant), **style)
-        band = rows[f"{column}_low"], rows[f"{column}_high"]
-        axes.fill_between(rows[x], *band, color=style["color"], alpha=0.15, lw=0)
+        look = by_variant[variant[:2]]
+        options = {"label": _name(variant), "markevery": sparse(len(rows), place)}
+        axes.plot(rows[x], rows[column], linewidth=points(1.3), **look.both | options)
+        high = rows[f"{column}_high"].clip(upper=BEYOND)
+        band(axes, rows[x], rows[f"{column}_low"], high, look.color)
+        ends[_short(variant, look)] = rows[column].iloc[-1]
     axes.set_xlabel(x)
     axes.set_ylabel(COLUMNS[column])
+    axes.xaxis.get_major_locator().set_params(integer=True)
     if "accuracy" in column:
         axes.set_ylim(0, 1.03)
+    return ends
 
 
 def _limit_loss(axes: Axes, drawn: pd.DataFrame, column: str) -> None:
@@ -109,17 +124,29 @@ def _title(rows: pd.DataFrame) -> str:
     return f"{first['data']}, width {first['width']}, {rows['epoch'].max()} epochs"
 
 
-@figure("rank-fig4", columns=("train_loss",))
-@figure("rank-fig11", columns=("train_accuracy", "test_loss"))
-@figure("rank-fig12", columns=("train_loss", "train_accuracy", "test_loss"))
+MARKS = (
+    " Lines are medians over the replicates, bands their whole range; the learning rate is chosen"
+    " for each method and depth on replicates of its own. The loss of a network that has diverged"
+    " counts as infinite, its accuracy as that of a guess."
+)
+
+
+def say_by_depth(tables: Tables) -> str:
+    """Panels, lines and bands of figures 4, 11 and 12, and the angles."""
+    return "A column for each depth, by epoch of training." + MARKS + say_angles(tables)
+
+
+@figure("rank-fig4", caption=say_by_depth, columns=("train_loss",))
+@figure("rank-fig11", caption=say_by_depth, columns=("train_accuracy", "test_loss"))
+@figure("rank-fig12", caption=say_by_depth, columns=("train_loss", "train_accuracy", "test_loss"))
 def draw_by_depth(tables: Tables, columns: tuple[str, ...]) -> tuple[Figure, pd.DataFrame]:
     """Figures 4, 11 and 12: one column of panels for each depth, one row for each measure."""
     drawn = spoken_for(tables, drawn_curves(tables))
     drawn = nonempty(drawn[drawn["method"] != "batch_norm_asymmetric"], "method to show")
     depths = sorted(set(drawn["depth"]))
     size = (3.0 * len(depths) + 0.6, 2.5 * len(columns) + 1.2)
-    figure, axes = plt.subplots(
-        len(columns), len(depths), figsize=size, sharex=True, sharey="row", squeeze=False
+    picture, axes = subplots(
+        len(columns), len(depths), size=size, sharex=True, sharey="row", squeeze=False
     )
     for row, column in zip(axes, columns, strict=True):
         for panel, depth in zip(row, depths, strict=True):
@@ -132,36 +159,54 @@ def draw_by_depth(tables: Tables, columns: tuple[str, ...]) -> tuple[Figure, pd.
     labels: dict[str, object] = {}
     for panel in axes[0]:
         labels |= dict(zip(*panel.get_legend_handles_labels()[::-1], strict=True))
-    figure.legend(labels.values(), labels.keys(), loc="outside lower center", ncols=3)
-    figure.suptitle(f"{_title(tables['training'])}, rate chosen for each", fontsize=9)
-    return figure, drawn
+    picture.legend(labels.values(), labels.keys(), loc="outside lower center", ncols=3)
+    picture.suptitle(f"{_title(tables['training'])}, rate chosen for each", fontsize=9)
+    return picture, drawn
 
 
-@figure("rank-fig6")
+def say_rank_and_accuracy(tables: Tables) -> str:
+    """Panels, lines, bands and bars of figure 6, and the angles."""
+    return (
+        "Lower bound r of the rank by layer before training; training accuracy and r of the last"
+        " hidden layer through training; and the training accuracy in the mean of all epochs"
+        " against r of the last hidden layer before training."
+        + MARKS
+        + say_angles({name: deepest(table) for name, table in tables.items()})
+        + " In the last panel points are medians and bars the range of the replicates, and what has"
+        " diverged has an accuracy of zero; networks pre-trained for one M are joined in order of"
+        " the angle, filled at the one that the other panels show."
+    )
+
+
+@figure("rank-fig6", caption=say_rank_and_accuracy)
 def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 6 for the deepest networks: r by layer, accuracy and r through training, and what
     every variant learns against the r that it starts with."""
     tables = Present({name: deepest(table) for name, table in tables.items()})
     drawn = spoken_for(tables, drawn_curves(tables))
-    figure, axes = plt.subplots(2, 2, figsize=(8.6, 7.4))
+    picture, axes = subplots(2, 2, size=(8.6, 7.6))
     by_layer = spoken_for(tables, tables["metrics"])
     trained = by_layer[by_layer["method"] != "plain_ascent"]
-    by_layer = summarize(trained, ["depth", *VARIANT, "layer"], ["rank_bound"])
-    _lines(axes[0, 0], by_layer, "rank_bound", x="layer")
+    by_layer = spread(trained, ["depth", *VARIANT, "layer"], ["rank_bound"])
+    ends = [
+        _lines(axes[0, 0], by_layer, "rank_bound", x="layer"),
+        _lines(axes[0, 1], drawn, "train_accuracy"),
+        _lines(axes[1, 0], drawn, "rank_bound"),
+    ]
     axes[0, 0].set_title("before training")
-    _lines(axes[0, 1], drawn, "train_accuracy")
-    _lines(axes[1, 0], drawn, "rank_bound")
     for panel in (axes[0, 0], axes[1, 0]):
         _log_rank(panel)
         panel.set_ylabel("r" if panel is axes[0, 0] else COLUMNS["rank_bound"])
+    for panel, of_panel in zip(axes.flat, ends, strict=False):
+        name_hidden(panel, of_panel)
     plane = rank_and_learning(tables)
-    _draw_plane(axes[1, 1], plane)
+    _draw_plane(axes[1, 1], plane, drawn)
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    picture.legend(handles, labels, loc="outside lower center", ncols=3)
     title = f"{_title(tables['training'])}, depth {drawn['depth'].iloc[0]}, rate chosen for each"
-    figure.suptitle(title, fontsize=9)
+    picture.suptitle(title, fontsize=9)
     panels = {"before training": by_layer, "through training": drawn, "rank and learning": plane}
-    return figure, pd.concat(panels, names=["panel"]).reset_index(level="panel")
+    return picture, pd.concat(panels, names=["panel"]).reset_index(level="panel")
 
 
 def _log_rank(axes: Axes) -> None:
@@ -179,46 +224,51 @@ def rank_and_learning(tables: Tables) -> pd.DataFrame:
     learned = through_training(tables)
     keys = ["depth", *VARIANT, "replicate"]
     both = starts(tables)[[*keys, "rank_bound"]].merge(learned, on=keys)
-    return summarize(both, keys[:-1], ["rank_bound", "train_accuracy"])
+    return spread(both, keys[:-1], ["rank_bound", "train_accuracy"])
 
 
-def _draw_plane(axes: Axes, plane: pd.DataFrame) -> None:
-    """Every variant as a point; one whose angle is not chosen, too, with its angle."""
-    for variant in variants_in(plane):
-        row = plane[(plane[VARIANT] == list(variant)).all(axis=1)].iloc[0]
-        axes.errorbar(
-            row["rank_bound"],
-            row["train_accuracy"],
-            xerr=_reach(row, "rank_bound"),
-            yerr=_reach(row, "train_accuracy"),
-            marker=MARKERS.get(variant[0], "^"),
-            color=_style(variant, _steps(plane))["color"],
-            ms=5,
-            lw=0.8,
-        )
-        if variant[2]:
-            place = (row["rank_bound"], row["train_accuracy"])
-            axes.annotate(f"{variant[2]:g}", place, (4, 3), textcoords="offset points", fontsize=6)
+def _draw_plane(axes: Axes, plane: pd.DataFrame, shown: pd.DataFrame) -> None:
+    """Every variant as a point, those of one length of pre-training joined by angle.
+
+    A variant that the other panels do not show, because its angle is not chosen, is hollow.
+    """
+    chosen, by_variant = variants_in(shown), _looks(plane)
+    for (method, steps), rows in plane.groupby(["method", "pretraining_steps"], sort=False):
+        look = by_variant[method, steps]
+        if len(rows) > 1:
+            path = rows.sort_values("angle")
+            thin = {"color": look.color, "linewidth": points(0.7)}
+            axes.plot(path["rank_bound"], path["train_accuracy"], **thin)
+        for _, row in rows.iterrows():
+            is_chosen = tuple(row[VARIANT]) in chosen
+            axes.errorbar(
+                row["rank_bound"],
+                row["train_accuracy"],
+                xerr=_reach(row, "rank_bound"),
+                yerr=_reach(row, "train_accuracy"),
+                elinewidth=points(0.6),
+                markersize=points(6),
+                **look.dots | ({} if is_chosen else HOLLOW),
+            )
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter("{x:g}")
-    axes.set_ylim(0, 1.03)
+    axes.set_ylim(-0.02, 1.03)
     axes.set_xlabel("r of the last hidden layer before training")
     axes.set_ylabel("training accuracy, mean of all epochs")
-    axes.set_title("small numbers: angle of a step")
 
 
 def _reach(row: pd.Series, column: str) -> np.ndarray:
-    """How far the interval reaches below and above the mean, as error bars take it."""
+    """How far the range reaches below and above the median of one point."""
     low, high = row[column] - row[f"{column}_low"], row[f"{column}_high"] - row[column]
-    return np.nan_to_num(np.array([[low], [high]])).clip(min=0)
+    return np.nan_to_num(np.array([[low], [high]]))
 
 
 @overview
 def overview_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Quick look at one run: figure 6, and how every variant starts and ends."""
-    figure, _ = draw_rank_and_accuracy(tables)
+    picture, _ = draw_rank_and_accuracy(tables)
     at_start = summarize(starts(tables), VARIANT, ["rank_bound", "root_mean_square"])
     ends = last_epoch(drawn_curves(tables))
     columns = [*VARIANT, "learning_rate", "train_loss", "train_accuracy", "test_accuracy"]
     shown = at_start[[*VARIANT, "rank_bound", "root_mean_square"]]
-    return figure, shown.merge(ends[columns], on=VARIANT)
+    return picture, shown.merge(ends[columns], on=VARIANT)

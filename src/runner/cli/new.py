@@ -1,0 +1,81 @@
+"""A study of one's own to start from: it runs, is drawn, judged and tested, and wants changing."""
+
+import argparse
+import keyword
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from runner.core.errors import InputError
+from runner.core.rooms import configs
+
+TEMPLATE = "template"
+"""The folder with the files; `{room}`, `{study}` and `{figure}` in their names stand for names."""
+
+
+def main(arguments: list[str]) -> int:
+    """Write a working study into a room of one's own; returns 0.
+
+    Raises InputError when a name cannot be used, or a file is there already.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m runner new",
+        description="Write a working study with a figure, a claim and a test, to be changed.",
+    )
+    parser.add_argument("what", choices=("study",))
+    parser.add_argument("name", help="of the study: a word of Python, as my_study")
+    parser.add_argument("--room", default="my_studies", help="package for it, made here if needed")
+    options = parser.parse_args(arguments)
+    written = write(options.name, options.room, Path.cwd())
+    print("\n".join(map(str, written)))
+    figure = figure_of(options.name)
+    print(
+        f"\npython -m runner --config-dir {options.room} study={options.name} scale=smoke"
+        f"\npython -m runner --config-dir {options.room} figure={figure} scale=smoke"
+        f"\npython -m pytest tests/test_{options.name}.py"
+        "\npip install -e .     then from any folder, without --config-dir"
+    )
+    return 0
+
+
+def figure_of(study: str) -> str:
+    """What the figure of a study is called."""
+    return study.replace("_", "-")
+
+
+def write(study: str, room: str, place: Path) -> list[Path]:
+    """Write `<room>/<study>/`, `<room>/conf/`, a test, and a pyproject.toml where there is none.
+
+    Returns what was written, relative to `place`. Raises InputError when a name is no word of
+    Python, the study is known already, or a file of it is there.
+    """
+    for name in (study, room):
+        if not name.isidentifier() or keyword.iskeyword(name) or name == "conf":
+            raise InputError(f"{name!r} cannot be the name of a Python package: say my_study")
+    if study in configs():
+        raise InputError(f"there is a study {study} already")
+    texts = _texts({"study": study, "room": room, "figure": figure_of(study)})
+    for shared in (Path("pyproject.toml"), Path(room, "__init__.py")):
+        if (place / shared).exists():
+            del texts[shared]
+    if there := [path for path in texts if (place / path).exists()]:
+        raise InputError(f"{there[0]} is there already: nothing was written")
+    for path, text in texts.items():
+        (place / path).parent.mkdir(parents=True, exist_ok=True)
+        (place / path).write_text(text)
+    return sorted(texts)
+
+
+def _texts(names: dict[str, str]) -> dict[Path, str]:
+    """What each file holds, by its path."""
+    environment = Environment(
+        loader=PackageLoader("runner.cli", TEMPLATE),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+    )
+    title = "".join(part.capitalize() for part in names["study"].split("_"))
+    texts = {}
+    for template in environment.list_templates():
+        path = Path(template.removesuffix(".jinja").format(**names))
+        texts[path] = environment.get_template(template).render(**names, title=title)
+    return texts

@@ -1,0 +1,90 @@
+"""What stands below a figure: what it is, what its marks are, and what it was drawn from.
+
+The first comes from the figure's configuration, the second from its drawing, the third from its
+tables, so that a caption names the data, the sizes and the replicates that were used, and no other.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
+from textwrap import fill
+
+import pandas as pd
+
+from runner.core.rooms import configs
+from runner.results.claims import Tables
+from runner.results.rows import NoRows, Present
+
+Said = str | Callable[[Tables], str]
+"""What a drawing says of its panels and marks, or how it makes that from the tables."""
+
+SIZES = {
+    "data": "data",
+    "architecture": "architecture",
+    "activation": "activation",
+    "dimension": "dimension",
+    "depth": "depth",
+    "target_width": "target width d",
+    "width": "width",
+    "multiplier": "share of the channels",
+    "samples": "samples",
+    "train_samples": "training samples",
+}
+"""The parameters that a caption names, in this order, as far as a study has them."""
+
+REPLICATES = {"replicates": "replicates", "chains": "chains"}
+"""What is repeated: n."""
+
+
+def caption(
+    headline: str,
+    said: Said,
+    study: str,
+    tables: Tables,
+    scale: str | None = None,
+    overrides: Sequence[str] = (),
+) -> str:
+    """A figure's caption, in lines of a hundred letters, with a newline at its end.
+
+    headline: what the figure is; said: what its drawing says of its marks; overrides: what was
+    typed to make it another figure.
+    """
+    try:
+        words = said if isinstance(said, str) else said(Present(tables))
+    except NoRows as absent:
+        words = str(absent)
+    drawn = f"drawn with {', '.join(overrides)}" if overrides else ""
+    about = "; ".join([*facts(study, tables), *([f"scale: {scale}"] if scale else [])])
+    return fill(" ".join(filter(None, map(_sentence, (headline, drawn, words, about)))), 100) + "\n"
+
+
+def _sentence(text: str) -> str:
+    text = " ".join(text.split())
+    return text[:1].upper() + text[1:] + "." * (bool(text) and text[-1] not in ".!?")
+
+
+def facts(study: str, tables: Tables) -> Iterator[str]:
+    """Data, sizes, replicates and seed of the runs behind some tables."""
+    own = {item.name for item in fields(configs()[study])}
+    for column, name in SIZES.items():
+        if {column, f"{column}s"} & own and (values := _values(tables, column)):
+            yield f"{name}: {_span(values)}"
+    for column, name in REPLICATES.items():
+        if column in own and (values := _values(tables, column)):
+            yield f"n = {_span(values)} {name}"
+            break
+    if seeds := _values(tables, "seed"):
+        yield f"seed: {_span(seeds)}"
+
+
+def _values(tables: Tables, column: str) -> list:
+    """The different values of a column in the tables that have it, in order."""
+    found = [rows[column] for rows in tables.values() if column in rows and len(rows)]
+    return sorted(pd.concat(found).dropna().unique()) if found else []
+
+
+def _span(values: list) -> str:
+    """Words one after the other; of numbers one, two, or the first and the last."""
+    if isinstance(values[0], str):
+        return ", ".join(values)
+    numbers = [f"{value:,}" if value % 1 else f"{int(value):,}" for value in map(float, values)]
+    return " and ".join(numbers) if len(numbers) < 3 else f"{numbers[0]} to {numbers[-1]}"

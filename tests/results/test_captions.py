@@ -1,0 +1,74 @@
+"""Captions: what is said of a figure from its configuration and its tables, and of what is not."""
+
+import pandas as pd
+import pytest
+
+from runner.results.captions import caption, facts
+from runner.results.rows import select
+from runner.results.spreads import spread
+
+TABLES = {
+    "metrics": pd.DataFrame(
+        {
+            "data": ["digits", "digits"],
+            "depth": [32.0, 4.0],
+            "width": 64,
+            "seed": 0,
+            "replicates": 5,
+            "epoch": [1, 2],
+        }
+    ),
+    "training": pd.DataFrame({"depth": [8], "learning_rate": [0.1]}),
+}
+
+
+def test_facts_are_those_of_the_runs_and_no_others():
+    found = list(facts("rank_collapse", TABLES))
+    assert found == [
+        "data: digits",
+        "depth: 4 to 32",
+        "width: 64",
+        "n = 5 replicates",
+        "seed: 0",
+    ]
+
+
+def test_what_is_repeated_are_chains_where_a_study_has_them():
+    tables = {"metrics": pd.DataFrame({"width": [8, 1024], "chains": 32, "data": "none"})}
+    assert list(facts("rank_chain", tables)) == ["width: 8 and 1,024", "n = 32 chains"]
+
+
+def test_a_caption_has_what_where_and_with_which_overrides():
+    text = caption(
+        "paper B, figure 1: the rank", "Bars are ranges", "rank_collapse", TABLES, "quick", ["L=3"]
+    )
+    assert text.startswith("Paper B, figure 1: the rank. Drawn with L=3. Bars are ranges. Data: d")
+    assert text.endswith("scale: quick.\n")
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_a_caption_says_which_rows_are_absent():
+    def say(tables):
+        select(tables["metrics"], depth=77)
+        return "never"
+
+    text = caption("a figure", say, "rank_collapse", TABLES)
+    assert "No rows: depth=77." in text and "never" not in text
+    assert "No rows: table metrics." in caption("a figure", say, "rank_collapse", {})
+
+
+def test_a_spread_has_median_and_range_of_the_replicates():
+    rows = pd.DataFrame({"method": "a", "loss": [1.0, 5.0, 2.0, float("nan")], "rank": 3})
+    found = spread(rows, ["method"], ["loss", "rank"])
+    assert list(found) == [
+        "method",
+        *(c + e for c in ("loss", "rank") for e in ("", "_low", "_high")),
+    ]
+    assert found.loc[0, ["loss", "loss_low", "loss_high"]].tolist() == [2.0, 1.0, 5.0]
+
+
+def test_a_drawing_without_a_caption_is_no_figure():
+    from runner.results.figures import figure
+
+    with pytest.raises(TypeError, match="caption"):
+        figure("some-figure")

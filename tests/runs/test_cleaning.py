@@ -1,0 +1,132 @@
+"""What is removed when runs are cleaned up, and what never is."""
+
+import json
+import multiprocessing
+import shutil
+
+import pytest
+from some_runs import one, say
+
+from runner.core.errors import InputError
+from runner.runs import cleaning, inventory, locks
+from runner.runs.inventory import describe, find
+from runner.runs.selection import Selection, parse_where
+
+
+@pytest.fixture
+def folder(outputs):
+    return one(outputs, target_width=2)
+
+
+def removable(outputs, **options):
+    return [each.folder for each in cleaning.removable(outputs, Selection(**options))]
+
+
+@pytest.mark.parametrize("said", ["failed", "interrupted", "running"])
+def test_what_failed_died_or_was_interrupted_is_removable_and_nothing_else(outputs, folder, said):
+    assert removable(outputs) == []
+    say(folder, said)
+    assert removable(outputs) == [folder]
+    assert removable(outputs, where=parse_where(["target_width=3"])) == []
+    assert removable(outputs, studies=("example20",)) == []
+
+
+def test_complete_runs_are_removable_only_where_they_are_asked_for(outputs, folder):
+    assert len(removable(outputs, statuses=("complete",))) == 4
+    assert removable(outputs, stale=True) == []
+    about = json.loads((folder / "provenance.json").read_text())
+    (folder / "provenance.json").write_text(json.dumps(about | {"code": "another"}))
+    assert removable(outputs, stale=True) == [folder]
+    assert removable(outputs) == []
+
+
+def test_a_run_whose_configuration_cannot_be_read_is_kept_with_its_numbers(outputs, folder):
+    (folder / "config.yaml").write_text("study: of_another_time\n")
+    assert removable(outputs) == [] and removable(outputs, stale=True) == []
+
+
+def test_what_runs_cannot_be_asked_for(outputs):
+    with pytest.raises(InputError, match="is never removed"):
+        removable(outputs, statuses=("failed", "running"))
+
+
+def test_a_removed_run_leaves_nothing_and_the_others_as_they_are(outputs, folder):
+    others = {path: path.read_bytes() for path in outputs.rglob("*") if path.is_file()}
+    others = {path: text for path, text in others.items() if folder not in path.parents}
+    say(folder, "failed")
+    (folder / "notes").mkdir()
+    (folder / "notes" / "one.txt").write_text("")
+    assert cleaning.remove(describe(folder), {}) is None
+    assert not folder.exists()
+    assert {path: path.read_bytes() for path in outputs.rglob("*") if path.is_file()} == others
+
+
+def test_the_size_is_that_of_its_files(folder):
+    sizes = sum(path.stat().st_size for path in folder.iterdir())
+    assert cleaning.size_of(folder) == sizes > 0
+    assert cleaning.size_of(folder / "nowhere") == 0
+
+
+def test_a_run_that_a_process_has_taken_up_is_left(outputs, folder):
+    found = describe(say(folder, "interrupted"))
+    lock = locks.acquire(folder, wait=False)
+    assert cleaning.remove(found, {}) == "a process works on it"
+    lock.release()
+    assert (folder / "metrics.csv").exists()
+
+
+def test_a_run_that_has_been_completed_meanwhile_is_left(outputs, folder, tmp_path):
+    kept = shutil.copytree(folder, tmp_path / "kept")
+    found = describe(say(folder, "interrupted"))
+    shutil.copytree(kept, folder, dirs_exist_ok=True)
+    assert cleaning.remove(found, {}) == "it is complete now"
+    assert describe(folder).run.is_complete()
+
+
+def test_a_run_that_a_queue_may_bring_back_is_left(outputs, folder):
+    found = describe(say(folder, "interrupted"))
+    note = outputs / inventory.QUEUED / "7.json"
+    assert "cancel job 7" in cleaning.remove(found, {folder: note})
+    assert (folder / "metrics.csv").exists()
+
+
+def wait_for(folder, got) -> None:
+    """Another process that is to compute the run."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = locks.acquire(folder, wait=True)
+    got.put((folder / ".lock").exists())
+    lock.release()
+
+
+def test_who_waits_for_the_lock_of_a_removed_run_makes_a_new_one(outputs, folder, monkeypatch):
+    """The lock's file goes while it is held: a process that then gets it would share its run."""
+    context = multiprocessing.get_context("fork")
+    got = context.Queue()
+    waiting = context.Process(target=wait_for, args=(folder, got))
+    empty = cleaning._empty
+
+    def slow(path):
+        waiting.start()
+        waiting.join(0.3)
+        empty(path)
+
+    monkeypatch.setattr(cleaning, "_empty", slow)
+    monkeypatch.setattr(cleaning.Path, "rmdir", lambda path: None)  # as if begun anew by then
+    assert cleaning.remove(describe(say(folder, "failed")), {}) is None
+    assert got.get(timeout=20) is True
+    waiting.join(20)
+
+
+def test_without_flock_the_lease_goes_last_and_is_not_lost(outputs, folder, monkeypatch):
+    monkeypatch.setattr(locks, "_is_of_one_machine", lambda path: True)
+    lost = []
+    monkeypatch.setattr(locks, "_lost", lost.append)
+    assert cleaning.remove(describe(say(folder, "failed")), {}) is None
+    assert not folder.exists() and not lost
+
+
+def test_what_is_found_again_after_cleaning_is_the_rest(outputs, folder):
+    say(folder, "failed")
+    for found in cleaning.removable(outputs, Selection()):
+        cleaning.remove(found, {})
+    assert len(find(outputs)) == 3

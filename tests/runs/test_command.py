@@ -1,0 +1,163 @@
+"""`python -m runner runs`: what it prints, and its exit codes."""
+
+import io
+import json
+import shutil
+
+import pandas as pd
+import pytest
+from in_process import run as run_here
+from some_runs import METHODS, one, say
+
+from runner.runs import locks
+
+
+@pytest.fixture
+def runs(outputs, monkeypatch, capsys):
+    """Carries out `runs <words>` on the outputs; returns code, stdout and stderr."""
+
+    def carry_out(*words: str):
+        code = run_here(["runs", *words, f"outputs={outputs}"], monkeypatch)
+        shown = capsys.readouterr()
+        assert "Traceback" not in shown.out + shown.err
+        return code, shown.out, shown.err
+
+    return carry_out
+
+
+def listed(text: str) -> list[str]:
+    """The hashes of the runs in a table."""
+    return [
+        word for word in text.split() if len(word) == 8 and set(word) <= set("0123456789abcdef")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "number", "counts"),
+    [
+        ((), 4, "4 runs: 4 complete"),
+        (("list",), 4, "4 runs: 4 complete"),
+        (("--study", "example20"), 1, "1 runs: 1 complete"),
+        (("list", "--where", "target_width=3"), 2, "2 runs: 2 complete"),
+        (("list", "--where", "target_width=2,3.0", "--where", "methods=[sgd]"), 1, "1 runs:"),
+        (("list", "--status", "failed"), 0, "none of 4 runs is chosen"),
+        (("list", "--stale"), 0, "none of 4 runs is chosen"),
+    ],
+)
+def test_the_list_shows_the_runs_that_are_meant(runs, words, number, counts):
+    code, shown, _ = runs(*words)
+    assert code == 0 and len(listed(shown)) == number and counts in shown
+
+
+def test_the_list_tells_the_living_from_the_dead(runs, outputs):
+    living, dead = (one(outputs, target_width=width, methods=METHODS) for width in (2, 3))
+    for folder in (living, dead):
+        say(folder, "running")
+    lock = locks.acquire(living, wait=False)
+    _, shown, _ = runs("list")
+    lock.release()
+    assert "4 runs: 2 complete, 1 running, 1 dead" in shown
+    (line,) = [line for line in shown.splitlines() if dead.name[-8:] in line]
+    assert " dead " in line and "target_width=3" in line
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("lst",), "did you mean 'list'"),
+        (("list", "depth=3"), "runs are chosen by --where depth=3"),
+        (("clean", "elsewhere"), "one folder of outputs is needed"),
+        (("list", "--where", "depth=3", "--study", "bn_only"), "depth is not a parameter of bn"),
+        (("list", "--study", "bn_onyl"), "did you mean 'bn_only'"),
+        (("diff", "one"), "compares two runs"),
+        (("diff", "target_width", "depths"), "target_width names 3 runs"),
+        (("export", "--csv"), "runs of 2 studies: choose one, --study bn_only"),
+        (("export", "--csv", "--study", "example20", "--table", "curves"), "choose from metrics"),
+        (("export", "--csv", "--status", "failed"), "only complete runs have tables"),
+        (("export", "--csv", "--study", "example20", "a", "b"), "writes one file"),
+        (("export", "--parquet", "--study", "example20"), "is for a file"),
+        (("clean", "--status", "running"), "never removed"),
+    ],
+)
+def test_wrong_words_are_explained(runs, words, message):
+    code, _, errors = runs(*words)
+    assert code == 2 and message in errors
+    assert errors.startswith("error: ") and len(errors.splitlines()) <= 2
+
+
+@pytest.mark.parametrize("action", ["", "list", "check", "diff", "export", "clean"])
+def test_every_action_has_help(action, monkeypatch, capsys):
+    assert run_here(["runs", *action.split(), "--help"], monkeypatch) == 0
+    assert f"usage: python -m runner runs {action}".strip() in capsys.readouterr().out
+
+
+def test_two_runs_are_shown_side_by_side(runs, outputs):
+    a, b = (one(outputs, target_width=width, methods=METHODS) for width in (2, 3))
+    code, shown, _ = runs("diff", a.name[-8:], str(b))
+    assert code == 1
+    assert f"A  {a}\nB  {b}\n" in shown
+    assert "parameters:\n                A  B\n  target_width  2  3\n" in shown
+    assert "code, machine, versions: the same" in shown
+    assert "metrics: 8 rows matched by method, sparsity, replicate" in shown
+
+
+def test_runs_of_the_same_numbers_have_no_difference(runs, outputs, tmp_path):
+    folder = one(outputs, target_width=2)
+    copy = shutil.copytree(folder, tmp_path / "elsewhere" / folder.name)
+    code, shown, _ = runs("diff", folder.name, str(copy))
+    assert code == 0
+    assert "parameters: the same" in shown and "differ " not in shown
+    assert "  the same: test_mse, train_mse, " in shown
+
+
+def test_a_run_without_numbers_differs(runs, outputs):
+    a, b = (one(outputs, target_width=width, methods=METHODS) for width in (2, 3))
+    say(a, "failed")
+    code, shown, _ = runs("diff", a.name, b.name)
+    assert code == 1 and "numbers: nothing to compare: A is failed" in shown
+    code, shown, _ = runs("diff", b.name, "depths=4")
+    assert code == 1 and "nothing to compare: of two studies" in shown
+
+
+def test_the_tables_are_exported_to_the_terminal_and_to_files(runs, outputs, tmp_path):
+    chosen = ("--study", "bn_only", "--where", "target_width=3")
+    code, shown, _ = runs("export", *chosen, "--csv")
+    rows = pd.read_csv(io.StringIO(shown))
+    assert code == 0 and set(rows["target_width"]) == {3} and rows["run"].nunique() == 2
+    code, said, _ = runs("export", *chosen, "--csv", str(tmp_path / "table.csv"))
+    assert code == 0 and said == f"{tmp_path}/table.csv: {len(rows)} rows of 2 runs\n"
+    assert (tmp_path / "table.csv").read_text() == shown
+    code, shown, _ = runs("export", *chosen, "--latex", "--table", "curves")
+    assert code == 0 and "\\toprule" in shown and "samples" in shown
+
+
+def test_an_export_says_what_it_leaves_out_and_what_is_stale(runs, outputs):
+    say(one(outputs, target_width=2), "failed")
+    path = one(outputs, target_width=3, methods="[sgd]") / "provenance.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"code": "another"}))
+    code, _, errors = runs("export", "--study", "bn_only", "--csv")
+    assert code == 0
+    assert "1 of 3 runs are not complete: left out" in errors
+    assert "1 of 2 runs were computed by other code" in errors
+
+
+def test_a_damaged_table_is_not_exported(runs, outputs):
+    path = one(outputs, target_width=2) / "metrics.csv"
+    path.write_text(path.read_text()[:-2])
+    code, shown, errors = runs("export", "--study", "bn_only", "--csv")
+    assert (code, shown) == (2, "") and "metrics.csv is damaged" in errors
+
+
+def test_clean_shows_first_and_removes_only_when_it_is_told_to(runs, outputs):
+    folder = say(one(outputs, target_width=2), "interrupted")
+    (folder / "checkpoint.safetensors").write_bytes(b"\0" * 200_000)
+    code, shown, _ = runs("clean")
+    assert code == 0 and listed(shown) == [folder.name[-8:]]
+    assert "1 run, 0.2 MB: --yes removes the folders" in shown
+    assert "1 with a checkpoint: their command goes on where it stopped" in shown
+    assert folder.exists()
+    code, shown, _ = runs("clean", "--yes")
+    assert code == 0 and shown == f"removed {folder}\n" and not folder.exists()
+    code, shown, _ = runs("clean", "--yes")
+    assert code == 0 and shown == f"nothing to remove under {outputs}\n"
+    assert runs("check")[1] == "3 runs, 0 of them damaged\n"

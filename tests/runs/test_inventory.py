@@ -1,0 +1,191 @@
+"""What a run's folder shows: how far it is, whether it lives, and which runs are meant."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+from some_runs import METHODS, one, say
+
+from runner.core.errors import InputError
+from runner.runs import locks
+from runner.runs.inventory import QUEUED, describe, find, in_queue
+from runner.runs.selection import Selection, choosing, is_one_of, named, parse_where
+
+
+@pytest.fixture
+def folder(outputs) -> Path:
+    return one(outputs, target_width=2)
+
+
+def test_a_complete_run_shows_what_it_is(folder):
+    found = describe(folder)
+    assert (found.study, found.status, found.is_stale) == ("bn_only", "complete", False)
+    assert found.knobs.startswith("target_width=2,") and found.folder.name.endswith(found.hash8)
+    assert found.seconds > 0 and abs(found.ended.timestamp() - time.time()) < 600
+    assert found.run.tables()["metrics"].shape[0] > 0
+
+
+def test_a_run_of_other_code_is_stale(folder):
+    about = json.loads((folder / "provenance.json").read_text())
+    (folder / "provenance.json").write_text(json.dumps(about | {"code": "another"}))
+    assert describe(folder).is_stale
+    assert not describe(say(folder, "interrupted")).is_stale
+
+
+@pytest.mark.parametrize("said", ["running", "complete"])
+def test_begun_and_not_ended_is_running_with_a_living_process_and_dead_without(folder, said):
+    say(folder, said)
+    lock = locks.acquire(folder, wait=False)
+    assert describe(folder).status == "running" and describe(folder).ended is None
+    lock.release()
+    assert describe(folder).status == "dead"
+    assert describe(folder, is_queued=True).status == "running"
+
+
+@pytest.mark.parametrize("said", ["interrupted", "failed"])
+def test_what_has_ended_badly_says_so_until_a_process_takes_it_up(folder, said):
+    say(folder, said)
+    assert describe(folder).status == said
+    lock = locks.acquire(folder, wait=False)
+    assert describe(folder).status == "running"
+    lock.release()
+
+
+def test_a_folder_without_a_word_is_absent(folder):
+    for path in folder.iterdir():
+        path.unlink()
+    found = describe(folder)
+    assert (found.status, found.config, found.ended) == ("absent", None, None)
+    assert found.seconds != found.seconds and found.knobs == folder.name.rpartition("-")[0]
+
+
+def test_a_look_takes_no_lock_and_writes_nothing(folder):
+    (folder / ".lock").unlink()
+    assert locks.held(folder) is False
+    assert not (folder / ".lock").exists()
+
+
+def test_a_lock_that_cannot_be_read_is_not_known(folder, monkeypatch):
+    (folder / ".lock").unlink()
+    (folder / ".lock").mkdir()
+    assert locks.held(folder) is None
+    assert describe(say(folder, "running")).status == "running"
+
+
+@pytest.mark.parametrize(
+    ("silent", "held"), [(0, True), (2, None), (locks.CLOCKS_DIFFER + 1, False)]
+)
+def test_a_lease_of_another_machine_lives_until_it_has_been_silent_for_long(folder, silent, held):
+    lease = folder / ".lease"
+    lease.write_text("of another machine")
+    then = time.time() - silent * locks.LEASE_SECONDS
+    os.utime(lease, (then, then))
+    assert locks.held(folder) is held
+    assert describe(say(folder, "running")).status == ("dead" if held is False else "running")
+
+
+def test_a_run_that_a_queue_may_have_is_not_dead(outputs, folder):
+    say(folder, "running")
+    note = outputs / QUEUED / "7.json"
+    note.parent.mkdir(parents=True)
+    label = str(folder.relative_to(outputs))
+    note.write_text(json.dumps({"forced": False, "tasks": [[label]]}))
+    assert in_queue(outputs) == {folder: note}
+    assert {each.status for each in find(outputs) if each.folder == folder} == {"running"}
+    note.write_text("{")
+    assert in_queue(outputs) == {}
+
+
+# ------------------------------------------------------------------------------ which are meant
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "is_meant"),
+    [
+        (32, "32", True),
+        (32, "32.0", True),
+        (32.0, "32", True),
+        (0.1, "1e-1", True),
+        (32, "8,16,32", True),
+        (32, "8,16", False),
+        (2**63 - 1, str(2**63 - 1), True),
+        (32, "many", False),
+        (True, "true", True),
+        (1, "true", False),
+        (True, "1", False),
+        (None, "null", True),
+        (None, "0", False),
+        ("digits", "digits", True),
+        ("digits", "cifar10,digits", True),
+        (["sgd", "dense"], "[sgd,dense]", True),
+        (["sgd", "dense"], "sgd, dense", True),
+        (["sgd", "dense"], "[dense,sgd]", False),
+        (["sgd"], "[sgd,dense]", False),
+        (["sgd"], "[sgd,dense],[sgd]", True),
+        ([0.1, 1], "[1e-1,1.0]", True),
+    ],
+)
+def test_values_are_compared_by_their_type(value, text, is_meant):
+    assert is_one_of(value, text) == is_meant
+
+
+def test_a_selection_means_what_fits_all_of_it(outputs):
+    found = find(outputs)
+
+    def chosen(**options):
+        return [each.knobs for each in Selection(**options).choose(found)]
+
+    assert len(chosen()) == 4 and len(chosen(studies=("bn_only",))) == 3
+    assert len(chosen(where=parse_where(["target_width=3.0"]))) == 2
+    narrower = parse_where(["target_width=3", "methods=[sgd]"])
+    assert len(chosen(where=narrower)) == 1
+    assert chosen(where=narrower, statuses=("failed",)) == []
+    say(one(outputs, target_width=2), "failed")
+    found = find(outputs)
+    assert len(chosen(statuses=("failed", "dead"))) == 1
+    assert chosen(stale=True) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"studies": ("bn_onyl",)}, "did you mean 'bn_only'"),
+        ({"statuses": ("complet",)}, "did you mean 'complete'"),
+        ({"where": (("target_widht", "3"),)}, "did you mean 'target_width'"),
+        ({"where": (("target_width", "3"),), "studies": ("example20",)}, "parameter of example20"),
+    ],
+)
+def test_what_does_not_exist_is_explained(outputs, options, message):
+    with pytest.raises(InputError, match=message):
+        Selection(**options).choose(find(outputs))
+
+
+def test_text_that_is_no_pair_is_explained():
+    with pytest.raises(InputError, match="key=value is needed"):
+        parse_where(["depth"])
+
+
+def test_a_run_is_named_by_folder_name_hash_or_beginning(outputs, folder):
+    hash8 = folder.name[-8:]
+    for text in (str(folder), folder.name, f"bn_only/{folder.name}", hash8, hash8[:5]):
+        assert named(text, outputs).folder == folder
+    assert named("target_width=2", outputs).folder == folder
+    assert named(str(folder), outputs / "runs").folder == folder, "wherever the outputs are"
+    with pytest.raises(InputError, match="names 3 runs: bn_only [0-9a-f]{8}, "):
+        named("target_width=", outputs)
+    with pytest.raises(InputError, match="names no run"):
+        named("nothing", outputs)
+
+
+def test_a_short_selection_is_found_that_chooses_the_runs_of_a_sweep(outputs):
+    found = [each for each in find(outputs) if each.study == "bn_only"]
+    runs = {each.folder: each.run for each in found}
+    two = [runs[one(outputs, target_width=3, methods=text)] for text in ("[sgd]", METHODS)]
+    chosen = choosing(two, found)
+    assert chosen.where == (("target_width", "3"),)
+    assert {each.folder for each in chosen.choose(found)} == {run.folder for run in two}
+    single = choosing(two[:1], found)
+    assert [each.folder for each in single.choose(found)] == [two[0].folder]
+    assert choosing(list(runs.values()), found).words == ["--study", "bn_only"]

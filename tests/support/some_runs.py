@@ -1,0 +1,46 @@
+"""Four small runs, one out of several, and one that has come no further than it is made to say."""
+
+import json
+from pathlib import Path
+
+from runner.core.settings import Settings
+from runner.papers.bottleneck.example20.config import Example20
+from runner.papers.norm_tuning.bn_only.config import BnOnly
+from runner.runs.execution import execute
+from runner.runs.inventory import find
+from runner.runs.run import Run
+from runner.runs.selection import Selection, parse_where
+
+TINY = {"train_samples": 640, "test_samples": 100, "batch_size": 32, "replicates": 2}
+
+CONFIGS = (
+    BnOnly(target_width=2, **TINY),
+    BnOnly(target_width=3, **TINY),
+    BnOnly(target_width=3, methods=["sgd"], **TINY),
+    Example20(depths=[4], grid=3),
+)
+
+METHODS = "[sgd,teacher_construction,dense,student_construction]"
+"""Of those that leave them as they are."""
+
+
+def compute(outputs: Path) -> Path:
+    """The outputs folder, with a complete run of each configuration."""
+    for config in CONFIGS:
+        execute(Run(config, outputs), Settings(outputs=str(outputs), device="cpu"))
+    return outputs
+
+
+def one(outputs: Path, **where: object) -> Path:
+    """The folder of the one run of bn_only with these parameters."""
+    texts = [f"{key}={value}" for key, value in where.items()]
+    (found,) = Selection(("bn_only",), where=parse_where(texts)).choose(find(outputs))
+    return found.folder
+
+
+def say(folder: Path, status: str) -> Path:
+    """Let a complete run be one that has come no further than this; its folder."""
+    (folder / "result.json").unlink(missing_ok=True)
+    path = folder / "provenance.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "status": status}))
+    return folder

@@ -1,0 +1,112 @@
+"""The program as a library."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import runner
+from runner.core.errors import InputError, RunFailed
+
+SMOKE = {"scale": "smoke", "device": "cpu"}
+
+
+@pytest.fixture
+def keys(tmp_path):
+    return {**SMOKE, "outputs": str(tmp_path)}
+
+
+def test_importing_loads_nothing_heavy_and_starts_nothing():
+    code = (
+        "import logging, sys, runner;"
+        "assert not {'torch', 'matplotlib', 'hydra'} & set(sys.modules);"
+        "runner.figure; assert not logging.getLogger().handlers;"
+        "assert not logging.getLogger('runner').handlers"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout + done.stderr == "", done.stderr
+
+
+def test_importing_leaves_the_backend_of_matplotlib():
+    code = (
+        "import matplotlib; matplotlib.use('svg'); import runner; runner.figure;"
+        "assert matplotlib.get_backend() == 'svg'"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_run_with_its_tables(keys, capsys):
+    run = runner.run("example20", seed=np.int64(3), depths=[8, 16], **keys)
+    metrics = run.tables()["metrics"]
+    assert isinstance(metrics, pd.DataFrame) and set(metrics["depth"]) == {8, 16}
+    assert run.config.seed == 3 and (run.folder / "result.json").exists()
+    assert runner.load(run.folder).config == run.config
+    assert capsys.readouterr().out == ""
+    changed = run.result_path.stat().st_mtime_ns
+    runner.run("example20", seed=3, depths=[8, 16], **keys)
+    assert run.result_path.stat().st_mtime_ns == changed, "what is complete is not computed again"
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_sweep_gives_its_runs_in_order(keys, n_jobs):
+    runs = runner.sweep("example20", n_jobs, seed=[2, 1], depths=[[8], [8, 16]], **keys)
+    assert [(run.config.seed, run.config.depths) for run in runs] == [
+        (2, [8]),
+        (2, [8, 16]),
+        (1, [8]),
+        (1, [8, 16]),
+    ]
+    joined = runner.tables(runs)["metrics"]
+    assert joined.groupby("run").ngroups == 4 and set(joined["seed"]) == {1, 2}
+
+
+def test_a_figure_computes_draws_and_judges(keys):
+    figure = runner.figure("bottleneck-example20", **keys)
+    with pytest.raises(InputError, match="missing"):
+        figure.draw()
+    tables = figure.compute()
+    assert set(tables) == {"metrics"} and all(run.is_complete() for run in figure.runs)
+    assert figure.draw(tables).axes
+    assert len(figure.numbers()) > 0
+    judged = figure.judge(tables)
+    assert {"claim", "statement", "verdict", "measured"} <= set(judged)
+    altered = {"metrics": tables["metrics"].assign(max_error=1.0)}
+    verdicts = figure.judge(altered).set_index("claim")["verdict"]
+    assert verdicts["represents"] != "holds"
+
+
+def test_a_figure_of_the_reference():
+    figure = runner.figure("bottleneck-example20", scale="quick")
+    assert len(figure.judge(figure.reference())) > 0
+
+
+@pytest.mark.parametrize(
+    ("attempt", "message"),
+    [
+        (lambda: runner.run("exampel20"), "did you mean 'example20'"),
+        (lambda: runner.run("example20", dept=3), "did you mean 'depths'"),
+        (lambda: runner.run("example20", seed=-1), "must be at least 0"),
+        (lambda: runner.run("example20", seed=object()), "no value of a parameter"),
+        (lambda: runner.sweep("example20", seed=[]), "makes no runs"),
+        (lambda: runner.run("example20", figure="fig4"), "runner.figure makes figures"),
+        (lambda: runner.figure("fig44"), "did you mean 'fig4'"),
+        (lambda: runner.load("/nowhere"), "cannot be read"),
+        (lambda: runner.add_room("/nowhere"), "there is no such folder"),
+    ],
+)
+def test_what_is_wrong_is_said(attempt, message):
+    with pytest.raises(InputError, match=message):
+        attempt()
+
+
+def test_a_run_that_fails_raises(keys, monkeypatch):
+    monkeypatch.setattr(
+        "runner.papers.bottleneck.example20.study.run", lambda config, context: [][0]
+    )
+    with pytest.raises(RunFailed, match="IndexError"):
+        runner.run("example20", **keys)
+    with pytest.raises(RunFailed, match="2 of 2 runs failed"):
+        runner.sweep("example20", seed=[1, 2], **keys)

@@ -1,0 +1,56 @@
+"""Installed from a wheel, without the repository: it runs from any folder."""
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import warm
+from repository import REPOSITORY
+
+COMMANDS = (
+    (["--help"], "rank_collapse"),
+    (["figure=bottleneck-example20", "scale=smoke", "device=cpu"], "holds"),
+    (["new", "study", "my_study"], "my_studies/my_study/study.py"),
+    (["--config-dir", "my_studies", "study=my_study", "scale=smoke"], "metrics.csv"),
+    (["report"], "index.html"),
+)
+
+
+def install(place):
+    """What a wheel of this repository installs, in a folder; the wheel is built of a copy."""
+    copy = place / "copy"
+    ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    for name in ("conf", "src"):
+        shutil.copytree(REPOSITORY / name, copy / name, symlinks=True, ignore=ignore)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(REPOSITORY / name, copy / name)
+    options = ("--no-deps", "--no-build-isolation", "--disable-pip-version-check", "-q")
+    command = [sys.executable, "-m", "pip", "wheel", *options, "-w", str(place), str(copy)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=place)
+    assert done.returncode == 0, done.stderr
+    (wheel,) = place.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(place / "site")
+    return place / "site"
+
+
+def test_a_wheel_runs_from_any_folder(tmp_path):
+    site = install(tmp_path)
+    conf = {str(path.relative_to(REPOSITORY)) for path in REPOSITORY.glob("conf/**/*.yaml")}
+    of_wheel = (site / "runner").glob("conf/**/*.yaml")
+    assert {str(path.relative_to(site / "runner")) for path in of_wheel} == conf
+    assert (site / "runner" / "py.typed").exists()
+    (entry_points,) = site.glob("*.dist-info/entry_points.txt")
+    assert "runner = runner.__main__:main" in entry_points.read_text()
+
+    env = {**os.environ, "PYTHONPATH": str(site)}
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for arguments, words in COMMANDS:
+        done = warm.run("-m", "runner", *arguments, cwd=elsewhere, env=env)
+        assert done.returncode == 0, done.stderr
+        assert words in done.stdout
+    (provenance,) = elsewhere.glob("outputs/runs/example20/*/provenance.json")
+    assert '"commit": null' in provenance.read_text(), "not that of some checkout around it"

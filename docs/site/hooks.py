@@ -1,0 +1,154 @@
+"""What the site is made of beside the files in docs/: parts of the README, CONTRIBUTING, the
+notebooks, the help of every study, the tutorial's code. And formulas as MathML, which browsers show
+without a script.
+"""
+
+import html
+import io
+import os
+import re
+from contextlib import redirect_stdout, suppress
+from importlib import import_module
+from pathlib import Path
+from unittest.mock import patch
+
+import nbformat
+from latex2mathml.converter import convert
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+from nbconvert import MarkdownExporter
+
+from runner.__main__ import SUBCOMMANDS
+from runner.cli import help as help_text
+from runner.cli.catalogue import figure_names, headline
+from runner.core.rooms import configs
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+DOCS = REPOSITORY / "docs"
+
+FROM_README = ["Run", "Results", "Hydra", "Questions"]
+"""Its sections on the page about the command."""
+
+REPORT = """
+## The report
+
+All claims, with the limits of what was measured and where the numbers come from, stand on one page:
+<a href="report/index.html">the report</a> (`runner report`).
+"""
+"""Written by `make docs` when the site is there."""
+
+MATHS = re.compile(
+    r'<(?P<tag>span|div) class="arithmatex">\\[(\[](?P<tex>.*?)\\[)\]]</(?P=tag)>', re.DOTALL
+)
+"""Formulas as `pymdownx.arithmatex` marks them."""
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are made here."""
+    pages: dict[str, str | bytes] = {
+        "running.md": _page_of(_seen_from_docs("README.md"), "The command", FROM_README),
+        "contributing.md": _seen_from_docs("CONTRIBUTING.md"),
+        "command-line.md": _command_line(),
+        "tutorial/transformer_studies/index.md": _code("tutorial/transformer_studies"),
+    }
+    executed = Path(config.site_dir).parent / "notebooks"
+    for notebook in sorted((DOCS / "notebooks").glob("*.ipynb")):
+        pages |= _notebook(notebook, executed / notebook.name)
+    for path, content in pages.items():
+        files.append(File.generated(config, path, content=content))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """A link to a folder leads to the page about it; the page of results has all pictures."""
+    if page.file.src_uri == "results.md":
+        markdown += REPORT + _pictures()
+    return re.sub(r"\]\((tutorial/[a-z_]+)\)", r"](\1/index.md)", markdown)
+
+
+def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Formulas as MathML."""
+
+    def mathml(found: re.Match[str]) -> str:
+        display = "block" if found["tag"] == "div" else "inline"
+        return convert(html.unescape(found["tex"]), display=display)
+
+    return MATHS.sub(mathml, content)
+
+
+def _seen_from_docs(name: str) -> str:
+    """A document of the repository, its links as seen from docs/."""
+    return (REPOSITORY / name).read_text().replace("](docs/", "](")
+
+
+def _page_of(document: str, title: str, headings: list[str]) -> str:
+    """A page of these sections of a document. Raises PluginError when one is not there."""
+    parts = re.split(r"^## (.*)\n", document, flags=re.MULTILINE)
+    sections = dict(zip(parts[1::2], parts[2::2], strict=True))
+    if missing := [heading for heading in headings if heading not in sections]:
+        raise PluginError(f"the README has no section {missing[0]!r} for the page {title!r}")
+    return "\n".join([f"# {title}\n", *(f"## {each}\n{sections[each]}" for each in headings)])
+
+
+def _pictures() -> str:
+    """Every picture of the reference, or where they are with their captions."""
+    text = "\n## The pictures\n"
+    if (DOCS / "figures" / "README.md").exists():
+        return text + "\n[All figures with their captions](figures/README.md), at scale `quick`.\n"
+    for name in figure_names():
+        if (DOCS / "figures" / f"{name}.png").exists():
+            text += f"\n`make {name}`: {headline('figure', name)}\n"
+            text += f"\n![{name}](figures/{name}.png){{ loading=lazy }}\n"
+    return text
+
+
+def _command_line() -> str:
+    """The help of the command, of its subcommands, and of every study."""
+    text = f"# All keys\n\n```text\n{help_text.text([])}\n```\n\n## Subcommands\n"
+    for name in SUBCOMMANDS:
+        text += f"\n### {name}\n\n```text\n{_help_of_subcommand(name)}\n```\n"
+    text += "\n## Studies\n"
+    for name in configs():
+        text += f"\n### {name}\n\n```text\n{help_text.of_study(name)}\n```\n"
+    return text
+
+
+def _help_of_subcommand(name: str) -> str:
+    """What `python -m runner <name> --help` prints."""
+    printed = io.StringIO()
+    wide = patch.dict(os.environ, COLUMNS="100")  # where argparse breaks its lines
+    with wide, redirect_stdout(printed), suppress(SystemExit):
+        import_module(SUBCOMMANDS[name]).main(["--help"])
+    return printed.getvalue().strip()
+
+
+def _code(folder: str) -> str:
+    """All files of a folder in docs/, one after the other."""
+    text = f"# {folder}\n"
+    for path in sorted((DOCS / folder).rglob("*")):
+        if path.suffix in (".py", ".yaml"):
+            kind = path.suffix.removeprefix(".").replace("py", "python")
+            name = path.relative_to(DOCS / folder)
+            text += f"\n## {name}\n\n```{kind}\n{path.read_text().strip()}\n```\n"
+    return text
+
+
+def _notebook(source: Path, executed: Path) -> dict[str, str | bytes]:
+    """The page of a notebook and its pictures; with outputs where it has been executed as it is."""
+    notebook = nbformat.read(source, as_version=4)
+    if executed.exists():
+        other = nbformat.read(executed, as_version=4)
+        if [cell.source for cell in other.cells] == [cell.source for cell in notebook.cells]:
+            notebook = other
+    for cell in notebook.cells:
+        if cell.cell_type == "code":  # bars and warnings are nothing to read
+            cell.outputs = [each for each in cell.outputs if each.get("name") != "stderr"]
+    names = {"unique_key": source.stem, "output_files_dir": ""}
+    text, resources = MarkdownExporter().from_notebook_node(notebook, resources=names)
+    text = re.sub(r"<style scoped>.*?</style>", "", text, flags=re.DOTALL)
+    text = text.replace('<table border="1" class="dataframe">', "<table>")
+    text += f"\n\n[The notebook]({source.name}), to be run and changed.\n"
+    pictures = {f"notebooks/{Path(name).name}": data for name, data in resources["outputs"].items()}
+    return {f"notebooks/{source.stem}.md": text} | pictures

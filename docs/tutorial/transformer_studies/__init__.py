@@ -1,0 +1,1 @@
+"""Studies of transformers: the room that docs/tutorial.md builds."""

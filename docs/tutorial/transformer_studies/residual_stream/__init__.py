@@ -1,0 +1,1 @@
+"""Study `residual_stream`: the rank of a transformer's residual stream at initialisation."""

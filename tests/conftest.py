@@ -1,7 +1,10 @@
 """Shape and type checks for the whole package while the tests run, and what tests share."""
 
+import os
 import shutil
 from pathlib import Path
+
+os.environ["OMP_NUM_THREADS"] = "1"  # tests run side by side, and start processes of their own
 
 from jaxtyping import install_import_hook
 

@@ -12,6 +12,7 @@ from repository import REPOSITORY
 from runner.cli.catalogue import figure_names, figure_study
 from runner.core.papers import PAPERS
 from runner.core.rooms import room_of
+from runner.papers.invariances.flow.items import ITEMS
 from runner.publish.reference import read_tables
 from runner.results import figures
 from runner.results.claims import COLUMNS, claims_of
@@ -71,3 +72,5 @@ def test_make_figures_at_scale_smoke(tmp_path):
         judged = set(pd.read_csv(folder / f"{name}.claims.csv")["claim"])
         assert judged == {each.name for each in claims_of(name, figure_study(name))}
     assert f"{len(figure_names())} figures in" in done.stdout
+    seven = pd.read_csv(folder / "invariances-fig2.claims.csv").set_index("claim")["verdict"]
+    assert (seven[[f"item-{each.number}" for each in ITEMS]] == "holds").all(), "as at any size"

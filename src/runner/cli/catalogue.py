@@ -1,6 +1,7 @@
 """What there is to choose from: options in `conf/` and in rooms of one's own, with headlines."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -52,9 +53,13 @@ def headline(group: str, name: str) -> str:
 
 def figure_study(figure: str) -> str:
     """The study whose runs a figure draws: that which its configuration chooses."""
-    content = yaml.safe_load(_text("figure", figure))
-    choices = {key: value for line in content["defaults"] for key, value in line.items()}
-    return choices["override /study"]
+    return _study_chosen_by(_text("figure", figure))
+
+
+@cache
+def _study_chosen_by(text: str) -> str:
+    defaults = yaml.safe_load(text)["defaults"]
+    return {key: value for line in defaults for key, value in line.items()}["override /study"]
 
 
 def _text(group: str, name: str) -> str:

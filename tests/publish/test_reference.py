@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import pandas as pd
 import pytest
@@ -29,12 +30,22 @@ def compute(typed):
     return variant
 
 
+def overrides(outputs):
+    return ["scale=smoke", f"outputs={outputs}", "threads=1", "depths=[8,32,128]"]
+
+
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made")
+    assert compute(overrides(folder)).is_canonical
+    return folder
+
+
 @pytest.fixture
-def made(tmp_path):
-    """The overrides that have made a canonical figure."""
-    typed = ["scale=smoke", f"outputs={tmp_path}", "threads=1", "depths=[8,32,128]"]
-    assert compute(typed).is_canonical
-    return typed
+def made(made_once, tmp_path):
+    """The overrides that have made a canonical figure, and its files for one test to change."""
+    shutil.copytree(made_once, tmp_path, dirs_exist_ok=True)
+    return overrides(tmp_path)
 
 
 def test_a_figure_drawn_from_the_reference_is_the_figure(made, tmp_path):

@@ -6,11 +6,11 @@ from math import cos, sin, sqrt
 import pandas as pd
 import pytest
 import torch
+from stopped import bytes_of, compute_with_stops
 
 from runner.bench.growth import embedded
 from runner.core.errors import InputError
 from runner.core.progress import Progress
-from runner.core.settings import Settings
 from runner.core.streams import generators
 from runner.core.studies import Context
 from runner.networks.initialization import draw
@@ -31,7 +31,6 @@ from runner.papers.rank_collapse.pretraining.rank_ascent import (
 from runner.papers.rank_collapse.pretraining.starts import to_unit_scale, whiten
 from runner.papers.rank_collapse.pretraining.tables import VARIANT
 from runner.results.statistics import half_width
-from runner.runs.execution import execute
 from runner.runs.run import Run
 
 TINY = {"depth": 3, "width": 12, "samples": 40, "epochs": 2, "replicates": 2}
@@ -174,38 +173,16 @@ def test_more_judged_replicates_leave_the_others_as_they_are(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "stop"),
-    [("rank_collapse", stop) for stop in (17, 24, 25, 41)]
-    + [("pretraining", stop) for stop in (5, 48, 80)],
+    ("name", "stops"), [("rank_collapse", (17, 24, 25, 41)), ("pretraining", (5, 48, 80))]
 )
 def test_a_run_that_goes_on_in_the_middle_ends_with_the_same_bytes(
-    name, stop, tmp_path, monkeypatch
+    name, stops, tmp_path, monkeypatch
 ):
     """Stopped in the selection (24 and 48 steps) and in what is judged, within an epoch and at
     its end."""
-    from runner.runs import execution
-
-    def bytes_of(run):
-        return {path.name: path.read_bytes() for path in run.folder.glob("*.csv")}
-
-    def settings(folder):
-        return Settings(outputs=str(folder), device="cpu", checkpoint_seconds=0)
-
     whole, broken = (Run(STUDIES[name], tmp_path / part) for part in ("whole", "broken"))
-    execute(whole, settings(tmp_path / "whole"))
-    checkpoint, calls = execution._Execution._checkpoint, []
-
-    def interrupting(self, make_state):
-        checkpoint(self, make_state)
-        calls.append(1)
-        if len(calls) == stop:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(execution._Execution, "_checkpoint", interrupting)
-    with pytest.raises(KeyboardInterrupt):
-        execute(broken, settings(tmp_path / "broken"))
-    monkeypatch.setattr(execution._Execution, "_checkpoint", checkpoint)
-    execute(broken, settings(tmp_path / "broken"))
+    compute_with_stops(whole, (), monkeypatch)
+    compute_with_stops(broken, stops, monkeypatch)
     assert bytes_of(broken) == bytes_of(whole)
 
 

@@ -6,19 +6,18 @@ from math import isnan
 import pandas as pd
 import pytest
 import torch
+from stopped import bytes_of, compute_with_stops
 from torch.nn import functional
 
 from runner.bench.growth import embedded
 from runner.core.errors import InputError
 from runner.core.progress import Progress
-from runner.core.settings import Settings
 from runner.core.studies import Context
 from runner.data.datasets import Dataset, Images
 from runner.papers.rank_collapse.breaking_bn import study as breaking_bn
 from runner.papers.rank_collapse.breaking_bn.alignment import gradient_alignment
 from runner.papers.rank_collapse.breaking_bn.config import BREAKING_METHODS, BreakingBN
 from runner.papers.rank_collapse.breaking_bn.tables import paths
-from runner.runs.execution import execute
 from runner.runs.run import Run
 from runner.training.convolutional import on_device
 
@@ -184,42 +183,22 @@ def test_a_rate_at_which_all_diverge_is_never_chosen_and_the_smallest_is_where_e
 
 
 @pytest.mark.parametrize(
-    ("stop", "rates"),
-    [(5, [0.03]), (24, [0.03]), (31, [0.03]), *((n, [0.03, 0.1]) for n in (40, 96, 97, 130))],
+    ("stops", "rates"), [((5, 24, 31), [0.03]), ((40, 96, 97, 130), [0.03, 0.1])]
 )
 def test_a_run_that_goes_on_in_the_middle_ends_with_the_same_bytes(
-    stop, rates, tmp_path, monkeypatch
+    stops, rates, tmp_path, monkeypatch
 ):
     """Stopped within the first epoch of a network, at its end, and in the second network.
 
     With two rates: in the second network of four that rates are chosen on, at the end of the
     fourth, and in what is judged.
     """
-    from runner.runs import execution
-
     config = dataclasses.replace(TINY, replicates=1, learning_rates=rates, selection_replicates=1)
-
-    def settings(folder):
-        return Settings(outputs=str(folder), device="cpu", checkpoint_seconds=0)
-
     whole, broken = (Run(config, tmp_path / part) for part in ("whole", "broken"))
-    execute(whole, settings(tmp_path / "whole"))
-    checkpoint, calls = execution._Execution._checkpoint, []
-
-    def interrupting(self, make_state):
-        checkpoint(self, make_state)
-        calls.append(1)
-        if len(calls) == stop:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(execution._Execution, "_checkpoint", interrupting)
-    with pytest.raises(KeyboardInterrupt):
-        execute(broken, settings(tmp_path / "broken"))
-    monkeypatch.setattr(execution._Execution, "_checkpoint", checkpoint)
-    execute(broken, settings(tmp_path / "broken"))
-    for path in whole.folder.glob("*.csv"):
-        assert (broken.folder / path.name).read_bytes() == path.read_bytes()
-    assert "goes on" in (broken.folder / "run.log").read_text()
+    compute_with_stops(whole, (), monkeypatch)
+    compute_with_stops(broken, stops, monkeypatch)
+    assert bytes_of(broken) == bytes_of(whole)
+    assert (broken.folder / "run.log").read_text().count("goes on") == len(stops)
 
 
 def test_a_network_that_diverges_is_recorded_to_the_end():

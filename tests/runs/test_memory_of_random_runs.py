@@ -1,4 +1,4 @@
-"""The formulas of memory against measured peaks, for random runs of every study at 600 MB.
+"""The formulas of memory against measured peaks, for random runs of every study at 300 MB.
 
 `MEMORY_SAMPLES=20 python -m pytest tests/runs/test_memory_of_random_runs.py` tries twenty of each.
 """
@@ -18,7 +18,7 @@ from runner.runs.limits import STATM
 
 SAMPLES = int(os.environ.get("MEMORY_SAMPLES", "1"))
 
-FILLED = 600 * 10**6
+FILLED = 300 * 10**6
 """Bytes that a run is enlarged to, by its formula."""
 
 FEWEST = {

@@ -1,5 +1,6 @@
 """Whether a rule stood before its numbers, in a repository of its own."""
 
+import json
 import subprocess
 
 import pytest
@@ -59,6 +60,20 @@ def test_a_comment_changes_no_rule_a_preset_does(repository):
     history.rule_commit.cache_clear()
     later = repository(size="replicates: 4\n")
     assert history.rule_commit("study", "fig", "quick") == later
+
+
+def test_of_a_figures_grids_that_of_the_scale_counts(repository):
+    def preset(smoke, paper):
+        grids = {"smoke": [{"depth": smoke}], "quick": "${.paper}", "paper": [{"depth": paper}]}
+        return json.dumps({"hydra": {"sweeper": {"grids": grids}}})
+
+    rule = repository(claims="bound = 1\n", size=preset(2, 8))
+    smaller = repository(size=preset(1, 8))
+    assert history.rule_commit("study", "fig", "quick") == rule
+    assert history.rule_commit("study", "fig", "smoke") == smaller
+    history.rule_commit.cache_clear()
+    larger = repository(size=preset(1, 16))
+    assert history.rule_commit("study", "fig", "quick") == larger
 
 
 def test_a_rule_that_is_not_committed_comes_after(repository, tmp_path):

@@ -63,13 +63,13 @@ def rule_commit(study: str, figure: str, scale: str) -> str | None:
     """
     if not (files := rule_files(study, figure, scale)):
         return None
-    now = _digest({path: (REPOSITORY / path).read_text() for path in files})
+    now = _digest({path: (REPOSITORY / path).read_text() for path in files}, scale)
     if (head := git("rev-parse", "HEAD")) is None:
         return None
-    if _digest_at(head, files) != now:
+    if _digest_at(head, files, scale) != now:
         return NOT_COMMITTED
     for commit in (git("log", "--format=%H", "--", *files) or "").split():
-        if _digest_at(f"{commit}^", files) != now:
+        if _digest_at(f"{commit}^", files, scale) != now:
             return commit
     return None
 
@@ -92,20 +92,32 @@ def rule_files(study: str, figure: str, scale: str) -> tuple[str, ...]:
     return tuple(sorted(str(place.relative_to(REPOSITORY)) for place in present))
 
 
-def _digest(texts: Mapping[str, str]) -> str:
-    """Of the meaning of files: code without comments, presets as their values."""
+def _digest(texts: Mapping[str, str], scale: str) -> str:
+    """Of the meaning of files at a scale: code without comments, presets as their values."""
     digest = hashlib.sha256()
     for path, text in sorted(texts.items()):
-        meaning = stripped(text) if path.endswith(".py") else json.dumps(yaml.safe_load(text))
+        meaning = stripped(text) if path.endswith(".py") else _values(text, scale)
         digest.update(f"{path}\n{meaning}\n".encode())
     return digest.hexdigest()
 
 
+def _values(text: str, scale: str) -> str:
+    """The values of a preset; of a figure's grids, that of the scale alone."""
+    content = yaml.safe_load(text)
+    if sweeper := content.get("hydra", {}).get("sweeper"):
+        grids = sweeper["grids"]
+        grid = grids.get(scale)
+        if isinstance(grid, str):  # ${.paper}: as at another scale
+            grid = grids.get(grid.strip("${.}"))
+        sweeper["grids"] = grid
+    return json.dumps(content)
+
+
 @cache
-def _digest_at(commit: str, files: tuple[str, ...]) -> str:
+def _digest_at(commit: str, files: tuple[str, ...], scale: str) -> str:
     """The digest of files as they were at a commit; those that it lacks are left out."""
     texts = {path: git("show", f"{commit}:{path}") for path in files}
-    return _digest({path: text for path, text in texts.items() if text is not None})
+    return _digest({path: text for path, text in texts.items() if text is not None}, scale)
 
 
 @cache

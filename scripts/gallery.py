@@ -97,7 +97,10 @@ def captioned(reference: Path) -> str:
 
 
 def result(reference: Path, scale: str, name: str) -> tuple[str, str]:
-    """Computing time, with the GPU's name where there was one, and the counts of the verdicts."""
+    """Computing time, with the GPU's name where there was one, and the counts of the verdicts.
+
+    The time is the processor's; that of the clock for a GPU, and where the processor's is not kept.
+    """
     folder = reference / scale / name
     if not folder.exists():
         return "", ""
@@ -105,7 +108,9 @@ def result(reference: Path, scale: str, name: str) -> tuple[str, str]:
     gpus = {run["device_name"] for run in about["runs"] if run["device_name"] not in PROCESSORS}
     counts = pd.read_csv(folder / "claims.csv")["verdict"].value_counts()
     claims = ", ".join(str(counts.get(v, 0)) for v in ("holds", "fails", "undecided"))
-    return " on ".join([duration(about["seconds"]), *sorted(gpus)]), claims
+    known = not gpus and all(run.get("cpu_seconds") for run in about["runs"])
+    seconds = sum(run["cpu_seconds"] for run in about["runs"]) if known else about["seconds"]
+    return " on ".join([duration(seconds), *sorted(gpus)]), claims
 
 
 def kept_scales(reference: Path) -> list[str]:

@@ -223,7 +223,16 @@ def _write_above(picture: Figure, text: str) -> None:
 def describe(run: Run) -> dict[str, Any]:
     """What a figure's provenance says of one of its runs: name, seconds, machine, code."""
     about = run.provenance()
-    kept = ("seconds", "commit", "dirty", "code", "device_name", "threads", "versions")
+    kept = (
+        "seconds",
+        "cpu_seconds",
+        "commit",
+        "dirty",
+        "code",
+        "device_name",
+        "threads",
+        "versions",
+    )
     facts = {key: about.get(key) for key in kept} | {"stale": run.is_stale()}
     tables = {name: table["sha256"] for name, table in run.result["tables"].items()}
     return {"run": str(run), **facts, "tables": tables}

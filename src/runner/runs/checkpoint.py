@@ -17,13 +17,14 @@ from runner.runs.tables import Extent, extent_of, replaced
 class Checkpoint:
     """Where a run stood.
 
-    run: its name; code: the fingerprint of the code; seconds: worked so far; tables: what each
-    table held.
+    run: its name; code: the fingerprint of the code; seconds, cpu_seconds: worked so far, by the
+    clock and by the processor; tables: what each table held.
     """
 
     run: str
     code: str
     seconds: float
+    cpu_seconds: float
     tables: dict[str, Extent]
     state: dict[str, Tensor]
 
@@ -34,6 +35,7 @@ class Checkpoint:
             "run": self.run,
             "code": self.code,
             "seconds": str(self.seconds),
+            "cpu_seconds": str(self.cpu_seconds),
             "tables": json.dumps(tables),
             "state": digest(self.state),
         }
@@ -61,7 +63,8 @@ class Checkpoint:
             table = path.with_name(f"{name}.csv")
             if table.parent != path.parent or extent_of(table, extent.bytes) != extent:
                 raise ValueError(f"{name}.csv is not what it was")
-        return cls(run, code, float(about["seconds"]), tables, state)
+        seconds, cpu_seconds = float(about["seconds"]), float(about["cpu_seconds"])
+        return cls(run, code, seconds, cpu_seconds, tables, state)
 
 
 def digest(state: dict[str, Tensor]) -> str:

@@ -91,7 +91,8 @@ class _Execution:
         self.folder = run.folder
         self.checkpoint_path = self.folder / "checkpoint.safetensors"
         self.started = self.saved = time.monotonic()
-        self.seconds_before = 0.0
+        self.cpu_started = time.process_time()
+        self.seconds_before = self.cpu_seconds_before = 0.0
         self.code = code_of(run.config.study)
         self.status = "running"
         tracker = trackers.tracker_of(settings.tracker, settings.folder())
@@ -115,7 +116,8 @@ class _Execution:
         log.addHandler(handler)
         try:
             self.tracking.start(self.provenance)
-            self.started = self.saved = time.monotonic()  # that was no work of the run
+            self.started = self.saved = time.monotonic()  # what was before is no work of the run
+            self.cpu_started = time.process_time()
             # numpy's and scipy's products have threads of their own
             blas = threadpool_limits(self.settings.threads, user_api="blas")
             with memory.capped(self.device), blas:
@@ -193,12 +195,17 @@ class _Execution:
     def _seconds(self) -> float:
         return self.seconds_before + time.monotonic() - self.started
 
+    def _cpu_seconds(self) -> float:
+        """Of all threads of this process: what other work on the machine does not lengthen."""
+        return self.cpu_seconds_before + time.process_time() - self.cpu_started
+
     def _mark(self, status: str) -> None:
         """Write the provenance with the run's status; times are in seconds, memory in bytes."""
         self.status = status
         content = {
             "status": status,
             "seconds": round(self._seconds(), 3),
+            "cpu_seconds": round(self._cpu_seconds(), 3),
             **provenance.peak_memory(self.device),
             **self.provenance,
         }
@@ -210,7 +217,8 @@ class _Execution:
             return
         state = {name: tensor.detach().cpu().contiguous() for name, tensor in make_state().items()}
         written = self.tables.flush()
-        checkpoint = Checkpoint(self.folder.name, self.code, self._seconds(), written, state)
+        spent = self._seconds(), self._cpu_seconds()
+        checkpoint = Checkpoint(self.folder.name, self.code, *spent, written, state)
         checkpoint.write(self.checkpoint_path)
         self.saved = time.monotonic()
         if self.notice.is_given:
@@ -226,7 +234,7 @@ class _Execution:
         except Exception as error:  # whatever a damaged file comes up with
             log.info("%s starts anew: its checkpoint cannot be used (%s)", self.run, error)
             return None, {}
-        self.seconds_before = found.seconds
+        self.seconds_before, self.cpu_seconds_before = found.seconds, found.cpu_seconds
         self.provenance["first"] = self._first_provenance()
         return found.state, found.tables
 

@@ -54,7 +54,10 @@ def summarize(metrics: pd.DataFrame, x: str, panel: str) -> pd.DataFrame:
 
 
 def _panel(pair: np.ndarray, metrics: pd.DataFrame, x: str, label: str, panel: str) -> pd.DataFrame:
-    """Two axes, the upper one with what is not far below the variance of g, the lower with all."""
+    """Two axes, the lower one with everything, the upper with what is near the variance of g.
+
+    Medians are never above its limits; bars may be: a single network that diverged.
+    """
     drawn = summarize(metrics, x, panel)
     variance = drawn.groupby(x)["variance_of_g"].mean()
     for axes in pair:
@@ -62,7 +65,7 @@ def _panel(pair: np.ndarray, metrics: pd.DataFrame, x: str, label: str, panel: s
         axes.plot(variance.index, variance, label="variance of g (constant)", **guide())
         axes.set(yscale="log")
     upper, lower = pair
-    reached = [SHOWN * variance.min(), 2 * max(variance.max(), drawn["highest_mse"].max())]
+    reached = [SHOWN * variance.min(), 2 * max(variance.max(), drawn["median_mse"].max())]
     if np.isfinite(reached).all():
         upper.set_ylim(*reached)
     upper.set(ylabel="test mean squared error", title=panel)

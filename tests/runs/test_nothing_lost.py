@@ -275,6 +275,7 @@ def test_a_killed_process_of_submitit_costs_only_its_own_run(tmp_path):
     _, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
     assert errors.count("queued again") == 1 and errors.count("submitted job") == 3
+    assert list(tmp_path.glob("submitit/*/*_submi*")), "submitit keeps what it submitted"
     assert len(list(tmp_path.glob("runs/bn_only/*/result.json"))) == 2
 
 

@@ -44,7 +44,7 @@ def trained(classes, rate, time, optimizer="sgd", decay=0.0):
 @pytest.mark.parametrize("classes", [2, 3, 5])
 def test_the_remainder_stays_within_its_bounds_along_gradient_descent(classes):
     """Up to the drift of the invariants, of first order in the rate."""
-    way = trained(classes, rate=0.01, time=10.0)
+    way = trained(classes, rate=0.005, time=10.0)
     start, k = next(way), problem(classes)[-1]
     bounds = theory.remainder_bounds(invariants(start), theory.last_remainder_bound(start[-1]), k)
     first = [theory.remainder(W, k) for W in start]

@@ -103,7 +103,7 @@ def _digest(texts: Mapping[str, str], scale: str) -> str:
 
 def _values(text: str, scale: str) -> str:
     """The values of a preset; of a figure's grids, that of the scale alone."""
-    content = yaml.safe_load(text)
+    content = yaml.safe_load(text) or {}  # a preset may be comments alone
     if sweeper := content.get("hydra", {}).get("sweeper"):
         grids = sweeper["grids"]
         grid = grids.get(scale)

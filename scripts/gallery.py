@@ -63,6 +63,44 @@ GROWTH = {
 }
 """Headings of the tables of benchmarks by column."""
 
+ESTIMATED_HOURS = {
+    "medium": {
+        ("rank-fig1",): 1,
+        ("rank-fig4", "rank-fig11"): 3,
+        ("rank-fig6", "rank-fig12"): 5,
+        ("rank-fig5", "rank-fig7", "rank-fig10"): 5,
+        ("rank-fig13",): 4,
+    },
+    "paper": {
+        ("fig4",): 2,
+        ("fig5",): 5,
+        ("norm-schedules",): 0.3,
+        ("norm-layers",): 0.2,
+        ("bn-classifier",): 0.1,
+        ("constructions",): 0.4,
+        ("rank-lemma7",): 0.1,
+        ("rank-laws",): 3,
+        ("rank-wide",): 0.6,
+        ("rank-live",): 2,
+        ("rank-fig1",): 6,
+        ("rank-fig4", "rank-fig11"): 15,
+        ("rank-fig6", "rank-fig12"): 30,
+        ("rank-fig5", "rank-fig7", "rank-fig10"): 1800,
+        ("rank-fig13",): 6000,
+        ("invariances-fig1",): 0.2,
+        ("invariances-fig2",): 0.8,
+        ("invariances-fig3",): 0.2,
+        ("invariances-fig4",): 2,
+        ("invariances-fig5",): 0.7,
+        ("bottleneck-fig1",): 8,
+        ("bottleneck-fig2",): 5,
+        ("bottleneck-linear",): 0.1,
+        ("bottleneck-theorems",): 3,
+    },
+}
+"""Of one core, by scale and the figures that share runs: the first steps, or the time of a smaller
+scale times the ratio of the work."""
+
 VERDICTS = {"holds": "hold", "fails": "fail", "undecided": "are undecided"}
 
 PROCESSORS = ("x86_64", "arm64", "aarch64", "AMD64")
@@ -134,6 +172,18 @@ def table(reference: Path) -> str:
             what = f"[{what}](figures/{name}.png)"
         cells = [f"`make {name}`", letter, what, f"`{study}`", *cells]
         lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def not_computed(reference: Path) -> str:
+    """A Markdown table of what no results are kept of: scale, commands, estimated hours."""
+    lines = ["| scale | commands | hours of one core, estimated |", "| --- | --- | --- |"]
+    for scale, estimates in ESTIMATED_HOURS.items():
+        for names, hours in estimates.items():
+            missing = [name for name in names if not (reference / scale / name).exists()]
+            if missing:
+                commands = ", ".join(f"`make {name} SCALE={scale}`" for name in missing)
+                lines.append(f"| `{scale}` | {commands} | {hours:g} |")
     return "\n".join(lines)
 
 
@@ -253,6 +303,7 @@ def main() -> int:
         write_between(README, "papers", papers(REFERENCE))
         write_between(RESULTS, "figures", table(REFERENCE))
         write_between(RESULTS, "verdicts", summary(REFERENCE))
+        write_between(RESULTS, "not computed", not_computed(REFERENCE))
         for scale in kept_scales(REFERENCE):
             for verdict in ("fails", "undecided"):
                 content = not_holding(REFERENCE, verdict, scale)

@@ -7,9 +7,11 @@ import shutil
 import pandas as pd
 import pytest
 from gallery import (
+    ESTIMATED_HOURS,
     HIGHLIGHTS,
     captioned,
     measured,
+    not_computed,
     not_holding,
     papers,
     pictures,
@@ -68,6 +70,20 @@ def test_the_table_names_the_gpu_at_the_scale_it_was_used(reference):
     (reference / "paper" / "fig4" / "provenance.json").write_text(json.dumps(about))
     (row,) = [row for row in table(reference).splitlines() if "`make fig4`" in row]
     assert "| 100 s | 1, 1, 0 |  |  | 50 s on NVIDIA H200 | 1, 1, 0 |" in row
+
+
+def test_what_is_not_kept_has_its_command_and_hours(tmp_path):
+    (tmp_path / "paper" / "rank-fig4").mkdir(parents=True)
+    (tmp_path / "paper" / "fig5").mkdir()
+    rows = not_computed(tmp_path)
+    assert "| `paper` | `make rank-fig11 SCALE=paper` | 15 |" in rows
+    assert "make fig5" not in rows and "make fig4 SCALE=paper" in rows
+
+
+def test_every_figure_is_kept_at_scale_paper_or_has_an_estimate():
+    estimated = {name for names in ESTIMATED_HOURS["paper"] for name in names}
+    kept = {path.name for path in (REFERENCE / "paper").iterdir()}
+    assert estimated | kept == set(figure_names())
 
 
 def test_the_papers_have_their_counts_by_scale(reference):

@@ -72,8 +72,8 @@ ESTIMATED_HOURS = {
         ("rank-fig13",): 4,
     },
     "paper": {
-        ("fig4",): 2,
-        ("fig5",): 5,
+        ("fig4",): 0.7,
+        ("fig5",): 3,
         ("norm-schedules",): 0.3,
         ("norm-layers",): 0.2,
         ("bn-classifier",): 0.1,

@@ -22,6 +22,7 @@ from gallery import (
 )
 
 from runner.cli.catalogue import figure_names
+from runner.cli.composing import figure_variant
 from runner.core.errors import InputError
 from runner.publish.reference import REFERENCE, keep_benchmarks
 
@@ -84,6 +85,17 @@ def test_every_figure_is_kept_at_scale_paper_or_has_an_estimate():
     estimated = {name for names in ESTIMATED_HOURS["paper"] for name in names}
     kept = {path.name for path in (REFERENCE / "paper").iterdir()}
     assert estimated | kept == set(figure_names())
+
+
+def test_figures_whose_hours_are_counted_once_share_runs():
+    for scale, estimates in ESTIMATED_HOURS.items():
+        for first, *others in estimates:
+            runs = runs_of(first, scale)
+            assert all(runs & runs_of(other, scale) for other in others), (scale, first)
+
+
+def runs_of(name, scale):
+    return {str(run) for run in figure_variant(name, [f"scale={scale}"]).runs}
 
 
 def test_the_papers_have_their_counts_by_scale(reference):

@@ -66,6 +66,25 @@ def test_the_error_of_a_column_counts_where_there_is_one():
     assert set(found["column"]) == {"rank"} and len(found) == 3
 
 
+@dataclass(frozen=True)
+class Averages(Row):
+    """One row each, with the error of the mean and without that of the deviation."""
+
+    keys: ClassVar[tuple[str, ...]] = ("width",)
+
+    width: int
+    rank: float
+    rank_se: float
+    rank_sd: float
+
+
+def test_an_estimate_without_an_error_beside_others_that_have_one_is_not_judged():
+    kept = pd.DataFrame({"run": "hash", "width": [1], "rank": 3.0, "rank_se": 0.1, "rank_sd": 1.0})
+    assert compare_tables(kept.assign(rank_sd=1.1), kept, Averages).empty
+    assert set(compare_tables(kept.assign(rank=4.0), kept, Averages)["column"]) == {"rank"}
+    assert set(compare_tables(kept.assign(rank_sd=np.nan), kept, Averages)["column"]) == {"rank_sd"}
+
+
 @pytest.mark.parametrize("own", [np.nan, np.inf])
 def test_a_number_against_a_non_number_differs(own):
     found = compare_tables(table(loss=own), table(), Metrics)
@@ -155,3 +174,9 @@ def test_a_column_that_the_reference_lacks_is_named(compared):
     assert f"{NAME}: equal to the reference" in said
     code, said = compared(lambda rows: rows.drop(columns="depth"))
     assert code == 0 and "metrics.depth" in said and f"{NAME}: nothing to compare" in said
+
+
+def test_runs_of_other_settings_are_counted_and_their_rows_are_not(compared):
+    code, said = compared(lambda rows: rows.assign(run=rows["run"] + "-before"))
+    assert code == 1 and f"{NAME}: 2 runs on one side alone\n" in said
+    assert "numbers" not in said and "-before" in said

@@ -1,6 +1,7 @@
 """A user's results against the reference: where they differ by more than chance."""
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from textwrap import fill
@@ -36,10 +37,11 @@ def compare_tables(own: pd.DataFrame, kept: pd.DataFrame, row_class: type[Row]) 
     """Where two tables of the same runs differ by more than chance.
 
     Rows are matched by run and keys; the replicates of a key give mean and standard error, a column
-    `<name>_se` gives the error of `<name>`. Returns one row for each key and column whose means
-    differ by more than LARGEST_DEVIATION standard errors (and more than DRIFT and ROUNDING): key,
-    column, own, reference, deviation in standard errors, relative (the largest difference of two
-    rows, over the number or over one, whichever is larger).
+    `<name>_se` gives the error of `<name>`. An estimate without either, beside others that have
+    one, differs by chance in a way that the tables do not tell, and is not judged. Returns one row
+    for each key and column whose means differ by more than LARGEST_DEVIATION standard errors (and
+    more than DRIFT and ROUNDING): key, column, own, reference, deviation in standard errors,
+    relative (the largest difference of two rows, over the number or over one, whichever is larger).
     """
     return _differing(differences(own, kept, row_class))
 
@@ -57,7 +59,8 @@ def differences(own: pd.DataFrame, kept: pd.DataFrame, row_class: type[Row]) -> 
         *(table.set_index(["run", *row_class.keys])[values] for table in (own, kept))
     )
     relative = relative.groupby(level=keys, dropna=False).max().reindex(both.index)
-    parts = [_of_column(name, both, relative[name]) for name in values]
+    unknown = dict.fromkeys(_without_error(row_class), np.inf)
+    parts = [_of_column(name, both, relative[name], unknown.get(name, 0.0)) for name in values]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=COLUMNS)
 
 
@@ -70,8 +73,16 @@ def _measurements(row_class: type[Row]) -> list[str]:
     return [name for name in numbers if name not in row_class.keys and not name.endswith("_se")]
 
 
-def _of_column(name: str, both: pd.DataFrame, relative: pd.Series) -> pd.DataFrame:
-    """The differences of one column; both: the summaries side by side."""
+def _without_error(row_class: type[Row]) -> list[str]:
+    """Estimates of one row each without a standard error, beside others that have theirs."""
+    names = {field.name for field in fields(row_class)}
+    if "replicate" in row_class.keys or not any(name.endswith("_se") for name in names):
+        return []
+    return [name for name in _measurements(row_class) if f"{name}_se" not in names]
+
+
+def _of_column(name: str, both: pd.DataFrame, relative: pd.Series, least: float) -> pd.DataFrame:
+    """The differences of one column; both: the summaries side by side; least: of the errors."""
     own, kept, *variances = (both[f"{name} {part}"] for part in SUMMARY_PARTS)
     return pd.DataFrame(
         {
@@ -79,7 +90,7 @@ def _of_column(name: str, both: pd.DataFrame, relative: pd.Series) -> pd.DataFra
             "column": name,
             "own": own.to_numpy(),
             "reference": kept.to_numpy(),
-            "deviation": _deviations(own, kept, *variances).to_numpy(),
+            "deviation": _deviations(own, kept, *variances, least).to_numpy(),
             "relative": relative.to_numpy(),
         }
     )
@@ -110,10 +121,16 @@ def _summary(table: pd.DataFrame, keys: list[str], values: list[str]) -> pd.Data
 
 
 def _deviations(
-    own: pd.Series, kept: pd.Series, own_variance: pd.Series, kept_variance: pd.Series
+    own: pd.Series,
+    kept: pd.Series,
+    own_variance: pd.Series,
+    kept_variance: pd.Series,
+    least: float,
 ) -> pd.Series:
-    """Distances of means in standard errors; inf where only one of them is a number."""
-    error = np.sqrt(own_variance.fillna(0) + kept_variance.fillna(0))
+    """Distances of means in standard errors, or in `least` where that is larger; inf where only one
+    of them is a number.
+    """
+    error = np.sqrt(own_variance.fillna(0) + kept_variance.fillna(0)).clip(lower=least)
     allowed = np.maximum(DRIFT * kept.abs(), ROUNDING)
     return _distances(own, kept, np.maximum(error, allowed / LARGEST_DEVIATION))
 
@@ -138,9 +155,10 @@ def _distances(own: Numbers, kept: Numbers, unit: Numbers) -> Numbers:
 def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None:
     """Where a user's runs of a figure differ from the reference; None where either is missing.
 
-    Returns the rows of `compare_tables` for each table with the column `table`, and a row of the
-    table `claims` for each claim whose verdict differs; `attrs["alike"]` says how alike the numbers
-    are where none differs, `attrs["notes"]` names runs of other code and what only one side has.
+    Returns the rows of `compare_tables` for each table with the column `table`, of the runs that
+    both sides have; a row of the table `runs` for each run that one of them lacks; and a row of the
+    table `claims` for each claim whose verdict differs. `attrs["alike"]` says how alike the numbers
+    are where none differs, `attrs["notes"]` names runs of other code and what is not compared.
     Raises InputError when the overrides make another figure than the canonical one.
     """
     variant = canonical_figure(name, typed)
@@ -160,14 +178,38 @@ def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None
             listed = ", ".join(f"{table}.{column}" for column in absent)
             notes.append(f"on one side alone, and not compared: {listed}")
         if len(sides) == 2 and not {*row_class.keys} & {*absent}:
-            parts.append(differences(*sides, row_class).assign(table=table))
+            common = set.intersection(*(set(side["run"]) for side in sides))
+            sides = [side[side["run"].isin(common)] for side in sides]
+            found = differences(*sides, row_class).assign(table=table)
+            differing = found["column"].isin(_without_error(row_class)) & (found["relative"] > 0)
+            listed = [f"{table}.{column}" for column in found["column"][differing].unique()]
+            if listed:
+                notes.append(f"without an error of their own, and not judged: {', '.join(listed)}")
+            parts.append(found)
     compared = pd.concat(parts or [pd.DataFrame(columns=[*COLUMNS, "table"])], ignore_index=True)
     judged = judge(name, claims_of(name, variant.study), own)
     changed = _changed_claims(judged, folder / "claims.csv")
-    found = pd.concat([_differing(compared), changed], ignore_index=True)
+    found = pd.concat(
+        [_runs_of_one_side(own, kept), _differing(compared), changed], ignore_index=True
+    )
     found.attrs["notes"] = [*filter(None, notes)]
     found.attrs["alike"] = _alike(compared)
     return found
+
+
+def _runs_of_one_side(*sides: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """A row for each run that only the first or only the second side has: other settings."""
+    own, kept = ({run for table in side.values() for run in table["run"]} for side in sides)
+    runs = sorted(own ^ kept)
+    return pd.DataFrame(
+        {
+            "table": "runs",
+            "key": runs,
+            "column": "",
+            "own": ["made" if run in own else "absent" for run in runs],
+            "reference": ["made" if run in kept else "absent" for run in runs],
+        }
+    )
 
 
 def _alike(compared: pd.DataFrame) -> str:
@@ -190,6 +232,17 @@ def _largest(compared: pd.DataFrame, measure: str) -> tuple[float, str]:
     """The largest value of a column of `differences`, and the column of the tables it is in."""
     row = compared.loc[compared[measure].idxmax()]
     return row[measure], f"{row['table']}.{row['column']}"
+
+
+def _counted(found: pd.DataFrame) -> str:
+    """How much differs, in words."""
+    runs, verdicts = ((found["table"] == table).sum() for table in ("runs", "claims"))
+    parts = {
+        "runs on one side alone": runs,
+        "numbers differ": len(found) - runs - verdicts,
+        "verdicts differ": verdicts,
+    }
+    return ", ".join(f"{count} {what}" for what, count in parts.items() if count)
 
 
 def _changed_claims(own: pd.DataFrame, path: Path) -> pd.DataFrame:
@@ -235,7 +288,7 @@ def main(arguments: list[str]) -> int:
             print(f"{name}: {found.attrs['alike']}")
         else:
             differing += 1
-            print(f"{name}: {len(found)} numbers differ")
+            print(f"{name}: {_counted(found)}")
             print(found.head(10).to_string(index=False, float_format=lambda value: f"{value:.4g}"))
     for why, names in absent.items():
         print(fill(f"{why} at scale {scale}: {', '.join(names)}", 100, break_on_hyphens=False))

@@ -1,5 +1,5 @@
 """Benchmark of study `rank_chain`: the compiled engine against one plain chain with a rank at
-every layer.
+every layer, and against the same engine in torch.
 """
 
 from collections.abc import Iterator
@@ -10,9 +10,14 @@ import torch
 
 from runner.bench.growth import Growth
 from runner.bench.timing import Comparison, matrix_rate, median_seconds
-from runner.papers.rank_collapse.chain.batch_means import OBSERVABLES, Plan
+from runner.papers.rank_collapse.chain.batch_means import OBSERVABLES, Plan, sample
 from runner.papers.rank_collapse.chain.config import RankChain
-from runner.papers.rank_collapse.chain.engines import LANES, columns
+from runner.papers.rank_collapse.chain.engines import (
+    LANES,
+    RotatedChain,
+    columns,
+    gaussian_inputs,
+)
 
 TAU = 0.5
 
@@ -45,12 +50,22 @@ def compiled_chains(width: int, layers: int, burn_in: int = 0) -> torch.Tensor:
     return torch.from_numpy(chains.sample(plan, TAU))
 
 
+def torch_chains(width: int, layers: int, burn_in: int = 0) -> torch.Tensor:
+    """The same in torch, by the engine of GPUs, in stacks of 32 chains."""
+    plan = Plan.of(layers, 4 * LANES, RankChain().stride_of(width), burn_in)
+    generator = torch.Generator().manual_seed(0)
+    inputs = gaussian_inputs(4 * LANES, width, columns(width), generator, torch.float64)
+    chain = RotatedChain(inputs, torch.full((4 * LANES,), inf), generator)
+    return sample(chain, plan, TAU)
+
+
 def require_same_ranks(width: int) -> None:
-    """Both ways have the same mean of r, to 5 %; AssertionError otherwise."""
+    """All ways have the same mean of r, to 5 %; AssertionError otherwise."""
     plain = plain_chain(width, layers=max(300, 16_000 // width), burn_in=100)
-    ours = compiled_chains(width, layers=500, burn_in=100)
     r = OBSERVABLES.index("rank_bound")
-    torch.testing.assert_close(ours[0, ..., r].mean(), plain[1], rtol=0.05, atol=0)
+    for engine in (compiled_chains, torch_chains):
+        ours = engine(width, layers=500, burn_in=100)
+        torch.testing.assert_close(ours[0, ..., r].mean(), plain[1], rtol=0.05, atol=0)
 
 
 def unavoidable(width: int) -> float:
@@ -66,10 +81,11 @@ def compare() -> Iterator[Comparison]:
         many = max(200, 200_000 // width)
         plain = median_seconds(partial(plain_chain, width, few), 3) / few
         ours = median_seconds(partial(compiled_chains, width, many), 3) / (many * LANES)
+        in_torch = median_seconds(partial(torch_chains, width, many), 3) / (many * 4 * LANES)
         floor = unavoidable(width)
-        work = f"1e5 layers, d={width}"
-        times = (LAYERS * plain, LAYERS * ours, LAYERS * floor)
-        yield Comparison("rank_chain", work, *times, dtype="float64")
+        for work, theirs in (("", plain), (", the engine in torch", in_torch)):
+            times = (LAYERS * theirs, LAYERS * ours, LAYERS * floor)
+            yield Comparison("rank_chain", f"1e5 layers, d={width}{work}", *times, dtype="float64")
 
 
 GROWTH = Growth(

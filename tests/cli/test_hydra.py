@@ -12,7 +12,7 @@ from runner.cli.objective import require_objective
 from runner.core.errors import InputError
 
 SMOKE = ("study=example20", "scale=smoke", "device=cpu")
-SUBCOMMANDS = ("runs", "report")
+SUBCOMMANDS = ("runs", "report", "figures", "bench")
 
 EXPERIMENT = """\
 # @package _global_
@@ -156,6 +156,12 @@ def test_a_basic_sweep_computes_the_runs_as_well(place):
         ("runner hydra/launcher=job", ["hydra/launcher=joblib"]),
         ("runner re", ["replicates=", "report"]),
         ("runner report sc", ["scale="]),
+        ("runner report scale=q", ["scale=quick"]),
+        ("runner report r", []),
+        ("runner runs l", ["list"]),
+        ("runner runs list l", []),
+        ("runner figures fig4 rank-fig3", ["rank-fig3a", "rank-fig3b"]),
+        ("runner bench rank_c", ["rank_chain", "rank_collapse"]),
         ("runner study=nothing nowh", []),
     ],
 )

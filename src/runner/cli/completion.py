@@ -70,14 +70,27 @@ def completions(line: str, subcommands: Iterable[str]) -> list[str]:
     typed = [word for word in words if word][1:]
     if typed[:2] == ["-m", "runner"]:
         typed = typed[2:]
-    if typed and typed[0] in subcommands:
-        offered = [*figure_names(), "outputs=", "scale="]
-    elif "=" in last:
+    if "=" in last:
         offered = _values(*last.partition("=")[::2], typed)
+    elif typed and typed[0] in subcommands:
+        offered = [*_words_of(typed[0], typed[1:]), "outputs=", "scale=", "--help"]
     else:
         keys = [f"{key}=" for key in (*_groups(), *_fields(typed))]
         offered = [*(subcommands if not typed else []), "--help", "--multirun", *keys]
     return sorted({word for word in offered if word.startswith(last)})
+
+
+def _words_of(subcommand: str, typed: list[str]) -> list[str]:
+    """What a subcommand takes beside keys and `--help`, after the words typed so far."""
+    actions = {
+        "runs": ("list", "check", "diff", "export", "clean"),
+        "reference": ("keep", "draw", "judge"),
+        "new": ("study",),
+    }
+    if subcommand in actions:
+        return [*actions[subcommand]] if not typed else []
+    several = {"figures": figure_names, "claims": figure_names, "bench": configs}
+    return [*several[subcommand]()] if subcommand in several else []
 
 
 def _values(key: str, value: str, typed: list[str]) -> list[str]:

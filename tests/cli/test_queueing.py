@@ -21,7 +21,7 @@ from runner.cli.command import carry_out
 from runner.cli.composing import Job, compose_figure
 from runner.cli.costs import Needs
 from runner.cli.following import Following
-from runner.cli.queueing import Queue, Task, Work, label_of
+from runner.cli.queueing import Queue, SlurmQueue, Task, Work, label_of, queue_of
 from runner.cli.settings import CommandSettings
 from runner.cli.slurm import Seen
 from runner.cli.sweeping import launcher_of
@@ -50,7 +50,7 @@ def queue(tmp_path, monkeypatch):
 
     def build(preset: str, *overrides: str) -> Queue:
         words = [f"hydra/launcher={preset}", f"outputs={tmp_path}", *overrides]
-        return Queue(launcher_of(compose_figure("rank-fig8", words).whole, carry_out), tmp_path)
+        return queue_of(launcher_of(compose_figure("rank-fig8", words).whole, carry_out), tmp_path)
 
     return build
 
@@ -181,11 +181,13 @@ class Listed(submitit.Job):
         return self.answer
 
 
-class List(Queue):
+class List(SlurmQueue):
     """A queue whose tasks end at once, as they are told: an answer by label, or a state."""
 
+    ask_seconds = 0.0
+
     def __init__(self, outputs: Path, fates: dict[str, list]) -> None:
-        self.is_slurm, self.outputs, self.fates = True, outputs, fates
+        self.outputs, self.fates = outputs, fates
         self.submitted: list[list[str]] = []
         self.cancelled: list[str] = []
         self.states: dict[str, Seen] = {}
@@ -230,7 +232,6 @@ class List(Queue):
 def follow(tmp_path, monkeypatch):
     """Follows runs of widths 2, 3, 4 with these fates of the second; failures and the queue."""
     monkeypatch.setattr(following, "LOOK_SECONDS", 0.01)
-    monkeypatch.setattr(following, "ASK_SECONDS", 0)
 
     def run(*fates, **changes) -> tuple[list[str], List]:
         some = List(tmp_path, {label(tmp_path, 3): [*fates, "complete"]})

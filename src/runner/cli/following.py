@@ -26,9 +26,6 @@ LOOK_SECONDS = 0.5
 MOST_LOOKS = 20
 """Folders in that time: a network's file system is others' too."""
 
-ASK_SECONDS = 10
-"""Between two questions to the scheduler; results are seen without."""
-
 SAY_SECONDS = 60
 """Between two lines that say how far the queue is."""
 
@@ -92,7 +89,7 @@ class Following:
             for task in list(self.tasks.values()):
                 if task.has_answered():
                     self._collect(task)
-            if time.monotonic() - asked >= (ASK_SECONDS if self.queue.is_slurm else LOOK_SECONDS):
+            if time.monotonic() - asked >= self.queue.ask_seconds:
                 self._ask()
                 self._look_elsewhere()
                 asked = time.monotonic()
@@ -108,7 +105,7 @@ class Following:
         """Have these runs computed, by the tasks that do already or by new ones."""
         with self.queue.alone():
             labels = [label for label in labels if not self.attempts[label].is_done()]
-            living = self.queue.living(self.settings.force) if self.queue.is_slurm else {}
+            living = self.queue.living(self.settings.force)
             found = {living[label].id: living[label] for label in labels if label in living}
             jobs = [self.attempts[label].job for label in labels if label not in living]
             new = self.queue.submit(jobs, packed) if jobs else []

@@ -108,11 +108,11 @@ def _wanted(launcher: Launcher, jobs: list[Job]) -> list[Attempt]:
 def _queued(launcher: Launcher, attempts: list[Attempt]) -> "Following":
     """The attempts, in the queue of the launcher."""
     from runner.cli.following import Following  # late: submitit is not needed everywhere
-    from runner.cli.queueing import Queue, fetch_data
+    from runner.cli.queueing import fetch_data, queue_of
 
     settings = attempts[0].job.settings
     fetch_data([attempt.job for attempt in attempts])
-    following = Following(Queue(launcher, settings.folder()), attempts, settings)
+    following = Following(queue_of(launcher, settings.folder()), attempts, settings)
     following.submit()
     return following
 

@@ -21,6 +21,7 @@ from runner.results.style import (
     name_hidden,
     ordered,
     points,
+    settle_scales,
     sparse,
     subplots,
 )
@@ -134,3 +135,17 @@ def test_ordered_values_get_lighter_and_differ_in_marker():
     lightness = [sum(matplotlib.colors.to_rgb(look.color)) for look in looks]
     assert lightness == sorted(lightness)
     assert len({look.marker for look in looks}) == 5
+
+
+@pytest.mark.parametrize(
+    ("limits", "labels"), [((15, 800), ["$3\\times10^{1}$", "$3\\times10^{2}$"]), ((5, 2000), [])]
+)
+def test_beside_a_single_power_of_ten_there_are_two_labels_more(limits, labels):
+    picture = Figure(figsize=(2, 2))
+    axes = picture.subplots()
+    axes.loglog(limits, limits)
+    axes.set_xlim(limits)
+    settle_scales(picture)
+    picture.draw_without_rendering()
+    written = [each.get_text() for each in axes.xaxis.get_minorticklabels()]
+    assert [text for text in written if text] == labels

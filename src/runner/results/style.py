@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from io import BytesIO
-from math import inf
+from math import ceil, floor, inf, log10
 from typing import Any
 
 import matplotlib
@@ -23,7 +23,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import FuncFormatter, NullLocator
 
 from runner.core.errors import InputError, nearest
 
@@ -262,7 +262,8 @@ def settle_scales(picture: Figure) -> None:
     """Make linear every logarithmic axis that has nothing positive to show, as of diverged runs.
 
     Matplotlib fails to draw such an axis. One of more decades than TICKED has no minor ticks: they
-    are a grey edge to the eye, and take most of the time of drawing.
+    are a grey edge to the eye, and take most of the time of drawing. One beside which there is a
+    single power of ten has 3 of each decade labelled too, and no more: there is no room below.
     """
     for axes in picture.axes:
         for axis, limits, change in (
@@ -275,3 +276,16 @@ def settle_scales(picture: Figure) -> None:
                 change("linear")
             elif max(limits) > 10**TICKED * min(limits):
                 axis.set_minor_locator(NullLocator())
+            elif axis is axes.xaxis and 10 * min(limits) < max(limits) and _powers(*limits) == 1:
+                axis.set_minor_formatter(FuncFormatter(_three))
+
+
+def _powers(*limits: float) -> int:
+    """How many powers of ten there are between limits."""
+    return floor(log10(max(limits))) - ceil(log10(min(limits))) + 1
+
+
+def _three(value: float, position: int | None) -> str:
+    """The label of 3 of a decade; nothing for others."""
+    power = floor(log10(value))
+    return rf"$3\times10^{{{power}}}$" if round(value / 10**power, 6) == 3 else ""

@@ -176,6 +176,17 @@ def test_the_naive_statements_on_decay_can_hold_too():
     assert set(verdicts(5, with_decay(rank=9)).values()) == {"holds"}
 
 
+@pytest.mark.parametrize(("rank", "verdict"), [(9, "holds"), (5, "fails")])
+def test_ranks_on_two_datasets_are_not_added(rank, verdict):
+    tables = with_decay(rank=rank)
+    other = tables["spectrum"].assign(data="fashion_mnist", run="ten of fashion_mnist")
+    tables["spectrum"] = pd.concat([tables["spectrum"], other], ignore_index=True)
+    figure = "invariances-fig5"
+    judged = judge(figure, claims_of(figure, "low_rank_training"), tables).set_index("claim")
+    assert judged.loc["rank-of-ten-classes", "verdict"] == verdict
+    assert judged.loc["rank-of-ten-classes", "measured"].startswith(f"{rank} to {rank} values")
+
+
 @pytest.mark.parametrize(
     ("claim", "changes"),
     [

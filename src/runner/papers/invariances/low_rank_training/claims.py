@@ -332,12 +332,12 @@ def order_of_drift(tables: Tables, methods: Sequence[str], order: int) -> Found:
     needs={"weight_decay": 2},
 )
 def rank_below_classes(tables: Tables) -> Found:
-    """SGD, the largest decay."""
+    """SGD, the largest decay, on every dataset."""
     rows = ten_class_spectra(tables)
     rows = rows[rows["weight_decay"] == rows["weight_decay"].max()]
     largest = rows.groupby([*NETWORK, "layer"])["singular_value"].transform("max")
     counted = (rows["singular_value"] > SEEN * largest).groupby(
-        [rows["replicate"], rows["layer"], rows["classes"]]
+        [rows[column] for column in ("run", "replicate", "layer", "classes")]
     )
     rank = counted.sum().rename("rank").reset_index()
     right = (rank["rank"] == rank["classes"] - 1).groupby(rank["replicate"]).all()

@@ -45,6 +45,7 @@ def sweep() -> Iterator[Comparison]:
     """
 
     def seconds(jobs: int) -> float:
+        """Of the whole command, with its start and the drawing."""
         with tempfile.TemporaryDirectory() as outputs:
             launcher = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={jobs}"]
             methods = "methods=[sgd,teacher_construction,dense,student_construction]"

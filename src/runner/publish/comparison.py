@@ -180,12 +180,12 @@ def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None
         if len(sides) == 2 and not {*row_class.keys} & {*absent}:
             common = set.intersection(*(set(side["run"]) for side in sides))
             sides = [side[side["run"].isin(common)] for side in sides]
-            found = differences(*sides, row_class).assign(table=table)
-            differing = found["column"].isin(_without_error(row_class)) & (found["relative"] > 0)
-            listed = [f"{table}.{column}" for column in found["column"][differing].unique()]
-            if listed:
-                notes.append(f"without an error of their own, and not judged: {', '.join(listed)}")
-            parts.append(found)
+            part = differences(*sides, row_class).assign(table=table)
+            unjudged = part["column"].isin(_without_error(row_class)) & (part["relative"] > 0)
+            if unjudged.any():
+                listed = ", ".join(f"{table}.{name}" for name in part["column"][unjudged].unique())
+                notes.append(f"without an error of their own, and not judged: {listed}")
+            parts.append(part)
     compared = pd.concat(parts or [pd.DataFrame(columns=[*COLUMNS, "table"])], ignore_index=True)
     judged = judge(name, claims_of(name, variant.study), own)
     changed = _changed_claims(judged, folder / "claims.csv")

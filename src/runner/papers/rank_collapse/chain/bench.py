@@ -1,5 +1,5 @@
 """Benchmark of study `rank_chain`: the compiled engine against one plain chain with a rank at
-every layer, and against the same engine in torch.
+every layer, and against the engine in torch.
 """
 
 from collections.abc import Iterator
@@ -20,6 +20,9 @@ from runner.papers.rank_collapse.chain.engines import (
 )
 
 TAU = 0.5
+
+STACK = 4 * LANES
+"""Chains that the engine in torch advances together."""
 
 LAYERS = 100_000
 """Times are those of so many layers; what is run is a part of them."""
@@ -51,11 +54,11 @@ def compiled_chains(width: int, layers: int, burn_in: int = 0) -> torch.Tensor:
 
 
 def torch_chains(width: int, layers: int, burn_in: int = 0) -> torch.Tensor:
-    """The same in torch, by the engine of GPUs, in stacks of 32 chains."""
-    plan = Plan.of(layers, 4 * LANES, RankChain().stride_of(width), burn_in)
+    """A stack of chains by the engine in torch, that of GPUs, with the same observables."""
+    plan = Plan.of(layers, STACK, RankChain().stride_of(width), burn_in)
     generator = torch.Generator().manual_seed(0)
-    inputs = gaussian_inputs(4 * LANES, width, columns(width), generator, torch.float64)
-    chain = RotatedChain(inputs, torch.full((4 * LANES,), inf), generator)
+    inputs = gaussian_inputs(STACK, width, columns(width), generator, torch.float64)
+    chain = RotatedChain(inputs, torch.full((STACK,), inf), generator)
     return sample(chain, plan, TAU)
 
 
@@ -81,11 +84,12 @@ def compare() -> Iterator[Comparison]:
         many = max(200, 200_000 // width)
         plain = median_seconds(partial(plain_chain, width, few), 3) / few
         ours = median_seconds(partial(compiled_chains, width, many), 3) / (many * LANES)
-        in_torch = median_seconds(partial(torch_chains, width, many), 3) / (many * 4 * LANES)
+        in_torch = median_seconds(partial(torch_chains, width, many), 3) / (many * STACK)
         floor = unavoidable(width)
-        for work, theirs in (("", plain), (", the engine in torch", in_torch)):
+        work = f"1e5 layers, d={width}"
+        for what, theirs in ((work, plain), (f"{work}, the engine in torch", in_torch)):
             times = (LAYERS * theirs, LAYERS * ours, LAYERS * floor)
-            yield Comparison("rank_chain", f"1e5 layers, d={width}{work}", *times, dtype="float64")
+            yield Comparison("rank_chain", what, *times, dtype="float64")
 
 
 GROWTH = Growth(

@@ -16,15 +16,16 @@ import pytest
 import submitit
 from in_process import composed
 
-from runner.cli import costs, following, launching, queueing, slurm
+from runner.cli import costs, following, launching, slurm, tasks
 from runner.cli.command import carry_out
 from runner.cli.composing import Job, compose_figure
 from runner.cli.costs import Needs
 from runner.cli.following import Following
-from runner.cli.queueing import Queue, SlurmQueue, Task, Work, label_of, queue_of
+from runner.cli.queueing import Queue, SlurmQueue, queue_of
 from runner.cli.settings import CommandSettings
 from runner.cli.slurm import Seen
 from runner.cli.sweeping import launcher_of
+from runner.cli.tasks import Task, Work, label_of
 from runner.cli.working import Attempt
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.papers.norm_tuning.bn_only.config import BnOnly
@@ -339,7 +340,7 @@ def test_an_interrupted_command_says_what_it_leaves(tmp_path, monkeypatch, caplo
 
 def test_a_run_that_another_has_completed_meanwhile_is_not_queued(tmp_path):
     jobs = [job(tmp_path, 2)]
-    queueing.run_study(jobs[0])
+    tasks.run_study(jobs[0])
     some = List(tmp_path, {})
     way = Following(some, [Attempt(jobs[0])], jobs[0].settings)
     way.submit()
@@ -379,4 +380,4 @@ def test_datasets_are_fetched_before_their_runs_are_queued(tmp_path):
     words = ["study=rank_collapse", "data=fashion_mnist", "source.url=http://127.0.0.1:9/"]
     settings, config = composed(*words, "source.packages=[]", f"data_folder={tmp_path}")
     with pytest.raises(InputError, match="cannot be fetched from http://127.0.0.1:9/"):
-        queueing.fetch_data([Job({}, settings, config)])
+        tasks.fetch_data([Job({}, settings, config)])

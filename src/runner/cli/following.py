@@ -10,8 +10,9 @@ from collections import Counter
 from contextlib import suppress
 
 from runner.cli import slurm
-from runner.cli.queueing import Queue, Task, drawing_label, label_of
+from runner.cli.queueing import Queue
 from runner.cli.slurm import Seen, job_of
+from runner.cli.tasks import Task, drawing_label, label_of
 from runner.cli.working import Attempt
 from runner.core.errors import Busy, InputError
 from runner.core.settings import Settings

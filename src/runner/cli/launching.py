@@ -108,7 +108,8 @@ def _wanted(launcher: Launcher, jobs: list[Job]) -> list[Attempt]:
 def _queued(launcher: Launcher, attempts: list[Attempt]) -> "Following":
     """The attempts, in the queue of the launcher."""
     from runner.cli.following import Following  # late: submitit is not needed everywhere
-    from runner.cli.queueing import fetch_data, queue_of
+    from runner.cli.queueing import queue_of
+    from runner.cli.tasks import fetch_data
 
     settings = attempts[0].job.settings
     fetch_data([attempt.job for attempt in attempts])

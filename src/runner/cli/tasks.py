@@ -1,0 +1,122 @@
+"""Tasks of a queue: what they do, and one that has been submitted."""
+
+import os
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import submitit
+from submitit.core.utils import UncompletedJobError
+
+from runner.cli.composing import Job
+from runner.cli.working import log_to_terminal, run_study
+from runner.core import progress
+from runner.core.errors import InputError, RunFailed
+from runner.results.variants import Variant
+from runner.runs.provenance import COMMAND, command_line
+from runner.runs.run import Run
+
+
+def label_of(run: Run, outputs: Path) -> str:
+    """What a run is called in the records of the queue: its folder."""
+    return str(run.folder.relative_to(outputs))
+
+
+def drawing_label(variants: list[Variant]) -> str:
+    """What the drawing of figures is called in the records of the queue."""
+    return " ".join(["drawing", *(f"{variant.scale}/{variant.name}" for variant in variants)])
+
+
+class Work:
+    """What a task does: its jobs, one after the other."""
+
+    def __init__(self, jobs: list[Job], on_gpu: bool) -> None:
+        self.command = command_line()
+        self.jobs = [replace(job, settings=replace(job.settings, wait=False)) for job in jobs]
+        for job in self.jobs:
+            if job.settings.device == "auto" and not on_gpu:
+                job.settings.device = "cpu"  # the node may have GPUs that are not this task's
+
+    def __call__(self) -> dict[str, Exception | None]:
+        """The error of each run by its label, None where it is complete."""
+        os.environ[COMMAND] = self.command  # provenance tells what was typed
+        log_to_terminal()
+        progress.plain_lines()
+        return {label_of(job.run, job.settings.folder()): _error_of(job) for job in self.jobs}
+
+    def checkpoint(self) -> submitit.helpers.DelayedSubmission:
+        """Asked for by submitit before a task is queued again: the runs know where they stood."""
+        return submitit.helpers.DelayedSubmission(self)
+
+
+def _error_of(job: Job) -> Exception | None:
+    try:
+        run_study(job)
+    except UncompletedJobError:  # submitit ends the task by it
+        raise
+    except (InputError, RunFailed) as error:
+        return error
+    except Exception as error:  # whose class may not be known where it is read
+        return RunFailed(f"{job.run} failed: {type(error).__name__}: {error}")
+    return None
+
+
+class Drawing:
+    """What the last task of a sweep does: it draws the figures."""
+
+    def __init__(self, variants: list[Variant]) -> None:
+        self.variants = variants
+
+    def __call__(self) -> None:
+        """Print what the commands that compute them would print at their end."""
+        from runner.results.figures import make  # late: matplotlib
+
+        for variant in self.variants:
+            try:
+                print(make(variant))
+            except InputError as error:
+                sys.exit(f"error: {error}")
+
+    def checkpoint(self) -> submitit.helpers.DelayedSubmission:
+        """As for `Work`."""
+        return submitit.helpers.DelayedSubmission(self)
+
+
+def fetch_data(jobs: list[Job]) -> None:
+    """Fetch the datasets of jobs where they are absent: nodes may have no network.
+
+    Raises InputError when one is in none of its places and cannot be fetched.
+    """
+    from runner.data.datasets import FROM_FILES  # late: torch
+
+    wanted = {(getattr(job.config, "data", ""), job.settings.data_folder): job for job in jobs}
+    for (data, folder), job in wanted.items():
+        if data in FROM_FILES:
+            FROM_FILES[data].files(job.settings.source, folder)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task in the queue, and the labels of what it computes. tasks: how many its job has."""
+
+    job: submitit.Job
+    labels: tuple[str, ...]
+    tasks: int = 1
+
+    @property
+    def id(self) -> str:
+        """As the scheduler calls it: 7_0, or 7 where it is alone."""
+        return self.job.job_id
+
+    @property
+    def log(self) -> Path:
+        """Its log, as seen from the working directory where that holds it."""
+        path = self.job.paths.stdout
+        return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+    def has_answered(self) -> bool:
+        """Whether it has handed back its result."""
+        with suppress(OSError):
+            os.listdir(self.job.paths.folder)  # so that a network's file system looks again
+        return self.job.paths.result_pickle.exists()

@@ -1,6 +1,6 @@
 """One's own results against the reference: chance, rounding, and what is not there."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from runner.cli.composing import figure_variant
+from runner.core.rooms import rows_of
 from runner.core.settings import Settings
 from runner.core.studies import Row
 from runner.publish import comparison
@@ -180,3 +181,15 @@ def test_runs_of_other_settings_are_counted_and_their_rows_are_not(compared):
     code, said = compared(lambda rows: rows.assign(run=rows["run"] + "-before"))
     assert code == 1 and f"{NAME}: 2 runs on one side alone\n" in said
     assert "numbers" not in said and "-before" in said
+
+
+def test_an_estimate_that_is_not_judged_is_named(compared, monkeypatch):
+    """As if the table of the figure had the error of another of its estimates."""
+    plain = rows_of("example20")["metrics"]
+    estimated = make_dataclass(
+        "Estimated", [("epsilon_se", float)], bases=(plain,), frozen=True, kw_only=True
+    )
+    monkeypatch.setattr(comparison, "rows_of", lambda study: {"metrics": estimated})
+    code, said = compared(shifted(1e-3))
+    assert code == 0
+    assert "note: without an error of their own, and not judged: metrics.max_error\n" in said

@@ -122,16 +122,35 @@ def _gains(gains: pd.Series) -> dict[float, Look]:
     return ordered(sorted(set(gains)))
 
 
-@figure(
-    "invariances-fig4",
-    caption="Training as usual, the last inner layer for all of them: the share that its k largest"
-    " singular values have in its squared norm, k the number that the corollary names, by epoch;"
-    " what is left beside them over its start, by epoch, with the bounds on it (bands between"
-    " lines, named at the right); that share at the end, by the gain of the starting weights; and"
-    " the largest value and what is left, squared, by width. Lines and points are medians over the"
-    " replicates; bars, and in the first panel bands, their whole range. Networks that diverge are"
-    " left out; in the third panel series stand a little beside each other.",
-)
+def say_without_decay(tables: Tables) -> str:
+    """Panels and marks of figure 4, and of which networks few are left."""
+    return (
+        "Training as usual, the last inner layer for all of them: the share that its k largest"
+        " singular values have in its squared norm, k the number that the corollary names, by"
+        " epoch; what is left beside them over its start, by epoch, with the bounds on it (bands"
+        " between lines, named at the right); that share at the end, by the gain of the starting"
+        " weights; and the largest value and what is left, squared, by width. Lines and points are"
+        " medians over the replicates; bars, and in the first panel bands, their whole range; in"
+        " the third panel series stand a little beside each other. Networks that diverge are left"
+        f" out{_mostly_left_out(tables['layers'])}."
+    )
+
+
+def _mostly_left_out(layers: pd.DataFrame) -> str:
+    """The networks of which at least half diverged, in words."""
+    kinds = ["data", "classes", "architecture", "loss_function"]
+    networks = layers.groupby([*kinds, *NETWORK])["diverged"].any()
+    diverged = networks.groupby([*kinds, "gain"])
+    lost = pd.DataFrame({"diverged": diverged.sum(), "all": diverged.size()}).reset_index()
+    words = [
+        f"{kind.diverged} of {kind.all} on {DATA[kind.data]} with {kind.classes} classes"
+        f" ({kind.architecture}, {kind.loss_function.replace('_', ' ')}, gain {kind.gain:g})"
+        for kind in lost[2 * lost["diverged"] >= lost["all"]].itertuples()
+    ]
+    return f": {'; '.join(words)}" if words else ""
+
+
+@figure("invariances-fig4", caption=say_without_decay)
 def draw_without_decay(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 4: the ratio by epoch, the remainder and its bounds, by gain, by width."""
     return _draw(tables, (_ratio_by_epoch, _remainder_by_epoch, _ratio_by_gain, _by_width))

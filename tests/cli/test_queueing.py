@@ -26,7 +26,7 @@ from runner.cli.settings import CommandSettings
 from runner.cli.slurm import Seen
 from runner.cli.sweeping import launcher_of
 from runner.cli.tasks import Task, Work, label_of
-from runner.cli.working import Attempt
+from runner.cli.working import Attempt, run_study
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs import locks
@@ -322,6 +322,7 @@ def test_fail_fast_cancels_the_others(follow, monkeypatch):
 def test_an_interrupted_command_says_what_it_leaves(tmp_path, monkeypatch, caplog):
     some = List(tmp_path, {label(tmp_path, 2): [Seen("PENDING", "Resources")]})
     monkeypatch.setattr(following.log, "propagate", True)
+    caplog.set_level("INFO", following.log.name)
     way = Following(some, [Attempt(job(tmp_path, 2))], CommandSettings(outputs=str(tmp_path)))
     way.submit()
 
@@ -340,7 +341,7 @@ def test_an_interrupted_command_says_what_it_leaves(tmp_path, monkeypatch, caplo
 
 def test_a_run_that_another_has_completed_meanwhile_is_not_queued(tmp_path):
     jobs = [job(tmp_path, 2)]
-    tasks.run_study(jobs[0])
+    run_study(jobs[0])
     some = List(tmp_path, {})
     way = Following(some, [Attempt(jobs[0])], jobs[0].settings)
     way.submit()

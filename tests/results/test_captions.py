@@ -33,6 +33,14 @@ def test_facts_are_those_of_the_runs_and_no_others():
     ]
 
 
+def test_training_images_are_named_beside_the_samples_of_the_ranks_where_they_are_a_part():
+    few = pd.DataFrame({"data": "cifar10", "train_images": [10_000.0], "samples": 512})
+    part = ["data: cifar10", "training images: 10,000", "samples N: 512"]
+    assert list(facts("rank_collapse", {"metrics": few})) == part
+    all_of_them = {"metrics": few.assign(train_images=float("nan"))}
+    assert list(facts("rank_collapse", all_of_them)) == [part[0], part[2]]
+
+
 def test_what_is_repeated_are_chains_where_a_study_has_them():
     tables = {"metrics": pd.DataFrame({"width": [8, 1024], "chains": 32, "data": "none"})}
     assert list(facts("rank_chain", tables)) == ["width: 8 and 1,024", "n = 32 chains"]

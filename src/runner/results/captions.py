@@ -26,7 +26,8 @@ SIZES = {
     "target_width": "target width d",
     "width": "width",
     "multiplier": "share of the channels",
-    "samples": "samples",
+    "train_images": "training images",
+    "samples": "samples N",
     "train_samples": "training samples",
 }
 """The parameters that a caption names, in this order, as far as a study has them."""

@@ -79,7 +79,7 @@ def _scale(axes: Axes, drawn: pd.DataFrame, column: str, logarithmic: bool) -> N
 MARKS = (
     " Lines are medians over the replicates at the rate chosen for each method on replicates of its"
     " own, bands their whole range; thin lines are the medians at the other rates that were tried."
-    " Dotted: the accuracy of a guess."
+    " Dotted: the accuracy of a guess. Ranks and gradients are measured on N samples."
 )
 
 

@@ -60,9 +60,10 @@ def say_rates(tables: Tables) -> str:
         words = [f"{rate:g} at L = {', '.join(map(str, depths))}" for rate, depths in by_rate]
         chosen.append(f"{LABELS[normalization]} {'; '.join(words)}")
     return (
-        "Left: rank of the last hidden layer before training; dotted: the root of the width d."
-        " Right: training accuracy after the last epoch of SGD; dotted: the accuracy of a guess."
-        " Points are means over the replicates, bars the 95 % intervals of the means (Student's t)."
+        "Left: rank of the last hidden layer before training, on N samples; dotted: the root of the"
+        " width d. Right: training accuracy after the last epoch of SGD; dotted: the accuracy of a"
+        " guess. Points are means over the replicates, bars the 95 % intervals of the means"
+        " (Student's t)."
         f" Learning rates, chosen on replicates of their own: {'. '.join(chosen)}."
     )
 

@@ -127,7 +127,7 @@ def _title(rows: pd.DataFrame) -> str:
 MARKS = (
     " Lines are medians over the replicates, bands their whole range; the learning rate is chosen"
     " for each method and depth on replicates of its own. The loss of a network that has diverged"
-    " counts as infinite, its accuracy as that of a guess."
+    " counts as infinite, its accuracy as that of a guess. Ranks are measured on N samples."
 )
 
 

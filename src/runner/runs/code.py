@@ -30,7 +30,7 @@ def fingerprint(names: set[str]) -> str:
     """
     digest = hashlib.sha256()
     for name in sorted(closure(names)):
-        digest.update(f"{name}\n{_stripped_module(name)}\n".encode())
+        digest.update(f"{name}\n{stripped(path_of(name).read_text())}\n".encode())
     return digest.hexdigest()[:16]
 
 
@@ -91,10 +91,6 @@ def _tree(name: str) -> ast.Module:
 
 
 @cache
-def _stripped_module(name: str) -> str:
-    return stripped(path_of(name).read_text())
-
-
 def stripped(text: str) -> str:
     """A module's text without comments and docstrings, laid out by the parser."""
     tree = ast.parse(text)

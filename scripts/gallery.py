@@ -2,14 +2,15 @@
 
 python scripts/gallery.py
 
-Draws the reference at scale quick into `docs/figures/`, with a page of their captions, and writes
-the tables of figures, of claims that do not hold, and of benchmarks between the marks in README.md
-and docs/*.md, so that none of it is ever typed by hand.
+Draws the reference at scales quick and medium into `docs/figures/`, with a page of their captions,
+and writes the tables of figures, of claims that do not hold, and of benchmarks between the marks in
+README.md and docs/*.md, so that none of it is ever typed by hand.
 """
 
 import json
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -31,14 +32,23 @@ from runner.runs.provenance import REPOSITORY
 SCALE = "quick"
 SCALES = (SCALE, "medium", "paper")
 """Those whose results are kept, where they are."""
+DRAWN = (SCALE, "medium")
+"""Those that pictures are made of: with the embedded data, and with the papers' own."""
 DPI = 110
 README = REPOSITORY / "README.md"
 RESULTS = REPOSITORY / "docs" / "results.md"
 NOTES = REPOSITORY / "docs" / "notes-on-the-papers.md"
 PERFORMANCE = REPOSITORY / "docs" / "performance.md"
 PICTURES = REPOSITORY / "docs" / "figures"
-HIGHLIGHTS = ("rank-fig1", "rank-fig3a", "fig5", "invariances-fig2", "bottleneck-fig1", "rank-live")
-"""Figures that the README shows."""
+HIGHLIGHTS = {
+    "rank-fig1": "medium",
+    "rank-fig3a": SCALE,
+    "fig5": SCALE,
+    "invariances-fig2": SCALE,
+    "bottleneck-fig1": SCALE,
+    "rank-live": SCALE,
+}
+"""Figures that the README shows, each at its scale."""
 
 SPEED = {
     "study": "study",
@@ -109,30 +119,46 @@ PROCESSORS = ("x86_64", "arm64", "aarch64", "AMD64")
 """What `device_name` is in the provenance of a run without a GPU."""
 
 
+def drawn(reference: Path) -> list[tuple[str, str]]:
+    """The figures that pictures are made of, each with its scale."""
+    pairs = [(name, scale) for name in figure_names() for scale in DRAWN]
+    return [(name, scale) for name, scale in pairs if (reference / scale / name).exists()]
+
+
+def file_of(name: str, scale: str) -> str:
+    """What the picture of a figure at a scale is called."""
+    return f"{name}.png" if scale == SCALE else f"{name}-{scale}.png"
+
+
+def command_of(name: str, scale: str) -> str:
+    """What makes a figure at a scale."""
+    return f"make {name}" if scale == SCALE else f"make {name} SCALE={scale}"
+
+
 def draw_pictures(reference: Path, folder: Path) -> None:
-    """One PNG for each figure of the reference, small enough for a README."""
+    """One PNG for each figure and scale, small enough for a README."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in figure_names():
-        if (reference / SCALE / name).exists():
-            with drawn_in("screen"):
-                drawing = drawing_of(name, figure_study(name))
-                figure, _ = drawing(read_tables(reference / SCALE / name))
-                figure.savefig(folder / f"{name}.png", dpi=DPI, metadata={"Software": None})
+    for name, scale in drawn(reference):
+        with drawn_in("screen"):
+            drawing = drawing_of(name, figure_study(name))
+            figure, _ = drawing(read_tables(reference / scale / name))
+            place = folder / file_of(name, scale)
+            figure.savefig(place, dpi=DPI, metadata={"Software": None})
 
 
-def caption_of(reference: Path, name: str) -> str:
+def caption_of(reference: Path, name: str, scale: str) -> str:
     """The caption of a figure as its kept tables give it, as a line of Markdown."""
-    study, tables = figure_study(name), read_tables(reference / SCALE / name)
-    text = caption(headline("figure", name), said_of(name, study), study, tables, SCALE)
+    study, tables = figure_study(name), read_tables(reference / scale / name)
+    text = caption(headline("figure", name), said_of(name, study), study, tables, scale)
     return re.sub(r"([*_|<])", r"\\\1", " ".join(text.split()))
 
 
 def captioned(reference: Path) -> str:
-    """A Markdown page of all figures that are kept, each with its command and its caption."""
-    parts = ["# The figures", f"At scale `{SCALE}`; made by `make gallery`."]
-    for name in figure_names():
-        if (reference / SCALE / name).exists():
-            parts += [f"## `make {name}`", f"![{name}]({name}.png)", caption_of(reference, name)]
+    """A Markdown page of all pictures, each with its command and its caption."""
+    parts = ["# The figures", "Made by `make gallery`, at scale `quick` where no other is named."]
+    for name, scale in drawn(reference):
+        parts += [f"## `{command_of(name, scale)}`", f"![{name}]({file_of(name, scale)})"]
+        parts += [caption_of(reference, name, scale)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -159,7 +185,7 @@ def kept_scales(reference: Path) -> list[str]:
 
 
 def table(reference: Path) -> str:
-    """A Markdown table of all figures: command, study, time, claims; links to the pictures."""
+    """A Markdown table of all figures: command, study, time, claims that link to the pictures."""
     lines = [
         "| command | paper | what it shows | study |"
         + "".join(f" `{scale}` | holds, fails, undecided |" for scale in SCALES),
@@ -169,9 +195,12 @@ def table(reference: Path) -> str:
         study = figure_study(name)
         letter = paper_of(room_of(study)).letter
         what = headline("figure", name).partition(": ")[2].replace("|", "\\|")
-        cells = [cell for scale in SCALES for cell in result(reference, scale, name)]
-        if cells[1]:
-            what = f"[{what}](figures/{name}.png)"
+        cells = []
+        for scale in SCALES:
+            seconds, counts = result(reference, scale, name)
+            if counts and scale in DRAWN:
+                counts = f"[{counts}](figures/{file_of(name, scale)})"
+            cells += [seconds, counts]
         cells = [f"`make {name}`", letter, what, f"`{study}`", *cells]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
@@ -184,7 +213,7 @@ def not_computed(reference: Path) -> str:
         for names, hours in estimates.items():
             missing = [name for name in names if not (reference / scale / name).exists()]
             if missing:
-                commands = ", ".join(f"`make {name} SCALE={scale}`" for name in missing)
+                commands = ", ".join(f"`{command_of(name, scale)}`" for name in missing)
                 lines.append(f"| `{scale}` | {commands} | {hours:g} |")
     return "\n".join(lines)
 
@@ -229,17 +258,22 @@ def summary(reference: Path) -> str:
     return "\n".join(lines)
 
 
-def pictures(names: tuple[str, ...]) -> str:
-    """A grid of figures in HTML, two in a row, each with its command."""
+def pictures(shown: Mapping[str, str]) -> str:
+    """A grid of figures in HTML, two in a row, each with its command.
+
+    shown: the scale of each figure.
+    """
     lines = ["<table>"]
-    for start in range(0, len(names), 2):
+    cells = list(shown.items())
+    for start in range(0, len(cells), 2):
         lines.append("<tr>")
-        for name in names[start : start + 2]:
+        for name, scale in cells[start : start + 2]:
             letter, what = headline("figure", name).removeprefix("paper ").split(", ", 1)
+            place = f"docs/figures/{file_of(name, scale)}"
             lines.append(
-                f'<td width="50%"><a href="docs/figures/{name}.png">\n'
-                f'<img src="docs/figures/{name}.png" alt="{name}"></a><br>\n'
-                f"<code>make {name}</code>: paper {letter}, {what}</td>"
+                f'<td width="50%"><a href="{place}">\n'
+                f'<img src="{place}" alt="{name}"></a><br>\n'
+                f"<code>{command_of(name, scale)}</code>: paper {letter}, {what}</td>"
             )
         lines.append("</tr>")
     return "\n".join([*lines, "</table>"])
@@ -252,7 +286,7 @@ def not_holding(reference: Path, verdict: str, scale: str = SCALE) -> str:
         path = reference / scale / name / "claims.csv"
         if path.exists():
             for row in pd.read_csv(path).query("verdict == @verdict").itertuples():
-                cells = (f"`make {name}`", row.statement, row.measured, row.source)
+                cells = (f"`{command_of(name, scale)}`", row.statement, row.measured, row.source)
                 lines.append(
                     "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
                 )

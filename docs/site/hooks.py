@@ -96,7 +96,7 @@ def _pictures() -> str:
     """Every picture of the reference, or where they are with their captions."""
     text = "\n## The pictures\n"
     if (DOCS / "figures" / "README.md").exists():
-        return text + "\n[All figures with their captions](figures/README.md), at scale `quick`.\n"
+        return text + "\n[All figures with their captions](figures/README.md).\n"
     for name in figure_names():
         if (DOCS / "figures" / f"{name}.png").exists():
             text += f"\n`make {name}`: {headline('figure', name)}\n"

@@ -20,6 +20,7 @@ from gallery import (
     table,
     write_between,
 )
+from repository import REPOSITORY
 
 from runner.cli.catalogue import figure_names
 from runner.cli.composing import figure_variant
@@ -51,9 +52,7 @@ def test_the_table_has_a_row_for_every_figure(reference):
     rows = table(reference).splitlines()[2:]
     assert len(rows) == len(figure_names())
     (row,) = [row for row in rows if "`make fig4`" in row]
-    assert (
-        "| A |" in row and "| 100 s | 1, 1, 0 |  |  |  |  |" in row and "(figures/fig4.png)" in row
-    )
+    assert "| A |" in row and "| 100 s | [1, 1, 0](figures/fig4.png) |  |  |  |  |" in row
     assert all(other.endswith("|  |  |  |  |  |  |") for other in rows if other != row)
 
 
@@ -70,7 +69,7 @@ def test_the_table_names_the_gpu_at_the_scale_it_was_used(reference):
     about = {"seconds": 50.0, "runs": [{"device_name": "NVIDIA H200"}]}
     (reference / "paper" / "fig4" / "provenance.json").write_text(json.dumps(about))
     (row,) = [row for row in table(reference).splitlines() if "`make fig4`" in row]
-    assert "| 100 s | 1, 1, 0 |  |  | 50 s on NVIDIA H200 | 1, 1, 0 |" in row
+    assert "(figures/fig4.png) |  |  | 50 s on NVIDIA H200 | 1, 1, 0 |" in row
 
 
 def test_what_is_not_kept_has_its_command_and_hours(tmp_path):
@@ -119,15 +118,20 @@ def test_the_highlights_are_figures_of_the_project():
     grid = pictures(HIGHLIGHTS)
     assert set(HIGHLIGHTS) <= set(figure_names())
     assert grid.count("<img") == len(HIGHLIGHTS) and "paper A, figure 5: constructions" in grid
+    assert "<code>make rank-fig1 SCALE=medium</code>: paper B, figure 1" in grid
+    assert all((REPOSITORY / place).exists() for place in re.findall('src="([^"]*)"', grid))
 
 
 def test_a_page_has_every_kept_figure_with_its_caption(tmp_path):
-    (tmp_path / "quick").mkdir()
     kept = REFERENCE / "quick" / "bottleneck-example20"
-    (tmp_path / "quick" / kept.name).symlink_to(kept)
+    for scale in ("quick", "medium", "paper"):
+        (tmp_path / scale).mkdir()
+        (tmp_path / scale / kept.name).symlink_to(kept)
     page = captioned(tmp_path)
-    assert page.count("## ") == 1 and "![bottleneck-example20](bottleneck-example20.png)" in page
-    assert "Paper D, Example 20" in page and "scale: quick." in page
+    assert page.count("## ") == 2 and "![bottleneck-example20](bottleneck-example20.png)" in page
+    assert "## `make bottleneck-example20 SCALE=medium`\n\n![" in page
+    assert "(bottleneck-example20-medium.png)" in page
+    assert "Paper D, Example 20" in page and "scale: quick." in page and "scale: medium." in page
 
 
 def test_the_list_of_failures_names_command_and_number(reference):

@@ -77,7 +77,7 @@ ESTIMATED_HOURS = {
     "medium": {
         ("rank-fig1",): 1,
         ("rank-fig4", "rank-fig11"): 3,
-        ("rank-fig6",): 3,
+        ("rank-fig6",): 4,
         ("rank-fig12",): 2,
         ("rank-fig5", "rank-fig7", "rank-fig10"): 5,
         ("rank-fig13",): 4,

@@ -25,8 +25,7 @@ from runner.publish.report import duration
 from runner.results.captions import caption
 from runner.results.claims import distinct
 from runner.results.evidence import ERROR
-from runner.results.figures import drawing_of, said_of
-from runner.results.style import drawn_in
+from runner.results.figures import as_png, said_of
 from runner.runs.provenance import REPOSITORY
 
 SCALE = "quick"
@@ -139,11 +138,8 @@ def draw_pictures(reference: Path, folder: Path) -> None:
     """One PNG for each figure and scale, small enough for a README."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, scale in drawn(reference):
-        with drawn_in("screen"):
-            drawing = drawing_of(name, figure_study(name))
-            figure, _ = drawing(read_tables(reference / scale / name))
-            place = folder / file_of(name, scale)
-            figure.savefig(place, dpi=DPI, metadata={"Software": None})
+        tables = read_tables(reference / scale / name)
+        (folder / file_of(name, scale)).write_bytes(as_png(name, figure_study(name), tables, DPI))
 
 
 def caption_of(reference: Path, name: str, scale: str) -> str:

@@ -248,13 +248,16 @@ def save(picture: Figure, path: Path) -> None:
     picture.savefig(path.with_name(path.name + ".svg"), metadata={"Date": None})
 
 
-def as_png(figure: str, study: str, tables: Tables) -> bytes:
-    """The picture of a figure alone: what `publish` writes as its PNG."""
+def as_png(figure: str, study: str, tables: Tables, dpi: float | None = None) -> bytes:
+    """The picture of a figure alone: what `publish` writes as its PNG.
+
+    dpi: dots in an inch; None: those of the style.
+    """
     content = BytesIO()
     with drawn_in("screen"):
         picture, _ = draw(drawing_of(figure, study), tables)
         settle_scales(picture)
-        picture.savefig(content, format="png", metadata={"Software": None})
+        picture.savefig(content, format="png", dpi=dpi, metadata={"Software": None})
     return content.getvalue()
 
 

@@ -3,7 +3,8 @@
 import pandas as pd
 import pytest
 
-from runner.results.captions import caption, facts
+from runner.data import LABELLED
+from runner.results.captions import DATASETS, caption, dataset, facts
 from runner.results.rows import select
 from runner.results.spreads import spread
 
@@ -35,10 +36,16 @@ def test_facts_are_those_of_the_runs_and_no_others():
 
 def test_training_images_are_named_beside_the_samples_of_the_ranks_where_they_are_a_part():
     few = pd.DataFrame({"data": "cifar10", "train_images": [10_000.0], "samples": 512})
-    part = ["data: cifar10", "training images: 10,000", "samples N: 512"]
+    part = ["data: CIFAR-10", "training images: 10,000", "samples N: 512"]
     assert list(facts("rank_collapse", {"metrics": few})) == part
     all_of_them = {"metrics": few.assign(train_images=float("nan"))}
     assert list(facts("rank_collapse", all_of_them)) == [part[0], part[2]]
+    assert dataset(few) == "CIFAR-10 (10,000 training images)"
+    assert dataset(all_of_them["metrics"]) == dataset(few[["data"]]) == "CIFAR-10"
+
+
+def test_every_dataset_has_its_name():
+    assert set(LABELLED) < set(DATASETS)
 
 
 def test_what_is_repeated_are_chains_where_a_study_has_them():

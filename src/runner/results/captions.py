@@ -32,6 +32,15 @@ SIZES = {
 }
 """The parameters that a caption names, in this order, as far as a study has them."""
 
+DATASETS = {
+    "digits": "digits",
+    "fashion_mnist": "Fashion-MNIST",
+    "cifar10": "CIFAR-10",
+    "random_pixels": "random pixels",
+    "gaussian": "Gaussian",
+}
+"""Their names in captions and titles."""
+
 REPLICATES = {"replicates": "replicates", "chains": "chains"}
 """What is repeated: n."""
 
@@ -56,6 +65,13 @@ def caption(
     drawn = f"drawn with {', '.join(overrides)}" if overrides else ""
     about = "; ".join([*facts(study, tables), *([f"scale: {scale}"] if scale else [])])
     return fill(" ".join(filter(None, map(_sentence, (headline, drawn, words, about)))), 100) + "\n"
+
+
+def dataset(rows: pd.DataFrame) -> str:
+    """The dataset of a study's rows, for a title, with the training images if it is a part."""
+    first = rows.iloc[0]
+    name, part = DATASETS.get(first["data"], first["data"]), first.get("train_images")
+    return name if pd.isna(part) else f"{name} ({int(part):,} training images)"
 
 
 def _sentence(text: str) -> str:
@@ -86,6 +102,6 @@ def _values(tables: Tables, column: str) -> list:
 def _span(values: list) -> str:
     """Words one after the other; of numbers one, two, or the first and the last."""
     if isinstance(values[0], str):
-        return ", ".join(values)
+        return ", ".join(DATASETS.get(value, value) for value in values)
     numbers = [f"{value:,}" if value % 1 else f"{int(value):,}" for value in map(float, values)]
     return " and ".join(numbers) if len(numbers) < 3 else f"{numbers[0]} to {numbers[-1]}"

@@ -387,7 +387,7 @@ def overview_invariances(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         Line2D([], [], label="it does not", **NOT_INVARIANT.both),
     ]
     axes.legend(handles=handles)
-    title = f"{metrics['architecture'].iloc[0]}, {metrics['data'].iloc[0]}"
+    title = f"{metrics['architecture'].iloc[0]}, {DATA[metrics['data'].iloc[0]].label}"
     axes.set(
         xscale="log", yscale="log", xlabel="learning rate", ylabel="drift at the end", title=title
     )

@@ -25,6 +25,7 @@ from runner.papers.invariances.low_rank_training.tables import (
     steady,
     ten_class_spectra,
 )
+from runner.results.captions import DATASETS
 from runner.results.claims import Tables
 from runner.results.evidence import slopes
 from runner.results.figures import figure, or_empty, overview
@@ -41,7 +42,6 @@ from runner.results.style import (
     subplots,
 )
 
-DATA = {"digits": "digits", "fashion_mnist": "Fashion-MNIST"}
 VARIANTS: dict[str, Callable[[pd.DataFrame], pd.Series]] = {
     "two classes": lambda r: (r["classes"] == 2) & (r["loss_function"] == "logistic"),
     "SGD": lambda r: r["method"] == METHODS[1],
@@ -62,19 +62,22 @@ Part = Callable[[Axes, Tables], pd.DataFrame]
 
 
 def _draw(tables: Tables, parts: tuple[Part, ...]) -> tuple[Figure, pd.DataFrame]:
-    """These panels for each dataset, two in a row."""
-    datasets = [name for name in DATA if name in set(tables["layers"]["data"])]
+    """These panels two in a row; of several datasets, a column of panels for each."""
+    datasets = [name for name in DATASETS if name in set(tables["layers"]["data"])]
     datasets = nonempty(pd.Series(datasets), "dataset shown").tolist()
-    height = -(-len(parts) // 2) * len(datasets)  # in panels
-    picture, axes = subplots(height, 2, size=(8.4, 4.1 * height), squeeze=False)
+    several = len(datasets) > 1
+    across = len(datasets) if several else 2
+    down = -(-len(parts) * len(datasets) // across)
+    size = (4.2 * across, (3.5 if several else 4.1) * down)
+    picture, axes = subplots(down, across, size=size, squeeze=False)
     drawn = []
-    for own, data in zip(axes.reshape(len(datasets), -1), datasets, strict=True):
+    for own, data in zip(axes.T if several else [axes.flat], datasets, strict=True):
         of_data = _of(tables, data)
         for panel, part in zip(own, parts, strict=True):
             with or_empty(panel):
                 drawn.append(part(panel, of_data).assign(data=data, panel=panel.get_title()))
-        if len(datasets) > 1:
-            own[0].set_title(f"{DATA[data]}: {own[0].get_title()}")
+            if several:
+                panel.set_title(f"{DATASETS[data]}: {panel.get_title()}")
     return picture, pd.concat(drawn) if drawn else pd.DataFrame({"panel": []})
 
 
@@ -130,8 +133,8 @@ def say_without_decay(tables: Tables) -> str:
         " epoch; what is left beside them over its start, by epoch, with the bounds on it (bands"
         " between lines, named at the right); that share at the end, by the gain of the starting"
         " weights; and the largest value and what is left, squared, by width. Lines and points are"
-        " medians over the replicates; bars, and in the first panel bands, their whole range; in"
-        " the third panel series stand a little beside each other. Networks that diverge are left"
+        " medians over the replicates; bars, and of the share by epoch bands, their whole range;"
+        " by gain, series stand a little beside each other. Networks that diverge are left"
         f" out{_mostly_left_out(tables['layers'])}."
     )
 
@@ -143,7 +146,7 @@ def _mostly_left_out(layers: pd.DataFrame) -> str:
     diverged = networks.groupby([*kinds, "gain"])
     lost = pd.DataFrame({"diverged": diverged.sum(), "all": diverged.size()}).reset_index()
     words = [
-        f"{kind.diverged} of {kind.all} on {DATA[kind.data]} with {kind.classes} classes"
+        f"{kind.diverged} of {kind.all} on {DATASETS[kind.data]} with {kind.classes} classes"
         f" ({kind.architecture}, {kind.loss_function.replace('_', ' ')}, gain {kind.gain:g})"
         for kind in lost[2 * lost["diverged"] >= lost["all"]].itertuples()
     ]
@@ -239,7 +242,7 @@ def _by_width(axes: Axes, tables: Tables) -> pd.DataFrame:
     for column, name in (("remainder", "remainder"), ("top", r"$\sigma_1^2$")):
         line = _spread(rows, ["width"], column)
         exponent = slopes(rows, "width", column, log=True).median()
-        label = f"{name}: exponent {exponent:.2f}"
+        label = f"{name}: exponent {exponent:z.2f}"
         _bars(axes, line, "width", label=label, **looks.SQUARES[column].both)
         drawn.append(line.assign(series=column, exponent=exponent))
     axes.set(xscale="log", yscale="log", xlabel="width w", ylabel="squared singular values")
@@ -307,7 +310,7 @@ def _drift_by_rate(axes: Axes, tables: Tables) -> pd.DataFrame:
     for method, line in drawn.groupby("method"):
         of_method = rows[rows["method"] == method].groupby("replicate")
         order = of_method[["learning_rate", "drift"]].apply(order_at_zero)
-        label = f"{method}: order {order.median():.2f}"
+        label = f"{method}: order {order.median():z.2f}"
         _bars(axes, line, "learning_rate", label=label, **looks.METHODS[method].both)
     axes.set(
         xscale="log",
@@ -377,7 +380,7 @@ def overview_low_rank_training(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     left.set_yscale("log")
     right.legend(title="gain, rate, decay")
     first = training.iloc[0]
-    picture.suptitle(f"{DATA[first['data']]}, {first['classes']} classes, {first['optimizer']}")
+    picture.suptitle(f"{DATASETS[first['data']]}, {first['classes']} classes, {first['optimizer']}")
     summary = ends(layers).groupby(keys)[["ratio", "remainder", "lower", "upper", "drift"]].median()
     scores = (
         ends(training).groupby(keys)[["loss", "accuracy", "test_accuracy", "sharpness"]].median()

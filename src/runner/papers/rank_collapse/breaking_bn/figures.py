@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from runner.data import CLASSES
 from runner.papers.rank_collapse.breaking_bn.tables import LABELS, MEASURES, paths
 from runner.papers.rank_collapse.looks import METHODS
+from runner.results.captions import dataset
 from runner.results.claims import Tables
 from runner.results.figures import figure, overview
 from runner.results.spreads import spread
@@ -132,7 +133,7 @@ def _title(training: pd.DataFrame, several: bool) -> str:
     """What was trained, on what; several: rates."""
     first = training.iloc[0]
     size = f"{first['multiplier']:g} x channels" if first["multiplier"] != 1 else "full width"
-    title = f"{first['data']}, {ARCHITECTURES[first['architecture']]} at {size}"
+    title = f"{dataset(training)}, {ARCHITECTURES[first['architecture']]} at {size}"
     rates = "at the rate chosen; thin: rates tried" if several else ""
     return f"{title}: median and range {rates}".rstrip()
 

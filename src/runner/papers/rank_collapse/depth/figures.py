@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from runner.data import CLASSES
 from runner.papers.rank_collapse.depth.tables import rank_of_last_layer, trained
 from runner.papers.rank_collapse.looks import NORMALIZATIONS
+from runner.results.captions import dataset
 from runner.results.claims import Tables
 from runner.results.figures import figure, overview
 from runner.results.spreads import spread
@@ -87,7 +88,8 @@ def draw_by_depth(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         _depth_axis(axes, drawn["depth"])
     handles, labels = left.get_legend_handles_labels()
     picture.legend(handles, labels, loc="outside lower center", ncols=3)
-    picture.suptitle(f"{first['data']}, ReLU networks of width {first['width']}", fontsize=9)
+    title = f"{dataset(tables['metrics'])}, ReLU networks of width {first['width']}"
+    picture.suptitle(title, fontsize=9)
     return picture, drawn
 
 

@@ -15,6 +15,7 @@ from runner.papers.rank_collapse.pretraining.tables import (
     through_training,
     variants_in,
 )
+from runner.results.captions import dataset
 from runner.results.claims import Tables
 from runner.results.figures import figure, overview
 from runner.results.rows import Present, nonempty
@@ -120,8 +121,7 @@ def _limit_loss(axes: Axes, drawn: pd.DataFrame, column: str) -> None:
 
 def _title(rows: pd.DataFrame) -> str:
     """Which data, and how many epochs of training."""
-    first = rows.iloc[0]
-    return f"{first['data']}, width {first['width']}, {rows['epoch'].max()} epochs"
+    return f"{dataset(rows)}, width {rows['width'].iloc[0]}, {rows['epoch'].max()} epochs"
 
 
 MARKS = (

@@ -17,6 +17,11 @@ import warm  # noqa: E402
 torch.set_num_threads(1)
 
 
+def pytest_collection_modifyitems(items):
+    """The longest tests first, so that no worker is left with one when all else is done."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 @pytest.fixture
 def command(tmp_path):
     """Runs `python -m runner ... outputs=<tmp_path>` in a process of its own."""

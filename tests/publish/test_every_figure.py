@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import warm
 from matplotlib.collections import FillBetweenPolyCollection
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
@@ -56,14 +57,18 @@ def test_a_figure_is_explained_and_its_claims_come_out_as_kept(folder, tmp_path,
         assert mark in caption, f"what are the {mark}?"
 
 
-def test_the_report_draws_all_that_is_kept(command, tmp_path):
-    done = command("report")
+@pytest.mark.long
+def test_the_report_draws_all_that_is_kept_from_any_folder(tmp_path):
+    (tmp_path / "outputs").mkdir()
+    done = warm.run("-m", "runner", "report", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+    assert "outputs/report/index.html" in done.stdout + done.stderr
     for folder in KEPT:
-        place = Path("figures-from-reference", folder.parent.name, f"{folder.name}.png")
+        place = Path("outputs", "figures-from-reference", folder.parent.name, f"{folder.name}.png")
         assert (tmp_path / place).stat().st_size > 10_000, place
 
 
+@pytest.mark.long
 def test_make_figures_at_scale_smoke(tmp_path):
     command = ["make", "figures", "SCALE=smoke", "JOBS=1", f"OUTPUTS={tmp_path}"]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=1500)

@@ -61,7 +61,7 @@ compare: $(INSTALLED) ## say where your results differ from outputs/reference by
 	$(RUN) compare scale=$(strip $(SCALE)) outputs=$(strip $(OUTPUTS))
 
 test: $(INSTALLED) ## run all tests
-	.venv/bin/python -m pytest -n 4 --dist worksteal
+	.venv/bin/python -m pytest -n 3 --dist worksteal
 
 lint: $(INSTALLED) ## check style with ruff, and the arrows between the rooms with import-linter
 	.venv/bin/ruff check .

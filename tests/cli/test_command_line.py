@@ -165,6 +165,7 @@ def test_ctrl_c_marks_the_run_interrupted_and_the_same_command_goes_on(command, 
     [
         (["runs", "list"], "no runs under outputs"),
         (["figures", "fig4", "--redraw", "scale=smoke"], "4 of 4 runs are missing"),
+        (["report", "scale=smoke"], "outputs/report/index.html"),
         (["reference", "keep", "scale=smoke"], "left out: fig4 is not drawn yet"),
         (["compare", "scale=smoke"], "not in the reference at scale smoke: "),
         (["compare", "outputs=nowhere"], "outputs=nowhere cannot be used"),

@@ -138,6 +138,27 @@ def test_ordered_values_get_lighter_and_differ_in_marker():
 
 
 @pytest.mark.parametrize(
+    ("limits", "labels"),
+    [
+        ((1.5, 6.5), ["2", "3", "4", "6"]),
+        ((0.4, 3.5), ["0.4", "0.6", "1", "2", "3"]),
+        ((0.004, 0.02), ["0.004", "0.006", "0.01", "0.02"]),
+    ],
+)
+def test_less_than_a_decade_has_plain_numbers(limits, labels):
+    picture = Figure(figsize=(4, 4))
+    axes = picture.subplots()
+    axes.semilogy([0, 1], limits)
+    axes.set_ylim(limits)
+    settle_scales(picture)
+    picture.draw_without_rendering()
+    ticks = axes.yaxis.get_ticklabels(which="both")
+    shown = [each for each in ticks if limits[0] <= each.get_position()[1] <= limits[1]]
+    written = sorted((each.get_text() for each in shown), key=lambda text: float(text or 0))
+    assert [text for text in written if text] == labels
+
+
+@pytest.mark.parametrize(
     ("limits", "labels"), [((15, 800), ["$3\\times10^{1}$", "$3\\times10^{2}$"]), ((5, 2000), [])]
 )
 def test_beside_a_single_power_of_ten_there_are_two_labels_more(limits, labels):

@@ -23,7 +23,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, NullLocator
 
 from runner.core.errors import InputError, nearest
 
@@ -262,8 +262,9 @@ def settle_scales(picture: Figure) -> None:
     """Make linear every logarithmic axis that has nothing positive to show, as of diverged runs.
 
     Matplotlib fails to draw such an axis. One of more decades than TICKED has no minor ticks: they
-    are a grey edge to the eye, and take most of the time of drawing. One beside which there is a
-    single power of ten has 3 of each decade labelled too, and no more: there is no room below.
+    are a grey edge to the eye, and take most of the time of drawing. One of less than a decade has
+    plain numbers. One beside which there is a single power of ten has 3 of each decade labelled
+    too, and no more: there is no room below.
     """
     for axes in picture.axes:
         for axis, limits, change in (
@@ -276,6 +277,11 @@ def settle_scales(picture: Figure) -> None:
                 change("linear")
             elif max(limits) > 10**TICKED * min(limits):
                 axis.set_minor_locator(NullLocator())
+            elif min(limits) >= 1e-3 and max(limits) < min(10 * min(limits), 1e4):
+                if isinstance(axis.get_major_formatter(), LogFormatterSciNotation):
+                    axis.set_major_formatter(FuncFormatter(_plain))
+                if isinstance(axis.get_minor_formatter(), LogFormatterSciNotation):
+                    axis.set_minor_formatter(FuncFormatter(_plain))
             elif axis is axes.xaxis and 10 * min(limits) < max(limits) and _powers(*limits) == 1:
                 axis.set_minor_formatter(FuncFormatter(_three))
 
@@ -283,6 +289,12 @@ def settle_scales(picture: Figure) -> None:
 def _powers(*limits: float) -> int:
     """How many powers of ten there are between limits."""
     return floor(log10(max(limits))) - ceil(log10(min(limits))) + 1
+
+
+def _plain(value: float, position: int | None) -> str:
+    """The label of 1, 2, 3, 4 and 6 of a decade, for which there is room; nothing for others."""
+    digits = f"{value:.3e}"
+    return f"{value:g}" if digits[0] in "12346" and digits[2:5] == "000" else ""
 
 
 def _three(value: float, position: int | None) -> str:

@@ -111,12 +111,16 @@ def _lines(axes: Axes, drawn: pd.DataFrame, column: str, x: str = "epoch") -> di
 
 
 def _limit_loss(axes: Axes, drawn: pd.DataFrame, column: str) -> None:
-    """A logarithmic axis that shows what lies below one and a half times the loss of a guess."""
+    """A logarithmic axis of all medians, up to four times the loss of a guess at most."""
     guess = drawn.loc[drawn["epoch"] == 1, column].median()
-    smallest = drawn[column].where(drawn[column] > 0).min()
+    medians = drawn[column][np.isfinite(drawn[column]) & (drawn[column] > 0)]
     axes.set_yscale("log")
-    if np.isfinite([guess, smallest]).all():
-        axes.set_ylim(max(smallest * 0.7, 1e-4), 1.6 * max(guess, 2.303))
+    if np.isfinite(guess) and len(medians):
+        guess = max(guess, 2.303)
+        top = min(max(medians.max(), 1.3 * guess), 4 * guess)
+        bottom = max(medians.min(), 1e-4)
+        margin = (top / bottom) ** 0.05
+        axes.set_ylim(bottom / margin, top * margin)
 
 
 def _title(rows: pd.DataFrame) -> str:
@@ -133,7 +137,8 @@ MARKS = (
 
 def say_by_depth(tables: Tables) -> str:
     """Panels, lines and bands of figures 4, 11 and 12, and the angles."""
-    return "A column for each depth, by epoch of training." + MARKS + say_angles(tables)
+    axis = " The axis of a loss ends at four times that of a guess."
+    return "A column for each depth, by epoch of training." + MARKS + axis + say_angles(tables)
 
 
 @figure("rank-fig4", caption=say_by_depth, columns=("train_loss",))

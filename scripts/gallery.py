@@ -10,7 +10,7 @@ README.md and docs/*.md, so that none of it is ever typed by hand.
 import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -228,21 +228,31 @@ def papers(reference: Path) -> str:
     return "\n".join(lines)
 
 
+def claims_in(paths: Iterable[Path]) -> pd.DataFrame:
+    """The claims of these files, each statement on the same numbers counted once.
+
+    Its runs may have other names under another figure, which trains more methods beside those of
+    the claim.
+    """
+    judged = distinct(pd.concat([pd.read_csv(path) for path in paths]))
+    return judged.drop_duplicates(["statement", "data", "measured"])
+
+
 def counted(folder: Path, names: list[str]) -> str:
     """How the claims of these figures came out, in three numbers; nothing where none are kept."""
     paths = [path for name in names if (path := folder / name / "claims.csv").exists()]
     if not paths:
         return ""
-    verdicts = distinct(pd.concat([pd.read_csv(path) for path in paths]))["verdict"].value_counts()
+    verdicts = claims_in(paths)["verdict"].value_counts()
     return " / ".join(str(verdicts.get(verdict, 0)) for verdict in VERDICTS)
 
 
 def summary(reference: Path) -> str:
-    """How the claims came out at each scale, each statement on the same runs counted once."""
+    """How the claims came out at each scale, each statement on the same numbers counted once."""
     lines = []
     for scale in kept_scales(reference):
         paths = sorted((reference / scale).glob("*/claims.csv"))
-        claims = distinct(pd.concat([pd.read_csv(path) for path in paths]))
+        claims = claims_in(paths)
         counts = claims["verdict"].value_counts()
         said = ", ".join(f"{counts.get(v, 0)} {w}" for v, w in VERDICTS.items())
         kinds = claims["kind"].value_counts()

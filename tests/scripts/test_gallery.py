@@ -47,6 +47,7 @@ def reference(tmp_path):
         "source": ["paper A", "paper A"],
         "kind": ["paper", "ours"],
         "runs": ["one", "one"],
+        "data": ["digits", "digits"],
     }
     pd.DataFrame(claims).to_csv(folder / "claims.csv", index=False)
     return tmp_path
@@ -108,8 +109,11 @@ def test_the_papers_have_their_counts_by_scale(reference):
     assert "https://arxiv.org/abs/2302.07937" in rows[0]
 
 
-def test_a_claim_that_two_figures_make_of_the_same_runs_counts_once(reference):
+@pytest.mark.parametrize("runs", ["one", "one with more methods"])
+def test_a_claim_that_two_figures_make_of_the_same_numbers_counts_once(runs, reference):
     shutil.copytree(reference / "quick" / "fig4", reference / "quick" / "fig5")
+    other = reference / "quick" / "fig5" / "claims.csv"
+    pd.read_csv(other).assign(runs=runs).to_csv(other, index=False)
     shutil.copytree(reference / "quick", reference / "paper")
     line = summary(reference).splitlines()[0]
     assert line.startswith(

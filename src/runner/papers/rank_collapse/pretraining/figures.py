@@ -137,7 +137,7 @@ MARKS = (
 
 def say_by_depth(tables: Tables) -> str:
     """Panels, lines and bands of figures 4, 11 and 12, and the angles."""
-    axis = " The axis of a loss ends at four times that of a guess."
+    axis = " The axis of a loss ends at four times that of a guess at the latest."
     return "A column for each depth, by epoch of training." + MARKS + axis + say_angles(tables)
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 os.environ["OMP_NUM_THREADS"] = "1"  # tests run side by side, and start processes of their own
 
-from jaxtyping import install_import_hook
+import typechecking
 
-install_import_hook("runner", "typechecking.check")
+typechecking.install()  # before anything of the package is imported
 
 import pytest  # noqa: E402
 import torch  # noqa: E402

@@ -1,8 +1,30 @@
-"""The type checker of the tests: beartype, for which numpy's numbers are numbers as well."""
+"""The type checks of the tests: beartype, for which numpy's numbers are numbers as well."""
+
+import re
 
 import numpy as np
 from beartype import BeartypeConf, FrozenDict, beartype
+from beartype.claw import beartype_package
+from jaxtyping import install_import_hook
+from repository import REPOSITORY
 
 NUMBERS = {int: int | np.integer, float: float | int | np.integer | np.floating}
 
-check = beartype(conf=BeartypeConf(hint_overrides=FrozenDict(NUMBERS)))
+CONFIGURATION = BeartypeConf(hint_overrides=FrozenDict(NUMBERS), claw_is_pep526=False)
+
+WITH_SHAPES = re.compile("^from jaxtyping", re.MULTILINE)
+
+check = beartype(conf=CONFIGURATION)
+
+
+def install() -> None:
+    """Check the arguments and results of all functions of the package that is imported from now on.
+
+    Shapes are compared where a module writes them down; elsewhere this would take a third of the
+    time of the tests for nothing.
+    """
+    source = REPOSITORY / "src"
+    paths = [path for path in source.rglob("*.py") if WITH_SHAPES.search(path.read_text())]
+    names = [".".join(path.relative_to(source).with_suffix("").parts) for path in paths]
+    beartype_package("runner", conf=CONFIGURATION)
+    install_import_hook(names, "typechecking.check")

@@ -2,7 +2,6 @@
 
 import ast
 import hashlib
-from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -43,7 +42,7 @@ def closure(names: set[str]) -> set[str]:
         name = waiting.pop()
         if name not in found and name.partition(".")[0] in packages and path_of(name).exists():
             found.add(name)
-            waiting |= set(_imports(name))
+            waiting |= _imports(name)
     return found
 
 
@@ -63,15 +62,17 @@ def _folder(package: str) -> Path:
     return Path(next(iter(spec.submodule_search_locations)))
 
 
-def _imports(name: str) -> Iterator[str]:
+@cache
+def _imports(name: str) -> frozenset[str]:
     """What a module imports, wherever in its text; some are names in modules."""
-    for node in ast.walk(_tree(name)):
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path_of(name).read_text())):
         if isinstance(node, ast.Import):
-            yield from (each.name for each in node.names)
+            found.update(each.name for each in node.names)
         elif isinstance(node, ast.ImportFrom):
             module = _absolute(node, name)
-            yield module
-            yield from (f"{module}.{each.name}" for each in node.names)
+            found.update([module, *(f"{module}.{each.name}" for each in node.names)])
+    return frozenset(found)
 
 
 def _absolute(node: ast.ImportFrom, name: str) -> str:
@@ -83,11 +84,6 @@ def _absolute(node: ast.ImportFrom, name: str) -> str:
         above = above[:-1]
     above = above[: len(above) - node.level + 1]
     return ".".join([*above, *filter(None, [node.module])])
-
-
-@cache
-def _tree(name: str) -> ast.Module:
-    return ast.parse(path_of(name).read_text())
 
 
 @cache

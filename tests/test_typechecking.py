@@ -1,0 +1,19 @@
+"""While the tests run, every function of the package checks its arguments, and shapes as well."""
+
+import pytest
+import torch
+from beartype.roar import BeartypeCallHintViolation
+from jaxtyping import TypeCheckError
+
+from runner.networks.spectra import eigvalsh
+from runner.results.figures import drawing_of
+
+
+def test_a_wrong_type_is_noticed():
+    with pytest.raises(BeartypeCallHintViolation):
+        drawing_of(4, "bn_only")
+
+
+def test_a_wrong_shape_is_noticed():
+    with pytest.raises(TypeCheckError):
+        eigvalsh(torch.ones(2, 3))

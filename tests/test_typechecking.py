@@ -2,18 +2,16 @@
 
 import pytest
 import torch
-from beartype.roar import BeartypeCallHintViolation
-from jaxtyping import TypeCheckError
 
 from runner.networks.spectra import eigvalsh
 from runner.results.figures import drawing_of
 
 
 def test_a_wrong_type_is_noticed():
-    with pytest.raises(BeartypeCallHintViolation):
+    with pytest.raises(TypeError, match="name=4"):
         drawing_of(4, "bn_only")
 
 
 def test_a_wrong_shape_is_noticed():
-    with pytest.raises(TypeCheckError):
+    with pytest.raises(TypeError, match="A.*Float"):
         eigvalsh(torch.ones(2, 3))

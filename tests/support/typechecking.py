@@ -10,7 +10,9 @@ from repository import REPOSITORY
 
 NUMBERS = {int: int | np.integer, float: float | int | np.integer | np.floating}
 
-CONFIGURATION = BeartypeConf(hint_overrides=FrozenDict(NUMBERS), claw_is_pep526=False)
+CONFIGURATION = BeartypeConf(
+    hint_overrides=FrozenDict(NUMBERS), claw_is_pep526=False, violation_type=TypeError
+)
 
 WITH_SHAPES = re.compile("^from jaxtyping", re.MULTILINE)
 

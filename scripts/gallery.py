@@ -20,10 +20,10 @@ from runner.cli.catalogue import figure_names, figure_study, headline
 from runner.core.errors import InputError
 from runner.core.papers import PAPERS, paper_of
 from runner.core.rooms import room_of
+from runner.publish.counting import once
 from runner.publish.reference import REFERENCE, read_tables
 from runner.publish.report import duration
 from runner.results.captions import caption
-from runner.results.claims import distinct
 from runner.results.evidence import ERROR
 from runner.results.figures import as_png, said_of
 from runner.runs.provenance import REPOSITORY
@@ -229,13 +229,8 @@ def papers(reference: Path) -> str:
 
 
 def claims_in(paths: Iterable[Path]) -> pd.DataFrame:
-    """The claims of these files, each statement on the same numbers counted once.
-
-    Its runs may have other names under another figure, which trains more methods beside those of
-    the claim.
-    """
-    judged = distinct(pd.concat([pd.read_csv(path) for path in paths]))
-    return judged.drop_duplicates(["statement", "data", "measured"])
+    """The claims of these files, each statement on the same numbers once."""
+    return once(pd.concat([pd.read_csv(path) for path in paths]))
 
 
 def counted(folder: Path, names: list[str]) -> str:

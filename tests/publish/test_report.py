@@ -205,6 +205,19 @@ def test_each_claim_stands_beside_that_of_the_reference(outputs, reference):
     assert "has no such claim" in absent
 
 
+def test_a_statement_on_the_same_numbers_counts_once(outputs, reference):
+    """Under another figure its runs train more methods, and have other names."""
+    counts = r'<div class="(\w+)"><b>(\d+)</b>'
+    before = re.findall(counts, shown(outputs))
+    other = reference / "quick" / "bottleneck-fig1"
+    shutil.copytree(reference / "quick" / SMALL, other)
+    claims = pd.read_csv(other / "claims.csv").assign(runs="more methods")
+    claims.to_csv(other / "claims.csv", index=False)
+    assert re.findall(counts, shown(outputs)) == before
+    claims.assign(measured="other numbers").to_csv(other / "claims.csv", index=False)
+    assert re.findall(counts, shown(outputs)) != before
+
+
 def test_scales_stand_side_by_side_and_smoke_comes_last(outputs, reference):
     """Of figure 4 there is smoke, quick, and the reference at scale paper."""
     shutil.copytree(outputs / "figures" / "quick", outputs / "figures" / "smoke")

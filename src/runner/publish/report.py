@@ -10,12 +10,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import pandas as pd
 from jinja2 import Environment, PackageLoader
 
 from runner.cli.working import log_to_terminal
 from runner.core.arguments import key_values
 from runner.core.errors import InputError
 from runner.core.folders import outputs_at, require_writable
+from runner.publish.counting import once
 from runner.publish.entries import SCALES, Entry, Result, collect, facts
 from runner.runs.provenance import REFERENCE
 from runner.runs.tables import write_atomically
@@ -76,13 +78,13 @@ def page(entries: list[Entry]) -> str:
 
 
 def _counts(results: Iterable[Result]) -> Counter[str]:
-    """How many claims came out how; one that two figures make of the same runs counts once."""
-    once = {
-        (claim.row["statement"], claim.row.get("runs", result.name)): claim.row["verdict"]
+    """How many claims came out how, each statement on the same numbers once."""
+    rows = [
+        {"runs": result.name, "data": "", **claim.row}
         for result in results
         for claim in result.claims
-    }
-    return Counter(once.values())
+    ]
+    return Counter(once(pd.DataFrame(rows))["verdict"]) if rows else Counter()
 
 
 def _tallies(results: list[Result]) -> Iterator[Tally]:

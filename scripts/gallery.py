@@ -78,7 +78,8 @@ ESTIMATED_HOURS = {
         ("rank-fig4", "rank-fig11"): 3,
         ("rank-fig6",): 4,
         ("rank-fig12",): 2,
-        ("rank-fig5", "rank-fig7", "rank-fig10"): 6,
+        ("rank-fig5", "rank-fig7"): 4.5,
+        ("rank-fig10",): 3,
         ("rank-fig13",): 8,
     },
     "paper": {

@@ -243,7 +243,7 @@ def save(picture: Figure, path: Path) -> None:
     settle_scales(picture)
     logging.getLogger("fontTools").setLevel(logging.ERROR)  # it doubts the dates of matplotlib's
     picture.savefig(path.with_name(path.name + ".png"), metadata={"Software": None})
-    picture.set_layout_engine(None)  # it is laid out
+    picture.set_layout_engine(None)  # it is laid out; "none" would go through it once more
     picture.savefig(path.with_name(path.name + ".pdf"), metadata={"CreationDate": None})
     picture.savefig(path.with_name(path.name + ".svg"), metadata={"Date": None})
 

@@ -101,7 +101,7 @@ MARKS = (
 @figure(
     "rank-fig10",
     caption="Training accuracy, and alignment of the gradients of different examples, through"
-    " training." + MARKS,
+    " training." + MARKS + " Where the last hidden layer is zero there is no alignment to draw.",
     columns=("train_accuracy", "gradient_alignment"),
     logarithmic=("train_accuracy",),
 )

@@ -63,8 +63,8 @@ def error_by_block(metrics: pd.DataFrame) -> pd.DataFrame:
     " the replicates, bars their whole range; dashed, with hollow markers: machine epsilon times"
     " the condition number, median. Right: share of sparse random systems K of full rank against"
     " the share p of weights that are not zero, scaled as the paper conjectures (above) and proves"
-    " (below); bars are standard errors, lines the probability that"
-    " no unit is cut off, dotted the smallest p of the proof.",
+    " (below); bars are standard errors, lines the probability that no unit is cut off, dotted the"
+    " smallest p of the proof.",
 )
 def draw_constructions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Error against d; error of the deep construction against k; full rank against sparsity."""

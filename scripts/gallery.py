@@ -105,9 +105,9 @@ ESTIMATED_HOURS = {
         ("invariances-fig4",): 2,
         ("invariances-fig5",): 0.7,
         ("bottleneck-fig1",): 8,
-        ("bottleneck-fig2",): 5,
+        ("bottleneck-fig2",): 1,
         ("bottleneck-linear",): 0.1,
-        ("bottleneck-theorems",): 3,
+        ("bottleneck-theorems",): 0.8,
     },
 }
 """Of one core, by scale and the figures that share runs: the first steps, or the time of a smaller

@@ -93,7 +93,7 @@ def reference(outputs, monkeypatch):
     kept = REPOSITORY / "outputs" / "reference" / "quick"
     shutil.copytree(kept / SMALL, folder / SMALL)
     shutil.copytree(
-        kept / "fig4", folder / "fig4", ignore=shutil.ignore_patterns("*.gz", "claims*")
+        kept / "fig4", folder / "fig4", ignore=shutil.ignore_patterns("*.xz", "claims*")
     )
     shutil.copy(outputs / "figures" / "quick" / "fig4.claims.csv", folder / "fig4" / "claims.csv")
     return outputs / "reference"

@@ -6,9 +6,9 @@ be compared with them.
 """
 
 import argparse
-import gzip
 import hashlib
 import json
+import lzma
 import shutil
 import sys
 from collections.abc import Iterator
@@ -71,7 +71,8 @@ def keep(name: str, typed: list[str], reference: Path) -> Path:
         shared[table] = rows[same].iloc[0].to_dict() if len(rows) else {}
         content = rows.drop(columns=same).to_csv(index=False).encode()
         if len(content) > LARGE:
-            write_atomically(folder / f"{table}.csv.gz", gzip.compress(content, mtime=0))
+            compressed = lzma.compress(content, preset=9 | lzma.PRESET_EXTREME)
+            write_atomically(folder / f"{table}.csv.xz", compressed)
         else:
             write_atomically(folder / f"{table}.csv", content)
     write_atomically(folder / "shared.json", json.dumps(shared, indent=1).encode())

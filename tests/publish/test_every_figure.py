@@ -41,6 +41,12 @@ def marks_in(picture: Figure) -> set[str]:
     return found
 
 
+def without_dust(claims: pd.DataFrame) -> pd.DataFrame:
+    """Claims with 0 for what rounding leaves of it, which differs between processors."""
+    measured = claims["measured"].str.replace(r"-?\d(\.\d+)?e-(1[5-9]|2\d)", "0", regex=True)
+    return claims.assign(measured=measured)
+
+
 @pytest.mark.parametrize("folder", KEPT, ids=lambda folder: f"{folder.parent.name}-{folder.name}")
 def test_a_figure_is_explained_and_its_claims_come_out_as_kept(folder, tmp_path, monkeypatch):
     """It is rendered once; the files of pictures, which take longer, are written by tests below."""
@@ -54,8 +60,7 @@ def test_a_figure_is_explained_and_its_claims_come_out_as_kept(folder, tmp_path,
     publish(name, figure_study(name), read_tables(folder), tmp_path)
     claims = pd.read_csv(tmp_path / f"{name}.claims.csv")
     kept = pd.read_csv(folder / "claims.csv")
-    columns = list(COLUMNS)
-    assert claims.to_csv(index=False) == kept[columns].to_csv(index=False)
+    pd.testing.assert_frame_equal(without_dust(claims), without_dust(kept[list(COLUMNS)]))
     assert len(pd.read_csv(tmp_path / f"{name}.csv"))
     caption = (tmp_path / f"{name}.caption.txt").read_text()
     assert len(caption) > 200 and "seed" in caption

@@ -9,7 +9,7 @@ from runner.core.papers import paper_of
 from runner.core.rooms import room_of
 from runner.core.studies import StudyConfig
 from runner.results.claims import Claim, claims_of
-from runner.results.history import rule_commit
+from runner.results.history import rule_commit, rule_of
 
 
 def plan(figure: str, typed: list[str]) -> str:
@@ -19,13 +19,13 @@ def plan(figure: str, typed: list[str]) -> str:
     """
     settings, configs = figure_runs(figure, typed)
     study = figure_study(figure)
-    rule = rule_commit(study, figure, settings.scale) or "no git"
     lines = [
         f"{figure}: paper {paper_of(room_of(study)).letter}, study {study}, scale {settings.scale}",
-        f"  planned: {_planned(configs)}; rule of commit {rule[:13]}",
+        f"  planned: {_planned(configs)}",
     ]
     for claim in claims_of(figure, study):
-        lines += _lines(claim)
+        commit = rule_commit(rule_of(study, figure, settings.scale, claim)) or "no git"
+        lines += _lines(claim, commit[:13])
     return "\n".join(lines)
 
 
@@ -41,11 +41,11 @@ def _planned(configs: list[StudyConfig]) -> str:
     return f"{len(configs)} runs on {data}" + (f", {said}" if said else "")
 
 
-def _lines(claim: Claim) -> list[str]:
-    """A claim as it stands before any data."""
+def _lines(claim: Claim, commit: str) -> list[str]:
+    """A claim as it stands before any data, and the commit that last changed its rule."""
     lines = [
         f"  {claim.name}: {claim.statement}  [{claim.attribution}]",
-        f"      rule: {claim.expected}",
+        f"      rule: {claim.expected}  [{commit}]",
     ]
     if claim.needs:
         needed = ", ".join(f"{count} values of {name}" for name, count in claim.needs.items())

@@ -113,6 +113,7 @@ def draw_all(reference: Path, figures: Path, style: str = "screen") -> Iterator[
             tables,
             figures / scale,
             order=_order(folder),
+            scale=scale,
             headline=headline("figure", name),
             style=style,
         )
@@ -161,15 +162,16 @@ def judge_all(reference: Path) -> None:
     for path in sorted(reference.glob("*/*/claims.csv")):
         name = path.parent.name
         claims = claims_of(name, figure_study(name))
-        judged = judge(name, claims, read_tables(path.parent)).assign(**_order(path.parent))
+        judged = judge(name, claims, read_tables(path.parent))
+        judged = judged.merge(_order(path.parent), on="claim", how="left")
         content = judged.to_csv(index=False).encode()
         if content != path.read_bytes():
             write_atomically(path, content)
             print(path)
 
 
-def _order(folder: Path) -> dict[str, str]:
-    """What came first, the rule or the kept numbers, from their provenance."""
+def _order(folder: Path) -> pd.DataFrame:
+    """What came first, each rule or the kept numbers, from their provenance."""
     runs = json.loads((folder / "provenance.json").read_text())["runs"]
     return history(figure_study(folder.name), folder.name, folder.parent.name, runs)
 

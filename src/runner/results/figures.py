@@ -13,7 +13,7 @@ its marks, and the quick look at one run is marked as such:
 import json
 import logging
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from io import BytesIO
@@ -31,7 +31,7 @@ from runner.core.rooms import package_of, part_of
 from runner.results import claims
 from runner.results.captions import Said, caption
 from runner.results.claims import Tables
-from runner.results.history import history
+from runner.results.history import history, in_words
 from runner.results.rows import NoRows, Present
 from runner.results.style import drawn_in, settle_scales, subplots
 from runner.results.variants import Variant
@@ -143,6 +143,7 @@ def make(variant: Variant) -> str:
         variant.name,
         variant.overrides,
         order,
+        scale=variant.scale,
         headline=variant.headline,
         style=variant.style,
     )
@@ -154,7 +155,7 @@ def make(variant: Variant) -> str:
     overridden = "".join(f", {text}" for text in variant.overrides)
     place = f"{variant.path('png')} (.pdf, .svg, .csv, .claims.csv, .caption.txt)"
     lines = [f"{variant.figure} at scale {variant.scale}{overridden}: {place}"]
-    lines += [f"{claims.as_text(verdicts)}; rule and numbers: {order['rule']}"]
+    lines += [f"{claims.as_text(verdicts)}; rules and numbers: {in_words(order)}"]
     lines += [f"note: {about['stale']}"] if about["stale"] else []
     return "\n".join(lines)
 
@@ -179,8 +180,9 @@ def publish(
     folder: Path,
     name: str | None = None,
     overrides: Sequence[str] = (),
-    order: Mapping[str, str] | None = None,
+    order: pd.DataFrame | None = None,
     *,
+    scale: str | None = None,
     headline: str = "",
     style: str = "screen",
 ) -> pd.DataFrame:
@@ -188,14 +190,15 @@ def publish(
 
     Writes `<name>.png`, `.pdf`, `.svg`, `.csv` (the numbers drawn), `.claims.csv` and
     `.caption.txt` into `folder`; name: the figure's where none is given; overrides: stand above the
-    picture; order: the columns of `history`; headline: what the figure is; style: `screen`, or
-    `paper`, where everything that stands above the picture is left to the caption. Raises
-    InputError when there is no such style, or the folder cannot be written.
+    picture; order: what `history` gives; scale: for the caption; headline: what the figure is;
+    style: `screen`, or `paper`, where everything that stands above the picture is left to the
+    caption. Raises InputError when there is no such style, or the folder cannot be written.
     """
     name = name or figure
     drawing = drawing_of(figure, study)
-    verdicts = claims.judge(name, claims.claims_of(figure, study), tables).assign(**(order or {}))
-    scale = (order or {}).get("scale")
+    verdicts = claims.judge(name, claims.claims_of(figure, study), tables)
+    if order is not None:
+        verdicts = verdicts.merge(order, on="claim", how="left")
     below = caption(headline or name, _said[figure], study, tables, scale, overrides)
     try:
         with drawn_in(style):

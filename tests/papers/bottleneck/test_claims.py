@@ -5,10 +5,13 @@ import pandas as pd
 import pytest
 
 from runner.cli.catalogue import figure_study
+from runner.papers.bottleneck.depth.config import Bottleneck
 from runner.papers.bottleneck.depth.tables import affine_fits, bottleneck_lengths
-from runner.papers.bottleneck.theorem_claims import THEOREMS
+from runner.papers.bottleneck.theorem_claims import THEOREMS, inequality
 from runner.papers.bottleneck.theorems import ROUNDING
+from runner.publish.reference import read_tables
 from runner.results.claims import claims_of, judge
+from runner.runs.provenance import REFERENCE
 
 REPLICATES = 7
 RANKS = {
@@ -27,7 +30,7 @@ def verdicts(figure: str, tables: dict[str, pd.DataFrame]) -> pd.Series:
 def theorems(violations: int = 0) -> pd.DataFrame:
     rows = [
         {"theorem": name, "points": 10, "violations": violations, "tightness": 0.5}
-        | {"replicate": replicate, "imbalance": 0.0}
+        | {"replicate": replicate, "imbalance": 0.0, "lower": 1.0, "upper": 2.0}
         for name in THEOREMS
         for replicate in range(REPLICATES)
     ]
@@ -270,6 +273,23 @@ def test_unbalanced_networks_decide_nothing_where_the_proof_assumes_balance():
     assumed = [name for name, theorem in THEOREMS.items() if theorem.balanced]
     assert assumed == ["theorem-7", "corollary-8"]
     assert (found[assumed] == "undecided").all() and found["theorem-3"] == "fails"
+
+
+def test_the_margin_of_logarithms_is_their_difference():
+    rows = figure1()["theorems"].query("theorem == 'theorem-3'").assign(lower=-2.0, upper=3.0)
+    words = inequality({"theorems": rows}, "theorem-3", balanced=False, additive=True).words
+    assert "upper - lower at least 5, in the median network 5, where upper is 3" in words
+
+
+def test_along_the_kept_minima_a_layer_costs_at_most_lambda_k():
+    """`F(L') <= F(L) + lambda k (L' - L)` from each depth to the next, rank changes included."""
+    metrics = read_tables(REFERENCE / "quick" / "bottleneck-fig1")["metrics"]
+    minima = metrics[metrics["recipe"] == "minimum"].sort_values(["replicate", "depth"])
+    steps = minima.groupby("replicate")[["depth", "loss"]].diff()
+    k = minima.groupby("replicate")["rank"].shift()
+    bound = Bottleneck().ridge * k * steps["depth"]
+    assert steps["loss"].notna().sum() == 40
+    assert (steps["loss"] <= bound)[steps["loss"].notna()].all()
 
 
 def test_empty_theorem_tables_decide_nothing():

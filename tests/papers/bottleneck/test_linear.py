@@ -4,10 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy.optimize import minimize
 
 from runner.papers.bottleneck import theory
+from runner.papers.bottleneck.linear import study
 from runner.papers.bottleneck.linear.config import Linear
 from runner.papers.bottleneck.linear.study import draw_target, product, trained
+from runner.papers.bottleneck.linear.tables import of_one_rank, with_remainders
 from runner.results.claims import claims_of, judge
 
 
@@ -64,3 +67,41 @@ def test_all_claims_hold_at_the_cost_of_the_theory():
 )
 def test_each_claim_can_fail(changes, claim):
     assert verdicts(tables(**changes))[claim] == "fails"
+
+
+def test_one_network_that_is_no_minimum_refutes_that_the_cost_is_attained():
+    found = tables()
+    found["metrics"].loc[7, "parameter_norm"] *= 1 + 1e-6
+    assert verdicts(found)["cost-is-attained"] == "fails"
+
+
+def test_a_network_that_ends_at_zero_costs_what_zero_costs():
+    found = tables()
+    columns = ["parameter_norm", "representation_cost", "first_correction", "second_correction"]
+    found["metrics"].loc[found["metrics"]["depth"] == 32, [*columns, "rank"]] = 0
+    assert set(verdicts(found)) == {"holds"}
+    found["metrics"].loc[found["metrics"]["depth"] == 32, "parameter_norm"] = 1e-6
+    assert verdicts(found)["cost-is-attained"] == "fails"
+
+
+def test_exponents_are_of_the_depths_of_one_rank():
+    rows = with_remainders(tables()["metrics"])
+    rows.loc[(rows["replicate"] == 0) & (rows["depth"] == 32), "rank"] = 1
+    rows.loc[(rows["replicate"] == 1) & (rows["depth"] > 8), "rank"] = 1
+    found = of_one_rank(rows, 3).groupby("replicate")
+    assert list(found["depth"].agg(list)[0]) == [4, 8, 16]
+    assert 1 not in found.groups and len(found) == 9
+
+
+def test_training_goes_on_where_a_line_search_gave_up(monkeypatch):
+    """A first call that returns its start is not the end; the iterations are counted in all."""
+    calls = []
+
+    def lazy(loss, flat, *arguments, options, **more):
+        calls.append(options["maxiter"])
+        return minimize(loss, flat, *arguments, options=options | {"maxiter": 40}, **more)
+
+    monkeypatch.setattr(study, "minimize", lazy)
+    config = Linear(depths=[4], width=3, rank=2, ridges=[1e-3], iterations=400)
+    trained(config, 4, draw_target(config, 0), 0)
+    assert len(calls) > 2 and calls[0] == 400 and calls == sorted(calls, reverse=True)

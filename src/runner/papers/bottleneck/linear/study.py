@@ -29,6 +29,8 @@ NOISE = 0.5
 """The W_l start as I plus Gaussian entries of this deviation over sqrt L."""
 MEMORY_OF_LBFGS = 10
 """Pairs of steps and gradients that scipy's L-BFGS keeps."""
+CONVERGED = 1e-13
+"""Relative decrease of the loss below which L-BFGS is not started once more."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +90,16 @@ def trained(
         (gradient,) = torch.autograd.grad(total, theta)
         return float(total.detach()), gradient.numpy()
 
-    options = {"maxiter": config.iterations, "maxcor": MEMORY_OF_LBFGS, "ftol": 0, "gtol": 1e-10}
+    options = {"maxcor": MEMORY_OF_LBFGS, "ftol": 0, "gtol": 1e-10}
     for ridge in config.ridges:
-        flat = minimize(loss, flat, (ridge,), "L-BFGS-B", jac=True, options=options).x
+        lowest, left = np.inf, config.iterations
+        while left > 0:  # a line search may give up early: go on until a fresh start gains nothing
+            options["maxiter"] = left
+            found = minimize(loss, flat, (ridge,), "L-BFGS-B", jac=True, options=options)
+            flat, left = found.x, left - max(1, found.nit)
+            if found.fun >= lowest * (1 - CONVERGED):
+                break
+            lowest = found.fun
     return torch.from_numpy(flat).view(L, n, n)
 
 

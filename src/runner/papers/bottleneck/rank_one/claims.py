@@ -45,7 +45,8 @@ def interpolants_are_rare(tables: Tables) -> Found:
     figure="bottleneck-theorems",
     name="norm-lower-bound",
     statement="the norm of rank-1 interpolants grows at least as 2 (1 - 1/k*) log N",
-    source="paper D, section 3.1, after Theorem 2 of its reference [10]",
+    source="paper D, section 3.1, after Theorem 2 of its reference [10] (far from tight)",
+    kind="illustration",
     expected=f"slope of ||theta||^2 - L in log N above {NORM_SLOPE:g}",
     needs={"samples": 3},
     column="excess",
@@ -55,7 +56,7 @@ def interpolants_are_rare(tables: Tables) -> Found:
     figure="bottleneck-theorems",
     name="ntk-lower-bound",
     statement="somewhere Theta(x, x) >= c L e^{-c_1} N^{4 - 4/k*} for rank-1 interpolants",
-    source="paper D, Theorem 10 (far from tight where e^{-c_1} is small)",
+    source="paper D, Theorem 10 (far from tight; its proof asks for L above e^{c_1 + 1})",
     kind="illustration",
     expected=f"slope of log(Tr Theta / L) + c_1 in log N above {NTK_EXPONENT:g}",
     needs={"samples": 3},
@@ -69,4 +70,5 @@ def growth(tables: Tables, column: str, bound: float) -> Found:
     words = f"{len(found)} replicates fit at three sizes or more"
     if len(fitting):
         words += f"; c_1 = {fitting['excess'].min():.0f} to {fitting['excess'].max():.0f}"
+        words += f", L = {', '.join(map(str, sorted(fitting['depth'].unique())))}"
     return Found([above(found, bound, unit="slope")] if len(found) else [], words)

@@ -41,7 +41,8 @@ def two_outliers(tables: Tables) -> Found:
     ratio = (middle["s2"] / middle["s3"]).groupby(middle["replicate"]).median()
     words = (
         f"gap after the second in {share.mean():.0%} of the middle layers;"
-        f" median s_2/s_3 {ratio.mean():.2g}, s_2 {middle['s2'].median():.3g}"
+        f" s_2/s_3 {ratio.min():.2g} to {ratio.max():.2g} (medians of the layers), s_2"
+        f" {middle['s2'].median():.3g}"
     )
     if len(adam):
         words += f"; where Adam ends in {(adam['rank_gap'] == 2).mean():.0%}"

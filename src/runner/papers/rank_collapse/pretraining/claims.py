@@ -51,6 +51,9 @@ RAISED = 1.1
 AT_UNIT_SCALE = ("unit_scale", "pretrained", "pretrained_end_to_end", "orthogonal", "whitened")
 """Methods whose layers are all scaled to root mean square one before training."""
 
+SCALE_ALONE = (CONTROL, HE)
+"""What gives the weights a scale and does nothing else: the controls of every statement."""
+
 OF_THE_PAPER = 75
 """M of figure 6: the larger of its two."""
 
@@ -138,6 +141,35 @@ def rank_is_raised(tables: Tables, M: int | None) -> Found:
     return Found(points)
 
 
+_scale_alone_raises_nothing = partial(
+    claim,
+    name="scale-alone-raises-no-rank",
+    statement="control: neither unit scale alone nor He's initialisation raises r above that of"
+    " batch norm",
+    source=OURS,
+    expected="r of the last layer before training: either / batch norm below 1 at every depth",
+    kind="ours",
+)
+
+
+@_scale_alone_raises_nothing(figure="rank-fig4", needs=BY_DEPTH)
+@_scale_alone_raises_nothing(figure="rank-fig6")
+@_scale_alone_raises_nothing(figure="rank-fig12", needs=BY_DEPTH)
+def scale_alone_raises_no_rank(tables: Tables) -> Found:
+    """What pre-training does beyond the scale of the weights is to raise r."""
+    points = [
+        below(
+            of(rows, each, "rank_bound") / of(rows, BATCH_NORM, "rank_bound"),
+            1.0,
+            point=f"{name_of(each)} over {name_of(BATCH_NORM)}, depth {depth}",
+            unit="ratio",
+        )
+        for depth, rows in starts(tables).groupby("depth")
+        for each in SCALE_ALONE
+    ]
+    return Found(points)
+
+
 @claim(
     figure="rank-fig6",
     name="end-to-end-raises-rank",
@@ -189,13 +221,14 @@ _only_then = partial(
 
 @_only_then(figure="rank-fig4", needs=BY_DEPTH)
 @_only_then(figure="rank-fig6")
+@_only_then(figure="rank-fig11", needs=BY_DEPTH)
 @_only_then(figure="rank-fig12", needs=BY_DEPTH)
 def nothing_else_lets_learn(tables: Tables) -> Found:
     """Whether pre-training is needed at all."""
     rows = _deep(through_training(tables))
-    both = {each: learned_share(of(rows, each, "train_accuracy")) for each in (CONTROL, HE)}
+    both = {each: learned_share(of(rows, each, "train_accuracy")) for each in SCALE_ALONE}
     larger = pd.DataFrame(both).max(axis=1)
-    words = _means(rows, "train_accuracy", CONTROL, HE)
+    words = _means(rows, "train_accuracy", *SCALE_ALONE)
     return Found([below(larger, LITTLE, point=_at(rows), unit="share")], words)
 
 
@@ -237,8 +270,55 @@ def beats_batch_norm(tables: Tables, columns: dict[str, bool], M: int | None) ->
     return Found(points, "; ".join(_means(rows, column, best, BATCH_NORM) for column in columns))
 
 
+def _scale_alone_ahead(*, figure: str, words: str, columns: dict[str, bool]) -> Callable:
+    """The control of what `ahead-of-batch-norm` says of the same columns."""
+    return claim(
+        figure=figure,
+        name="scale-alone-ahead-of-batch-norm",
+        statement="control: at unit scale alone, and from He's initialisation, SGD is ahead of"
+        f" batch norm on the deepest networks, too, in {words}",
+        source=OURS,
+        expected="as for pre-trained networks, for both",
+        kind="ours",
+        needs=BY_DEPTH,
+        columns=columns,
+    )
+
+
+@_scale_alone_ahead(figure="rank-fig4", words="training loss", columns=LOSS)
+@_scale_alone_ahead(figure="rank-fig11", words="training accuracy and test loss", columns=OTHERS)
+@_scale_alone_ahead(
+    figure="rank-fig12",
+    words="training loss, training accuracy and test loss",
+    columns=LOSS | OTHERS,
+)
+def scale_alone_beats_batch_norm(tables: Tables, columns: dict[str, bool]) -> Found:
+    """At the deepest."""
+    rows = _deep(through_training(tables))
+    points = [
+        _ahead(rows, each, BATCH_NORM, *column)
+        for column in columns.items()
+        for each in SCALE_ALONE
+    ]
+    words = (_means(rows, column, *SCALE_ALONE, BATCH_NORM) for column in columns)
+    return Found(points, "; ".join(words))
+
+
+def _slopes(tables: Tables, *variants: Callable[[int], Variant]) -> list[pd.Series]:
+    """For each variant, given by the depth, the slope of its mean training loss in depth.
+
+    A network that has diverged at any depth has no slope, and its replicate speaks for neither
+    side. Raises NoRows where a variant lacks a depth, or no network is deep.
+    """
+    rows = through_training(tables).replace(np.inf, np.nan)
+    _deep(rows)
+    by_depth = list(rows.groupby("depth"))
+    found = [pd.concat([rows_of(part, each(d)) for d, part in by_depth]) for each in variants]
+    return [slopes(each, "depth", "train_loss") for each in found]
+
+
 _slows_down_less = partial(
-    claim,
+    _at_both_budgets,
     name="slows-down-less",
     statement="depth slows pre-trained networks down less than those with batch norm",
     expected="slope of the mean training loss in depth below that of batch norm",
@@ -248,23 +328,43 @@ _slows_down_less = partial(
 
 @_slows_down_less(figure="rank-fig4", source=f"{SECTION}, figure 4")
 @_slows_down_less(figure="rank-fig12", source=f"{SECTION}, figure 12")
-def slows_down_less(tables: Tables) -> Found:
-    """With every layer the training loss rises by less than batch norm's.
+def slows_down_less(tables: Tables, M: int | None) -> Found:
+    """With every layer the training loss rises by less than batch norm's."""
+    own, other = _slopes(
+        tables,
+        lambda depth: _speaking(raising_most(tables, depth), M),
+        lambda depth: BATCH_NORM,
+    )
+    words = f"loss a layer {own.mean():.3g} pre-trained, {other.mean():.3g} with batch norm"
+    return Found([less(own, other, point="batch norm's slope less that of pre-trained")], words)
 
-    A network that has diverged at any depth has no slope, and its replicate speaks for neither.
-    """
-    rows = through_training(tables).replace(np.inf, np.nan)
-    _deep(rows)
-    most = {depth: raising_most(tables, depth) for depth in set(rows["depth"])}
-    common = set.intersection(*(set(of_depth) for of_depth in most.values()))
-    if not common:
-        raise NoRows("rows: an M that was run at every depth")
-    speaking = {depth: of_depth[max(common)] for depth, of_depth in most.items()}
-    best = pd.concat([rows_of(rows[rows["depth"] == d], each) for d, each in speaking.items()])
-    of_both = [best, rows_of(rows, BATCH_NORM)]
-    slope = [slopes(each, "depth", "train_loss") for each in of_both]
-    words = f"loss a layer {slope[0].mean():.3g} pre-trained, {slope[1].mean():.3g} with batch norm"
-    return Found([less(*slope, point="batch norm's slope less that of pre-trained")], words)
+
+_scale_alone_slows_down_less = partial(
+    claim,
+    name="scale-alone-slows-down-less",
+    statement="control: depth slows down less than those with batch norm networks at unit scale"
+    " alone, too, and from He's initialisation",
+    source=OURS,
+    expected="slope of the mean training loss in depth below that of batch norm, for both",
+    kind="ours",
+    needs=BY_DEPTH,
+)
+
+
+@_scale_alone_slows_down_less(figure="rank-fig4")
+@_scale_alone_slows_down_less(figure="rank-fig12")
+def scale_alone_slows_down_less(tables: Tables) -> Found:
+    """What is said of pre-training is said of the scale of the weights, where this holds."""
+    every = (*SCALE_ALONE, BATCH_NORM)
+    *own, other = _slopes(tables, *(lambda depth, each=each: each for each in every))
+    points = [
+        less(slope, other, point=f"batch norm's slope less that of {name_of(each)}")
+        for slope, each in zip(own, SCALE_ALONE, strict=True)
+    ]
+    means = ", ".join(
+        f"{name_of(each)} {slope.mean():.3g}" for each, slope in zip(SCALE_ALONE, own, strict=True)
+    )
+    return Found(points, f"loss a layer: {means}, batch norm {other.mean():.3g}")
 
 
 @claim(
@@ -287,22 +387,36 @@ def more_is_better(tables: Tables) -> Found:
     return Found(points, _means(rows, "train_accuracy", *chain))
 
 
-@claim(
+_order_kept = partial(
+    claim,
     figure="rank-fig6",
-    name="order-of-ranks-kept",
-    statement="the order of the initial ranks is kept through training",
-    source=f"{SECTION}, figure 6 right; Section 1 (ii)",
     expected="r in the mean of all epochs / that of the lower one above 1, for every pair of"
     " networks whose r differs by a tenth or more before training",
     needs={"pretraining_steps": 3},
 )
-def order_is_kept(tables: Tables) -> Found:
-    """Those of the paper's figure 6, and what M = 300 adds; a pair is one that differs in every
-    replicate. A network that diverges has no r any more, and its replicate speaks for neither side.
+
+
+@_order_kept(
+    name="order-of-ranks-kept-with-controls",
+    statement="control: the order of the initial ranks is kept through training, too, between"
+    " networks at unit scale alone or from He's initialisation and the others",
+    source=OURS,
+    kind="ours",
+    controls=SCALE_ALONE,
+)
+@_order_kept(
+    name="order-of-ranks-kept",
+    statement="the order of the initial ranks is kept through training",
+    source=f"{SECTION}, figure 6 right; Section 1 (ii)",
+)
+def order_is_kept(tables: Tables, controls: tuple[Variant, ...] = ()) -> Found:
+    """Those of the paper's figure 6, and what M = 300 adds; with controls, the pairs that these are
+    in. A pair is one that differs in every replicate. A network that diverges has no r any more,
+    and its replicate speaks for neither side.
     """
     before, rows = _deep(starts(tables)), _deep(tables["training"])
     most = raising_most(tables, before["depth"].iloc[0])
-    variants = [VANILLA, *most.values(), BATCH_NORM, ASYMMETRIC]
+    variants = [VANILLA, *most.values(), BATCH_NORM, ASYMMETRIC, *controls]
     initial = {each: of(before, each, "rank_bound") for each in variants}
     mean = {
         each: rows_of(rows, each).groupby("replicate")["rank_bound"].apply(
@@ -318,6 +432,7 @@ def order_is_kept(tables: Tables) -> Found:
             unit="ratio",
         )
         for lower, higher in permutations(variants, 2)
+        if not controls or {lower, higher} & set(controls)
         if (initial[higher] > RAISED * initial[lower]).all()
     ]
     return Found(points, f"{len(points)} pairs")

@@ -28,6 +28,7 @@ def helper(x):
 _both = partial(claim, name="both")
 
 @_both(figure="a")
+@claim(figure="b", statement="the same of another figure")
 def judge(tables):
     return above(helper(tables))
 
@@ -40,7 +41,7 @@ register(figure="a")
 
 
 def rule(scale="quick", judge="judge"):
-    return Rule("claims.py", ("runner.room.claims", judge), ("size.yaml",), scale)
+    return Rule("claims.py", ("runner.room.claims", judge, "a"), ("size.yaml",), scale)
 
 
 @pytest.fixture
@@ -139,15 +140,16 @@ def of(figure, study, name=None):
 
 
 def test_a_judge_is_built_from_what_it_names():
-    text, imported = part_of_rule(CLAIMS, ("runner.room.claims", "judge"))
+    text, imported = part_of_rule(CLAIMS, ("runner.room.claims", "judge", "a"))
     assert "def helper" in text and "BOUND = 1" in text and "_both = partial" in text
+    assert "'a'" in text and "'b'" not in text
     assert "UNUSED" not in text and "def other" not in text and "register" not in text
     assert {"runner.results.claims", "runner.results.evidence"} <= imported
     assert not any("room" in each for each in imported)
 
 
 def test_a_judge_of_another_module_is_what_registers_it():
-    text, imported = part_of_rule(CLAIMS, ("runner.papers.room.theorems", "inequality"))
+    text, imported = part_of_rule(CLAIMS, ("runner.papers.room.theorems", "inequality", "a"))
     assert text.strip() == "register(figure='a')"
     assert imported == {"runner.papers.room.theorems", "runner.papers.room.theorems.register"}
 

@@ -33,13 +33,13 @@ COLUMNS = ("claim", "scale", "rule", "rule_commit", "run_commits")
 class Rule:
     """Where the rule of a claim is, in files named from the repository's root.
 
-    claims: the file `claims.py` of the study; of it, what `judge` is built from. judge: a function,
-    and the module that it comes from. files: what else belongs to the rule, whole; of a preset the
-    values at this scale.
+    claims: the file `claims.py` of the study; of it, what the judge is built from. judge: the
+    module that it comes from, its name, and the figure. files: what else belongs to the rule,
+    whole; of a preset the values at this scale.
     """
 
     claims: str
-    judge: tuple[str, str]
+    judge: tuple[str, str, str]
     files: tuple[str, ...]
     scale: str
 
@@ -105,8 +105,8 @@ def rule_of(study: str, figure: str, scale: str, claim: Claim) -> Rule | None:
     if not package.startswith("runner."):
         return None
     judge = getattr(claim.judge, "func", claim.judge)
-    name, place = (judge.__module__, judge.__name__), path_of(f"{package}.claims")
-    _, imported = part_of_rule(place.read_text(), name)
+    which, place = (judge.__module__, judge.__name__, figure), path_of(f"{package}.claims")
+    _, imported = part_of_rule(place.read_text(), which)
     imported = {each for each in imported if each.startswith("runner.")}
     own = (package.rpartition(".")[0], "runner.results.")
     modules = [each for each in closure(imported) if each.startswith(own)]
@@ -115,18 +115,18 @@ def rule_of(study: str, figure: str, scale: str, claim: Claim) -> Rule | None:
     places += [REPOSITORY / "conf" / "size" / study / f"{scale}.yaml"]
     present = [each for each in places if each.is_file() and each.is_relative_to(REPOSITORY)]
     files = sorted(str(each.relative_to(REPOSITORY)) for each in present)
-    return Rule(str(place.relative_to(REPOSITORY)), name, tuple(files), scale)
+    return Rule(str(place.relative_to(REPOSITORY)), which, tuple(files), scale)
 
 
 @cache
-def part_of_rule(text: str, judge: tuple[str, str]) -> tuple[str, frozenset[str]]:
+def part_of_rule(text: str, judge: tuple[str, str, str]) -> tuple[str, frozenset[str]]:
     """What of the text of a `claims.py` a judge is built from, and all that this imports.
 
-    judge: its module and its name. From the function on, its decorators included, each statement
-    whose name is used; where the judge is another module's, from the statements on that use what
-    that module gives. Imports are absolute in this repository.
+    judge: as of `Rule`. From the function on, with what it is decorated with for this figure, each
+    statement whose name is used; where the judge is another module's, from the statements on that
+    use what that module gives. Imports are absolute in this repository.
     """
-    module, name = judge
+    module, name, figure = judge
     defined: dict[str, list[ast.stmt]] = defaultdict(list)
     imported: dict[str, tuple[str, ...]] = {}
     body = ast.parse(stripped(text)).body
@@ -139,6 +139,9 @@ def part_of_rule(text: str, judge: tuple[str, str]) -> tuple[str, frozenset[str]
             for each in statement.names:
                 imported[each.asname or each.name.partition(".")[0]] = (each.name,)
         else:
+            if isinstance(statement, ast.FunctionDef) and statement.name == name:
+                wanted = [each for each in statement.decorator_list if _is_of(each, figure)]
+                statement.decorator_list = wanted
             for bound in _bound(statement):
                 defined[bound].append(statement)
     given = {key for key, (source, *_) in imported.items() if source == module}
@@ -155,6 +158,12 @@ def part_of_rule(text: str, judge: tuple[str, str]) -> tuple[str, frozenset[str]
             waiting += [each for key in _used(statement) for each in defined[key]]
     kept = "\n".join(ast.unparse(each) for each in body if each in reached)
     return kept, frozenset(each for key in used & set(imported) for each in imported[key])
+
+
+def _is_of(decorator: ast.expr, figure: str) -> bool:
+    """Whether a decorator is for a figure: it names that, or none."""
+    named = {k.arg: k.value for k in decorator.keywords} if isinstance(decorator, ast.Call) else {}
+    return not isinstance(value := named.get("figure"), ast.Constant) or value.value == figure
 
 
 def _bound(statement: ast.stmt) -> list[str]:

@@ -95,7 +95,7 @@ def _ratios_to_bound(rows: pd.DataFrame, column: str, bounds: pd.Series) -> pd.D
     figure="rank-laws",
     name="r-bound",
     statement="the mean of r is above sqrt((1 - alpha) d): for uniform and Rademacher weights"
-    " without skips, and at gamma = 1 / (8 d) and 1 / (16 d)",
+    " without skips, and for all three laws at gamma = 1 / (8 d) and 1 / (16 d)",
     source="paper B, Theorem 14 (58)",
     expected="mean / bound above 1 at every law, d and gamma",
     needs={"width": 3, "law": 3},
@@ -106,7 +106,7 @@ def _ratios_to_bound(rows: pd.DataFrame, column: str, bounds: pd.Series) -> pd.D
     figure="rank-laws",
     name="soft-rank-bound",
     statement="the soft rank averaged over depth is above Theorem 14's bound: for uniform and"
-    " Rademacher weights without skips, and at gamma = 1 / (8 d) and 1 / (16 d)",
+    " Rademacher weights without skips, and for all three laws at gamma = 1 / (8 d) and 1 / (16 d)",
     source="paper B, Theorem 14 (58)",
     expected="mean / bound above 1 at every law, d and gamma",
     needs={"width": 3, "law": 3},

@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator
 
 from runner.papers.rank_collapse import looks
 from runner.papers.rank_collapse.chain.tables import (
@@ -107,8 +108,13 @@ def _width_axis(axes: Axes, widths: pd.Series) -> None:
 
 
 def _rank_axis(axes: Axes) -> None:
-    """A logarithmic vertical axis with plain powers of two."""
+    """A logarithmic vertical axis with plain powers of two; where these are few, also halfway.
+
+    Call it when everything is drawn.
+    """
     axes.set_yscale("log", base=2)
+    low, high = axes.get_ylim()
+    axes.yaxis.set_major_locator(LogLocator(2, [1, 1.5] if high < 8 * low else [1]))
     axes.yaxis.set_major_formatter("{x:g}")
 
 
@@ -140,7 +146,7 @@ def _ratio_panel(axes: Axes, metrics: pd.DataFrame) -> list[Line2D]:
             ratio, error = rows[column] / root, 2 * rows[f"{column}_se"] / root
             axes.errorbar(rows["width"], ratio, error, **_style(skip) | {"linestyle": dashes})
     axes.axhline(1, **_reference())
-    axes.set_title(r"both over $\sqrt{d}$")
+    axes.set(ylabel=r"mean over $\sqrt{d}$", title=r"both over $\sqrt{d}$")
     _width_axis(axes, metrics["width"])
     lines = BOTH.values()
     return [Line2D([], [], color=BLACK, linestyle=dashes, label=label) for dashes, label in lines]
@@ -152,7 +158,8 @@ def say_fig3a(tables: Tables) -> str:
     text = (
         "Averages over {layers} of chains: the soft rank (left) and its lower bound r"
         " (middle), each with the root of d and the bound of Theorem 14; and both over the root of"
-        f" d (right). Points are means, {ERRORS}; the band is a standard deviation over the layers"
+        f" d (right). Markers are nested: curves of large γ lie on each other. Points are means,"
+        f" {ERRORS}; the band is a standard deviation over the layers"
         f" to either side, at {gamma(metrics['skip'].max())}. Fitted powers of d: of the soft rank"
         f" {_exponents(metrics, 'soft_rank')}; of r {_exponents(metrics, 'rank_bound')}."
     )
@@ -181,7 +188,8 @@ def draw_fig3a(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     caption=over_layers(
         "Left: the soft rank, averaged over {layers} of chains, over that of Gaussian weights, for"
         " weights of bounded support and γ = ∞. Right: the soft rank for γ at and below 1 / (8 d),"
-        f" beside that of γ = ∞ and the root of d. Points are means, {ERRORS}."
+        " uniform and Rademacher weights at d = 8 set to the sides, beside that of γ = ∞ and the"
+        f" root of d. Points are means, {ERRORS}."
     ),
 )
 def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -217,6 +225,10 @@ def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, metrics[["law", "skip", "width", *RANKS, "regularity", "layers"]]
 
 
+ASIDE = {"uniform": 0.94, "rademacher": 1.06}
+"""Factors of the width by which laws that are alike are told apart."""
+
+
 def _small_gammas(axes: Axes, metrics: pd.DataFrame) -> None:
     """The soft rank against d where gamma is at 1 / (8 d), or below: large and hollow."""
     small = metrics[in_lemma_5(metrics)]
@@ -225,7 +237,8 @@ def _small_gammas(axes: Axes, metrics: pd.DataFrame) -> None:
         style = looks.LAWS[law].both | {"label": f"{law}, γ = 1 / ({eighths:g} d)"}
         if eighths != 8:
             style |= {"fillstyle": "none", "markersize": points(9)}
-        axes.errorbar(rows["width"], rows["soft_rank"], 2 * rows["soft_rank_se"], **style)
+        place = rows["width"] * ASIDE.get(law, 1.0)
+        axes.errorbar(place, rows["soft_rank"], 2 * rows["soft_rank_se"], **style)
 
 
 @figure(
@@ -249,7 +262,8 @@ def draw_wide(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             between = 2 ** ((d[1:] + d[:-1]) / 2)
             right.plot(between, exponent, label=label, **_style(skip) | {"linestyle": dashes})
     right.axhline(0.5, **_reference())
-    right.set(title="exponent in d between two widths")
+    left.set_title(r"rank$_{1/2}$ and r over $\sqrt{d}$")
+    right.set(ylabel="exponent in d", title="exponent between two widths")
     _width_axis(right, metrics["width"])
     _legend(picture, right, more=both)
     return picture, metrics[["skip", "width", *RANKS, "layers"]]

@@ -25,7 +25,9 @@ def gamma(skip: float) -> str:
 
 
 def in_lemma_5(rows: pd.DataFrame) -> pd.Series:
-    """Whether gamma is at or below 1 / (8 d), as in Lemma 5 (for weights within [-1, 1])."""
+    """Whether gamma is at or below 1 / (8 d), as Lemma 5 prints it. (Its proof has 1 / (8 B d) for
+    weights within [-B, B]: all of it for Rademacher weights, up to 1 / (13.9 d) for uniform ones,
+    none for Gaussian ones.)"""
     return rows["skip"] <= 1 / (8 * rows["width"])
 
 

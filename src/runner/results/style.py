@@ -219,14 +219,15 @@ def band(axes: Axes, x: pd.Series | pd.Index, low: pd.Series, high: pd.Series, c
     axes.fill_between(x, low, high, color=color, alpha=0.18, linewidth=0)
 
 
-def beside(axes: Axes, y: float, text: str, color: str = GREY) -> None:
+def beside(axes: Axes, y: float, text: str, color: str = GREY, side: str = "center") -> None:
     """Write at the right of the axes, at the height of `y`, outside of what is drawn.
 
-    Call it when the limits of the axis are set.
+    side: which of the text's is at this height, `center`, `top` or `bottom`; near the ends of the
+    axis it is the one that keeps the text beside it. Call it when the limits of the axis are set.
     """
     height = _height(axes, y)
     if 0 <= height <= 1:
-        side = "bottom" if height < 0.1 else "top" if height > 0.9 else "center"
+        side = "bottom" if height < 0.05 else "top" if height > 0.9 else side
         place = {"xycoords": "axes fraction", "textcoords": "offset points"}
         axes.annotate(text, (1, height), (3, 0), color=color, fontsize="small", va=side, **place)
 
@@ -239,10 +240,13 @@ def _height(axes: Axes, y: float) -> float:
     return float(axes.transAxes.inverted().transform(shown)[1])
 
 
-def name_hidden(axes: Axes, ends: Mapping[str, float], within: float = 0.012) -> None:
+def name_hidden(
+    axes: Axes, ends: Mapping[str, float], within: float = 0.012, near: float = 0.06
+) -> None:
     """Name, at the right of the axes, the lines that end on each other.
 
-    ends: the last value of each line by its name; within: which share of the axis is no distance.
+    The names leave free the side on which another line ends. ends: the last value of each line by
+    its name; within, near: which shares of the axis are no distance, and that of a line of text.
     Call it when the limits of the axis are set.
     """
     heights = {name: _height(axes, y) for name, y in ends.items()}
@@ -255,7 +259,10 @@ def name_hidden(axes: Axes, ends: Mapping[str, float], within: float = 0.012) ->
             groups.append([name])
     for group in groups:
         if len(group) > 1:
-            beside(axes, ends[group[0]], "\n".join(reversed(group)), color=BLACK)
+            others = [height for name, height in heights.items() if name not in group]
+            above = any(0 < height - heights[group[-1]] < near for height in others)
+            side = "top" if above else "center"
+            beside(axes, ends[group[0]], "\n".join(reversed(group)), color=BLACK, side=side)
 
 
 def settle_scales(picture: Figure) -> None:

@@ -323,7 +323,7 @@ def draw_low_rank(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, pd.concat(drawn, ignore_index=True)
 
 
-TIME = "log$_{10}$ of the time"
+TIME = "log$_{10}$ of the time (log axis)"
 
 
 def _solid(look: Look) -> dict:

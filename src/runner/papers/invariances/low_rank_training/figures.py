@@ -265,10 +265,10 @@ def say_beyond_the_flow(tables: Tables) -> str:
     return (
         "Beyond gradient flow, the last inner layer for all of them: what is left beside the k"
         " largest singular values over that without weight decay, against twice the decay times"
-        f" the time (hollow: ten classes; smaller ones{edge}), with the law of the flow; drift of"
-        " its invariant at one time, against the learning rate, with the fitted orders; share of"
-        " the k largest values while the loss falls, at several rates; and spectra of networks of"
-        " ten classes, with and without weight decay. Points are medians over the replicates, bars"
+        f" the time (hollow, a little to the right: ten classes; smaller ones{edge}), with the law"
+        " of the flow; drift of its invariant at one time, against the learning rate, with the"
+        " fitted orders; share of the k largest values while the loss falls, at several rates; and"
+        " spectra of networks of ten classes, with and without weight decay. Points are medians over the replicates, bars"
         " their whole range. Networks that diverge are left out."
     )
 
@@ -291,7 +291,11 @@ def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
     for (method, classes), line in shown.groupby(["method", "classes"]):
         filled = {"fillstyle": "full" if classes == 2 else "none"}
         label = {"label": method if classes == 2 else None}
-        _bars(axes, line, "exponent", **looks.METHODS[method].dots | filled | label)
+        line = line.assign(beside=line["exponent"] + 0.06 * (classes != 2))
+        _bars(axes, line, "beside", **looks.METHODS[method].dots | filled | label)
+    hollow = {"color": GREY, "marker": "o", "fillstyle": "none", "linestyle": "none"}
+    if (drawn["classes"] != 2).any():
+        axes.plot([], [], label="hollow: ten classes", **hollow)
     x = np.linspace(0, drawn["exponent"].max())
     axes.plot(x, np.exp(-x), label=r"$\exp(-2\lambda T)$", **guide())
     axes.set(yscale="log", xlabel=r"$2\lambda T$", ylabel="remainder over that without decay")

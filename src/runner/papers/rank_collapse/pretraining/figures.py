@@ -11,6 +11,7 @@ from runner.papers.rank_collapse.pretraining.tables import (
     VARIANT,
     Variant,
     deepest,
+    divergences,
     starts,
     through_training,
     variants_in,
@@ -21,7 +22,7 @@ from runner.results.figures import figure, overview
 from runner.results.rows import Present, nonempty
 from runner.results.spreads import spread
 from runner.results.statistics import last_epoch, summarize
-from runner.results.style import HOLLOW, Look, band, name_hidden, points, sparse, subplots
+from runner.results.style import GREY, HOLLOW, Look, band, name_hidden, points, sparse, subplots
 
 COLUMNS = {
     "train_loss": "training loss",
@@ -31,8 +32,8 @@ COLUMNS = {
     "rank_bound": "r of the last hidden layer",
 }
 
-BEYOND = 1e6
-"""A loss above all that is shown, for the bands of diverged networks."""
+ENDS = ("_low", "_high")
+"""Of the columns that hold a range."""
 
 
 def spoken_for(tables: Tables, rows: pd.DataFrame) -> pd.DataFrame:
@@ -45,11 +46,24 @@ def spoken_for(tables: Tables, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def drawn_curves(tables: Tables) -> pd.DataFrame:
-    """Median and range of every measure by depth, variant and epoch; a diverged loss is the
-    largest."""
+    """Median and range of every measure by depth, variant and epoch.
+
+    In the median the loss of a network that has diverged is the largest; the range is that of the
+    others.
+    """
     keys = ["depth", *VARIANT, "learning_rate", "epoch"]
-    losses = tables["training"][["train_loss", "test_loss"]].fillna(np.inf)
-    return spread(tables["training"].assign(**losses), keys, list(COLUMNS))
+    rows = tables["training"]
+    losses = rows[["train_loss", "test_loss"]].fillna(np.inf)
+    found = spread(rows.assign(**losses), keys, list(COLUMNS))
+    going = rows[list(COLUMNS)].where(np.isfinite(rows["train_loss"]))
+    ranges = spread(rows.assign(**going), keys, list(COLUMNS))
+    return found.assign(**{name: ranges[name] for name in ranges if name.endswith(ENDS)})
+
+
+def drawn_divergences(tables: Tables, drawn: pd.DataFrame) -> pd.DataFrame:
+    """Where networks diverge, of the variants that are drawn."""
+    shown = drawn[["depth", *VARIANT]].drop_duplicates()
+    return divergences(tables).merge(shown)
 
 
 def _looks(rows: pd.DataFrame) -> dict[tuple[str, int], Look]:
@@ -99,8 +113,7 @@ def _lines(axes: Axes, drawn: pd.DataFrame, column: str, x: str = "epoch") -> di
         look = by_variant[variant[:2]]
         options = {"label": _name(variant), "markevery": sparse(len(rows), place)}
         axes.plot(rows[x], rows[column], linewidth=points(1.3), **look.both | options)
-        high = rows[f"{column}_high"].clip(upper=BEYOND)
-        band(axes, rows[x], rows[f"{column}_low"], high, look.color)
+        band(axes, rows[x], rows[f"{column}_low"], rows[f"{column}_high"], look.color)
         ends[_short(variant, look)] = rows[column].iloc[-1]
     axes.set_xlabel(x)
     axes.set_ylabel(COLUMNS[column])
@@ -108,6 +121,24 @@ def _lines(axes: Axes, drawn: pd.DataFrame, column: str, x: str = "epoch") -> di
     if "accuracy" in column:
         axes.set_ylim(0, 1.03)
     return ends
+
+
+def _mark_divergences(axes: Axes, lost: pd.DataFrame, column: str) -> None:
+    """A cross where a network diverges."""
+    by_variant = _looks(lost)
+    for variant in variants_in(lost):
+        rows = lost[(lost[VARIANT] == list(variant)).all(axis=1)]
+        cross = {"marker": "x", "linestyle": "none", "zorder": 3, "markersize": points(7)}
+        axes.plot(rows["epoch"], rows[column], color=by_variant[variant[:2]].color, **cross)
+
+
+def _name_divergent(axes: Axes, lost: pd.DataFrame, height: float) -> None:
+    """The names of variants all of which diverge in the first epoch. height: in the axes."""
+    never = lost.groupby(VARIANT)["epoch"].apply(lambda epochs: epochs.isna().all())
+    if names := [_name(variant) for variant in never.index[never]]:
+        text = f"diverge in the first epoch:\n{', '.join(names)}"
+        place = {"xycoords": "axes fraction", "ha": "right", "va": "bottom"}
+        axes.annotate(text, (0.98, height), color=GREY, fontsize="small", **place)
 
 
 def _limit_loss(axes: Axes, drawn: pd.DataFrame, column: str) -> None:
@@ -129,9 +160,10 @@ def _title(rows: pd.DataFrame) -> str:
 
 
 MARKS = (
-    " Lines are medians over the replicates, bands their whole range; the learning rate is chosen"
-    " for each method and depth on replicates of its own. The loss of a network that has diverged"
-    " counts as infinite, its accuracy as that of a guess. Ranks are measured on N samples."
+    " Lines are medians over the replicates, bands the whole range of those that have not"
+    " diverged, crosses where one does; the learning rate is chosen for each method and depth on"
+    " replicates of its own. In the medians the loss of a network that has diverged is infinite,"
+    " its accuracy that of a guess. Ranks are measured on N samples."
 )
 
 
@@ -149,6 +181,7 @@ def draw_by_depth(tables: Tables, columns: tuple[str, ...]) -> tuple[Figure, pd.
     drawn = spoken_for(tables, drawn_curves(tables))
     drawn = nonempty(drawn[drawn["method"] != "batch_norm_asymmetric"], "method to show")
     depths = sorted(set(drawn["depth"]))
+    lost = drawn_divergences(tables, drawn)
     size = (3.0 * len(depths) + 0.6, 2.5 * len(columns) + 1.2)
     picture, axes = subplots(
         len(columns), len(depths), size=size, sharex=True, sharey="row", squeeze=False
@@ -156,11 +189,14 @@ def draw_by_depth(tables: Tables, columns: tuple[str, ...]) -> tuple[Figure, pd.
     for row, column in zip(axes, columns, strict=True):
         for panel, depth in zip(row, depths, strict=True):
             _lines(panel, drawn[drawn["depth"] == depth], column)
+            _mark_divergences(panel, lost[lost["depth"] == depth], column)
             panel.label_outer()
         if "loss" in column:
             _limit_loss(row[0], drawn, column)
     for panel, depth in zip(axes[0], depths, strict=True):
         panel.set_title(f"depth {depth}")
+        height = 0.2 if "accuracy" in columns[0] else 0.03  # above a guess's accuracy
+        _name_divergent(panel, lost[lost["depth"] == depth], height)
     labels: dict[str, object] = {}
     for panel in axes[0]:
         labels |= dict(zip(*panel.get_legend_handles_labels()[::-1], strict=True))
@@ -198,6 +234,9 @@ def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         _lines(axes[0, 1], drawn, "train_accuracy"),
         _lines(axes[1, 0], drawn, "rank_bound"),
     ]
+    lost = drawn_divergences(tables, drawn)
+    _mark_divergences(axes[0, 1], lost, "train_accuracy")
+    _name_divergent(axes[0, 1], lost, height=0.2)
     axes[0, 0].set_title("before training")
     for panel in (axes[0, 0], axes[1, 0]):
         _log_rank(panel)

@@ -1,5 +1,6 @@
 """Selections from the tables of study `pretraining`, for its drawings and claims."""
 
+import numpy as np
 import pandas as pd
 
 from runner.papers.rank_collapse.learning import NOTHING_LEARNED, with_divergence
@@ -90,3 +91,14 @@ def raising_most(tables: Tables, depth: int, method: str = "pretrained") -> dict
 def deepest(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows of the deepest networks."""
     return rows[rows["depth"] == rows["depth"].max()]
+
+
+def divergences(tables: Tables) -> pd.DataFrame:
+    """The last epoch of every network that diverges, with its scores then; all nan where it does in
+    the first."""
+    key = ["depth", *VARIANT, "replicate"]
+    rows = tables["training"].sort_values("epoch")
+    lost = ~np.isfinite(rows["train_loss"].astype(float))
+    diverged = rows[lost].drop_duplicates(key)[key]
+    last = rows[~lost].drop_duplicates(key, keep="last")
+    return diverged.merge(last[[*key, "epoch", *NOTHING_LEARNED]], on=key, how="left")

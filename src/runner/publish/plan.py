@@ -38,7 +38,8 @@ def _planned(configs: list[StudyConfig]) -> str:
             counts[name] = " or ".join(map(str, values))
     said = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
     data = " ".join(sorted({getattr(config, "data", "synthetic") for config in configs}))
-    return f"{len(configs)} runs on {data}" + (f", {said}" if said else "")
+    runs = f"{len(configs)} run" + "s" * (len(configs) > 1)
+    return f"{runs} on {data}" + (f", {said}" if said else "")
 
 
 def _lines(claim: Claim, commit: str) -> list[str]:

@@ -64,7 +64,8 @@ def caption(
         words = str(absent)
     drawn = f"drawn with {', '.join(overrides)}" if overrides else ""
     about = "; ".join([*facts(study, tables), *([f"scale: {scale}"] if scale else [])])
-    return fill(" ".join(filter(None, map(_sentence, (headline, drawn, words, about)))), 100) + "\n"
+    text = " ".join(filter(None, map(_sentence, (headline, drawn, words, about))))
+    return fill(text, 100, break_on_hyphens=False) + "\n"
 
 
 def dataset(rows: pd.DataFrame) -> str:

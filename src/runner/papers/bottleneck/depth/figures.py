@@ -21,6 +21,8 @@ RECIPES = {
 }
 SHOWN = 4
 """Depths of panel (b)."""
+ASIDE = 0.25
+"""Layers by which a rank is drawn beside the next one, so that none hides another."""
 
 
 def draw_norm(axes: Axes, metrics: pd.DataFrame) -> None:
@@ -35,7 +37,8 @@ def draw_norm(axes: Axes, metrics: pd.DataFrame) -> None:
             for agrees, fill in ((True, "full"), (False, "none")):
                 some = rows[(rows["rank_gap"] == rank) == agrees]
                 options = dots | {"marker": marker, "fillstyle": fill}
-                axes.plot(some["depth"], some["parameter_norm"], **options)
+                place = some["depth"] + ASIDE * (min(rank, len(RANKS) - 1) - len(RANKS) // 2)
+                axes.plot(place, some["parameter_norm"], **options)
     for fit in affine_fits(metrics).itertuples():
         L = np.array([fit.first, fit.last])
         thin = {"color": rank_look(fit.rank).color, "linewidth": points(0.8), "alpha": 0.6}
@@ -44,25 +47,27 @@ def draw_norm(axes: Axes, metrics: pd.DataFrame) -> None:
 
 
 def legend_of(metrics: pd.DataFrame) -> list[Line2D]:
-    """What the markers of panel (a) stand for."""
+    """What the markers of panel (a) stand for; a rank of none that fits has the cross."""
     top = len(RANKS) - 1
     names = {min(rank, top): f"rank {rank}" for rank in sorted(metrics["rank"].unique())}
     if top in names:
         names[top] = f"rank {top} or more"
-    handles = [Line2D([], [], label=name, **RANKS[rank].dots) for rank, name in names.items()]
+    fitting = {min(rank, top) for rank in metrics.loc[metrics["train_cost"] < FITTED, "rank"]}
+    looks = {rank: RANKS[rank].dots for rank in names}
+    looks |= {rank: looks[rank] | {"marker": "x"} for rank in names if rank not in fitting}
+    handles = [Line2D([], [], label=name, **looks[rank]) for rank, name in names.items()]
     black = {"linestyle": "none", "color": BLACK}
     hollow = {"marker": "o", "fillstyle": "none", "label": "largest gap at another rank"}
-    cross = {"marker": "x", "label": f"train cost above {FITTED:g}"}
+    cross = {"marker": "x", "label": f"train cost above {FITTED:g}, in the rank's colour"}
     return [*handles, Line2D([], [], **black, **hollow), Line2D([], [], **black, **cross)]
 
 
 def _say_slopes(fits: pd.DataFrame) -> str:
-    """The slopes of the lines of each rank, from the smallest to the largest."""
+    """The slope of every line, by rank, in order."""
     words = []
     for rank, rows in fits.groupby("rank"):
-        slopes = dict.fromkeys(f"{end:.2f}" for end in (rows["slope"].min(), rows["slope"].max()))
-        count = f"{len(rows)} line" + "s" * (len(rows) > 1)
-        words.append(f"{' to '.join(slopes)} at rank {rank} ({count})")
+        slopes = ", ".join(f"{slope:.2f}" for slope in sorted(rows["slope"]))
+        words.append(f"{slopes} at rank {rank}")
     return ", ".join(words) or "none"
 
 
@@ -77,12 +82,13 @@ def say_bottleneck(tables: Tables) -> str:
     return (
         "A row for each recipe. (a) Squared norm of the parameters after training: every network"
         " of every replicate, marked by its rank, the number of singular values above 0.1 of the"
-        " middle layer; hollow where the largest gap of the spectrum is at another rank. Lines are"
-        " fitted through neighbouring depths, three or more, of one replicate that keep their rank."
-        " (b) Singular values of every layer for four depths, each of the replicate of the lowest"
-        " loss: thick in the rank's colour up to the rank, thin the others; dotted: one. Slopes of"
-        f" the lines: {'; '.join(slopes)}. Inputs and targets are random functions of a Gaussian"
-        " latent variable, the targets of two of its coordinates."
+        " middle layer, the ranks of one depth a little apart; hollow where the largest gap of the"
+        " spectrum is at another rank. Lines are fitted through neighbouring depths, three or more,"
+        " of one replicate that keep their rank. (b) Singular values of every layer for four"
+        " depths, each of the replicate of the lowest loss: thick in the rank's colour up to the"
+        " rank, thin the others; dotted: one. Slopes of the lines:"
+        f" {'; '.join(slopes)}. Inputs and targets are random functions of a Gaussian latent"
+        " variable, the targets of two of its coordinates."
     )
 
 

@@ -268,8 +268,8 @@ def say_beyond_the_flow(tables: Tables) -> str:
         f" the time (hollow, a little to the right: ten classes; smaller ones{edge}), with the law"
         " of the flow; drift of its invariant at one time, against the learning rate, with the"
         " fitted orders; share of the k largest values while the loss falls, at several rates; and"
-        " spectra of networks of ten classes, with and without weight decay. Points are medians over the replicates, bars"
-        " their whole range. Networks that diverge are left out."
+        " spectra of networks of ten classes, with and without weight decay. Points are medians"
+        " over the replicates, bars their whole range. Networks that diverge are left out."
     )
 
 

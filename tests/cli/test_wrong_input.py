@@ -268,7 +268,7 @@ def damage(path, **changes):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"study": "bn_old"}, "there is no study 'bn_old' any more"),
+        ({"study": "bn_old"}, "no study 'bn_old' is known here"),
         ({"study": None}, "cannot be read (KeyError)"),
         ({"version": None}, "cannot be read (KeyError)"),
         ({"version": 7}, "version 7 of bn_only; the program has version 2"),

@@ -165,7 +165,7 @@ def read_config(folder: Path) -> StudyConfig:
     except (OSError, yaml.YAMLError, KeyError, AttributeError, TypeError, ValueError) as error:
         raise InputError(f"{path} cannot be read ({type(error).__name__})") from error
     if study not in configs():
-        raise InputError(f"{path}: there is no study {study!r} any more")
+        raise InputError(f"{path}: no study {study!r} is known here; one of your own: --config-dir")
     config_class = configs()[study]
     if version != config_class.version:
         raise InputError(

@@ -35,6 +35,6 @@ def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             markevery=every,
         )
         axes.fill_between(part["block"], part["min"], part["max"], color=colour, alpha=0.15)
-    axes.set(yscale="log", ylim=(1e-12, None), xlabel="blocks", ylabel="r(H) - 1 of the stream")
+    axes.set(yscale="log", ylim=(1e-14, None), xlabel="blocks", ylabel="r(H) - 1 of the stream")
     axes.legend()
     return picture, drawn

@@ -240,6 +240,31 @@ def test_theorems_3_and_6_hold_for_every_k_up_to_the_rank(seed):
         assert (distance <= excess(network, k) - 2 * logarithm)[kept].all()
 
 
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_theorem_6_holds_with_frames_that_neighbouring_layers_share(seed, k):
+    """The main text's `sum_l ||W_l - V_l V_{l-1}^T||^2`, stronger than with frames of their own.
+
+    M_l = orth(D_l W_l M_{l-1}), A_l = M_l^T W_l M_{l-1}, and V_l = M_l R_l with `A_l R_{l-1} = R_l
+    P_l`, the polar decomposition: <W_l, V_l V_{l-1}^T> = tr P_l >= k + log det P_l, and the
+    determinants of the A_l multiply to |J f(x)|_+.
+    """
+    network, x = random_network([5, 12, 12, 12, 4], seed=seed), randn(40, 5, seed=seed)
+    derivatives = differentiate(network, x)
+    logarithm = theory.log_pseudo_determinant(derivatives.jacobian, k)
+    kept = torch.linalg.svdvals(derivatives.jacobian)[:, k - 1] > 1e-9
+    M = torch.linalg.svd(derivatives.jacobian).Vh[:, :k].mT
+    V, R, total = M, torch.eye(k, dtype=F64), 0
+    for W, D in zip(network.weights, derivatives.active, strict=True):
+        image, _ = torch.linalg.qr(D[..., None] * (W @ M))
+        U, _, Qh = torch.linalg.svd(image.mT @ W @ M @ R)
+        R = U @ Qh
+        total = total + (W - image @ R @ V.mT).square().sum((1, 2))
+        M, V = image, image @ R
+    assert kept.any()
+    assert (total <= excess(network, k) - 2 * logarithm)[kept].all()
+
+
 def test_projecting_from_both_sides_as_printed_breaks_theorem_6():
     """W_1 = e, W_2 = g^T with angle phi between e and g: 4 - 4 cos(phi) is above -2 log
     cos(phi).

@@ -32,7 +32,7 @@ class Theorems(Row):
 
     depth: int
     replicate: int
-    rank: int  # k, by the largest gap in the spectrum of W_{L/2}
+    rank: int  # k of the study: singular values of W_{L/2} (of A, linear) above 0.1, or its gap
     imbalance: float  # of the network, relative; the proof of Theorem 7 wants it 0
     theorem: str
     points: int  # inputs x (layers for corollary-8, segments for proposition-9-segment)

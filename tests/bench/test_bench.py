@@ -73,23 +73,33 @@ def test_a_study_is_slower_by_its_ratios_and_not_by_its_seconds(tmp_path):
     assert np.isnan(table.slowdown(rows, tmp_path / "none.csv"))
 
 
-@pytest.mark.parametrize(("before", "is_named"), [(2.3, False), (2.6, True)])
-def test_a_study_slower_by_a_fifth_is_named(before, is_named, tmp_path, monkeypatch, capsys):
+def miniature(tmp_path, monkeypatch, kept_row, before):
     """The bench in miniature: one row, and a machine that need not be measured."""
     described = {"cores": 2, "memory_gib": 4, "device_name": "x86_64", "device": "cpu"}
     described |= {"processor": "Some Core", "float32_gflops": 90.0, "float64_gflops": 40.0}
     described |= {"float32_normals_per_us": 300.0}
-    bench = kept(tmp_path / "reference" / "bench", {"w": before}).parent
+    bench = kept(tmp_path / "reference" / "bench", {kept_row: before}).parent
     (bench / "s.provenance.json").write_text(json.dumps(described | {"processor": "Old Core"}))
     monkeypatch.setattr(table, "REFERENCE", tmp_path / "reference")
     monkeypatch.setattr(table, "machine", lambda: described)
     row = Comparison("s", "w", straightforward=2.0, ours=1.0, floor=0.5, dtype="float64")
     monkeypatch.setattr(table, "collect", lambda: ({"s": lambda: iter([row])}, {}))
     assert table.main([f"outputs={tmp_path}"]) == 0
+
+
+@pytest.mark.parametrize(("before", "is_named"), [(2.3, False), (2.6, True)])
+def test_a_study_slower_by_a_fifth_is_named(before, is_named, tmp_path, monkeypatch, capsys):
+    miniature(tmp_path, monkeypatch, "w", before)
     shown = capsys.readouterr().out
     assert "on Some Core: 90 / 40 GFLOP/s" in shown and "float64" in shown
     named = "s is 1.30 times slower, in speedup, than on Old Core: 90 / 40 GFLOP/s"
     assert (named in shown) == is_named == ("slower" in shown)
+
+
+def test_a_study_without_kept_rows_is_named(tmp_path, monkeypatch, capsys):
+    miniature(tmp_path, monkeypatch, "another", 2.6)
+    shown = capsys.readouterr().out
+    assert "no row is kept of s: nothing to compare with" in shown and "slower" not in shown
 
 
 def test_an_unknown_study_is_named():

@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +189,8 @@ def main(arguments: list[str]) -> int:
             print(
                 f"{study} is {factor:.2f} times slower, in speedup, than on {machine_name(about)}"
             )
+    if unknown := [study for study, factor in slower.items() if isnan(factor)]:
+        print(f"no row is kept of {', '.join(unknown)}: nothing to compare with")
     if grown:
         print("\nCost ~ size^exponent; formula: predicted over measured bytes at the last value")
         show(grown)

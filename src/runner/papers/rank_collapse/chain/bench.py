@@ -9,7 +9,7 @@ from math import inf
 import torch
 
 from runner.bench.growth import Growth
-from runner.bench.timing import Comparison, matrix_rate, median_seconds
+from runner.bench.timing import Comparison, matrix_rate, median_seconds, normal_rate
 from runner.papers.rank_collapse.chain.batch_means import OBSERVABLES, Plan, sample
 from runner.papers.rank_collapse.chain.config import RankChain
 from runner.papers.rank_collapse.chain.engines import (
@@ -71,13 +71,12 @@ def require_same_ranks(width: int) -> None:
         torch.testing.assert_close(ours[0, ..., r].mean(), plain[1], rtol=0.05, atol=0)
 
 
-def unavoidable(width: int) -> float:
-    """Seconds of one layer's 2 d K^2 flops, two triangular products, at this machine's rate."""
-    return 2 * width * columns(width) ** 2 / matrix_rate(torch.float64)
-
-
 def compare() -> Iterator[Comparison]:
-    """Seconds for 1e5 layers on one core, by width."""
+    """Seconds for 1e5 layers on one core, by width.
+
+    The floor of a layer are d K normal numbers and 2 d K^2 flops, two triangular products.
+    """
+    flops, normals = matrix_rate(torch.float64), normal_rate()
     for width in (8, 16, 32, 64, 128, 256):
         require_same_ranks(width)
         few = max(20, 20_000 // width)
@@ -85,7 +84,8 @@ def compare() -> Iterator[Comparison]:
         plain = median_seconds(partial(plain_chain, width, few), 3) / few
         ours = median_seconds(partial(compiled_chains, width, many), 3) / (many * LANES)
         in_torch = median_seconds(partial(torch_chains, width, many), 3) / (many * STACK)
-        floor = unavoidable(width)
+        K = columns(width)
+        floor = 2 * width * K**2 / flops + width * K / normals
         work = f"1e5 layers, d={width}"
         for what, theirs in ((work, plain), (f"{work}, the engine in torch", in_torch)):
             times = (LAYERS * theirs, LAYERS * ours, LAYERS * floor)

@@ -94,7 +94,8 @@ def _wanted(launcher: Launcher, jobs: list[Job]) -> list[Attempt]:
     settings = jobs[0].settings
     require_writable(settings.folder())
     wanted = [job for job in jobs if job.run.is_wanted(settings)]
-    log.info("%d runs, %d of them complete", len(jobs), len(jobs) - len(wanted))
+    runs = "1 run" if len(jobs) == 1 else f"{len(jobs)} runs"
+    log.info("%s, %d of them complete", runs, len(jobs) - len(wanted))
     if note := stale_note(job.run for job in jobs if job not in wanted):
         log.info(note)
     require_sound(wanted, launcher)

@@ -306,7 +306,10 @@ def same_path_on_random_pixels(tables: Tables) -> Found:
     """Log accuracies on data and on noise are nearer to each other than two replicates are.
 
     That neither learns makes their accuracies alike, as those of two replicates are alike; the same
-    path is more than that.
+    path is more than that. Data and noise of a replicate share start and order, which two
+    replicates do not: a network whose output never changes takes the same path, too. The mean
+    distances of the replicates have their pairs in common, so that the sign test on them is rough;
+    what it compares differs by a factor of a hundred.
     """
     if missing := _missing(tables, "vanilla", "vanilla_random_pixels"):
         return Found([], missing)

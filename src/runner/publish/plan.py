@@ -9,7 +9,7 @@ from runner.core.papers import paper_of
 from runner.core.rooms import room_of
 from runner.core.studies import StudyConfig
 from runner.results.claims import Claim, claims_of
-from runner.results.history import rule_commit, rule_of
+from runner.results.history import rule_commit
 
 
 def plan(figure: str, typed: list[str]) -> str:
@@ -24,7 +24,7 @@ def plan(figure: str, typed: list[str]) -> str:
         f"  planned: {_planned(configs)}",
     ]
     for claim in claims_of(figure, study):
-        commit = rule_commit(rule_of(study, figure, settings.scale, claim)) or "no git"
+        commit = rule_commit(study, figure, settings.scale, claim) or "no git"
         lines += _lines(claim, commit[:13])
     return "\n".join(lines)
 

@@ -82,6 +82,14 @@ def test_lines_that_end_on_each_other_are_named_and_no_others():
     assert texts(axes) == ["b\na"]
 
 
+@pytest.mark.parametrize(("third", "side"), [(0.54, "top"), (0.46, "center"), (0.9, "center")])
+def test_the_names_of_hidden_lines_leave_free_the_line_above_them(third, side):
+    _, axes = subplots(size=(4, 3))
+    axes.set_ylim(0, 1)
+    name_hidden(axes, {"a": 0.5, "b": 0.502, "c": third})
+    assert texts(axes) == ["b\na"] and axes.texts[0].get_verticalalignment() == side
+
+
 def test_what_has_no_place_on_an_axis_is_not_written_beside_it():
     _, axes = subplots(size=(4, 3))
     axes.set(yscale="log", ylim=(0.1, 10))

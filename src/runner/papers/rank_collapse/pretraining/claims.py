@@ -342,8 +342,8 @@ def slows_down_less(tables: Tables, M: int | None) -> Found:
 _scale_alone_slows_down_less = partial(
     claim,
     name="scale-alone-slows-down-less",
-    statement="control: depth slows down less than those with batch norm networks at unit scale"
-    " alone, too, and from He's initialisation",
+    statement="control: depth slows networks at unit scale alone, and from He's initialisation,"
+    " down less than those with batch norm, too",
     source=OURS,
     expected="slope of the mean training loss in depth below that of batch norm, for both",
     kind="ours",

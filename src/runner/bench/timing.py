@@ -18,7 +18,7 @@ class Comparison:
     """One row of the benchmark table; times in seconds for the same work.
 
     floor: the arithmetic that cannot be avoided at the measured rate of this machine, which
-    depends on the dtype, and the random numbers where drawing them is a good part of the work.
+    depends on the dtype.
     """
 
     study: str

@@ -104,7 +104,7 @@ ESTIMATED_HOURS = {
         ("invariances-fig3",): 0.2,
         ("invariances-fig4",): 2,
         ("invariances-fig5",): 0.7,
-        ("bottleneck-fig1",): 8,
+        ("bottleneck-fig1",): 6,
         ("bottleneck-fig2",): 1,
         ("bottleneck-linear",): 0.1,
         ("bottleneck-theorems",): 0.8,

@@ -115,9 +115,6 @@ scale times the ratio of the work."""
 
 VERDICTS = {"holds": "hold", "fails": "fail", "undecided": "are undecided"}
 
-PROCESSORS = ("x86_64", "arm64", "aarch64", "AMD64")
-"""What `device_name` is in the provenance of a run without a GPU."""
-
 
 def drawn(reference: Path) -> list[tuple[str, str]]:
     """The figures that pictures are made of, each with its scale."""
@@ -168,7 +165,7 @@ def result(reference: Path, scale: str, name: str) -> tuple[str, str]:
     if not folder.exists():
         return "", ""
     about = json.loads((folder / "provenance.json").read_text())
-    gpus = {run["device_name"] for run in about["runs"] if run["device_name"] not in PROCESSORS}
+    gpus = {run["device_name"] for run in about["runs"] if run.get("device", "cpu") != "cpu"}
     counts = pd.read_csv(folder / "claims.csv")["verdict"].value_counts()
     claims = ", ".join(str(counts.get(v, 0)) for v in ("holds", "fails", "undecided"))
     known = not gpus and all(run.get("cpu_seconds") for run in about["runs"])

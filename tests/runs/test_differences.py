@@ -90,9 +90,10 @@ def test_parameters_and_origins_that_differ_are_named(pair):
     about = json.loads(path.read_text())
     about |= {"code": "another", "commit": "0123456789", "dirty": True, "seconds": 1e9}
     about["versions"]["torch"] = "0.1"
+    about["instructions"]["blas"] = "openblas Prescott"
     path.write_text(json.dumps(about))
     found = differences.origins(*pair)
-    assert set(found) == {"code", "commit", "torch"}
+    assert set(found) == {"code", "commit", "torch", "instructions of blas"}
     assert found["commit"][1] == "01234567+" and found["torch"][1] == "0.1"
 
 

@@ -71,7 +71,7 @@ def test_every_row_of_the_table_has_as_many_cells(reference):
 def test_the_table_names_the_gpu_at_the_scale_it_was_used(reference):
     (reference / "paper").mkdir()
     shutil.copytree(reference / "quick" / "fig4", reference / "paper" / "fig4")
-    about = {"seconds": 50.0, "runs": [{"device_name": "NVIDIA H200"}]}
+    about = {"seconds": 50.0, "runs": [{"device": "cuda", "device_name": "NVIDIA H200"}]}
     (reference / "paper" / "fig4" / "provenance.json").write_text(json.dumps(about))
     (row,) = [row for row in table(reference).splitlines() if "`make fig4`" in row]
     assert "(figures/fig4.png) |  |  | 50 s on NVIDIA H200 | 1, 1, 0 |" in row

@@ -8,7 +8,6 @@ the next measurement is compared.
 import argparse
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -80,7 +79,7 @@ def machine() -> dict[str, Any]:
     device = torch_device("auto")
     return {
         **provenance.describe(device),
-        "processor": processor(),
+        "processor": provenance.processor(),
         "cores": os.cpu_count(),
         "memory_gib": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30,
         "float32_gflops": matrix_rate(torch.float32, device.type) / 1e9,
@@ -95,16 +94,6 @@ def machine_name(described: dict[str, Any]) -> str:
     rates = (described[f"{dtype}_gflops"] for dtype in ("float32", "float64"))
     float32, float64 = (f"{rate:.0f}" for rate in rates)
     return f"{described['processor']}{gpu}: {float32} / {float64} GFLOP/s"
-
-
-def processor() -> str:
-    """The processor's name where Linux tells it, else its architecture."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
 
 
 def keep(folder: Path, study: str, table: str, rows: list[dict[str, Any]]) -> None:
@@ -158,11 +147,9 @@ def main(arguments: list[str]) -> int:
     allocator.keep_freed_memory()
     described = machine()
     print(
-        f"{described['processor']}, {described['cores']} cores,"
-        f" {described['memory_gib']:.0f} GiB, {described['device_name']},"
-        f" torch {torch.__version__}; one thread: {described['float32_gflops']:.0f} GFLOP/s in"
-        f" float32, {described['float64_gflops']:.0f} in float64,"
-        f" {described['float32_normals_per_us']:.0f} million normals/s"
+        f"{machine_name(described)} in float32 / float64 with one thread,"
+        f" {described['float32_normals_per_us']:.0f} million normals/s; {described['cores']} cores,"
+        f" {described['memory_gib']:.0f} GiB, torch {torch.__version__}"
     )
     compared: list[dict[str, Any]] = []
     slower: dict[str, float] = {}

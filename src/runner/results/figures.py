@@ -232,7 +232,9 @@ def describe(run: Run) -> dict[str, Any]:
         "commit",
         "dirty",
         "code",
+        "device",
         "device_name",
+        "instructions",
         "threads",
         "versions",
     )

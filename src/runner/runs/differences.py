@@ -49,7 +49,7 @@ def parameters(a: Run, b: Run) -> dict[str, tuple[Any, Any]]:
 
 
 def origins(a: Run, b: Run) -> dict[str, tuple[Any, Any]]:
-    """In what two runs came about otherwise: code, commit, data, device, threads, versions."""
+    """In what two runs came about otherwise: code, commit, data, device, versions and others."""
     ours, theirs = _origin(a.provenance()), _origin(b.provenance())
     names = dict.fromkeys([*ours, *theirs])
     values = {name: (ours.get(name), theirs.get(name)) for name in names}
@@ -63,6 +63,8 @@ def _origin(about: Mapping[str, Any]) -> dict[str, Any]:
     for group in ("data", "versions"):
         if isinstance(about.get(group), dict):
             kept |= about[group]
+    for name, instructions in (about.get("instructions") or {}).items():
+        kept[f"instructions of {name}"] = instructions
     return kept
 
 

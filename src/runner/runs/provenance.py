@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from threadpoolctl import threadpool_info
+
 if TYPE_CHECKING:
     import torch
 
@@ -57,7 +59,7 @@ def command_line() -> str:
 
 
 def describe(device: "torch.device") -> dict[str, Any]:
-    """What is known before a run: code, command, versions, device."""
+    """What is known before a run: commit, command, versions, device and its instructions."""
     import torch
 
     versions = {"python": platform.python_version()}
@@ -66,15 +68,40 @@ def describe(device: "torch.device") -> dict[str, Any]:
             versions[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             versions[package] = None
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else processor()
     return {
         **commit(),
         "command": command_line(),
         "versions": versions,
         "device": str(device),
         "device_name": name,
+        "instructions": instructions(),
         "threads": torch.get_num_threads(),
     }
+
+
+def processor() -> str:
+    """The processor's name where Linux tells it, else its architecture."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def instructions() -> dict[str, str]:
+    """What the processor's sums are made with, by whom: with others, they round differently.
+
+    The instruction set of torch, and the BLAS libraries of NumPy and SciPy with the processor that
+    each takes this one for (OpenBLAS chooses by it, or by OPENBLAS_CORETYPE).
+    """
+    import scipy.linalg  # noqa: F401  its library is loaded with it
+    import torch
+
+    libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
+    names = {f"{each['internal_api']} {each.get('architecture', '')}".strip() for each in libraries}
+    return {"torch": torch.backends.cpu.get_cpu_capability(), "blas": ", ".join(sorted(names))}
 
 
 def peak_memory(device: "torch.device") -> dict[str, int]:

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import nan
+from typing import Any
 
 import numpy as np
 import torch
@@ -202,9 +203,21 @@ def _operator(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> LinearOpera
     return LinearOperator((d * k, W1.shape[0]), matvec, rmatvec, dtype=np.float64)
 
 
-def _start(n: int) -> np.ndarray:
-    """Fixed start vector of the Lanczos iterations: equal runs give equal numbers."""
-    return np.random.default_rng(0).standard_normal(n)
+def _lanczos(operator: LinearOperator, **options: Any) -> np.ndarray:
+    """Extreme eigenvalues of a symmetric operator, in rising order; options: of `eigsh`.
+
+    The vectors that it starts with, and starts again with, are fixed: equal runs give equal
+    numbers.
+    """
+    random = np.random.default_rng(0)
+    return eigsh(
+        operator,
+        v0=random.standard_normal(operator.shape[0]),
+        rng=random,
+        tol=LANCZOS_TOLERANCE,
+        return_eigenvectors=False,
+        **options,
+    )
 
 
 def _largest_singular_value(n: int, first: Callable, second: Callable) -> float:
@@ -213,8 +226,7 @@ def _largest_singular_value(n: int, first: Callable, second: Callable) -> float:
         gram = np.stack([second(first(column)) for column in np.eye(n)], axis=1)
         return float(np.sqrt(np.linalg.eigvalsh(gram)[-1]))
     gram = LinearOperator((n, n), lambda v: second(first(v.reshape(-1))), dtype=np.float64)
-    eigenvalues = eigsh(gram, k=1, v0=_start(n), tol=LANCZOS_TOLERANCE, return_eigenvectors=False)
-    return float(np.sqrt(eigenvalues[0]))
+    return float(np.sqrt(_lanczos(gram, k=1)[0]))
 
 
 def _extreme_singular_values(operator: LinearOperator) -> tuple[float, float]:
@@ -227,15 +239,8 @@ def _extreme_singular_values(operator: LinearOperator) -> tuple[float, float]:
         gram = LinearOperator(
             (n, n), lambda v: operator.matvec(operator.rmatvec(v)), dtype=np.float64
         )
-        eigenvalues = eigsh(
-            gram,
-            k=2,
-            which="BE",
-            v0=_start(n),
-            tol=LANCZOS_TOLERANCE,
-            ncv=min(n, LANCZOS_VECTORS),
-            maxiter=LSMR_STEPS,
-            return_eigenvectors=False,
+        eigenvalues = _lanczos(
+            gram, k=2, which="BE", ncv=min(n, LANCZOS_VECTORS), maxiter=LSMR_STEPS
         )
     smallest, largest = np.sqrt(np.maximum(eigenvalues, 0))[[0, -1]]
     return float(largest), float(smallest)

@@ -90,6 +90,12 @@ def test_refinement_leaves_a_backward_error_of_one_rounding():
     assert float((residual.abs() / scale).max()) < 3 * solvers.EPSILON
 
 
+def test_lanczos_starts_again_with_the_same_vectors_every_time():
+    """SciPy draws them anew unless it is told from what: here it starts again."""
+    weights = problem(15, 15, 450)
+    assert len({solve_scales(*weights).condition_number for _ in range(3)}) == 1
+
+
 def test_lsmr_never_forms_the_matrix(monkeypatch):
     def refuse(*matrices):
         raise AssertionError("the Khatri-Rao matrix was formed")

@@ -262,7 +262,7 @@ def _links(outputs: Path, paths: list[Path]) -> tuple[Link, ...]:
 def facts(run: Mapping[str, Any]) -> tuple[str, str, list[str]]:
     """Commit, machine and versions of a run, as the page says them."""
     commit = f"{str(run['commit'] or 'no commit')[:10]}{'+' * bool(run['dirty'])}"
-    instructions = (run.get("instructions") or {}).values()  # older runs do not tell
-    machine = ", ".join([run["device_name"], *instructions, f"{run['threads']} threads"])
+    instructions = [f"{each}, " for each in (run.get("instructions") or {}).values()]
+    machine = f"{run['device_name']}, {''.join(instructions)}{run['threads']} threads"
     versions = (run["versions"] or {}).items()
     return commit, machine, [f"{name} {version}" for name, version in versions if version]

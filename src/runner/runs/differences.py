@@ -63,8 +63,8 @@ def _origin(about: Mapping[str, Any]) -> dict[str, Any]:
     for group in ("data", "versions"):
         if isinstance(about.get(group), dict):
             kept |= about[group]
-    for name, instructions in (about.get("instructions") or {}).items():
-        kept[f"instructions of {name}"] = instructions
+    if isinstance(instructions := about.get("instructions"), dict):
+        kept |= {f"instructions of {name}": value for name, value in instructions.items()}
     return kept
 
 

@@ -26,6 +26,7 @@ from runner.publish.report import duration
 from runner.results.captions import caption
 from runner.results.evidence import ERROR
 from runner.results.figures import as_png, said_of
+from runner.results.history import in_words
 from runner.runs.provenance import REPOSITORY
 
 SCALE = "quick"
@@ -253,6 +254,7 @@ def summary(reference: Path) -> str:
             f"- scale `{scale}`: {len(claims)} claims ({kinds.get('ours', 0)} of them controls of"
             f" ours, {kinds.get('illustration', 0)} illustrations by loose bounds): {said}."
             f" If none were true, chance alone would let up to {ERROR * len(claims):.0f} hold."
+            f" Rules: {in_words(claims)}."
         )
     return "\n".join(lines)
 

@@ -18,6 +18,7 @@ CACHED = (
     history._text_at,
     history._text_now,
     history._is_ancestor,
+    history.first_kept,
 )
 CLAIMS = "runner.papers.room.study.claims"
 
@@ -86,6 +87,34 @@ def test_a_rule_is_fixed_before_what_ran_at_or_after_its_commit(repository):
     assert standing(now, ran(late)) == "fixed before"
     assert standing(now, ran(early) + ran(late)) == "after"
     assert standing(now, ran(late, dirty=True)) == "after"
+
+
+def test_a_rule_before_runs_that_repeat_older_ones_says_so(repository):
+    early = repository(claims=TEXT, size="replicates: 5\n")
+    now = repository(claims=bounded(2))
+    late = repository()
+    assert standing(now, ran(late), first=ran(now)) == "fixed before"
+    assert standing(now, ran(late), first=ran(early)) == "before a repeat"
+    assert standing(now, ran(late), first=ran(late, dirty=True)) == "before a repeat"
+    assert standing(now, ran(early), first=ran(early)) == "after"
+
+
+def test_the_first_run_of_a_name_is_the_one_kept_first(repository, tmp_path):
+    def keep(**commits):
+        runs = [{"run": name, "commit": each, "dirty": False} for name, each in commits.items()]
+        path.write_text(json.dumps({"runs": runs}))
+
+    path = tmp_path / "outputs" / "reference" / "quick" / "fig4" / "provenance.json"
+    path.parent.mkdir(parents=True)
+    keep(one="a")
+    repository(claims=TEXT, size="replicates: 5\n")
+    keep(one="b", two="b")
+    repository()
+    path.unlink()
+    repository()
+    keep(one="c", two="c", three="c")  # not committed yet
+    found = {name: run["commit"] for name, run in history.first_kept("fig4", "quick").items()}
+    assert found == {"one": "a", "two": "b"}
 
 
 def test_a_comment_changes_no_rule_a_preset_does(repository):

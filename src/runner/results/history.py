@@ -3,6 +3,8 @@
 The rule of a claim is its judge, with all that it is built from, and the presets that say how much
 is measured. A verdict is *fixed before* when the commit that last changed the rule is in the
 history of every run it judges, and those runs came from unchanged files; *after* when it is not.
+Runs that are made again tell nothing new: a rule that stood before them, but not before the first
+runs of their names that the reference kept, is *before a repeat*.
 """
 
 import hashlib
@@ -19,11 +21,12 @@ from runner.core.rooms import package_of
 from runner.results.claims import Claim, claims_of
 from runner.results.rules import Rule, built_from, rule_of
 from runner.runs.code import path_of
-from runner.runs.provenance import REPOSITORY, git
+from runner.runs.provenance import REFERENCE, REPOSITORY, git
 
-Standing = Literal["fixed before", "after", "unknown"]
+Standing = Literal["fixed before", "before a repeat", "after", "unknown"]
 
 NOT_COMMITTED = "not committed"
+KEPT = REFERENCE.relative_to(REPOSITORY).as_posix()
 COLUMNS = ("claim", "scale", "rule", "rule_commit", "run_commits")
 """Beside each verdict: what came first, its rule or its numbers."""
 
@@ -31,14 +34,16 @@ COLUMNS = ("claim", "scale", "rule", "rule_commit", "run_commits")
 def history(study: str, figure: str, scale: str, runs: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """One row for each claim of a figure: COLUMNS.
 
-    runs: the provenance of each run, with `commit` and `dirty`.
+    runs: the provenance of each run, with its name `run`, `commit` and `dirty`.
     """
     runs = list(runs)
+    kept = first_kept(figure, scale)
+    first = [kept.get(run["run"], run) for run in runs]
     commits = sorted({f"{run['commit'] or 'unknown'}{'+' * bool(run['dirty'])}" for run in runs})
     rows = []
     for claim in claims_of(figure, study):
         commit = rule_commit(study, figure, scale, claim)
-        order = standing(commit, runs)
+        order = standing(commit, runs, first)
         rows.append((claim.name, scale, order, commit or "unknown", " ".join(commits)))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
@@ -48,18 +53,40 @@ def in_words(order: pd.DataFrame) -> str:
     return ", ".join(f"{count} {word}" for word, count in order["rule"].value_counts().items())
 
 
-def standing(rule: str | None, runs: Iterable[Mapping[str, Any]]) -> Standing:
+def standing(
+    rule: str | None, runs: Iterable[Mapping[str, Any]], first: Iterable[Mapping[str, Any]] = ()
+) -> Standing:
     """Whether a rule of this commit stood before runs of this provenance.
 
-    rule: as `rule_commit` gives it. runs: each with `commit` and `dirty`.
+    rule: as `rule_commit` gives it. runs: each with `commit` and `dirty`. first: the provenance of
+    the first runs of their names, where these runs repeat others.
     """
     runs = list(runs)
     if rule is None or any(run["commit"] is None for run in runs):
         return "unknown"
-    if rule == NOT_COMMITTED or any(run["dirty"] for run in runs):
+    if not _is_before(rule, runs):
         return "after"
-    commits = {run["commit"] for run in runs}
-    return "fixed before" if all(_is_ancestor(rule, each) for each in commits) else "after"
+    return "fixed before" if _is_before(rule, first) else "before a repeat"
+
+
+def _is_before(rule: str, runs: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether a rule is in the history of every run, each from unchanged files."""
+    if rule == NOT_COMMITTED:
+        return False
+    commits = {"" if run["dirty"] else run["commit"] for run in runs}
+    return all(each and _is_ancestor(rule, each) for each in commits)
+
+
+@cache
+def first_kept(figure: str, scale: str) -> dict[str, dict[str, Any]]:
+    """The provenance of each run of a figure as the reference first kept one of its name."""
+    path = f"{KEPT}/{scale}/{figure}/provenance.json"
+    found: dict[str, dict[str, Any]] = {}
+    for commit in reversed((git("log", "--format=%H", "--", path) or "").split()):
+        if (text := git("show", f"{commit}:{path}")) is not None:  # None where it was removed
+            for run in json.loads(text)["runs"]:
+                found.setdefault(run["run"], run)
+    return found
 
 
 def rule_commit(study: str, figure: str, scale: str, claim: Claim) -> str | None:

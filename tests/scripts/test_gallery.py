@@ -46,6 +46,7 @@ def reference(tmp_path):
         "measured": ["1", "2"],
         "source": ["paper A", "paper A"],
         "kind": ["paper", "ours"],
+        "rule": ["fixed before", "after"],
         "runs": ["one", "one"],
         "data": ["digits", "digits"],
     }
@@ -120,6 +121,7 @@ def test_a_claim_that_two_figures_make_of_the_same_numbers_counts_once(runs, ref
         "- scale `quick`: 2 claims (1 of them controls of ours, 0 illustrations by loose bounds):"
         " 1 hold, 1 fail,"
     )
+    assert line.endswith(" Rules: 1 fixed before, 1 after.")
 
 
 def test_the_highlights_are_figures_of_the_project():

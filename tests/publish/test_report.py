@@ -118,8 +118,10 @@ def test_the_page_shows_every_figure_and_escapes_text(outputs):
     assert "<b>statement</b>" not in html and "&lt;b&gt;statement" in html
     assert "3 min of computing" in html
     assert "0123456789+" in html and "torch 2.13.0" in html
-    for verdict in ("holds", "fails", "undecided"):
-        assert re.search(rf'<div class="{verdict}"><b>1</b>', html)
+    for verdict, own in {"holds": 1, "fails": 0, "undecided": 1}.items():
+        assert re.search(rf'<div class="{verdict}"><b>{own}</b>', html), "the paper's own"
+    ours = re.search(r"<td>ours</td>\s*<td>0</td><td>1</td><td>0</td>", html)
+    assert ours, "counted apart"
     for paper in PAPERS.values():
         assert paper.title in html
 

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from gallery import (
     DPI,
-    ESTIMATED_HOURS,
     HIGHLIGHTS,
+    WORK_AT_PAPER,
     captioned,
     draw_pictures,
     measured,
@@ -26,10 +26,13 @@ from gallery import (
 from repository import REPOSITORY
 
 from runner.cli.catalogue import figure_names, figure_study
-from runner.cli.composing import figure_variant
+from runner.cli.composing import figure_runs, figure_variant
 from runner.core.errors import InputError
 from runner.publish.reference import REFERENCE, keep_benchmarks, read_tables
 from runner.results.figures import as_png
+
+COUNTS = "**1 / 0 / 0** · 0 / 1 / 0"
+"""Of the claims below: one of the paper's holds, one of ours fails."""
 
 
 @pytest.fixture
@@ -58,7 +61,7 @@ def test_the_table_has_a_row_for_every_figure(reference):
     rows = table(reference).splitlines()[2:]
     assert len(rows) == len(figure_names())
     (row,) = [row for row in rows if "`make fig4`" in row]
-    assert "| A |" in row and "| 100 s | [1, 1, 0](figures/fig4.png) |  |  |  |  |" in row
+    assert "| A |" in row and f"| 100 s | [{COUNTS}](figures/fig4.png) |  |  |  |  |" in row
     assert all(other.endswith("|  |  |  |  |  |  |") for other in rows if other != row)
 
 
@@ -75,28 +78,50 @@ def test_the_table_names_the_gpu_at_the_scale_it_was_used(reference):
     about = {"seconds": 50.0, "runs": [{"device": "cuda", "device_name": "NVIDIA H200"}]}
     (reference / "paper" / "fig4" / "provenance.json").write_text(json.dumps(about))
     (row,) = [row for row in table(reference).splitlines() if "`make fig4`" in row]
-    assert "(figures/fig4.png) |  |  | 50 s on NVIDIA H200 | 1, 1, 0 |" in row
+    assert f"(figures/fig4.png) |  |  | 50 s on NVIDIA H200 | {COUNTS} |" in row
 
 
 def test_what_is_not_kept_has_its_command_and_hours(tmp_path):
     (tmp_path / "paper" / "rank-fig4").mkdir(parents=True)
-    (tmp_path / "paper" / "fig5").mkdir()
-    rows = not_computed(tmp_path)
-    assert "| `paper` | `make rank-fig11 SCALE=paper` | 15 |" in rows
-    assert "make fig5" not in rows and "make fig4 SCALE=paper" in rows
+    shared = {"run": "shared", "cpu_seconds": 1800}
+    for name, runs in {"rank-fig5": [shared], "rank-fig7": [shared], "rank-fig1": []}.items():
+        (tmp_path / "medium" / name).mkdir(parents=True)
+        about = {"runs": [*runs, {"run": name, "cpu_seconds": 720}]}
+        (tmp_path / "medium" / name / "provenance.json").write_text(json.dumps(about))
+    rows = not_computed(tmp_path).splitlines()
+    assert rows[2] == "| `make rank-fig1 SCALE=paper` | 1.2 |", "a fifth of an hour, six times"
+    assert rows[3].startswith("| `make rank-fig11 SCALE=paper` |"), "rank-fig4 is kept"
+    (convolutional,) = [row for row in rows if "`make rank-fig7 SCALE=paper`" in row]
+    assert convolutional.endswith("| 370 |"), ".9 hours, 412.5 times"
 
 
 def test_every_figure_is_kept_at_scale_paper_or_has_an_estimate():
-    estimated = {name for names in ESTIMATED_HOURS["paper"] for name in names}
+    estimated = {name for names in WORK_AT_PAPER for name in names}
     kept = {path.name for path in (REFERENCE / "paper").iterdir()}
     assert estimated | kept == set(figure_names())
 
 
+@pytest.mark.parametrize("names", WORK_AT_PAPER)
+def test_the_work_at_paper_is_that_of_the_presets(names):
+    """Images, epochs and the square of the channels; the networks trained where these are given."""
+    _, medium = figure_runs(names[0], ["scale=medium"])
+    _, paper = figure_runs(names[0], ["scale=paper"])
+    everything = {"cifar10": 50_000, "fashion_mnist": 60_000}[paper[0].data]
+
+    def work(config):
+        images = config.train_images or everything
+        if not hasattr(config, "multiplier"):
+            return images * config.epochs
+        networks = 3 * config.selection_replicates + config.replicates
+        return images * config.epochs * config.multiplier**2 * networks
+
+    assert WORK_AT_PAPER[names] == pytest.approx(work(paper[0]) / work(medium[0]))
+
+
 def test_figures_whose_hours_are_counted_once_share_runs():
-    for scale, estimates in ESTIMATED_HOURS.items():
-        for first, *others in (names for names in estimates if len(names) > 1):
-            runs = runs_of(first, scale)
-            assert all(runs & runs_of(other, scale) for other in others), (scale, first)
+    for first, *others in (names for names in WORK_AT_PAPER if len(names) > 1):
+        runs = runs_of(first, "paper")
+        assert all(runs & runs_of(other, "paper") for other in others), first
 
 
 def runs_of(name, scale):
@@ -106,7 +131,7 @@ def runs_of(name, scale):
 def test_the_papers_have_their_counts_by_scale(reference):
     rows = papers(reference).splitlines()[2:]
     assert [row[2] for row in rows] == ["A", "B", "C", "D"]
-    assert rows[0].endswith("| 1 / 1 / 0 |  |  |") and rows[1].endswith("|  |  |  |")
+    assert rows[0].endswith(f"| {COUNTS} |  |  |") and rows[1].endswith("|  |  |  |")
     assert "https://arxiv.org/abs/2302.07937" in rows[0]
 
 
@@ -118,8 +143,8 @@ def test_a_claim_that_two_figures_make_of_the_same_numbers_counts_once(runs, ref
     shutil.copytree(reference / "quick", reference / "paper")
     line = summary(reference).splitlines()[0]
     assert line.startswith(
-        "- scale `quick`: 2 claims (1 of them controls of ours, 0 illustrations by loose bounds):"
-        " 1 hold, 1 fail,"
+        "- scale `quick`: of the papers' own statements 1 hold, 0 fail, 0 are undecided; of ours"
+        " 0 hold, 1 fail, 0 are undecided; of illustrations"
     )
     assert line.endswith(" Rules: 1 fixed before, 1 after.")
 

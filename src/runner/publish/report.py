@@ -23,16 +23,25 @@ from runner.runs.provenance import REFERENCE
 from runner.runs.tables import write_atomically
 
 VERDICTS = ("holds", "fails", "undecided")
+KINDS = {
+    "paper": "the papers' own statements",
+    "ours": "ours",
+    "illustration": "illustrations by loose bounds",
+}
+"""What the page calls claims by whose they are: the papers' own come first."""
 
 
 @dataclass(frozen=True)
 class Tally:
-    """How many figures there are of one source at one scale, and how their claims came out."""
+    """How many figures there are of one source at one scale, and how their claims came out.
+
+    verdicts: by whose statements they are.
+    """
 
     source: str
     scale: str
     figures: int
-    verdicts: Counter[str]
+    verdicts: dict[str, Counter[str]]
 
 
 @dataclass(frozen=True)
@@ -69,6 +78,7 @@ def page(entries: list[Entry]) -> str:
         kinds=sorted({row.get("kind") or "paper" for row in rows}),
         scales=[scale for scale in reversed(SCALES) if scale in {each.scale for each in shown}],
         verdicts=VERDICTS,
+        whose_claims=KINDS,
         canonical=canonical,
         first=first,
         counts=_counts(first),
@@ -77,14 +87,17 @@ def page(entries: list[Entry]) -> str:
     )
 
 
-def _counts(results: Iterable[Result]) -> Counter[str]:
-    """How many claims came out how, each statement on the same numbers once."""
+def _counts(results: Iterable[Result]) -> dict[str, Counter[str]]:
+    """How many claims of each kind came out how, each statement on the same numbers once."""
     rows = [
-        {"runs": result.name, "data": "", **claim.row}
+        {"runs": result.name, "data": "", "kind": "paper", **claim.row}
         for result in results
         for claim in result.claims
     ]
-    return Counter(once(pd.DataFrame(rows))["verdict"]) if rows else Counter()
+    if not rows:
+        return {kind: Counter() for kind in KINDS}
+    claims = once(pd.DataFrame(rows))
+    return {kind: Counter(claims[claims["kind"] == kind]["verdict"]) for kind in KINDS}
 
 
 def _tallies(results: list[Result]) -> Iterator[Tally]:

@@ -1,4 +1,4 @@
-"""Study `pretraining`: paper B, Section 4 and Appendix G, figures 4, 6, 11 and 12.
+"""Study `pretraining`: our protocol beside paper B, Section 4, Appendix G, figures 4, 6, 11, 12.
 
 ReLU networks of one shape are compared side by side, each at the fastest rate of a grid, which is
 chosen on replicates of their own (`selection.csv`). They start
@@ -9,8 +9,10 @@ chosen on replicates of their own (`selection.csv`). They start
   algorithm is printed, but from unit scale, since from PyTorch's initialisation nothing moves;
 - `unit_scale`: as vanilla, with every layer scaled to unit root mean square, and no more. It is
   the control: pre-trained networks have that scale, too, and r, which ignores it, is what differs;
-- `orthogonal`, `whitened`: two starts at the same scale that decide the question without any
-  ascent, since the first has a low r and the second a high one;
+- `orthogonal`: a start at the same scale that has a low r;
+- `whitened`: a start of ours with a high r. The published orthogonalisation (Daneshmand, Joudaki,
+  Bach 2021) uses a slice of the data's singular vectors where this has a random orthogonal matrix,
+  and is another method: nothing is concluded from it;
 - `batch_norm`, `batch_norm_asymmetric`: with batch normalization, from PyTorch's initialisation and
   from positive weights of the same variance.
 

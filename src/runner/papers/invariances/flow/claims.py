@@ -356,13 +356,14 @@ def rest_stays(tables: Tables) -> Found:
 @claim(
     figure="invariances-fig3",
     name="stable-signs",
-    statement="from half-time on no weight changes its sign",
-    source="paper C, Assumption 1, which Theorem 2 rests on",
+    statement="as far as we follow the path, no weight changes its sign from half-time on",
+    source="ours, beside paper C, Assumption 1, which speaks of the limit",
     kind="ours",
     expected="no change of sign from half-time on, in every network that separates its examples",
 )
 def stays_in_its_orthant(tables: Tables) -> Found:
-    """Assumption 1 itself, which the paper makes and does not state to hold."""
+    """What Assumption 1 says of the limit, looked for on a path of finite length: that it is not
+    there yet refutes nothing."""
     met = stable(tables)
     separates = separating(tail(tables))[["run", "replicate"]].drop_duplicates()
     chosen = met[met.index.isin(pd.MultiIndex.from_frame(separates))]

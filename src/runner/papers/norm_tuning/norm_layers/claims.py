@@ -71,8 +71,8 @@ def falls(tables: Tables) -> Found:
 @claim(
     figure="norm-layers",
     name="layer-norm-cannot",
-    statement="control: no scales and shifts in LayerNorm layers equal the target, since the first"
-    " of them maps x and c x to the same",
+    statement="control: in these networks, which have no biases, no scales and shifts in LayerNorm"
+    " layers equal the target, since the first of them maps x and c x to the same",
     source="the abstract of paper A names LayerNorm, its Proposition 1 is of BatchNorm",
     expected=f"least relative MSE above {SMALL:g} at every d; that of the construction above it",
     kind="ours",

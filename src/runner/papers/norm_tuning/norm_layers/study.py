@@ -7,9 +7,9 @@ and W2 (d, d^2); the scales and shifts of Theorem 1 as the weights and biases of
 - `batch_norm` in training mode: mean and variance are those of each batch;
 - `layer_norm`: mean and variance are those of each sample, over its features.
 
-No scales and shifts in LayerNorm can represent g: the network gives the same for x and c x, c > 0,
-while g(c x) = c g(x). Of all functions f(c x) = f(x) the best is E[||x||] g(x / ||x||), whose error
-`lower_bound` is. In float64, whatever the device.
+Without biases no scales and shifts in LayerNorm can represent g: the network gives the same for x
+and c x, c > 0, while g(c x) = c g(x). Of all functions f(c x) = f(x) the best is
+E[||x||] g(x / ||x||), whose error `lower_bound` is. In float64, whatever the device.
 """
 
 from collections.abc import Iterator

@@ -17,7 +17,6 @@ VANILLA: Variant = ("vanilla", 0, 0.0)
 HE: Variant = ("he", 0, 0.0)
 CONTROL: Variant = ("unit_scale", 0, 0.0)
 ORTHOGONAL: Variant = ("orthogonal", 0, 0.0)
-WHITENED: Variant = ("whitened", 0, 0.0)
 BATCH_NORM: Variant = ("batch_norm", 0, 0.0)
 ASYMMETRIC: Variant = ("batch_norm_asymmetric", 0, 0.0)
 

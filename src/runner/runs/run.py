@@ -183,6 +183,42 @@ def stale_note(runs: Iterable[Run]) -> str | None:
     return f"{what} computed by other code and kept: stale=recompute computes again"
 
 
+def threads_note(runs: Iterable[Run], threads: int | None) -> str | None:
+    """One line on the runs that were computed with other numbers of threads; None without any.
+
+    Sums that are shared out otherwise round otherwise, and threads are no part of a run's identity.
+    threads: what is asked for; None: as many as torch takes.
+    """
+    if threads is None:
+        import torch  # late: as a rule the number is given
+
+        threads = torch.get_num_threads()
+    used = {run: _threads(run.provenance()) - {threads} for run in runs}
+    others = [run for run, numbers in used.items() if numbers]
+    if not others:
+        return None
+    what = f"{len(others)} of {len(used)} runs were" if len(used) > 1 else f"{others[0]} was"
+    numbers = " or ".join(map(str, sorted(set.union(*used.values()))))
+    return (
+        f"{what} computed with threads={numbers}, not {threads}, and kept: last digits may differ,"
+        " force=true computes again"
+    )
+
+
+def _threads(about: dict[str, Any]) -> set[int]:
+    """The numbers of threads that a provenance names, of what began the run and what ended it."""
+    first = about.get("first")
+    said = [about.get("threads"), first.get("threads") if isinstance(first, dict) else None]
+    return {number for number in said if isinstance(number, int)}
+
+
+def kept_notes(runs: Iterable[Run], settings: Settings) -> list[str]:
+    """What is to be said of complete runs that are taken as they are, a line each."""
+    runs = list(runs)
+    notes = [stale_note(runs), threads_note(runs, settings.threads) if runs else None]
+    return [note for note in notes if note]
+
+
 def load(runs: Iterable[Run]) -> dict[str, pd.DataFrame]:
     """The tables of several complete runs, those of one name joined into one.
 

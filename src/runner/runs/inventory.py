@@ -30,6 +30,11 @@ QUEUED = Path("submitit") / "queued"
 """Where, under an outputs folder, it is noted which runs a cluster's queue has."""
 
 
+MOST_NESTED = 100
+"""The most brackets in a `config.yaml`, which the program writes without any but for empty lists;
+hundreds in each other take the parser seconds."""
+
+
 @dataclass(frozen=True)
 class Found:
     """A run as its folder shows it, whatever is left there; or what is left of an attempt at
@@ -220,7 +225,10 @@ def read_config(folder: Path) -> StudyConfig:
 def read_values(path: Path) -> dict[Any, Any]:
     """What a `config.yaml` holds. Raises InputError when it is not there, or no mapping."""
     try:
-        values = yaml.safe_load(files.read(path))
+        content = files.read(path)
+        if content.count(b"[") + content.count(b"{") > MOST_NESTED:
+            raise ValueError
+        values = yaml.safe_load(content)
     except (OSError, yaml.YAMLError, ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read ({type(error).__name__})") from error
     if not isinstance(values, dict):

@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import shutil
+from contextlib import suppress
 
 import pytest
 from some_runs import one, say
@@ -149,6 +150,28 @@ def test_an_attempt_at_computing_again_that_has_stopped_is_removed_alone(
     assert command.main(["clean", "--yes", str(outputs)]) == 0
     assert f"removed {folder / AGAIN}" in capsys.readouterr().out
     assert not (folder / AGAIN).exists() and describe(folder).run.is_complete()
+
+
+def test_a_removal_that_was_stopped_can_be_ended(outputs, folder, monkeypatch):
+    """Whatever is left after each step is a run that has failed, and is removed the next time."""
+    say(folder, "failed")
+    unlink, taken = cleaning.Path.unlink, []
+
+    def once(path, missing_ok=False):
+        if len(taken) > steps:
+            raise KeyboardInterrupt
+        taken.append(path.name)
+        unlink(path, missing_ok)
+
+    monkeypatch.setattr(cleaning.Path, "unlink", once)
+    steps = 0
+    while (folder / "provenance.json").exists():
+        assert removable(outputs) == [folder]
+        with suppress(KeyboardInterrupt):
+            cleaning.remove(describe(folder), {})
+        steps += 1
+    assert taken[-1] == "provenance.json" and len(taken) > 2
+    assert removable(outputs, statuses=("absent",)) == [folder]
 
 
 def test_a_removed_run_takes_its_attempt_with_it(outputs, folder):

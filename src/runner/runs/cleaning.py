@@ -47,6 +47,11 @@ WRITTEN = {
 """What a run writes beside its tables and `.lease`, which is removed by who holds it."""
 
 
+ORDER = {RESULT: 0, "provenance.json": 2, "config.yaml": 3, ".lock": 4}
+"""Of removing files, the others between the first two: at no step is a run complete that is not, or
+no longer known to be one; and nothing is removed once others can take the lock."""
+
+
 def considered(outputs: Path, selection: Selection) -> list[tuple[Found, str | None]]:
     """The runs that are asked for, and each attempt at computing one again that has stopped; with
     why it is left nevertheless, or None.
@@ -127,14 +132,13 @@ def remove(found: Found, queued: Mapping[Path, Path]) -> str | None:
 
 
 def _empty(folder: Path) -> None:
-    """Remove what a run has written in a folder, the result first, so that no step leaves a false
-    one.
+    """Remove what a run has written in a folder.
 
     A lock that others wait for goes with the rest: they notice, and make their own. The lease is
     removed by who holds it.
     """
     written = [path for path in folder.iterdir() if _is_written(path)]
-    for path in sorted(written, key=lambda path: path.name != RESULT):
+    for path in sorted(written, key=lambda path: ORDER.get(path.name, 1)):
         if path.is_dir() and not path.is_symlink():
             _empty(path)
             with suppress(OSError):  # there is something of others in it

@@ -9,6 +9,7 @@ import warm
 from scratch_copy import REPOSITORY, in_copy, lint
 
 from runner.cli.new import write
+from runner.core.errors import InputError
 
 ROOM = ("--config-dir", "walks")
 
@@ -36,6 +37,15 @@ def test_it_runs_and_its_figure_is_drawn_and_judged(place):
     claims = pd.read_csv(place / "outputs" / "figures" / "smoke" / "distance.claims.csv")
     assert list(claims["claim"]) == ["root"] and list(claims["verdict"]) == ["holds"]
     assert list(claims["rule"]) == ["unknown"], "its history is not this repository's"
+
+
+def test_no_link_is_written_through(tmp_path):
+    (tmp_path / "walks").mkdir()
+    (tmp_path / "pyproject.toml").write_text("")
+    (tmp_path / "walks" / "__init__.py").symlink_to(tmp_path / "elsewhere.py")
+    with pytest.raises(InputError, match="is there already"):
+        write("distance", "walks", tmp_path)
+    assert not (tmp_path / "elsewhere.py").exists()
 
 
 def test_it_is_a_full_citizen(place):

@@ -1,6 +1,8 @@
 """Malformed command lines, configurations and run folders: a short message, the right exit code."""
 
 import json
+import os
+import shutil
 
 import pytest
 import yaml
@@ -99,6 +101,13 @@ COMMANDS = [
     (["target_width@x=3"], "config group"),
     (["--nonsense"], "unrecognized arguments"),
     # extremes
+    (["study=bottleneck", "ridge=1e155"], "ridge=1e+155 must be at least 0 and at most 1000000.0"),
+    (["study=bottleneck", "ridge=inf"], "ridge=inf must be at least 0 and at most 1000000.0"),
+    (["study=symmetry", "ridge=inf"], "ridge=inf must be"),
+    (["study=rank_one", "ridge=1e155"], "ridge=1e+155 must be"),
+    (["study=linear", "ridges=[0.1,inf]"], "ridges=inf must be above 0 and at most 1000000.0"),
+    (["study=low_rank_training", "weight_decays=[0,inf]"], "weight_decays=inf must be"),
+    (["learning_rate=inf"], "learning_rate=inf must be above 0 and at most 1e+38"),
     (["threads=99999999999"], "threads=99999999999 must be at least 1 and at most 1024"),
     ([f"seed={10**399}"], "seed has 1326 bits: it must be at most 9223372036854775807"),
     ([f"target_width={10**399}"], "target_width has 1326 bits"),
@@ -380,6 +389,122 @@ def test_a_flipped_bit_makes_a_run_incomplete(run, tmp_path):
 def test_a_run_in_a_folder_of_another_name_is_reported(run, tmp_path):
     moved = run.folder.rename(run.folder.with_name("something-else"))
     assert "config.yaml describes the run" in inventory.problem(moved, tmp_path)
+
+
+DEEP = 10_000 * "[" + 10_000 * "]"
+
+STRANGE = {
+    "config.yaml": [
+        "study: [bn_only]\nversion: 2\n",
+        "study: {a: 1}\nversion: 2\n",
+        "study: bn_only\nversion: [2]\n",
+        "study: bn_only\nversion: 2\n1: 2\n",
+        "study: bn_only\nversion: 2\n1: 2\nmomentum: 3\nnull: 4\n[1, 2]: 5\n",
+        "1: 2\n",
+        f"study: {DEEP}\n",
+        f"study: bn_only\nversion: 2\nmethods: {DEEP}\n",
+        "study: bn_only\nversion: 2\nmethods: &a [*a]\n",
+        "study: bn_only\nversion: 2\nmethods: {sgd: 1}\n",
+        "study: bn_only\nversion: 2\nseed: 2001-01-01\n",
+        "study: bn_only\nversion: 2\nseed: [1, 2]\n",
+        "study: bn_only\nversion: 2\nlearning_rate: !!set {a, b}\n",
+        "study: bn_only\nversion: 2\nchecksums: [!!binary aaaa]\n",
+        "study: rank_chain\nversion: 3\nwidths: 3\n",
+        "study: invariances\nversion: 2\nlearning_rates: {0.1: 1}\n",
+        "study: bn_only\nversion: 2\nseed: !!python/object:os.system x\n",
+    ],
+    "provenance.json": [
+        DEEP,
+        '{"status": ["complete"], "code": {}}',
+        f'{{"status": "complete", "seconds": 1{400 * "0"}}}',
+        '{"status": "complete", "seconds": Infinity}',
+        '{"status": "comp\\nlete", "seconds": true}',
+    ],
+    "result.json": [
+        DEEP,
+        '{"tables": []}',
+        '{"tables": {"metrics": 1}}',
+        '{"tables": {"metrics": {"sha256": 1, "bytes": "long"}}}',
+        '{"tables": {"\\u0000": {"sha256": "", "bytes": 1}}}',
+        f'{{"tables": {{"{300 * "x"}": {{"sha256": "", "bytes": 1}}}}}}',
+        f'{{"tables": {DEEP}}}',
+    ],
+    "metrics.csv": ["", "\x00"],
+}
+
+CASES = [(name, content) for name, contents in STRANGE.items() for content in contents]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), CASES, ids=[f"{name}-{i}" for i, (name, _) in enumerate(CASES)]
+)
+def test_strange_content_is_one_line_and_no_traceback(run, tmp_path, name, content, capsys):
+    (run.folder / name).write_text(content)
+    assert_survived(tmp_path, capsys)
+
+
+def assert_survived(outputs, capsys, number: int = 1):
+    """That runs are listed and checked, a line each, and may be cleaned up and computed again."""
+    capsys.readouterr()
+    assert command.main(["list", str(outputs)]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert len(listed) == 3 + number and f"{number} runs: " in listed[-1]
+    code = command.main(["check", str(outputs)])
+    *damaged, last = capsys.readouterr().out.splitlines()
+    assert last == f"{number} runs, {len(damaged)} of them damaged" and len(damaged) <= number
+    assert code == (1 if damaged else 0)
+    assert command.main(["clean", str(outputs)]) == 0
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize("kind", ["fifo", "folder", "loop", "dangling"])
+@pytest.mark.parametrize(
+    "name", ["config.yaml", "provenance.json", "result.json", "metrics.csv", ".lock", ".lease"]
+)
+def test_what_is_no_file_is_one_line_and_is_not_waited_for(run, tmp_path, name, kind, capsys):
+    path = run.folder / name
+    path.unlink(missing_ok=True)
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to(path if kind == "loop" else path.with_name("nothing"))
+    if name.startswith("."):
+        (run.folder / "config.yaml").write_text("")  # so that something is wrong
+    assert_survived(tmp_path, capsys)
+
+
+@pytest.mark.parametrize("name", [b"\xff\xfe", b"two\nlines", b"\x1b[31m", "\u202e".encode(), b"-"])
+def test_a_folder_of_any_name_is_one_line(run, tmp_path, name, capsys):
+    os.mkdir(os.path.join(os.fsencode(run.folder.parent), name))
+    assert_survived(tmp_path, capsys, 2)
+    assert command.main(["list", str(tmp_path)]) == 0
+    capsys.readouterr().out.encode()
+
+
+def test_a_time_beyond_all_years_is_none(run, tmp_path, capsys):
+    os.utime(run.result_path, (1e12, 1e12))
+    (run.folder / "run.log").unlink()
+    assert_survived(tmp_path, capsys)
+
+
+@pytest.mark.parametrize("content", [DEEP, '{"tasks": [[3]]}', '{"tasks": [["\\u0000"]]}', None])
+def test_a_strange_note_of_a_queue_stops_nothing(run, tmp_path, content, capsys):
+    note = tmp_path / inventory.QUEUED / "7.json"
+    note.parent.mkdir(parents=True)
+    if content is None:
+        os.mkfifo(note)
+    else:
+        note.write_text(content)
+    (run.folder / "run.log").unlink()
+    assert_survived(tmp_path, capsys)
+
+
+def test_a_run_in_the_folder_of_another_study_is_reported(run, tmp_path):
+    other = run.folder.parent.with_name("example20") / run.folder.name
+    shutil.copytree(run.folder, other)
+    assert "of bn_only" in inventory.problem(other, tmp_path)
 
 
 def test_check_and_list_say_what_there_is(run, tmp_path, capsys):

@@ -1,4 +1,10 @@
+import os
+import random
+import subprocess
+import sys
+
 import numba
+import pytest
 
 from runner.core import compiling
 
@@ -13,3 +19,65 @@ def test_compiled_code_needs_no_folder_for_its_cache(monkeypatch):
 
     monkeypatch.setattr(numba, "njit", without_folder)
     assert compiling.compiled(lambda x: x + 1)(1) == 2
+
+
+MODULE = """
+import logging
+import numpy as np
+from runner.core.compiling import one_pass
+
+logging.basicConfig(level=logging.INFO)
+
+@one_pass
+def total(x):
+    s = 0.0
+    for i in range(x.size):
+        s += np.exp(-x[i]) * x[i] if x[i] > 3 else -x[i]
+    return s
+
+print(total(np.arange(100.0)), sum(total.stats.cache_hits.values()))
+"""
+
+
+@pytest.fixture
+def compute(tmp_path):
+    """Computes a sum in a process of its own: what it prints, and what it says."""
+    (tmp_path / "sum.py").write_text(MODULE)
+
+    def start() -> tuple[str, str]:
+        done = subprocess.run(
+            [sys.executable, tmp_path / "sum.py"],
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kept")},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout, done.stderr
+
+    return start
+
+
+def cut(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def flipped(content: bytes) -> bytes:
+    """Many of its bits are others; numba would take that for code and crash, or sum up nonsense."""
+    changed, chance = bytearray(content), random.Random(0)
+    for place in chance.sample(range(len(content)), len(content) // 100):
+        changed[place] ^= 1 << chance.randrange(8)
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("damage", [cut, flipped, lambda content: b"", lambda content: b"text"])
+@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+def test_a_damaged_cache_is_compiled_again_once(compute, tmp_path, kind, damage):
+    whole, said = compute()
+    assert compute() == (whole[:-2] + "1\n", "") and said == ""
+    (path,) = (tmp_path / "kept").rglob(f"*.{kind}")
+    path.write_bytes(damage(path.read_bytes()))
+    again, said = compute()
+    assert (
+        again == whole and "total" in said and "is compiled again: what was kept is damaged" in said
+    )
+    assert compute() == (whole[:-2] + "1\n", "")

@@ -1,11 +1,12 @@
-from dataclasses import dataclass, make_dataclass
+import re
+from dataclasses import dataclass, fields, make_dataclass
 from typing import ClassVar
 
 import pytest
 
 from runner.core.errors import InputError
 from runner.core.rooms import configs, module_of, room_of
-from runner.core.studies import Row, StudyConfig, parameter
+from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, Row, StudyConfig, parameter
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs.run import run_name
 
@@ -79,3 +80,21 @@ def test_every_study_has_its_module_its_help_and_described_parameters():
 def test_an_unknown_study_is_refused_with_the_nearest_name():
     with pytest.raises(InputError, match="did you mean 'bn_only'"):
         room_of("bn_onli")
+
+
+FACTOR = re.compile("ridges?|weight_decays?|gains?|step_size|noise|input_noise")
+STEP = re.compile("(dense_)?learning_rates?|plain_rate")
+
+
+def test_what_a_loss_or_a_step_is_multiplied_by_has_a_largest_value():
+    """With more, Adam takes no step at all in float32, and a network stays as it started."""
+    found = {
+        (study, item.name): item.metadata["maximum"]
+        for study, config in configs().items()
+        for item in fields(config)
+        if FACTOR.fullmatch(item.name) or STEP.fullmatch(item.name)
+    }
+    assert len(found) > 20
+    for (study, name), maximum in found.items():
+        expected = LARGEST_FACTOR if FACTOR.fullmatch(name) else LARGEST_STEP
+        assert maximum == expected, f"{study} {name}"

@@ -5,6 +5,7 @@ import time
 
 import pytest
 import warm
+from in_process import run as run_here
 from threadpoolctl import threadpool_info
 
 from runner.core.errors import InputError, RunFailed
@@ -217,3 +218,28 @@ def test_threads_holds_for_numpys_products_too(tmp_path, monkeypatch, threads):
     execute(Run(tiny(), tmp_path), settings(tmp_path, threads=threads))
     counts = {each["num_threads"] for each in seen if each["user_api"] == "blas"}
     assert counts and max(counts) <= threads
+
+
+def test_a_run_of_another_number_of_threads_is_reused_and_said(tmp_path, monkeypatch, capsys):
+    """Threads change last digits and are no part of a run's identity."""
+
+    def said(*words: str) -> list[str]:
+        smallest = ["study=example20", "scale=smoke", "device=cpu", f"outputs={tmp_path}"]
+        assert run_here([*words, *smallest], monkeypatch) == 0
+        return [line for line in capsys.readouterr().err.splitlines() if "threads" in line]
+
+    assert said("threads=2") == said("threads=2") == said("-m", "threads=2") == []
+    (path,) = tmp_path.glob("runs/*/*/provenance.json")
+    about = json.loads(path.read_text())
+    assert about["threads"] == 2
+    for words in (["threads=1"], ["-m", "threads=1"]):
+        (line,) = said(*words)
+        assert "was computed with threads=2, not 1, and kept" in line and "force=true" in line
+    assert said("-m", "threads=1", "seed=0,1")[0].startswith("example20 ")
+    assert said("-m", "threads=1", "seed=0,1")[0].startswith("1 of 2 runs were computed with")
+    path.write_text(json.dumps(about | {"threads": 1, "first": {"threads": 3}}))
+    assert "threads=3, not 1" in said("threads=1")[0], "what began it counts, too"
+    path.write_text(json.dumps({**about, "threads": None}))
+    assert said("threads=1") == [], "nothing is known"
+    assert said("threads=1", "force=true") == said("threads=1") == []
+    assert json.loads(path.read_text())["threads"] == 1

@@ -30,9 +30,9 @@ from runner.core.folders import require_writable
 from runner.core.rooms import configs, part_of
 from runner.runs import allocator, provenance
 from runner.runs.devices import torch_device
+from runner.runs.files import write_atomically
 from runner.runs.limits import STATM
 from runner.runs.provenance import REFERENCE
-from runner.runs.tables import write_atomically
 
 SLOWER = 1.2
 """From which slowdown on a study is named."""

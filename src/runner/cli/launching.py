@@ -20,7 +20,7 @@ from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.folders import require_writable
 from runner.core.rooms import module_of
 from runner.results.variants import Variant
-from runner.runs.run import stale_note
+from runner.runs.run import kept_notes
 
 if TYPE_CHECKING:
     from runner.cli.following import Following
@@ -96,7 +96,7 @@ def _wanted(launcher: Launcher, jobs: list[Job]) -> list[Attempt]:
     wanted = [job for job in jobs if job.run.is_wanted(settings)]
     runs = "1 run" if len(jobs) == 1 else f"{len(jobs)} runs"
     log.info("%s, %d of them complete", runs, len(jobs) - len(wanted))
-    if note := stale_note(job.run for job in jobs if job not in wanted):
+    for note in kept_notes((job.run for job in jobs if job not in wanted), settings):
         log.info(note)
     require_sound(wanted, launcher)
     if wanted:

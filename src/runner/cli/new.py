@@ -2,6 +2,7 @@
 
 import argparse
 import keyword
+import os
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -58,11 +59,12 @@ def write(study: str, room: str, place: Path) -> list[Path]:
     for shared in (Path("pyproject.toml"), Path(room, "__init__.py")):
         if (place / shared).exists():
             del texts[shared]
-    if there := [path for path in texts if (place / path).exists()]:
+    if there := [path for path in texts if os.path.lexists(place / path)]:
         raise InputError(f"{there[0]} is there already: nothing was written")
     for path, text in texts.items():
         (place / path).parent.mkdir(parents=True, exist_ok=True)
-        (place / path).write_text(text)
+        with (place / path).open("x") as file:  # through no link
+            file.write(text)
     return sorted(texts)
 
 

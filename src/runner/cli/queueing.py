@@ -23,9 +23,9 @@ from runner.cli.slurm import Seen
 from runner.cli.tasks import Drawing, Task, Work, drawing_label, label_of
 from runner.core.errors import InputError
 from runner.results.variants import Variant
-from runner.runs import locks
+from runner.runs import files, locks
+from runner.runs.files import write_atomically
 from runner.runs.inventory import QUEUED
-from runner.runs.tables import write_atomically
 
 LARGEST_ARRAY = 1000
 """Tasks; Slurm's own limit, unless its administrator has set another."""
@@ -293,9 +293,9 @@ def queue_of(launcher: Launcher, outputs: Path) -> Queue:
 def _record(path: Path) -> dict[str, Any]:
     """What is noted of a job; of what cannot be read, that it computes nothing."""
     try:
-        record = json.loads(path.read_text())
+        record = json.loads(files.read(path))
         return {"forced": bool(record["forced"]), "tasks": list(record["tasks"])}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {"forced": False, "tasks": []}
 
 

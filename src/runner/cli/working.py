@@ -8,7 +8,7 @@ from omegaconf import DictConfig
 from runner.cli.composing import Job
 from runner.core import progress
 from runner.core.folders import require_writable
-from runner.runs.run import Run, stale_note
+from runner.runs.run import Run, kept_notes
 
 
 class Attempt:
@@ -67,8 +67,9 @@ def run_study(job: Job, turn: int = 0, n_jobs: int = 1) -> Run:
 
         job.settings.device = next_gpu(job.settings.device, turn, n_jobs)
         execute(job.run, job.settings)
-    elif note := stale_note([job.run]):
-        logging.getLogger("runner").info(note)
+    else:
+        for note in kept_notes([job.run], job.settings):
+            logging.getLogger("runner").info(note)
     return job.run
 
 

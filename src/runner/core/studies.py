@@ -28,6 +28,13 @@ MOST = 1_000_000
 LARGEST = 2**63 - 1
 """The largest whole number that a tensor or a column of a table holds."""
 
+LARGEST_FACTOR = 1e6
+"""The largest factor of a term of a loss, or of the numbers that a study starts from: float32 holds
+its square, which Adam takes, times all that it may multiply. Beyond that, Adam takes no step."""
+
+LARGEST_STEP = 1e38
+"""The largest learning rate: float32 holds it. What diverges is a result, and shows in nan."""
+
 
 def parameter(
     help: str,

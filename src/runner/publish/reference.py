@@ -30,9 +30,9 @@ from runner.results.figures import as_png, is_current, publish
 from runner.results.history import history
 from runner.results.variants import Variant
 from runner.runs.code import fingerprint
+from runner.runs.files import write_atomically
 from runner.runs.provenance import REFERENCE
 from runner.runs.run import load
-from runner.runs.tables import write_atomically
 
 LARGE = 200_000
 """Bytes from which a table is kept compressed."""
@@ -77,7 +77,7 @@ def keep(name: str, typed: list[str], reference: Path) -> Path:
             write_atomically(folder / f"{table}.csv", content)
     write_atomically(folder / "shared.json", json.dumps(shared, indent=1).encode())
     for file in ("claims.csv", "caption.txt", "provenance.json"):
-        shutil.copyfile(variant.path(file), folder / file)
+        write_atomically(folder / file, variant.path(file).read_bytes())
     return folder
 
 
@@ -117,7 +117,8 @@ def draw_all(reference: Path, figures: Path, style: str = "screen") -> Iterator[
             headline=headline("figure", name),
             style=style,
         )
-        shutil.copyfile(folder / "provenance.json", figures / scale / f"{name}.provenance.json")
+        provenance = (folder / "provenance.json").read_bytes()
+        write_atomically(figures / scale / f"{name}.provenance.json", provenance)
         write_atomically(figures / scale / f"{name}.drawn-from", drawn_from(folder).encode())
         if list(now["verdict"]) != list(pd.read_csv(folder / "claims.csv")["verdict"]):
             raise InputError(f"{folder}: the claims judged now are not those that were kept")

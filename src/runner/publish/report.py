@@ -19,8 +19,8 @@ from runner.core.errors import InputError
 from runner.core.folders import outputs_at, require_writable
 from runner.publish.counting import once
 from runner.publish.entries import SCALES, Entry, Result, collect, facts
+from runner.runs.files import write_atomically
 from runner.runs.provenance import REFERENCE
-from runner.runs.tables import write_atomically
 
 VERDICTS = ("holds", "fails", "undecided")
 KINDS = {

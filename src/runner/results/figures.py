@@ -35,8 +35,8 @@ from runner.results.history import history, in_words
 from runner.results.rows import NoRows, Present
 from runner.results.style import drawn_in, settle_scales, subplots
 from runner.results.variants import Variant
+from runner.runs.files import write_atomically
 from runner.runs.run import Run, load, stale_note
-from runner.runs.tables import write_atomically
 
 Drawing = Callable[[Tables], tuple[Figure, pd.DataFrame]]
 """From tables to the picture and the table of the numbers drawn in it."""
@@ -247,10 +247,17 @@ def save(picture: Figure, path: Path) -> None:
     """Write `path`.png, .pdf and .svg without dates, so that equal tables give equal files."""
     settle_scales(picture)
     logging.getLogger("fontTools").setLevel(logging.ERROR)  # it doubts the dates of matplotlib's
-    picture.savefig(path.with_name(path.name + ".png"), metadata={"Software": None})
+    _write(picture, path.with_name(path.name + ".png"), "Software")
     picture.set_layout_engine(None)  # it is laid out; "none" would go through it once more
-    picture.savefig(path.with_name(path.name + ".pdf"), metadata={"CreationDate": None})
-    picture.savefig(path.with_name(path.name + ".svg"), metadata={"Date": None})
+    _write(picture, path.with_name(path.name + ".pdf"), "CreationDate")
+    _write(picture, path.with_name(path.name + ".svg"), "Date")
+
+
+def _write(picture: Figure, path: Path, left_out: str) -> None:
+    """Write the picture in the format of the file's name. left_out: of its metadata."""
+    content = BytesIO()
+    picture.savefig(content, format=path.suffix[1:], metadata={left_out: None})
+    write_atomically(path, content.getvalue())
 
 
 def as_png(figure: str, study: str, tables: Tables, dpi: float | None = None) -> bytes:
@@ -287,7 +294,7 @@ def quick_look(run: Run) -> str:
     with _looked_at(run) as (picture, summary):
         settle_scales(picture)
         with suppress(OSError):  # a complete run on a disk that is read only
-            picture.savefig(run.folder / "overview.png", metadata={"Software": None})
+            _write(picture, run.folder / "overview.png", "Software")
     return summary.to_string(index=False, float_format=lambda value: f"{value:.4g}")
 
 

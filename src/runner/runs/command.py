@@ -82,7 +82,9 @@ def _check(parser: argparse.ArgumentParser, arguments: list[str]) -> int:
     outputs = _folder(parser.parse_args(arguments).words)
     found = folders(outputs)
     problems = [text for folder in found if (text := problem(folder, outputs))]
-    print("\n".join([*problems, f"{len(found)} runs, {len(problems)} of them damaged"]))
+    print(
+        "\n".join([*map(_shown, problems), f"{len(found)} runs, {len(problems)} of them damaged"])
+    )
     return 1 if problems else 0
 
 
@@ -198,7 +200,11 @@ def _clean(parser: argparse.ArgumentParser, arguments: list[str]) -> int:
     _add_folder(parser)
     options = parser.parse_intermixed_args(arguments)
     outputs = _folder(options.words)
-    chosen = cleaning.removable(outputs, _selection(options))
+    considered = cleaning.considered(outputs, _selection(options))
+    for each, reason in considered:
+        if reason is not None:
+            print(_left(each, reason))
+    chosen = [each for each, reason in considered if reason is None]
     if not chosen:
         print(f"nothing to remove under {outputs}")
         return 0
@@ -219,8 +225,12 @@ def _clean(parser: argparse.ArgumentParser, arguments: list[str]) -> int:
     queued = in_queue(outputs)
     for each in chosen:
         left = cleaning.remove(each, queued)
-        print(f"left, for {left}: {each.folder}" if left else f"removed {each.folder}")
+        print(_left(each, left) if left else f"removed {_shown(each.folder)}")
     return 0
+
+
+def _left(each: Found, reason: str) -> str:
+    return _shown(f"left, for {reason}: {each.folder}")
 
 
 def _has_checkpoint(each: Found) -> bool:
@@ -277,12 +287,18 @@ def _none(found: Sequence[Found], outputs: Path) -> str:
     return f"none of {len(found)} runs is chosen" if found else f"no runs under {outputs}"
 
 
+def _shown(text: object) -> str:
+    """A text in one line, with escapes for what no terminal shows: names of files are any bytes."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
+
+
 def _line(each: Found) -> dict[str, Any]:
     return {
-        "study": each.study,
-        "knobs": each.knobs,
-        "hash": each.hash8,
+        "study": _shown(each.study),
+        "knobs": _shown(each.knobs),
+        "hash": _shown(each.hash8),
         "status": each.status,
+        "again": each.again or "",
         "stale": "stale" if each.is_stale else "",
         "seconds": "" if pd.isna(each.seconds) else f"{each.seconds:.1f}",
         "ended": each.ended.strftime("%Y-%m-%d %H:%M") if each.ended else "",

@@ -6,6 +6,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, NoReturn
 
 import torch
@@ -20,12 +21,22 @@ from runner.core.rooms import module_of, rows_of
 from runner.core.settings import Settings
 from runner.core.studies import Context, Row
 from runner.data.datasets import Dataset, load
-from runner.runs import allocator, locks, memory, provenance, signals, trackers
+from runner.runs import (
+    allocator,
+    files,
+    locks,
+    memory,
+    provenance,
+    replacing,
+    signals,
+    trackers,
+)
 from runner.runs.checkpoint import Checkpoint
 from runner.runs.code import code_of
 from runner.runs.devices import torch_device
-from runner.runs.run import Run
-from runner.runs.tables import Extent, TableWriter, facts_of, rows_in, write_atomically
+from runner.runs.files import write_atomically
+from runner.runs.run import RESULT, Run, read_provenance
+from runner.runs.tables import Extent, TableWriter, facts_of, rows_in
 from runner.runs.tracking import Tracking
 
 log = logging.getLogger("runner")
@@ -35,25 +46,33 @@ log.setLevel(logging.INFO)  # run.log tells the whole story, whatever the caller
 def execute(run: Run, settings: Settings) -> None:
     """Bring the run to completion: start it, go on with it, or leave it when it is complete.
 
+    A complete run that is computed again is kept until the new attempt is complete.
     Raises InputError when the run does not fit into memory, the folder cannot be written or the
     tracker is not installed, RunFailed when the study raises, Busy when another process computes
     the run and `settings.wait` is false.
     """
     device = torch_device(settings.device)
-    if run.is_wanted(settings):
-        memory.require(run.config, device)
-        trackers.require(settings.tracker)
+    if not run.is_wanted(settings):
+        return
+    memory.require(run.config, device)
+    trackers.require(settings.tracker)
     require_writable(settings.folder(), run.folder)
     with _claimed(run, settings.wait):
+        if replacing.settle(run) and not run.is_stale():
+            return
         if not run.is_wanted(settings):
             return
-        if run.result_path.exists():
-            complete = "force=true" if settings.force else "its code has changed"
-            why = complete if run.is_complete() else "its files are damaged"
+        folder = run.folder
+        if run.is_complete():
+            why = "force=true" if settings.force else "its code has changed"
             log.info("%s is computed again: %s", run, why)
+            folder = replacing.begin(run)
+        elif run.result_path.exists():
+            log.info("%s is computed again: its files are damaged", run)
             _clear(run)
         with signals.held() as notice:
-            _Execution(run, settings, device, notice).carry_out()
+            _Execution(run, folder, settings, device, notice).carry_out()
+        replacing.settle(run)
 
 
 @contextmanager
@@ -82,13 +101,21 @@ def _clear(run: Run) -> None:
 
 
 class _Execution:
-    """One attempt at a run, from its config file to its result or its error."""
+    """One attempt at a run, from its config file to its result or its error.
+
+    folder: where it leaves them, the run's own or `run.again`.
+    """
 
     def __init__(
-        self, run: Run, settings: Settings, device: torch.device, notice: signals.Notice
+        self,
+        run: Run,
+        folder: Path,
+        settings: Settings,
+        device: torch.device,
+        notice: signals.Notice,
     ) -> None:
         self.run, self.settings, self.device, self.notice = run, settings, device, notice
-        self.folder = run.folder
+        self.folder = folder
         self.checkpoint_path = self.folder / "checkpoint.safetensors"
         self.started = self.saved = time.monotonic()
         self.cpu_started = time.process_time()
@@ -109,9 +136,11 @@ class _Execution:
             torch.backends.cudnn.allow_tf32 = False
         self.provenance = {"code": self.code, "data": {}, **provenance.describe(self.device)}
         try:
-            handler = logging.FileHandler(self.folder / "run.log")
+            files.remove_parts(self.folder)
+            written = files.open_to_append(self.folder / "run.log")
         except OSError as error:
             raise InputError(f"{self.folder} cannot be written ({error.strerror})") from error
+        handler = logging.StreamHandler(written)
         handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
         log.addHandler(handler)
         try:
@@ -140,6 +169,7 @@ class _Execution:
             self.tracking.end("failed" if exhausted else self.status)
             log.removeHandler(handler)
             handler.close()
+            written.close()
         if exhausted:  # only here, behind the handler, is free what the error held on to
             self._mark("failed")
             raise memory.exhausted(self.run.config, self.device)
@@ -147,7 +177,7 @@ class _Execution:
     def _fail(self, error: Exception) -> NoReturn:
         """Leave the error's traceback in the folder. Raises RunFailed."""
         with suppress(OSError):  # a full disk may be what went wrong
-            (self.folder / "error.txt").write_text(traceback.format_exc())
+            write_atomically(self.folder / "error.txt", traceback.format_exc().encode())
             self._mark("failed")
         raise RunFailed(
             f"{self.run} failed: {type(error).__name__}: {error}\n"
@@ -175,14 +205,14 @@ class _Execution:
             written = self.tables.flush()
         finally:
             self.tables.close()
-        for leftover in (self.checkpoint_path, self.folder / "error.txt"):
-            leftover.unlink(missing_ok=True)
         self._mark("complete")
         result = {
             "status": "complete",
             "tables": {table: facts_of(self.folder / f"{table}.csv") for table in written},
         }
-        write_atomically(self.run.result_path, _json(result))
+        write_atomically(self.folder / RESULT, _json(result))
+        for leftover in (self.checkpoint_path, self.folder / "error.txt"):  # of use until here
+            leftover.unlink(missing_ok=True)
         log.info("complete: %s in %.1f s", self.run, self._seconds())
 
     def _load_data(self, name: str, seed: int, checksums: list[str] | None = None) -> Dataset:
@@ -218,7 +248,7 @@ class _Execution:
         state = {name: tensor.detach().cpu().contiguous() for name, tensor in make_state().items()}
         written = self.tables.flush()
         spent = self._seconds(), self._cpu_seconds()
-        checkpoint = Checkpoint(self.folder.name, self.code, *spent, written, state)
+        checkpoint = Checkpoint(self.run.folder.name, self.code, *spent, written, state)
         checkpoint.write(self.checkpoint_path)
         self.saved = time.monotonic()
         if self.notice.is_given:
@@ -228,7 +258,7 @@ class _Execution:
     def _restore(self) -> tuple[dict[str, torch.Tensor] | None, dict[str, Extent]]:
         """State and tables of the checkpoint; nothing where there is none that can be used."""
         try:
-            found = Checkpoint.read(self.checkpoint_path, self.folder.name, self.code)
+            found = Checkpoint.read(self.checkpoint_path, self.run.folder.name, self.code)
         except FileNotFoundError:
             return None, {}
         except Exception as error:  # whatever a damaged file comes up with
@@ -245,7 +275,7 @@ class _Execution:
 
     def _first_provenance(self) -> dict[str, Any]:
         """What began the run that now goes on: kept beside what ends it."""
-        before = self.run.provenance()
+        before = read_provenance(self.folder)
         return before.get("first") or {key: before.get(key) for key in self.provenance}
 
 

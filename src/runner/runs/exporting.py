@@ -7,9 +7,9 @@ from pathlib import Path
 import pandas as pd
 
 from runner.core.errors import InputError, nearest
+from runner.runs.files import replaced
 from runner.runs.run import Run, load
 from runner.runs.selection import differing
-from runner.runs.tables import replaced
 
 PREAMBLE = "% \\usepackage{booktabs}\n"
 

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import os
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,9 +16,9 @@ from runner.core.errors import InputError
 from runner.core.folders import require_readable
 from runner.core.rooms import configs, rows_of
 from runner.core.studies import StudyConfig
-from runner.runs import locks
+from runner.runs import files, locks
 from runner.runs.code import code_of
-from runner.runs.run import Run, knobs, read_provenance, run_name
+from runner.runs.run import AGAIN, RESULT, Run, knobs, read_provenance, run_name
 from runner.runs.tables import read_table
 
 Status = Literal["complete", "running", "interrupted", "failed", "dead", "absent"]
@@ -29,13 +30,20 @@ QUEUED = Path("submitit") / "queued"
 """Where, under an outputs folder, it is noted which runs a cluster's queue has."""
 
 
+MOST_NESTED = 100
+"""The most brackets in a `config.yaml`, which the program writes without any but for empty lists;
+hundreds in each other take the parser seconds."""
+
+
 @dataclass(frozen=True)
 class Found:
-    """A run as its folder shows it, whatever is left there.
+    """A run as its folder shows it, whatever is left there; or what is left of an attempt at
+    computing a complete one again.
 
     config: None where it cannot be read, or is of another time. seconds: worked so far; nan where
     that is not known. is_stale: whether it is complete by other code than today's. ended: when its
-    last file was written; None while it is running.
+    last file was written; None while it is running. again: how far it is computed again; None where
+    it is not.
     """
 
     folder: Path
@@ -44,21 +52,27 @@ class Found:
     seconds: float
     is_stale: bool
     ended: datetime | None
+    again: Status | None = None
+
+    @property
+    def home(self) -> Path:
+        """The folder of the run, of which an attempt has one inside."""
+        return self.folder.parent if self.folder.name == AGAIN else self.folder
 
     @property
     def study(self) -> str:
         """The name of its study, which may no longer exist."""
-        return self.folder.parent.name
+        return self.home.parent.name
 
     @property
     def hash8(self) -> str:
         """The end of its name: enough to tell it from the others."""
-        return self.folder.name.rpartition("-")[2]
+        return self.home.name.rpartition("-")[2]
 
     @property
     def knobs(self) -> str:
         """What a person calls it; by its name where the configuration cannot be read."""
-        name = self.folder.name.rpartition("-")[0]
+        name = self.home.name.rpartition("-")[0]
         return name if self.config is None else knobs(self.config) or "(defaults)"
 
     @property
@@ -73,7 +87,7 @@ def folders(outputs: Path, study: str = "*") -> list[Path]:
     Raises InputError if there is no such folder of outputs.
     """
     require_readable(outputs)
-    return sorted(path for path in outputs.glob(f"runs/{study}/*") if path.is_dir())
+    return sorted(path for path in outputs.glob(f"runs/{study}/*") if os.path.isdir(path))
 
 
 def find(outputs: Path, study: str = "*") -> list[Found]:
@@ -83,22 +97,44 @@ def find(outputs: Path, study: str = "*") -> list[Found]:
 
 
 def describe(folder: Path, is_queued: bool = False) -> Found:
-    """What a folder shows of its run. is_queued: whether a cluster's queue may have it."""
+    """What a folder shows of its run, or of an attempt at computing it again.
+
+    is_queued: whether a cluster's queue may have it.
+    """
     try:
         config = read_config(folder)
     except InputError:
         config = None
     about = read_provenance(folder)
-    status = status_of(folder, locks.held(folder), is_queued)
-    seconds = about.get("seconds")
+    is_attempt = folder.name == AGAIN
+    is_held = locks.held(folder.parent if is_attempt else folder)
+    status = status_of(folder, is_held, is_queued)
+    again: Status = "absent"
+    if not (folder / AGAIN).is_symlink():
+        again = status_of(folder / AGAIN, is_held, is_queued)
     return Found(
         folder,
         config,
         status,
-        float(seconds) if isinstance(seconds, int | float) else math.nan,
-        status == "complete" and _is_of_other_code(folder.parent.name, about),
+        _seconds(about),
+        status == "complete" and not is_attempt and _is_of_other_code(folder.parent.name, about),
         None if status == "running" else _last_change(folder),
+        None if again == "absent" else again,
     )
+
+
+def _seconds(about: dict[str, Any]) -> float:
+    """The seconds that a provenance gives; nan where it gives none."""
+    seconds = about.get("seconds")
+    with suppress(OverflowError):
+        return float(seconds) if isinstance(seconds, int | float) else math.nan
+    return math.nan
+
+
+def attempts(found: list[Found], queued: dict[Path, Path]) -> list[Found]:
+    """The attempts at computing these runs again that are not complete."""
+    begun = [each for each in found if each.again not in (None, "complete")]
+    return [describe(each.folder / AGAIN, each.folder in queued) for each in begun]
 
 
 def status_of(folder: Path, is_held: bool | None, is_queued: bool = False) -> Status:
@@ -107,7 +143,7 @@ def status_of(folder: Path, is_held: bool | None, is_queued: bool = False) -> St
     is_held: whether a process works on it; None where that is not known. A run that has begun and
     not ended is dead only if nobody works on it, and no queue may bring it back.
     """
-    if (folder / "result.json").is_file():
+    if os.path.isfile(folder / RESULT):
         return "complete"
     if is_held:
         return "running"
@@ -121,8 +157,8 @@ def in_queue(outputs: Path) -> dict[Path, Path]:
     """The folders of the runs that a cluster's queue may have, each with the note that says so."""
     found = {}
     for note in sorted((outputs / QUEUED).glob("*.json")):
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            tasks = json.loads(note.read_text())["tasks"]
+        with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+            tasks = json.loads(files.read(note))["tasks"]
             found |= {outputs / label: note for labels in tasks for label in labels}
     return found
 
@@ -134,11 +170,12 @@ def _is_of_other_code(study: str, about: dict[str, Any]) -> bool:
 
 def _last_change(folder: Path) -> datetime | None:
     """When the result was written, or the last of the other files where there is none."""
-    with suppress(OSError):  # the folder may be about to go
-        result = folder / "result.json"
-        files = [result] if result.is_file() else [*folder.glob("[!.]*")]
-        if files:
-            return datetime.fromtimestamp(max(file.stat().st_mtime for file in files))
+    # The folder may be about to go, and a time beyond all years.
+    with suppress(OSError, ValueError, OverflowError):
+        result = folder / RESULT
+        written = [result] if result.is_file() else [*folder.glob("[!.]*")]
+        if written:
+            return datetime.fromtimestamp(max(path.stat().st_mtime for path in written))
     return None
 
 
@@ -159,12 +196,12 @@ def read_config(folder: Path) -> StudyConfig:
     or was written when the same parameters meant other numbers.
     """
     path = folder / "config.yaml"
+    values = read_values(path)
     try:
-        values = yaml.safe_load(path.read_text())
         study, version = values.pop("study"), values.pop("version")
-    except (OSError, yaml.YAMLError, KeyError, AttributeError, TypeError, ValueError) as error:
-        raise InputError(f"{path} cannot be read ({type(error).__name__})") from error
-    if study not in configs():
+    except KeyError as error:
+        raise InputError(f"{path} cannot be read (KeyError)") from error
+    if not isinstance(study, str) or study not in configs():
         raise InputError(f"{path}: no study {study!r} is known here; one of your own: --config-dir")
     config_class = configs()[study]
     if version != config_class.version:
@@ -173,22 +210,42 @@ def read_config(folder: Path) -> StudyConfig:
             " in which the same parameters give other numbers"
         )
     known = {field.name for field in dataclasses.fields(config_class)}
-    if unknown := sorted(set(values) - known):
+    if unknown := sorted(str(name) for name in set(values) - known):
         raise InputError(f"{path}: {study} has no parameter {', '.join(unknown)} any more")
     try:
-        return config_class(**values)
-    except TypeError as error:
+        config = config_class(**values)
+        run_name(config)
+    except InputError:
+        raise
+    except Exception as error:  # whatever the checks of a study come up with
         raise InputError(f"{path}: a value is of the wrong type ({error})") from error
+    return config
+
+
+def read_values(path: Path) -> dict[Any, Any]:
+    """What a `config.yaml` holds. Raises InputError when it is not there, or no mapping."""
+    try:
+        content = files.read(path)
+        if content.count(b"[") + content.count(b"{") > MOST_NESTED:
+            raise ValueError
+        values = yaml.safe_load(content)
+    except (OSError, yaml.YAMLError, ValueError, RecursionError) as error:
+        raise InputError(f"{path} cannot be read ({type(error).__name__})") from error
+    if not isinstance(values, dict):
+        raise InputError(f"{path} cannot be read (no mapping)")
+    return values
 
 
 def problem(folder: Path, outputs: Path) -> str | None:
     """What is wrong with a run's files, in one line; None when nothing is."""
     try:
         config = read_config(folder)
-        if folder.name != run_name(config):
-            return f"{folder}: config.yaml describes the run {run_name(config)}"
+        if (folder.parent.name, folder.name) != (config.study, run_name(config)):
+            return f"{folder}: config.yaml describes the run {run_name(config)} of {config.study}"
         run = Run(config, outputs)
-        status = run.status()
+        if os.path.isfile(run.again / RESULT):
+            return f"{run.again} is complete and not in its place: the run's command puts it there"
+        status = run.provenance().get("status")
         if not run.result_path.exists():
             # Before its end there is nothing to verify.
             return f"{run.result_path} is gone" if status == "complete" else None
@@ -202,8 +259,8 @@ def problem(folder: Path, outputs: Path) -> str | None:
             return f"{folder / 'run.log'} is gone"
     except InputError as error:
         return " ".join(str(error).splitlines())
-    except (KeyError, TypeError, AttributeError):
-        return f"{folder / 'result.json'} is damaged"
+    except (KeyError, TypeError, AttributeError, ValueError, OSError):
+        return f"{folder / RESULT} is damaged"
     return None
 
 

@@ -17,6 +17,8 @@ from pathlib import Path
 
 from filelock import BaseFileLock, FileLock, SoftFileLease, Timeout
 
+from runner.runs.files import open_to_read
+
 log = logging.getLogger("runner")
 
 LEASE_SECONDS = 60.0
@@ -87,7 +89,7 @@ def held(folder: Path) -> bool | None:
     longer than its owner may be, but not for so long that clocks that differ would not explain it.
     """
     try:
-        with (folder / ".lock").open() as file:
+        with open_to_read(folder / ".lock") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

@@ -2,7 +2,8 @@
 
 The folder `<outputs>/runs/<study>/<readable knobs>-<hash8>/` holds `config.yaml`, the tables,
 `provenance.json`, `run.log`, while unfinished `checkpoint.safetensors`, when failed `error.txt`,
-and `result.json`, written last and atomically: it alone marks the run complete.
+and `result.json`, written last and atomically: it alone marks the run complete. A complete run that
+is computed again has the new attempt in `.again` until that is complete, too.
 """
 
 import hashlib
@@ -17,8 +18,14 @@ import pandas as pd
 from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig
+from runner.runs import files
 from runner.runs.code import code_of
 from runner.runs.tables import extent_of, read_table
+
+RESULT = "result.json"
+
+AGAIN = ".again"
+"""The folder, in that of a run, where it is computed again."""
 
 LONGEST_NAME = 120
 
@@ -42,18 +49,17 @@ class Run:
     @property
     def result_path(self) -> Path:
         """The file whose presence marks the run complete."""
-        return self.folder / "result.json"
+        return self.folder / RESULT
+
+    @property
+    def again(self) -> Path:
+        """Where the complete run is computed again, as far as it is: see `runs.replacing`."""
+        return self.folder / AGAIN
 
     @property
     def result(self) -> dict[str, Any]:
         """The content of `result.json` as it is now. Raises InputError when it cannot be read."""
-        try:
-            about = self.result_path.stat()
-            return _json(self.result_path, about.st_ino, about.st_mtime_ns)
-        except (OSError, ValueError) as error:
-            raise InputError(
-                f"{self.result_path} cannot be read ({error}).\nRun it again with force=true."
-            ) from error
+        return read_result(self.result_path)
 
     def is_complete(self) -> bool:
         """Whether the run has ended and its tables are there, byte for byte."""
@@ -61,8 +67,8 @@ class Run:
             return False
         try:
             tables = self.result["tables"].items()
-            return all(_holds(self.folder / f"{name}.csv", table) for name, table in tables)
-        except (InputError, AttributeError, KeyError, TypeError, OSError):
+            return all(holds(self.folder / f"{name}.csv", table) for name, table in tables)
+        except (InputError, AttributeError, KeyError, TypeError, ValueError, OSError):
             return False
 
     def provenance(self) -> dict[str, Any]:
@@ -70,8 +76,10 @@ class Run:
         return read_provenance(self.folder)
 
     def status(self) -> str:
-        """What the provenance says: running, interrupted, failed, complete; or absent."""
-        return str(self.provenance().get("status", "absent"))
+        """What the provenance of the last attempt says: running, interrupted, failed, complete; or
+        absent."""
+        last = self.again if self.again.is_dir() else self.folder
+        return str(read_provenance(last).get("status", "absent"))
 
     def is_stale(self) -> bool:
         """Whether the run is complete and its numbers are those of other code than today's."""
@@ -104,19 +112,30 @@ class Run:
 def read_provenance(folder: Path) -> dict[str, Any]:
     """The content of a run's `provenance.json`; nothing where there is none that can be read."""
     try:
-        found = json.loads((folder / "provenance.json").read_text())
-    except (OSError, ValueError):
+        found = json.loads(files.read(folder / "provenance.json"))
+    except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def read_result(path: Path) -> dict[str, Any]:
+    """The content of a `result.json` as it is now. Raises InputError when it cannot be read."""
+    try:
+        about = path.stat()
+        return _json(path, about.st_ino, about.st_mtime_ns)
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(
+            f"{path} cannot be read ({error}).\nRun it again with force=true."
+        ) from error
 
 
 @cache
 def _json(path: Path, inode: int, changed: int) -> dict[str, Any]:
     """The content of a file, read again when it is another or its time of change is."""
-    return json.loads(path.read_text())
+    return json.loads(files.read(path))
 
 
-def _holds(path: Path, table: dict[str, Any]) -> bool:
+def holds(path: Path, table: dict[str, Any]) -> bool:
     """Whether the file is the table that `result.json` describes."""
     about = path.stat()
     if about.st_size != table["bytes"]:
@@ -162,6 +181,42 @@ def stale_note(runs: Iterable[Run]) -> str | None:
         return None
     what = f"{count} of {len(runs)} runs were" if len(runs) > 1 else f"{runs[0]} was"
     return f"{what} computed by other code and kept: stale=recompute computes again"
+
+
+def threads_note(runs: Iterable[Run], threads: int | None) -> str | None:
+    """One line on the runs that were computed with other numbers of threads; None without any.
+
+    Sums that are shared out otherwise round otherwise, and threads are no part of a run's identity.
+    threads: what is asked for; None: as many as torch takes.
+    """
+    if threads is None:
+        import torch  # late: as a rule the number is given
+
+        threads = torch.get_num_threads()
+    used = {run: _threads(run.provenance()) - {threads} for run in runs}
+    others = [run for run, numbers in used.items() if numbers]
+    if not others:
+        return None
+    what = f"{len(others)} of {len(used)} runs were" if len(used) > 1 else f"{others[0]} was"
+    numbers = " or ".join(map(str, sorted(set.union(*used.values()))))
+    return (
+        f"{what} computed with threads={numbers}, not {threads}, and kept: last digits may differ,"
+        " force=true computes again"
+    )
+
+
+def _threads(about: dict[str, Any]) -> set[int]:
+    """The numbers of threads that a provenance names, of what began the run and what ended it."""
+    first = about.get("first")
+    said = [about.get("threads"), first.get("threads") if isinstance(first, dict) else None]
+    return {number for number in said if isinstance(number, int)}
+
+
+def kept_notes(runs: Iterable[Run], settings: Settings) -> list[str]:
+    """What is to be said of complete runs that are taken as they are, a line each."""
+    runs = list(runs)
+    notes = [stale_note(runs), threads_note(runs, settings.threads) if runs else None]
+    return [note for note in notes if note]
 
 
 def load(runs: Iterable[Run]) -> dict[str, pd.DataFrame]:

@@ -6,7 +6,6 @@ import io
 import math
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -15,22 +14,7 @@ import pandas as pd
 
 from runner.core.errors import InputError
 from runner.core.studies import Row
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace `path` by `content` in one step: a reader sees the old file or the new one."""
-    with replaced(path) as part:
-        part.write_bytes(content)
-
-
-@contextmanager
-def replaced(path: Path) -> Iterator[Path]:
-    """The file to write, which takes the place of `path` in one step once it is on the disk."""
-    part = path.with_name(f".{path.name}.part")
-    yield part
-    with part.open("rb") as file:
-        os.fsync(file.fileno())
-    part.replace(path)
+from runner.runs import files
 
 
 def _cell(value: Any, kind: type, where: str) -> str:
@@ -52,7 +36,7 @@ class Extent:
 
 def extent_of(path: Path, size: int) -> Extent:
     """The first `size` bytes of a file, or all there are. Raises OSError when it cannot be read."""
-    with path.open("rb") as file:
+    with files.open_to_read(path) as file:
         content = file.read(size)
     return Extent(len(content), hashlib.sha256(content).hexdigest())
 
@@ -61,7 +45,7 @@ class TableWriter:
     """Appends the rows of one study to one CSV file per row class.
 
     tables: what a checkpoint vouches for of each table; what lies behind is cut off. A table that
-    is not named there starts anew.
+    is not named there starts anew. Each is a file of its own from then on, whatever stood there.
     """
 
     def __init__(self, folder: Path, tables: dict[str, Extent]) -> None:
@@ -72,18 +56,18 @@ class TableWriter:
             if other.stem not in tables:
                 other.unlink()
         for table, extent in tables.items():
-            file = (folder / f"{table}.csv").open("r+b")
-            self.digests[table] = hashlib.sha256(file.read(extent.bytes))
-            file.truncate(extent.bytes)
-            file.seek(extent.bytes)
-            self.files[table] = file
+            path = folder / f"{table}.csv"
+            content = files.read(path)[: extent.bytes]
+            files.write_atomically(path, content)
+            self.digests[table] = hashlib.sha256(content)
+            self.files[table] = path.open("ab")
 
     def write(self, row: Row) -> None:
         """Append one row. Raises TypeError when a value is not of its column's type."""
         table = row.table()
         columns = fields(row)
         if table not in self.files:
-            self.files[table] = (self.folder / f"{table}.csv").open("wb")
+            self.files[table] = (self.folder / f"{table}.csv").open("xb")
             self.digests[table] = hashlib.sha256()
             self._line(table, [column.name for column in columns])
         cells = [
@@ -130,7 +114,7 @@ def _value(text: str, kind: type) -> Any:
 
 def facts_of(path: Path) -> dict[str, Any]:
     """Size in bytes, SHA-256 and number of rows of a table: what `result.json` says of it."""
-    content = path.read_bytes()
+    content = files.read(path)
     return {
         "bytes": len(content),
         "rows": content.count(b"\n") - 1,
@@ -141,7 +125,7 @@ def facts_of(path: Path) -> dict[str, Any]:
 def read_table(path: Path, expected: dict[str, Any]) -> pd.DataFrame:
     """The table at `path`. Raises InputError when it is not the one that was `expected`."""
     try:
-        content = path.read_bytes()
+        content = files.read(path)
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror})") from error
     if hashlib.sha256(content).hexdigest() != expected["sha256"]:

@@ -10,7 +10,7 @@ from runner.bench.growth import embedded
 from runner.core.errors import InputError
 from runner.core.progress import Progress
 from runner.core.rooms import module_of
-from runner.core.studies import Context
+from runner.core.studies import LARGEST_FACTOR, Context
 from runner.papers.bottleneck.depth.config import Bottleneck
 from runner.papers.bottleneck.depth.latent import draw_task
 from runner.papers.bottleneck.example20.config import Example20
@@ -46,6 +46,16 @@ def test_equal_configurations_give_equal_rows(config):
     assert first.keys() == second.keys()
     for name in first:
         pd.testing.assert_frame_equal(first[name], second[name], check_exact=True)
+
+
+@pytest.mark.parametrize("config", [TOY[0], TOY[2]], ids=lambda config: config.study)
+def test_the_largest_ridge_takes_part(config):
+    """A ridge whose square overflows float32 would leave every weight where it started."""
+    none, largest = (
+        tables(dataclasses.replace(config, ridge=ridge))["metrics"]["parameter_norm"]
+        for ridge in (0.0, LARGEST_FACTOR)
+    )
+    assert (largest < 0.9 * none).all()
 
 
 def test_bottleneck_rows():

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from runner.core.studies import MOST, parameter
+from runner.core.studies import LARGEST_STEP, MOST, parameter
 from runner.data import DATASETS
 from runner.papers.rank_collapse.images_config import OnImages
 
@@ -17,7 +17,10 @@ class TrainedMLPs(OnImages):
     samples: int = parameter("N: inputs that ranks are measured on", 512, minimum=2)
     epochs: int = parameter("passes over the training images", 75, minimum=1)
     learning_rates: list[float] = parameter(
-        "grid of rates of SGD, of which the fastest is judged", [0.01, 0.03, 0.1, 0.3], above=0
+        "grid of rates of SGD, of which the fastest is judged",
+        [0.01, 0.03, 0.1, 0.3],
+        above=0,
+        maximum=LARGEST_STEP,
     )
     selection_replicates: int = parameter(
         "repetitions of their own that the rate is chosen on, at every rate of the grid",

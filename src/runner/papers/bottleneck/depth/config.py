@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from runner.core.errors import InputError
-from runner.core.studies import MOST, StudyConfig, parameter
+from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, MOST, StudyConfig, parameter
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,16 @@ class Bottleneck(StudyConfig):
         maximum=MOST,
     )
     width: int = parameter("neurons of every hidden layer", 50, minimum=1)
-    ridge: float = parameter("lambda", 1e-3, minimum=0)
+    ridge: float = parameter("lambda", 1e-3, minimum=0, maximum=LARGEST_FACTOR)
     latent_rank: int = parameter(
         "k*: latent variables that the targets depend on", 2, minimum=1, maximum=8
     )
     samples: int = parameter("N: training samples; every step sees all", 200, minimum=2)
     test_samples: int = parameter("test samples", 500, minimum=1)
     steps: int = parameter("steps of Adam", 6000, minimum=1)
-    learning_rate: float | None = parameter("null: the recipe's", None, above=0)
+    learning_rate: float | None = parameter(
+        "null: the recipe's", None, above=0, maximum=LARGEST_STEP
+    )
     points: int = parameter("training inputs that the theorems are measured at", 50, minimum=1)
     replicates: int = parameter("trials: own data, own initialisation", 3, minimum=1, maximum=MOST)
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from runner.core.errors import InputError
-from runner.core.studies import MOST, StudyConfig, parameter
+from runner.core.studies import LARGEST_FACTOR, MOST, StudyConfig, parameter
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,10 @@ class Linear(StudyConfig):
     width: int = parameter("n: inputs, outputs and hidden neurons", 4, minimum=1)
     rank: int = parameter("k: rank of the matrix to learn", 2, minimum=1)
     ridges: list[float] = parameter(
-        "lambda: minimised one after the other, each from the last", [1e-1, 1e-2, 1e-3], above=0
+        "lambda: minimised one after the other, each from the last",
+        [1e-1, 1e-2, 1e-3],
+        above=0,
+        maximum=LARGEST_FACTOR,
     )
     iterations: int = parameter("of L-BFGS at each lambda, at most", 3000, minimum=1)
     replicates: int = parameter("own matrix, own start", 10, minimum=1, maximum=MOST)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from runner.core.studies import MOST, StudyConfig, parameter
+from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, MOST, StudyConfig, parameter
 
 PCA_LAYER, DISTANCE_LAYER = 6, 2
 """Layers of figure 2, panels (b) and (c), the paper's."""
@@ -22,15 +22,21 @@ class Symmetry(StudyConfig):
 
     depth: int = parameter("L", 25, minimum=3, maximum=MOST)
     width: int = parameter("neurons of every hidden layer", 200, minimum=1)
-    ridge: float = parameter("lambda", 2e-4, minimum=0)
+    ridge: float = parameter("lambda", 2e-4, minimum=0, maximum=LARGEST_FACTOR)
     dimension: int = parameter("d: dimension of v", 20, minimum=3)
     horizon: int = parameter("T: gradient-descent steps to predict", 20, minimum=1)
-    step_size: float = parameter("of the gradient descent on v", 0.02, above=0)
-    noise: float = parameter("||E||, spectral norm of the noise matrix", 0.04, minimum=0)
+    step_size: float = parameter(
+        "of the gradient descent on v", 0.02, above=0, maximum=LARGEST_FACTOR
+    )
+    noise: float = parameter(
+        "||E||, spectral norm of the noise matrix", 0.04, minimum=0, maximum=LARGEST_FACTOR
+    )
     starts: int = parameter("training inputs v(0)", 10_000, minimum=1)
     batch_size: int = parameter("inputs of one step", 250, minimum=1)
     steps: int = parameter("steps of Adam", 5000, minimum=1)
-    learning_rate: float = parameter("of Adam, before the cosine", 1.5e-3, above=0)
+    learning_rate: float = parameter(
+        "of Adam, before the cosine", 1.5e-3, above=0, maximum=LARGEST_STEP
+    )
     polish: int = parameter(
         "iterations of L-BFGS on all starts, from where Adam ends; 0: none", 450, minimum=0
     )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from runner.core.errors import InputError
-from runner.core.studies import MOST, StudyConfig, parameter
+from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, MOST, StudyConfig, parameter
 
 SMALLEST_DEPTH = {
     "linear": 2,
@@ -40,7 +40,9 @@ class Invariances(StudyConfig):
     negative_slope: float = parameter(
         "slope of the nonlinear units below zero; 0: ReLU", 0.0, minimum=0, maximum=0.99
     )
-    gain: float = parameter("starting weights are N(0, gain^2 / fan in)", 1.0, above=0)
+    gain: float = parameter(
+        "starting weights are N(0, gain^2 / fan in)", 1.0, above=0, maximum=LARGEST_FACTOR
+    )
     active: float = parameter(
         "fraction of the nonlinear neurons that start with nonnegative weights, so that they are on"
         " for every nonnegative input",
@@ -67,7 +69,7 @@ class Invariances(StudyConfig):
         "of the margin y f(x)", "logistic", choices=("logistic", "exponential", "squared")
     )
     learning_rates: list[float] = parameter(
-        "step sizes, all in one stack", [0.02, 0.01, 0.005], above=0
+        "step sizes, all in one stack", [0.02, 0.01, 0.005], above=0, maximum=LARGEST_STEP
     )
     integrator: str = parameter(
         "euler: gradient descent; rk4: Runge-Kutta steps", "euler", choices=("euler", "rk4")

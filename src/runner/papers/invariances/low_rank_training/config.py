@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from runner.core.errors import InputError
-from runner.core.studies import MOST, StudyConfig, parameter
+from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, MOST, StudyConfig, parameter
 from runner.data import CLASSES
 
 OF_TWO = ("logistic", "exponential", "squared")
@@ -51,10 +51,15 @@ class LowRankTraining(StudyConfig):
         minimum=1,
     )
     gains: list[float] = parameter(
-        "starting weights are N(0, gain^2 / fan in)", [0.25, 0.5, 1.0], above=0
+        "starting weights are N(0, gain^2 / fan in)",
+        [0.25, 0.5, 1.0],
+        above=0,
+        maximum=LARGEST_FACTOR,
     )
-    learning_rates: list[float] = parameter("of each gain", [0.05], above=0)
-    weight_decays: list[float] = parameter("lambda, of each gain and rate", [0.0], minimum=0)
+    learning_rates: list[float] = parameter("of each gain", [0.05], above=0, maximum=LARGEST_STEP)
+    weight_decays: list[float] = parameter(
+        "lambda, of each gain and rate", [0.0], minimum=0, maximum=LARGEST_FACTOR
+    )
     epochs: int = parameter("passes over the training images", 1024, minimum=1)
     dtype: str = parameter("precision of the training", "float32", choices=("float32", "float64"))
     replicates: int = parameter(

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from runner.core.studies import MOST, StudyConfig, parameter
+from runner.core.studies import LARGEST_STEP, MOST, StudyConfig, parameter
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,10 @@ class BnClassifier(StudyConfig):
     epochs: int = parameter("passes over the training images", 60, minimum=1)
     batch_size: int = parameter("images of one step", 128, minimum=2)
     learning_rates: list[float] = parameter(
-        "rates of Adam that are tried", [0.001, 0.003, 0.01, 0.03, 0.1], above=0
+        "rates of Adam that are tried",
+        [0.001, 0.003, 0.01, 0.03, 0.1],
+        above=0,
+        maximum=LARGEST_STEP,
     )
     replicates: int = parameter("independent repetitions", 10, minimum=1, maximum=MOST)
     selection_replicates: int = parameter(

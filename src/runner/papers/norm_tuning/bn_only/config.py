@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from runner.core.errors import InputError
-from runner.core.studies import MOST, StudyConfig, parameter
+from runner.core.studies import LARGEST_STEP, MOST, StudyConfig, parameter
 
 PAPER = ("sgd", "teacher_construction", "dense", "student_construction")
 """The curves of the paper's figures."""
@@ -34,8 +34,12 @@ class BnOnly(StudyConfig):
     )
     test_samples: int = parameter("samples that the errors are measured on", 100_000, minimum=1)
     batch_size: int = parameter("samples of one step", 256, minimum=1)
-    learning_rate: float | None = parameter("of sgd and batch_norm; null: 1/(2d)", None, above=0)
-    dense_learning_rate: float | None = parameter("of dense; null: 1/d", None, above=0)
+    learning_rate: float | None = parameter(
+        "of sgd and batch_norm; null: 1/(2d)", None, above=0, maximum=LARGEST_STEP
+    )
+    dense_learning_rate: float | None = parameter(
+        "of dense; null: 1/d", None, above=0, maximum=LARGEST_STEP
+    )
     optimizer: str = parameter("of sgd, batch_norm and dense", "sgd", choices=OPTIMIZERS)
     schedule: str = parameter("how their rates fall", "constant", choices=SCHEDULES)
     optimizers: list[str] = parameter(

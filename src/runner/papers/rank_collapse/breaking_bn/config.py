@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from runner.core.studies import MOST, parameter
+from runner.core.studies import LARGEST_STEP, MOST, parameter
 from runner.data import LABELLED
 from runner.papers.rank_collapse.images_config import OnImages
 
@@ -47,6 +47,7 @@ class BreakingBN(OnImages):
         " vanilla's, vanilla_random_pixels vanilla's",
         [0.01, 0.03, 0.1],
         above=0,
+        maximum=LARGEST_STEP,
     )
     selection_replicates: int = parameter(
         "repetitions of their own that the rate is chosen on, at every rate of the grid",

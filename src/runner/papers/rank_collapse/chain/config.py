@@ -5,7 +5,7 @@ from math import ceil, inf, isinf, sqrt
 from typing import ClassVar
 
 from runner.core.errors import InputError
-from runner.core.studies import MOST, StudyConfig, parameter
+from runner.core.studies import LARGEST_FACTOR, MOST, StudyConfig, parameter
 
 SLOWEST = 1e-15
 """gamma^2 below which no number of layers is enough for the burn-in."""
@@ -65,7 +65,7 @@ class RankChain(StudyConfig):
         "layers from one measurement to the next; null: max(2, d / 16)", None, minimum=1
     )
     input_noise: float = parameter(
-        "noise on the collinear inputs (measure=spectrum)", 1e-3, above=0
+        "noise on the collinear inputs (measure=spectrum)", 1e-3, above=0, maximum=LARGEST_FACTOR
     )
     draws: int = parameter("pairs of weights for each matrix (measure=expansion)", 4_000, minimum=2)
 

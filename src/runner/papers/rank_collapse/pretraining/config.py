@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import pi
 from typing import ClassVar
 
-from runner.core.studies import parameter
+from runner.core.studies import LARGEST_STEP, parameter
 from runner.data import LABELLED
 from runner.papers.rank_collapse.mlp_config import TrainedMLPs
 
@@ -35,6 +35,7 @@ class Pretraining(TrainedMLPs):
         "grid of rates of SGD, of which the fastest is judged",
         [0.003, 0.01, 0.03, 0.1, 0.3],
         above=0,
+        maximum=LARGEST_STEP,
     )
     methods: list[str] = parameter(
         "the networks to compare; plain_ascent is measured and not trained",
@@ -63,4 +64,4 @@ class Pretraining(TrainedMLPs):
         above=0,
         maximum=pi / 2,
     )
-    plain_rate: float = parameter("step of plain_ascent", 0.1, above=0)
+    plain_rate: float = parameter("step of plain_ascent", 0.1, above=0, maximum=LARGEST_STEP)

@@ -27,7 +27,7 @@ class Symmetry(StudyConfig):
     horizon: int = parameter("T: gradient-descent steps to predict", 20, minimum=1)
     step_size: float = parameter("of the gradient descent on v", 0.02, above=0)
     noise: float = parameter("||E||, spectral norm of the noise matrix", 0.04, minimum=0)
-    starts: int = parameter("training inputs v(0)", 10_000, minimum=1)
+    starts: int = parameter("training inputs v(0)", 10_000, minimum=2)
     batch_size: int = parameter("inputs of one step", 250, minimum=1)
     steps: int = parameter("steps of Adam", 5000, minimum=1)
     learning_rate: float = parameter("of Adam, before the cosine", 1.5e-3, above=0)

@@ -34,24 +34,25 @@ def shapes(
     else:
         convolutions = [(channels, image[0], KERNEL, KERNEL)]
         convolutions += [(channels, channels, KERNEL, KERNEL)] * (len(STRIDES) - 1)
-        read, dense = channels * sides(image)[-1] ** 2, TAIL
+        read, dense = channels * positions(image)[-1], TAIL
     sizes = [read, *[width] * (dense - 1), outputs]
     return convolutions + [(o, i) for i, o in zip(sizes[:-1], sizes[1:], strict=True)]
 
 
-def sides(image: tuple[int, ...]) -> list[int]:
-    """Of the square grids behind the convolutions, in positions."""
-    found = [image[1]]
+def positions(image: tuple[int, ...]) -> list[int]:
+    """Of the grids behind the convolutions. image: channels, height and width."""
+    found, sides = [], image[1:]
     for stride in STRIDES:
-        found.append((found[-1] - 1) // stride + 1)
-    return found[1:]
+        sides = [(side - 1) // stride + 1 for side in sides]
+        found.append(prod(sides))
+    return found
 
 
 def feature_count(architecture: str, layers: list[tuple[int, ...]], image: tuple[int, ...]) -> int:
     """Outputs of all ReLU units for one image. layers: their `shapes`."""
     before = [shape[0] for shape in layers[:-TAIL]]
-    positions = [1] * len(before) if architecture == "mlp" else [side**2 for side in sides(image)]
-    return sum(map(prod, zip(before, positions, strict=True)))
+    places = [1] * len(before) if architecture == "mlp" else positions(image)
+    return sum(map(prod, zip(before, places, strict=True)))
 
 
 def draw(layers: list[tuple[int, ...]], stream: Generator) -> list[Float[Tensor, "*_"]]:

@@ -12,6 +12,8 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 from torch.nn import functional
 
+from runner.core.errors import lookup
+
 TAIL = 3
 """Linear layers at the end."""
 RELU_LAYERS = 2
@@ -22,19 +24,30 @@ Parameters = dict[str, Float[Tensor, "S *_"]]
 """W1, W2, ... of all networks."""
 
 
+def _mlp(channels: int, image: tuple[int, ...]) -> tuple[list[tuple[int, ...]], int, int]:
+    return [], prod(image), RELU_LAYERS + TAIL
+
+
+def _conv(channels: int, image: tuple[int, ...]) -> tuple[list[tuple[int, ...]], int, int]:
+    read = [image[0], *[channels] * (len(STRIDES) - 1)]
+    convolutions = [(channels, n_in, KERNEL, KERNEL) for n_in in read]
+    return convolutions, channels * positions(image)[-1], TAIL
+
+
+ARCHITECTURES = {"mlp": _mlp, "conv": _conv}
+"""By name, from channels and an image: the shapes of the convolutions, what the layers behind them
+read, and how many these are."""
+
+
 def shapes(
     architecture: str, width: int, channels: int, image: tuple[int, ...], outputs: int
 ) -> list[tuple[int, ...]]:
     """The shape of each layer's weights: `(out, in)`, of a convolution `(out, in, 3, 3)`.
 
-    image: channels, height and width.
+    image: channels, height and width. Raises InputError for an unknown architecture.
     """
-    if architecture == "mlp":
-        convolutions, read, dense = [], prod(image), RELU_LAYERS + TAIL
-    else:
-        convolutions = [(channels, image[0], KERNEL, KERNEL)]
-        convolutions += [(channels, channels, KERNEL, KERNEL)] * (len(STRIDES) - 1)
-        read, dense = channels * positions(image)[-1], TAIL
+    front = lookup("architecture", architecture, ARCHITECTURES)
+    convolutions, read, dense = front(channels, image)
     sizes = [read, *[width] * (dense - 1), outputs]
     return convolutions + [(o, i) for i, o in zip(sizes[:-1], sizes[1:], strict=True)]
 
@@ -48,11 +61,11 @@ def positions(image: tuple[int, ...]) -> list[int]:
     return found
 
 
-def feature_count(architecture: str, layers: list[tuple[int, ...]], image: tuple[int, ...]) -> int:
+def feature_count(layers: list[tuple[int, ...]], image: tuple[int, ...]) -> int:
     """Outputs of all ReLU units for one image. layers: their `shapes`."""
-    before = [shape[0] for shape in layers[:-TAIL]]
-    places = [1] * len(before) if architecture == "mlp" else positions(image)
-    return sum(map(prod, zip(before, places, strict=True)))
+    before = layers[:-TAIL]
+    places = positions(image) if len(before[0]) > 2 else [1] * len(before)
+    return sum(shape[0] * each for shape, each in zip(before, places, strict=True))
 
 
 def draw(layers: list[tuple[int, ...]], stream: Generator) -> list[Float[Tensor, "*_"]]:

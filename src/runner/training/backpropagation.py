@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
+from runner.core.errors import lookup
 from runner.networks.mlp import MLP
 from runner.networks.normalization import EPSILON, MOMENTUM
 from runner.training import kernels
@@ -51,7 +52,7 @@ def step(
     """`theta_r -= rates_r * d(mean cross entropy)_r / d theta_r`, in place; the logits before it.
 
     Running statistics of batch normalization go on. The networks share nothing: one that diverges
-    changes no other.
+    changes no other. Raises InputError for an activation that the kernels do not know.
     """
     p, L = network.parameters, network.depth
     hidden = [_Hidden(x.mT)]
@@ -75,7 +76,7 @@ def step(
 
 def _forward(network: MLP, layer: int, Z: Float[Tensor, "R d N"]) -> _Hidden:
     """The activations of a layer from `W H`, in whose place they or what they come from stand."""
-    p, rectified = network.parameters, RECTIFIED[network.activation]
+    p, rectified = network.parameters, lookup("activation", network.activation, RECTIFIED)
     bias = p.get(f"b{layer}")
     if network.centred is None:
         kernels.activate(_rows(Z), _row(bias), rectified)

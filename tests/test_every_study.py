@@ -17,9 +17,10 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 from in_process import composed
 
+from runner.bench.growth import lent
 from runner.core.errors import InputError
 from runner.core.progress import Progress
-from runner.core.rooms import configs, rows_of
+from runner.core.rooms import configs, module_of, rows_of
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig
 from runner.results.figures import quick_look
@@ -161,3 +162,67 @@ def test_any_parameters_end_in_rows_or_in_one_or_two_lines(study, impatient):
                 check_rows(run)
 
     attempt()
+
+
+CHOSEN = [
+    pytest.param(study, field.name, id=f"{study} {field.name}")
+    for study in sorted(configs())
+    for field in fields(configs()[study])
+    if field.metadata["choices"]
+]
+"""Every parameter that is chosen from a list of names."""
+
+USED = {
+    ("bn_only", "optimizers"): {"methods": ["best"]},
+    ("bn_only", "schedules"): {"methods": ["best"]},
+    ("breaking_bn", "methods"): {"architecture": "resnet50"},
+    ("low_rank_training", "optimizer"): {"weight_decays": [0.1]},
+    ("rank_chain", "dtype"): {"engine": "direct"},
+    ("rank_chain", "law"): {"engine": "direct"},
+}
+"""Where the parameter says something."""
+
+NEEDED = {
+    ("constructions", "dtype", "float64"): {"theorem": "deep"},
+    ("constructions", "dtype", "mpmath"): {"theorem": "deep", "precision": 30},
+    ("constructions", "theorem", "sparse"): {"sparsity": 0.5},
+    ("low_rank_training", "loss_function", "cross_entropy"): {"classes": 10},
+    ("pretraining", "methods", "plain_ascent"): {"methods": ["plain_ascent", "vanilla"]},
+    ("rank_collapse", "data", "gaussian"): {"train": False},
+}
+"""What else a name asks for."""
+
+SAME = {("rank_chain", "engine"): [["auto", "kernel"]]}
+"""Names that stand for one thing, on the CPU."""
+
+
+def numbers(config: StudyConfig) -> str:
+    """What a run measures, table by table: no names, and nothing that the configuration says."""
+    said = {field.name for field in fields(config)}
+    rows: dict[str, list] = {}
+    for row in module_of(config.study).run(config, lent(torch.device("cpu"))):
+        measured = {k: v for k, v in vars(row).items() if k not in said and not isinstance(v, str)}
+        rows.setdefault(row.table(), []).append(measured)
+    return repr(rows)
+
+
+@pytest.mark.parametrize(("study", "name"), CHOSEN)
+def test_a_name_that_is_known_to_a_list_alone_is_an_error_where_it_is_used(study, name):
+    config = tiny(study, **USED.get((study, name), {}))
+    unknown = ["unheard_of"] if isinstance(getattr(config, name), list) else "unheard_of"
+    object.__setattr__(config, name, unknown)  # as if it were one of the choices
+    with pytest.raises(InputError, match="=unheard_of .*: choose from "):
+        numbers(config)
+
+
+@pytest.mark.parametrize(("study", "name"), CHOSEN)
+def test_every_name_leads_to_numbers_of_its_own(study, name):
+    (choices,) = (f.metadata["choices"] for f in fields(configs()[study]) if f.name == name)
+    listed = isinstance(getattr(tiny(study), name), list)
+    found: dict[str, list[str]] = {}
+    for choice in choices:
+        if choice not in NOT_HERE:
+            changes = {name: [choice] if listed else choice} | USED.get((study, name), {})
+            config = tiny(study, **changes | NEEDED.get((study, name, choice), {}))
+            found.setdefault(numbers(config), []).append(choice)
+    assert [names for names in found.values() if len(names) > 1] == SAME.get((study, name), [])

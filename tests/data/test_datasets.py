@@ -1,6 +1,7 @@
 import gzip
 import hashlib
 import io
+import logging
 import struct
 import tarfile
 
@@ -11,7 +12,7 @@ from runner.core.errors import InputError
 from runner.data import LABELLED
 from runner.data.batches import epoch_order
 from runner.data.cifar import FOLDER, RECORD, TEST, TRAIN
-from runner.data.datasets import Dataset, load, random_pixels
+from runner.data.datasets import Dataset, Images, load, random_pixels
 
 IDX_NAMES = ["train-images.gz", "train-labels.gz", "test-images.gz", "test-labels.gz"]
 NOWHERE = "http://127.0.0.1:9/"  # the discard port: refuses connections
@@ -128,6 +129,14 @@ def test_cifar_records_are_read(tmp_path):
             {"test_images": gzip.compress(struct.pack(">BBBBIII", 0, 0, 8, 3, *[2**32 - 1] * 3))},
             "test-images.gz promises 4294967295 x 4294967295 x 4294967295 bytes",
         ),
+        ({"train_images": idx(torch.empty(0, 5, 4))}, "train-images.gz is empty: 0 x 5 x 4 bytes"),
+        ({"test_images": idx(torch.empty(2, 0, 4))}, "test-images.gz is empty: 2 x 0 x 4 bytes"),
+        ({"train_labels": idx(torch.empty(0))}, "train-labels.gz is empty: 0 bytes"),
+        ({"test_labels": idx(torch.tensor([0, 10]))}, "test-labels.gz holds the label 10"),
+        (
+            {"test_images": idx(random_bytes(2, 4, 5))},
+            "train-images.gz holds images of 5 x 4 pixels but .*test-images.gz of 4 x 5",
+        ),
     ],
 )
 def test_a_damaged_idx_file_is_refused_by_name(tmp_path, damage, message):
@@ -195,6 +204,25 @@ def test_files_are_known_by_their_content_alone(tmp_path):
     assert torch.equal(again.test.labels, data.test.labels)
     assert list(again.files.values()) == list(data.files.values()) == source["checksums"]
     assert list(data.files) == [str(tmp_path / name) for name in IDX_NAMES]
+
+
+def test_a_missing_class_is_told_in_a_line_and_there_are_ten_all_the_same(tmp_path, caplog):
+    caplog.set_level(logging.INFO, "runner")
+    whole = {"train_labels": idx(torch.arange(10)), "train_images": idx(random_bytes(10, 5, 4))}
+    whole |= {"test_labels": whole["train_labels"], "test_images": whole["train_images"]}
+    read("fashion_mnist", fashion(tmp_path, **whole), tmp_path)
+    assert caplog.messages == []
+    without_nine = idx(torch.arange(10) % 9)
+    data = read(
+        "fashion_mnist", fashion(tmp_path, **whole | {"train_labels": without_nine}), tmp_path
+    )
+    assert data.classes == 10
+    assert caplog.messages == ["the training images of fashion_mnist have none of class 9"]
+    caplog.clear()
+    data.first(7)
+    assert caplog.messages == [
+        "the first 7 training images of fashion_mnist have none of classes 7, 8"
+    ]
 
 
 def test_a_package_of_the_system_is_found_by_itself_behind_the_users_folder(tmp_path):
@@ -280,6 +308,35 @@ def test_standardized_pixels_use_the_statistics_of_the_training_images():
     assert abs(data.train.pixels.mean()) < 1e-5 and abs(data.train.pixels.std() - 1) < 1e-5
     assert abs(data.test.pixels.mean()) > 1e-5
     assert data.resized(16).train.pixels.shape == (1536, 1, 16, 16)
+
+
+@pytest.mark.parametrize("grey", [0, 7, 77, 127, 200, 255])
+@pytest.mark.parametrize("count", [1, 2, 6, 200])
+@pytest.mark.parametrize("size", [None, 7])
+def test_a_channel_that_is_the_same_in_all_training_images_becomes_zero(grey, count, size):
+    pixels = random_bytes(count, 2, 5, 4).float() / 255
+    pixels[:, 1] = torch.tensor(grey / 255)
+    train, labels = Images(pixels, torch.zeros(count).long()), torch.zeros(3).long()
+    data = Dataset("any", train, Images(torch.rand(3, 2, 5, 4), labels), 10)
+    data = (data if size is None else data.resized(size)).standardized()
+    for part in (data.train, data.test):
+        assert (part.pixels[:, 1] == 0).all()
+    assert abs(data.train.pixels[:, 0].std() - 1) < 1e-4
+
+
+def test_one_pixel_that_differs_in_all_images_is_not_lost():
+    pixels = torch.zeros(1000, 1, 5, 4)
+    pixels[17, 0, 2, 2] = 1 / 255
+    images = Images(pixels, torch.zeros(1000).long())
+    train = Dataset("any", images, images, 10).standardized().train.pixels
+    assert abs(train.std() - 1) < 1e-3 and train.argmax() == 17 * 20 + 2 * 4 + 2
+
+
+def test_standardizing_leaves_the_bits_of_real_images_alone():
+    data = load("digits", {}, None, seed=0)
+    mean = data.train.pixels.mean(dim=(0, 2, 3), keepdim=True)
+    deviation = data.train.pixels.std(dim=(0, 2, 3), keepdim=True)
+    assert torch.equal(data.standardized().train.pixels, (data.train.pixels - mean) / deviation)
 
 
 def test_random_pixels_keep_the_labels_and_nothing_else():

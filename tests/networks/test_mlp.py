@@ -179,5 +179,5 @@ def test_normalization_without_mean_serves_images_too():
 def test_unknown_names_are_refused():
     with pytest.raises(InputError, match="did you mean 'pytorch'"):
         draw("pytorhc", SIZES, generators(0, 1, "w"))
-    with pytest.raises(InputError, match="choose from none, batch"):
+    with pytest.raises(InputError, match="choose from batch, batch_no_mean, none"):
         stack("layer")

@@ -3,7 +3,9 @@
 import gzip
 import hashlib
 import struct
+from dataclasses import replace
 
+import pandas as pd
 import pytest
 import torch
 from in_process import composed
@@ -12,8 +14,11 @@ from runner.cli.catalogue import figure_names, figure_study
 from runner.cli.composing import figure_runs
 from runner.core.errors import InputError
 from runner.core.settings import Settings
+from runner.papers.invariances.low_rank_training.config import LowRankTraining
+from runner.papers.rank_collapse.breaking_bn.config import BreakingBN
 from runner.papers.rank_collapse.depth.config import RankCollapse
 from runner.papers.rank_collapse.images import image_count
+from runner.papers.rank_collapse.pretraining.config import Pretraining
 from runner.runs import execution
 from runner.runs.execution import execute
 from runner.runs.inventory import problem, read_config
@@ -30,13 +35,13 @@ TINY = {
 }  # fmt: skip
 
 
-def contents(seed: int = 0) -> dict[str, bytes]:
+def contents(seed: int = 0, size: tuple = (28, 28), classes: int = 10) -> dict[str, bytes]:
     """Twelve images to train on and four to test on, as IDX files."""
     stream = torch.Generator().manual_seed(seed)
     found = {}
     for part, count in (("train", 12), ("test", 4)):
-        pixels = torch.randint(256, (count, 28, 28), generator=stream)
-        for name, values in (("images", pixels), ("labels", torch.arange(count) % 10)):
+        pixels = torch.randint(256, (count, *size), generator=stream)
+        for name, values in (("images", pixels), ("labels", torch.arange(count) % classes)):
             header = struct.pack(f">BBBB{values.ndim}I", 0, 0, 8, values.ndim, *values.shape)
             found[f"{part}-{name}"] = header + values.to(torch.uint8).numpy().tobytes()
     return found
@@ -142,6 +147,28 @@ def test_absent_checksums_are_refused_before_anything_is_computed(tmp_path):
     with pytest.raises(InputError, match="checksums=null"):
         execute(run, settings(tmp_path, tmp_path / "data"))
     assert not tables(run)
+
+
+FEW = {"data": "fashion_mnist", "replicates": 1, "samples": 8, "epochs": 2}
+OF_IMAGES = [
+    RankCollapse(**TINY),
+    Pretraining(**FEW, depth=1, width=4, batch_size=4, learning_rates=[0.1], methods=["vanilla"]),
+    BreakingBN(**FEW, batch_size=4, learning_rates=[0.1], image_size=None, methods=["batch_norm"]),
+    LowRankTraining(**FEW, width=4, classes=10, loss_function="cross_entropy"),
+    LowRankTraining(**FEW, width=4, classes=10, loss_function="cross_entropy", architecture="conv"),
+]
+
+
+@pytest.mark.parametrize("config", OF_IMAGES, ids=run_name)
+def test_every_study_takes_images_of_any_size_and_goes_on_without_a_class(config, tmp_path):
+    checksums = place(tmp_path / "data", contents(size=(9, 6), classes=7))
+    run = Run(replace(config, checksums=checksums), tmp_path)
+    execute(run, settings(tmp_path, tmp_path / "data"))
+    losses = pd.read_csv(run.folder / "training.csv").filter(regex="loss$")
+    assert run.is_complete() and losses.notna().all(axis=None)
+    lines = (run.folder / "run.log").read_text().splitlines()
+    told = [line for line in lines if line.endswith("have none of classes 7, 8, 9")]
+    assert len(told) == 1 and "the training images of fashion_mnist" in told[0]
 
 
 def test_the_first_images_are_another_run_and_other_numbers(tmp_path):

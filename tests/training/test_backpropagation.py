@@ -5,11 +5,13 @@ from math import inf
 import pytest
 import torch
 
+from runner.core.errors import InputError
 from runner.core.streams import generators
+from runner.networks import mlp
 from runner.networks.initialization import draw
 from runner.networks.mlp import MLP
 from runner.training import backpropagation
-from runner.training.classification import loss_and_hits
+from runner.training.classification import descend, loss_and_hits
 from runner.training.sgd import sgd_step
 
 RATES = torch.tensor([0.1, 0.5, 1.0], dtype=torch.float64)
@@ -76,3 +78,21 @@ def test_skip_connections_are_left_to_automatic_differentiation():
     weights = draw("pytorch", [16, 16, 10], generators(0, 1, "initialisation"))
     assert backpropagation.is_written_out_for(MLP(*weights))
     assert not backpropagation.is_written_out_for(MLP(*weights, skip=0.5))
+
+
+def test_an_activation_that_the_kernels_do_not_know_is_not_taken_for_another(monkeypatch):
+    """It is left to automatic differentiation, which follows the forward pass."""
+    monkeypatch.setitem(mlp.ACTIVATIONS, "tanh", torch.tanh)
+    network, (x, labels) = stack("tanh"), minibatch(0)
+    p = network.parameters
+    H = x.mT
+    for layer in range(1, 4):
+        H = torch.tanh(p[f"W{layer}"] @ H + p[f"b{layer}"][..., None])
+    torch.testing.assert_close(network.logits(x), p["W4"] @ H + p["b4"][..., None])
+    with pytest.raises(InputError, match="activation=tanh is not known: choose from linear, relu"):
+        backpropagation.step(network.map(torch.clone), x, labels, RATES)
+    ours, theirs = network.map(torch.clone), network.map(torch.clone)
+    descend(ours, x, labels, RATES)
+    by_differentiation(theirs, x, labels, RATES)
+    for name, tensor in theirs.state().items():
+        assert torch.equal(ours.state()[name], tensor)

@@ -1,7 +1,10 @@
 """How a command ends badly: wrong input, a run that failed, a run that is another's."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class InputError(Exception):
@@ -35,3 +38,13 @@ def nearest(word: str, options: Iterable[str]) -> str:
     if close:
         return f"did you mean {close[0]!r}?"
     return f"choose from {', '.join(options)}"
+
+
+def lookup(key: str, name: str, known: Mapping[str, T]) -> T:
+    """What a name stands for, where it is used. key: the parameter that holds the name.
+
+    Raises InputError for a name that is not known: none is ever taken for another.
+    """
+    if name not in known:
+        raise InputError(f"{key}={name} is not known: {nearest(name, known)}")
+    return known[name]

@@ -15,8 +15,7 @@ from jaxtyping import Int, UInt8
 from torch import Tensor
 
 from runner.core.errors import InputError
-from runner.data import CLASSES
-from runner.data.files import File, fetch, find, places, read, reading
+from runner.data.files import File, check_labels, fetch, find, places, read, reading
 
 SHAPE = (3, 32, 32)  # channel, row, column
 RECORD = 1 + 3 * 32 * 32
@@ -83,6 +82,5 @@ def parse_records(file: File) -> tuple[UInt8[Tensor, "n 3 32 32"], Int[Tensor, "
         raise InputError(f"{where} holds {len(content)} bytes, not whole records of {RECORD}")
     records = torch.frombuffer(bytearray(content), dtype=torch.uint8).reshape(-1, RECORD)
     labels = records[:, 0].long()
-    if labels.max() >= CLASSES:
-        raise InputError(f"{where} holds the label {int(labels.max())}; labels are 0 to 9")
+    check_labels(where, labels)
     return records[:, 1:].reshape(-1, *SHAPE).contiguous(), labels

@@ -1,7 +1,9 @@
 """Labelled images, as tensors that live on one device; `load` finds a dataset by its name."""
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,17 @@ from torch.nn import functional
 
 from runner.core.errors import InputError, nearest
 from runner.core.streams import generator
-from runner.data import LABELLED, cifar, digits, idx
+from runner.data import CLASSES, LABELLED, cifar, digits, idx
 from runner.data.files import check
+
+log = logging.getLogger("runner")
 
 FROM_FILES = {"fashion_mnist": idx, "cifar10": cifar}
 """The module that finds and reads the files of a dataset."""
+
+ROUNDING = 16
+"""Machine epsilons, relative to the largest pixel, that a constant channel may vary by: resizing
+does not keep it to the last bit. Pixels of files differ by 1/255 at least."""
 
 
 @dataclass(frozen=True)
@@ -67,12 +75,19 @@ class Dataset:
                 f"train_images={count}: {self.name} has {len(self.train)} training images"
             )
         pixels, labels = self.train.pixels[:count].clone(), self.train.labels[:count].clone()
+        which = f"the first {count} training images of {self.name}"
+        _tell_missing(which, labels, self.train.labels.unique().tolist())
         return replace(self, train=Images(pixels, labels))
 
     def standardized(self) -> "Dataset":
-        """Each channel with mean zero and variance one over the training images."""
-        mean = self.train.pixels.mean(dim=(0, 2, 3), keepdim=True)
-        deviation = self.train.pixels.std(dim=(0, 2, 3), keepdim=True)
+        """Each channel with mean zero and variance one over the training images; a channel that is
+        the same in all of them is zero, in the test images too."""
+        train, dims = self.train.pixels, (0, 2, 3)
+        mean = train.mean(dim=dims, keepdim=True)
+        low, high = train.amin(dims, keepdim=True), train.amax(dims, keepdim=True)
+        rounding = ROUNDING * torch.finfo(train.dtype).eps * torch.maximum(high, -low)
+        # Over infinity, not over what is left of a deviation of zero.
+        deviation = train.std(dim=dims, keepdim=True).where(high - low > rounding, inf)
         return self.map(lambda pixels: (pixels - mean) / deviation)
 
     def resized(self, size: int) -> "Dataset":
@@ -119,7 +134,16 @@ def load(
     else:
         parts, files = _read(name, source, folder, checksums)
     train, test = (Images(_unit(pixels), labels) for pixels, labels in parts)
-    return Dataset(name, train, test, classes=int(train.labels.max()) + 1, files=files)
+    for part, images in (("training", train), ("test", test)):
+        _tell_missing(f"the {part} images of {name}", images.labels, range(CLASSES))
+    return Dataset(name, train, test, CLASSES, files)
+
+
+def _tell_missing(which: str, labels: Int[Tensor, " n"], classes: Iterable[int]) -> None:
+    """Log a line when `which` images, those with these labels, have none of some classes."""
+    if missing := sorted(set(classes) - set(labels.unique().tolist())):
+        named = "class" if len(missing) == 1 else "classes"
+        log.info("%s have none of %s %s", which, named, ", ".join(map(str, missing)))
 
 
 def _read(
@@ -148,6 +172,6 @@ def random_pixels(
     def part(purpose: str, count: int) -> Images:
         stream = generator(seed, 0, f"random pixels {purpose}")
         pixels = torch.rand(count, *shape, generator=stream)
-        return Images(pixels, torch.randint(10, (count,), generator=stream))
+        return Images(pixels, torch.randint(CLASSES, (count,), generator=stream))
 
-    return Dataset("random_pixels", part("train", train), part("test", test), classes=10)
+    return Dataset("random_pixels", part("train", train), part("test", test), CLASSES)

@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pooch
+from jaxtyping import Integer
+from torch import Tensor
 
 from runner.core.errors import InputError
+from runner.data import CLASSES
 
 GZIP = b"\x1f\x8b"
 """How a compressed file begins."""
@@ -118,6 +121,12 @@ def check(name: str, files: Sequence[File], checksums: Sequence[str]) -> None:
                 f"{file.where} does not hold what {name} has there: SHA-256 {file.sha256}, expected"
                 f" {expected}.\nPut the right files into a folder and name it with data_folder=..."
             )
+
+
+def check_labels(where: str, labels: Integer[Tensor, " n"]) -> None:
+    """Raise InputError when a label of the file at `where` is that of no class."""
+    if (largest := int(labels.max())) >= CLASSES:
+        raise InputError(f"{where} holds the label {largest}; labels are 0 to {CLASSES - 1}")
 
 
 @contextlib.contextmanager

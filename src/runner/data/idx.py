@@ -10,7 +10,7 @@ from jaxtyping import UInt8
 from torch import Tensor
 
 from runner.core.errors import InputError
-from runner.data.files import File, fetch, read
+from runner.data.files import File, check_labels, fetch, read
 
 UNSIGNED_BYTE = 0x08
 
@@ -26,9 +26,15 @@ def files(source: Mapping[str, Any], folder: str | Path | None) -> list[File]:
 def parse(parts: Sequence[File]) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     """Pixels (n, 1, height, width) as bytes and labels (n,) of the training and of the test images.
 
-    Raises InputError when a file is not what it should be.
+    All images have one size, whichever. Raises InputError when a file is not what it should be.
     """
-    return _labelled(*parts[:2]), _labelled(*parts[2:])
+    train, test = _labelled(*parts[:2]), _labelled(*parts[2:])
+    sizes = [" x ".join(map(str, pixels.shape[2:])) for pixels, _ in (train, test)]
+    if sizes[0] != sizes[1]:
+        raise InputError(
+            f"{parts[0].where} holds images of {sizes[0]} pixels but {parts[2].where} of {sizes[1]}"
+        )
+    return train, test
 
 
 def _labelled(pixels: File, classes: File) -> tuple[Tensor, Tensor]:
@@ -37,6 +43,7 @@ def _labelled(pixels: File, classes: File) -> tuple[Tensor, Tensor]:
         raise InputError(
             f"{pixels.where} holds {len(images)} images but {classes.where} {len(labels)} labels"
         )
+    check_labels(classes.where, labels)
     return images[:, None], labels.long()
 
 
@@ -44,8 +51,8 @@ def parse_idx(file: File, dimensions: int) -> UInt8[Tensor, "..."]:
     """The array of bytes in an IDX file.
 
     The header is `0, 0, type, number of dimensions`, then each dimension as a big-endian 32-bit
-    number. Raises InputError, with the file's name, when the file is cut short or too long, or
-    holds another type or number of dimensions.
+    number. Raises InputError, with the file's name, when the file is cut short or too long, empty,
+    or holds another type or number of dimensions.
     """
     where, content = file.where, file.content
     header, start = content[:4], 4 + 4 * dimensions
@@ -55,7 +62,10 @@ def parse_idx(file: File, dimensions: int) -> UInt8[Tensor, "..."]:
             f" dimensions begins with 000008{dimensions:02d}"
         )
     shape = [int.from_bytes(content[at : at + 4], "big") for at in range(4, start, 4)]
+    size = " x ".join(map(str, shape))
     if len(content) != start + prod(shape):
         held = "fewer" if len(content) < start + prod(shape) else "more"
-        raise InputError(f"{where} promises {' x '.join(map(str, shape))} bytes and holds {held}")
+        raise InputError(f"{where} promises {size} bytes and holds {held}")
+    if 0 in shape:
+        raise InputError(f"{where} is empty: {size} bytes")
     return torch.frombuffer(bytearray(content[start:]), dtype=torch.uint8).reshape(shape)

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor, nn
 
-from runner.core.errors import InputError, nearest
+from runner.core.errors import lookup
 from runner.networks.initialization import INITIALIZATIONS
 from runner.networks.mlp import Mode
 from runner.networks.normalization import NORMALIZATIONS, batch_norm, batch_norm_no_mean
@@ -48,9 +48,8 @@ def normalization(name: str, channels: int) -> nn.Module:
 
     Raises InputError for another name.
     """
-    if name not in NORMALIZATIONS:
-        raise InputError(f"normalization={name} is not known: {nearest(name, NORMALIZATIONS)}")
-    return nn.Identity() if name == "none" else BatchNorm(channels, centred=name == "batch")
+    centred = lookup("normalization", name, NORMALIZATIONS)
+    return nn.Identity() if centred is None else BatchNorm(channels, centred)
 
 
 def scaled(channels: int, multiplier: float) -> int:
@@ -87,12 +86,11 @@ def initialize(network: nn.Module, init: str, stream: Generator) -> None:
     its kernel, for the number of inputs; `pytorch` is the law of `torch.nn.Conv2d`. Weights do not
     depend on which layers have biases or normalization. Raises InputError for an unknown name.
     """
-    if init not in INITIALIZATIONS:
-        raise InputError(f"init={init} is not known: {nearest(init, INITIALIZATIONS)}")
+    drawn = lookup("init", init, INITIALIZATIONS)
     for module in network.modules():
         if isinstance(module, nn.Conv2d | nn.Linear):
             n_out, n_in = len(module.weight), module.weight[0].numel()
-            W, b = INITIALIZATIONS[init](n_out, n_in, stream)
+            W, b = drawn(n_out, n_in, stream)
             module.weight.copy_(W.view_as(module.weight))
             if module.bias is not None:
                 module.bias.copy_(b)

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from runner.core.errors import InputError, nearest
+from runner.core.errors import lookup
 
 Layer = tuple[Float[Tensor, "out in"], Float[Tensor, " out"]]
 """Weights and biases of one layer of one network."""
@@ -71,14 +71,13 @@ def draw(
     that networks of either dtype are the same up to rounding. Raises InputError for an unknown
     name.
     """
-    if name not in INITIALIZATIONS:
-        raise InputError(f"init={name} is not known: {nearest(name, INITIALIZATIONS)}")
+    layer = lookup("init", name, INITIALIZATIONS)
     weights, biases = [], []
     for n_in, n_out in zip(sizes[:-1], sizes[1:], strict=True):
         W = torch.empty(len(streams), n_out, n_in, dtype=dtype)
         b = torch.empty(len(streams), n_out, dtype=dtype)
         for r, stream in enumerate(streams):
-            W[r], b[r] = INITIALIZATIONS[name](n_out, n_in, stream)
+            W[r], b[r] = layer(n_out, n_in, stream)
         weights.append(W)
         biases.append(b)
     return weights, biases

@@ -5,7 +5,7 @@ as columns, so that one batched product advances the whole stack. Network r of a
 it would compute alone.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import inf, isinf
 from typing import Literal
 
@@ -13,10 +13,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from runner.core.errors import InputError
+from runner.core.errors import lookup
 from runner.networks.normalization import NORMALIZATIONS, batch_norm, batch_norm_no_mean
 
-ACTIVATIONS = ("relu", "linear")
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu_, "linear": lambda Z: Z}
+"""By name; each may change its argument in place."""
 
 Mode = Literal["train", "probe", "evaluate"]
 """Statistics of batch normalization: of the batch, and remembered (train); of the batch (probe);
@@ -42,22 +43,21 @@ class MLP:
         normalization: str = "none",
         skip: float = inf,
     ) -> None:
-        for value, known in ((activation, ACTIVATIONS), (normalization, NORMALIZATIONS)):
-            if value not in known:
-                raise InputError(f"{value} is not known: choose from {', '.join(known)}")
+        lookup("activation", activation, ACTIVATIONS)
+        self.centred = lookup("normalization", normalization, NORMALIZATIONS)
         self.activation, self.normalization, self.skip = activation, normalization, skip
         self.depth = len(weights) - 1
         self.parameters: dict[str, Tensor] = {}
         self.running: dict[str, Tensor] = {}
         for layer, (W, b) in enumerate(zip(weights, biases, strict=True), start=1):
             self.parameters[f"W{layer}"] = W
-            if layer > self.depth or normalization != "batch":
+            if layer > self.depth or not self.centred:
                 self.parameters[f"b{layer}"] = b
-            if layer <= self.depth and normalization != "none":
+            if layer <= self.depth and self.centred is not None:
                 self.parameters[f"scale{layer}"] = torch.ones_like(b)
                 self.parameters[f"shift{layer}"] = torch.zeros_like(b)
                 self.running[f"variance{layer}"] = torch.ones_like(b)
-                if normalization == "batch":
+                if self.centred:
                     self.running[f"mean{layer}"] = torch.zeros_like(b)
 
     def __len__(self) -> int:
@@ -67,7 +67,7 @@ class MLP:
     def homogeneous(self) -> bool:
         """Whether scaling the input only scales the hidden representations: no rank can notice."""
         biases = [b for name, b in self.parameters.items() if name.startswith("b")]
-        return self.normalization == "none" and not any(b.any() for b in biases)
+        return self.centred is None and not any(b.any() for b in biases)
 
     def layer(
         self, layer: int, H: Float[Tensor, "R _ N"], mode: Mode = "train"
@@ -77,11 +77,10 @@ class MLP:
         if not isinf(self.skip) and H.shape == Z.shape:
             Z = H + self.skip * Z
         shape = Z.shape
-        if self.normalization != "none":
+        if self.centred is not None:
             Z = self._normalize(layer, Z.reshape(1, -1, shape[-1]), mode)
         # In place before the view: nothing else holds Z, and no copy of it is made.
-        Z = Z.relu_() if self.activation == "relu" else Z
-        return Z.view(shape)
+        return ACTIVATIONS[self.activation](Z).view(shape)
 
     def hidden(
         self, x: Float[Tensor, "R N features"], mode: Mode = "train"
@@ -111,7 +110,7 @@ class MLP:
         """Batch normalization with the features of all networks as channels of one batch."""
         scale, shift = (self.parameters[f"{n}{layer}"].view(-1) for n in ("scale", "shift"))
         variance = None if mode == "probe" else self.running[f"variance{layer}"].view(-1)
-        if self.normalization == "batch_no_mean":
+        if not self.centred:
             return batch_norm_no_mean(Z, scale, shift, variance, mode == "train")
         running = None if variance is None else (self.running[f"mean{layer}"].view(-1), variance)
         return batch_norm(Z, scale, shift, running, mode == "train")

@@ -8,7 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
-NORMALIZATIONS = ("none", "batch", "batch_no_mean")
+NORMALIZATIONS: dict[str, bool | None] = {"none": None, "batch": True, "batch_no_mean": False}
+"""By name, whether the mean is subtracted; None: nothing is normalized."""
 
 EPSILON = 1e-5
 MOMENTUM = 0.1

@@ -12,6 +12,7 @@ import pandas as pd
 
 from runner.core.rooms import configs
 from runner.results.claims import Tables
+from runner.results.looks import Labels
 from runner.results.rows import NoRows, Present
 
 Said = str | Callable[[Tables], str]
@@ -32,7 +33,7 @@ SIZES = {
 }
 """The parameters that a caption names, in this order, as far as a study has them."""
 
-DATASETS = {
+DATASETS = Labels() | {
     "digits": "digits",
     "fashion_mnist": "Fashion-MNIST",
     "cifar10": "CIFAR-10",
@@ -71,7 +72,7 @@ def caption(
 def dataset(rows: pd.DataFrame) -> str:
     """The dataset of a study's rows, for a title, with the training images if it is a part."""
     first = rows.iloc[0]
-    name, part = DATASETS.get(first["data"], first["data"]), first.get("train_images")
+    name, part = DATASETS[first["data"]], first.get("train_images")
     return name if pd.isna(part) else f"{name} ({int(part):,} training images)"
 
 

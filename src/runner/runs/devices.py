@@ -1,10 +1,18 @@
-"""Which device a run computes on."""
+"""Which device a run computes on, and in which floating-point numbers."""
 
 import re
 
 import torch
 
-from runner.core.errors import InputError
+from runner.core.errors import InputError, lookup
+
+DTYPES = {"float32": torch.float32, "float64": torch.float64}
+"""By the names that configurations use."""
+
+
+def torch_dtype(name: str) -> torch.dtype:
+    """The dtype of that name. Raises InputError when it is unknown."""
+    return lookup("dtype", name, DTYPES)
 
 
 def torch_device(name: str) -> torch.device:

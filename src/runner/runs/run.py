@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from runner.core.errors import InputError
+from runner.core.errors import InputError, lookup
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig
 from runner.runs import files
@@ -26,6 +26,9 @@ RESULT = "result.json"
 
 AGAIN = ".again"
 """The folder, in that of a run, where it is computed again."""
+
+WHEN_STALE = {"keep": False, "recompute": True, "refuse": None}
+"""Whether a complete run of other code is computed again; None: it is an error."""
 
 LONGEST_NAME = 120
 
@@ -92,9 +95,10 @@ class Run:
         """
         if settings.force or not self.is_complete():
             return True
-        if settings.stale == "keep" or not self.is_stale():
+        wanted = lookup("stale", settings.stale, WHEN_STALE)
+        if wanted is False or not self.is_stale():
             return False
-        if settings.stale == "refuse":
+        if wanted is None:
             raise InputError(
                 f"{self} was computed by other code.\n"
                 "stale=recompute computes it again, stale=keep takes it as it is."

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from runner.core.errors import InputError
+from runner.core.errors import InputError, lookup
 from runner.runs import locks
 from runner.runs.run import Run
 
@@ -239,7 +239,7 @@ def _is_installed(module: str) -> bool:
 
 def tracker_of(name: str | None, outputs: Path) -> Tracker | None:
     """The tracker of that name, which writes below `<outputs>/tracking`; None without a name."""
-    return TRACKERS[name](outputs / "tracking" / name) if name else None
+    return lookup("tracker", name, TRACKERS)(outputs / "tracking" / name) if name else None
 
 
 def _parameters(run: Run) -> dict[str, Any]:

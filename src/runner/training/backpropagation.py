@@ -15,14 +15,20 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
+from runner.core.errors import lookup
 from runner.networks.mlp import MLP
 from runner.networks.normalization import EPSILON, MOMENTUM
 from runner.training import kernels
 
+RECTIFIED = {"relu": True, "linear": False}
+"""The activations that the kernels know, and whether they cut off what is negative."""
+
 
 def is_written_out_for(network: MLP) -> bool:
-    """Whether `step` can train this network: it is on the CPU and has no skip connections."""
-    return network.parameters["W1"].device.type == "cpu" and isinf(network.skip)
+    """Whether `step` can train this network: it is on the CPU, has no skip connections, and an
+    activation that the kernels know."""
+    on_cpu = network.parameters["W1"].device.type == "cpu"
+    return on_cpu and isinf(network.skip) and network.activation in RECTIFIED
 
 
 @dataclass
@@ -46,7 +52,7 @@ def step(
     """`theta_r -= rates_r * d(mean cross entropy)_r / d theta_r`, in place; the logits before it.
 
     Running statistics of batch normalization go on. The networks share nothing: one that diverges
-    changes no other.
+    changes no other. Raises InputError for an activation that the kernels do not know.
     """
     p, L = network.parameters, network.depth
     hidden = [_Hidden(x.mT)]
@@ -70,14 +76,14 @@ def step(
 
 def _forward(network: MLP, layer: int, Z: Float[Tensor, "R d N"]) -> _Hidden:
     """The activations of a layer from `W H`, in whose place they or what they come from stand."""
-    p, rectified = network.parameters, network.activation == "relu"
+    p, rectified = network.parameters, lookup("activation", network.activation, RECTIFIED)
     bias = p.get(f"b{layer}")
-    if network.normalization == "none":
+    if network.centred is None:
         kernels.activate(_rows(Z), _row(bias), rectified)
         return _Hidden(Z)
     scale, shift = p[f"scale{layer}"], p[f"shift{layer}"]
     bias = torch.zeros_like(scale) if bias is None else bias
-    H, centred = torch.empty_like(Z), network.normalization == "batch"
+    H, centred = torch.empty_like(Z), network.centred
     mean, variance, factor = torch.empty(3, *scale.shape, dtype=Z.dtype)
     epsilon = _rows(Z).dtype.type(EPSILON)
     kernels.normalize(
@@ -96,17 +102,17 @@ def _forward(network: MLP, layer: int, Z: Float[Tensor, "R d N"]) -> _Hidden:
 def _backward(network: MLP, layer: int, D: Float[Tensor, "R d N"], of: _Hidden) -> None:
     """From the derivative by the activations to that by `W H`, in place; biases, scales and
     shifts take their step."""
-    p, rectified = network.parameters, network.activation == "relu"
+    p, rectified = network.parameters, RECTIFIED[network.activation]
     gradients = torch.empty(3, *D.shape[:2], dtype=D.dtype)
     names = ["b", "scale", "shift"]
-    if network.normalization == "none":
+    if network.centred is None:
         kernels.activate_backward(_rows(D), _rows(of.H), _row(gradients[0]), rectified)
         names = ["b"]
     else:
         kernels.normalize_backward(
             *map(_rows, (D, of.H, of.Z)),
             *map(_row, (p[f"scale{layer}"], of.factor, *gradients)),
-            *(network.normalization == "batch", rectified),
+            *(network.centred, rectified),
         )
     for name, gradient in zip(names, gradients, strict=False):
         if f"{name}{layer}" in p:

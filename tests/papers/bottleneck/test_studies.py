@@ -1,6 +1,7 @@
 """The studies of paper D at toy size: their rows, their determinism, their errors."""
 
 import dataclasses
+from math import isnan
 
 import pandas as pd
 import pytest
@@ -118,6 +119,21 @@ def test_summary_measures_on_known_representations():
     assert summaries.collapse_ratio(orbits.contiguous()) == pytest.approx(0, abs=1e-6)
     scattered = torch.rand(20, 20, 3, generator=generator, dtype=F64)
     assert summaries.collapse_ratio(scattered) == pytest.approx(1, abs=0.05)
+
+
+@pytest.mark.parametrize("seed", range(5, 9))
+def test_features_that_are_the_same_everywhere_have_no_collapse_ratio(seed):
+    """As of a layer that is off: rounding is no distance."""
+    stream = torch.Generator().manual_seed(seed)
+    same = torch.rand(12, generator=stream, dtype=F64).expand(50, 20, 12).contiguous()
+    rounding = torch.randint(-1, 2, same.shape, generator=stream) * torch.finfo(F64).eps
+    assert isnan(summaries.collapse_ratio(same))
+    assert isnan(summaries.collapse_ratio(same * (1 + rounding)))
+
+
+def test_a_single_start_has_no_spread_to_scale_by():
+    with pytest.raises(InputError, match="starts=1 must be at least 2"):
+        Symmetry(starts=1)
 
 
 def test_principal_components_of_a_plane():

@@ -18,7 +18,7 @@ from runner.networks.mlp import MLP
 from runner.papers.rank_collapse import theory
 from runner.papers.rank_collapse.depth import study as rank_collapse
 from runner.papers.rank_collapse.depth.config import RankCollapse
-from runner.papers.rank_collapse.measures import last_hidden, measured_layers, ranks
+from runner.papers.rank_collapse.measures import last_hidden, measured_layers, ranks, ranks_by_layer
 from runner.papers.rank_collapse.pretraining import study as pretraining
 from runner.papers.rank_collapse.pretraining.config import Pretraining
 from runner.papers.rank_collapse.pretraining.rank_ascent import (
@@ -307,6 +307,40 @@ def test_unit_scale_keeps_r_of_the_first_layer_and_sets_the_scale_of_all():
     for H in network.hidden(x):
         torch.testing.assert_close(H.square().mean((1, 2)), torch.ones(2, dtype=torch.float64))
     torch.testing.assert_close(ranks(network.layer(1, x.mT)).rank_bound, r)
+
+
+def off() -> MLP:
+    """Two networks of which the second is off from its second layer on."""
+    network = fresh(depth=3)
+    network.parameters["W2"][1], network.parameters["b2"][1] = 0.0, 0.0
+    network.parameters["b3"][1] = 0.0
+    return network
+
+
+def test_a_network_that_is_off_has_rank_zero_in_all_later_layers():
+    network = off()
+    for layer in range(1, 5):
+        network.parameters[f"b{layer}"].zero_()
+    layers = {layer: (found, size) for layer, found, size in ranks_by_layer(network, inputs(), 0.5)}
+    for layer in (2, 3):
+        found, size = layers[layer]
+        assert found.matrix_rank[1] == found.soft_rank[1] == size[1] == 0
+        assert found.rank_bound[0] > 1 and size[0] > 0
+    assert layers[1][0].matrix_rank[1] > 1
+
+
+@pytest.mark.parametrize("start", [to_unit_scale, None])
+def test_a_network_that_is_off_stays_so_and_finite_at_unit_scale(start):
+    network, x = off(), inputs()
+    if start is None:
+        x = torch.stack([x[0], torch.zeros_like(x[1])])
+        whiten(network, x, generators(0, 2, "whitening"))
+    else:
+        to_unit_scale(network, x)
+    for tensor in network.parameters.values():
+        assert tensor.isfinite().all()
+    *_, H = network.hidden(x)
+    assert H[0].square().mean() == pytest.approx(1) and not H[1].any()
 
 
 def test_every_variant_of_unit_scale_has_it_and_angles_are_those_that_raise_r_most():

@@ -1,5 +1,6 @@
 """How data, quantities and methods look in all figures of paper C."""
 
+from runner.results.looks import Looks
 from runner.results.style import (
     BLACK,
     BLUE,
@@ -20,7 +21,7 @@ from runner.results.style import (
     Look,
 )
 
-DATA = {
+DATA = Looks() | {
     "gaussian": Look(BLUE, "o", SOLID, "Gaussian"),
     "digits": Look(ORANGE, "s", DASHED, "digits"),
 }
@@ -37,7 +38,7 @@ QUANTITIES = {
 
 INVARIANT, NOT_INVARIANT = Look(BLUE, "o"), Look(VERMILION, "s", DASHED)
 
-METHODS = {
+METHODS = Looks() | {
     "gradient descent": Look(BLACK, "o"),
     "SGD": Look(SKY, "s", DASHED),
     "momentum": Look(GREEN, "^", DASHDOT),

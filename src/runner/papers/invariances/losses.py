@@ -7,7 +7,11 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import softplus
 
-MARGIN_LOSSES: dict[str, Callable[[Tensor], Tensor]] = {
+from runner.core.errors import lookup
+
+Loss = Callable[[Tensor], Tensor]
+
+MARGIN_LOSSES: dict[str, Loss] = {
     "logistic": lambda z: softplus(-z),
     "exponential": lambda z: torch.exp(-z),
     "squared": lambda z: (z - 1).square() / 2,  # (f - y)^2 / 2
@@ -18,8 +22,16 @@ FAR = 30.0
 """Margin from which log(log(1 + exp(-z))) is -z to within rounding of the gradient."""
 
 
+LOG_LOSSES: dict[str, Loss] = {
+    "logistic": lambda z: torch.where(z > FAR, -z, softplus(-z.clamp(max=FAR)).log()),
+    "exponential": lambda z: -z,
+}
+"""The logarithms, without underflow, of those that go to zero."""
+
+
 def log_losses(z: Float[Tensor, "R n"], loss: str) -> Float[Tensor, "R n"]:
-    """The logarithm of the logistic or exponential loss, without underflow."""
-    if loss == "exponential":
-        return -z
-    return torch.where(z > FAR, -z, softplus(-z.clamp(max=FAR)).log())
+    """The logarithm of the logistic or exponential loss, without underflow.
+
+    Raises InputError for another loss.
+    """
+    return lookup("loss", loss, LOG_LOSSES)(z)

@@ -1,5 +1,6 @@
 """How methods, optimizers and theorems look in all figures of paper A."""
 
+from runner.results.looks import Looks
 from runner.results.style import (
     BLACK,
     BLUE,
@@ -25,7 +26,7 @@ CONSTRUCTION = Look(GREEN, "s", SOLID, "construction from the target")
 ADAM = Look(VERMILION, "^", DASHDOT, "Adam on scales and shifts")
 BATCH_STATISTICS = Look(SKY, "v", SHORT, "the same with batch statistics")
 
-METHODS = {
+METHODS = Looks() | {
     "sgd": SGD,
     "batch_norm": BATCH_STATISTICS,
     "best": Look(INDIGO, "P", DASHDOT, "best of SGD, momentum, Adam on them"),
@@ -37,13 +38,13 @@ METHODS = {
 }
 """Blue, green, orange and black are the paper's colours."""
 
-OPTIMIZERS = {
+OPTIMIZERS = Looks() | {
     "sgd": Look(BLUE, "o", label="SGD"),
     "momentum": Look(PURPLE, "s", label="momentum"),
     "adam": Look(VERMILION, "^", label="Adam"),
 }
 
-THEOREMS = {
+THEOREMS = Looks() | {
     "wide": Look(GREEN, "s", SOLID, "Theorem 1, m = d²"),
     "wider": Look(OLIVE, "v", SOLID, "Theorem 1, m = 2d²"),
     "low_rank": Look(BLUE, "o", SOLID, "Corollary 1, r = {rank}"),

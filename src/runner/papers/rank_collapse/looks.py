@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from math import inf, isinf, log
 
+from runner.results.looks import Looks
 from runner.results.style import (
     BLACK,
     BLUE,
@@ -26,7 +27,7 @@ from runner.results.style import (
     Look,
 )
 
-METHODS = {
+METHODS = Looks() | {
     "vanilla": Look(ORANGE, "s", SOLID, "vanilla"),
     "vanilla_100x": Look(WINE, "X", DASHDOTS, "100×"),
     "vanilla_random_pixels": Look(BLACK, "1", DOTTED, "pixels"),
@@ -42,7 +43,7 @@ METHODS = {
 """Blue and orange are the paper's colours of networks with batch norm and without; the labels are
 short, for the margin."""
 
-NORMALIZATIONS = {
+NORMALIZATIONS = Looks() | {
     "batch": METHODS["batch_norm"],
     "none": METHODS["vanilla"],
     "batch_no_mean": METHODS["batch_norm_no_mean"],
@@ -72,10 +73,11 @@ def lengths(steps: Iterable[int]) -> dict[int, Look]:
 
 def method(name: str, steps: int, by_length: Mapping[int, Look]) -> Look:
     """The look of a method. steps: M, of what is pre-trained: the longer, the darker."""
-    if name in METHODS:
-        return METHODS[name]
-    look = by_length[steps]
-    return look if name == "pretrained" else Look(look.color, "+", DASHED)
+    if name == "pretrained":
+        return by_length[steps]
+    if name == "plain_ascent":
+        return Look(by_length[steps].color, "+", DASHED)
+    return METHODS[name]
 
 
 SKIPS = {
@@ -100,7 +102,7 @@ def is_filled(gamma: float) -> bool:
     return isinf(gamma)
 
 
-LAWS = {
+LAWS = Looks() | {
     "gaussian": Look(VERMILION, "D"),
     "uniform": Look(BLUE, "s", DASHED),
     "rademacher": Look(GREEN, "^", DASHDOT),

@@ -77,7 +77,8 @@ def ranks_by_layer(
 
     Batch normalization uses the statistics of these N inputs. Without biases and normalization the
     representations grow or shrink geometrically; they are then divided by their root mean square at
-    each layer, which no rank notices and which keeps deep products within the range of the dtype.
+    each layer, which no rank notices and which keeps deep products within the range of the dtype;
+    zero stays zero.
     `tick` is called after every layer.
     """
     measured, rescale = measured_layers(network.depth), network.homogeneous
@@ -89,8 +90,9 @@ def ranks_by_layer(
         if layer in measured:
             yield layer, ranks(H, tau), (scale * size).cpu()
         if rescale:
-            H = H / size[:, None, None].to(H.dtype)
-            scale = scale * size
+            unit = size.where(size != 0, 1)
+            H = H / unit[:, None, None].to(H.dtype)
+            scale = scale * unit
         tick()
 
 

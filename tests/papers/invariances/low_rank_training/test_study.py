@@ -2,6 +2,7 @@
 
 import copy
 from dataclasses import replace
+from math import log
 
 import pytest
 import torch
@@ -39,7 +40,7 @@ def of(table, found):
 
 def started(config):
     problem = draw_problem(config, embedded).to(torch.device("cpu"), torch.float64)
-    return study.starting_stack(config), problem
+    return study.starting_stack(config, tuple(problem.x.shape[2:])), problem
 
 
 def module(parameters, S):
@@ -159,7 +160,7 @@ def test_images_are_of_the_first_classes_and_of_the_stated_norm():
 
 def test_networks_of_a_replicate_start_with_the_same_draws_by_gain():
     config = tiny(learning_rates=[0.1, 0.05])
-    start = study.starting_stack(config)
+    start = study.starting_stack(config, (1, 8, 8))
     for W in start.values():
         torch.testing.assert_close(2 * W[0], W[2])
         assert torch.equal(W[0], W[1]) and not torch.equal(W[0], W[4])
@@ -220,6 +221,16 @@ def test_a_restored_run_gives_the_same_rows(changes):
         rest = rows(tiny(**changes), restored=copy.deepcopy(state))
         # nan is not equal to itself: compare the texts
         assert list(map(repr, passed[count:])) == list(map(repr, rest))
+
+
+def test_black_images_stay_black_and_teach_nothing():
+    def black(*asked):
+        return embedded(*asked).map(torch.zeros_like)
+
+    assert not draw_problem(tiny(), black).x.any()
+    context = Context(torch.device("cpu"), None, Quiet, lambda make_state: None, black)
+    for row in of("training", study.run(tiny(), context)):
+        assert row.loss == pytest.approx(log(2)) and row.accuracy == 0 and not row.diverged
 
 
 def test_divergence_is_marked_and_stays():

@@ -11,10 +11,11 @@ from runner.papers.bottleneck.depth.tables import FITTED, affine_fits
 from runner.papers.bottleneck.looks import RANKS, rank_look
 from runner.results.claims import Tables
 from runner.results.figures import figure, or_empty, overview
+from runner.results.looks import Labels
 from runner.results.rows import nonempty, select
 from runner.results.style import BLACK, guide, picture, points, subplots
 
-RECIPES = {
+RECIPES = Labels() | {
     "plain": "plain recipe: ridge from the start",
     "annealed": "annealed recipe: fit, press the rank down, relax",
     "minimum": "lowest loss found of each depth",
@@ -76,8 +77,7 @@ def say_bottleneck(tables: Tables) -> str:
     metrics = tables["metrics"]
     slopes = [
         f"{name}: {_say_slopes(affine_fits(metrics[metrics['recipe'] == recipe]))}"
-        for recipe, name in RECIPES.items()
-        if recipe in set(metrics["recipe"])
+        for recipe, name in RECIPES.of(metrics["recipe"]).items()
     ]
     return (
         "A row for each recipe. (a) Squared norm of the parameters after training: every network"
@@ -141,7 +141,7 @@ def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
     Of each depth the replicate with the lowest loss is drawn.
     """
-    recipes = [r for r in RECIPES if r in set(tables["metrics"]["recipe"])]
+    recipes = list(RECIPES.of(tables["metrics"]["recipe"]))
     whole = picture(size=(11.5, 3.2 * len(recipes) + 0.6))
     heights = [1.0] * (len(recipes) - 1) + [1.2]  # the last has the legend
     parts = np.atleast_1d(whole.subfigures(len(recipes), 1, height_ratios=heights))

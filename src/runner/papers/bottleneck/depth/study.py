@@ -16,6 +16,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from runner.core.errors import lookup
 from runner.core.streams import generator
 from runner.core.studies import Context, Row
 from runner.networks.spectra import svdvals
@@ -191,7 +192,7 @@ def train(
     config: Bottleneck, context: Context, order: list[tuple[int, int]], tasks: list[Task]
 ) -> RidgeTrainer:
     """The trainer with its trained stack; `order` lists (depth, replicate), deepest first."""
-    recipe = RECIPES["annealed" if config.recipe == "minimum" else config.recipe]
+    recipe = lookup("recipe", config.recipe, RECIPES | {"minimum": RECIPES["annealed"]})
     depths, replicates = [L for L, _ in order], [replicate for _, replicate in order]
     stack = DepthStack(depths, config.width, D_IN, D_OUT, context.device)
     start(stack, replicates, recipe, config.seed)

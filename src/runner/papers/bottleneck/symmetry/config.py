@@ -31,7 +31,7 @@ class Symmetry(StudyConfig):
     noise: float = parameter(
         "||E||, spectral norm of the noise matrix", 0.04, minimum=0, maximum=LARGEST_FACTOR
     )
-    starts: int = parameter("training inputs v(0)", 10_000, minimum=1)
+    starts: int = parameter("training inputs v(0)", 10_000, minimum=2)
     batch_size: int = parameter("inputs of one step", 250, minimum=1)
     steps: int = parameter("steps of Adam", 5000, minimum=1)
     learning_rate: float = parameter(

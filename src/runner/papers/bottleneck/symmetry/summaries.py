@@ -1,5 +1,7 @@
 """Whether a representation is a set of summary statistics (paper D, section 5)."""
 
+from math import nan
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -8,6 +10,9 @@ from torch.nn.functional import pad
 from runner.networks.spectra import svd
 
 NEIGHBOURS = 10
+
+ROUNDING = 16
+"""Machine epsilons, relative to the largest feature, within which all are the same."""
 
 
 def principal_components(
@@ -45,11 +50,12 @@ def neighbour_r2(nearest: Int[Tensor, "N neighbours"], values: Float[Tensor, "N 
 
 def collapse_ratio(features: Float[Tensor, "orbits members n"]) -> float:
     """Mean distance within an orbit over the mean distance between orbits: 0 where each
-    collapses.
+    collapses, nan where all features are the same up to rounding.
     """
     orbits, members, n = features.shape
-    if not features.any():
-        return float("nan")
+    spread = (features.amax((0, 1)) - features.amin((0, 1))).max()
+    if spread <= ROUNDING * torch.finfo(features.dtype).eps * features.abs().max():
+        return nan
     within = torch.cdist(features, features).sum() / (orbits * members * (members - 1))
     flat = features.reshape(-1, n)
     total = torch.cdist(flat, flat).reshape(orbits, members, orbits, members).sum((1, 3))

@@ -25,6 +25,7 @@ from runner.papers.invariances.flow.tables import (
 from runner.papers.invariances.looks import DATA, INVARIANT, NOT_INVARIANT, QUANTITIES
 from runner.results.claims import Tables
 from runner.results.figures import figure, overview
+from runner.results.looks import Labels
 from runner.results.rows import nonempty
 from runner.results.style import (
     BLACK,
@@ -51,7 +52,7 @@ KINDS = {
 }
 """The rows of what figure 1 draws."""
 
-ARCHITECTURES = {
+ARCHITECTURES = Labels() | {
     "linear": "all layers linear",
     "relu_then_linear": "two ReLU layers, then linear",
     "conv": "ReLU convolution, then linear",
@@ -73,9 +74,9 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     finest = metrics["learning_rate"] == metrics["learning_rate"].min()
     metrics = metrics[finest & (metrics["time"] > 0) & (metrics["entries"] > 0)]
     metrics = metrics[~metrics["run"].isin(unrolled(tables))]
-    metrics = nonempty(metrics[metrics["architecture"].isin(ARCHITECTURES)], "architecture shown")
-    architectures = [name for name in ARCHITECTURES if name in set(metrics["architecture"])]
-    datasets = [name for name in DATA if name in set(metrics["data"])]
+    metrics = nonempty(metrics, "rows after the start")
+    architectures = list(ARCHITECTURES.of(metrics["architecture"]))
+    datasets = list(DATA.of(metrics["data"]))
     size = (3.9 * len(architectures) + 0.4, 2.7 * len(datasets) + 0.8)
     picture, axes = subplots(
         len(datasets), len(architectures), size=size, squeeze=False, sharex=True, sharey=True
@@ -194,8 +195,8 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         panel.set_ylabel("drift at the end")
     for panel in axes.flat[max(len(shown) - columns, 0) : len(shown)]:
         panel.set_xlabel("learning rate")
-    there = set(pd.concat(drawn)["data"])
-    handles = [Line2D([], [], label=k.label, **k.both) for n, k in DATA.items() if n in there]
+    there = DATA.of(pd.concat(drawn)["data"]).values()
+    handles = [Line2D([], [], label=look.label, **look.both) for look in there]
     slope = Line2D([], [], label="slope 1 (Runge–Kutta: 4)", **_slope())
     picture.legend(handles=[*handles, slope], loc="outside lower center", ncols=3)
     return picture, pd.concat(drawn, ignore_index=True)
@@ -278,10 +279,10 @@ def draw_low_rank(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     the ratio against the norm; at the right for several gains of the starting weights."""
     rows = separating(tail(tables))
     rows = rows[rows["time"] > 0].assign(log10_time=lambda r: r["log_flow_time"] / log(10))
-    rows = nonempty(rows[rows["architecture"].isin(ARCHITECTURES)], "architecture shown")
+    rows = nonempty(rows, "rows after the start")
     gains = sorted(rows["gain"].unique())
     usual = rows["gain"].mode().iloc[0]
-    architectures = [name for name in ARCHITECTURES if name in set(rows["architecture"])]
+    architectures = list(ARCHITECTURES.of(rows["architecture"]))
     columns = len(architectures) + (len(gains) > 1)
     size = (2.4 * columns, 7.6)
     picture, axes = subplots(3, columns, size=size, sharey="row", squeeze=False)
@@ -308,11 +309,9 @@ def draw_low_rank(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     axes[1, 0].set_ylabel(r"$1 - |\langle v_{l+1}, u_l\rangle|$")
     axes[2, 0].set_ylabel(r"$1 - \Vert W\Vert_2^2 \,/\, \Vert W\Vert_F^2$")
     grey = {"color": GREY, "linewidth": points(1.2)}
-    there = set(pd.concat(drawn)["data"])
     handles += [
         Line2D([], [], linestyle=look.dashes, label=look.label, **grey)
-        for name, look in DATA.items()
-        if name in there
+        for look in DATA.of(pd.concat(drawn)["data"]).values()
     ]
     handles += [
         Line2D([], [], linestyle=DASHDOT, label="1 − bound (14)", **grey),

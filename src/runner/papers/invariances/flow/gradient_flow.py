@@ -15,9 +15,10 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from runner.core.errors import lookup
 from runner.papers.invariances import theory
 from runner.papers.invariances.flow.network import Network
-from runner.papers.invariances.losses import MARGIN_LOSSES, log_losses
+from runner.papers.invariances.losses import LOG_LOSSES, MARGIN_LOSSES, log_losses
 
 
 def unit(g: Float[Tensor, "R P"]) -> tuple[Float[Tensor, "R P"], Float[Tensor, "R"]]:
@@ -48,8 +49,8 @@ class Objective:
         rows = len(theta)
         scores, preactivations = self.network.forward(theta, self.x[:rows])
         z = self.y[:rows] * scores
-        if self.loss == "squared":
-            return MARGIN_LOSSES[self.loss](z).mean(-1).log(), preactivations
+        if self.loss not in LOG_LOSSES:
+            return self._losses(z).mean(-1).log(), preactivations
         n = z.shape[-1]
         return log_losses(z, self.loss).logsumexp(-1) - log(n), preactivations
 
@@ -59,7 +60,7 @@ class Objective:
         """grad R of the first networks, and the preactivations of their nonlinear layers."""
         theta = theta.detach().requires_grad_()
         scores, preactivations = self.network.forward(theta, self.x[: len(theta)])
-        risks = MARGIN_LOSSES[self.loss](self.y[: len(theta)] * scores).mean(-1)
+        risks = self._losses(self.y[: len(theta)] * scores).mean(-1)
         # The networks are independent, so that the gradient of the sum holds each one's own.
         (gradient,) = torch.autograd.grad(risks.sum(), theta)
         return gradient, preactivations
@@ -72,6 +73,24 @@ class Objective:
         log_risks, preactivations = self.log_risk(theta)
         (gradient,) = torch.autograd.grad(log_risks.sum(), theta)
         return gradient, log_risks.detach(), preactivations
+
+    def _losses(self, z: Float[Tensor, "R n"]) -> Float[Tensor, "R n"]:
+        return lookup("loss", self.loss, MARGIN_LOSSES)(z)
+
+
+def _euler(flow: "Flow", theta: Tensor, h: Tensor, velocity: Tensor) -> Tensor:
+    return velocity
+
+
+def _rk4(flow: "Flow", theta: Tensor, h: Tensor, velocity: Tensor) -> Tensor:
+    second = flow.velocity(theta + h / 2 * velocity)
+    third = flow.velocity(theta + h / 2 * second)
+    fourth = flow.velocity(theta + h * third)
+    return (velocity + 2 * second + 2 * third + fourth) / 6
+
+
+INTEGRATORS = {"euler": _euler, "rk4": _rk4}
+"""By name, the velocity of a step h from theta, given that at its start."""
 
 
 @dataclass
@@ -125,14 +144,13 @@ class Flow:
         theta, h = self.theta[:moving], self._steps[:moving]
         velocity, log_speed, preactivations = self._velocity(theta)
         self._watch(preactivations)
-        if self.integrator == "rk4":
-            second = self._velocity(theta + h / 2 * velocity)[0]
-            third = self._velocity(theta + h / 2 * second)[0]
-            fourth = self._velocity(theta + h * third)[0]
-            velocity = (velocity + 2 * second + 2 * third + fourth) / 6
-        theta += h * velocity
+        theta += h * lookup("integrator", self.integrator, INTEGRATORS)(self, theta, h, velocity)
         elapsed = h[:, 0].log() - log_speed  # of the flow's own time: dt = ds / speed
         self.log_time[:moving] = torch.logaddexp(self.log_time[:moving], elapsed)
+
+    def velocity(self, theta: Float[Tensor, "R P"]) -> Float[Tensor, "R P"]:
+        """dtheta by the clock."""
+        return self._velocity(theta)[0]
 
     def _velocity(
         self, theta: Float[Tensor, "R P"]

@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from runner.core.errors import lookup
 from runner.papers.invariances import theory
 
 LINEAR = 1.0
@@ -195,7 +196,7 @@ class Residual:
             "diagonal": {"z": (self.width,)},
             "free": {"Z": (self.width, inputs)},
         }
-        return shapes | skips[self.skip]
+        return shapes | lookup("skip", self.skip, skips)
 
     def forward(
         self, weights: Weights, a: Float[Tensor, "R n i"]
@@ -203,17 +204,15 @@ class Residual:
         """The outputs of the block, and the preactivations of its hidden neurons."""
         z = a @ weights["W1"].mT
         branch = activate(z, self.slope) @ weights["W2"].mT
-        if self.skip == "identity":
-            return branch + a, z
-        if self.skip == "diagonal":
-            return branch + weights["z"][:, None] * a, z
-        return branch + a @ weights["Z"].mT, z
+        if "Z" in weights:
+            return branch + a @ weights["Z"].mT, z
+        return branch + (weights["z"][:, None] * a if "z" in weights else a), z
 
     def skip_matrix(self, weights: Weights) -> Float[Tensor, "R o i"]:
         """The skip connection as a matrix: the identity, diag(z), or Z."""
-        if self.skip == "free":
+        if "Z" in weights:
             return weights["Z"]
-        z = weights["z"] if self.skip == "diagonal" else torch.ones_like(weights["W2"][..., 0])
+        z = weights["z"] if "z" in weights else torch.ones_like(weights["W2"][..., 0])
         return torch.diag_embed(z)
 
     def incoming(self, weights: Weights) -> Float[Tensor, "R c i"]:

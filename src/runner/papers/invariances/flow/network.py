@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from runner.core.errors import lookup
 from runner.papers.invariances.flow.layers import (
     LINEAR,
     Convolution,
@@ -150,7 +151,8 @@ def build(
     convolution, a free block with a nonlinear branch, linear free blocks, a linear layer, another
     free block. All end with a linear layer of one output. width: neurons of every hidden layer,
     channels: of every convolution, slope: of the nonlinear units (0: ReLU), bias: whether fully
-    connected layers have one. Pooling does not count as a layer.
+    connected layers have one. Pooling does not count as a layer. Raises InputError for an unknown
+    name.
     """
     layers: list[Layer] = []
 
@@ -173,22 +175,28 @@ def build(
     def residual(skip: str, slope: float = LINEAR) -> None:
         layers.append(Residual(source(), width, width, skip, slope))
 
-    if architecture == "relu_then_linear":
-        dense(slope), dense(slope)
-    elif architecture == "conv":
-        conv(slope), conv(), conv()
-    elif architecture == "pooled":
-        conv(slope, stride=1), pool(), conv(), pool()
-    elif architecture == "mixed":
+    def mixed() -> None:
         conv(), residual("free", slope)
         while count() < depth - 3:
             residual("free")
         dense(), residual("free")
-    elif architecture.startswith("residual_"):
-        skip = architecture.removeprefix("residual_")
+
+    def residuals(skip: str) -> None:
         dense(slope), residual(skip, slope)
         while count() < depth - 2:
             residual(skip)
+
+    begin = {
+        "linear": lambda: None,
+        "relu_then_linear": lambda: (dense(slope), dense(slope)),
+        "conv": lambda: (conv(slope), conv(), conv()),
+        "pooled": lambda: (conv(slope, stride=1), pool(), conv(), pool()),
+        "mixed": mixed,
+        "residual_identity": lambda: residuals("identity"),
+        "residual_diagonal": lambda: residuals("diagonal"),
+        "residual_free": lambda: residuals("free"),
+    }
+    lookup("architecture", architecture, begin)()
     while count() < depth - 1:
         dense()
     layers.append(Dense(source(), 1, bias=bias))

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.core.errors import InputError
+from runner.core.errors import InputError, lookup
 from runner.core.streams import generator
 from runner.data.datasets import Dataset
 from runner.papers.invariances.flow.config import Invariances
@@ -38,12 +38,12 @@ def draw_examples(config: Invariances, load_data: LoadData) -> Examples:
     Inputs are scaled to a root mean square norm of `INPUT_NORM`. Raises InputError when there are
     fewer digits than `samples`.
     """
-    x, y = gaussian(config) if config.data == "gaussian" else digits(config, load_data)
+    x, y = lookup("data", config.data, DATA)(config, load_data)
     norms = x.square().sum(-1).mean(-1).sqrt()
     return INPUT_NORM * x / norms[:, None, None], y
 
 
-def gaussian(config: Invariances) -> Examples:
+def gaussian(config: Invariances, load_data: LoadData) -> Examples:
     """Gaussian images with mean `OFFSET`, pushed `MARGIN` to their side of a random hyperplane.
 
     The hyperplane goes through the origin and the mean, so that the examples are separable without
@@ -82,6 +82,10 @@ def digits(config: Invariances, load_data: LoadData) -> Examples:
         inputs.append(torch.stack(chosen, dim=1).flatten(0, 1)[: config.samples])
     x = torch.stack(inputs)
     return x, alternating(config.samples).expand(config.replicates, -1)
+
+
+DATA = {"gaussian": gaussian, "digits": digits}
+"""How examples are drawn, by the name of the data."""
 
 
 def alternating(samples: int) -> Float[Tensor, " n"]:

@@ -120,7 +120,7 @@ def memory(config: Invariances) -> int:
     network = network_of(config)
     S, n = len(rates(config)), config.samples
     parameters = sum(prod(shape) for layer in network.layers for shape in layer.shapes().values())
-    trajectory, step = config.records + 1, 10 if config.integrator == "rk4" else 6
+    trajectory, step = config.records + 1, {"euler": 6, "rk4": 10}[config.integrator]
     activations, neurons = 0, config.width
     for layer in network.layers:
         activations += 4 * layer.source.features + 4 * layer.target.features

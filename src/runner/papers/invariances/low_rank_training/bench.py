@@ -67,7 +67,8 @@ def compare() -> Iterator[Comparison]:
     for width in (32, 128):
         config = LowRankTraining(width=width)
         problem = draw_problem(config, embedded).to(torch.device("cpu"), torch.float32)
-        start = {name: W.float() for name, W in starting_stack(config).items()}
+        image = tuple(problem.x.shape[2:])
+        start = {name: W.float() for name, W in starting_stack(config, image).items()}
         work = (config, start, problem)
         ours, theirs = stacked(*work), straightforward(*work)
         for S, net in enumerate(theirs):

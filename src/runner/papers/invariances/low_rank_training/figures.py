@@ -63,8 +63,7 @@ Part = Callable[[Axes, Tables], pd.DataFrame]
 
 def _draw(tables: Tables, parts: tuple[Part, ...]) -> tuple[Figure, pd.DataFrame]:
     """These panels two in a row; of several datasets, a column of panels for each."""
-    datasets = [name for name in DATASETS if name in set(tables["layers"]["data"])]
-    datasets = nonempty(pd.Series(datasets), "dataset shown").tolist()
+    datasets = list(DATASETS.of(tables["layers"]["data"]))
     several = len(datasets) > 1
     across = len(datasets) if several else 2
     down = -(-len(parts) * len(datasets) // across)

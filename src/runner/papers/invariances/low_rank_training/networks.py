@@ -12,6 +12,8 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 from torch.nn import functional
 
+from runner.core.errors import lookup
+
 TAIL = 3
 """Linear layers at the end."""
 RELU_LAYERS = 2
@@ -22,36 +24,48 @@ Parameters = dict[str, Float[Tensor, "S *_"]]
 """W1, W2, ... of all networks."""
 
 
+def _mlp(channels: int, image: tuple[int, ...]) -> tuple[list[tuple[int, ...]], int, int]:
+    return [], prod(image), RELU_LAYERS + TAIL
+
+
+def _conv(channels: int, image: tuple[int, ...]) -> tuple[list[tuple[int, ...]], int, int]:
+    read = [image[0], *[channels] * (len(STRIDES) - 1)]
+    convolutions = [(channels, n_in, KERNEL, KERNEL) for n_in in read]
+    return convolutions, channels * positions(image)[-1], TAIL
+
+
+ARCHITECTURES = {"mlp": _mlp, "conv": _conv}
+"""By name, from channels and an image: the shapes of the convolutions, what the layers behind them
+read, and how many these are."""
+
+
 def shapes(
     architecture: str, width: int, channels: int, image: tuple[int, ...], outputs: int
 ) -> list[tuple[int, ...]]:
     """The shape of each layer's weights: `(out, in)`, of a convolution `(out, in, 3, 3)`.
 
-    image: channels, height and width.
+    image: channels, height and width. Raises InputError for an unknown architecture.
     """
-    if architecture == "mlp":
-        convolutions, read, dense = [], prod(image), RELU_LAYERS + TAIL
-    else:
-        convolutions = [(channels, image[0], KERNEL, KERNEL)]
-        convolutions += [(channels, channels, KERNEL, KERNEL)] * (len(STRIDES) - 1)
-        read, dense = channels * sides(image)[-1] ** 2, TAIL
+    front = lookup("architecture", architecture, ARCHITECTURES)
+    convolutions, read, dense = front(channels, image)
     sizes = [read, *[width] * (dense - 1), outputs]
     return convolutions + [(o, i) for i, o in zip(sizes[:-1], sizes[1:], strict=True)]
 
 
-def sides(image: tuple[int, ...]) -> list[int]:
-    """Of the square grids behind the convolutions, in positions."""
-    found = [image[1]]
+def positions(image: tuple[int, ...]) -> list[int]:
+    """Of the grids behind the convolutions. image: channels, height and width."""
+    found, sides = [], image[1:]
     for stride in STRIDES:
-        found.append((found[-1] - 1) // stride + 1)
-    return found[1:]
+        sides = [(side - 1) // stride + 1 for side in sides]
+        found.append(prod(sides))
+    return found
 
 
-def feature_count(architecture: str, layers: list[tuple[int, ...]], image: tuple[int, ...]) -> int:
+def feature_count(layers: list[tuple[int, ...]], image: tuple[int, ...]) -> int:
     """Outputs of all ReLU units for one image. layers: their `shapes`."""
-    before = [shape[0] for shape in layers[:-TAIL]]
-    positions = [1] * len(before) if architecture == "mlp" else [side**2 for side in sides(image)]
-    return sum(map(prod, zip(before, positions, strict=True)))
+    before = layers[:-TAIL]
+    places = positions(image) if len(before[0]) > 2 else [1] * len(before)
+    return sum(shape[0] * each for shape, each in zip(before, places, strict=True))
 
 
 def draw(layers: list[tuple[int, ...]], stream: Generator) -> list[Float[Tensor, "*_"]]:

@@ -29,12 +29,13 @@ from runner.papers.invariances.low_rank_training.networks import Parameters, out
 from runner.papers.invariances.low_rank_training.problem import Problem, draw_problem
 from runner.papers.invariances.low_rank_training.training import (
     LANCZOS,
+    WAYS,
     Decayed,
     losses_and_gradients,
     losses_and_hits,
     sharpness,
 )
-from runner.training.optimizers import MOMENTUM
+from runner.runs.devices import torch_dtype
 
 DIVERGED = 2.0
 """A network whose loss was above so many times its start has diverged, as one not finite. It may
@@ -126,9 +127,10 @@ Member = tuple[int, float, float, float]
 
 def run(config: LowRankTraining, context: Context) -> Iterator[Training | Layers | Spectrum]:
     """Train the stack, measuring it at epochs that double."""
-    dtype = getattr(torch, config.dtype)
+    dtype = torch_dtype(config.dtype)
     problem = draw_problem(config, context.load_data).to(context.device, dtype)
-    parameters = {name: W.to(context.device, dtype) for name, W in starting_stack(config).items()}
+    start = starting_stack(config, tuple(problem.x.shape[2:]))
+    parameters = {name: W.to(context.device, dtype) for name, W in start.items()}
     measure = Measure(config, problem, parameters)
     columns = [torch.tensor(each, dtype=dtype) for each in zip(*members(config), strict=True)]
     _, _, rates, decays = (each.to(context.device) for each in columns)
@@ -173,16 +175,18 @@ def records(config: LowRankTraining) -> list[int]:
     return [0, *found]
 
 
-def layer_shapes(config: LowRankTraining) -> list[tuple[int, ...]]:
-    """The shapes of the weights of each layer."""
+def layer_shapes(config: LowRankTraining, image: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """The shapes of the weights of each layer. image: channels, height and width."""
     last = 1 if config.classes == 2 else config.classes
-    image = SHAPES[config.data][1:]
     return networks.shapes(config.architecture, config.width, config.channels, image, last)
 
 
-def starting_stack(config: LowRankTraining) -> Parameters:
-    """In float64 on the CPU; the networks of a replicate start with the same draws, by gain."""
-    layers = layer_shapes(config)
+def starting_stack(config: LowRankTraining, image: tuple[int, ...]) -> Parameters:
+    """In float64 on the CPU; the networks of a replicate start with the same draws, by gain.
+
+    image: channels, height and width of what they read.
+    """
+    layers = layer_shapes(config, image)
     drawn = [
         networks.draw(layers, generator(config.seed, r, "initialisation"))
         for r in range(config.replicates)
@@ -290,9 +294,7 @@ class Measure:
         shared = {
             name: getattr(self.config, name) for name in NETWORK if hasattr(self.config, name)
         }
-        steps = epoch * self.config.minibatches
-        if self.config.optimizer == "momentum":
-            steps /= 1 - MOMENTUM
+        steps = epoch * self.config.minibatches / WAYS[self.config.optimizer].pace
         return [
             {
                 **shared,
@@ -358,15 +360,15 @@ def memory(config: LowRankTraining) -> int:
     its products, and activations in both directions twice) or spectra in float64.
     """
     S, R, n = len(members(config)), config.replicates, config.samples
-    itemsize = torch.finfo(getattr(torch, config.dtype)).bits // 8
+    itemsize = torch_dtype(config.dtype).itemsize
     count, pixels = SHAPES[config.data][0], prod(SHAPES[config.data][1:])
     kept = 4 * count * pixels * config.classes // CLASSES
     reading = 5 * count * pixels + kept + 12 * R * n * pixels
-    layers = layer_shapes(config)
-    weights = itemsize * S * sum(map(prod, layers))
-    moments = {"sgd": 0, "momentum": 1}.get(config.optimizer, 2)
     image = SHAPES[config.data][1:]
-    features = networks.feature_count(config.architecture, layers, image)
+    layers = layer_shapes(config, image)
+    weights = itemsize * S * sum(map(prod, layers))
+    moments = WAYS[config.optimizer].moments
+    features = networks.feature_count(layers, image)
     curvature = 2 * LANCZOS * weights + 8 * itemsize * S * n * features
     spectra = 8 * 14 * S * config.width**2
     training = (6 + moments) * weights + max(curvature, spectra)

@@ -28,7 +28,8 @@ def steady(tables: Tables, name: str) -> pd.DataFrame:
 def _method(rows: pd.DataFrame) -> np.ndarray:
     named = {"momentum": METHODS[2], "adam": METHODS[3], "adamw": METHODS[4]}
     sgd = np.where(rows["minibatches"] == 1, *METHODS[:2])
-    return np.where(rows["optimizer"] == "sgd", sgd, rows["optimizer"].map(named))
+    others = rows["optimizer"].map(named).fillna(rows["optimizer"])
+    return np.where(rows["optimizer"] == "sgd", sgd, others)
 
 
 def divergences(tables: Tables) -> str:

@@ -3,15 +3,18 @@
 `y`: of two classes -1 and 1, of more the numbers of the classes, each `(R, n)`.
 """
 
+from dataclasses import dataclass
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from runner.core.errors import lookup
 from runner.networks.spectra import eigvalsh
 from runner.papers.invariances.losses import MARGIN_LOSSES
 from runner.papers.invariances.low_rank_training.networks import Parameters, outputs
-from runner.training.optimizers import OPTIMIZERS, Optimizer
+from runner.training.optimizers import MOMENTUM, OPTIMIZERS, Optimizer
 
 LANCZOS = 6
 """Steps of the Lanczos iteration."""
@@ -25,7 +28,7 @@ def losses_and_hits(
     if loss_function == "cross_entropy":
         return cross_entropy(f, y, reduction="none"), f.argmax(1) == y
     z = y * f[:, 0]
-    return MARGIN_LOSSES[loss_function](z), z > 0
+    return lookup("loss_function", loss_function, MARGIN_LOSSES)(z), z > 0
 
 
 def losses_and_gradients(
@@ -41,9 +44,31 @@ def losses_and_gradients(
     return losses.detach(), dict(zip(leaves, found, strict=True))
 
 
+@dataclass(frozen=True)
+class Way:
+    """How an optimizer moves. own: its name without weight decay; moments: tensors of its own for
+    each of the weights; pace: by what the rates are divided where the gradients are constant."""
+
+    own: str
+    decoupled: bool = False
+    moments: int = 0
+    pace: float = 1.0
+
+
+WAYS = {
+    "sgd": Way("sgd"),
+    "momentum": Way("momentum", moments=1, pace=1 - MOMENTUM),
+    "adam": Way("adam", moments=2),
+    "adamw": Way("adam", decoupled=True, moments=2),
+}
+"""By the names that configurations use."""
+
+
 class Decayed:
     """An optimizer with weight decay: a multiple of the weights in the gradient (coupled), or, for
     adamw, taken off the weights beside it (decoupled: Loshchilov and Hutter, 2019).
+
+    Raises InputError for an unknown optimizer.
     """
 
     def __init__(
@@ -53,8 +78,9 @@ class Decayed:
         rates: Float[Tensor, " S"],
         decays: Float[Tensor, " S"],
     ) -> None:
-        self.decoupled = name == "adamw"
-        self.own: Optimizer = OPTIMIZERS["adam" if self.decoupled else name](parameters)
+        way = lookup("optimizer", name, WAYS)
+        self.decoupled = way.decoupled
+        self.own: Optimizer = OPTIMIZERS[way.own](parameters)
         self.rates, self.decays = rates, decays
 
     @torch.no_grad()

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from runner.core.errors import lookup
 from runner.core.studies import Context, Row
 from runner.data.gaussian import GaussianStream
 from runner.papers.norm_tuning.bn_only.config import BnOnly
@@ -93,13 +94,17 @@ def measure_errors(
     return errors, variance
 
 
+SCHEDULES: dict[str, Callable[[int, int], float]] = {
+    "constant": lambda step, steps: 1.0,
+    "cosine": cosine_decay,
+    "exponential": lambda step, steps: FINAL_FRACTION ** (step / steps),
+}
+"""By name, the fraction of the learning rate at a step, counted from 0, of so many."""
+
+
 def decay(schedule: str, step: int, steps: int) -> float:
-    """The fraction of the learning rate at a step, counted from 0."""
-    if schedule == "cosine":
-        return cosine_decay(step, steps)
-    if schedule == "exponential":
-        return FINAL_FRACTION ** (step / steps)
-    return 1.0
+    """The fraction of the learning rate at a step. Raises InputError for an unknown schedule."""
+    return lookup("schedule", schedule, SCHEDULES)(step, steps)
 
 
 @dataclass(frozen=True)
@@ -125,7 +130,7 @@ class Learner:
             networks = list(group)
             part = slice(networks[0], networks[-1] + 1)
             parameters = {key: value[part] for key, value in trained.items()}
-            self.optimizers.append((part, OPTIMIZERS[name](parameters)))
+            self.optimizers.append((part, lookup("optimizer", name, OPTIMIZERS)(parameters)))
         last = min(LAST_BATCHES, ceil(steps / 4))
         device = next(iter(trained.values())).device
         self.losses = torch.zeros(last, len(plans), device=device)

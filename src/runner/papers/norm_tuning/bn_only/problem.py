@@ -10,6 +10,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 from torch import Tensor
 
+from runner.core.errors import lookup
 from runner.core.streams import generator
 from runner.papers.norm_tuning.bn_only.config import SHIFT_MARGIN, BnOnly
 from runner.papers.norm_tuning.bn_only.stacks import BatchNormTuned, NormTuned, ReluSum, Stack
@@ -49,16 +50,24 @@ def draw_problem(config: BnOnly, replicates: Sequence[int]) -> Problem:
     )
 
 
+STARTS = {
+    "sgd": (NormTuned, "W1", "W2"),
+    "best": (NormTuned, "W1", "W2"),
+    "batch_norm": (BatchNormTuned, "W1", "W2"),
+    "dense": (ReluSum, "student"),
+    "dense_best": (ReluSum, "student"),
+}
+"""Of the trained methods: the stack, and the weights of the problem that it starts from."""
+
+
 def starting_stack(problem: Problem, method: str, device: torch.device, copies: int = 1) -> Stack:
     """A trained method at initialisation, in float32; every replicate so many times, one by one.
 
-    The copies of a replicate stand apart by the number of replicates.
+    The copies of a replicate stand apart by the number of replicates. Raises InputError for an
+    unknown method.
     """
-    if method in ("dense", "dense_best"):
-        return ReluSum(problem.student.float().repeat(copies, 1, 1)).to(device)
-    frozen = (W.float().repeat(copies, 1, 1) for W in (problem.W1, problem.W2))
-    kind = BatchNormTuned if method == "batch_norm" else NormTuned
-    return kind(*frozen).to(device)
+    kind, *names = lookup("methods", method, STARTS)
+    return kind(*(getattr(problem, W).float().repeat(copies, 1, 1) for W in names)).to(device)
 
 
 def corrected(

@@ -15,6 +15,7 @@ from typing import ClassVar
 from jaxtyping import Float
 from torch import Tensor
 
+from runner.core.errors import lookup
 from runner.core.studies import Context, Row
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.papers.norm_tuning.bn_only.online import Learner, OnlineTrainer, Plan, step_bytes
@@ -87,7 +88,7 @@ def candidates(config: BnOnly, method: str) -> list[Plan]:
     return [
         Plan(optimizer, schedule, rate)
         for optimizer, schedule in product(config.optimizers, config.schedules)
-        for rate in rates[optimizer]
+        for rate in lookup("optimizers", optimizer, rates)
     ]
 
 

@@ -22,7 +22,6 @@ from runner.results.style import (
     subplots,
 )
 
-DODGES = np.geomspace(0.96, 1.04, len(THEOREMS))
 APART = 1.2  # least ratio of two widths whose labels fit side by side
 DECADES = 20  # between the ticks of the mpmath panel
 
@@ -120,7 +119,9 @@ def _allowed(axes: Axes, x: str, rows: pd.DataFrame, look: Look) -> None:
 
 
 def _draw_widths(axes: Axes, drawn: pd.DataFrame) -> None:
-    for dodge, (series, look) in zip(DODGES, THEOREMS.items(), strict=True):
+    looks = THEOREMS.covering(drawn["series"])
+    dodges = np.geomspace(0.96, 1.04, len(looks))
+    for dodge, (series, look) in zip(dodges, looks.items(), strict=True):
         rows = drawn[drawn["series"] == series]
         if rows.empty:
             continue

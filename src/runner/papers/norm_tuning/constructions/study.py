@@ -19,6 +19,7 @@ from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
+from runner.core.errors import lookup
 from runner.core.streams import generator
 from runner.core.studies import Context, Row
 from runner.data import CLASSES, SHAPES
@@ -163,7 +164,8 @@ def one_thread() -> Iterator[None]:
 def _measure(config: Constructions, replicate: int, tick: Callable[[], None]) -> Metrics:
     """Draw, construct, and compare one replicate; `tick` is called after every matrix."""
     target, inputs, accuracy = _problem(config, replicate)
-    arithmetic = MultiPrecision(config.precision) if config.dtype == "mpmath" else FLOAT64
+    arithmetics = {"float64": lambda: FLOAT64, "mpmath": lambda: MultiPrecision(config.precision)}
+    arithmetic: Arithmetic = lookup("dtype", config.dtype, arithmetics)()
     input_norm = float(inputs.norm(dim=1).max())
     construction, pairs = _construct(config, target, replicate, input_norm, arithmetic, tick)
     found = construction.network(arithmetic.exact(inputs))
@@ -200,22 +202,24 @@ def _problem(
     config: Constructions, replicate: int
 ) -> tuple[Network, Float[Tensor, "points d_in"], float]:
     """A target, the inputs on which to compare, and the target's accuracy (nan if random)."""
-    draw = generator(config.seed, replicate, "target")
-    accuracy = float("nan")
-    if config.target == "digits":
+    draw, d = generator(config.seed, replicate, "target"), config.target_width
+
+    def random() -> tuple[Network, Matrix, None]:
+        inputs = unit_inputs(config.points, d, generator(config.seed, replicate, "inputs"))
+        return random_target(d, config.depth, draw), inputs, None
+
+    def digits() -> tuple[Network, Matrix, Tensor]:
         # on all images: it serves as a target, not as a predictor of unseen digits
         inputs, classes = digit_images()
-        target = train_classifier(config.target_width, config.depth, draw, inputs, classes)
-    else:
-        target = random_target(config.target_width, config.depth, draw)
-        inputs = unit_inputs(
-            config.points, config.target_width, generator(config.seed, replicate, "inputs")
-        )
+        return train_classifier(d, config.depth, draw, inputs, classes), inputs, classes
+
+    targets = {"random": random, "digits": digits}
+    target, inputs, classes = lookup("target", config.target, targets)()
     if config.theorem == "low_rank":
         target = truncate(target, config.rank)
-    if config.target == "digits":
-        accuracy = float((target(inputs).argmax(dim=1) == classes).double().mean())
-    return target, inputs, accuracy
+    if classes is None:
+        return target, inputs, float("nan")
+    return target, inputs, float((target(inputs).argmax(dim=1) == classes).double().mean())
 
 
 def random_target(width: int, depth: int, draw: torch.Generator) -> Network:
@@ -244,15 +248,22 @@ def _construct(
 ) -> tuple[theory.Construction, list[tuple[Tensor, Tensor]]]:
     """The reconstruction, and its pairs of frozen weights (none for Theorem 2)."""
     draw = generator(config.seed, replicate, "frozen weights")
-    if config.theorem == "deep":
-        weights = theory.deep_weights(target, config.block, draw)
-        return theory.deep(target, _ticking(weights, tick), input_norm, arithmetic), []
-    if config.theorem == "low_rank":
+
+    def wide() -> tuple[theory.Construction, list[tuple[Tensor, Tensor]]]:
+        pairs = theory.wide_weights(target, config.width, draw, config.sparsity)
+        return theory.wide(target, _ticking(pairs, tick), input_norm), pairs
+
+    def low_rank() -> tuple[theory.Construction, list[tuple[Tensor, Tensor]]]:
         factors = theory.factorize(target, config.rank, input_norm)
         pairs = theory.wide_weights(factors, None, draw)
         return theory.low_rank(target, config.rank, _ticking(pairs, tick), input_norm), pairs
-    pairs = theory.wide_weights(target, config.width, draw, config.sparsity)
-    return theory.wide(target, _ticking(pairs, tick), input_norm), pairs
+
+    def deep() -> tuple[theory.Construction, list[tuple[Tensor, Tensor]]]:
+        weights = theory.deep_weights(target, config.block, draw)
+        return theory.deep(target, _ticking(weights, tick), input_norm, arithmetic), []
+
+    theorems = {"wide": wide, "sparse": wide, "low_rank": low_rank, "deep": deep}
+    return lookup("theorem", config.theorem, theorems)()
 
 
 def _ticking(weights: list[Any], tick: Callable[[], None]) -> Iterator[Any]:

@@ -11,6 +11,7 @@ from runner.papers.rank_collapse.looks import METHODS
 from runner.results.captions import dataset
 from runner.results.claims import Tables
 from runner.results.figures import figure, overview
+from runner.results.looks import Labels
 from runner.results.spreads import spread
 from runner.results.statistics import last_epoch
 from runner.results.style import band, beside, guide, name_hidden, points, sparse, subplots
@@ -26,7 +27,7 @@ COLUMNS = {
 TICKS = (0.1, 0.2, 0.5, 1, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
 """Of logarithmic axes."""
 
-ARCHITECTURES = {"vgg19": "VGG-19", "resnet50": "ResNet-50"}
+ARCHITECTURES = Labels({"vgg19": "VGG-19", "resnet50": "ResNet-50"})
 
 
 def curves(tables: Tables) -> pd.DataFrame:
@@ -42,7 +43,7 @@ def _lines(axes: Axes, drawn: pd.DataFrame, column: str, x: str) -> dict[str, fl
     """
     compared = drawn.groupby("method")["learning_rate"].nunique().max() > 1
     ends = {}
-    for place, (method, look) in enumerate(METHODS.items()):
+    for place, (method, look) in enumerate(METHODS.covering(drawn["method"]).items()):
         rows = drawn[drawn["method"] == method].dropna(subset=column)
         for rate, at in rows.groupby("learning_rate"):
             if not at["fastest"].any():

@@ -25,7 +25,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from runner.core.errors import InputError
+from runner.core.errors import InputError, lookup
 from runner.core.streams import generator
 from runner.core.studies import Context, Row
 from runner.data import CLASSES, SHAPES
@@ -132,8 +132,8 @@ def tasks(config: Config) -> list[Task]:
 
 
 def rate_source(name: str) -> str:
-    """The method whose rate a method takes."""
-    return METHODS[name].rate_of or name
+    """The method whose rate a method takes. Raises InputError for an unknown one."""
+    return lookup("methods", name, METHODS).rate_of or name
 
 
 def with_own_rate(config: Config) -> list[str]:
@@ -259,7 +259,7 @@ def start(
 ) -> ConvolutionalTrainer:
     """A network of one method and replicate before training, and what trains it."""
     method = METHODS[name]
-    network = ARCHITECTURES[config.architecture](
+    network = lookup("architecture", config.architecture, ARCHITECTURES)(
         data.train.pixels.shape[1], data.classes, method.normalization, config.multiplier
     )
     initialize(network, method.init, generator(config.seed, replicate, "initialisation"))

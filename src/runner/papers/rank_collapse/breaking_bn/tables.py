@@ -4,8 +4,9 @@ import pandas as pd
 
 from runner.papers.rank_collapse.learning import with_divergence
 from runner.results.claims import Tables
+from runner.results.looks import Labels
 
-LABELS = {
+LABELS = Labels() | {
     "batch_norm": "batch norm",
     "batch_norm_no_mean": "batch norm without mean",
     "batch_norm_asymmetric": "batch norm from an asymmetric start",

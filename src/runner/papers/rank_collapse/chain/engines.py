@@ -30,7 +30,7 @@ import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 
-from runner.core.errors import InputError, nearest
+from runner.core.errors import InputError, lookup
 
 Fill = Callable[[Tensor, Generator], Tensor]
 
@@ -56,9 +56,7 @@ def fill(weights: Tensor, law: str, generator: Generator) -> Tensor:
 
     Raises InputError for an unknown law.
     """
-    if law not in LAWS:
-        raise InputError(f"law={law} is not known: {nearest(law, LAWS)}")
-    return LAWS[law](weights, generator)
+    return lookup("law", law, LAWS)(weights, generator)
 
 
 def gaussian_inputs(

@@ -17,6 +17,7 @@ from typing import ClassVar
 
 import torch
 
+from runner.core.errors import lookup
 from runner.core.streams import generator
 from runner.core.studies import Context, Row
 from runner.networks.spectra import svdvals
@@ -41,6 +42,7 @@ from runner.papers.rank_collapse.chain.expansion import DRAWS_AT_ONCE, frobenius
 from runner.papers.rank_collapse.chain.lyapunov import ProbedChain
 from runner.papers.rank_collapse.chain.random_products import collapse
 from runner.papers.rank_collapse.chain.workers import average, chains_in_stack
+from runner.runs.devices import torch_dtype
 
 LAYERS_AT_ONCE = 10_000
 """Layers between two looks at the clock."""
@@ -147,12 +149,13 @@ def run(config: RankChain, context: Context) -> Iterator[Row]:
     if config.measure == "average":
         yield from averages(config, context)
         return
-    measure = {
+    points_of = {
         "spectrum": spectra,
         "product": products,
         "expansion": expansions,
         "input_rank": input_ranks,
-    }[config.measure]
+    }
+    measure = lookup("measure", config.measure, points_of)
     points = [(width, skip) for width in config.widths for skip in config.skips]
     total = sum(work(config, *point) for point in points)
     unit = "layers and draws" if config.measure == "expansion" else "layers"
@@ -186,7 +189,7 @@ def memory(config: RankChain) -> int:
     if config.measure == "product":
         gap = 8 * GAP_NUMBERS * (2 * 2 + 1)  # two columns of W and of A, and a product
         return max(8 * chains * 5 * d * d, gap)
-    itemsize = 8 if config.dtype == "float64" else 4
+    itemsize = torch_dtype(config.dtype).itemsize
     direct = itemsize * (d * d + 2 * d * N)
     if config.measure == "spectrum":
         return chains * (direct + d * N * (itemsize + 2 * 8))
@@ -244,7 +247,7 @@ def spectra(
     stream = generator(config.seed, 0, f"spectrum d={width} gamma={skip}", device)
     samples = config.samples_of(width)
     inputs = collinear_inputs(config.chains, width, samples, config.input_noise, stream)
-    inputs = inputs.to(getattr(torch, config.dtype))
+    inputs = inputs.to(torch_dtype(config.dtype))
     chain = DirectChain(inputs, _filled(inputs, skip), stream, config.law, config.centred)
     for layer in range(config.layers + 1):
         sigma = svdvals(chain.state)[:, :TOP_SINGULAR_VALUES].tolist()

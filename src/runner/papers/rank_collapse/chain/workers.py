@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.core.errors import InputError
+from runner.core.errors import InputError, lookup
 from runner.core.streams import generator, stream_seed
 from runner.core.studies import Context
 from runner.papers.rank_collapse.chain.batch_means import Plan, sample
@@ -28,6 +28,7 @@ from runner.papers.rank_collapse.chain.engines import (
     columns,
     gaussian_inputs,
 )
+from runner.runs.devices import torch_dtype
 
 NUMBERS_IN_STACK = {"cpu": 2**17, "cuda": 2**23}
 """Numbers in the state `G` of a stack: what stays in the cache of a core, or fills a GPU. The
@@ -163,18 +164,26 @@ def batch_means(
 
 
 def make_chain(stack: ChainStack, config: RankChain, device: torch.device) -> Chain:
-    """The chains of a stack with Gaussian inputs, by the rotated or the direct engine."""
+    """The chains of a stack with Gaussian inputs, by the rotated or the direct engine.
+
+    Raises InputError for an unknown engine.
+    """
     stream = generator(config.seed, stack.index, stack.name, device)
-    samples = config.samples_of(stack.width)
-    dtype = getattr(torch, config.dtype)
+    dtype = torch_dtype(config.dtype)
     skips = torch.full((stack.chains,), stack.skip, dtype=dtype, device=device)
-    if config.engine_on(device.type) == "direct":
-        inputs = gaussian_inputs(stack.chains, stack.width, samples, stream, dtype)
-        return DirectChain(inputs, skips, stream, config.law, config.centred)
-    kept = kept_columns(stack.width, config)
-    return RotatedChain(
-        gaussian_inputs(stack.chains, stack.width, kept, stream, dtype), skips, stream
-    )
+
+    def inputs(count: int) -> Float[Tensor, "chains d count"]:
+        return gaussian_inputs(stack.chains, stack.width, count, stream, dtype)
+
+    def direct() -> Chain:
+        samples = inputs(config.samples_of(stack.width))
+        return DirectChain(samples, skips, stream, config.law, config.centred)
+
+    def rotated() -> Chain:
+        return RotatedChain(inputs(kept_columns(stack.width, config)), skips, stream)
+
+    engines = {"direct": direct, "rotated": rotated}
+    return lookup("engine", config.engine_on(device.type), engines)()
 
 
 def kept_columns(width: int, config: RankChain) -> int:

@@ -12,6 +12,7 @@ from runner.papers.rank_collapse.looks import NORMALIZATIONS
 from runner.results.captions import dataset
 from runner.results.claims import Tables
 from runner.results.figures import figure, overview
+from runner.results.looks import Labels
 from runner.results.spreads import spread
 from runner.results.statistics import last_epoch, summarize
 from runner.results.style import (
@@ -26,7 +27,9 @@ from runner.results.style import (
     subplots,
 )
 
-LABELS = {"batch": "batch norm", "none": "vanilla", "batch_no_mean": "batch norm without mean"}
+LABELS = Labels(
+    {"batch": "batch norm", "none": "vanilla", "batch_no_mean": "batch norm without mean"}
+)
 
 
 def _depth_axis(axes: Axes, depths: pd.Series) -> None:
@@ -107,7 +110,8 @@ def _line(axes: Axes, rows: pd.DataFrame, column: str, look: Look, **options) ->
 
 def _rank_panel(axes: Axes, drawn: pd.DataFrame, width: int) -> None:
     """What lies below is drawn thicker: two lines nearly coincide."""
-    for place, (normalization, look) in enumerate(NORMALIZATIONS.items()):
+    there = NORMALIZATIONS.covering(drawn["normalization"])
+    for place, (normalization, look) in enumerate(there.items()):
         rows = drawn[drawn["normalization"] == normalization]
         for dtype, of_dtype in rows.groupby("dtype"):
             double = dtype == "float64"

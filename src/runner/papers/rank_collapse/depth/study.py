@@ -31,6 +31,7 @@ from runner.papers.rank_collapse.mlp_training import (
     starting_stack,
     training_bytes,
 )
+from runner.runs.devices import torch_dtype
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Training(Selection):
 
 def run(config: RankCollapse, context: Context) -> Iterator[Metrics | Selection]:
     """Ranks by layer, then training: of the selection replicates, then of the others."""
-    dtype = getattr(torch, config.dtype)
+    dtype = torch_dtype(config.dtype)
     data = None if config.data == "gaussian" else load_images(config, context)
     x = gaussian_inputs(config) if data is None else probe_images(config, data)
     features, classes = x.shape[-1], 1 if data is None else data.classes
@@ -114,7 +115,7 @@ def memory(config: RankCollapse) -> int:
     """Bytes at the peak: one stack after another is drawn, copied to the device and measured, from
     the inputs on; then all train.
     """
-    itemsize, R = 4 if config.dtype == "float32" else 8, config.replicates
+    itemsize, R = torch_dtype(config.dtype).itemsize, config.replicates
     features = features_of(config)
     stack = parameter_bytes(config, R, itemsize)
     inputs = 8 * R * config.samples * features if config.data == "gaussian" else 0

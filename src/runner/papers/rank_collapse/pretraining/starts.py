@@ -16,11 +16,13 @@ def to_unit_scale(network: MLP, x: Float[Tensor, "R N features"]) -> None:
     """Scale weights and biases of each hidden layer so that `H_l` has root mean square one on x.
 
     One layer after the other, in place; a ReLU layer only changes the scale of its output by that.
+    A layer that is off on all of x stays as it is.
     """
     H = x.mT
     for layer in range(1, network.depth + 1):
         H = network.layer(layer, H)
         size = H.square().mean(dim=(1, 2)).sqrt()
+        size = size.where(size != 0, 1)
         for name in (f"W{layer}", f"b{layer}"):
             tensor = network.parameters[name]
             tensor /= size.view(-1, *[1] * (tensor.ndim - 1))
@@ -46,6 +48,7 @@ def whiten(network: MLP, x: Float[Tensor, "R N features"], streams: list[Generat
         W = (Q * inverse[:, None]) @ U.mT
         H = torch.relu(W @ H)
         size = H.square().mean(dim=(1, 2), keepdim=True).sqrt()
+        size = size.where(size != 0, 1)
         H = H / size
         weights.copy_(W / size)
         biases.zero_()

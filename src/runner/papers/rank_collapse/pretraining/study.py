@@ -32,6 +32,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from runner.core.errors import lookup
 from runner.core.streams import generator
 from runner.core.studies import Context, Row
 from runner.data.datasets import Dataset
@@ -59,8 +60,31 @@ from runner.papers.rank_collapse.pretraining.rank_ascent import (
 from runner.papers.rank_collapse.pretraining.starts import to_unit_scale, whiten
 from runner.training.selection import selection_range
 
-INITIALIZATIONS = {"he": "he", "orthogonal": "orthogonal", "batch_norm_asymmetric": "asymmetric"}
-"""Of the methods that do not start from PyTorch's."""
+
+@dataclass(frozen=True)
+class Start:
+    """How a method's networks start, and whether they are trained; scaled: to unit scale."""
+
+    normalization: str = "none"
+    init: str = "pytorch"
+    scaled: bool = False
+    whitened: bool = False
+    trained: bool = True
+
+
+STARTS = {
+    "vanilla": Start(),
+    "he": Start(init="he"),
+    "unit_scale": Start(scaled=True),
+    "pretrained": Start(),
+    "pretrained_end_to_end": Start(),
+    "plain_ascent": Start(trained=False),
+    "orthogonal": Start(init="orthogonal", scaled=True),
+    "whitened": Start(whitened=True),
+    "batch_norm": Start("batch"),
+    "batch_norm_asymmetric": Start("batch", init="asymmetric"),
+}
+"""By method."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +96,9 @@ class Variant:
     angle: float = 0.0  # eta; 0: none
 
     @property
-    def normalization(self) -> str:
-        """Of the network."""
-        return "batch" if self.method.startswith("batch_norm") else "none"
+    def start(self) -> Start:
+        """How its networks start. Raises InputError for an unknown method."""
+        return lookup("methods", self.method, STARTS)
 
     def __str__(self) -> str:
         return f"{self.method}/{self.pretraining_steps}/{self.angle:g}"
@@ -209,7 +233,7 @@ def memory(config: Config) -> int:
         len(config.end_to_end_angles),
     )
     variants = variants_of(config)
-    training = training_bytes(config, [variant.normalization for variant in variants])
+    training = training_bytes(config, [variant.start.normalization for variant in variants])
     ascents = {  # stacks, and numbers of a network: of a layer on all minibatches, or all on one
         "pretrained": (A, M * N * d),
         "pretrained_end_to_end": (E, 2 * L * N * d),
@@ -251,7 +275,7 @@ def variants_of(config: Config, raising: set[Variant] | None = None) -> list[Var
             every = [Variant(method, M, angle) for M in budgets for angle in angles]
             best = every[:: len(angles)] if raising is None else [v for v in every if v in raising]
             variants += every if config.all_angles else best
-        elif method != "plain_ascent":
+        elif Variant(method).start.trained:
             variants.append(Variant(method))
     return variants
 
@@ -262,9 +286,9 @@ def untrained(config: Config, variant: Variant, data: Dataset, replicates: range
         config,
         data.train.flat().shape[1],
         data.classes,
-        variant.normalization,
+        variant.start.normalization,
         replicates,
-        init=INITIALIZATIONS.get(variant.method, "pytorch"),
+        init=variant.start.init,
     )
 
 
@@ -355,9 +379,9 @@ def prepare(
     yield from rows
     for name, variant in variants.items():
         network = networks[name] = raised.get(variant, networks[name].to(context.device))
-        if variant.method in ("unit_scale", "orthogonal"):
+        if variant.start.scaled:
             unit_scale(config, network, data, replicates, context)
-        if variant.method == "whitened":
+        if variant.start.whitened:
             drawn = draw_minibatches(
                 config, 1, data, "whitening", replicates, context, size=config.samples
             )

@@ -5,6 +5,7 @@ import pandas as pd
 
 from runner.papers.rank_collapse.learning import NOTHING_LEARNED, with_divergence
 from runner.results.claims import Tables
+from runner.results.looks import Labels
 from runner.results.rows import nonempty
 
 VARIANT = ["method", "pretraining_steps", "angle"]
@@ -20,7 +21,7 @@ ORTHOGONAL: Variant = ("orthogonal", 0, 0.0)
 BATCH_NORM: Variant = ("batch_norm", 0, 0.0)
 ASYMMETRIC: Variant = ("batch_norm_asymmetric", 0, 0.0)
 
-LABELS = {
+LABELS = Labels() | {
     "vanilla": "vanilla",
     "he": "He",
     "unit_scale": "unit scale alone (control)",
@@ -74,7 +75,8 @@ def variants_in(rows: pd.DataFrame, method: str | None = None) -> list[Variant]:
     if method is not None:
         rows = rows[rows["method"] == method]
     found = rows[VARIANT].drop_duplicates().itertuples(index=False, name=None)
-    return sorted(found, key=lambda each: (list(LABELS).index(each[0]), *each[1:]))
+    order = list(LABELS.covering(rows["method"]))
+    return sorted(found, key=lambda each: (order.index(each[0]), *each[1:]))
 
 
 def raising_most(tables: Tables, depth: int, method: str = "pretrained") -> dict[int, Variant]:

@@ -4,6 +4,7 @@ from torch import nn
 
 from runner.core.errors import InputError
 from runner.core.streams import generators
+from runner.networks.convolutional import BatchNorm
 from runner.networks.initialization import INITIALIZATIONS, draw
 from runner.networks.mlp import MLP
 from runner.networks.normalization import batch_norm_no_mean
@@ -181,3 +182,7 @@ def test_unknown_names_are_refused():
         draw("pytorhc", SIZES, generators(0, 1, "w"))
     with pytest.raises(InputError, match="choose from batch, batch_no_mean, none"):
         stack("layer")
+    norm = BatchNorm(2, centred=True)
+    norm.mode = "test"
+    with pytest.raises(InputError, match="mode=test is not known"):
+        norm(torch.zeros(2, 2, 1, 1))

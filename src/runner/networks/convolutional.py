@@ -12,7 +12,7 @@ from torch import Generator, Tensor, nn
 
 from runner.core.errors import lookup
 from runner.networks.initialization import INITIALIZATIONS
-from runner.networks.mlp import Mode
+from runner.networks.mlp import MODES, Mode
 from runner.networks.normalization import NORMALIZATIONS, batch_norm, batch_norm_no_mean
 
 
@@ -35,11 +35,11 @@ class BatchNorm(nn.Module):
 
     def forward(self, x: Float[Tensor, "N C height width"]) -> Float[Tensor, "N C height width"]:
         """The normalized batch."""
-        probe, training = self.mode == "probe", self.mode == "train"
+        remembered, training = lookup("mode", self.mode, MODES)
         if self.centred:
-            running = None if probe else (self.mean, self.variance)
+            running = (self.mean, self.variance) if remembered else None
             return batch_norm(x, self.scale, self.shift, running, training)
-        running = None if probe else self.variance
+        running = self.variance if remembered else None
         return batch_norm_no_mean(x, self.scale, self.shift, running, training)
 
 

@@ -23,6 +23,13 @@ Mode = Literal["train", "probe", "evaluate"]
 """Statistics of batch normalization: of the batch, and remembered (train); of the batch (probe);
 the remembered ones (evaluate)."""
 
+MODES: dict[Mode, tuple[bool, bool]] = {
+    "train": (True, True),
+    "probe": (False, False),
+    "evaluate": (True, False),
+}
+"""Whether the remembered statistics have a part, and whether they are those that go on."""
+
 
 class MLP:
     """R networks with L hidden layers and a linear classifier `W_{L+1} H_L + b_{L+1}`.
@@ -109,11 +116,12 @@ class MLP:
     ) -> Float[Tensor, "1 Rd N"]:
         """Batch normalization with the features of all networks as channels of one batch."""
         scale, shift = (self.parameters[f"{n}{layer}"].view(-1) for n in ("scale", "shift"))
-        variance = None if mode == "probe" else self.running[f"variance{layer}"].view(-1)
+        remembered, training = lookup("mode", mode, MODES)
+        variance = self.running[f"variance{layer}"].view(-1) if remembered else None
         if not self.centred:
-            return batch_norm_no_mean(Z, scale, shift, variance, mode == "train")
+            return batch_norm_no_mean(Z, scale, shift, variance, training)
         running = None if variance is None else (self.running[f"mean{layer}"].view(-1), variance)
-        return batch_norm(Z, scale, shift, running, mode == "train")
+        return batch_norm(Z, scale, shift, running, training)
 
     def state(self) -> dict[str, Tensor]:
         """All tensors that training changes, by name."""

@@ -29,9 +29,9 @@ from runner.papers.rank_collapse.chain.engines import (
     gaussian_inputs,
 )
 
-NUMBERS_IN_STACK = {"cpu": 2**17, "cuda": 2**23}
-"""Numbers in the state `G` of a stack: what stays in the cache of a core, or fills a GPU. The
-compiled engine takes `LANES` chains instead."""
+NUMBERS_IN_STACK = 2**17
+"""Numbers in the state `G` of a stack: what stays in the cache of a core. The compiled engine takes
+`LANES` chains instead. Part of what a seed means, hence the same on every device."""
 
 Point = tuple[int, float]
 """Width d and gamma."""
@@ -114,7 +114,7 @@ def chains_in_stack(config: RankChain, width: int, device: str) -> int:
     """How many chains of a width advance together, where there are so many."""
     if config.engine_on(device) == "kernel":
         return LANES
-    return max(1, NUMBERS_IN_STACK[device] // (width * columns(width)))
+    return max(1, NUMBERS_IN_STACK // (width * columns(width)))
 
 
 def compute(
@@ -164,17 +164,16 @@ def batch_means(
 
 def make_chain(stack: ChainStack, config: RankChain, device: torch.device) -> Chain:
     """The chains of a stack with Gaussian inputs, by the rotated or the direct engine."""
-    stream = generator(config.seed, stack.index, stack.name, device)
+    stream = generator(config.seed, stack.index, stack.name)
     samples = config.samples_of(stack.width)
     dtype = getattr(torch, config.dtype)
     skips = torch.full((stack.chains,), stack.skip, dtype=dtype, device=device)
     if config.engine_on(device.type) == "direct":
         inputs = gaussian_inputs(stack.chains, stack.width, samples, stream, dtype)
-        return DirectChain(inputs, skips, stream, config.law, config.centred)
+        return DirectChain(inputs.to(device), skips, stream, config.law, config.centred)
     kept = kept_columns(stack.width, config)
-    return RotatedChain(
-        gaussian_inputs(stack.chains, stack.width, kept, stream, dtype), skips, stream
-    )
+    inputs = gaussian_inputs(stack.chains, stack.width, kept, stream, dtype)
+    return RotatedChain(inputs.to(device), skips, stream)
 
 
 def kept_columns(width: int, config: RankChain) -> int:

@@ -178,7 +178,7 @@ def test_the_checkpoint_of_another_run_is_not_used(run, whole, tmp_path, monkeyp
 def test_the_checkpoint_of_another_kind_of_device_means_a_clean_start(
     before, after, tmp_path, monkeypatch
 ):
-    """The chains of both engines, 4 of 32 at a time here and 32 there, would be mixed."""
+    """Else what eight chains gave on the CPU were joined with the 32 that a GPU takes at once."""
     size = {"widths": [6], "skips": [0.5, 1.0], "layers": 320, "chains": 32, "burn_in": 5}
     run = Run(RankChain(**size), tmp_path)
     with pretended_cuda():
@@ -187,6 +187,6 @@ def test_the_checkpoint_of_another_kind_of_device_means_a_clean_start(
         log = (run.folder / "run.log").read_text()
         whole = Run(run.config, tmp_path / "whole")
         execute(whole, settings(tmp_path / "whole", after))
+    assert tables(run) == tables(whole)
     message = f"it is of the device {before.partition(':')[0]}, not {after.partition(':')[0]}"
     assert log.count(message) == 1 and "goes on" not in log
-    assert tables(run) == tables(whole)

@@ -43,9 +43,12 @@ def meta(*shape: int, dtype=torch.float32) -> torch.Tensor:
 
 
 class OneDevice(TorchDispatchMode):
-    """Raises at an operation that has tensors of several devices; numbers (0-d) may be anywhere."""
+    """Raises at an operation that has tensors of several devices; numbers (0-d) may be anywhere,
+    and what is drawn on the CPU may be copied."""
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        if operation.overloadpacket is torch.ops.aten.copy_:
+            return operation(*args, **(kwargs or {}))
         tensors = [each for each in tree_leaves((args, kwargs)) if isinstance(each, torch.Tensor)]
         devices = {tensor.device.type for tensor in tensors if tensor.ndim}
         assert len(devices) < 2, f"{operation} on tensors of {devices}"

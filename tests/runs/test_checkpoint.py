@@ -4,11 +4,13 @@ import json
 
 import pytest
 import torch
+from pretended_cuda import pretended_cuda
 from safetensors import safe_open
 from safetensors.torch import save
 
 from runner.core.settings import Settings
 from runner.papers.norm_tuning.bn_only.config import BnOnly
+from runner.papers.rank_collapse.chain.config import RankChain
 from runner.runs import execution
 from runner.runs.execution import execute
 from runner.runs.run import Run
@@ -16,26 +18,31 @@ from runner.runs.run import Run
 TINY = {"target_width": 3, "train_samples": 6400, "test_samples": 500, "batch_size": 32}
 
 
-def settings(outputs):
-    return Settings(outputs=str(outputs), device="cpu", checkpoint_seconds=0)
+def settings(outputs, device="cpu"):
+    return Settings(outputs=str(outputs), device=device, checkpoint_seconds=0)
 
 
 def interrupted(outputs, monkeypatch, **changes):
     """A run that was stopped after its third checkpoint."""
     run = Run(BnOnly(**TINY | {"replicates": 2} | changes), outputs)
+    stop(run, 3, monkeypatch)
+    return run
+
+
+def stop(run, after, monkeypatch, device="cpu"):
+    """Stop a run after so many checkpoints."""
     checkpoint, calls = execution._Execution._checkpoint, []
 
     def stopping(self, make_state):
         checkpoint(self, make_state)
         calls.append(self)
-        if len(calls) == 3:
+        if len(calls) == after:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setattr(execution._Execution, "_checkpoint", stopping)
         with pytest.raises(KeyboardInterrupt):
-            execute(run, settings(outputs))
-    return run
+            execute(run, settings(run.folder.parents[2], device))
 
 
 @pytest.fixture
@@ -54,11 +61,11 @@ def tables(run):
     return {path.name: path.read_bytes() for path in run.folder.glob("*.csv")}
 
 
-def finish(run):
+def finish(run, device="cpu"):
     """Go on; returns the new lines of the log."""
     log = run.folder / "run.log"
     before = len(log.read_text())
-    execute(Run(run.config, run.folder.parents[2]), settings(run.folder.parents[2]))
+    execute(Run(run.config, run.folder.parents[2]), settings(run.folder.parents[2], device))
     return log.read_text()[before:]
 
 
@@ -165,3 +172,21 @@ def test_the_checkpoint_of_another_run_is_not_used(run, whole, tmp_path, monkeyp
     for name in ("checkpoint.safetensors", "curves.csv"):
         (run.folder / name).write_bytes((other.folder / name).read_bytes())
     assert "it is of the run" in finish(run) and tables(run) == whole
+
+
+@pytest.mark.parametrize(("before", "after"), [("cuda:0", "cpu"), ("cpu", "cuda:0")])
+def test_the_checkpoint_of_another_kind_of_device_means_a_clean_start(
+    before, after, tmp_path, monkeypatch
+):
+    """Else what eight chains gave on the CPU were joined with the 32 that a GPU takes at once."""
+    size = {"widths": [6], "skips": [0.5, 1.0], "layers": 320, "chains": 32, "burn_in": 5}
+    run = Run(RankChain(**size), tmp_path)
+    with pretended_cuda():
+        stop(run, 1, monkeypatch, before)
+        finish(run, after)
+        log = (run.folder / "run.log").read_text()
+        whole = Run(run.config, tmp_path / "whole")
+        execute(whole, settings(tmp_path / "whole", after))
+    assert tables(run) == tables(whole)
+    message = f"it is of the device {before.partition(':')[0]}, not {after.partition(':')[0]}"
+    assert log.count(message) == 1 and "goes on" not in log

@@ -9,9 +9,14 @@ from runner.runs import execution
 from runner.runs.run import Run
 
 
-def compute_with_stops(run: Run, stops: Sequence[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compute a run, which is interrupted when as many checkpoints have been written as listed."""
-    settings = Settings(outputs=str(run.folder.parents[2]), device="cpu", checkpoint_seconds=0)
+def compute_with_stops(
+    run: Run, stops: Sequence[int], monkeypatch: pytest.MonkeyPatch, device: str = "cpu"
+) -> int:
+    """Compute a run, which is interrupted when as many checkpoints have been written as listed.
+
+    Returns how many were written in all.
+    """
+    settings = Settings(outputs=str(run.folder.parents[2]), device=device, checkpoint_seconds=0)
     checkpoint, written = execution._Execution._checkpoint, []
 
     def interrupting(self, make_state):
@@ -26,6 +31,7 @@ def compute_with_stops(run: Run, stops: Sequence[int], monkeypatch: pytest.Monke
             with pytest.raises(KeyboardInterrupt):
                 execution.execute(run, settings)
         execution.execute(run, settings)
+    return len(written)
 
 
 def bytes_of(run: Run) -> dict[str, bytes]:

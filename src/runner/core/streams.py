@@ -1,7 +1,8 @@
 """Random streams: one for every replicate and every purpose, all derived from one seed.
 
 A stream depends on nothing but (seed, replicate, purpose). So a replicate draws the same numbers
-whether it runs alone or in a stack, and a study that draws more data keeps its initialisation.
+whether it runs alone or in a stack, and a study that draws more data keeps its initialisation. All
+streams are the CPU's, since a GPU's generators give other numbers: what is drawn is moved.
 """
 
 import hashlib
@@ -17,17 +18,13 @@ def stream_seed(seed: int, replicate: int, purpose: str) -> int:
     return int.from_bytes(digest[:8], "big") >> 1
 
 
-def generator(
-    seed: int, replicate: int, purpose: str, device: "torch.device | str" = "cpu"
-) -> "torch.Generator":
-    """A generator on `device` for one replicate and one purpose (data, order...)."""
+def generator(seed: int, replicate: int, purpose: str) -> "torch.Generator":
+    """A generator on the CPU for one replicate and one purpose (data, order...)."""
     import torch  # late: checking a configuration needs none of it
 
-    return torch.Generator(device).manual_seed(stream_seed(seed, replicate, purpose))
+    return torch.Generator().manual_seed(stream_seed(seed, replicate, purpose))
 
 
-def generators(
-    seed: int, replicates: int, purpose: str, device: "torch.device | str" = "cpu"
-) -> "list[torch.Generator]":
+def generators(seed: int, replicates: int, purpose: str) -> "list[torch.Generator]":
     """One generator per replicate 0..replicates-1."""
-    return [generator(seed, replicate, purpose, device) for replicate in range(replicates)]
+    return [generator(seed, replicate, purpose) for replicate in range(replicates)]

@@ -1,4 +1,4 @@
-"""Minibatches drawn on the device, each replicate in its own order."""
+"""The order in which each replicate sees its data."""
 
 import torch
 from jaxtyping import Int
@@ -7,18 +7,14 @@ from torch import Tensor
 from runner.core.streams import generator
 
 
-def epoch_order(
-    seed: int, replicates: int, samples: int, epoch: int, device: torch.device | str = "cpu"
-) -> Int[Tensor, "R samples"]:
+def epoch_order(seed: int, replicates: int, samples: int, epoch: int) -> Int[Tensor, "R samples"]:
     """A random order of 0..samples-1 for each replicate, that of this epoch.
 
     It depends on seed, replicate and epoch alone, so that a run can go on in the middle of an
     epoch.
     """
     orders = [
-        torch.randperm(
-            samples, generator=generator(seed, r, f"order of epoch {epoch}", device), device=device
-        )
+        torch.randperm(samples, generator=generator(seed, r, f"order of epoch {epoch}"))
         for r in range(replicates)
     ]
     return torch.stack(orders)

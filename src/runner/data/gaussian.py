@@ -10,7 +10,7 @@ from runner.core.streams import generator
 
 
 class GaussianStream:
-    """Endless standard Gaussian inputs in R^d for a stack of R networks, drawn on `device`.
+    """Endless standard Gaussian inputs in R^d for a stack of R networks, moved to `device`.
 
     replicates: which replicate each network sees; one may stand there several times.
     """
@@ -19,14 +19,14 @@ class GaussianStream:
         self, seed: int, replicates: Sequence[int], purpose: str, width: int, device: torch.device
     ) -> None:
         self.width, self.device = width, device
-        self.generators = [generator(seed, each, purpose, device) for each in replicates]
+        self.generators = [generator(seed, each, purpose) for each in replicates]
 
     def draw(self, samples: int) -> Float[Tensor, "R N d"]:
         """The next N inputs of each replicate, in float32."""
-        x = torch.empty(len(self.generators), samples, self.width, device=self.device)
+        x = torch.empty(len(self.generators), samples, self.width)
         for replicate, stream in enumerate(self.generators):
             x[replicate].normal_(generator=stream)
-        return x
+        return x.to(self.device)
 
     def state(self) -> dict[str, Tensor]:
         """The position in each replicate's stream, for a checkpoint."""

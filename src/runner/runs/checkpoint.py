@@ -18,12 +18,14 @@ from runner.runs.tables import Extent, extent_of
 class Checkpoint:
     """Where a run stood.
 
-    run: its name; code: the fingerprint of the code; seconds, cpu_seconds: worked so far, by the
-    clock and by the processor; tables: what each table held.
+    run: its name; code: the fingerprint of the code; device: the kind that it was written on;
+    seconds, cpu_seconds: worked so far, by the clock and by the processor; tables: what each table
+    held.
     """
 
     run: str
     code: str
+    device: str
     seconds: float
     cpu_seconds: float
     tables: dict[str, Extent]
@@ -35,6 +37,7 @@ class Checkpoint:
         about = {
             "run": self.run,
             "code": self.code,
+            "device": self.device,
             "seconds": str(self.seconds),
             "cpu_seconds": str(self.cpu_seconds),
             "tables": json.dumps(tables),
@@ -44,8 +47,9 @@ class Checkpoint:
             save_file(self.state, part, about)  # from the tensors themselves, without a copy
 
     @classmethod
-    def read(cls, path: Path, run: str, code: str) -> "Checkpoint":
-        """The checkpoint at `path`, if it is this run's, of this code, and nothing was changed.
+    def read(cls, path: Path, run: str, code: str, device: str) -> "Checkpoint":
+        """The checkpoint at `path`, if it is this run's, of this code and kind of device, and
+        nothing was changed.
 
         Raises FileNotFoundError when there is none, ValueError, which says why, when it must not be
         used; other exceptions when the file is damaged.
@@ -57,6 +61,8 @@ class Checkpoint:
             raise ValueError(f"it is of the run {about['run']}")
         if about["code"] != code:
             raise ValueError("the code has changed since")
+        if about.get("device") != device:
+            raise ValueError(f"it is of the device {about.get('device')}, not {device}")
         if about["state"] != digest(state):
             raise ValueError("its numbers have changed")
         tables = {name: Extent(**each) for name, each in json.loads(about["tables"]).items()}
@@ -65,7 +71,7 @@ class Checkpoint:
             if table.parent != path.parent or extent_of(table, extent.bytes) != extent:
                 raise ValueError(f"{name}.csv is not what it was")
         seconds, cpu_seconds = float(about["seconds"]), float(about["cpu_seconds"])
-        return cls(run, code, seconds, cpu_seconds, tables, state)
+        return cls(run, code, device, seconds, cpu_seconds, tables, state)
 
 
 def digest(state: dict[str, Tensor]) -> str:

@@ -248,7 +248,9 @@ class _Execution:
         state = {name: tensor.detach().cpu().contiguous() for name, tensor in make_state().items()}
         written = self.tables.flush()
         spent = self._seconds(), self._cpu_seconds()
-        checkpoint = Checkpoint(self.run.folder.name, self.code, *spent, written, state)
+        checkpoint = Checkpoint(
+            self.run.folder.name, self.code, self.device.type, *spent, written, state
+        )
         checkpoint.write(self.checkpoint_path)
         self.saved = time.monotonic()
         if self.notice.is_given:
@@ -258,7 +260,9 @@ class _Execution:
     def _restore(self) -> tuple[dict[str, torch.Tensor] | None, dict[str, Extent]]:
         """State and tables of the checkpoint; nothing where there is none that can be used."""
         try:
-            found = Checkpoint.read(self.checkpoint_path, self.run.folder.name, self.code)
+            found = Checkpoint.read(
+                self.checkpoint_path, self.run.folder.name, self.code, self.device.type
+            )
         except FileNotFoundError:
             return None, {}
         except Exception as error:  # whatever a damaged file comes up with

@@ -3,6 +3,7 @@
 import importlib.metadata
 import os
 import platform
+import re
 import resource
 import subprocess
 import sys
@@ -20,6 +21,9 @@ REFERENCE = REPOSITORY / "outputs" / "reference"
 """What stands behind every figure, kept in git: `<scale>/<figure>/`."""
 COMMAND = "RUNNER_COMMAND"
 """The environment variable with the command; processes started from this one know it, too."""
+
+DRIVER = Path("/proc/driver/nvidia/version")
+"""Where Linux tells the version of NVIDIA's driver, without asking a GPU that may hang."""
 
 PACKAGES = (
     "torch",
@@ -68,6 +72,7 @@ def describe(device: "torch.device") -> dict[str, Any]:
             versions[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             versions[package] = None
+    versions |= gpu_versions(device)
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else processor()
     return {
         **commit(),
@@ -78,6 +83,28 @@ def describe(device: "torch.device") -> dict[str, Any]:
         "instructions": instructions(),
         "threads": torch.get_num_threads(),
     }
+
+
+def gpu_versions(device: "torch.device") -> dict[str, str | None]:
+    """The versions of CUDA, cuDNN and the driver; nulls where no GPU computes."""
+    import torch
+
+    if device.type != "cuda":
+        return dict.fromkeys(("cuda", "cudnn", "driver"))
+    return {
+        "cuda": torch.version.cuda,
+        "cudnn": str(torch.backends.cudnn.version()),
+        "driver": driver(),
+    }
+
+
+def driver() -> str | None:
+    """The version of NVIDIA's driver; None where Linux does not tell it."""
+    try:
+        found = re.search(r"\d+(\.\d+)+", DRIVER.read_text())
+    except OSError:
+        return None
+    return found and found[0]
 
 
 def processor() -> str:

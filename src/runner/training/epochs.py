@@ -22,7 +22,7 @@ class EpochTrainer(ABC, Generic[Scores]):
     """Goes through the training images epoch by epoch, on their device; goes on from a state.
 
     Each replicate sees them in its own order. Images that fill no minibatch are left out of an
-    epoch, other ones each time. Minibatches are drawn on the device and sums are kept there: the
+    epoch, other ones each time. Minibatches are taken on the device and sums are kept there: the
     host waits for it once an epoch.
     """
 
@@ -44,7 +44,7 @@ class EpochTrainer(ABC, Generic[Scores]):
     def order(self) -> Int[Tensor, "*replicates n"]:
         """The order of the images in this epoch."""
         n = len(self.data.train)
-        return epoch_order(self.seed, self.replicates, n, self.epoch, self.device)
+        return epoch_order(self.seed, self.replicates, n, self.epoch).to(self.device)
 
     def until(
         self, epochs: int, after_step: Callable[[Tensor], None]

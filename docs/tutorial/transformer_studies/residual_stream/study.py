@@ -67,7 +67,7 @@ def start(config: ResidualStream, device: torch.device) -> tuple[Tensor, "Weight
 
     The streams are the replicate's own, and the same for every normalisation.
     """
-    streams = [generator(config.seed, r, "network", "cpu") for r in range(config.replicates)]
+    streams = [generator(config.seed, r, "network") for r in range(config.replicates)]
     weights = Weights(streams, device)
     return weights.draw(config.tokens, config.width, gain=sqrt(config.tokens)), weights
 

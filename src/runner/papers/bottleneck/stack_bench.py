@@ -65,8 +65,8 @@ def compare_stacks(
         stack = DepthStack(depths, width, d, d, device)
         return start(stack, list(range(R)), PLAIN, seed=0)
 
-    stream = generator(0, 0, "bench", device)
-    x, y = (torch.randn(R, samples, d, device=device, generator=stream) for _ in range(2))
+    stream = generator(0, 0, "bench")
+    x, y = (torch.randn(R, samples, d, generator=stream).to(device) for _ in range(2))
     stack, networks = new(), modules(new())
     stacked(stack, x, y, 5)
     straightforward(networks, x, y, 5)

@@ -13,7 +13,7 @@ from runner.core.errors import InputError
 from runner.core.streams import generator
 from runner.core.studies import Context
 from runner.data import SHAPES
-from runner.data.datasets import Dataset
+from runner.data.datasets import Dataset, Images
 from runner.networks.initialization import draw
 from runner.networks.mlp import MLP
 from runner.papers.rank_collapse.images import image_count, training_images
@@ -182,7 +182,8 @@ class Stage:
             for name, (_, members) in grouped.items():
                 columns: dict[str, Tensor] = vars(scores[name])
                 if self.judged:
-                    columns = columns | self._measured(trainer.groups[name].network, data, probe)
+                    network, test = trainer.groups[name].network, trainer.data.test
+                    columns = columns | self._measured(network, test, probe)
                 else:
                     of_epoch = score(scores[name].train_accuracy, scores[name].train_loss)
                     self.scores[name] += of_epoch.reshape(self.scores[name].shape)
@@ -194,11 +195,11 @@ class Stage:
                     yield name, place | {column: value[r] for column, value in values.items()}
 
     def _measured(
-        self, network: MLP, data: Dataset, probe: Float[Tensor, "N features"]
+        self, network: MLP, test: Images, probe: Float[Tensor, "N features"]
     ) -> dict[str, Float[Tensor, " R"]]:
         """Test scores and ranks of the networks of a group, as columns of the table."""
         dtype = network.parameters["W1"].dtype
-        test_loss, test_accuracy = evaluate(network, data.test)
+        test_loss, test_accuracy = evaluate(network, test)
         H = last_hidden(network, probe.to(dtype).expand(len(network), -1, -1))
         measured = ranks(H, self.config.tau)
         return {

@@ -161,9 +161,9 @@ def lyapunov_gap(
     `A = I + gamma W`. Monte-Carlo over `samples` draws of the two columns, float64, with what is
     linear and quadratic in `W` and has mean zero taken out (control variates).
     """
-    W = torch.empty(samples, width, 2, dtype=torch.float64, device=generator.device)
+    W = torch.empty(samples, width, 2, dtype=torch.float64)
     # numpy: its sums, unlike torch's, depend neither on threads nor on where the numbers lie
-    a, b = np.moveaxis(W.normal_(generator=generator).cpu().numpy(), -1, 0)
+    a, b = np.moveaxis(W.normal_(generator=generator).numpy(), -1, 0)
     x = a[:, 0] - b[:, 1]
     y = np.square(a).sum(axis=1) - np.square(b).sum(axis=1)
     if skip != float("inf"):

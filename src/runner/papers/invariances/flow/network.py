@@ -82,14 +82,11 @@ class Network:
         a bias that of the weights beside it. The first `active` of the nonlinear neurons of each
         layer start with the absolute values: they are on for every input that is not negative. The
         next `twins` start with weights of mean zero, on for some inputs and off for others, in
-        pairs whose weights, in and out, are nearly equal: for the same inputs. In float64, on the
-        generator's device.
+        pairs whose weights, in and out, are nearly equal: for the same inputs. In float64.
         """
         drawn = [
             {
-                name: torch.randn(
-                    shape, generator=generator, dtype=torch.float64, device=generator.device
-                )
+                name: torch.randn(shape, generator=generator, dtype=torch.float64)
                 for name, shape in layer.shapes().items()
             }
             for layer in self.layers

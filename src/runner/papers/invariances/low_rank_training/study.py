@@ -203,7 +203,7 @@ def minibatches(
     """The images of each step of an epoch, other ones in each replicate; None: all of them."""
     if config.minibatches == 1:
         return [None]
-    order = epoch_order(config.seed, config.replicates, config.samples, epoch, device)
+    order = epoch_order(config.seed, config.replicates, config.samples, epoch).to(device)
     return order.tensor_split(config.minibatches, dim=1)
 
 

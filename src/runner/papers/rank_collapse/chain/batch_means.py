@@ -70,15 +70,14 @@ def sample(
 
     `tick` is called with the strides of layers done, here after every one.
     """
-    advance = chain.repeated(plan.stride)
     for _ in range(ceil(plan.burn_in / plan.stride)):
-        advance()
+        chain.advance(plan.stride)
         tick(1)
     shape = (2, plan.batches, len(chain.state), len(OBSERVABLES))
     sums = chain.state.new_zeros(shape, dtype=torch.float64)
     for batch in range(plan.batches):
         for _ in range(plan.count):
-            advance()
+            chain.advance(plan.stride)
             values = observe(chain.state, tau)
             sums[0, batch] += values
             sums[1, batch] += values.square()

@@ -19,7 +19,7 @@ they draw `W G`:
     is the same, compiled for the CPU and several times faster there.
 
 The first two advance a stack of independent chains, each with its own `gamma`, on the device of
-their input, and never wait for it.
+their input, to which they move what is drawn.
 """
 
 from abc import ABC, abstractmethod
@@ -63,7 +63,7 @@ def gaussian_inputs(
     chains: int, width: int, samples: int, generator: Generator, dtype: torch.dtype
 ) -> Float[Tensor, "chains d N"]:
     """Inputs `X (d, N)` with iid standard Gaussian entries, one for each chain."""
-    X = torch.empty(chains, width, samples, dtype=dtype, device=generator.device)
+    X = torch.empty(chains, width, samples, dtype=dtype)
     return X.normal_(generator=generator)
 
 
@@ -142,29 +142,10 @@ class Chain(ABC):
     def _draw_product(self, out: Float[Tensor, "chains d K"]) -> None:
         """Write a draw of `W G` into `out`."""
 
-    def repeated(self, layers: int) -> Callable[[], None]:
-        """`layers` steps as one call: a loop on the CPU, a recorded CUDA graph on a GPU.
-
-        Without the graph a GPU would wait for the launch of every small kernel. Recording advances
-        the chain by a few layers.
-        """
-
-        def loop() -> None:
-            for _ in range(layers):
-                self.step()
-
-        if self.state.device.type != "cuda":
-            return loop
-        aside = torch.cuda.Stream(self.state.device)
-        aside.wait_stream(torch.cuda.current_stream(self.state.device))
-        with torch.cuda.stream(aside):
-            self.step()  # allocates what the libraries want before the recording
-        torch.cuda.current_stream(self.state.device).wait_stream(aside)
-        graph = torch.cuda.CUDAGraph()
-        graph.register_generator_state(self.generator)
-        with torch.cuda.graph(graph):
-            loop()
-        return graph.replay
+    def advance(self, layers: int) -> None:
+        """Advance every chain by so many layers, in place."""
+        for _ in range(layers):
+            self.step()
 
 
 class DirectChain(Chain):
@@ -182,11 +163,11 @@ class DirectChain(Chain):
         super().__init__(inputs, skips, generator, centred)
         chains, width, _ = inputs.shape
         self.law = law
-        self._weights = inputs.new_empty(chains, width, width)
+        self._weights = torch.empty(chains, width, width, dtype=inputs.dtype)  # on the CPU
 
     def _draw_product(self, out: Float[Tensor, "chains d N"]) -> None:
         fill(self._weights, self.law, self.generator)
-        torch.bmm(self._weights, self.state, out=out)
+        torch.bmm(self._weights.to(out.device), self.state, out=out)
 
 
 class RotatedChain(Chain):
@@ -215,7 +196,7 @@ class RotatedChain(Chain):
         """As `Chain`, without centring: the mean over samples is lost with their rotation."""
         super().__init__(inputs, skips, generator)
         chains, width, kept = inputs.shape
-        self._normals = torch.empty_like(self.state, dtype=torch.float32)
+        self._normals = torch.empty(inputs.shape, dtype=torch.float32)  # on the CPU
         self._Z = torch.empty_like(self.state)
         self._gram = inputs.new_empty(chains, kept, kept)
         self._floor = self.FLOOR * width

@@ -31,8 +31,8 @@ def frobenius_step(
     changes = []
     for start in range(0, draws, DRAWS_AT_ONCE):
         count = min(DRAWS_AT_ONCE, draws - start)
-        W = fill(G.new_empty(count, width, width), law, generator)
-        step = skip * (W @ G)
+        W = fill(torch.empty(count, width, width, dtype=G.dtype), law, generator)
+        step = skip * (W.to(G.device) @ G)
         changes.append(sum(_frobenius(G + sign * step) for sign in (1, -1)) / 2 - before)
         tick(count)
     return mean_and_error(torch.cat(changes).tolist())

@@ -36,15 +36,15 @@ class ProbedChain(RotatedChain):
         """As `RotatedChain`, with `K < d`."""
         super().__init__(inputs, skips, generator)
         self._probe = torch.zeros_like(self.norms)
-        self._kick = torch.empty_like(self.norms)
+        self._kick = torch.empty(self.norms.shape, dtype=inputs.dtype)  # on the CPU
         self._log_growth = torch.zeros_like(self.norms[:, 0, 0])
         self._layers = torch.zeros_like(self._log_growth)
 
     def step(self) -> None:
         """Advance chain and direction by one layer, in place."""
         super().step()
-        self._kick.normal_(generator=self.generator)
-        v = outside_range((self._probe * self.inverse_skips + self._kick) / self.norms, self.state)
+        kick = self._kick.normal_(generator=self.generator).to(self.norms.device)
+        v = outside_range((self._probe * self.inverse_skips + kick) / self.norms, self.state)
         length = torch.linalg.vector_norm(v, dim=-2, keepdim=True)
         torch.div(v, length, out=self._probe)
         self._log_growth += length.squeeze((-2, -1)).log()

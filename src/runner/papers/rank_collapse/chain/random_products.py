@@ -11,20 +11,27 @@ from runner.papers.rank_collapse.chain.engines import fill, gaussian_inputs
 
 
 def collapse(
-    chains: int, width: int, skip: float, law: str, layers: int, generator: Generator
+    chains: int,
+    width: int,
+    skip: float,
+    law: str,
+    layers: int,
+    generator: Generator,
+    device: torch.device,
 ) -> Iterator[tuple[Float[Tensor, " chains"], Float[Tensor, " chains"]]]:
     """`H~_l = B_l X / ||B_l X||_F` layer by layer, `B_l` the product of `I + gamma W_k` (Eq. 6).
 
     `X (d, d)` is Gaussian; `skip=inf` leaves the identity out. Yields for each layer `log(sigma_2 /
     sigma_1)` of `H~_l` and the distance `||H~_l - H~_{l-1}||_F`; float64, so that ratios below
-    about 1e-15 are rounding. The matrix is divided by its norm at every layer, which keeps it in
-    range and leaves the ratio alone. Raises InputError for an unknown law.
+    about 1e-15 are rounding; on `device`. The matrix is divided by its norm at every layer, which
+    keeps it in range and leaves the ratio alone. Raises InputError for an unknown law.
     """
-    H = gaussian_inputs(chains, width, width, generator, torch.float64)
+    H = gaussian_inputs(chains, width, width, generator, torch.float64).to(device)
     H = H / _norm(H)
     for _ in range(layers):
         H_before = H
-        H = fill(torch.empty_like(H), law, generator) @ H + H / skip
+        W = fill(torch.empty(H.shape, dtype=H.dtype), law, generator)
+        H = W.to(device) @ H + H / skip
         H = H / _norm(H)
         sigma = svdvals(H)
         yield (sigma[:, 1] / sigma[:, 0]).log(), _norm(H - H_before).squeeze((-2, -1))

@@ -244,10 +244,10 @@ def spectra(
     config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
 ) -> Iterator[Spectrum]:
     """The largest singular values at layers 0 to `layers`, from nearly collinear inputs."""
-    stream = generator(config.seed, 0, f"spectrum d={width} gamma={skip}", device)
+    stream = generator(config.seed, 0, f"spectrum d={width} gamma={skip}")
     samples = config.samples_of(width)
     inputs = collinear_inputs(config.chains, width, samples, config.input_noise, stream)
-    inputs = inputs.to(torch_dtype(config.dtype))
+    inputs = inputs.to(device, torch_dtype(config.dtype))
     chain = DirectChain(inputs, _filled(inputs, skip), stream, config.law, config.centred)
     for layer in range(config.layers + 1):
         sigma = svdvals(chain.state)[:, :TOP_SINGULAR_VALUES].tolist()
@@ -262,10 +262,10 @@ def products(
     config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
 ) -> Iterator[Products]:
     """The two largest singular values without normalisation, at about 200 of `layers` layers."""
-    stream = generator(config.seed, 0, f"product d={width} gamma={skip} {config.law}", device)
+    stream = generator(config.seed, 0, f"product d={width} gamma={skip} {config.law}")
     gap, gap_se = _lyapunov_gap(config, width, skip)
     stride = config.stride or max(1, config.layers // 200)
-    layers = collapse(config.chains, width, skip, config.law, config.layers, stream)
+    layers = collapse(config.chains, width, skip, config.law, config.layers, stream, device)
     for layer, (log_ratio, step_length) in enumerate(layers, start=1):
         tick(1)
         if layer % stride:
@@ -291,12 +291,13 @@ def expansions(
     Matrices and weights are the same for every gamma, so that what Lemma 7 leaves over can be seen
     far below the noise of each change.
     """
-    stream = generator(config.seed, 0, f"invariant law d={width}", device)
+    stream = generator(config.seed, 0, f"invariant law d={width}")
     inputs = gaussian_inputs(config.chains, width, columns(width), stream, torch.float64)
+    inputs = inputs.to(device)
     chain = RotatedChain(inputs, _filled(inputs, inf), stream)
     advance(chain, config.burn_in_of(width, inf), tick)
     for replicate, G in enumerate(chain.state):
-        weights = generator(config.seed, replicate, f"expansion d={width}", device)
+        weights = generator(config.seed, replicate, f"expansion d={width}")
         change, error = frobenius_step(G, skip, config.law, config.draws, weights, tick)
         predicted = theory.frobenius_change(G @ G.mT).item()
         yield Expansions(
@@ -310,8 +311,8 @@ def input_ranks(
     """The chains of every rank of the input."""
     plan = plan_of(config, width)
     for rank in input_ranks_of(config, width):
-        stream = generator(config.seed, rank, f"input rank d={width} gamma={skip}", device)
-        inputs = gaussian_inputs(config.chains, width, rank, stream, torch.float64)
+        stream = generator(config.seed, rank, f"input rank d={width} gamma={skip}")
+        inputs = gaussian_inputs(config.chains, width, rank, stream, torch.float64).to(device)
         chain = ProbedChain(inputs, _filled(inputs, skip), stream)
         advance(chain, config.burn_in_of(width, skip), tick)
         chain.forget()
@@ -337,7 +338,7 @@ def advance(chain: Chain, layers: int, tick: Tick) -> None:
     """Bring the chains forward by so many layers."""
     for done in range(0, layers, LAYERS_AT_ONCE):
         count = min(LAYERS_AT_ONCE, layers - done)
-        chain.repeated(count)()
+        chain.advance(count)
         tick(count)
 
 

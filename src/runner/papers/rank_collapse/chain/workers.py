@@ -30,9 +30,9 @@ from runner.papers.rank_collapse.chain.engines import (
 )
 from runner.runs.devices import torch_dtype
 
-NUMBERS_IN_STACK = {"cpu": 2**17, "cuda": 2**23}
-"""Numbers in the state `G` of a stack: what stays in the cache of a core, or fills a GPU. The
-compiled engine takes `LANES` chains instead."""
+NUMBERS_IN_STACK = 2**17
+"""Numbers in the state `G` of a stack: what stays in the cache of a core. The compiled engine takes
+`LANES` chains instead. Part of what a seed means, hence the same on every device."""
 
 Point = tuple[int, float]
 """Width d and gamma."""
@@ -115,7 +115,7 @@ def chains_in_stack(config: RankChain, width: int, device: str) -> int:
     """How many chains of a width advance together, where there are so many."""
     if config.engine_on(device) == "kernel":
         return LANES
-    return max(1, NUMBERS_IN_STACK[device] // (width * columns(width)))
+    return max(1, NUMBERS_IN_STACK // (width * columns(width)))
 
 
 def compute(
@@ -168,12 +168,12 @@ def make_chain(stack: ChainStack, config: RankChain, device: torch.device) -> Ch
 
     Raises InputError for an unknown engine.
     """
-    stream = generator(config.seed, stack.index, stack.name, device)
+    stream = generator(config.seed, stack.index, stack.name)
     dtype = torch_dtype(config.dtype)
     skips = torch.full((stack.chains,), stack.skip, dtype=dtype, device=device)
 
     def inputs(count: int) -> Float[Tensor, "chains d count"]:
-        return gaussian_inputs(stack.chains, stack.width, count, stream, dtype)
+        return gaussian_inputs(stack.chains, stack.width, count, stream, dtype).to(device)
 
     def direct() -> Chain:
         samples = inputs(config.samples_of(stack.width))

@@ -1,0 +1,166 @@
+"""A CPU that says that it is a GPU: runs with `device=cuda:0` where there is none.
+
+What is moved to CUDA stays in the host's memory, in a tensor that claims to be there. Raised is
+what CUDA would raise at: operands on two devices, a view of a CUDA tensor by NumPy, a generator of
+another device than what it fills. All arithmetic is the CPU's, to the last bit.
+"""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch import Tensor
+from torch._ops import OpOverload
+from torch.ops import aten
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map
+
+CUDA = torch.device("cuda", 0)
+
+MOVING = {aten._to_copy, aten.copy_}
+"""Operations that may have tensors on two devices."""
+
+INDEXING = {aten.index, aten.index_put, aten.index_put_, aten._index_put_impl_}
+"""Operations whose indices may be on the CPU where all else is on CUDA."""
+
+
+class _Claiming(Tensor):
+    """A tensor that claims to be on CUDA; its numbers are those of `held`, on the CPU.
+
+    To torch it is on the device `meta`, where no operation finds any numbers.
+    """
+
+    held: Tensor
+    device = property(lambda self: CUDA)
+    is_cuda = property(lambda self: True)
+    is_meta = property(lambda self: False)
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+    @staticmethod
+    def __new__(cls, held: Tensor) -> "_Claiming":
+        shape, dtype = held.shape, held.dtype
+        layout = {"strides": held.stride(), "storage_offset": held.storage_offset()}
+        return Tensor._make_wrapper_subclass(cls, shape, dtype=dtype, device="meta", **layout)
+
+    def __init__(self, held: Tensor) -> None:
+        self.held = held
+
+    def numpy(self) -> None:
+        raise TypeError("can't convert cuda:0 device type tensor to numpy")
+
+    def tolist(self) -> list:
+        return self.cpu().tolist()
+
+    def new_tensor(self, numbers: Any) -> Tensor:
+        return torch.tensor(numbers, dtype=self.dtype, device=CUDA)
+
+    @classmethod
+    def __torch_dispatch__(cls, operation, types, args=(), kwargs=None):
+        return _operate(operation, args, kwargs or {})
+
+
+class _Creating(TorchDispatchMode):
+    """Brings also those operations to `_operate` that are given tensors on the CPU, or none."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # what would skip it takes ten seconds to import
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        return _operate(operation, args, kwargs or {})
+
+
+class _Watching(TorchFunctionMode):
+    """Sees to the calls that have to do with CUDA; all others are left alone, as they compute."""
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if not any(map(_of_cuda, tree_leaves((args, kwargs)))):
+            return function(*args, **kwargs)
+        with _Creating():
+            if function in (torch.tensor, torch.as_tensor):  # no dispatch mode hears of the device
+                return function(*args, **kwargs | {"device": None}).to(CUDA)
+            return function(*args, **kwargs)
+
+
+def _of_cuda(value: Any) -> bool:
+    return isinstance(value, _Claiming) or (
+        isinstance(value, torch.device) and value.type == "cuda"
+    )
+
+
+def _operate(operation: OpOverload, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """The operation's result on the CPU, which claims to be where CUDA would have it."""
+    tensors = [each for each in tree_leaves((args, kwargs)) if isinstance(each, Tensor)]
+    on_cuda = any(isinstance(each, _Claiming) for each in tensors)
+    if on_cuda and operation.overloadpacket not in MOVING:
+        _require_one_device(operation, [*args, *kwargs.values()])
+    if kwargs.get("device") is not None:
+        on_cuda = torch.device(kwargs["device"]).type != "cpu"
+        kwargs = kwargs | {"device": torch.device("cpu")}
+    if on_cuda and any(isinstance(each, torch.Generator) for each in tree_leaves((args, kwargs))):
+        raise RuntimeError(f"Expected a 'cuda' device type for generator of {operation}")
+    given = {id(_held(each)): each for each in tensors}
+
+    def claimed(result: Any) -> Any:
+        if not isinstance(result, Tensor):
+            return result
+        if id(result) in given:  # changed in place
+            return given[id(result)]
+        return _Claiming(result) if on_cuda else result
+
+    return tree_map(claimed, operation(*tree_map(_held, args), **tree_map(_held, kwargs)))
+
+
+def _held(value: Any) -> Any:
+    return value.held if isinstance(value, _Claiming) else value
+
+
+def _require_one_device(operation: OpOverload, values: list[Any]) -> None:
+    """Raise where one of these is a tensor on the CPU; numbers (0-d) may be there."""
+    for value in values:
+        if isinstance(value, list | tuple):
+            of_cpu = operation.overloadpacket not in INDEXING and any(map(_on_cpu, value))
+        else:
+            of_cpu = _on_cpu(value) and value.ndim > 0
+        if of_cpu:
+            raise RuntimeError(f"Expected all tensors to be on the same device: {operation}")
+
+
+def _on_cpu(value: Any) -> bool:
+    return isinstance(value, Tensor) and not isinstance(value, _Claiming)
+
+
+@contextmanager
+def pretended_cuda() -> Iterator[None]:
+    """One CUDA device, as far as this process and the threads that it starts can see."""
+    submit = ThreadPoolExecutor.submit
+
+    def submit_watched(pool: ThreadPoolExecutor, work: Callable, *args: Any) -> Future:
+        def within(*args: Any) -> Any:
+            with _Watching():
+                return work(*args)
+
+        return submit(pool, within, *args)
+
+    about = {
+        "_lazy_init": lambda: None,
+        "is_available": lambda: True,
+        "device_count": lambda: 1,
+        "get_device_name": lambda device: "pretended",
+        "get_device_properties": lambda device: SimpleNamespace(total_memory=2**36),
+        "max_memory_allocated": lambda device: 0,
+        "empty_cache": lambda: None,
+    }
+    with ExitStack() as patches:
+        patches.enter_context(patch.multiple(torch.cuda, **about))
+        patches.enter_context(patch.object(torch.version, "cuda", "12.8"))
+        patches.enter_context(patch.object(torch.backends.cudnn, "version", lambda: 91002))
+        patches.enter_context(patch.object(ThreadPoolExecutor, "submit", submit_watched))
+        patches.enter_context(_Watching())
+        yield

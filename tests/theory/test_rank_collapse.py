@@ -4,6 +4,7 @@ from fractions import Fraction
 from itertools import product
 from math import inf, log10, sqrt
 
+import mpmath
 import pytest
 import torch
 from hypothesis import given, settings
@@ -171,6 +172,16 @@ def test_lyapunov_gap_without_skip_has_a_closed_form(width):
 def test_lyapunov_gap_at_width_two_in_closed_form():
     """log |w_1| - log |w_2 perpendicular|: (psi(1) - psi(1/2)) / 2 = log 2."""
     assert theory.lyapunov_gap_ginibre(2) == pytest.approx(0.6931471805599453)
+
+
+@pytest.mark.parametrize("width", [10, 1000, 10**7])
+def test_lyapunov_gap_loses_no_digits(width):
+    """psi(x) - psi(x - 1/2) = int_0^1 t^(x - 3/2) / (1 + sqrt t) dt, here with t = s^2."""
+    with mpmath.workdps(40):
+        d, decay = mpmath.mpf(width), mpmath.mpf(40) / width
+        points = [mpmath.e**-decay if width > 40 else 0, 1]
+        gap = mpmath.quad(lambda s: s ** (d - 2) / (1 + s), points)
+    assert theory.lyapunov_gap_ginibre(width) == pytest.approx(float(gap), rel=1e-15)
 
 
 def test_lyapunov_gap_of_a_huge_gamma_is_that_without_skip():

@@ -20,12 +20,16 @@ Slips of the paper, and how they are read here:
 
 from math import sqrt
 
+import mpmath
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from runner.core.errors import InputError
+
+DIGITS = 50
+"""Enough for small differences of large numbers."""
 
 HUGE = 1e8
 """A gamma beside which the skip connection is lost in the rounding of float32."""
@@ -168,9 +172,11 @@ def lyapunov_gap_ginibre(width: int) -> float:
     """
     if width < 2:
         raise InputError(f"width={width}: a second singular value needs a width of at least 2")
-    d = torch.tensor([width, width - 1], dtype=torch.float64)
-    upper, lower = torch.special.digamma(d / 2).tolist()
-    return (upper - lower) / 2
+    with mpmath.workdps(DIGITS):  # the difference is about 1 / d
+        return (
+            float(mpmath.psi(0, mpmath.mpf(width) / 2) - mpmath.psi(0, mpmath.mpf(width - 1) / 2))
+            / 2
+        )
 
 
 def lyapunov_gap(

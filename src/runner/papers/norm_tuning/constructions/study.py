@@ -123,8 +123,7 @@ def memory(config: Constructions) -> int:
         frozen = 8 * sum(m * (k + d) for k, d, m in pairs)
         widest = max(m for _, _, m in pairs)
         systems = [
-            system_bytes(d, k, m, theory.live_units_probability(d, k, m, p) < 0.5)
-            for k, d, m in pairs
+            system_bytes(d, k, m, theory.rank_is_likely_lower(d, k, m, p)) for k, d, m in pairs
         ]
         if p < 1:
             systems += [int(d * k * m * (5 + 30 * p**2)) for k, d, m in pairs]
@@ -184,7 +183,9 @@ def _measure(config: Constructions, replicate: int, tick: Callable[[], None]) ->
         max_abs_error=float(abs(found - expected).max()),
         agreement=float(np.mean(_winners(found) == _winners(expected))),
         condition_number=construction.condition_number,
-        rounding=max(system.shape[0] * EPSILON * system.condition_number for system in systems),
+        rounding=float(
+            np.max([each.shape[0] * EPSILON * each.condition_number for each in systems])
+        ),
         equations=equations,
         numerical_rank=sum(system.numerical_rank for system in systems),
         # The systems of Theorem 2 have no zeros.

@@ -30,7 +30,14 @@ from runner.papers.norm_tuning.constructions.sparsity import (
     cut_off_units,
     khatri_rao_structural_rank,
 )
-from runner.papers.norm_tuning.network import Block, Layer, Matrix, Network, relu_network, truncate
+from runner.papers.norm_tuning.network import (
+    Block,
+    Layer,
+    Network,
+    agreement,
+    relu_network,
+    truncate,
+)
 from runner.papers.norm_tuning.solvers import EPSILON, system_bytes
 
 MPMATH_NUMBER = 200
@@ -65,7 +72,7 @@ class Metrics(Row):
     dtype: str
     replicate: int
     max_abs_error: float  # largest |f(x) - g(x)| over all test inputs and outputs
-    agreement: float  # fraction of test inputs where the largest output is the same one
+    agreement: float  # fraction of test inputs where the largest output is the same; nan if one is
     condition_number: float  # the largest sigma_max / sigma_min of K among the linear systems
     rounding: float  # the largest n eps condition_number, for n equations; eps that of float64
     equations: int  # in all systems
@@ -181,7 +188,7 @@ def _measure(config: Constructions, replicate: int, tick: Callable[[], None]) ->
         dtype=config.dtype,
         replicate=replicate,
         max_abs_error=float(abs(found - expected).max()),
-        agreement=float(np.mean(_winners(found) == _winners(expected))),
+        agreement=agreement(found, expected),
         condition_number=construction.condition_number,
         rounding=float(
             np.max([each.shape[0] * EPSILON * each.condition_number for each in systems])
@@ -272,7 +279,3 @@ def _in_arithmetic(target: Network, arithmetic: Arithmetic) -> Network:
             for t in target.layers
         )
     )
-
-
-def _winners(outputs: Matrix) -> np.ndarray:
-    return np.asarray(outputs).argmax(axis=1)

@@ -1,3 +1,5 @@
+from math import inf
+
 import pytest
 import torch
 from torch import nn
@@ -186,3 +188,18 @@ def test_unknown_names_are_refused():
     norm.mode = "test"
     with pytest.raises(InputError, match="mode=test is not known"):
         norm(torch.zeros(2, 2, 1, 1))
+
+
+@pytest.mark.parametrize("normalization", ["batch", "batch_no_mean"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_huge_gamma_is_no_skip_connection(normalization, dtype):
+    """Squares of what goes into the normalization would leave the range of the dtype."""
+    weights, biases = draw("pytorch", [5, 5, 5, 2], generators(0, 2, "w"), dtype)
+    x = torch.randn(2, 40, 5, dtype=dtype)
+    hidden = {
+        skip: torch.stack(list(MLP(weights, biases, "linear", normalization, skip).hidden(x)))
+        for skip in (1e7, 1e9, 1e19, 1e38, inf)
+    }
+    for skip in (1e9, 1e19, 1e38):
+        torch.testing.assert_close(hidden[skip], hidden[inf], atol=1e-6, rtol=1e-6)
+    torch.testing.assert_close(hidden[1e7], hidden[inf], atol=1e-2, rtol=1e-2)  # without epsilon

@@ -3,6 +3,7 @@
 import math
 from itertools import pairwise
 
+import mpmath
 import numpy as np
 import pytest
 import torch
@@ -12,6 +13,7 @@ from runner.papers.bottleneck import theory
 from runner.papers.bottleneck.minima import Problem, polished
 from runner.papers.bottleneck.networks import Network, differentiate
 from runner.papers.bottleneck.symmetry.dynamics import Dynamics, draw_dynamics
+from runner.papers.bottleneck.theorems import _compared
 
 F64 = torch.float64
 
@@ -97,6 +99,19 @@ def test_expansion_of_the_representation_cost_is_second_order():
         for L in (200, 400)
     ]
     assert errors[0] / errors[1] == pytest.approx(4, rel=0.05)
+
+
+def test_a_matrix_that_is_not_finite_costs_no_number():
+    A = randn(2, 3, 3)
+    A[0, 1, 2] = math.nan
+    assert theory.representation_cost(A, 4).isnan().tolist() == [True, False]
+    assert math.isnan(theory.expanded_representation_cost(A[0], 4))
+
+
+def test_an_inequality_of_nan_is_violated():
+    lower = torch.tensor([0.0, 0.0, 2.0, math.nan], dtype=F64)
+    upper = torch.tensor([1.0, math.nan, 1.0, 1.0], dtype=F64)
+    assert _compared(lower, upper)["violations"] == 3
 
 
 def test_a_trained_deep_linear_network_has_the_representation_cost():
@@ -376,6 +391,17 @@ def test_example_20_norm_follows_its_closed_form_to_zero():
     # 12 L^{1-2g} for large L
     L, g = 10**9, 0.75
     assert theory.divergent_excess(L, L**-g) == pytest.approx(12 * L ** (1 - 2 * g), rel=1e-3)
+
+
+@pytest.mark.parametrize("L", [2, 4, 100, 10**6, 10**12])
+def test_example_20_excess_loses_no_digits(L):
+    with mpmath.workdps(60):
+        e = mpmath.mpf(L**-0.75)  # the terms as they are printed
+        terms = [2 * mpmath.e ** (2 * e), mpmath.e ** (-4 * e), 2 * mpmath.e ** (-2 * e)]
+        bracket = sum(terms) + mpmath.e ** (4 * e) - 6
+        decay = mpmath.e ** (-(L - 2) * e)
+        excess = mpmath.mpf(L - 2) / 2 * bracket + 2 * decay + decay**2
+    assert theory.divergent_excess(L, L**-0.75) == pytest.approx(float(excess), rel=1e-14, abs=0)
 
 
 def test_example_20_middle_is_not_lipschitz():

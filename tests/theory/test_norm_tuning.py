@@ -14,14 +14,16 @@ from runner.papers.norm_tuning.constructions.sparsity import (
     khatri_rao_structural_rank,
 )
 from runner.papers.norm_tuning.network import Block, Layer, Network, relu_network, truncate
-from runner.papers.norm_tuning.solvers import EPSILON, khatri_rao, solve_scales
+from runner.papers.norm_tuning.solvers import EPSILON, Scales, khatri_rao, solve_scales
 from runner.papers.norm_tuning.theory import (
+    Construction,
     DeepWeights,
     deep,
     deep_weights,
     factorize,
     live_units_probability,
     low_rank,
+    rank_is_likely_lower,
     wide,
     wide_layer,
     wide_weights,
@@ -355,6 +357,52 @@ def test_lemma_9_numerical_rank_equals_structural_rank(sparsity):
         (pair,) = wide_weights(target, None, stream(seed), sparsity)
         scales = solve_scales(*pair, target.layers[0].weight)
         assert scales.numerical_rank == khatri_rao_structural_rank(*pair)
+
+
+@pytest.mark.parametrize("sparsity, likely", [(0.1, 8), (0.15, 4), (0.3, 0)])
+def test_wide_sparse_networks_have_their_structural_rank(sparsity, likely):
+    """m = 2 d^2: most entries of the target are reached by some hidden unit, not all."""
+    target, short = random_target(10, 10), 0
+    for seed in range(8):
+        (pair,) = wide_weights(target, 200, stream(seed), sparsity)
+        scales = solve_scales(*pair, target.layers[0].weight)
+        rank = khatri_rao_structural_rank(*pair)
+        assert (scales.numerical_rank, scales.solvable) == (rank, rank == 100)
+        short += rank < 100
+    assert short == likely
+    assert rank_is_likely_lower(10, 10, 200, sparsity) == (likely >= 4)
+
+
+@pytest.mark.parametrize("dead, rank", [("input", 90), ("output", 90), ("nothing", 100)])
+def test_a_dead_feature_lowers_the_rank(dead, rank):
+    W1, W2, target = normal(200, 10), normal(10, 200, seed=1), normal(10, 10, seed=2)
+    if dead == "input":
+        W1[:, 3] = 0
+    if dead == "output":
+        W2[3] = 0
+    scales = solve_scales(W1, W2, target)
+    assert scales.numerical_rank == rank
+    assert (scales.condition_number > 1e12) == (rank < 100)
+    if dead == "input":
+        target[:, 3] = 0  # a target that such a system reaches makes it no more solvable
+        assert solve_scales(W1, W2, target).numerical_rank == rank
+
+
+@pytest.mark.parametrize("small", [1e-2, 1e-5, 1e-8, 1e-11])
+def test_condition_of_a_system_that_is_nearly_of_lower_rank(small):
+    W1, W2, target = normal(200, 10), normal(10, 200, seed=1), normal(10, 10, seed=2)
+    W1[:, 3] *= small
+    scales = solve_scales(W1, W2, target)
+    s = torch.linalg.svdvals(khatri_rao(W2, W1))
+    assert scales.numerical_rank == 100
+    assert scales.condition_number == pytest.approx(float(s[0] / s[-1]), rel=1e-3)
+
+
+def test_condition_of_systems_of_which_one_is_not_finite():
+    finite = Scales(normal(1), 5.0, 1, (1, 1), "lu")
+    nothing = replace(finite, condition_number=math.nan)
+    for systems in ((finite, nothing), (nothing, finite)):
+        assert math.isnan(Construction(Network(()), systems).condition_number)
 
 
 def test_theorem_3_sparse_networks_of_full_rank_equal_their_targets():

@@ -4,6 +4,7 @@ from fractions import Fraction
 from itertools import product
 from math import inf, log10, sqrt
 
+import mpmath
 import pytest
 import torch
 from hypothesis import given, settings
@@ -64,13 +65,52 @@ def test_lemma_1(d, N, tau, scale, seed):
     assert theory.soft_rank(H, tau) >= (1 - tau) ** 2 * r - 1e-9
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_rank_bound_has_no_scale(dtype):
+    """To the last bit, also where squares of squares leave the range of the dtype."""
+    H = normal(3, 6, 9).to(dtype).requires_grad_()
+    r = theory.rank_bound(H)
+    M = H @ H.mT / 9  # Eq. (4) as it stands
+    plain = theory.trace(M).square() / M.square().sum(dim=(-2, -1))
+    assert torch.equal(r, plain)
+    gradient = torch.autograd.grad(r.sum(), H)
+    assert torch.equal(gradient[0], torch.autograd.grad(plain.sum(), H)[0])
+    most = 120 if dtype == torch.float32 else 1000
+    for exponent in (-most, -40, 40, most):
+        assert torch.equal(theory.rank_bound(H * 2.0**exponent), r)
+    signs = H.detach().sign()
+    denormal = signs * torch.finfo(dtype).tiny / 8
+    assert torch.equal(theory.rank_bound(denormal), theory.rank_bound(signs))
+
+
+def test_batch_norm_has_no_scale():
+    H = normal(3, 6, 9).float()
+    plain = H / H.square().mean(dim=-1, keepdim=True).sqrt()
+    scales = 2.0 ** torch.tensor([-120.0, -40, 0, 40, 60, 120])[:, None]
+    assert torch.equal(theory.batch_norm(H), plain)
+    assert torch.equal(theory.batch_norm(scales * H), plain)
+
+
+def test_rank_bound_of_no_number_is_nan():
+    H = torch.ones(4, 3, 5)
+    H[0], H[1, 2, 2], H[2, 0, 0] = 0, torch.nan, inf
+    assert theory.rank_bound(H).isnan().tolist() == [True, True, True, False]
+
+
+def test_inertia_of_nan_is_nan():
+    M = torch.eye(4).double().expand(4, 4, 4).clone()
+    M[0], M[1, 3, 0], M[2, 3, 3] = torch.nan, torch.nan, inf
+    counted = theory.count_above(M, 0.5)
+    assert counted[:3].isnan().all() and counted[3] == 4
+
+
 @pytest.mark.parametrize("k", [1, 2, 8, 20, 36])
 def test_inertia_counts_the_eigenvalues(k):
     M = normal(500, k, 2 * k)
     M = M @ M.mT / k
     for tau in (0.0, 0.5, 1.0, 5.0):
         counted = theory.count_above(M, tau)
-        assert torch.equal(counted, (torch.linalg.eigvalsh(M) >= tau).sum(dim=-1))
+        assert torch.equal(counted, (torch.linalg.eigvalsh(M) >= tau).sum(dim=-1).double())
 
 
 def test_inertia_with_indefinite_blocks():
@@ -132,6 +172,21 @@ def test_lyapunov_gap_without_skip_has_a_closed_form(width):
 def test_lyapunov_gap_at_width_two_in_closed_form():
     """log |w_1| - log |w_2 perpendicular|: (psi(1) - psi(1/2)) / 2 = log 2."""
     assert theory.lyapunov_gap_ginibre(2) == pytest.approx(0.6931471805599453)
+
+
+@pytest.mark.parametrize("width", [10, 1000, 10**7])
+def test_lyapunov_gap_loses_no_digits(width):
+    """psi(x) - psi(x - 1/2) = int_0^1 t^(x - 3/2) / (1 + sqrt t) dt, here with t = s^2."""
+    with mpmath.workdps(40):
+        d, decay = mpmath.mpf(width), mpmath.mpf(40) / width
+        points = [mpmath.e**-decay if width > 40 else 0, 1]
+        gap = mpmath.quad(lambda s: s ** (d - 2) / (1 + s), points)
+    assert theory.lyapunov_gap_ginibre(width) == pytest.approx(float(gap), rel=1e-15, abs=0)
+
+
+def test_lyapunov_gap_of_a_huge_gamma_is_that_without_skip():
+    without = theory.lyapunov_gap(8, inf, 10_000, stream())
+    assert theory.lyapunov_gap(8, 1e200, 10_000, stream()) == without
 
 
 def test_lyapunov_gap_does_not_depend_on_the_threads():

@@ -19,6 +19,9 @@ from runner.networks.normalization import NORMALIZATIONS, batch_norm, batch_norm
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu_, "linear": lambda Z: Z}
 """By name; each may change its argument in place."""
 
+HUGE = 1e8
+"""gamma beyond which float32 rounds the skip connection away; its squares soon leave the range."""
+
 Mode = Literal["train", "probe", "evaluate"]
 """Statistics of batch normalization: of the batch, and remembered (train); of the batch (probe);
 the remembered ones (evaluate)."""
@@ -82,7 +85,9 @@ class MLP:
         """The hidden representations of layer 1..L from those of the layer before."""
         Z = self._affine(layer, H)
         if not isinf(self.skip) and H.shape == Z.shape:
-            Z = H + self.skip * Z
+            # Normalization forgets the scale of its input, so a huge gamma divides the other term.
+            forgotten = self.skip > HUGE and self.normalization != "none"
+            Z = H / self.skip + Z if forgotten else H + self.skip * Z
         shape = Z.shape
         if self.centred is not None:
             Z = self._normalize(layer, Z.reshape(1, -1, shape[-1]), mode)

@@ -1,7 +1,7 @@
 """The studies `rank_collapse` and `pretraining`: rows, measures, pre-training, resume."""
 
 import dataclasses
-from math import cos, sin, sqrt
+from math import cos, inf, sin, sqrt
 
 import pandas as pd
 import pytest
@@ -18,7 +18,13 @@ from runner.networks.mlp import MLP
 from runner.papers.rank_collapse import theory
 from runner.papers.rank_collapse.depth import study as rank_collapse
 from runner.papers.rank_collapse.depth.config import RankCollapse
-from runner.papers.rank_collapse.measures import last_hidden, measured_layers, ranks, ranks_by_layer
+from runner.papers.rank_collapse.measures import (
+    last_hidden,
+    measured_layers,
+    ranks,
+    ranks_by_layer,
+    root_mean_square,
+)
 from runner.papers.rank_collapse.pretraining import study as pretraining
 from runner.papers.rank_collapse.pretraining.config import Pretraining
 from runner.papers.rank_collapse.pretraining.rank_ascent import (
@@ -81,6 +87,31 @@ def test_a_matrix_that_is_not_finite_has_no_rank():
     measured = ranks(H)
     assert measured.matrix_rank[0] == 4 and measured.rank_bound[1].isnan()
     assert measured.soft_rank.isnan().tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_root_mean_square_has_no_range(dtype):
+    H = gaussian(3, 4, 9, dtype)
+    plain = H.double().square().mean(dim=(1, 2)).sqrt()
+    for scale in (2.0**-100, 1.0, 2.0**100, *([2.0**-900, 2.0**900] * (dtype == torch.float64))):
+        assert torch.equal(root_mean_square(scale * H), scale * plain)
+    H[0], H[1, 0, 0] = 0, torch.inf
+    sizes = root_mean_square(H)
+    assert sizes[0] == 0 and not sizes[1].isfinite()
+
+
+@pytest.mark.parametrize("dtype, gamma", [("float32", 1e19), ("float64", 1e19), ("float64", 1e200)])
+def test_a_huge_gamma_has_the_ranks_of_no_skip_connection(dtype, gamma):
+    def last(skip):
+        config = RankCollapse(
+            data="gaussian", train=False, init="unit", activation="linear", dtype=dtype, depth=64,
+            width=8, samples=64, replicates=2, normalizations=["none", "batch"], skip=skip,
+        )  # fmt: skip
+        metrics = tables(rank_collapse, config)["metrics"]
+        columns = ["normalization", "matrix_rank", "soft_rank", "rank_bound"]
+        return metrics[metrics["layer"] == 64][columns].reset_index(drop=True)
+
+    pd.testing.assert_frame_equal(last(gamma), last(inf), rtol=1e-3)
 
 
 def test_every_layer_is_measured_and_deep_ones_geometrically():

@@ -36,7 +36,7 @@ class Theorems(Row):
     imbalance: float  # of the network, relative; the proof of Theorem 7 wants it 0
     theorem: str
     points: int  # inputs x (layers for corollary-8, segments for proposition-9-segment)
-    violations: int  # points with lower > upper
+    violations: int  # points with lower > upper, or where one of them is nan
     lower: float  # both sides at the point with the smallest upper - lower
     upper: float
     tightness: float  # median of lower / upper
@@ -54,7 +54,7 @@ def theorem_rows(
     derivatives = differentiate(network, x)
     # The theorems ask for rank k: points where s_k(J f(x)) may be rounding are left out.
     s_k = svdvals(derivatives.jacobian)[:, k - 1]
-    kept = s_k > theory.rounding(derivatives.jacobian, network.depth)
+    kept = ~(s_k <= theory.rounding(derivatives.jacobian, network.depth))  # nan stays
     if not kept.any():
         return
     if not kept.all():
@@ -131,7 +131,7 @@ def _compared(lower: Tensor, upper: Tensor) -> dict[str, float]:
     tightest = int(slack.argmin())
     return {
         "points": len(lower),
-        "violations": int((slack < -ROUNDING * size).sum()),
+        "violations": int((~(slack >= -ROUNDING * size)).sum()),  # nan satisfies nothing
         "lower": float(lower[tightest]),
         "upper": float(upper[tightest]),
         "tightness": float((lower / upper).median()),

@@ -29,10 +29,10 @@ def representation_cost(A: Float[Tensor, "... m n"], L: float) -> Float[Tensor, 
 
     Also `L ||J f(x)||_{2/L}^{2/L}`, which no ReLU network of depth L that represents f can undercut
     (Appendix A.1). Singular values that rounding in a product of L matrices can make do not count:
-    the power 2/L would turn them into large numbers.
+    the power 2/L would turn them into large numbers. nan where A is not finite.
     """
     s = svdvals(A)
-    return L * torch.where(s > rounding(A, L)[..., None], s ** (2 / L), 0.0).sum(-1)
+    return L * torch.where(s <= rounding(A, L)[..., None], 0.0, s ** (2 / L)).sum(-1)
 
 
 def rounding(A: Float[Tensor, "... m n"], L: float) -> Float[Tensor, "..."]:
@@ -44,9 +44,12 @@ def rounding(A: Float[Tensor, "... m n"], L: float) -> Float[Tensor, "..."]:
 
 
 def expanded_representation_cost(A: Float[Tensor, "m n"], L: float) -> float:
-    """`L Rank A + 2 log |A|_+ + ||log_+ A^T A||^2 / (2 L)`: R(A; L) up to O(L^-2) (section 3)."""
+    """`L Rank A + 2 log |A|_+ + ||log_+ A^T A||^2 / (2 L)`: R(A; L) up to O(L^-2) (section 3).
+
+    nan where A is not finite.
+    """
     s = svdvals(A)
-    logs = s[s > s[0] * max(A.shape) * torch.finfo(s.dtype).eps].log()
+    logs = s[~(s <= s[0] * max(A.shape) * torch.finfo(s.dtype).eps)].log()
     return float(L * len(logs) + 2 * logs.sum() + (2 * logs).square().sum() / (2 * L))
 
 
@@ -252,8 +255,9 @@ def divergent_excess(L: int, epsilon: float) -> float:
     """Example 20's `||theta||^2 - 3 L` in closed form, in terms that lose no digits.
 
     `(L-2)/2 [2 (e^{2 eps} - 1) + (e^{-4 eps} - 1) + 2 (e^{-2 eps} - 1) + (e^{4 eps} - 1)]
-    + 2 e^{-(L-2) eps} + e^{-2 (L-2) eps}`. (The print drops the factor (L-2)/2.)
+    + 2 e^{-(L-2) eps} + e^{-2 (L-2) eps}`, whose bracket is `8 sinh(eps)^2 + 4 sinh(2 eps)^2`, for
+    cosh(2 x) - 1 = 2 sinh(x)^2. (The print drops the factor (L-2)/2.)
     """
-    bracket = 4 * (math.cosh(2 * epsilon) - 1) + 2 * (math.cosh(4 * epsilon) - 1)
+    bracket = 8 * math.sinh(epsilon) ** 2 + 4 * math.sinh(2 * epsilon) ** 2
     decay = math.exp(-(L - 2) * epsilon)
     return (L - 2) / 2 * bracket + 2 * decay + decay**2

@@ -5,6 +5,7 @@ any number of digits (numpy arrays of mpmath numbers).
 """
 
 from dataclasses import dataclass, replace
+from math import nan
 
 import numpy as np
 import torch
@@ -115,3 +116,11 @@ def truncate(target: Network, rank: int) -> Network:
 
 def _relu(x: Matrix) -> Matrix:
     return torch.relu(x) if isinstance(x, Tensor) else np.maximum(x, 0)
+
+
+def agreement(found: Matrix, expected: Matrix) -> float:
+    """The fraction of inputs, by row, where the largest output is the same one; nan if one is."""
+    found, expected = np.asarray(found), np.asarray(expected)
+    if not np.isfinite((found - expected).astype(np.float64)).all():
+        return nan
+    return float(np.mean(found.argmax(axis=1) == expected.argmax(axis=1)))

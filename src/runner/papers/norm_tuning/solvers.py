@@ -23,6 +23,8 @@ from runner.papers.norm_tuning.network import Vector
 EPSILON = float(np.finfo(np.float64).eps)
 REFINEMENTS = 2
 LSMR_STEPS = 500  # about 100 are enough for dense Gaussian weights with m = 2 d k, at any d
+LSMR_SOLVED = (0, 1, 4)  # reasons to stop; the others: no solution, ill-conditioned, out of steps
+LANCZOS_CONDITION = 1e6  # eigenvalues of the Gram matrix below 1e-16 of the largest are rounding
 LANCZOS_TOLERANCE = 1e-3  # residual; the singular values are then right to about 6 digits
 LANCZOS_VECTORS = 80
 
@@ -72,8 +74,10 @@ def solve_scales(
     """Solve `W2 diag(gamma) W1 = target` for gamma (paper A, Lemma 1 and 2).
 
     - m = d k and K of full rank: LU and two steps of iterative refinement; the unique solution.
-    - m >= 2 d k: LSMR on the operator `gamma -> W2 diag(gamma) W1`; K is never formed.
-    - else, and where those two meet a rank-deficient K: minimum-norm least squares (SVD).
+    - m >= 2 d k and K of full rank: LSMR on the operator `gamma -> W2 diag(gamma) W1`; K is never
+      formed.
+    - else, and where those two meet a K that is rank-deficient or nearly so: minimum-norm least
+      squares (SVD).
 
     A system that is not finite has the solution nan, and rank 0. All tensors are float64 on the
     CPU. Memory: `system_bytes`.
@@ -92,12 +96,12 @@ def solve_scales(
 def system_bytes(d: int, k: int, m: int, singular: bool = False) -> int:
     """Bytes that `solve_scales` takes at the peak for W1 (m, k) and W2 (d, m), beside these two.
 
-    singular: whether a square K is likely to be, so that it ends in least squares. LU factors K in
-    place; least squares take K, the copy that LAPACK destroys, and its workspace; LSMR a copy of
-    W1 and of W2, and its bases.
+    singular: whether K is likely to have a lower rank than min(d k, m), so that it ends in least
+    squares. LU factors K in place; least squares take K, the copy that LAPACK destroys, and its
+    workspace; LSMR a copy of W1 and of W2, and its bases.
     """
     equations = d * k
-    if m >= 2 * equations:
+    if m >= 2 * equations and not singular:
         return 8 * (m * (d + k) + 2 * LANCZOS_VECTORS * equations + 8 * m)
     return 8 * equations * m * (1 if m == equations and not singular else 3)
 
@@ -155,7 +159,7 @@ def _solve_least_squares(
 def structured_lsmr(
     W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"], target: Float[Tensor, "d k"]
 ) -> tuple[Float[Tensor, " m"], int, bool]:
-    """LSMR without K, started at zero (so of minimum norm): gamma, iterations, converged or not.
+    """LSMR without K, started at zero (so of minimum norm): gamma, iterations, solved or not.
 
     One iteration costs 4 m d k operations; memory is that of the weights.
     """
@@ -166,25 +170,29 @@ def structured_lsmr(
         btol=EPSILON,
         maxiter=LSMR_STEPS,
     )
-    return torch.from_numpy(gamma), iterations, reason not in (3, 6, 7)
+    return torch.from_numpy(gamma), iterations, reason in LSMR_SOLVED
 
 
 def _solve_lsmr(
     W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"], target: Float[Tensor, "d k"]
 ) -> Scales | None:
-    """LSMR, or None if it does not converge or K is numerically singular."""
-    gamma, iterations, converged = structured_lsmr(W1, W2, target)
-    if not converged:
+    """LSMR, or None if it does not solve the system or K is not clearly of full rank.
+
+    K has rank d k exactly if it reaches any right-hand side, a random one with probability one. (No
+    iteration from `K K^T` shows a null space: it starts with a product, which has no part in it.)
+    """
+    gamma, iterations, solved = structured_lsmr(W1, W2, target)
+    anything = torch.from_numpy(np.random.default_rng(0).standard_normal(tuple(target.shape)))
+    if not solved or not structured_lsmr(W1, W2, anything)[2]:
         return None
     try:
         largest, smallest = _extreme_singular_values(_operator(W1, W2))
     except ArpackError:
         return None
-    condition_number = largest / smallest if smallest > 0 else float("inf")
-    dk, m = target.numel(), W1.shape[0]
-    if not condition_number < 1 / (m * EPSILON):
+    if not largest < LANCZOS_CONDITION * smallest:
         return None
-    return Scales(gamma, condition_number, dk, (dk, m), "lsmr", iterations)
+    dk, m = target.numel(), W1.shape[0]
+    return Scales(gamma, largest / smallest, dk, (dk, m), "lsmr", iterations)
 
 
 def _operator(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> LinearOperator:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import sqrt
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -40,6 +41,7 @@ __all__ = [
     "khatri_rao",
     "live_units_probability",
     "low_rank",
+    "rank_is_likely_lower",
     "solve_scales",
     "wide",
     "wide_layer",
@@ -70,8 +72,8 @@ class Construction:
 
     @property
     def condition_number(self) -> float:
-        """The largest condition number among the systems."""
-        return max(system.condition_number for system in self.systems)
+        """The largest condition number among the systems; nan if one is."""
+        return float(np.max([system.condition_number for system in self.systems]))
 
     @property
     def full_rank(self) -> bool:
@@ -342,6 +344,17 @@ def deep_weights(target: Network, block: int, generator: torch.Generator) -> lis
         hidden = tuple(draw(w, w) for _ in range(n))
         drawn.append(DeepWeights(hidden, tuple(draw(w, block) for _ in range(n)), draw(d_out, w)))
     return drawn
+
+
+def rank_is_likely_lower(d: int, k: int, m: int, sparsity: float) -> bool:
+    """Whether zeros alone make it likely that sparse W1 (m, k), W2 (d, m) have a K of lower rank.
+
+    For m < 2 d k by hidden units that are cut off; for more of them by entries of the target that
+    no unit reaches, zero rows of K, each with probability `(1 - p^2)^m`.
+    """
+    if m < 2 * d * k:
+        return live_units_probability(d, k, m, sparsity) < 0.5
+    return (1 - (1 - sparsity**2) ** m) ** (d * k) < 0.5
 
 
 def live_units_probability(d: int, k: int, m: int, sparsity: float) -> float:

@@ -55,6 +55,13 @@ def singular_values(H: Float[Tensor, "R d N"]) -> Float[Tensor, "R k"]:
     return torch.linalg.eigvalsh(G @ G.mT).clamp_(min=0).sqrt().flip(-1)
 
 
+def root_mean_square(H: Float[Tensor, "R d N"]) -> Float[Tensor, " R"]:
+    """Of the entries of each matrix, in float64, also where squares leave its range."""
+    largest = H.double().abs().amax(dim=(1, 2)).clamp(min=torch.finfo(torch.float64).tiny)
+    power = torch.frexp(largest).mantissa / largest  # of two, so that it rounds nothing
+    return (H.double() * power[:, None, None]).square().mean(dim=(1, 2)).sqrt() / power
+
+
 def measured_layers(depth: int) -> set[int]:
     """Layers whose rank is recorded: 0, all of a network of 64, geometrically spaced ones
     beyond."""
@@ -86,7 +93,7 @@ def ranks_by_layer(
     for layer in range(network.depth + 1):
         if layer:
             H = network.layer(layer, H, "probe")
-        size = H.double().square().mean(dim=(1, 2)).sqrt()
+        size = root_mean_square(H)
         if layer in measured:
             yield layer, ranks(H, tau), (scale * size).cpu()
         if rescale:

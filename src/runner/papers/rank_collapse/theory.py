@@ -20,12 +20,19 @@ Slips of the paper, and how they are read here:
 
 from math import sqrt
 
+import mpmath
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from runner.core.errors import InputError
+
+DIGITS = 50
+"""Enough for small differences of large numbers."""
+
+HUGE = 1e8
+"""A gamma beside which the skip connection is lost in the rounding of float32."""
 
 
 def second_moment(H: Float[Tensor, "*stack d N"]) -> Float[Tensor, "*stack d d"]:
@@ -43,21 +50,38 @@ def batch_norm(
     """
     if centred:
         H = H - H.mean(dim=-1, keepdim=True)
+    H = _of_order_one(H, -1)
     return H / H.square().mean(dim=-1, keepdim=True).sqrt()
 
 
 def soft_rank(H: Float[Tensor, "*stack d N"], tau: float) -> Int[Tensor, "*stack"]:
-    """`rank_tau(H)`, the number of singular values with `sigma_i^2 / N >= tau` (Eq. 3)."""
+    """`rank_tau(H)`, the number of singular values with `sigma_i^2 / N >= tau` (Eq. 3).
+
+    Raises torch.linalg.LinAlgError where `H` is not finite.
+    """
     return (torch.linalg.svdvals(H).square() / H.shape[-1] >= tau).sum(dim=-1)
 
 
 def rank_bound(H: Float[Tensor, "*stack d N"]) -> Float[Tensor, "*stack"]:
     """`r(H) = Tr(M)^2 / ||M||_F^2` (Eq. 4), differentiable in `H`.
 
-    Lemma 1: `rank(H) >= r(H)`, and `rank_tau(H) >= (1 - tau)^2 r(H)` for normalised `H`.
+    Lemma 1: `rank(H) >= r(H)`, and `rank_tau(H) >= (1 - tau)^2 r(H)` for normalised `H`. It does
+    not depend on the scale of `H`; nan where `H` is zero or not finite.
     """
-    M = _smaller_gram(H)
+    M = _smaller_gram(_of_order_one(H, (-2, -1)))
     return trace(M).square() / M.square().sum(dim=(-2, -1))
+
+
+def _of_order_one(
+    H: Float[Tensor, "*stack d N"], dims: int | tuple[int, int]
+) -> Float[Tensor, "*stack d N"]:
+    """`H` times powers of two, which round nothing: over `dims` the largest entry is about one.
+
+    Squares of squares of float32 numbers leave its range beyond 1e-11 and 1e9.
+    """
+    largest = H.detach().abs().amax(dim=dims, keepdim=True)
+    largest = largest.clamp(min=torch.finfo(H.dtype).tiny)  # below, the power would overflow
+    return H * (torch.frexp(largest).mantissa / largest)
 
 
 def _smaller_gram(H: Float[Tensor, "*stack d N"]) -> Float[Tensor, "*stack k k"]:
@@ -71,8 +95,10 @@ def trace(M: Float[Tensor, "*stack d d"]) -> Float[Tensor, "*stack"]:
     return M.diagonal(dim1=-2, dim2=-1).sum(dim=-1)
 
 
-def count_above(M: Float[Tensor, "stack k k"], tau: float) -> Int[Tensor, " stack"]:
+def count_above(M: Float[Tensor, "stack k k"], tau: float) -> Float[Tensor, " stack"]:
     """Number of eigenvalues of the symmetric `M` that are at least `tau`, without computing them.
+
+    nan where `M` is not finite.
 
     Sylvester's law of inertia: it is the number of positive pivots of `M - tau I = L D L^T`.
     Pivoting (Bunch-Kaufman) may leave 2 x 2 blocks in `D`; each has one eigenvalue of either sign
@@ -82,7 +108,8 @@ def count_above(M: Float[Tensor, "stack k k"], tau: float) -> Int[Tensor, " stac
     LD, pivots, _ = torch.linalg.ldl_factor_ex(shifted)
     in_block = pivots < 0
     positive = (LD.diagonal(dim1=-2, dim2=-1) >= 0) & ~in_block
-    return positive.sum(dim=-1) + in_block.sum(dim=-1) // 2
+    count = positive.sum(dim=-1) + in_block.sum(dim=-1) // 2
+    return count.to(M.dtype).where(M.isfinite().all(dim=-1).all(dim=-1), torch.nan)
 
 
 def regularity_terms(
@@ -145,9 +172,11 @@ def lyapunov_gap_ginibre(width: int) -> float:
     """
     if width < 2:
         raise InputError(f"width={width}: a second singular value needs a width of at least 2")
-    d = torch.tensor([width, width - 1], dtype=torch.float64)
-    upper, lower = torch.special.digamma(d / 2).tolist()
-    return (upper - lower) / 2
+    with mpmath.workdps(DIGITS):  # the difference is about 1 / d
+        return (
+            float(mpmath.psi(0, mpmath.mpf(width) / 2) - mpmath.psi(0, mpmath.mpf(width - 1) / 2))
+            / 2
+        )
 
 
 def lyapunov_gap(
@@ -166,10 +195,11 @@ def lyapunov_gap(
     a, b = np.moveaxis(W.normal_(generator=generator).numpy(), -1, 0)
     x = a[:, 0] - b[:, 1]
     y = np.square(a).sum(axis=1) - np.square(b).sum(axis=1)
-    if skip != float("inf"):
-        a, b = skip * a, skip * b
-        a[:, 0] += 1
-        b[:, 1] += 1
+    # The gap has no scale, and squares of a huge gamma have no number.
+    scale, identity = (skip, 1.0) if skip < HUGE else (1.0, 1 / skip)
+    a, b = scale * a, scale * b
+    a[:, 0] += identity
+    b[:, 1] += identity
     across = b - ((a * b).sum(axis=1) / np.square(a).sum(axis=1))[:, None] * a
     gap = (np.log(np.square(a).sum(axis=1)) - np.log(np.square(across).sum(axis=1))) / 2
     return _controlled_mean(gap, x, y)

@@ -282,3 +282,10 @@ def test_unit_vectors_of_gradients_whose_squares_underflow():
     torch.testing.assert_close(direction, expected)
     assert float(log_norm[0]) == pytest.approx(np.log(5) - 250 * np.log(10))
     assert float(log_norm[2]) == pytest.approx(np.log(5))
+
+
+def test_what_is_assumed_of_weights_that_are_nan_is_nan():
+    found = of("assumptions", rows(learning_rates=[1e9], time=4e10, records=4))
+    last = found[-1]
+    assert np.isnan([last.sign_changes, last.turned, last.smallest, last.off]).all()
+    assert not np.isnan([found[0].sign_changes, found[0].off]).any()

@@ -135,3 +135,5 @@ def test_a_unit_is_dead_that_no_input_switches_on(weights):
     assert (stack.dead(weights["x"]) == 0).all()
     stack.parameters["beta2"][1, :3] = -1e6
     assert stack.dead(weights["x"]).tolist() == [0, 3 / d, 0]
+    stack.parameters["beta2"][2, 1] = torch.nan
+    assert stack.dead(weights["x"]).isnan().tolist() == [False, False, True]

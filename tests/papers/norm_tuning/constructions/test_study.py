@@ -14,6 +14,7 @@ from runner.core.studies import Context
 from runner.papers.norm_tuning import solvers
 from runner.papers.norm_tuning.constructions.config import Constructions
 from runner.papers.norm_tuning.constructions.study import run, unit_inputs
+from runner.papers.norm_tuning.network import agreement
 from runner.papers.norm_tuning.solvers import khatri_rao, solve_scales
 from runner.results.claims import claims_of, judgement
 
@@ -250,3 +251,11 @@ def test_claims_of_exactness_fail_on_inexact_rows_and_are_undecided_without_rows
     beyond = table.assign(dtype="mpmath", rounding=1e3, block=table["target_width"])
     assert verdict("deep-exact-with-digits", beyond) == "holds"
     assert verdict("deep-exact-with-digits", beyond.assign(max_abs_error=1e-3)) == "fails"
+
+
+def test_outputs_that_are_not_finite_agree_with_nothing():
+    expected = torch.tensor([[2.0, 1.0], [0.0, 1.0]], dtype=torch.float64)
+    found = expected.flip(0)
+    assert (agreement(expected, expected), agreement(found, expected)) == (1, 0)
+    found[0, 0] = math.nan
+    assert math.isnan(agreement(found, expected))

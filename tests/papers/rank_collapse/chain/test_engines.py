@@ -16,6 +16,7 @@ from runner.papers.rank_collapse import theory
 from runner.papers.rank_collapse.chain import kernel
 from runner.papers.rank_collapse.chain.batch_means import BatchMeans, Plan, observe, sample
 from runner.papers.rank_collapse.chain.engines import (
+    ZERO_DRAW,
     DirectChain,
     RotatedChain,
     collinear_inputs,
@@ -327,3 +328,73 @@ def test_autocorrelation_and_error_of_a_known_process():
     mean, error = batches.mean("soft_rank")
     assert error == pytest.approx(1 / (1 - a) / (chains * count) ** 0.5, rel=0.1)
     assert abs(mean) < 4 * error
+
+
+def test_a_chain_of_rank_one_outlives_a_draw_of_zero():
+    """float32 draws an exact zero once in 2^24 times: here in step 24 (seed 12)."""
+    generator = stream(12)
+    inputs = gaussian_inputs(64, 256, 1, generator, torch.float64)
+    chain = RotatedChain(inputs, torch.full((64,), inf), generator)
+    zeros = 0
+    for _ in range(30):
+        chain.step()
+        zeros += (chain._normals == 0).sum().item()
+        assert (chain.state.abs() == 1).all()
+        assert (observe(chain.state, 0.5)[:, :2] == 1).all()
+    assert zeros, "the test could not fail"
+
+
+def test_the_size_of_a_draw_of_zero_is_that_of_the_numbers_it_was_rounded_from():
+    """`sqrt(-2 log(1 - u)) cos(angle)` for u below 2^-24: the exponent averages its logarithm."""
+    u, angle = torch.rand(2, 10**6, generator=stream(), dtype=torch.float64)
+    radius = (-2 * torch.log1p(-(2.0**-24) * u)).sqrt()
+    typical = (radius * (2 * torch.pi * angle).cos().abs()).log().mean()
+    assert abs(typical - np.log(ZERO_DRAW)) < 0.2
+
+
+@pytest.mark.parametrize("law", ["gaussian", "uniform"])
+def test_a_direct_chain_of_one_sample_outlives_a_sum_of_zero(law):
+    generator = stream()
+    inputs = gaussian_inputs(2, 2, 1, generator, torch.float32)
+    chain = DirectChain(inputs, torch.full((2,), inf), generator, law)
+    chain._draw_product = lambda out: out.zero_()
+    chain.step()
+    assert (chain.state == 1).all()
+
+
+def test_one_sample_is_never_drawn_as_zero():
+    X = gaussian_inputs(2**12, 2**12, 1, stream(2), torch.float32)
+    plain = torch.empty_like(X).normal_(generator=stream(2))
+    assert (plain == 0).any(), "the test could not fail"
+    assert torch.equal(X, plain.where(plain != 0, ZERO_DRAW))
+
+
+@pytest.mark.parametrize("kept, skip", [(1, inf), (1, 0.5), (4, inf)])
+def test_a_compiled_chain_outlives_a_radius_of_zero(kept, skip):
+    """The radius of two normals is zero where the word that they come from is all ones."""
+    chains = CompiledChains(5, kept, skip, 0)
+    chains.chains.stream[0], chains.chains.stream[3] = 0, 2**32 - 1
+    values = chains.sample(Plan(0, 1, 1, 1), 0.5)
+    np.testing.assert_allclose(np.square(chains.state).sum(axis=-1), 1, rtol=1e-15)
+    assert np.isfinite(values).all()
+    if kept == 1:
+        assert (values[0, 0, :, :2] == 1).all()
+
+
+def test_nan_is_counted_by_no_engine():
+    chains = CompiledChains(5, 4, inf, 0)
+    chains.chains.G[0, 0, 3] = chains.chains.S[0, 0, 3] = np.nan
+    values = chains.sample(Plan(0, 1, 1, 1), 0.5)[0, 0]
+    assert np.isnan(values).any(axis=1).tolist() == [lane == 3 for lane in range(8)]
+    assert np.isnan(values[3]).all()
+    seen = observe(torch.from_numpy(chains.state), 0.5)
+    assert torch.equal(seen.isnan(), torch.from_numpy(np.isnan(values)))
+
+
+def test_errors_of_nan_are_nan():
+    moments = torch.ones(2, 4, 5, dtype=torch.float64)
+    moments[:, 2] = torch.nan
+    means = BatchMeans(moments, 10)
+    numbers = [*means.mean("soft_rank"), *means.ratio("diagonal", "cubic")]
+    numbers += [means.deviation("soft_rank"), means.autocorrelation("soft_rank")]
+    assert np.isnan(numbers).all()

@@ -157,7 +157,12 @@ def test_input_ranks_start_at_one():
         ({"engine": "kernel", "centred": True}, "lose the mean. Use engine=direct"),
         ({"measure": "input_rank", "engine": "direct"}, "needs engine=rotated"),
         ({"measure": "input_rank", "law": "uniform"}, "gaussian weights only$"),
-        ({"measure": "expansion", "skips": [inf]}, "must be a finite number above 0"),
+        ({"measure": "expansion", "skips": [inf]}, "gamma must be at most 1e\\+100"),
+        ({"measure": "expansion", "skips": [1e-9]}, "loses gamma W .* below 1e-06"),
+        ({"measure": "product", "skips": [1e-200]}, "loses gamma W .* below 1e-06"),
+        ({"skips": [1e-25], "burn_in": 1}, "loses gamma W .* below 2e-16"),
+        ({"dtype": "float32", "skips": [1e-8], "burn_in": 1}, "below 1e-07.*dtype=float32"),
+        ({"samples": 1, "centred": True}, "samples=1: centred=true leaves nothing"),
     ],
 )
 def test_bad_input(bad, message):
@@ -177,3 +182,27 @@ def test_one_point_from_the_command_line(command):
     bad = command("study=rank_chain", "scale=smoke", "skips=[-1]")
     assert bad.returncode == 2
     assert "must be above 0" in bad.stderr and "Traceback" not in bad.stderr
+
+
+LOST = {"law": "rademacher", "widths": [4], "skips": [inf], "chains": 4, "burn_in": 200}
+"""A row of zeros has a positive probability: all chains end in nan."""
+
+
+@pytest.mark.parametrize("measure", ["average", "spectrum"])
+def test_chains_that_ended_in_nan_are_told_and_not_counted(measure, caplog):
+    caplog.set_level("INFO", "runner")
+    (table,) = rows(measure=measure, layers=300, samples=2, **LOST).values()
+    assert [text for text in caplog.messages if "nan" in text] == [
+        "d=4 gamma=inf: 4 of 4 chains ended in nan"
+    ]
+    if measure == "average":
+        measured = table.drop(columns=["width", "skip", "law", "layers"])
+        assert measured.isna().all(axis=None)
+
+
+def test_one_of_the_chains_is_enough_for_nan(caplog):
+    caplog.set_level("INFO", "runner")
+    shape = {"samples": 1, "chains": 32, "layers": 32, "stride": 1, "burn_in": 0}
+    metrics = rows(**LOST | shape)["metrics"]
+    assert "27 of 32 chains ended in nan" in caplog.text
+    assert metrics[["soft_rank", "soft_rank_se", "soft_rank_sd"]].isna().all(axis=None)

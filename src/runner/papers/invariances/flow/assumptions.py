@@ -43,6 +43,7 @@ def assumption_rows(
             _, preactivations = flow.objective.network.forward(theta, flow.objective.x)
         off = torch.cat([(z <= 0).all(-2) for z in preactivations], -1) if preactivations else None
         share = torch.zeros_like(smallest) if off is None else off.double().mean(-1)
+        changes, share = (c.where(smallest.isfinite(), torch.nan) for c in (changes, share))
         columns = zip(*(c.tolist() for c in (changes, turned, smallest, share)), strict=True)
         for index, (rate, numbers) in enumerate(zip(rates(config), columns, strict=True)):
             replicate = index % config.replicates

@@ -29,7 +29,7 @@ from runner.papers.norm_tuning import theory
 from runner.papers.norm_tuning.bn_classifier.config import BnClassifier
 from runner.papers.norm_tuning.classifier import PIXELS, train_classifier
 from runner.papers.norm_tuning.modules import as_modules, frozen_linear
-from runner.papers.norm_tuning.network import Network
+from runner.papers.norm_tuning.network import Network, agreement
 from runner.papers.norm_tuning.solvers import system_bytes
 from runner.training.optimizers import Adam
 from runner.training.selection import choose, score, selection_range
@@ -49,7 +49,7 @@ class Metrics(Row):
     parameters: int  # that were set or trained
     train_accuracy: float
     test_accuracy: float
-    agreement: float  # share of all images that get the class that the target gives
+    agreement: float  # share of all images that get the class that the target gives; nan if one is
     max_abs_error: float  # of the logits, from the target's
     learning_rate: float  # of bn_only; nan for the others
     selected_on: str  # the replicates that the rate was chosen on; none without a rate
@@ -189,7 +189,7 @@ def columns(
         "parameters": size(network),
         "train_accuracy": accuracy(network, data.train),
         "test_accuracy": accuracy(network, data.test),
-        "agreement": float((found.argmax(1) == expected.argmax(1)).double().mean()),
+        "agreement": agreement(found, expected),
         "max_abs_error": float((found - expected).abs().max()),
     }
 

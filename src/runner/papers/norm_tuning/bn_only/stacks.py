@@ -40,9 +40,13 @@ class Stack(ABC):
         return self.units(x).sum(-1)
 
     def dead(self, x: Float[Tensor, "R N d"]) -> Float[Tensor, " R"]:
-        """The share of the last hidden units that are zero on all N inputs: nothing trains them."""
-        alive = [(self.units(part) > 0).any(1) for part in x.split(512, dim=1)]
-        return 1 - torch.stack(alive).any(0).double().mean(-1)
+        """The share of the last hidden units that are zero on all N inputs: nothing trains them.
+
+        nan where a unit has diverged.
+        """
+        highest = torch.stack([self.units(part).amax(1) for part in x.split(512, dim=1)]).amax(0)
+        dead = 1 - (highest > 0).double().mean(-1)
+        return dead.where(~highest.isnan().any(-1), torch.nan)
 
     @abstractmethod
     def gradients(

@@ -53,7 +53,7 @@ from runner.papers.norm_tuning.bn_only.tuning import (
     trained_methods,
 )
 from runner.papers.norm_tuning.solvers import system_bytes
-from runner.papers.norm_tuning.theory import NormParameters, live_units_probability
+from runner.papers.norm_tuning.theory import NormParameters, rank_is_likely_lower
 
 COMPILER = 64 * 2**20
 """Bytes of the library that compiles the loops of a step."""
@@ -181,7 +181,7 @@ def memory(config: BnOnly) -> int:
         step += 4 * R * B * m * 4
     itemsize, system = 4, 0
     if any(method.endswith("construction") for method in config.methods):
-        singular = live_units_probability(d, d, m, config.sparsity) < 0.5
+        singular = rank_is_likely_lower(d, d, m, config.sparsity)
         itemsize, system = 8, system_bytes(d, d, m, singular)
     chunk = min(CHUNK, config.test_samples)
     evaluation = itemsize * R * chunk * 4 * d

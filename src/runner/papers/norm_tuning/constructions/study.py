@@ -31,7 +31,14 @@ from runner.papers.norm_tuning.constructions.sparsity import (
     cut_off_units,
     khatri_rao_structural_rank,
 )
-from runner.papers.norm_tuning.network import Block, Layer, Matrix, Network, relu_network, truncate
+from runner.papers.norm_tuning.network import (
+    Block,
+    Layer,
+    Network,
+    agreement,
+    relu_network,
+    truncate,
+)
 from runner.papers.norm_tuning.solvers import EPSILON, system_bytes
 
 MPMATH_NUMBER = 200
@@ -66,7 +73,7 @@ class Metrics(Row):
     dtype: str
     replicate: int
     max_abs_error: float  # largest |f(x) - g(x)| over all test inputs and outputs
-    agreement: float  # fraction of test inputs where the largest output is the same one
+    agreement: float  # fraction of test inputs where the largest output is the same; nan if one is
     condition_number: float  # the largest sigma_max / sigma_min of K among the linear systems
     rounding: float  # the largest n eps condition_number, for n equations; eps that of float64
     equations: int  # in all systems
@@ -124,8 +131,7 @@ def memory(config: Constructions) -> int:
         frozen = 8 * sum(m * (k + d) for k, d, m in pairs)
         widest = max(m for _, _, m in pairs)
         systems = [
-            system_bytes(d, k, m, theory.live_units_probability(d, k, m, p) < 0.5)
-            for k, d, m in pairs
+            system_bytes(d, k, m, theory.rank_is_likely_lower(d, k, m, p)) for k, d, m in pairs
         ]
         if p < 1:
             systems += [int(d * k * m * (5 + 30 * p**2)) for k, d, m in pairs]
@@ -184,9 +190,11 @@ def _measure(config: Constructions, replicate: int, tick: Callable[[], None]) ->
         dtype=config.dtype,
         replicate=replicate,
         max_abs_error=float(abs(found - expected).max()),
-        agreement=float(np.mean(_winners(found) == _winners(expected))),
+        agreement=agreement(found, expected),
         condition_number=construction.condition_number,
-        rounding=max(system.shape[0] * EPSILON * system.condition_number for system in systems),
+        rounding=float(
+            np.max([each.shape[0] * EPSILON * each.condition_number for each in systems])
+        ),
         equations=equations,
         numerical_rank=sum(system.numerical_rank for system in systems),
         # The systems of Theorem 2 have no zeros.
@@ -282,7 +290,3 @@ def _in_arithmetic(target: Network, arithmetic: Arithmetic) -> Network:
             for t in target.layers
         )
     )
-
-
-def _winners(outputs: Matrix) -> np.ndarray:
-    return np.asarray(outputs).argmax(axis=1)

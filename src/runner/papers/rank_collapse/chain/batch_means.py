@@ -1,5 +1,6 @@
 """Averages over depth (paper B, Eq. 49) and their errors, however correlated the layers are."""
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil, fsum, nan, sqrt
@@ -11,6 +12,8 @@ from torch import Tensor
 
 from runner.papers.rank_collapse import theory
 from runner.papers.rank_collapse.chain.engines import Chain
+
+log = logging.getLogger("runner")
 
 OBSERVABLES = ("soft_rank", "rank_bound", "frobenius", "diagonal", "cubic")
 """`rank_tau`, `r`, `||M||_F^2`, `Tr(diag(M^2)^2)` and `Tr(M^3)`, in this order."""
@@ -25,7 +28,7 @@ def observe(G: Float[Tensor, "chains d K"], tau: float) -> Float[Tensor, "chains
     S = G.mT @ G
     frobenius = S.square().sum(dim=(-2, -1))
     values = [
-        theory.count_above(S, tau).to(G.dtype),
+        theory.count_above(S, tau),
         G.shape[-2] ** 2 / frobenius,
         frobenius,
         ((G @ S) * G).sum(dim=-1).square().sum(dim=-1),
@@ -85,6 +88,16 @@ def sample(
     return sums.flatten(1, 2) / plan.count
 
 
+def tell_nan(values: Float[Tensor, "chains *rest"], point: str) -> None:
+    """Say in one line how many of the chains ended in nan, if any did.
+
+    values: numbers of each chain at its end. point: where in the run that is.
+    """
+    ended = int(values.isnan().view(len(values), -1).any(dim=1).sum())
+    if ended:
+        log.info("%s: %d of %d chains ended in nan", point, ended, len(values))
+
+
 @dataclass(frozen=True)
 class BatchMeans:
     """Means of the observables over batches of consecutive measurements (as `sample` gives them).
@@ -109,7 +122,7 @@ class BatchMeans:
     def deviation(self, name: str) -> float:
         """Standard deviation of an observable from one measurement to the next."""
         square = fmean(self.moments[1, :, OBSERVABLES.index(name)].tolist())
-        return sqrt(max(0.0, square - fmean(self._means(name)) ** 2))
+        return sqrt(max(square - fmean(self._means(name)) ** 2, 0.0))  # nan, if first, stays nan
 
     def ratio(self, numerator: str, denominator: str) -> tuple[float, float]:
         """Ratio of two means and its standard error, linearised (the delta method)."""

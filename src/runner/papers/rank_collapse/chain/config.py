@@ -10,6 +10,15 @@ from runner.core.studies import LARGEST_FACTOR, MOST, StudyConfig, parameter
 SLOWEST = 1e-15
 """gamma^2 below which no number of layers is enough for the burn-in."""
 
+LOST = {"float64": 2.0**-52, "float32": 2.0**-23}
+"""gamma below which W is lost in the rounding of the skip connection, by dtype."""
+
+SMALLEST = 1e-6
+"""gamma below which differences of its square, as Lemmas 3 and 7 speak of, are lost in rounding."""
+
+LARGEST_EXPANDED = 1e100
+"""gamma above which squares leave the range of float64 (measure=expansion)."""
+
 MEASURES = ("average", "spectrum", "product", "expansion", "input_rank")
 
 
@@ -105,11 +114,19 @@ class RankChain(StudyConfig):
             )
         if self.measure == "input_rank" and reason:
             raise InputError(reason)
+        if self.centred and self.samples == 1:
+            raise InputError("samples=1: centred=true leaves nothing of a single sample")
         for skip in self.skips:
-            if self.measure == "expansion" and not 0 < skip * skip < inf:
+            if self.measure == "expansion" and skip > LARGEST_EXPANDED:
                 raise InputError(
-                    f"skips={skip}: gamma^2 must be a finite number above 0 for measure=expansion"
-                    " (Lemma 7)"
+                    f"skips={skip}: gamma must be at most {LARGEST_EXPANDED:g} for"
+                    " measure=expansion (Lemma 7)"
+                )
+            squared = self.measure in ("product", "expansion")
+            if skip < (least := SMALLEST if squared else LOST[self.dtype]):
+                raise InputError(
+                    f"skips={skip}: rounding loses gamma W beside the skip connection below"
+                    f" {least:.1g}, for measure={self.measure} and dtype={self.dtype}"
                 )
             averaged = self.measure in ("average", "input_rank")
             if averaged and self.burn_in is None and skip * skip < SLOWEST:

@@ -50,6 +50,13 @@ def _rademacher(weights: Tensor, generator: Generator) -> Tensor:
 LAWS: dict[str, Fill] = {"gaussian": _gaussian, "uniform": _uniform, "rademacher": _rademacher}
 """Laws of the weights with zero mean and unit variance, symmetric around zero (Definition 1)."""
 
+CONTINUOUS = ("gaussian", "uniform")
+"""Laws with a density: `H_l + gamma W_l H_l` has a row of zeros with probability zero."""
+
+ZERO_DRAW = 2.0**-13
+"""Typical size of a normal number that is drawn as exactly zero, once in 2^24 draws in float32: the
+uniform number in its radius `sqrt(-2 log(1 - u))` is then below 2^-24."""
+
 
 def fill(weights: Tensor, law: str, generator: Generator) -> Tensor:
     """Fill `weights` in place with iid draws of `law` (Definition 1) and return it.
@@ -64,7 +71,8 @@ def gaussian_inputs(
 ) -> Float[Tensor, "chains d N"]:
     """Inputs `X (d, N)` with iid standard Gaussian entries, one for each chain."""
     X = torch.empty(chains, width, samples, dtype=dtype)
-    return X.normal_(generator=generator)
+    X.normal_(generator=generator)
+    return without_zeros(X, 1.0) if samples == 1 else X
 
 
 def collinear_inputs(
@@ -74,6 +82,15 @@ def collinear_inputs(
     u = gaussian_inputs(chains, width, 1, generator, torch.float64)
     v = gaussian_inputs(chains, 1, samples, generator, torch.float64)
     return u @ v + noise * gaussian_inputs(chains, width, samples, generator, torch.float64)
+
+
+def without_zeros(column: Float[Tensor, "*stack d 1"], scale: float) -> Float[Tensor, "*stack d 1"]:
+    """Give the exact zeros among numbers of this scale the size that they were rounded from.
+
+    In place. A row of one number has no direction where that is zero, and normalises to nan; rows
+    of two and more are never zero altogether.
+    """
+    return column.masked_fill_(column == 0, ZERO_DRAW * scale)
 
 
 def unit_rows(G: Float[Tensor, "*stack d K"], centred: bool = False) -> Float[Tensor, "*stack d K"]:
@@ -102,12 +119,18 @@ def columns(width: int) -> int:
 class Chain(ABC):
     """A stack of independent chains `H_{l+1} = BN(H_l + gamma W_l H_l)` (Eq. 1).
 
+    A row of zeros cannot be normalised and makes its chain nan for good. It has probability zero
+    under laws with a density, and where rounding makes one it is mended; under `rademacher` it is
+    the chain's own end.
+
     Attributes:
         state: `G = H_l / sqrt(N) (chains, d, K)`, with rows of unit norm.
         norms: by what the last step divided the rows, `(chains, d, 1)`.
 
     Both are overwritten by `step`.
     """
+
+    law = "gaussian"
 
     def __init__(
         self,
@@ -135,6 +158,8 @@ class Chain(ABC):
         self._next.addcmul_(self.state, self.inverse_skips)
         if self.centred:
             self._next.sub_(self._next.mean(dim=-1, keepdim=True))
+        elif self._next.shape[-1] == 1 and self.law in CONTINUOUS:
+            without_zeros(self._next, sqrt(self._next.shape[-2]))
         torch.linalg.vector_norm(self._next, dim=-1, keepdim=True, out=self.norms)
         torch.div(self._next, self.norms, out=self.state)
 

@@ -152,6 +152,18 @@ def not_negative(typing, x):
 
 
 @intrinsic
+def is_zero(typing, x):
+    """One in the lanes where `x == 0`, else zero."""
+
+    def codegen(context, builder, signature, arguments):
+        kind = context.get_value_type(x)
+        zero = ir.Constant(kind, [0.0] * LANES)
+        return builder.uitofp(builder.fcmp_ordered("==", arguments[0], zero), kind)
+
+    return x(x), codegen
+
+
+@intrinsic
 def splat(typing, value):
     """A real number in every lane."""
 
@@ -357,13 +369,19 @@ def add_gram(G, first, last, S):
 
 @inlined
 def next_row(G, i, product, which, inverse_skip):
-    """Row `i` of G becomes `G / gamma + W G`, at unit norm."""
+    """Row `i` of G becomes `G / gamma + W G`, at unit norm.
+
+    A row that is exactly zero has one number, and was drawn as zero by rounding (see
+    `engines.without_zeros`): it keeps a sign.
+    """
     square = splat(0.0)
     for k in range(G.shape[1]):
         value = load(product, which, k) + inverse_skip * load(G, i, k)
         store(product, which, k, value)
         square = square + value * value
-    inverse = 1.0 / root(square)
+    zero = is_zero(square)
+    store(product, which, 0, load(product, which, 0) + zero)
+    inverse = 1.0 / root(square + zero)
     for k in range(G.shape[1]):
         store(G, i, k, load(product, which, k) * inverse)
 
@@ -444,14 +462,14 @@ def squared_diagonal(G, S, A, product):
 
 @compiled
 def observables(chains, width, kept, tau):
-    """The `OBSERVABLES` of the chains as they are, in their order."""
+    """The `OBSERVABLES` of the chains as they are, in their order; all are nan where one is."""
     S = chains.S
     for j in range(S.shape[0]):
         for k in range(j):
             store(S, k, j, load(S, j, k))
     frobenius, cubic = spectral_moments(S)
     diagonal = squared_diagonal(chains.G, S, chains.L, chains.product)
-    soft_rank = count_above(S, tau, kept, chains.L)
+    soft_rank = count_above(S, tau, kept, chains.L) + (frobenius - frobenius)  # a nan stays nan
     return soft_rank, float(width * width) / frobenius, frobenius, diagonal, cubic
 
 

@@ -28,6 +28,7 @@ from runner.papers.rank_collapse.chain.batch_means import (
     Plan,
     mean_and_error,
     sample,
+    tell_nan,
 )
 from runner.papers.rank_collapse.chain.config import RankChain
 from runner.papers.rank_collapse.chain.engines import (
@@ -250,12 +251,13 @@ def spectra(
     inputs = inputs.to(device, torch_dtype(config.dtype))
     chain = DirectChain(inputs, _filled(inputs, skip), stream, config.law, config.centred)
     for layer in range(config.layers + 1):
-        sigma = svdvals(chain.state)[:, :TOP_SINGULAR_VALUES].tolist()
-        for replicate, values in enumerate(sigma):
+        sigma = svdvals(chain.state)[:, :TOP_SINGULAR_VALUES]
+        for replicate, values in enumerate(sigma.tolist()):
             for index, value in enumerate(values, start=1):
                 yield Spectrum(width, skip, layer, replicate, index, value)
         chain.step()
         tick(1 if layer else 0)
+    tell_nan(sigma, f"d={width} gamma={skip}")
 
 
 def products(
@@ -273,6 +275,7 @@ def products(
         pairs = zip(log_ratio.tolist(), step_length.tolist(), strict=True)
         for replicate, (ratio, length) in enumerate(pairs):
             yield Products(width, skip, config.law, replicate, layer, ratio, length, gap, gap_se)
+    tell_nan(step_length, f"d={width} gamma={skip}")
 
 
 def _lyapunov_gap(config: RankChain, width: int, skip: float) -> tuple[float, float]:
@@ -296,6 +299,7 @@ def expansions(
     inputs = inputs.to(device)
     chain = RotatedChain(inputs, _filled(inputs, inf), stream)
     advance(chain, config.burn_in_of(width, inf), tick)
+    tell_nan(chain.state, f"d={width} gamma={skip}")
     for replicate, G in enumerate(chain.state):
         weights = generator(config.seed, replicate, f"expansion d={width}")
         change, error = frobenius_step(G, skip, config.law, config.draws, weights, tick)
@@ -317,6 +321,7 @@ def input_ranks(
         advance(chain, config.burn_in_of(width, skip), tick)
         chain.forget()
         moments = sample(chain, plan, config.tau, lambda strides=1: tick(strides * plan.stride))
+        tell_nan(chain.state, f"d={width} gamma={skip} input_rank={rank}")
         means = BatchMeans(moments, plan.count)
         soft_rank, soft_rank_se = means.mean("soft_rank")
         rank_bound, rank_bound_se = means.mean("rank_bound")

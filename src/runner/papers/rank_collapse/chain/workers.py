@@ -18,7 +18,7 @@ from torch import Tensor
 from runner.core.errors import InputError, lookup
 from runner.core.streams import generator, stream_seed
 from runner.core.studies import Context
-from runner.papers.rank_collapse.chain.batch_means import Plan, sample
+from runner.papers.rank_collapse.chain.batch_means import Plan, sample, tell_nan
 from runner.papers.rank_collapse.chain.config import RankChain
 from runner.papers.rank_collapse.chain.engines import (
     LANES,
@@ -85,8 +85,10 @@ def average(
     for width in config.widths:
         for skip in config.skips:
             own = [stack for stack in stacks if (stack.width, stack.skip) == (width, skip)]
-            moments = torch.cat([results[stack.name] for stack in own], dim=1)
-            points[width, skip] = own[0].plan, moments
+            parts, plan = [results[stack.name] for stack in own], own[0].plan
+            ends = [part[0].unflatten(0, (plan.batches, -1))[-1] for part in parts]
+            tell_nan(torch.cat(ends), f"d={width} gamma={skip}")
+            points[width, skip] = plan, torch.cat(parts, dim=1)
     return points
 
 

@@ -1,0 +1,91 @@
+"""`runner show`: what the reference holds of a figure, its verdicts and its picture, at once.
+
+It computes nothing and imports no torch; a picture is drawn from the kept tables where it is not
+there yet, into `<outputs>/figures-from-reference/<scale>/`.
+"""
+
+import argparse
+from pathlib import Path
+from textwrap import fill
+
+import pandas as pd
+
+from runner.cli.catalogue import SCALES, figure_names, headline
+from runner.core.arguments import key_values
+from runner.core.errors import InputError, nearest
+from runner.core.folders import outputs_at, require_writable
+from runner.publish.reference import picture
+from runner.runs.provenance import REFERENCE
+
+SIGNS = {"holds": "✓", "fails": "✗", "undecided": "?"}
+KINDS = {"paper": "", "ours": " (ours)", "illustration": " (an illustration)"}
+
+
+def kept_scales(figure: str) -> list[str]:
+    """The scales at which the reference holds a figure, quick first."""
+    scales = sorted(SCALES, key=("quick", "medium", "paper", "smoke").index)
+    return [scale for scale in scales if (REFERENCE / scale / figure / "claims.csv").exists()]
+
+
+def verdicts(folder: Path) -> list[str]:
+    """A line for each claim of a kept figure: its verdict, the statement, what was measured."""
+    lines = []
+    for row in pd.read_csv(folder / "claims.csv", keep_default_na=False).itertuples():
+        lines.append(f"  {SIGNS[row.verdict]} {row.verdict:<9}  {row.statement}{KINDS[row.kind]}")
+        lines.append(f"{'':15}{row.measured}")
+    return lines
+
+
+def shown(figure: str, scale: str | None, outputs: Path) -> str:
+    """The verdicts of a figure of the reference and the path of its picture, as text.
+
+    scale: None for the first that is kept. Raises InputError when there is no such figure, or
+    nothing is kept of it at this scale.
+    """
+    if figure not in figure_names():
+        raise InputError(f"{figure} is no figure: {nearest(figure, figure_names())}")
+    kept = kept_scales(figure)
+    at = scale or next(iter(kept), "quick")
+    if at not in kept:
+        others = f"; there is: scale={', scale='.join(kept)}" if kept else ""
+        raise InputError(
+            f"nothing is kept of {figure} at scale {at}{others}."
+            f" To compute it: runner figure={figure} scale={at}"
+        )
+    folder = REFERENCE / at / figure
+    drawings = outputs / "figures-from-reference"
+    require_writable(outputs, drawings)
+    picture(folder, drawings)
+    caption = fill((folder / "caption.txt").read_text(), 100)
+    lines = [f"{figure}, scale {at}: {headline('figure', figure)}", *verdicts(folder), caption]
+    lines += [f"also kept: runner show {figure} scale={each}" for each in kept if each != at]
+    return "\n".join([*lines, str(drawings / at / f"{figure}.png")])
+
+
+def listed() -> str:
+    """Every figure that can be shown, with its scales."""
+    rows = [(name, " ".join(kept_scales(name)), headline("figure", name)) for name in figure_names()]
+    width = max(len(name) for name, _, _ in rows)
+    lines = [f"  {name:<{width}}  {scales:<12}  {what}" for name, scales, what in rows if scales]
+    return "\n".join([*lines, "To see one: runner show fig4"])
+
+
+def main(arguments: list[str]) -> int:
+    """Show a figure of the reference, or list those that there are; returns 0.
+
+    Raises InputError when there is no such figure, or nothing is kept of it.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m runner show",
+        description="A figure as it was kept: its verdicts and its picture. Computes nothing."
+        " Without a name: the figures that there are.",
+    )
+    parser.add_argument("figure", nargs="?", help="fig4")
+    parser.add_argument("words", nargs="*", metavar="key=value", help="scale=..., outputs=...")
+    options = parser.parse_args(arguments)
+    values = key_values(options.words, ["scale", "outputs"])
+    if options.figure is None:
+        print(listed())
+        return 0
+    print(shown(options.figure, values.get("scale"), outputs_at(values.get("outputs", "outputs"))))
+    return 0

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from math import inf, isinf, log
 
-from runner.results.style import (
+from runner.results.style_before import (
     BLACK,
     BLUE,
     DASHDOT,

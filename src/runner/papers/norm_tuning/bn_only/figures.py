@@ -6,10 +6,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.papers.norm_tuning.bn_only.tables import square_runs, width_runs
-from runner.papers.norm_tuning.looks import METHODS, OPTIMIZERS
+from runner.papers.norm_tuning.looks_before import METHODS, OPTIMIZERS
 from runner.results.claims import Tables
 from runner.results.figures import figure, or_empty, overview
-from runner.results.style import guide, points, subplots
+from runner.results.style_before import guide, points, subplots
 
 THICK = {"student_construction": {"linewidth": 3.5, "zorder": 2}}
 """Below the others, which may lie on it."""

@@ -13,7 +13,7 @@ from runner.results.claims import Tables
 from runner.results.figures import figure, overview
 from runner.results.spreads import spread
 from runner.results.statistics import last_epoch
-from runner.results.style import band, beside, guide, name_hidden, points, sparse, subplots
+from runner.results.style_before import band, beside, guide, name_hidden, points, sparse, subplots
 
 COLUMNS = {
     "train_accuracy": "training accuracy",

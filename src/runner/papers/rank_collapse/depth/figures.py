@@ -14,7 +14,7 @@ from runner.results.claims import Tables
 from runner.results.figures import figure, overview
 from runner.results.spreads import spread
 from runner.results.statistics import last_epoch, summarize
-from runner.results.style import (
+from runner.results.style_before import (
     DASHED,
     HOLLOW,
     Look,

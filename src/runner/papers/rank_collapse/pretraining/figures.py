@@ -22,7 +22,16 @@ from runner.results.figures import figure, overview
 from runner.results.rows import Present, nonempty
 from runner.results.spreads import spread
 from runner.results.statistics import last_epoch, summarize
-from runner.results.style import GREY, HOLLOW, Look, band, name_hidden, points, sparse, subplots
+from runner.results.style_before import (
+    GREY,
+    HOLLOW,
+    Look,
+    band,
+    name_hidden,
+    points,
+    sparse,
+    subplots,
+)
 
 COLUMNS = {
     "train_loss": "training loss",

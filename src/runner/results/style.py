@@ -23,11 +23,11 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties
+from matplotlib.font_manager import FontProperties, findfont, get_font
+from matplotlib.ft2font import LoadFlags
 from matplotlib.offsetbox import AnnotationBbox, HPacker, TextArea
 from matplotlib.patheffects import withStroke
 from matplotlib.text import Annotation
-from matplotlib.textpath import TextPath
 from matplotlib.ticker import NullLocator
 from matplotlib.transforms import Bbox
 
@@ -115,10 +115,12 @@ def in_two(text: str, longest: float = 8.15) -> list[str]:
 
     longest: inches of a line.
     """
-    bold = FontProperties(family="DejaVu Sans", weight="bold", size=LARGE)
+    bold = get_font(findfont(FontProperties(family="DejaVu Sans", weight="bold")))
+    bold.set_size(LARGE, 72)
 
     def inches(part: str) -> float:
-        return TextPath((0, 0), part, prop=bold).get_extents().width / 72
+        bold.set_text(part, flags=LoadFlags.NO_HINTING)
+        return bold.get_width_height()[0] / 64 / 72
 
     text = " ".join(text.split())
     if inches(text) <= longest:

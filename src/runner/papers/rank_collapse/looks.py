@@ -12,7 +12,6 @@ from runner.results.style import (
     GREEN,
     GREY,
     INK,
-    NAVY,
     ORANGE,
     RUST,
     SKY,

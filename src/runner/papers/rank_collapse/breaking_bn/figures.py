@@ -214,6 +214,7 @@ def draw_vanishing(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     norm, vanilla = METHODS["batch_norm"], Look(METHODS["vanilla"].color, "", width=4.4)
     pixels = METHODS["vanilla_random_pixels"]
     looks = METHODS | {"vanilla": vanilla, "batch_norm": norm}
+    left.set_yscale("log")
     for axes, column in ((left, "train_accuracy"), (right, "gradient_alignment")):
         for method in reversed(NAMES):
             rows = shown[shown["method"] == method].dropna(subset=column)
@@ -227,7 +228,7 @@ def draw_vanishing(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         ):
             looks[method].line(middle, rows["epoch"], rows["train_accuracy"])
     last = max(2, training["epoch"].max())
-    left.set(yscale="log", ylim=(0.08, 1.05), xlim=(1, last))
+    left.set(ylim=(0.08, 1.05), xlim=(1, last))
     middle.set(xlim=(1, last))
     right.set(xlim=(0, last), ylim=(0, 1.05))
     ticks(left.yaxis, [0.1, 0.2, 0.5, 1])

@@ -132,9 +132,7 @@ def say_centring_redundant(tables: Tables) -> str:
     )
 
 
-BROKEN = Finding(
-    say_broken, holds=["asymmetric-start-lowers-rank", "asymmetric-start-cannot-fit"]
-)
+BROKEN = Finding(say_broken, holds=["asymmetric-start-lowers-rank", "asymmetric-start-cannot-fit"])
 
 
 @figure(
@@ -183,8 +181,9 @@ def draw(
 
 def say_parallel(tables: Tables) -> str:
     """How alike training on images and on random pixels is without batch norm."""
-    every = select(tables["training"], method="vanilla"), select(
-        tables["training"], method="vanilla_random_pixels"
+    every = (
+        select(tables["training"], method="vanilla"),
+        select(tables["training"], method="vanilla_random_pixels"),
     )
     one, other = (rows.set_index(["replicate", "epoch"])["train_accuracy"] for rows in every)
     equal = one.eq(other.reindex(one.index))

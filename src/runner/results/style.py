@@ -133,7 +133,7 @@ def canvas(height: float) -> Picture:
     """An empty picture that lays itself out. height: of its body."""
     total = height + HEAD
     picture = Picture(figsize=(WIDTH, total), layout="constrained")
-    room = {"rect": (0, 0, 1, height / total), "w_pad": 0.07, "h_pad": 0.06, "wspace": 0.04}
+    room = {"rect": (0, 0, 1, (height - 0.1) / total), "w_pad": 0.07, "h_pad": 0.06, "wspace": 0.04}
     picture.get_layout_engine().set(**room)
     return picture
 

@@ -125,8 +125,12 @@ def in_two(text: str, longest: float = 8.15) -> list[str]:
     text = " ".join(text.split())
     if inches(text) <= longest:
         return [text]
+    def cost(two: tuple[str, str]) -> tuple[bool, float]:
+        width = max(map(inches, two))
+        return width > longest, width - (two[0][-1] in ",;:")
+
     breaks = [(text[: at.start()], text[at.end() :]) for at in re.finditer(" ", text)]
-    return list(min(breaks, key=lambda two: max(map(inches, two)) - (two[0][-1] in ",;:")))
+    return list(min(breaks, key=cost))
 
 
 def canvas(height: float) -> Picture:

@@ -125,6 +125,7 @@ def in_two(text: str, longest: float = 8.15) -> list[str]:
     text = " ".join(text.split())
     if inches(text) <= longest:
         return [text]
+
     def cost(two: tuple[str, str]) -> tuple[bool, float]:
         width = max(map(inches, two))
         return width > longest, width - (two[0][-1] in ",;:")

@@ -249,7 +249,7 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     for row, (statement, (_, _, look)) in enumerate(names.items()):
         own = drawn.loc[drawn["statement"] == statement, "order"]
         shown = np.where(own > high, high + 0.3, own.clip(lower=low))
-        spread = np.linspace(-0.22, 0.22, max(1, len(own)))
+        spread = np.linspace(-0.22, 0.22, len(own))
         look.each(axes, shown, row + spread, alpha=0.25)
         if len(own):
             stroke = {"markersize": 13, "markeredgewidth": 2.6, "color": look.ink}

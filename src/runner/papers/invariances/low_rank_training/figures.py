@@ -100,9 +100,9 @@ def say_without_decay(tables: Tables) -> str:
         " epoch, for several gains of the starting weights, the larger the darker; solid: two"
         " classes; dashed: ten. (b) What is left beside them over its start; bands: the bounds that"
         " the invariants set, inner for two classes. (c) The share at the end by the gain, for"
-        " other networks and losses. (d) The largest value and what is left, squared, by width. Lines and"
-        " points are medians over the replicates, bars their whole range. Networks that diverge are"
-        f" left out{_mostly_left_out(tables['layers'])}."
+        " other networks and losses. (d) The largest value and what is left, squared, by width."
+        " Lines and points are medians over the replicates, bars their whole range. Networks that"
+        f" diverge are left out{_mostly_left_out(tables['layers'])}."
     )
 
 
@@ -346,7 +346,7 @@ def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
             powers = np.log10(span.where(span > 0, 1e-300)).apply(np.floor).astype(int)
             text = f"{method}: 10$^{{{powers['min']}}}$ to 10$^{{{powers['max'] + 1}}}$"
             spot = {"ha": "left", "size": SMALL}
-            look.name(axes, own["exponent"].max() + 0.08 * last, place([0.0])[0], text, **spot)
+            look.name(axes, own["exponent"].max() + 0.08 * last, float(place(0.0)), text, **spot)
             continue
         above = own.assign(**{name: place(own[name]) for name in SPREAD})
         _bars(axes, own["exponent"], above, look, linestyle="")

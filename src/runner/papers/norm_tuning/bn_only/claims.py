@@ -23,6 +23,7 @@ LITTLE = 2.0
 NEAR = 0.999
 """Of d^2: f is too narrow to be exact at widths m up to this share."""
 
+SYMBOLS = {"target_width": "d", "width": "m"}
 CONSTRUCTIONS = (t.TEACHER, t.STUDENT)
 """Green and orange."""
 
@@ -62,7 +63,7 @@ def beat(metrics: pd.DataFrame, x: str, winners: tuple, losers: tuple) -> list[E
         less(
             worst(rows, *winners),
             best(rows, *losers),
-            point=f"{x} = {value}, {' or '.join(losers)} / {' or '.join(winners)}",
+            point=f"{SYMBOLS[x]} = {value}, {' or '.join(losers)} / {' or '.join(winners)}",
             unit="ratio",
         )
         for value, rows in metrics.groupby(x)
@@ -188,7 +189,7 @@ def best_plans(tables: Tables, pairs: tuple) -> Found:
 
 
 ALL_D, ALL_M = {"target_width": 3}, {"width": 3}
-LEFT, RIGHT = "paper A, Appendix E, figure 4 left", "paper A, Appendix E, figure 4 right"
+LEFT, RIGHT = "Appendix E, figure 4 left", "Appendix E, figure 4 right"
 TRAINING = "paper A, Appendix E, training details"
 ROUNDING = "machine epsilon x condition number x input norm, in every network of full rank"
 SCHEDULES = ("constant", "cosine", "exponential")
@@ -214,7 +215,7 @@ CLAIMS = {
         Claim(
             "constructions-beat-sgd",
             "both constructions beat SGD on scales and shifts at every d",
-            LEFT,
+            f"paper A, {LEFT}",
             partial(wins, winners=CONSTRUCTIONS, losers=(t.SGD,)),
             "SGD / the worse construction above 1 at every d",
             needs=ALL_D,
@@ -222,7 +223,7 @@ CLAIMS = {
         Claim(
             "sgd-wins-narrow",
             "at small m SGD beats both constructions",
-            RIGHT,
+            f"paper A, {RIGHT}",
             wins_narrow,
             "the better construction / SGD above 1 at every m up to d",
             needs=ALL_M,
@@ -230,7 +231,7 @@ CLAIMS = {
         Claim(
             "sgd-constant-loss",
             "at widths below d² SGD only achieves a constant loss",
-            RIGHT,
+            f"paper A, {RIGHT}",
             partial(constant_loss, series=t.SGD),
             f"SGD above {SMALL:g} of the variance of g at every m below d²",
             needs=ALL_M,
@@ -238,7 +239,7 @@ CLAIMS = {
         Claim(
             "constructions-win-wide",
             "as m nears d² both constructions beat SGD",
-            RIGHT,
+            f"paper A, {RIGHT}",
             wins_wide,
             "SGD / the worse construction above 1 at the largest m below d²",
             needs=ALL_M,
@@ -258,7 +259,7 @@ CLAIMS = {
             "constructions-beat-adam",
             "at m = d² the construction, and a dense network trained in the same way, beat Adam on"
             " scales and shifts, at every d",
-            f"beside {LEFT}: SGD may be badly tuned",
+            f"beside paper A, {LEFT}: SGD may be badly tuned",
             partial(wins, winners=(t.TEACHER, t.DENSE_ADAM), losers=(t.ADAM,)),
             "Adam / the worse of construction and dense by Adam above 1 at every d; schedule and"
             " rate are the best of norm-schedules at another seed",
@@ -268,7 +269,7 @@ CLAIMS = {
         Claim(
             "adam-constant-loss",
             "at widths below d² Adam, too, only achieves a constant loss",
-            f"beside {RIGHT}",
+            f"beside paper A, {RIGHT}",
             partial(constant_loss, series=t.ADAM),
             f"Adam above {SMALL:g} of the variance of g at every m below d²",
             "ours",

@@ -5,9 +5,9 @@ import pandas as pd
 
 from runner.results.rows import nonempty
 
-SGD, TEACHER, DENSE, STUDENT = "sgd", "teacher_construction", "dense", "student_construction"
+SGD, TEACHER, DENSE, STUDENT = "sgd", "teacher construction", "dense", "student construction"
 FIXED, ADAM, DENSE_ADAM = "sgd with fixed statistics", "adam", "dense by adam"
-CORRECTED = "corrected_construction"
+CORRECTED = "corrected construction"
 
 CHOOSING = 5
 """Replicates of `norm-schedules` that choose the rates."""
@@ -16,7 +16,7 @@ CHOOSING = 5
 def with_series(metrics: pd.DataFrame) -> pd.DataFrame:
     """The rows, with a column `series`: what they are called where runs of several kinds meet."""
     adam, fixed = metrics["optimizer"] == "adam", metrics["statistics"] == "fixed"
-    dense, method = metrics["method"] == DENSE, metrics["method"]
+    dense, method = metrics["method"] == DENSE, metrics["method"].str.replace("_", " ")
     series = np.select([adam & dense, adam, fixed], [DENSE_ADAM, ADAM, FIXED], default=method)
     return metrics.assign(series=series)
 

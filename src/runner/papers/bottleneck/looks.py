@@ -1,6 +1,6 @@
 """How ranks, orders and stages look in all figures of paper D."""
 
-from runner.results.style import (
+from runner.results.style_before import (
     BLACK,
     BLUE,
     DASHDOT,

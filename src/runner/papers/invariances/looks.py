@@ -1,6 +1,6 @@
 """How data, quantities and methods look in all figures of paper C."""
 
-from runner.results.style import (
+from runner.results.style_before import (
     BLACK,
     BLUE,
     DASHDOT,

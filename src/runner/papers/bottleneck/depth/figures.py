@@ -12,7 +12,7 @@ from runner.papers.bottleneck.looks import RANKS, rank_look
 from runner.results.claims import Tables
 from runner.results.figures import figure, or_empty, overview
 from runner.results.rows import nonempty, select
-from runner.results.style import BLACK, guide, picture, points, subplots
+from runner.results.style_before import BLACK, guide, picture, points, subplots
 
 RECIPES = {
     "plain": "plain recipe: ridge from the start",

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from runner.results.claims import Tables
 from runner.results.figures import figure, overview
-from runner.results.style import ordered, points, subplots
+from runner.results.style_before import ordered, points, subplots
 
 
 @overview

@@ -9,7 +9,7 @@ from runner.papers.bottleneck.linear.tables import REMAINDERS, with_remainders
 from runner.papers.bottleneck.looks import ORDERS, rank_look
 from runner.results.claims import Tables
 from runner.results.figures import figure, overview
-from runner.results.style import BLACK, band, beside, guide, points, subplots
+from runner.results.style_before import BLACK, band, beside, guide, points, subplots
 
 LABELS = dict(
     zip(

@@ -15,7 +15,7 @@ from runner.papers.bottleneck.rank_one.tables import (
 )
 from runner.results.claims import Tables
 from runner.results.figures import figure, overview
-from runner.results.style import points, subplots
+from runner.results.style_before import points, subplots
 
 PANELS = {
     "log_ntk": (NTK_EXPONENT, r"log of the largest Tr $\Theta(x,x)/L$", "narrowness"),

@@ -9,7 +9,7 @@ from runner.papers.bottleneck.symmetry.config import DISTANCE_LAYER, PCA_LAYER, 
 from runner.results.claims import Tables
 from runner.results.figures import figure, or_empty, overview
 from runner.results.rows import NoRows, select
-from runner.results.style import BLACK, DOTTED, VERMILION, ordered, points, sparse, subplots
+from runner.results.style_before import BLACK, DOTTED, VERMILION, ordered, points, sparse, subplots
 
 STAGES = {"trained": "trained", "untrained": "at initialisation"}
 ARROWS = 20

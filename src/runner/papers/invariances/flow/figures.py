@@ -26,7 +26,7 @@ from runner.papers.invariances.looks import DATA, INVARIANT, NOT_INVARIANT, QUAN
 from runner.results.claims import Tables
 from runner.results.figures import figure, overview
 from runner.results.rows import nonempty
-from runner.results.style import (
+from runner.results.style_before import (
     BLACK,
     DASHDOT,
     DOTTED,

@@ -30,7 +30,7 @@ from runner.results.claims import Tables
 from runner.results.evidence import slopes
 from runner.results.figures import figure, or_empty, overview
 from runner.results.rows import NoRows, Present, nonempty
-from runner.results.style import (
+from runner.results.style_before import (
     GREY,
     Look,
     band,

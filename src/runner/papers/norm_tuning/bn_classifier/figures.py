@@ -5,10 +5,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.papers.norm_tuning.bn_classifier.tables import of_network
-from runner.papers.norm_tuning.looks import ADAM, CONSTRUCTION
+from runner.papers.norm_tuning.looks_before import ADAM, CONSTRUCTION
 from runner.results.claims import Tables
 from runner.results.figures import figure, overview
-from runner.results.style import band, guide, points, sparse, subplots
+from runner.results.style_before import band, guide, points, sparse, subplots
 
 LOOKS = {"construction": CONSTRUCTION, "bn_only": ADAM}
 

@@ -6,11 +6,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.papers.norm_tuning.constructions.tables import full_rank_by_sparsity, random_targets
-from runner.papers.norm_tuning.looks import THEOREMS
+from runner.papers.norm_tuning.looks_before import THEOREMS
 from runner.results.claims import Tables
 from runner.results.figures import figure, or_empty, overview
 from runner.results.rows import nonempty
-from runner.results.style import (
+from runner.results.style_before import (
     DASHED,
     GREY,
     HOLLOW,

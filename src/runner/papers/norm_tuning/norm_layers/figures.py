@@ -5,12 +5,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from runner.papers.norm_tuning.looks import BATCH_STATISTICS, CONSTRUCTION, LAYER_NORM
+from runner.papers.norm_tuning.looks_before import BATCH_STATISTICS, CONSTRUCTION, LAYER_NORM
 from runner.papers.norm_tuning.norm_layers.tables import training_mode
 from runner.results.claims import Tables
 from runner.results.figures import figure, or_empty, overview
 from runner.results.rows import select
-from runner.results.style import DOTTED, HOLLOW, LONG, guide, ordered, points, subplots
+from runner.results.style_before import DOTTED, HOLLOW, LONG, guide, ordered, points, subplots
 
 ERROR = "mean squared error / variance of g"
 DODGE = 0.15

@@ -26,7 +26,7 @@ from runner.papers.rank_collapse.chain.tables import (
 from runner.results.captions import Said
 from runner.results.claims import Tables
 from runner.results.figures import figure, or_empty, overview
-from runner.results.style import (
+from runner.results.style_before import (
     BLACK,
     DASHED,
     DOTTED,

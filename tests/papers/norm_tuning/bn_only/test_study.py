@@ -1,18 +1,20 @@
 """Study `bn_only`: written-out gradients, Theorem 1, and what a run says."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
 from torch import nn
 
-from runner.core.progress import Progress
-from runner.core.studies import Context
+from runner.bench.growth import lent
+from runner.cli.composing import figure_runs
 from runner.papers.norm_tuning.bn_only import networks, study, tables
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.papers.norm_tuning.bn_only.networks import Batch, Dense, FrozenWithNorm, f, g
 
+CPU = torch.device("cpu")
 R, D, M, N = 3, 4, 12, 40
 SMALL = {
     "target_width": 4,
@@ -30,8 +32,7 @@ def draw(*shape):
 
 
 def rows(**changes):
-    context = Context(torch.device("cpu"), None, Progress, lambda state: None, print)
-    found = study.run(BnOnly(**{**SMALL, **changes}), context)
+    found = study.run(BnOnly(**{**SMALL, **changes}), lent(CPU))
     return pd.DataFrame([asdict(row) for row in found if isinstance(row, study.Metrics)])
 
 
@@ -118,12 +119,101 @@ def test_theorem_1_and_what_has_diverged():
     assert error[1].isnan().tolist() == [False, True, False]
 
 
+@pytest.mark.parametrize(("d", "m", "p"), [(5, 25, 0.2), (6, 20, 1.0), (4, 40, 0.5)])
+def test_the_scales_are_those_of_the_pseudo_inverse(d, m, p):
+    """Sparse, too narrow, and wide systems against numpy's."""
+    problem = study.draw_problem(BnOnly(target_width=d, widths=[m], sparsity=p, replicates=2))
+    solved = networks.construct(problem.W1, problem.W2[m], [problem.target], 12.0)
+    for r in range(2):
+        W1, W2, W = (each[r].numpy() for each in (problem.W1, problem.W2[m], problem.target))
+        K = np.stack([np.kron(W2[:, j], W1[j]) for j in range(m)], axis=1)
+        expected = np.linalg.pinv(K, rcond=max(K.shape) * np.finfo(float).eps) @ W.reshape(-1)
+        found = solved.norms[0].gamma1[r, :, 0].numpy()
+        np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
+        assert solved.rank[r] == np.linalg.matrix_rank(K)
+
+
 def test_right_means():
     W1, W2, W = draw(R, 6, D), draw(R, D, 6), draw(R, D, D)
     (norm,) = networks.construct(W1, W2, [W], 12.0).norms
     norm = networks.with_right_means(norm, W1, W2, W)
     x = torch.randn(R, D, 200_000, generator=torch.Generator().manual_seed(1)).double()
     torch.testing.assert_close(f(W1 @ x, W2, norm).mean(-1), g(x, W).mean(-1), rtol=0.02, atol=0)
+
+
+def test_the_share_of_weights_is_p_and_their_variance_stays():
+    dense = study.draw_problem(BnOnly(target_width=20, replicates=2))
+    sparse = study.draw_problem(BnOnly(target_width=20, replicates=2, sparsity=0.2))
+    assert torch.equal(dense.target, sparse.target)
+    assert 0.19 < (sparse.W1 != 0).double().mean() < 0.21
+    for all_of_it, part in ((dense.W1, sparse.W1), (dense.W2[400], sparse.W2[400])):
+        assert 0.9 < part.square().mean() / all_of_it.square().mean() < 1.1
+
+
+def test_schedules_start_at_the_rate_and_end_where_they_should():
+    for schedule, end in (("constant", 1.0), ("cosine", 0.0), ("exponential", 0.01)):
+        assert study.decay(schedule, 0, 50) == 1
+        assert study.decay(schedule, 50, 50) == pytest.approx(end, abs=1e-12)
+
+
+def test_the_curvature_is_that_of_the_loss_along_the_last_shifts():
+    """By finite differences where no unit changes sides; SGD goes at half of 2 over it."""
+    units = draw(R, D, D) @ draw(R, D, N)
+    units = units[..., (units > 0).any(1).all(0)]
+
+    def loss(shift):
+        return (units + shift).relu().sum(1).square().mean(-1)
+
+    step = 0.5 * units.abs().min()
+    second = (loss(step) - 2 * loss(0) + loss(-step)) / step**2 / D  # by a shift of length one
+    found = networks.curvature((units > 0).double())
+    torch.testing.assert_close(found, second, rtol=1e-3, atol=0)
+    assert networks.curvature(torch.zeros(R, D, N)).tolist() == [2 / D] * R
+
+
+def test_rates_are_measured_for_each_replicate_or_given():
+    measured = rows(sparsity=0.3).set_index("method")["learning_rate"]
+    assert measured["sgd"].nunique() > 1 and measured["dense"].nunique() > 1
+    assert measured["teacher_construction"].isna().all()
+    fixed = rows(statistics="fixed").set_index("method")["learning_rate"]
+    assert (fixed["sgd"] == 1 / 8).all()
+    assert (rows(methods=["sgd"], learning_rate=0.3)["learning_rate"] == 0.3).all()
+
+
+def test_what_diverges_is_data_and_disturbs_nothing_else():
+    found = rows(learning_rate=1e30).set_index("method")
+    assert found.loc[["dense", "student_construction"], "test_mse"].isna().all()
+    assert (found.loc["teacher_construction", "test_mse"] < 1e-20).all()
+
+
+def test_constructions_are_measured_against_what_they_are_built_from():
+    found = rows(widths=[4, 16], methods=["student_construction", "dense", "sgd"])
+    exact = found.query("method == 'student_construction' and width == 16")
+    narrow = found.query("method == 'student_construction' and width == 4")
+    assert (exact["source_mse"] < 1e-20).all() and (narrow["source_mse"] > 1e-3).all()
+    assert (exact["test_mse"] > 1e-6).all()
+    assert found.loc[found["method"] != "student_construction", "source_mse"].isna().all()
+
+
+def test_a_method_left_out_is_not_measured():
+    assert set(rows(methods=["student_construction"])["method"]) == {"student_construction"}
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam"])
+def test_a_run_goes_on_from_any_checkpoint_to_the_same_rows(optimizer):
+    config = BnOnly(**SMALL, optimizer=optimizer, schedule="cosine")
+    states = []
+
+    def checkpoint(make_state):
+        states.append((len(found), {name: value.clone() for name, value in make_state().items()}))
+
+    found = []
+    for row in study.run(config, replace(lent(CPU), checkpoint=checkpoint)):
+        found.append(row)
+    assert len(states) == study.CURVE_POINTS
+    for done, state in states[:: len(states) - 1]:
+        rest = list(study.run(config, replace(lent(CPU), restored=state)))
+        assert repr(rest) == repr(found[done:])  # nan is not equal to itself
 
 
 def test_a_replicate_and_a_width_alone_give_the_same_numbers():
@@ -138,3 +228,11 @@ def test_runs_of_other_kinds_share_what_they_do_not_change():
     assert dense.tolist() == pytest.approx(ours["test_mse"].tolist())
     both = tables.with_series(pd.concat([paper, rows(optimizer="adam", learning_rate=0.1)]))
     assert {"sgd", "adam", "dense", "dense by adam"} <= set(both["series"])
+
+
+@pytest.mark.parametrize("scale", ["smoke", "quick", "paper"])
+def test_our_controls_stand_beside_the_runs_of_figure_4(scale):
+    _, paper = figure_runs("fig4", [f"scale={scale}"])
+    _, ours = figure_runs("fig4-training", [f"scale={scale}"])
+    assert all(config in ours for config in paper)
+    assert {config.seed for config in ours} == {paper[0].seed}

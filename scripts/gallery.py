@@ -83,8 +83,9 @@ ESTIMATED_HOURS = {
         ("rank-fig13",): 8,
     },
     "paper": {
-        ("fig4",): 0.7,
-        ("fig5",): 3,
+        ("fig4",): 0.2,
+        ("fig4-training",): 0.3,
+        ("fig5",): 1,
         ("norm-schedules",): 0.3,
         ("norm-layers",): 0.2,
         ("bn-classifier",): 0.1,

@@ -21,17 +21,23 @@ from runner.results.style import (
 
 METHODS = {
     "sgd": Look(BLUE),
-    "batch_norm": Look(SKY, dashes=DASHED, hollow=True),
-    "best": Look(NAVY, hollow=True),
-    "adam": Look(VERMILION, "D", hollow=True),
-    "teacher_construction": Look(GREEN, "s", width=3.4),
-    "corrected_construction": Look(OLIVE, "s", DASHED, hollow=True),
-    "student_construction": Look(ORANGE, "", width=6.0),
+    "sgd with fixed statistics": Look(SKY, dashes=DASHED, hollow=True),
+    "adam": Look(NAVY, "D", hollow=True),
+    "teacher construction": Look(GREEN, "s", width=3.4),
+    "corrected construction": Look(OLIVE, "s", DASHED, hollow=True),
+    "student construction": Look(ORANGE, "", width=6.0),
     "dense": Look("#000000", "^", DASHED, 1.8),
-    "dense_best": Look(GREY, "^", DASHED, 1.8, hollow=True),
+    "dense by adam": Look(GREY, "^", DASHED, 1.8, hollow=True),
+}
+"""By the series of figures 4 and 5; what may lie on others is thin or dashed."""
+
+OPTIMIZERS = {
+    "sgd": METHODS["sgd"],
+    "momentum": Look(PURPLE, "s", hollow=True),
+    "adam": METHODS["adam"],
 }
 
-SGD, CONSTRUCTION, DENSE = (METHODS[name] for name in ("sgd", "teacher_construction", "dense"))
+SGD, CONSTRUCTION, DENSE = (METHODS[name] for name in ("sgd", "teacher construction", "dense"))
 BATCH_STATISTICS, LAYER_NORM, LEAST = Look(SKY), Look(VERMILION, "D"), Look(INK)
 
 THEOREMS = {

@@ -21,11 +21,11 @@ from runner.core.errors import InputError
 from runner.core.papers import PAPERS, paper_of
 from runner.core.rooms import room_of
 from runner.publish.counting import once
-from runner.publish.reference import REFERENCE, read_tables
+from runner.publish.reference import REFERENCE, drawn_png, read_tables
 from runner.publish.report import duration
 from runner.results.captions import caption
 from runner.results.evidence import ERROR
-from runner.results.figures import as_png, said_of
+from runner.results.figures import said_of
 from runner.results.history import in_words
 from runner.runs.provenance import REPOSITORY
 
@@ -34,7 +34,6 @@ SCALES = (SCALE, "medium", "paper")
 """Those whose results are kept, where they are."""
 DRAWN = (SCALE, "medium")
 """Those that pictures are made of: with the embedded data, and with the papers' own."""
-DPI = 110
 README = REPOSITORY / "README.md"
 RESULTS = REPOSITORY / "docs" / "results.md"
 NOTES = REPOSITORY / "docs" / "notes-on-the-papers.md"
@@ -109,8 +108,7 @@ def draw_pictures(reference: Path, folder: Path) -> None:
     """One PNG for each figure and scale, small enough for a README."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, scale in drawn(reference):
-        tables = read_tables(reference / scale / name)
-        (folder / file_of(name, scale)).write_bytes(as_png(name, figure_study(name), tables, DPI))
+        (folder / file_of(name, scale)).write_bytes(drawn_png(reference / scale / name))
 
 
 def caption_of(reference: Path, name: str, scale: str) -> str:

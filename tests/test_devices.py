@@ -11,6 +11,7 @@ from torch.utils._pytree import tree_leaves
 
 from runner.bench.growth import Quiet, embedded
 from runner.core.studies import Context
+from runner.data import gaussian
 from runner.data.datasets import Dataset, Images
 from runner.networks.mlp import MLP
 from runner.networks.resnet import ResNet50
@@ -22,8 +23,8 @@ from runner.papers.invariances.flow.problem import SIDE
 from runner.papers.invariances.flow.trajectory import network_of, rates
 from runner.papers.invariances.low_rank_training import networks
 from runner.papers.invariances.low_rank_training.training import Decayed, losses_and_gradients
-from runner.papers.norm_tuning.bn_only.online import Learner, Plan
-from runner.papers.norm_tuning.bn_only.stacks import BatchNormTuned, NormTuned, ReluSum
+from runner.papers.norm_tuning.bn_only import study as bn_only
+from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.papers.rank_collapse.chain.batch_means import observe
 from runner.papers.rank_collapse.chain.engines import DirectChain, RotatedChain
 from runner.papers.rank_collapse.chain.lyapunov import ProbedChain
@@ -64,17 +65,24 @@ def test_what_is_forbidden_is_caught():
             mixed(meta(3, 3), torch.zeros(3, 3))
 
 
-@pytest.mark.parametrize("tuned", [NormTuned, BatchNormTuned])
-def test_bn_only(tuned):
-    x, labels = meta(2, 8, 3), meta(2, 8)
-    for stack in (tuned(meta(2, 9, 3), meta(2, 3, 9)), ReluSum(meta(2, 3, 3))):
-        plans = [Plan("adam", "cosine", 0.1), Plan("momentum", "constant", 0.1)]
-        learner = Learner(stack, plans, steps=9)
-        with OneDevice():
-            for step in range(2):
-                learner.step(step, x, labels)
-            assert learner.last_mse().device == stack.dead(x).device == META
-            assert stack.predict(x).device == META
+@pytest.mark.parametrize("statistics", ["batch", "fixed"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_bn_only(statistics, optimizer, monkeypatch):
+    context = Context(META, None, Quiet, lambda make_state: None, embedded)
+    config = BnOnly(
+        target_width=3, replicates=2, train_samples=48, batch_size=4,
+        statistics=statistics, optimizer=optimizer,
+    )  # fmt: skip
+    problem = bn_only.draw_problem(config)
+    learners = bn_only.start(config, context, problem)
+    # Streams have no meta device, and curves are read on the host.
+    monkeypatch.setattr(bn_only.GaussianStream, "draw", lambda self, samples: meta(2, samples, 3))
+    monkeypatch.setattr(gaussian, "generators", lambda *arguments: [])
+    monkeypatch.setattr(bn_only, "curves", lambda learners, samples: [])
+    with OneDevice():
+        list(bn_only.train(config, context, problem, learners))
+    for learner in learners.values():
+        assert all(each.device == META for each in [learner.mse, *learner.network.found()])
 
 
 @pytest.mark.parametrize("normalization", ["none", "batch", "batch_no_mean"])

@@ -170,9 +170,12 @@ class PaperFigure:
         self, tables: Tables | None, style: str
     ) -> tuple[matplotlib.figure.Figure, pd.DataFrame]:
         variant = self.sweep.variant
-        drawing = figures.drawing_of(variant.figure, variant.study)
+        tables = self.tables() if tables is None else tables
+        about = {"scale": variant.scale, "headline": headline("figure", variant.figure)}
+        about["overrides"] = variant.overrides
+        above = figures.header_of(variant.figure, variant.study, tables, **about)
         with drawn_in(style):
-            return figures.draw(drawing, self.tables() if tables is None else tables)
+            return figures.drawn(variant.figure, variant.study, tables, style, above)
 
 
 def _launcher(n_jobs: int) -> list[str]:

@@ -54,11 +54,6 @@ def test_a_new_version_of_a_study_moves_its_runs():
     assert run_name(Changed()) != run_name(BnOnly())
 
 
-def test_the_same_width_named_in_two_ways_is_one_run():
-    assert run_name(BnOnly(target_width=5, width=25)) == run_name(BnOnly(target_width=5))
-    assert run_name(BnOnly(target_width=5, width=24)) != run_name(BnOnly(target_width=5))
-
-
 def test_the_table_of_a_row_is_its_name():
     @dataclass(frozen=True)
     class RankBySeed(Row):

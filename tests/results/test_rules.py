@@ -56,6 +56,26 @@ def inequality(tables):
 def another():
     return 1
 """,
+    f"{ROOM}.listed.claims": """
+from runner.results.evidence import above, below
+
+BOUND, LOW = 1, 2
+ONE, TWO = "one", "two"
+
+def one(tables, bound):
+    return above(tables, bound)
+
+def two(tables):
+    return below(tables)
+
+CLAIMS = {
+    "a": [
+        Claim("one", ONE, partial(one, bound=BOUND), [s for s in "ab"]),
+        Claim("two", TWO, two),
+    ],
+    "b": [Claim("one", "the same of another figure", partial(one, bound=LOW))],
+}
+""",
     "runner.results.claims": """
 def judgement(x):
     return verdict(x)
@@ -90,6 +110,17 @@ def test_the_rule_of_another_modules_judge_begins_where_it_is_registered():
     for there in ("register(figure='a')", "def register", "LIST = ", "def inequality"):
         assert there in text
     assert "def judge(" not in text and "def another" not in text
+
+
+def test_a_listed_claim_is_built_from_its_own_entry():
+    claims = f"{ROOM}.listed.claims"
+    found = built_from(Rule(claims, (claims, "one"), "a", "a/one"), MODULES.get)
+    text = text_of(found)
+    for there in ("Claim('one', ONE,", "bound=BOUND", "ONE, TWO = ", "BOUND, LOW = ", "def one",
+                  "def above", "def verdict"):  # fmt: skip
+        assert there in text
+    for absent in ("Claim('two'", "def two", "def below", "another figure"):
+        assert absent not in text
 
 
 @pytest.mark.parametrize("figure", figure_names())

@@ -40,9 +40,9 @@ CHOICES: dict[str, dict[str, list[Any]]] = {
     },
     "bn_only": {
         "target_width": [10, 20],
-        "width": [None, 2000],
+        "widths": [None, [2000], [200, 100]],
         "sparsity": [1.0, 0.7],
-        "methods": [["sgd"], ["dense"], ["sgd", "dense"], ["batch_norm"], ["best"]],
+        "methods": [["sgd"], ["dense"], ["sgd", "dense"], ["teacher_construction"]],
         "train_samples": [64, 600],
         "test_samples": [100, 3000],
         "batch_size": [64],

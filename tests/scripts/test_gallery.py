@@ -8,7 +8,6 @@ import struct
 import pandas as pd
 import pytest
 from gallery import (
-    DPI,
     HIGHLIGHTS,
     WORK_AT_PAPER,
     captioned,
@@ -25,11 +24,10 @@ from gallery import (
 )
 from repository import REPOSITORY
 
-from runner.cli.catalogue import figure_names, figure_study
+from runner.cli.catalogue import figure_names
 from runner.cli.composing import figure_runs, figure_variant
 from runner.core.errors import InputError
-from runner.publish.reference import REFERENCE, keep_benchmarks, read_tables
-from runner.results.figures import as_png
+from runner.publish.reference import REFERENCE, drawn_png, keep_benchmarks
 
 COUNTS = "**1 / 0 / 0** · 0 / 1 / 0"
 """Of the claims below: one of the paper's holds, one of ours fails."""
@@ -169,16 +167,15 @@ def test_a_page_has_every_kept_figure_with_its_caption(tmp_path):
     assert "Paper D, Example 20" in page and "scale: quick." in page and "scale: medium." in page
 
 
-def test_pictures_are_those_of_the_figure_with_fewer_dots(tmp_path):
+def test_pictures_are_those_of_the_figure_two_dots_for_each_of_a_page(tmp_path):
     kept = REFERENCE / "quick" / "bottleneck-example20"
     (tmp_path / "medium").mkdir()
     (tmp_path / "medium" / kept.name).symlink_to(kept)
     draw_pictures(tmp_path, tmp_path / "drawn")
     (small,) = (tmp_path / "drawn").iterdir()
     assert small.name == "bottleneck-example20-medium.png"
-    full = as_png(kept.name, figure_study(kept.name), read_tables(kept))
-    width, height = (side / DPI for side in size_of(small.read_bytes()))
-    assert size_of(full) == pytest.approx((width * 150, height * 150), abs=2)
+    assert small.read_bytes() == drawn_png(kept)
+    assert size_of(small.read_bytes())[0] == 2 * 840
 
 
 def size_of(png):

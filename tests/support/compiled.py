@@ -8,7 +8,6 @@ import torch
 from runner.core.streams import generators
 from runner.networks.initialization import draw
 from runner.networks.mlp import MLP
-from runner.papers.norm_tuning.bn_only.stacks import NormTuned
 from runner.training import backpropagation
 
 
@@ -20,5 +19,3 @@ def compile_loops() -> None:
             stack = MLP(*weights, normalization=normalization)
             x, labels = torch.zeros(1, 4, 2, dtype=dtype), torch.zeros(1, 4, dtype=torch.int64)
             backpropagation.step(stack, x, labels, torch.zeros(1, dtype=dtype))
-        frozen = torch.ones(1, 3, 2, dtype=dtype), torch.ones(1, 2, 3, dtype=dtype)
-        NormTuned(*frozen).gradients(x, torch.zeros(1, 4, dtype=dtype))

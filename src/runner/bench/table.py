@@ -39,7 +39,7 @@ SLOWER = 1.2
 
 
 def sweep() -> Iterator[Comparison]:
-    """The paper's part of figure 4, one run after the other against one run on each core.
+    """Figure 4, one run after the other against one run on each core.
 
     At its size at quick, and once: where runs are shorter, what is measured is the start.
     """
@@ -48,8 +48,7 @@ def sweep() -> Iterator[Comparison]:
         """Of the whole command, with its start and the drawing."""
         with tempfile.TemporaryDirectory() as outputs:
             launcher = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={jobs}"]
-            methods = "methods=[sgd,teacher_construction,dense,student_construction]"
-            arguments = ["-m", "runner", "figure=fig4", methods, f"outputs={outputs}"]
+            arguments = ["-m", "runner", "figure=fig4", f"outputs={outputs}"]
             start = time.perf_counter()
             subprocess.run(
                 [sys.executable, *arguments, *(launcher if jobs > 1 else [])],
@@ -60,7 +59,7 @@ def sweep() -> Iterator[Comparison]:
 
     cores = os.cpu_count() or 1
     one, all_cores = seconds(1), seconds(cores)
-    yield Comparison("sweep", "fig4, the paper's part", one, all_cores, one / cores, dtype="")
+    yield Comparison("sweep", "fig4", one, all_cores, one / cores, dtype="")
 
 
 def collect() -> tuple[dict[str, Callable[[], Iterator[Comparison]]], dict[str, Growth]]:

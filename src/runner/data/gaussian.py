@@ -1,25 +1,20 @@
 """Standard Gaussian inputs, always fresh, each replicate from its own stream."""
 
-from collections.abc import Sequence
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.core.streams import generator
+from runner.core.streams import generators
 
 
 class GaussianStream:
-    """Endless standard Gaussian inputs in R^d for a stack of R networks, moved to `device`.
-
-    replicates: which replicate each network sees; one may stand there several times.
-    """
+    """Endless standard Gaussian inputs in R^d for each of R replicates, moved to `device`."""
 
     def __init__(
-        self, seed: int, replicates: Sequence[int], purpose: str, width: int, device: torch.device
+        self, seed: int, replicates: int, purpose: str, width: int, device: torch.device
     ) -> None:
         self.width, self.device = width, device
-        self.generators = [generator(seed, each, purpose) for each in replicates]
+        self.generators = generators(seed, replicates, purpose)
 
     def draw(self, samples: int) -> Float[Tensor, "R N d"]:
         """The next N inputs of each replicate, in float32."""

@@ -26,7 +26,7 @@ from runner.core.errors import InputError
 from runner.core.folders import outputs_at, require_readable, require_writable
 from runner.core.rooms import package_of, rows_of
 from runner.results.claims import claims_of, judge
-from runner.results.figures import as_png, is_current, publish
+from runner.results.figures import as_png, header_of, is_current, publish
 from runner.results.history import history
 from runner.results.variants import Variant
 from runner.runs.code import fingerprint
@@ -134,11 +134,20 @@ def picture(folder: Path, figures: Path) -> bytes:
     place = figures / folder.parent.name / f"{folder.name}.png"
     source, now = place.with_suffix(".drawn-from"), drawn_from(folder)
     if not (place.exists() and source.exists() and source.read_text() == now):
-        png = as_png(folder.name, figure_study(folder.name), read_tables(folder))
+        png = drawn_png(folder)
         place.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(place, png)
         write_atomically(source, now.encode())
     return place.read_bytes()
+
+
+def drawn_png(folder: Path, dpi: float | None = None) -> bytes:
+    """The picture of a figure of the reference with its header, from its kept tables and claims."""
+    name, tables = folder.name, read_tables(folder)
+    about = {"scale": folder.parent.name, "headline": headline("figure", name)}
+    kept = pd.read_csv(folder / "claims.csv")
+    above = header_of(name, figure_study(name), tables, kept, **about)
+    return as_png(name, figure_study(name), tables, above, dpi)
 
 
 def drawn_from(folder: Path) -> str:

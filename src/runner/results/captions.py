@@ -76,6 +76,16 @@ def dataset(rows: pd.DataFrame) -> str:
     return name if pd.isna(part) else f"{name} ({int(part):,} training images)"
 
 
+def dataset_in(tables: Tables) -> str:
+    """Architecture and datasets of some tables, for a header; nothing for Gaussian inputs alone."""
+    values = _values(tables, "data")
+    names = [DATASETS.get(value, value) for value in values]
+    parts = _values(tables, "train_images")
+    if len(names) == 1 and len(parts) == 1 and values != ["gaussian"]:
+        names = [f"{names[0]} ({int(parts[0]):,} training images)"]
+    return "" if values == ["gaussian"] else ", ".join(names)
+
+
 def _sentence(text: str) -> str:
     text = " ".join(text.split())
     return text[:1].upper() + text[1:] + "." * (bool(text) and text[-1] not in ".!?")

@@ -14,6 +14,10 @@ speaks of:
         needs={"target_width": 3},
     )
     def sgd_loses(tables: Tables) -> Found: ...
+
+or all statements stand in one dictionary, the claims of each figure in their order:
+
+    CLAIMS = {"fig4": [Claim("sgd-loses", "the construction beats SGD at every d", ...), ...]}
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -117,9 +121,10 @@ def claim(
 
 
 def claims_of(figure: str, study: str) -> list[Claim]:
-    """The claims of a figure, made by the `claims.py` of its study; none where there are none."""
-    part_of(study, "claims")
-    return _claims.get(figure, [])
+    """The claims of a figure: those that the `claims.py` of its study lists in `CLAIMS`, by figure,
+    or makes with `@claim`; none where there are none."""
+    module = part_of(study, "claims")
+    return getattr(module, "CLAIMS", _claims).get(figure, [])
 
 
 def judgement(claim: Claim, tables: Tables) -> Judgement:

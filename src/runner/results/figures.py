@@ -1,9 +1,15 @@
 """What a figure is: a sweep of runs, a drawing of their tables, and claims over them.
 
-In the `figures.py` of a study a drawing is named after its figure, with what the caption says of
-its marks, and the quick look at one run is marked as such:
+In the `figures.py` of a study a drawing is named after its figure, with whose way it shows, what
+was found and on which claims that rests, and what the caption says of its marks; the quick look at
+one run is marked as such:
 
-    @figure("fig4", caption="Points are medians over the replicates, bars their range.")
+    @figure(
+        "fig4",
+        whose="as in the paper",
+        finding=Finding(say_exact, holds=["exact", "constructions-beat-sgd"]),
+        caption="Points are medians over the replicates, dots single replicates.",
+    )
     def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]: ...
 
     @overview
@@ -18,7 +24,6 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -31,9 +36,10 @@ from runner.core.rooms import package_of, part_of
 from runner.results import claims
 from runner.results.captions import Said, caption
 from runner.results.claims import Tables
+from runner.results.findings import Finding, Header, header
 from runner.results.history import history, in_words
 from runner.results.rows import NoRows, Present
-from runner.results.style import drawn_in, settle_scales, subplots
+from runner.results.style import BLUE, Picture, drawn_in, print_at, settle, sheet
 from runner.results.variants import Variant
 from runner.runs.files import write_atomically
 from runner.runs.run import Run, load, stale_note
@@ -47,23 +53,37 @@ _drawings: dict[str, Drawing] = {}
 _said: dict[str, Said] = {}
 """By figure, what its caption says of its marks."""
 
+_findings: dict[str, tuple[str, tuple[Finding, ...]]] = {}
+"""By figure, whose way it shows, and what may be found."""
+
 _overviews: dict[str, Drawing] = {}
 """By module."""
 
-FILES = ("png", "pdf", "svg", "csv", "claims.csv", "caption.txt")
-"""What a figure is kept as, beside its provenance."""
+FILES = ("png", "pdf", "svg", "body.png", "header.json", "csv", "claims.csv", "caption.txt")
+"""What a figure is kept as, beside its provenance. The picture has its header; the body is without
+it, for pages that write the words of `header.json` as text."""
 
 
-def figure(name: str, *, caption: Said, **arguments: Any) -> Callable[[Callable], Callable]:
+def figure(
+    name: str,
+    *,
+    caption: Said,
+    whose: str = "",
+    finding: Finding | Sequence[Finding] = (),
+    **arguments: Any,
+) -> Callable[[Callable], Callable]:
     """Make the function below the drawing of a figure.
 
     caption: what its panels show, and what its points, lines, bars and bands are, or a function
-    that says so from the tables. `arguments` are given to the drawing beside the tables, so that
-    one function can draw several figures.
+    that says so from the tables. whose: way of doing it: "as in the paper", "ours". finding: what
+    its header says in bold; of several the first that its claims allow. `arguments` are given to
+    the drawing beside the tables, so that one function can draw several figures.
     """
+    findings = (finding,) if isinstance(finding, Finding) else tuple(finding)
 
     def register(drawing: Callable) -> Callable:
         _drawings[name], _said[name] = partial(drawing, **arguments), caption
+        _findings[name] = whose, findings
         return drawing
 
     return register
@@ -90,6 +110,50 @@ def said_of(name: str, study: str) -> Said:
     return _said[name]
 
 
+def findings_of(name: str, study: str) -> tuple[Finding, ...]:
+    """What a figure may say it has found. Raises InputError where it has no drawing."""
+    drawing_of(name, study)
+    return _findings[name][1]
+
+
+def header_of(
+    name: str,
+    study: str,
+    tables: Tables,
+    judged: pd.DataFrame | None = None,
+    *,
+    scale: str | None = None,
+    headline: str = "",
+    overrides: Sequence[str] = (),
+) -> Header:
+    """What stands above a figure's picture. Raises InputError where it has no drawing.
+
+    judged: its claims over these tables, as `claims.judge` gives them; judged here where none is
+    given.
+    """
+    drawing_of(name, study)
+    if judged is None:
+        judged = claims.judge(name, claims.claims_of(name, study), tables)
+    return header(headline or name, *_findings[name], tables, judged, scale, overrides)
+
+
+def drawn(
+    name: str, study: str, tables: Tables, style: str = "screen", above: Header | None = None
+) -> tuple[Figure, pd.DataFrame]:
+    """The picture of a figure, as it can be saved in this style, and the numbers drawn.
+
+    above: what stands above it; on paper nothing does. Raises InputError where it has no drawing.
+    """
+    picture, numbers = draw(drawing_of(name, study), tables)
+    settle(picture)
+    if isinstance(picture, Picture):
+        if style == "paper":
+            print_at(picture)
+        elif above:
+            picture.add_header(above.what, above.finding, above.counts)
+    return picture, numbers
+
+
 def draw(drawing: Drawing, tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """The picture and the numbers drawn; where the rows for all of it are absent, which these are.
 
@@ -99,7 +163,7 @@ def draw(drawing: Drawing, tables: Tables) -> tuple[Figure, pd.DataFrame]:
         with np.errstate(all="ignore"):  # a diverged run is data
             return drawing(Present(tables))
     except NoRows as absent:
-        picture, axes = subplots(size=(4, 3))
+        picture, ((axes,),) = sheet(1, 1)
         _leave_empty(axes, absent)
         return picture, pd.DataFrame({"absent": [str(absent)]})
 
@@ -188,39 +252,34 @@ def publish(
 ) -> pd.DataFrame:
     """Draw a figure from its tables and judge its claims; returns the claims.
 
-    Writes `<name>.png`, `.pdf`, `.svg`, `.csv` (the numbers drawn), `.claims.csv` and
-    `.caption.txt` into `folder`; name: the figure's where none is given; overrides: stand above the
-    picture; order: what `history` gives; scale: for the caption; headline: what the figure is;
-    style: `screen`, or `paper`, where everything that stands above the picture is left to the
-    caption. Raises InputError when there is no such style, or the folder cannot be written.
+    Writes `<name>.png`, `.pdf`, `.svg`, `.body.png`, `.header.json`, `.csv` (the numbers drawn),
+    `.claims.csv` and `.caption.txt` into `folder`; name: the figure's where none is given;
+    overrides: stand above the picture; order: what `history` gives; scale: for header and caption;
+    headline: what the figure is; style: `screen`, or `paper`, where what stands above the picture
+    is left to the text. Raises InputError when there is no such style, or the folder cannot be
+    written.
     """
     name = name or figure
-    drawing = drawing_of(figure, study)
+    drawing_of(figure, study)
     verdicts = claims.judge(name, claims.claims_of(figure, study), tables)
     if order is not None:
         verdicts = verdicts.merge(order, on="claim", how="left")
     below = caption(headline or name, _said[figure], study, tables, scale, overrides)
+    about = {"scale": scale, "headline": headline, "overrides": overrides}
+    above = header_of(figure, study, tables, verdicts, **about)
+    words = json.dumps(above.as_words(), indent=1, ensure_ascii=False)
     try:
         with drawn_in(style):
-            picture, drawn = draw(drawing, tables)
-            if style == "paper":
-                picture.suptitle("")
-            elif overrides:
-                _write_above(picture, f"{name}: {', '.join(overrides)}")
+            picture, numbers = drawn(figure, study, tables, style, above)
             folder.mkdir(parents=True, exist_ok=True)
             save(picture, folder / name)
-        write_atomically(folder / f"{name}.csv", drawn.to_csv(index=False).encode())
+        write_atomically(folder / f"{name}.header.json", words.encode())
+        write_atomically(folder / f"{name}.csv", numbers.to_csv(index=False).encode())
         write_atomically(folder / f"{name}.claims.csv", verdicts.to_csv(index=False).encode())
         write_atomically(folder / f"{name}.caption.txt", below.encode())
     except OSError as error:
         raise InputError(f"{folder} cannot be written ({error.strerror})") from error
     return verdicts
-
-
-def _write_above(picture: Figure, text: str) -> None:
-    """Put a line above the picture, and above its title where it has one."""
-    title = "\n".join([fill(text, width=100), picture.get_suptitle()]).strip()
-    picture.suptitle(title, fontsize=9, parse_math=False)
 
 
 def describe(run: Run) -> dict[str, Any]:
@@ -244,32 +303,36 @@ def describe(run: Run) -> dict[str, Any]:
 
 
 def save(picture: Figure, path: Path) -> None:
-    """Write `path`.png, .pdf and .svg without dates, so that equal tables give equal files."""
-    settle_scales(picture)
+    """Write `path`.png, .pdf, .svg and .body.png without dates, so that equal tables give equal
+    files."""
     logging.getLogger("fontTools").setLevel(logging.ERROR)  # it doubts the dates of matplotlib's
+    bare = {"header": False} if isinstance(picture, Picture) else {}
     _write(picture, path.with_name(path.name + ".png"), "Software")
     picture.set_layout_engine(None)  # it is laid out; "none" would go through it once more
     _write(picture, path.with_name(path.name + ".pdf"), "CreationDate")
     _write(picture, path.with_name(path.name + ".svg"), "Date")
+    _write(picture, path.with_name(path.name + ".body.png"), "Software", **bare)
 
 
-def _write(picture: Figure, path: Path, left_out: str) -> None:
+def _write(picture: Figure, path: Path, left_out: str, **options: Any) -> None:
     """Write the picture in the format of the file's name. left_out: of its metadata."""
     content = BytesIO()
-    picture.savefig(content, format=path.suffix[1:], metadata={left_out: None})
+    picture.savefig(content, format=path.suffix[1:], metadata={left_out: None}, **options)
     write_atomically(path, content.getvalue())
 
 
-def as_png(figure: str, study: str, tables: Tables, dpi: float | None = None) -> bytes:
+def as_png(
+    figure: str, study: str, tables: Tables, above: Header | None = None, dpi: float | None = None
+) -> bytes:
     """The picture of a figure alone: what `publish` writes as its PNG.
 
-    dpi: dots in an inch; None: those of the style.
+    above: its header; dpi: dots in an inch; None: those of the style.
     """
     content = BytesIO()
     with drawn_in("screen"):
-        picture, _ = draw(drawing_of(figure, study), tables)
-        settle_scales(picture)
-        picture.savefig(content, format="png", dpi=dpi, metadata={"Software": None})
+        picture, _ = drawn(figure, study, tables, above=above)
+        options = {"dpi": dpi} if dpi else {}
+        picture.savefig(content, format="png", metadata={"Software": None}, **options)
     return content.getvalue()
 
 
@@ -292,7 +355,7 @@ def _looked_at(run: Run) -> Iterator[tuple[Figure, pd.DataFrame]]:
 def quick_look(run: Run) -> str:
     """Draw `overview.png` of a complete run and return its summary as text."""
     with _looked_at(run) as (picture, summary):
-        settle_scales(picture)
+        settle(picture)
         with suppress(OSError):  # a complete run on a disk that is read only
             _write(picture, run.folder / "overview.png", "Software")
     return summary.to_string(index=False, float_format=lambda value: f"{value:.4g}")
@@ -310,12 +373,11 @@ def summary_of(run: Run) -> pd.DataFrame:
 def histograms(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """The numbers of the first table: a histogram of each column, and their summary."""
     first = next(iter(tables.values())).select_dtypes("number")
-    columns = min(3, len(first.columns))
-    rows = -(-len(first.columns) // columns)
-    picture, panels = subplots(rows, columns, size=(2.7 * columns, 2.2 * rows), squeeze=False)
+    rows = max(1, -(-len(first.columns) // 3))
+    picture, panels = sheet(rows, 3, height=2.4 * rows, gap=0.6)
     for panel in panels.flat[len(first.columns) :]:
         panel.remove()
     for panel, (name, values) in zip(panels.flat, first.items(), strict=False):
-        panel.hist(values[np.isfinite(values)], bins=20)
-        panel.set_title(name)
+        panel.hist(values[np.isfinite(values)], bins=20, color=BLUE)
+        panel.set_xlabel(name)
     return picture, first.describe().rename_axis("statistic").reset_index()

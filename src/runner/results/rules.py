@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 
 from runner.results.claims import Claim, judgement
 from runner.runs.code import stripped
@@ -21,12 +22,14 @@ RESULTS = "runner.results"
 class Rule:
     """Where the rule of a claim begins. claims: the module `claims.py` that makes the claim.
 
-    judge: the module and the name of a function; figure: the claim's.
+    judge: the module and the name of a function; figure: the claim's; listed: figure and name of
+    the claim, where the module lists its claims.
     """
 
     claims: str
     judge: tuple[str, str]
     figure: str
+    listed: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,8 @@ class Statements:
 def rule_of(claims: str, figure: str, claim: Claim) -> Rule:
     """The rule of a claim that the module `claims` makes for a figure."""
     judge = getattr(claim.judge, "func", claim.judge)
-    return Rule(claims, (judge.__module__, judge.__name__), figure)
+    listed = f"{figure}/{claim.name}" if hasattr(import_module(claims), "CLAIMS") else ""
+    return Rule(claims, (judge.__module__, judge.__name__), figure, listed)
 
 
 def built_from(rule: Rule, read: Callable[[str], str | None]) -> frozenset[tuple[str, str]]:
@@ -62,7 +66,9 @@ def built_from(rule: Rule, read: Callable[[str], str | None]) -> frozenset[tuple
     found: set[tuple[str, str]] = set()
     reached: set[tuple[str, str]] = set()
     waiting = [rule.judge, (judgement.__module__, judgement.__name__)]
-    if rule.judge[0] != rule.claims and (text := read(rule.claims)) is not None:
+    if rule.listed:
+        waiting.append((rule.claims, rule.listed))
+    elif rule.judge[0] != rule.claims and (text := read(rule.claims)) is not None:
         # The judge is another module's: what registers it is what uses a name of that module.
         own = statements(text, rule.figure)
         given = {name for name, (module, _) in own.imported.items() if module == rule.judge[0]}
@@ -110,12 +116,30 @@ def statements(text: str, figure: str) -> Statements:
         defined = [each.id for each in names if isinstance(each.ctx, ast.Store)]
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             defined = [node.name]
-        one = Statement(ast.unparse(node), frozenset(each.id for each in names))
+        if "CLAIMS" in defined:
+            for name, each in _listed(node.value).items():
+                found.defining[name].append(_statement(each))
+            continue
+        one = _statement(node)
         for name in defined:
             found.defining[name].append(one)
         if not defined:
             found.others.append(one)
     return found
+
+
+def _statement(node: ast.AST) -> Statement:
+    names = (each.id for each in ast.walk(node) if isinstance(each, ast.Name))
+    return Statement(ast.unparse(node), frozenset(names))
+
+
+def _listed(claims: ast.Dict) -> dict[str, ast.Call]:
+    """The claims in the dictionary `CLAIMS`, by figure and name."""
+    return {
+        f"{ast.literal_eval(figure)}/{ast.literal_eval(each.args[0])}": each
+        for figure, listed in zip(claims.keys, claims.values, strict=True)
+        for each in listed.elts
+    }
 
 
 def _is_of(decorator: ast.expr, figure: str) -> bool:

@@ -1,106 +1,66 @@
-"""How all drawings look: palette, looks, the styles of screen and paper.
+"""The grammar of all figures: sheet, header, panels, looks, names at the lines, rails, guides.
+
+A sheet is 8.4 inches wide: at 200 dpi 1,680 pixels, two for each of the 840 of a README. A point is
+1.4 px there and 0.7 px at half width, so no text is smaller than 10. Lengths are in inches.
 
 A picture is a `matplotlib.figure.Figure` that pyplot knows nothing of: no backend is chosen, no
-window opened, and one that a notebook's cell ends with shows itself.
-
-Colours are those of Okabe and Ito (Color Universal Design, 2008; Wong, Nature Methods 8, 441,
-2011), safe for colour blindness, and where a paper has more methods than these, of Paul Tol's muted
-scheme (SRON/EPS/TN/09-002). What is ordered takes shades of viridis, whose lightness rises all the
-way. Because print may be grey, no two series of a panel differ by their colour alone.
+window opened, and one that a notebook's cell ends with shows itself. Colours are those of Okabe and
+Ito (Color Universal Design, 2008), safe for colour blindness. Because print may be grey, two series
+of a panel differ in two of lightness, width, dashes, marker and place.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from io import BytesIO
-from math import ceil, floor, inf, log10
+from math import inf
 from typing import Any
 
 import matplotlib
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex
+from matplotlib.axis import Axis
+from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, NullLocator
+from matplotlib.font_manager import FontProperties, findfont, get_font
+from matplotlib.ft2font import LoadFlags
+from matplotlib.offsetbox import AnnotationBbox, HPacker, TextArea
+from matplotlib.patheffects import withStroke
+from matplotlib.text import Annotation
+from matplotlib.ticker import NullLocator
+from matplotlib.transforms import Bbox
 
 from runner.core.errors import InputError, nearest
 
-BLACK, GREY = "#000000", "#767676"
-ORANGE, SKY, GREEN, YELLOW = "#E69F00", "#56B4E9", "#009E73", "#F0E442"
-BLUE, VERMILION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
-"""Of Okabe and Ito; yellow for surfaces alone: lines of it are lost on white."""
+WIDTH, HEAD, PAGE = 8.4, 1.35, 6.75
+"""Of a sheet; the most that a header takes above it; of a printed page (as of ICML)."""
+SMALL, BASE, LARGE = 10.0, 11.0, 13.0
+INK, GREY, SHADE, PALE = "#1a1a1a", "#6b6b6b", "#f0f0f0", "#d4d4d4"
+BLUE, NAVY, SKY, GREEN, OLIVE = "#0072B2", "#12305c", "#56B4E9", "#009E73", "#7f8a00"
+ORANGE, VERMILION, RUST, BROWN, PURPLE = "#E69F00", "#D55E00", "#9C3A00", "#4F1C00", "#AA3377"
+DASHED, DOTTED = (0, (4, 1.6)), (0, (1, 1.4))
+RIM = [withStroke(linewidth=2.5, foreground="white")]
+"""Around a name, so that it can be read where it crosses a line."""
 
-INDIGO, TEAL, OLIVE, WINE = "#332288", "#44AA99", "#999933", "#882255"
-"""Of Tol's muted scheme."""
-
-Dashes = str | tuple[int, tuple[float, ...]]
-"""As matplotlib takes them, in line widths."""
-
-SOLID: Dashes = "-"
-DASHED: Dashes = (0, (4, 1.5))
-DOTTED: Dashes = (0, (1, 1.3))
-DASHDOT: Dashes = (0, (5, 1.5, 1, 1.5))
-DASHDOTS: Dashes = (0, (4, 1.3, 1, 1.3, 1, 1.3))
-SHORT: Dashes = (0, (2, 1))
-LONG: Dashes = (0, (8, 2))
-
-TICKED = 4
-"""A logarithmic axis of more decades has no minor ticks."""
-
-SCREEN: dict[str, Any] = {
-    "figure.dpi": 110,
-    "savefig.dpi": 150,
-    "font.size": 9,
-    "axes.titlesize": 10,
-    "axes.labelsize": 9,
-    "legend.fontsize": 8,
-    "legend.frameon": False,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.alpha": 0.25,
-    "grid.linewidth": 0.6,
-    "lines.linewidth": 1.6,
-    "lines.markersize": 4.5,
-    "svg.hashsalt": "runner",
-    "pdf.fonttype": 42,
-}
-
+SCREEN: dict[str, Any] = (
+    dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), INK)
+    | dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), GREY)
+    | dict.fromkeys(("xtick.labelsize", "ytick.labelsize"), SMALL)
+    | dict.fromkeys(("axes.spines.top", "axes.spines.right"), False)
+    | dict.fromkeys(("xtick.minor.size", "ytick.minor.size"), 0)
+    | {"font.family": "DejaVu Sans", "font.size": BASE, "axes.labelsize": BASE}
+    | {"savefig.dpi": 200, "lines.solid_capstyle": "round", "legend.frameon": False}
+    | {"svg.hashsalt": "runner", "pdf.fonttype": 42}
+)
 PAPER: dict[str, Any] = SCREEN | {
     "savefig.dpi": 300,
-    "font.family": ["STIXGeneral", "DejaVu Serif"],  # Times; cmr10 has wrong glyphs for | < >
-    "mathtext.fontset": "cm",
-    "axes.formatter.use_mathtext": True,
-    "font.size": 8,
-    "axes.titlesize": 8,
-    "axes.labelsize": 8,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "legend.fontsize": 7,
-    "legend.title_fontsize": 7,
-    "axes.linewidth": 0.6,
-    "grid.linewidth": 0.4,
-    "lines.linewidth": 1.1,
-    "lines.markersize": 3.2,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.minor.width": 0.4,
-    "ytick.minor.width": 0.4,
-    "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5,
-    "xtick.minor.size": 1.5,
-    "ytick.minor.size": 1.5,
+    "font.family": ["STIXGeneral", "DejaVu Sans"],  # Times; signs that it lacks from the second
+    "mathtext.fontset": "stix",
 }
-"""For print: what LaTeX sets, at the size at which it is printed; no LaTeX is needed."""
+"""For print: as wide as a page and in the font of LaTeX's Times; the header is left to the text."""
 
 STYLES = {"screen": SCREEN, "paper": PAPER}
-
-COLUMN, PAGE = 3.25, 6.75
-"""Inches of a column and of a page of two, as of ICML."""
-
-_style: ContextVar[str] = ContextVar("style", default="screen")
 
 
 @contextmanager
@@ -108,16 +68,21 @@ def drawn_in(style: str) -> Iterator[None]:
     """What is drawn and saved within has this style. Raises InputError when there is no such."""
     if style not in STYLES:
         raise InputError(f"style={style} is not known: {nearest(style, STYLES)}")
-    token = _style.set(style)
-    try:
-        with matplotlib.rc_context(STYLES[style]):
-            yield
-    finally:
-        _style.reset(token)
+    with matplotlib.rc_context(STYLES[style]):
+        yield
 
 
 class Picture(Figure):
-    """A figure that no backend and no window knows."""
+    """A figure that no backend and no window knows: a body, and above it room for a header."""
+
+    room, head = HEAD, 0.0
+    """Inches above the body: of the room, and what of it the header takes."""
+
+    def savefig(self, file: Any, *, header: bool = True, **options: Any) -> None:
+        """Save the body, with the header that it has unless `header` is false."""
+        width, height = self.get_size_inches()
+        top = height - self.room + self.head * header
+        super().savefig(file, **{"bbox_inches": Bbox([[0, 0], [width, top]])} | options)
 
     def _repr_png_(self) -> bytes:
         """What a notebook shows."""
@@ -125,186 +90,240 @@ class Picture(Figure):
         self.savefig(file, format="png")
         return file.getvalue()
 
+    def add_header(self, what: str, finding: str, counts: Sequence[tuple[str, str]]) -> None:
+        """Write three lines above the body.
 
-def picture(size: tuple[float, float], columns: int = 2) -> Picture:
-    """An empty picture. size: width and height in inches on the screen.
+        what: paper, figure, data, and whose way it is; finding: in bold, broken into two lines if
+        it is too long for one; counts: words and their colours, one after the other.
+        """
+        total, left = self.get_figheight(), 0.1 / self.get_figwidth()
+        lines = in_two(finding)
+        heights = np.cumsum([0.1, 0.3, 0.24 * len(lines) + 0.03])
+        place = {"xycoords": "figure fraction", "frameon": False, "box_alignment": (0, 0)}
+        words = [TextArea(text, textprops={"color": ink, "size": SMALL}) for text, ink in counts]
+        line = HPacker(children=words, pad=0, sep=0)
+        y = (total - self.room + heights) / total
+        self.add_artist(AnnotationBbox(line, (left, y[0]), pad=0, **place))
+        bold = {"size": LARGE, "weight": "bold", "linespacing": 1.25}
+        self.text(left, y[1], "\n".join(lines), **bold)
+        self.text(left, y[2], what, color=GREY, size=SMALL)
+        self.head = heights[2] + 0.24
 
-    On paper it is as wide as a column, with more than one column of panels as a page; its height
-    shrinks less than its width, because letters do.
+
+def in_two(text: str, longest: float = 8.15) -> list[str]:
+    """A finding in one line, or in two of similar length, broken behind a sign where that is near.
+
+    longest: inches of a line.
     """
-    width, height = size
-    if _style.get() == "paper":
-        ratio = (COLUMN if columns == 1 else PAGE) / width
-        width, height = width * ratio, height * ratio**0.5
-    return Picture(figsize=(width, height), layout="constrained")
+    bold = get_font(findfont(FontProperties(family="DejaVu Sans", weight="bold")))
+    bold.set_size(LARGE, 72)
+
+    def inches(part: str) -> float:
+        bold.set_text(part, flags=LoadFlags.NO_HINTING)
+        return bold.get_width_height()[0] / 64 / 72
+
+    text = " ".join(text.split())
+    if inches(text) <= longest:
+        return [text]
+
+    def cost(two: tuple[str, str]) -> tuple[bool, float]:
+        width = max(map(inches, two))
+        return width > longest, width - (two[0][-1] in ",;:")
+
+    breaks = [(text[: at.start()], text[at.end() :]) for at in re.finditer(" ", text)]
+    return list(min(breaks, key=cost))
 
 
-def subplots(
-    rows: int = 1, columns: int = 1, *, size: tuple[float, float], **options: Any
-) -> tuple[Picture, Any]:
-    """A picture and its axes, as `Figure.subplots` gives them; size: as of `picture`."""
-    made = picture(size, columns)
-    return made, made.subplots(rows, columns, **options)
+def canvas(height: float) -> Picture:
+    """An empty picture that lays itself out. height: of its body."""
+    total = height + HEAD
+    picture = Picture(figsize=(WIDTH, total), layout="constrained")
+    room = {"rect": (0, 0, 1, (height - 0.1) / total), "w_pad": 0.07, "h_pad": 0.06, "wspace": 0.04}
+    picture.get_layout_engine().set(**room)
+    return picture
 
 
-def points(number: float) -> float:
-    """A line width or the size of a marker in points, given as on the screen."""
-    return number * matplotlib.rcParams["lines.linewidth"] / SCREEN["lines.linewidth"]
+def sheet(rows=1, cols=2, *, height=4.4, left=0.75, right=0.25, gap=0.3, between=1.05, top=0.45,
+          ratios=(), heights=(), **options: Any) -> tuple[Picture, np.ndarray]:  # fmt: skip
+    """A picture of rows and columns of axes; what it is and says goes into its header.
+
+    height: of its body; gap, right: room for labels and names; between, top: for titles; ratios,
+    heights: of columns and rows to each other; options: as of `Figure.subplots`.
+    """
+    bottom, total = 0.62, height + HEAD
+    wide = (WIDTH - left - right - gap * (cols - 1)) / cols
+    high = (height - top - bottom - between * (rows - 1)) / rows
+    grid: dict[str, Any] = {"left": left / WIDTH, "right": 1 - right / WIDTH, "wspace": gap / wide}
+    grid |= {"top": (height - top) / total, "bottom": bottom / total, "hspace": between / high}
+    grid |= {"width_ratios": ratios or [1] * cols, "height_ratios": heights or [1] * rows}
+    picture = Picture(figsize=(WIDTH, total))
+    return picture, picture.subplots(rows, cols, squeeze=False, gridspec_kw=grid, **options)
+
+
+def panel(axes: Axes, letter: str, title: str, x: str = "") -> None:
+    """Its letter, what the height of a point says, and what the axis below is."""
+    place = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
+    place |= {"annotation_clip": False, "in_layout": False}
+    axes.annotate(letter, (0, 1), (0, 9), fontsize=LARGE, fontweight="bold", **place)
+    axes.annotate(title, (0, 1), (15, 9.5), **place)
+    axes.set_xlabel(x)
 
 
 @dataclass(frozen=True)
 class Look:
-    """How a method, or whatever a series stands for, looks in all figures of a paper."""
+    """How a method looks in all figures of its paper.
+
+    The hue is its family's, the form the member's; what is ours is hollow.
+    """
 
     color: str
     marker: str = "o"
-    dashes: Dashes = SOLID
-    label: str = ""
+    dashes: Any = "-"
+    width: float = 2.4
+    hollow: bool = False
+
+    def line(self, axes: Axes, x: Any, y: Any, **options: Any) -> None:
+        """A line with markers, which a white rim parts from what they lie on."""
+        face, edge, rim = ("white", self.color, 1.8) if self.hollow else (self.color, "white", 0.8)
+        look = {"linestyle": self.dashes, "linewidth": self.width, "marker": self.marker}
+        look |= {"markerfacecolor": face, "markeredgecolor": edge, "markeredgewidth": rim}
+        axes.plot(x, y, color=self.color, **{"markersize": 7} | look | options)
+
+    def each(self, axes: Axes, x: Any, y: Any, alpha: float = 0.45) -> None:
+        """Every replicate, as a dot."""
+        axes.plot(x, y, ".", color=self.color, alpha=alpha, ms=5.5, mew=0, zorder=1.5)
+
+    def band(self, axes: Axes, x: Any, low: Any, high: Any) -> None:
+        """The whole range of the replicates."""
+        axes.fill_between(x, low, high, color=self.color, alpha=0.2, linewidth=0)
 
     @property
-    def line(self) -> dict[str, Any]:
-        """Options of a line without markers."""
-        return {"color": self.color, "linestyle": self.dashes}
+    def ink(self) -> str:
+        """The colour of its name: darker where the line's is too light for letters."""
+        rgb = np.array(to_rgb(self.color))
+        return to_hex(rgb * min(1.0, 0.36 / (rgb @ (0.3, 0.59, 0.11) + 1e-9)))
 
-    @property
-    def dots(self) -> dict[str, Any]:
-        """Options of markers without a line."""
-        return {"color": self.color, "marker": self.marker, "linestyle": "none"}
+    def name(self, axes: Axes, x: float, y: float, text: str, **options: Any) -> None:
+        """Its name at a point of the data, absent where the axes do not reach.
 
-    @property
-    def both(self) -> dict[str, Any]:
-        """Options of a line with markers."""
-        return {"color": self.color, "marker": self.marker, "linestyle": self.dashes}
-
-
-HOLLOW = {"markerfacecolor": "white"}
-"""Options of markers that let what lies below them show."""
-
-
-def guide(**options: Any) -> dict[str, Any]:
-    """Options of a line that nothing was measured for: a bound, a guess, a slope."""
-    return {"color": GREY, "linestyle": DOTTED, "linewidth": points(1.2)} | options
-
-
-def shades(values: Iterable[Any], scale: str = "viridis", last: float = 0.82) -> dict[Any, str]:
-    """A colour for each of some ordered values, from dark to light.
-
-    last: how far up the scale, so that the lightest can be seen on white.
-    """
-    values = list(values)
-    places = np.linspace(0, last, len(values))
-    return dict(zip(values, map(to_hex, matplotlib.colormaps[scale](places)), strict=True))
-
-
-def ordered(values: Iterable[Any], scale: str = "viridis") -> dict[Any, Look]:
-    """A look for each of some ordered values: shades, markers and dashes."""
-    markers, dashes = "os^DvPX*", (SOLID, DASHED, DASHDOT, DOTTED, LONG, DASHDOTS)
-    return {
-        value: Look(color, markers[index % len(markers)], dashes[index % len(dashes)])
-        for index, (value, color) in enumerate(shades(values, scale).items())
-    }
-
-
-def sparse(count: int, place: int, marks: int = 6) -> tuple[int, int]:
-    """`markevery` of a line of so many points that has a few markers.
-
-    place: the line's number, so that the markers of neighbours do not lie on each other.
-    """
-    step = max(1, count // marks)
-    return (place * max(1, step // 3)) % step, step
-
-
-def band(axes: Axes, x: pd.Series | pd.Index, low: pd.Series, high: pd.Series, color: Any) -> None:
-    """Fill what lies between two lines."""
-    axes.fill_between(x, low, high, color=color, alpha=0.18, linewidth=0)
-
-
-def beside(axes: Axes, y: float, text: str, color: str = GREY, side: str = "center") -> None:
-    """Write at the right of the axes, at the height of `y`, outside of what is drawn.
-
-    side: which of the text's is at this height, `center`, `top` or `bottom`; near the ends of the
-    axis it is the one that keeps the text beside it. Call it when the limits of the axis are set.
-    """
-    height = _height(axes, y)
-    if 0 <= height <= 1:
-        side = "bottom" if height < 0.05 else "top" if height > 0.9 else side
-        place = {"xycoords": "axes fraction", "textcoords": "offset points"}
-        axes.annotate(text, (1, height), (3, 0), color=color, fontsize="small", va=side, **place)
-
-
-def _height(axes: Axes, y: float) -> float:
-    """Which share of the axes is below `y`; nan where it has no place on them."""
-    if not np.isfinite(y) or (axes.get_yscale() == "log" and y <= 0):
-        return np.nan
-    shown = axes.transData.transform((axes.get_xlim()[1], y))
-    return float(axes.transAxes.inverted().transform(shown)[1])
-
-
-def name_hidden(
-    axes: Axes, ends: Mapping[str, float], within: float = 0.012, near: float = 0.06
-) -> None:
-    """Name, at the right of the axes, the lines that end on each other.
-
-    The names leave free the side on which another line ends. ends: the last value of each line by
-    its name; within, near: which shares of the axis are no distance, and that of a line of text.
-    Call it when the limits of the axis are set.
-    """
-    heights = {name: _height(axes, y) for name, y in ends.items()}
-    heights = {name: height for name, height in heights.items() if 0 <= height <= 1}
-    groups: list[list[str]] = []
-    for name in sorted(heights, key=heights.__getitem__):
-        if groups and heights[name] - heights[groups[-1][-1]] <= within:
-            groups[-1].append(name)
+        options: as of a text; `transform` in place of the data's coordinates.
+        """
+        options = {"color": self.ink, "ha": "center", "va": "center"} | options
+        options |= {"path_effects": RIM, "in_layout": False}
+        if "transform" in options:
+            axes.text(x, y, text, **options)
         else:
-            groups.append([name])
-    for group in groups:
-        if len(group) > 1:
-            others = [height for name, height in heights.items() if name not in group]
-            above = any(0 < height - heights[group[-1]] < near for height in others)
-            side = "top" if above else "center"
-            beside(axes, ends[group[0]], "\n".join(reversed(group)), color=BLACK, side=side)
+            axes.annotate(text, (x, y), annotation_clip=True, **options)
+
+    def name_at(self, axes: Axes, x: Any, y: Any, text: str, at: float, away=(0.0, 9.0),
+                **options: Any) -> None:  # fmt: skip
+        """Its name beside its own line. at: the place along x; away: points from the line."""
+        scaled = axes.transScale.transform(np.column_stack([np.asarray(x, float), y]))
+        spot = axes.transScale.transform([(at, scaled[0, 1])])[0, 0]
+        height = np.interp(spot, *scaled[np.argsort(scaled[:, 0])].T)
+        x0, y0 = axes.transScale.inverted().transform((spot, height))
+        side = "center" if not away[0] else "left" if away[0] > 0 else "right"
+        place = {"xytext": away, "textcoords": "offset points", "ha": side}
+        self.name(axes, x0, y0, text, **place | options)
 
 
-def settle_scales(picture: Figure) -> None:
-    """Make linear every logarithmic axis that has nothing positive to show, as of diverged runs.
+PLAIN, QUIET = Look(INK), Look(GREY, "", DOTTED, 1.2)
 
-    Matplotlib fails to draw such an axis. One of more decades than TICKED has no minor ticks: they
-    are a grey edge to the eye, and take most of the time of drawing. One of less than a decade has
-    plain numbers. One beside which there is a single power of ten has 3 of each decade labelled
-    too, and no more: there is no room below.
+
+def guide(axes: Axes, x: Any, y: Any) -> None:
+    """A line that nothing was measured for, below the others: a bound, a law."""
+    QUIET.line(axes, x, y, zorder=1, scalex=False, scaley=False)
+
+
+def level(axes: Axes, y: float, text: str = "", at: float = 0.02, above: bool = True) -> None:
+    """A guide across the axes, and its name. at: where that begins, as a share of the axes."""
+    axes.axhline(y, color=GREY, linestyle=DOTTED, linewidth=QUIET.width, zorder=1)
+    place = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "ha": "left"}
+    place |= {"xytext": (0, 4 if above else -4), "va": "bottom" if above else "top"}
+    QUIET.name(axes, at, y, text, **place)
+
+
+def shades(values: Iterable[Any], *colors: str) -> dict[Any, str]:
+    """A colour for each of some ordered values, along a ramp of colours from light to dark."""
+    values = list(values)
+    ramp = LinearSegmentedColormap.from_list("", colors)
+    return {v: to_hex(ramp(i / max(1, len(values) - 1))) for i, v in enumerate(values)}
+
+
+def ticks(axis: Axis, values: Iterable[float], labels: Sequence[str] | None = None) -> None:
+    """Ticks where they are wanted, as plain numbers or with labels, and no others."""
+    values = list(values)
+    axis.set_ticks(values, labels or [f"{value:,.6g}" for value in values])
+    axis.set_minor_locator(NullLocator())
+
+
+def rail(axes: Axes, end: float, far: float, text="≈ 0", *, lanes=1, log=True,
+         axis="y") -> Callable:  # fmt: skip
+    """A scale from far to its end and, beyond, a rail without one, for the exact or the diverged.
+
+    Returns what places values: place(values, lane) puts nan and those beyond the end on the rail.
     """
+    to, back = (np.log10, lambda power: 10.0**power) if log else (np.asarray, np.asarray)
+    away, upright = to(end) - to(far), axis == "y"
+    roof, foot = back(to(end) + away * 0.035), back(to(end) + away * (0.07 + 0.055 * lanes))
+    lane = back(to(end) + away * (0.02 + 0.055 * np.arange(lanes, 0, -1)))
+    axes.set(**{f"{axis}scale": "log" if log else "linear", f"{axis}lim": sorted((far, foot))})
+    (axes.axhspan if upright else axes.axvspan)(roof, foot, color=SHADE, linewidth=0, zorder=0)
+    axes.spines["left" if upright else "bottom"].set_bounds(*sorted((end, far)))
+    middle = back(to(lane).mean())
+    across = (axes.get_yaxis_transform if upright else axes.get_xaxis_transform)()
+    spot, ha = ((-0.02, middle), "right") if upright else ((middle, -0.043), "center")
+    axes.text(*spot, text, transform=across, ha=ha, va="center", fontsize=SMALL)
+
+    def place(values: Any, number: int = 0) -> np.ndarray:
+        values = np.asarray(values, dtype=float)
+        return np.where((values - end) * (far - end) >= 0, values, lane[number])
+
+    return place
+
+
+def name_ends(axes: Axes, ends: Sequence[tuple[float, str, Look]]) -> None:
+    """Names (height, text, look) at the right, pushed apart; when the axis has its limits."""
+    ends = [each for each in ends if np.isfinite(each[0])]
+    shown = axes.transData.transform([(axes.get_xlim()[1], y) for y, _, _ in ends] or [(1, 1)])
+    placed = ((shown[:, 1] - axes.bbox.y0) / axes.bbox.height)[: len(ends)]
+    line = 1.22 * BASE * axes.figure.dpi / 72 / axes.bbox.height
+    sizes = np.array([line * (text.count("\n") + 1) for _, text, _ in ends])
+    order = np.argsort(placed, kind="stable")
+    for _ in range(300):
+        for low, high in zip(order, order[1:], strict=False):
+            touch = max(0, (sizes[low] + sizes[high]) / 2 - (placed[high] - placed[low])) / 2
+            placed[low], placed[high] = placed[low] - touch, placed[high] + touch
+        placed = np.clip(placed, sizes / 2, 1 - sizes / 2)
+    for (_, text, look), y in zip(ends, placed, strict=True):
+        look.name(axes, 1.03, y, text, transform=axes.transAxes, ha="left", linespacing=1.1)
+
+
+def settle(picture: Figure) -> None:
+    """Make linear every logarithmic axis that has nothing positive to show, as of diverged runs:
+    matplotlib fails to draw it. No axis has minor ticks."""
     for axes in picture.axes:
         for axis, limits, change in (
             (axes.xaxis, axes.get_xlim(), axes.set_xscale),
             (axes.yaxis, axes.get_ylim(), axes.set_yscale),
         ):
-            if axis.get_scale() != "log":
-                continue
-            if not 0 < min(limits) < max(limits) < inf:
+            if axis.get_scale() == "log" and not 0 < min(limits) < max(limits) < inf:
                 change("linear")
-            elif max(limits) > 10**TICKED * min(limits):
-                axis.set_minor_locator(NullLocator())
-            elif min(limits) >= 1e-3 and max(limits) < min(10 * min(limits), 1e4):
-                if isinstance(axis.get_major_formatter(), LogFormatterSciNotation):
-                    axis.set_major_formatter(FuncFormatter(_plain))
-                if isinstance(axis.get_minor_formatter(), LogFormatterSciNotation):
-                    axis.set_minor_formatter(FuncFormatter(_plain))
-            elif axis is axes.xaxis and 10 * min(limits) < max(limits) and _powers(*limits) == 1:
-                axis.set_minor_formatter(FuncFormatter(_three))
+            axis.set_minor_locator(NullLocator())
 
 
-def _powers(*limits: float) -> int:
-    """How many powers of ten there are between limits."""
-    return floor(log10(max(limits))) - ceil(log10(min(limits))) + 1
-
-
-def _plain(value: float, position: int | None) -> str:
-    """The label of 1, 2, 3, 4 and 6 of a decade, for which there is room; nothing for others."""
-    digits = f"{value:.3e}"
-    return f"{value:g}" if digits[0] in "12346" and digits[2:5] == "000" else ""
-
-
-def _three(value: float, position: int | None) -> str:
-    """The label of 3 of a decade; nothing for others."""
-    power = floor(log10(value))
-    return rf"$3\times10^{{{power}}}$" if round(value / 10**power, 6) == 3 else ""
+def print_at(picture: Picture, width: float = PAGE) -> None:
+    """Shrink a drawn picture with all that is in it, to be printed as wide as a page."""
+    share = width / picture.get_figwidth()
+    picture.room, picture.head = picture.room * share, picture.head * share
+    picture.set_size_inches(picture.get_size_inches() * share)
+    for axes in picture.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_tick_params(labelsize=SMALL * share, length=3.5 * share, width=0.8 * share)
+            axis.labelpad *= share
+    for artist in picture.findobj():
+        for what in ("linewidth", "linewidths", "markersize", "markeredgewidth", "fontsize"):
+            if what != "linewidths" and hasattr(artist, f"set_{what}"):
+                getattr(artist, f"set_{what}")(np.multiply(getattr(artist, f"get_{what}")(), share))
+        if isinstance(artist, Annotation) and artist.anncoords == "offset points":
+            artist.set_position(np.multiply(artist.get_position(), share))

@@ -4,33 +4,47 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from runner.papers.norm_tuning.bn_only.claims import crossings
-from runner.papers.norm_tuning.bn_only.config import METHODS
+from runner.papers.norm_tuning.bn_only.config import PAPER
+from runner.papers.norm_tuning.bn_only.tables import CHOOSING
 from runner.results.claims import claims_of, judge
 
 D = 25
+VARIANCE = 10
+
+PLAIN = {"optimizer": "sgd", "statistics": "batch"}
+KINDS = {
+    "sgd": PLAIN,
+    "dense": PLAIN,
+    "sgd with fixed statistics": PLAIN | {"statistics": "fixed"},
+    "adam": PLAIN | {"optimizer": "adam"},
+    "dense by adam": PLAIN | {"optimizer": "adam"},
+}
+"""Of what is trained: the columns that say how."""
+
+METHODS = {"sgd with fixed statistics": "sgd", "adam": "sgd", "dense by adam": "dense"}
+OURS = (*PAPER, *METHODS, "corrected_construction")
 
 
-def table(errors, widths, sparsity=1.0):
-    """Ten replicates; errors: (method, target_width, width) -> test_mse of the variance 10."""
+def table(errors, widths, sparsity=1.0, series=PAPER, replicates=10):
+    """errors: (series, target_width, width) -> test_mse, of the variance 10."""
     rows = []
     for target_width, width in widths:
-        for method in METHODS:
-            for replicate in range(10):
-                mse = errors(method, target_width, width) * (1 + 0.01 * replicate)
+        for name in series:
+            for replicate in range(replicates):
+                mse = errors(name, target_width, width) * (1 + 0.01 * replicate)
                 rows.append(
                     {
-                        "method": method,
+                        "method": METHODS.get(name, name),
                         "target_width": target_width,
                         "width": width,
                         "sparsity": sparsity,
                         "replicate": replicate,
                         "test_mse": mse,
-                        "relative_mse": mse / 10,
+                        "relative_mse": mse / VARIANCE,
+                        "source_mse": 1e-26 if name == "student_construction" else mse,
                         "condition_number": 100.0,
                         "numerical_rank": float(min(target_width**2, width)),
-                        "dead_at_start": 0.0,
-                        "dead": 0.0,
+                        **KINDS.get(name, {"optimizer": "none", "statistics": "none"}),
                     }
                 )
     return pd.DataFrame(rows)
@@ -39,74 +53,85 @@ def table(errors, widths, sparsity=1.0):
 FIG4_WIDTHS = [(5, 25), (10, 100), (D, 625), (D, 25), (D, 500), (D, 600), (D, 700)]
 
 
-def as_the_paper_says(method, target_width, width):
+def as_the_paper_says(series, target_width, width):
     exact, near = width >= target_width**2, width >= 0.95 * target_width**2
-    if method == "teacher_construction":
+    if series == "teacher_construction":
         return 1e-26 if exact else 1 if near else 50
-    if method == "student_construction":
+    if series == "student_construction":
         return 0.1 if exact else 1 if near else 60
     return {
         "sgd": 2,
-        "batch_norm": 2.1,
-        "best": 1.5,
+        "sgd with fixed statistics": 2.1,
+        "adam": 1.5,
         "dense": 0.1,
-        "dense_best": 0.1,
+        "dense by adam": 0.1,
         "corrected_construction": 5,
-    }[method]
+    }[series]
 
 
 def verdicts(figure, metrics):
-    return judge(figure, claims_of(figure, "bn_only"), {"metrics": metrics}).set_index("claim")[
-        "verdict"
-    ]
+    judged = judge(figure, claims_of(figure, "bn_only"), {"metrics": metrics})
+    return judged.set_index("claim")["verdict"]
 
 
 def test_a_table_as_the_paper_says_holds():
-    assert set(verdicts("fig4", table(as_the_paper_says, FIG4_WIDTHS))) == {"holds"}
+    metrics = table(as_the_paper_says, FIG4_WIDTHS, series=OURS)
+    assert set(verdicts("fig4", metrics)) == {"holds"}
+    assert set(verdicts("fig4-training", metrics)) == {"holds"}
 
 
 @pytest.mark.parametrize(
-    ("claim", "method", "value"),
+    ("claim", "series", "value"),
     [
         ("exact", "teacher_construction", 1e-12),
-        ("student-equals-dense", "student_construction", 0.11),
         ("constructions-beat-sgd", "sgd", 1e-30),
         ("constructions-beat-sgd", "student_construction", 3),
-        ("sgd-wins-narrow", "sgd", 70),
-        ("constructions-win-wide", "student_construction", 70),
-        ("constructions-win-wide-best", "teacher_construction", 70),
-        ("constructions-beat-best", "dense_best", 1.6),
-        ("batch-statistics-differ-little", "batch_norm", 4),
+        ("constructions-beat-sgd", "teacher_construction", 3),
+        ("sgd-wins-narrow", "sgd", 55),
         ("sgd-constant-loss", "sgd", 0.05),
-        ("best-constant-loss", "best", 0.05),
+        ("constructions-win-wide", "student_construction", 70),
+        ("constructions-win-wide", "teacher_construction", 70),
+        ("fixed-statistics-differ-little", "sgd with fixed statistics", 4.5),
+        ("fixed-statistics-differ-little", "sgd with fixed statistics", 0.9),
+        ("constructions-beat-adam", "dense by adam", 1.7),
+        ("constructions-beat-adam", "teacher_construction", 1.7),
+        ("adam-constant-loss", "adam", 0.05),
         ("corrected-below-constant", "corrected_construction", 11),
+        ("corrected-below-constant", "teacher_construction", 4),
     ],
 )
-def test_a_table_that_violates_a_claim_of_figure_4_fails_it(claim, method, value):
+def test_a_table_that_violates_a_claim_of_figure_4_fails_it(claim, series, value):
     def violating(name, *widths):
-        return value if name == method else as_the_paper_says(name, *widths)
+        return value if name == series else as_the_paper_says(name, *widths)
 
-    assert verdicts("fig4", table(violating, FIG4_WIDTHS))[claim] == "fails"
+    metrics = table(violating, FIG4_WIDTHS, series=OURS)
+    both = pd.concat([verdicts("fig4", metrics), verdicts("fig4-training", metrics)])
+    assert both[claim] == "fails"
 
 
-def figure_5(at_p20, at_p5):
-    widths = [(5, 25), (10, 100), (30, 900)]
+def test_networks_of_equal_error_are_not_equal():
+    metrics = table(as_the_paper_says, FIG4_WIDTHS)
+    other = (metrics["method"] == "student_construction") & (metrics["replicate"] == 3)
+    metrics.loc[other, "source_mse"] = 1e-6
+    assert verdicts("fig4", metrics)["student-equals-dense"] == "fails"
+
+
+def figure_5(at_p20, at_p5, widths=((5, 25), (10, 100), (30, 900))):
     parts = [table(at_p20, widths, 0.2), table(at_p5, widths, 0.05)]
     return pd.concat(parts, ignore_index=True)
 
 
-def sparse(method, target_width, width):
+def sparse(series, target_width, width):
     small = target_width == 5
-    if method == "teacher_construction":
+    if series == "teacher_construction":
         return 5 if small else 1e-26
-    if method == "student_construction":
+    if series == "student_construction":
         return 6 if small else 0.1
-    return {"dense": 0.1, "dense_best": 0.1}.get(method, 1)
+    return {"dense": 0.1}.get(series, 1)
 
 
-def sparsest(method, *_):
-    learners = {"sgd": 1, "best": 1, "batch_norm": 1, "dense": 0.1, "dense_best": 0.1}
-    return learners.get(method, 5)
+def sparsest(series, *_):
+    return {"sgd": 1, "dense": 0.1}.get(series, 5)
 
 
 def rank_deficient(metrics):
@@ -123,7 +148,7 @@ def test_a_table_as_the_paper_says_holds_for_figure_5():
 
 
 @pytest.mark.parametrize(
-    ("claim", "method", "value"),
+    ("claim", "series", "value"),
     [
         ("sparse-small-d", "teacher_construction", 1e-9),
         ("sparse-small-d", "student_construction", 0.01),
@@ -132,13 +157,14 @@ def test_a_table_as_the_paper_says_holds_for_figure_5():
         ("sparse-exact", "teacher_construction", 1e-9),
         ("sparsest-no-small-loss", "sgd", 0.05),
         ("sgd-beats-sparsest", "sgd", 9),
+        ("sgd-beats-sparsest", "student_construction", 0.5),
     ],
 )
-def test_a_table_that_violates_a_claim_of_figure_5_fails_it(claim, method, value):
+def test_a_table_that_violates_a_claim_of_figure_5_fails_it(claim, series, value):
     def violating(usual):
         def errors(name, target_width, width):
             factor = 1 + target_width / 100  # so that a gap that stays in place grows with d
-            return value * factor if name == method else usual(name, target_width, width)
+            return value * factor if name == series else usual(name, target_width, width)
 
         return errors
 
@@ -146,11 +172,25 @@ def test_a_table_that_violates_a_claim_of_figure_5_fails_it(claim, method, value
     assert verdicts("fig5", metrics)[claim] == "fails"
 
 
+def test_eight_replicates_can_refute_what_is_said_of_every_width_of_figure_5():
+    nine = [(d, d**2) for d in (5, 10, 15, 20, 25, 30, 40, 45, 50)]
+    metrics = figure_5(sparse, lambda *names: 0.05, nine).query("replicate < 8")
+    found = verdicts("fig5", metrics)
+    assert found["sparsest-no-small-loss"] == "fails"
+
+
 def test_replicates_that_disagree_leave_a_claim_undecided():
     metrics = table(as_the_paper_says, FIG4_WIDTHS)
     high = (metrics["method"] == "student_construction") & (metrics["replicate"] > 2)
-    metrics.loc[high, "test_mse"] = 5.0
+    metrics.loc[high, "relative_mse"] = 0.5
     assert verdicts("fig4", metrics)["constructions-beat-sgd"] == "undecided"
+
+
+def test_one_that_diverged_has_lost():
+    metrics = table(as_the_paper_says, FIG4_WIDTHS)
+    metrics.loc[metrics["method"] == "sgd", "relative_mse"] = np.nan
+    found = verdicts("fig4", metrics)
+    assert found["constructions-beat-sgd"] == "holds" and found["sgd-wins-narrow"] == "fails"
 
 
 def test_without_a_narrow_network_nothing_is_said_of_small_m():
@@ -158,47 +198,54 @@ def test_without_a_narrow_network_nothing_is_said_of_small_m():
     assert verdicts("fig4", metrics)["sgd-wins-narrow"] == "undecided"
 
 
-def test_the_crossing_is_interpolated_in_each_replicate():
-    metrics = table(as_the_paper_says, [(D, 100), (D, 600), (D, 700)])
-    found = crossings(metrics, "teacher_construction", "sgd") * D**2
-    share = np.log(25) / (np.log(25) + np.log(2))
-    assert found.to_numpy() == pytest.approx(100 + 500 * share)
-    assert (crossings(metrics, "dense", "sgd") == 0).all()  # below everywhere
-    assert np.isinf(crossings(metrics, "sgd", "dense")).all()  # nowhere
+def test_few_replicates_leave_a_comparison_undecided():
+    metrics = table(as_the_paper_says, FIG4_WIDTHS, replicates=4)
+    assert verdicts("fig4", metrics)["constructions-beat-sgd"] == "undecided"
 
 
-def test_one_dead_start_is_a_counterexample():
-    metrics = table(as_the_paper_says, FIG4_WIDTHS)
-    metrics.loc[metrics["method"].eq("best").idxmax(), "dead_at_start"] = 0.2
-    assert verdicts("fig4", metrics)["no-dead-start"] == "fails"
-
-
-def schedules(errors):
-    """Ten replicates of `best` alone; errors: (optimizer, schedule) -> test_mse."""
+def schedules(errors, rates=(0.1, 0.2)):
+    """Eighteen replicates of `sgd`; errors: (optimizer, schedule, rate, chooses) -> test_mse."""
     parts = []
     for optimizer in ("sgd", "adam"):
         for schedule in ("constant", "cosine", "exponential"):
-            value = errors.get((optimizer, schedule), 1.0)
-            rows = table(lambda *_, value=value: value, [(10, 100), (20, 400)])
-            rows = rows[rows["method"] == "best"]
-            parts.append(rows.assign(optimizer=optimizer, schedule=schedule))
-    return pd.concat(parts, ignore_index=True)
+            for rate in rates:
+                rows = table(lambda *_: 1.0, [(10, 100), (20, 400)], series=["sgd"], replicates=18)
+                rows = rows.assign(optimizer=optimizer, schedule=schedule, learning_rate=rate)
+                for chooses in (True, False):
+                    those = (rows["replicate"] >= 18 - CHOOSING) == chooses
+                    mse = errors(optimizer, schedule, rate, chooses)
+                    rows.loc[those, "test_mse"] = mse
+                    rows.loc[those, "relative_mse"] = mse / VARIANCE
+                parts.append(rows)
+    return verdicts("norm-schedules", pd.concat(parts, ignore_index=True))
 
 
 @pytest.mark.parametrize(("error", "expected"), [(0.5, "holds"), (2.0, "fails")])
 def test_schedules_are_judged_by_the_constant_one(error, expected):
-    metrics = schedules({("sgd", "constant"): error})
-    assert verdicts("norm-schedules", metrics)["constant-beats-schedules"] == expected
+    found = schedules(lambda _, schedule, *__: error if schedule == "constant" else 1.0)
+    assert found["constant-beats-schedules"] == expected
 
 
 def test_adam_is_judged_under_every_schedule():
-    names = ("constant", "cosine", "exponential")
-    better = {("adam", name): 0.5 for name in names}
-    assert verdicts("norm-schedules", schedules(better))["adam-beats-sgd"] == "holds"
-    worse = better | {("adam", "cosine"): 2.0}
-    assert verdicts("norm-schedules", schedules(worse))["adam-beats-sgd"] == "fails"
+    found = schedules(lambda optimizer, *_: 0.5 if optimizer == "adam" else 1.0)
+    assert found["adam-beats-sgd"] == "holds"
+    found = schedules(lambda *plan: {"adam": 2.0 if plan[1] == "cosine" else 0.5}.get(plan[0], 1.0))
+    assert found["adam-beats-sgd"] == "fails"
 
 
-def test_few_replicates_leave_a_comparison_undecided():
-    metrics = table(as_the_paper_says, FIG4_WIDTHS).query("replicate < 4")
-    assert verdicts("fig4", metrics)["constructions-beat-sgd"] == "undecided"
+def test_what_is_judged_has_no_part_in_the_choice_of_its_rate():
+    """At .1 the constant rate wins on those that choose, at .2 on those that are judged."""
+
+    def errors(_, schedule, rate, chooses):
+        return 1.0 if schedule != "constant" else 0.5 if (rate == 0.1) == chooses else 2.0
+
+    assert schedules(errors)["constant-beats-schedules"] == "fails"
+
+
+def test_a_rate_at_which_one_of_those_that_choose_diverges_is_not_taken():
+    def errors(_, schedule, rate, chooses):
+        if rate == 0.2:
+            return np.nan if chooses else 0.1
+        return 0.5 if schedule == "constant" else 1.0
+
+    assert schedules(errors)["constant-beats-schedules"] == "holds"

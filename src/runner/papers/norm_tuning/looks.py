@@ -1,55 +1,49 @@
-"""How methods, optimizers and theorems look in all figures of paper A."""
+"""How methods and theorems look in all figures of paper A.
 
-from runner.results.looks import Looks
+The hue is the family's: blue where scales and shifts are trained, green where they are set from the
+target, orange where from a dense network, black for a dense network. Ours are hollow.
+"""
+
 from runner.results.style import (
-    BLACK,
     BLUE,
-    DASHDOT,
     DASHED,
-    DOTTED,
     GREEN,
     GREY,
-    INDIGO,
-    LONG,
+    INK,
+    NAVY,
     OLIVE,
     ORANGE,
     PURPLE,
-    SHORT,
     SKY,
-    SOLID,
     VERMILION,
     Look,
 )
 
-SGD = Look(BLUE, "o", SOLID, "SGD on scales and shifts")
-CONSTRUCTION = Look(GREEN, "s", SOLID, "construction from the target")
-ADAM = Look(VERMILION, "^", DASHDOT, "Adam on scales and shifts")
-BATCH_STATISTICS = Look(SKY, "v", SHORT, "the same with batch statistics")
-
-METHODS = Looks() | {
-    "sgd": SGD,
-    "batch_norm": BATCH_STATISTICS,
-    "best": Look(INDIGO, "P", DASHDOT, "best of SGD, momentum, Adam on them"),
-    "teacher_construction": CONSTRUCTION,
-    "corrected_construction": Look(OLIVE, "X", DOTTED, "the same, means put right"),
-    "student_construction": Look(ORANGE, "D", SOLID, "construction from the dense network"),
-    "dense": Look(BLACK, "^", DASHED, "SGD on a dense network (twice the samples)"),
-    "dense_best": Look(GREY, "<", LONG, "best on a dense network (as many samples)"),
+METHODS = {
+    "sgd": Look(BLUE),
+    "sgd with fixed statistics": Look(SKY, dashes=DASHED, hollow=True),
+    "adam": Look(NAVY, "D", hollow=True),
+    "teacher construction": Look(GREEN, "s", width=3.4),
+    "corrected construction": Look(OLIVE, "s", DASHED, hollow=True),
+    "student construction": Look(ORANGE, "", width=6.0),
+    "dense": Look("#000000", "^", DASHED, 1.8),
+    "dense by adam": Look(GREY, "^", DASHED, 1.8, hollow=True),
 }
-"""Blue, green, orange and black are the paper's colours."""
+"""By the series of figures 4 and 5; what may lie on others is thin or dashed."""
 
-OPTIMIZERS = Looks() | {
-    "sgd": Look(BLUE, "o", label="SGD"),
-    "momentum": Look(PURPLE, "s", label="momentum"),
-    "adam": Look(VERMILION, "^", label="Adam"),
+OPTIMIZERS = {
+    "sgd": METHODS["sgd"],
+    "momentum": Look(PURPLE, "s", hollow=True),
+    "adam": METHODS["adam"],
 }
 
-THEOREMS = Looks() | {
-    "wide": Look(GREEN, "s", SOLID, "Theorem 1, m = d²"),
-    "wider": Look(OLIVE, "v", SOLID, "Theorem 1, m = 2d²"),
-    "low_rank": Look(BLUE, "o", SOLID, "Corollary 1, r = {rank}"),
-    "deep": Look(VERMILION, "D", SOLID, "Theorem 2, k = {block}"),
-    "sparse": Look(PURPLE, "^", SOLID, "Theorem 3, K of full rank"),
-}
+SGD, CONSTRUCTION, DENSE = (METHODS[name] for name in ("sgd", "teacher construction", "dense"))
+BATCH_STATISTICS, LAYER_NORM, LEAST = Look(SKY), Look(VERMILION, "D"), Look(INK)
 
-LAYER_NORM = Look(PURPLE, "D", LONG, "LayerNorm")
+THEOREMS = {
+    "sparse": Look("#8a8a8a"),
+    "low_rank": Look(NAVY),
+    "wide": CONSTRUCTION,
+    "deep": Look(PURPLE, "D"),
+}
+"""Those of many networks first, below the others."""

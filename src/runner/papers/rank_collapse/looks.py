@@ -1,110 +1,56 @@
-"""How methods, gammas and laws look in all figures of paper B."""
+"""How methods look in all figures of paper B.
 
-from collections.abc import Iterable, Mapping
-from math import inf, isinf, log
+Blue is with batch norm; warm is without, from orange to brown by the length of pre-training; green
+starts asymmetrically; grey are controls. Ours are hollow.
+"""
 
-from runner.results.looks import Looks
 from runner.results.style import (
-    BLACK,
     BLUE,
-    DASHDOT,
-    DASHDOTS,
+    BROWN,
     DASHED,
     DOTTED,
     GREEN,
     GREY,
-    INDIGO,
-    LONG,
-    OLIVE,
+    INK,
     ORANGE,
-    PURPLE,
-    SHORT,
+    RUST,
     SKY,
-    SOLID,
-    TEAL,
     VERMILION,
-    WINE,
     Look,
 )
 
-METHODS = Looks() | {
-    "vanilla": Look(ORANGE, "s", SOLID, "vanilla"),
-    "vanilla_100x": Look(WINE, "X", DASHDOTS, "100×"),
-    "vanilla_random_pixels": Look(BLACK, "1", DOTTED, "pixels"),
-    "he": Look(TEAL, "d", LONG, "He"),
-    "unit_scale": Look(GREY, "P", SHORT, "unit scale"),
-    "pretrained_end_to_end": Look(PURPLE, "*", SOLID, "end to end"),
-    "orthogonal": Look(INDIGO, ">", DASHDOT, "orthogonal"),
-    "whitened": Look(OLIVE, "p", DASHDOTS, "whitened"),
-    "batch_norm": Look(BLUE, "o", SOLID, "BN"),
-    "batch_norm_no_mean": Look(SKY, "^", DASHED, "no mean"),
-    "batch_norm_asymmetric": Look(GREEN, "v", DASHDOT, "asymm."),
+METHODS = {
+    "batch_norm": Look(BLUE),
+    "batch_norm_no_mean": Look(SKY, "^", DASHED),
+    "batch_norm_asymmetric": Look(GREEN, "v", DASHED),
+    "vanilla": Look(ORANGE, "s"),
+    "vanilla_100x": Look(RUST, "", DASHED, 1.6),
+    "vanilla_random_pixels": Look(INK, "", DOTTED, 1.8),
 }
-"""Blue and orange are the paper's colours of networks with batch norm and without; the labels are
-short, for the margin."""
 
-NORMALIZATIONS = Looks() | {
+PRETRAINED = {25: Look(VERMILION, "^"), 75: Look(RUST, "D"), 300: Look(BROWN, "p")}
+"""By M; others are dark with a marker of their own."""
+
+CONTROLS = {
+    "he": Look(GREY, "s", DASHED, hollow=True),
+    "unit_scale": Look(GREY, "v", DASHED, hollow=True),
+    "orthogonal": Look(GREY, "o", hollow=True),
+    "pretrained_end_to_end": Look(BROWN, "p", DASHED, hollow=True),
+}
+"""Ours: of the scale of the pre-trained, without their ascent; and with one on all layers."""
+
+NORMALIZATIONS = {
     "batch": METHODS["batch_norm"],
     "none": METHODS["vanilla"],
     "batch_no_mean": METHODS["batch_norm_no_mean"],
 }
 
-PRETRAINED = (
-    Look("#F7CDB3", "4"),
-    Look("#F2A57A", "<"),
-    Look(VERMILION, "D"),
-    Look("#7A3600", "X"),
-    Look("#3D1B00", "H"),
-)
-"""By the length of pre-training, a factor of four from one to the next."""
+
+def look(method: str, steps: int = 0) -> Look:
+    """The look of a method. steps: M, of what is pre-trained."""
+    known = METHODS | CONTROLS
+    return known.get(method) or PRETRAINED.get(steps) or Look("#300000", "X", DASHED)
 
 
-def lengths(steps: Iterable[int]) -> dict[int, Look]:
-    """The looks of pre-training for M steps: by M itself, so that all figures agree.
-
-    Of two that are too close the longer takes the next look.
-    """
-    looks, last = {}, -1
-    for M in sorted(set(steps)):
-        last = max(round(log(max(M, 1) / 5, 4)), last + 1)
-        looks[M] = PRETRAINED[min(last, len(PRETRAINED) - 1)]
-    return looks
-
-
-def method(name: str, steps: int, by_length: Mapping[int, Look]) -> Look:
-    """The look of a method. steps: M, of what is pre-trained: the longer, the darker."""
-    if name == "pretrained":
-        return by_length[steps]
-    if name == "plain_ascent":
-        return Look(by_length[steps].color, "+", DASHED)
-    return METHODS[name]
-
-
-SKIPS = {
-    0.1: Look(BLUE, "o"),
-    0.5: Look(GREEN, "s", DASHED),
-    1.0: Look(ORANGE, "^", DASHDOT),
-    inf: Look(VERMILION, "D", SHORT),
-}
-"""By gamma."""
-
-SIZES = {0.1: 8.0, 0.5: 6.5, 1.0: 5.0, inf: 3.0}
-"""Of the markers by gamma: one within the other, because the curves nearly coincide."""
-
-
-def skip(gamma: float) -> Look:
-    """The look of a gamma."""
-    return SKIPS.get(gamma, Look(PURPLE, "v", LONG))
-
-
-def is_filled(gamma: float) -> bool:
-    """Whether its markers are: those of the smallest are."""
-    return isinf(gamma)
-
-
-LAWS = Looks() | {
-    "gaussian": Look(VERMILION, "D"),
-    "uniform": Look(BLUE, "s", DASHED),
-    "rademacher": Look(GREEN, "^", DASHDOT),
-}
-"""By the law of the weights."""
+ROOT = Look(INK, "", DASHED, 1.6)
+"""The root of d, or another power that the paper compares with."""

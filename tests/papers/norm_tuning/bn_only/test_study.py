@@ -1,177 +1,238 @@
-from dataclasses import replace
-from math import sqrt
+"""Study `bn_only`: written-out gradients, Theorem 1, and what a run says."""
+
+from dataclasses import asdict, replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
+from torch import nn
 
 from runner.bench.growth import lent
-from runner.core.settings import Settings
-from runner.papers.norm_tuning.bn_only import study
+from runner.cli.composing import figure_runs
+from runner.papers.norm_tuning.bn_only import networks, study, tables
 from runner.papers.norm_tuning.bn_only.config import BnOnly
-from runner.papers.norm_tuning.bn_only.online import decay
-from runner.papers.norm_tuning.bn_only.problem import (
-    construct,
-    constructed_stack,
-    corrected,
-    draw_problem,
-)
-from runner.papers.norm_tuning.bn_only.stacks import ReluSum
-from runner.runs.execution import execute
-from runner.runs.run import Run
+from runner.papers.norm_tuning.bn_only.networks import Batch, Dense, FrozenWithNorm, f, g
 
 CPU = torch.device("cpu")
+R, D, M, N = 3, 4, 12, 40
+SMALL = {
+    "target_width": 4,
+    "replicates": 3,
+    "train_samples": 400,
+    "test_samples": 50,
+    "batch_size": 20,
+}
 
 
-def gaussian(R, N, d):
-    return torch.randn(R, N, d, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+def draw(*shape):
+    return torch.randn(
+        *shape, generator=torch.Generator().manual_seed(sum(shape)), dtype=torch.float64
+    )
 
 
-@pytest.mark.parametrize("d", [1, 2, 7, 25])
-def test_the_construction_equals_the_target(d):
-    """Theorem 1 at m = d^2: f = g for every input up to the norm the shift was made for."""
-    problem = draw_problem(BnOnly(target_width=d), range(2))
-    systems = construct(problem, problem.target)
-    x = gaussian(2, 500, d)
-    expected = ReluSum(problem.target).predict(x)
-    predicted = constructed_stack(problem, systems, CPU).predict(x)
-    condition = max(system.scales.condition_number for system in systems)
-    tolerance = condition * np.finfo(float).eps * (sqrt(d) + 7)
-    assert (predicted - expected).abs().max() <= tolerance * expected.max()
+def rows(**changes):
+    found = study.run(BnOnly(**{**SMALL, **changes}), lent(CPU))
+    return pd.DataFrame([asdict(row) for row in found if isinstance(row, study.Metrics)])
+
+
+class Straightforward(nn.Module):
+    """f as the paper writes it: frozen layers and torch's own BatchNorm."""
+
+    def __init__(self, W1, W2):
+        super().__init__()
+        self.W1, self.W2 = W1, W2
+        self.first = nn.BatchNorm1d(len(W1), dtype=torch.float64)
+        self.second = nn.BatchNorm1d(len(W2), dtype=torch.float64)
+        nn.init.constant_(self.second.bias, networks.SHIFT_START)
+
+    def forward(self, x):
+        hidden = self.first(x @ self.W1.T).relu()
+        return self.second(hidden @ self.W2.T).relu().sum(1)
+
+
+def test_training_equals_that_of_torchs_batch_norm():
+    W1, W2, target, rate = draw(R, M, D), draw(R, D, M), draw(R, D, D), 0.05
+    learner = FrozenWithNorm(W2, batch_statistics=True)
+    modules = [Straightforward(*pair) for pair in zip(W1, W2, strict=True)]
+    for step in range(5):
+        x = draw(R, D, N + step) + 0.3
+        y = g(x, target)
+        losses, gradients, _ = learner.step(Batch(x, y, W1))
+        for r, module in enumerate(modules):
+            loss = (module(x[r].T) - y[r]).square().mean()
+            torch.testing.assert_close(losses[r], loss.detach())
+            module.zero_grad()
+            loss.backward()
+            for p in module.parameters():
+                p.data -= rate * p.grad
+        for name, gradient in gradients.items():
+            learner.parameters[name] -= rate * gradient
+    for r, module in enumerate(modules):
+        torch.testing.assert_close(learner.parameters["gamma1"][r, :, 0], module.first.weight.data)
+        torch.testing.assert_close(learner.parameters["beta2"][r, :, 0], module.second.bias.data)
+
+
+@pytest.mark.parametrize("batch_statistics", [True, False])
+def test_gradients_are_those_of_autograd(batch_statistics):
+    W1, W2, x, y = draw(R, M, D), draw(R, D, M), draw(R, D, N), draw(R, N)
+    learner = FrozenWithNorm(W2, batch_statistics)
+    _, found, _ = learner.step(Batch(x, y, W1))
+    step = 1e-6
+    for name, parameter in learner.parameters.items():
+        direction = torch.ones_like(parameter)
+        parameter += step * direction
+        above, *_ = learner.step(Batch(x, y, W1))
+        parameter -= 2 * step * direction
+        below, *_ = learner.step(Batch(x, y, W1))
+        parameter += step * direction
+        slope = (above - below) / (2 * step)
+        torch.testing.assert_close(slope, found[name].sum((1, 2)), rtol=1e-5, atol=1e-6)
+
+
+def test_proposition_1():
+    W1, W2, x = draw(R, M, D), draw(R, D, M), draw(R, D, N)
+    learner = FrozenWithNorm(W2, batch_statistics=True)
+    for _ in range(300):  # the running statistics become those of this batch
+        losses, *_ = learner.step(Batch(x, torch.zeros(R, N), W1))
+    output = f(W1 @ x, W2, learner.found())
+    torch.testing.assert_close(output.square().mean(-1), losses)
+
+
+def test_dense_gradient():
+    W, x, y = draw(R, D, D), draw(R, D, N), draw(R, N)
+    expected = W.clone().requires_grad_()
+    (g(x, expected) - y).square().mean(-1).sum().backward()
+    _, found, _ = Dense(W).step(Batch(x, y, W))
+    torch.testing.assert_close(found["W"], expected.grad)
+
+
+def test_theorem_1_and_what_has_diverged():
+    d = 5
+    W1, W2, W, x = draw(R, d * d, d), draw(R, d, d * d), draw(R, d, d), draw(R, d, N)
+    lost = W.clone()
+    lost[1, 0, 0] = torch.inf
+    solved = networks.construct(W1, W2, [W, lost], float(x.norm(dim=1).max()))
+    assert solved.rank.tolist() == [d * d] * R
+    error = [(f(W1 @ x, W2, norm) - g(x, W)).abs().amax(-1) for norm in solved.norms]
+    assert (error[0] < 1e-9).all()
+    assert error[1].isnan().tolist() == [False, True, False]
 
 
 @pytest.mark.parametrize(("d", "m", "p"), [(5, 25, 0.2), (6, 20, 1.0), (4, 40, 0.5)])
-def test_the_scales_are_the_minimum_norm_least_squares_solution(d, m, p):
-    """Sparse, too narrow, and very wide systems against numpy's pseudo-inverse."""
-    problem = draw_problem(BnOnly(target_width=d, width=m, sparsity=p), range(1))
-    system = construct(problem, problem.target)[0]
-    W1, W2, W = (tensor[0].numpy() for tensor in (problem.W1, problem.W2, problem.target))
-    K = np.stack([np.kron(W2[:, j], W1[j]) for j in range(m)], axis=1)
-    expected = np.linalg.pinv(K, rcond=max(K.shape) * np.finfo(float).eps) @ W.reshape(-1)
-    np.testing.assert_allclose(system.gamma1.numpy(), expected, rtol=1e-8, atol=1e-10)
-    assert system.scales.numerical_rank == np.linalg.matrix_rank(K)
+def test_the_scales_are_those_of_the_pseudo_inverse(d, m, p):
+    """Sparse, too narrow, and wide systems against numpy's."""
+    problem = study.draw_problem(BnOnly(target_width=d, widths=[m], sparsity=p, replicates=2))
+    solved = networks.construct(problem.W1, problem.W2[m], [problem.target], 12.0)
+    for r in range(2):
+        W1, W2, W = (each[r].numpy() for each in (problem.W1, problem.W2[m], problem.target))
+        K = np.stack([np.kron(W2[:, j], W1[j]) for j in range(m)], axis=1)
+        expected = np.linalg.pinv(K, rcond=max(K.shape) * np.finfo(float).eps) @ W.reshape(-1)
+        found = solved.norms[0].gamma1[r, :, 0].numpy()
+        np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
+        assert solved.rank[r] == np.linalg.matrix_rank(K)
 
 
-def test_the_fraction_of_weights_kept_is_p_and_the_variance_stays():
-    dense = draw_problem(BnOnly(target_width=20), range(2))
-    sparse = draw_problem(BnOnly(target_width=20, sparsity=0.2), range(2))
-    assert 0.19 < float((sparse.W1 != 0).double().mean()) < 0.21
-    for name in ("W1", "W2"):
-        ratio = getattr(sparse, name).square().mean() / getattr(dense, name).square().mean()
-        assert 0.9 < ratio < 1.1
+def test_right_means():
+    W1, W2, W = draw(R, 6, D), draw(R, D, 6), draw(R, D, D)
+    (norm,) = networks.construct(W1, W2, [W], 12.0).norms
+    norm = networks.with_right_means(norm, W1, W2, W)
+    x = torch.randn(R, D, 200_000, generator=torch.Generator().manual_seed(1)).double()
+    torch.testing.assert_close(f(W1 @ x, W2, norm).mean(-1), g(x, W).mean(-1), rtol=0.02, atol=0)
 
 
-def test_the_target_does_not_change_with_the_learner():
-    narrow = draw_problem(BnOnly(target_width=5, width=7), range(5))
-    sparse = draw_problem(BnOnly(target_width=5, sparsity=0.1), range(2))
-    assert torch.equal(narrow.target[:2], sparse.target)
+def test_the_share_of_weights_is_p_and_their_variance_stays():
+    dense = study.draw_problem(BnOnly(target_width=20, replicates=2))
+    sparse = study.draw_problem(BnOnly(target_width=20, replicates=2, sparsity=0.2))
+    assert torch.equal(dense.target, sparse.target)
+    assert 0.19 < (sparse.W1 != 0).double().mean() < 0.21
+    for all_of_it, part in ((dense.W1, sparse.W1), (dense.W2[400], sparse.W2[400])):
+        assert 0.9 < part.square().mean() / all_of_it.square().mean() < 1.1
 
 
 def test_schedules_start_at_the_rate_and_end_where_they_should():
-    for schedule, end in (("constant", 0.3), ("cosine", 0.0), ("exponential", 0.003)):
-        assert decay(schedule, 0, 50) == 1
-        assert 0.3 * decay(schedule, 50, 50) == pytest.approx(end, abs=1e-12)
+    for schedule, end in (("constant", 1.0), ("cosine", 0.0), ("exponential", 0.01)):
+        assert study.decay(schedule, 0, 50) == 1
+        assert study.decay(schedule, 50, 50) == pytest.approx(end, abs=1e-12)
 
 
-def run_tables(outputs, **changes):
-    values = {"target_width": 3, "train_samples": 12_800, "test_samples": 3000, "replicates": 2}
-    run = Run(BnOnly(**{**values, **changes}), outputs)
-    execute(run, Settings(outputs=str(outputs), device="cpu"))
-    return run.tables()
+def test_the_curvature_is_that_of_the_loss_along_the_last_shifts():
+    """By finite differences where no unit changes sides; SGD goes at half of 2 over it."""
+    units = draw(R, D, D) @ draw(R, D, N)
+    units = units[..., (units > 0).any(1).all(0)]
+
+    def loss(shift):
+        return (units + shift).relu().sum(1).square().mean(-1)
+
+    step = 0.5 * units.abs().min()
+    second = (loss(step) - 2 * loss(0) + loss(-step)) / step**2 / D  # by a shift of length one
+    found = networks.curvature((units > 0).double())
+    torch.testing.assert_close(found, second, rtol=1e-3, atol=0)
+    assert networks.curvature(torch.zeros(R, D, N)).tolist() == [2 / D] * R
 
 
-def test_a_replicate_does_not_depend_on_how_many_there_are(tmp_path):
-    few = run_tables(tmp_path)["metrics"].query("replicate == 1")
-    many = run_tables(tmp_path, replicates=4)["metrics"].query("replicate == 1")
-    trained = ["sgd", "dense"]
-    few, many = few.set_index("method"), many.set_index("method")
-    np.testing.assert_allclose(
-        few.loc[trained, "test_mse"], many.loc[trained, "test_mse"], rtol=1e-4
-    )
-    condition = few.loc["teacher_construction", "condition_number"]
-    assert condition == many.loc["teacher_construction", "condition_number"]
+def test_rates_are_measured_for_each_replicate_or_given():
+    measured = rows(sparsity=0.3).set_index("method")["learning_rate"]
+    assert measured["sgd"].nunique() > 1 and measured["dense"].nunique() > 1
+    assert measured["teacher_construction"].isna().all()
+    fixed = rows(statistics="fixed").set_index("method")["learning_rate"]
+    assert (fixed["sgd"] == 1 / 8).all()
+    assert (rows(methods=["sgd"], learning_rate=0.3)["learning_rate"] == 0.3).all()
 
 
-def test_the_rows_say_what_they_measure(tmp_path):
-    metrics = run_tables(tmp_path)["metrics"].set_index(["method", "replicate"])
-    green = metrics.loc["teacher_construction"]
-    assert (green["test_mse"] < 1e-20).all() and (green["numerical_rank"] == 9).all()
-    assert green["learning_rate"].isna().all()
-    blue = metrics.loc["sgd"]
-    assert (blue["learning_rate"] == 1 / 6).all() and blue["condition_number"].isna().all()
-    assert (blue["max_abs_error"] ** 2 >= blue["test_mse"]).all()
-    orange, black = metrics.loc["student_construction"], metrics.loc["dense"]
-    np.testing.assert_allclose(orange["test_mse"], black["test_mse"], rtol=1e-6, atol=1e-20)
+def test_what_diverges_is_data_and_disturbs_nothing_else():
+    found = rows(learning_rate=1e30).set_index("method")
+    assert found.loc[["dense", "student_construction"], "test_mse"].isna().all()
+    assert (found.loc["teacher_construction", "test_mse"] < 1e-20).all()
 
 
-def test_a_method_left_out_is_not_measured(tmp_path):
-    metrics = run_tables(tmp_path, methods=["student_construction"])["metrics"]
-    assert set(metrics["method"]) == {"student_construction"}
+def test_constructions_are_measured_against_what_they_are_built_from():
+    found = rows(widths=[4, 16], methods=["student_construction", "dense", "sgd"])
+    exact = found.query("method == 'student_construction' and width == 16")
+    narrow = found.query("method == 'student_construction' and width == 4")
+    assert (exact["source_mse"] < 1e-20).all() and (narrow["source_mse"] > 1e-3).all()
+    assert (exact["test_mse"] > 1e-6).all()
+    assert found.loc[found["method"] != "student_construction", "source_mse"].isna().all()
 
 
-@pytest.mark.parametrize(
-    "changes", [{"optimizer": "momentum"}, {"schedule": "cosine"}, {"sparsity": 0.05}]
-)
-def test_variants_learn_something(tmp_path, changes):
-    """A learner that trains ends below the constant predictor, in the median."""
-    metrics = run_tables(tmp_path, target_width=8, replicates=3, **changes)["metrics"]
-    assert metrics.query("method == 'sgd'")["relative_mse"].median() < 1
+def test_a_method_left_out_is_not_measured():
+    assert set(rows(methods=["student_construction"])["method"]) == {"student_construction"}
 
 
-def test_divergence_is_data(tmp_path):
-    metrics = run_tables(tmp_path, learning_rate=1e6)["metrics"].set_index("method")
-    assert metrics.loc["sgd", "test_mse"].isna().all()
-    assert (metrics.loc["teacher_construction", "test_mse"] < 1e-20).all()
-
-
-def test_a_run_goes_on_from_every_round_of_selection_to_the_same_rows():
-    methods = ["sgd", "best", "dense_best", "student_construction"]
-    config = BnOnly(
-        target_width=3, methods=methods, train_samples=3200, test_samples=500, batch_size=32
-    )
+@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam"])
+def test_a_run_goes_on_from_any_checkpoint_to_the_same_rows(optimizer):
+    config = BnOnly(**SMALL, optimizer=optimizer, schedule="cosine")
     states = []
 
     def checkpoint(make_state):
-        states.append((len(rows), {name: value.clone() for name, value in make_state().items()}))
+        states.append((len(found), {name: value.clone() for name, value in make_state().items()}))
 
-    rows = []
-    context = replace(lent(CPU), checkpoint=checkpoint)
-    for row in study.run(config, context):
-        rows.append(row)
-    for done, state in states[:: len(states) // 7]:
+    found = []
+    for row in study.run(config, replace(lent(CPU), checkpoint=checkpoint)):
+        found.append(row)
+    assert len(states) == study.CURVE_POINTS
+    for done, state in states[:: len(states) - 1]:
         rest = list(study.run(config, replace(lent(CPU), restored=state)))
-        assert repr(rest) == repr(rows[done:])  # nan is not equal to itself
+        assert repr(rest) == repr(found[done:])  # nan is not equal to itself
 
 
-def test_what_is_best_is_chosen_on_replicates_that_are_not_judged(tmp_path):
-    tables = run_tables(tmp_path, methods=["best"], optimizers=["sgd"], schedules=["constant"])
-    selection, metrics = tables["selection"], tables["metrics"]
-    assert set(selection["replicate"]) == {2, 3} and set(metrics["replicate"]) == {0, 1}
-    last = selection[selection["round"] == 3].groupby("learning_rate")["train_mse"].max()
-    assert (metrics["learning_rate"] == last.idxmin()).all()
-    assert (metrics["selected_on"] == "replicates 2, 3").all()
-    assert selection.groupby("round")["learning_rate"].nunique().tolist() == [7, 3, 1]
+def test_a_replicate_and_a_width_alone_give_the_same_numbers():
+    together = rows(widths=[8, 16]).query("replicate == 0 and width == 16")
+    alone = rows(widths=[16], replicates=1)
+    pd.testing.assert_frame_equal(together.reset_index(drop=True), alone, rtol=1e-4)
 
 
-def test_both_sides_try_the_same_plans_with_the_same_budgets(tmp_path):
-    tables = run_tables(tmp_path, methods=["best", "dense_best"])
-    rounds = tables["selection"].groupby(["round", "method"])
-    budget = rounds.agg({"samples": ["count", "first"]})
-    best, dense = (budget.xs(name, level="method") for name in ("best", "dense_best"))
-    assert best.equals(dense)
-    samples = tables["metrics"].groupby("method")["samples"].first()
-    assert samples["best"] == samples["dense_best"]
+def test_runs_of_other_kinds_share_what_they_do_not_change():
+    paper, ours = rows(), rows(methods=["dense"], statistics="fixed")
+    dense = paper[paper["method"] == "dense"]["test_mse"]
+    assert dense.tolist() == pytest.approx(ours["test_mse"].tolist())
+    both = tables.with_series(pd.concat([paper, rows(optimizer="adam", learning_rate=0.1)]))
+    assert {"sgd", "adam", "dense", "dense by adam"} <= set(both["series"])
 
 
-def test_the_corrected_construction_has_the_mean_of_every_unit():
-    """By simulation, where m < d^2 and the printed construction has not."""
-    problem = draw_problem(BnOnly(target_width=5, width=12), range(2))
-    printed = construct(problem, problem.target)
-    x = gaussian(2, 200_000, 5)
-    expected = ReluSum(problem.target).units(x).mean(1)
-    means = [
-        constructed_stack(problem, systems, CPU).units(x).mean(1)
-        for systems in (printed, corrected(problem, problem.target, printed))
-    ]
-    assert (means[1] - expected).abs().max() < 0.01
-    assert (means[0] - expected).abs().max() > 0.05
+@pytest.mark.parametrize("scale", ["smoke", "quick", "paper"])
+def test_our_controls_stand_beside_the_runs_of_figure_4(scale):
+    _, paper = figure_runs("fig4", [f"scale={scale}"])
+    _, ours = figure_runs("fig4-training", [f"scale={scale}"])
+    assert all(config in ours for config in paper)
+    assert {config.seed for config in ours} == {paper[0].seed}

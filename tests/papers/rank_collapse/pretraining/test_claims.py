@@ -16,7 +16,8 @@ from runner.papers.rank_collapse.pretraining.tables import (
 )
 from runner.results.claims import claims_of, judgement
 
-FIGURES = ("rank-fig4", "rank-fig6", "rank-fig11", "rank-fig12")
+OF_ONE_DEPTH = ("rank-fig6", "rank-pretraining")
+FIGURES = ("rank-fig4", "rank-fig11", "rank-fig12", *OF_ONE_DEPTH)
 
 FEW, MANY, MOST = (("pretrained", M, 0.05) for M in (25, 75, 300))
 SLOW, FAST = (("pretrained", 300, angle) for angle in (0.02, 0.1))
@@ -74,7 +75,7 @@ def told(changes=None, depths=(8, 16, 32), replicates=9, after=None, plain=PLAIN
 
 
 def tables_of(figure, **options):
-    return told(depths=(32,) if figure == "rank-fig6" else (8, 16, 32), **options)
+    return told(depths=(32,) if figure in OF_ONE_DEPTH else (8, 16, 32), **options)
 
 
 def verdicts(figure, tables):
@@ -135,13 +136,14 @@ ANGLES = "rank-beyond-scale-at-every-angle"
         ({ASYMMETRIC: (0.8, 1.5)}, {"asymmetric-start"}),
     ],
 )  # fmt: skip
-def test_claims_of_figure_6_follow_the_numbers(changes, expected):
-    assert failing("rank-fig6", changes=changes) == expected
+def test_claims_of_figure_6_and_its_controls_follow_the_numbers(changes, expected):
+    found = [failing(figure, changes=changes) for figure in OF_ONE_DEPTH]
+    assert set.union(*found) == expected and not set.intersection(*found)
 
 
 def test_ranks_that_cross_through_training_break_their_order():
     assert failing("rank-fig6", after={BATCH_NORM: 1.2}) == {"order-of-ranks-kept"}
-    assert failing("rank-fig6", after={HE: 30.0}) == {"order-of-ranks-kept-with-controls"}
+    assert failing("rank-pretraining", after={HE: 30.0}) == {"order-of-ranks-kept-with-controls"}
     close = WELL[MANY][1] * 1.05
     found = verdicts("rank-fig6", tables_of("rank-fig6", changes={BATCH_NORM: (0.7, close)}))
     assert found["order-of-ranks-kept"] == "holds"
@@ -151,7 +153,7 @@ def test_ranks_that_cross_through_training_break_their_order():
 def test_a_plain_ascent_that_keeps_or_loses_scale_is_told(size, verdict):
     """Smaller than at M = 25, larger than at M = 300; what is not finite is larger than all."""
     place = ("plain_ascent", 300 if size != size else 75, 0.0)
-    found = verdicts("rank-fig6", tables_of("rank-fig6", plain=PLAIN | {place: size}))
+    found = verdicts("rank-pretraining", tables_of("rank-pretraining", plain=PLAIN | {place: size}))
     assert found["plain-ascent-inflates"] == verdict
 
 
@@ -198,7 +200,7 @@ def test_one_depth_decides_nothing(figure):
 
 @pytest.mark.parametrize("figure", FIGURES)
 def test_shallow_networks_say_nothing_of_deep_ones(figure):
-    found = verdicts(figure, told(depths=(4,) if figure == "rank-fig6" else (2, 4, 8)))
+    found = verdicts(figure, told(depths=(4,) if figure in OF_ONE_DEPTH else (2, 4, 8)))
     before_training = ("rank-is-raised", "scale-alone-raises")
     assert {v for name, v in found.items() if not name.startswith(before_training)} == {"undecided"}
 

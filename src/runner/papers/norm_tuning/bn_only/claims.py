@@ -1,486 +1,358 @@
-"""What paper A says its figures show, judged over the tables of their runs.
+"""What paper A says its figures 4 and 5 show, and what we add, judged over their tables.
 
-Appendix E states its results in words ("beats", "almost 0", "high"). Methods are compared
-replicate by replicate, since all methods of a replicate share the target and the data; a diverged
-method has an infinite error. Where the text names a size, the yardstick is another curve of the
-same figure; a loss is small, or almost 0, below a hundredth of the variance of g, which is the loss
-of a constant.
+Appendix E states its results in words ("beats", "almost 0", "high"). Methods are compared replicate
+by replicate, since all methods of a replicate share target, frozen weights and samples; one that
+diverged has an infinite error. Errors are in units of the variance of g, the error of a constant.
 """
 
-from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
+from runner.papers.norm_tuning.bn_only import tables as t
 from runner.papers.norm_tuning.bn_only.config import SHIFT_MARGIN
-from runner.papers.norm_tuning.bn_only.tables import square_runs, width_runs
-from runner.results.claims import Found, Tables, claim
+from runner.results.claims import Claim, Found, Tables
 from runner.results.evidence import Evidence, above, below, equivalent, everywhere, less
 from runner.results.rows import nonempty, select
 
-EPSILON = np.finfo(np.float64).eps
-ROUNDING = "machine epsilon x condition number x input norm"
 SMALL = 0.01
-"""Of the variance of g."""
+"""An error below is small, or almost 0."""
+LITTLE = 2.0
+"""Errors within this factor of each other are about the same."""
+NEAR = 0.999
+"""Of d^2: f is too narrow to be exact at widths m up to this share."""
 
-SOURCE = "paper A, Appendix E"
-BLUE, GREEN, BLACK, ORANGE = "sgd", "teacher_construction", "dense", "student_construction"
-BEST, DENSE_BEST, CORRECTED = "best", "dense_best", "corrected_construction"
-NAMES = {
-    BLUE: "SGD",
-    GREEN: "construction",
-    BLACK: "dense",
-    ORANGE: "student construction",
-    BEST: "best",
-    DENSE_BEST: "best dense",
-    CORRECTED: "corrected construction",
-}
+SYMBOLS = {"target_width": "d", "width": "m"}
+CONSTRUCTIONS = (t.TEACHER, t.STUDENT)
+"""Green and orange."""
 
 
-def _errors(metrics: pd.DataFrame, method: str, column: str = "test_mse") -> pd.Series:
-    """By replicate; infinite where the method diverged."""
-    rows = metrics[metrics["method"] == method]
-    return rows.set_index("replicate")[column].fillna(np.inf)
+def metrics_of(tables: Tables, sparsity: float = 1.0) -> pd.DataFrame:
+    """Select the rows at this fraction of non-zero weights, and name their series."""
+    metrics = t.with_series(tables["metrics"])
+    return nonempty(metrics[metrics["sparsity"] == sparsity], f"runs at p = {sparsity:g}")
 
 
-def _beats(metrics: pd.DataFrame, x: str, pairs: Sequence[tuple[str, str]]) -> list[Evidence]:
-    """Whether, at every value of x, the first method of each pair has the lower error."""
-    symbol = {"target_width": "d", "width": "m"}[x]
+def narrow(tables: Tables, share: float) -> pd.DataFrame:
+    """Select the rows of the right panel at m up to this share of d^2."""
+    metrics = t.right(metrics_of(tables))
+    rows = metrics[metrics["width"] <= share * metrics["target_width"] ** 2]
+    return nonempty(rows, f"networks of width m up to {share:g} d²")
+
+
+def errors(metrics: pd.DataFrame, *series: str) -> pd.DataFrame:
+    """The errors, a row for each replicate and a column for each series."""
+    columns = [select(metrics, series=each).set_index("replicate") for each in series]
+    return pd.concat([each["relative_mse"].fillna(np.inf) for each in columns], axis=1)
+
+
+def best(metrics: pd.DataFrame, *series: str) -> pd.Series:
+    """The lowest error among the series, by replicate."""
+    return errors(metrics, *series).min(axis=1)
+
+
+def worst(metrics: pd.DataFrame, *series: str) -> pd.Series:
+    """The highest error among the series, by replicate."""
+    return errors(metrics, *series).max(axis=1)
+
+
+def beat(metrics: pd.DataFrame, x: str, winners: tuple, losers: tuple) -> list[Evidence]:
+    """Compare, at every value of x, the worst of the winners with the best of the losers."""
     return [
         less(
-            _errors(group, winner),
-            _errors(group, loser),
-            point=f"{symbol} = {value}, {NAMES[loser]} / {NAMES[winner]}",
+            worst(rows, *winners),
+            best(rows, *losers),
+            point=f"{SYMBOLS[x]} = {value}, {' or '.join(losers)} / {' or '.join(winners)}",
             unit="ratio",
         )
-        for value, group in metrics.groupby(x)
-        for winner, loser in pairs
+        for value, rows in metrics.groupby(x)
     ]
 
 
 def rounding(metrics: pd.DataFrame) -> pd.Series:
     """What float64 leaves of an exact construction, relative to the standard deviation of g.
 
-    Machine epsilon times the condition number of the system for gamma1, times the input norm
-    c = sqrt(d) + 7: the shifts that switch the ReLUs on, and are taken out again, are c times the
-    size of what they carry. From 1 on the system is singular to working precision.
+    The shifts that switch the ReLUs on, and are taken out again, are c = sqrt(d) + 7 times the size
+    of what they carry. From 1 on the system is singular to working precision.
     """
     input_norm = np.sqrt(metrics["target_width"]) + SHIFT_MARGIN
-    return EPSILON * metrics["condition_number"] * input_norm
+    return np.finfo(np.float64).eps * metrics["condition_number"] * input_norm
 
 
-def _sparse(tables: Tables, sparsity: float) -> pd.DataFrame:
-    """The runs at m = d^2 and this fraction of non-zero weights."""
-    metrics = tables["metrics"]
-    return square_runs(metrics[metrics["sparsity"] == sparsity])
+# At m = d^2
 
 
-def _at(metrics: pd.DataFrame, extreme: str) -> pd.DataFrame:
-    """The rows of the smallest (`min`) or the largest (`max`) d."""
-    return metrics[metrics["target_width"] == metrics["target_width"].agg(extreme)]
+def exact(tables: Tables, series: str, sparsity: float = 1.0) -> Found:
+    """A construction equals its source up to rounding wherever K has full rank, at every d."""
+    rows = select(t.left(metrics_of(tables, sparsity)), series=series)
+    full = rows[rows["numerical_rank"] == rows["target_width"] ** 2]
+    full = nonempty(full, f"frozen network of full rank up to d = {rows['target_width'].max()}")
+    variance = full["test_mse"] / full["relative_mse"]
+    share = np.sqrt(full["source_mse"] / variance) / rounding(full)
+    words = f"mean squared distance at most {full['source_mse'].max():.2g}"
+    words += f", {share.max():.2g} of the bound"
+    return Found([everywhere((share <= 1).groupby(full["replicate"]).all())], words)
 
 
-@claim(
-    figure="fig5",
-    name="sparse-exact",
-    statement="p = 0.2: where the sparse system has full rank the construction is exact",
-    source="paper A, Theorem 3",
-    expected=f"relative error below {ROUNDING}, in every network of full rank",
-    sparsity=0.2,
-)
-@claim(
-    figure="fig4",
-    name="exact",
-    statement="at m = d² the construction from the target has zero error, up to rounding",
-    source="paper A, Theorem 1; Appendix E, figure 4 left",
-    expected=f"relative error below {ROUNDING}, in every network of full rank",
-    needs={"target_width": 2},
-    sparsity=1.0,
-)
-def exact(tables: Tables, sparsity: float) -> Found:
-    """Green at m = d^2 wherever K has full rank: zero up to rounding, at every d."""
-    rows = select(_sparse(tables, sparsity), method=GREEN)
-    full_rank = rows[rows["numerical_rank"] == rows["target_width"] ** 2]
-    if full_rank.empty:
-        widest = rows["target_width"].max()
-        return Found([], f"no frozen network up to d = {widest} has full rank")
-    error = np.sqrt(full_rank["relative_mse"]) / rounding(full_rank)
-    worst = f"MSE at most {full_rank['test_mse'].max():.2g}, {error.max():.2g} of the bound"
-    exact = (error <= 1).groupby(full_rank["replicate"]).all()
-    return Found([everywhere(exact)], worst)
+def wins(tables: Tables, winners: tuple, losers: tuple, sparsity: float = 1.0) -> Found:
+    """The winners are below the losers at every d."""
+    return Found(beat(t.left(metrics_of(tables, sparsity)), "target_width", winners, losers))
 
 
-@claim(
-    figure="fig4",
-    name="student-equals-dense",
-    statement="at m = d² the construction from the dense network equals the dense network",
-    source="paper A, Theorem 1; Appendix E, figure 4 left",
-    expected=f"difference of the rmse, relative to the std of g, below {ROUNDING}",
-    needs={"target_width": 2},
-)
-def student_meets_dense(tables: Tables) -> Found:
-    """Orange equals black at m = d^2: their rmse differ by the error of the construction alone."""
-    metrics = square_runs(tables["metrics"])
-    metrics = metrics.set_index(["target_width", "replicate"], drop=False)
-    orange, black = select(metrics, method=ORANGE), select(metrics, method=BLACK)
-    deviation = np.sqrt(black["test_mse"] / black["relative_mse"])
-    difference = (np.sqrt(orange["test_mse"]) - np.sqrt(black["test_mse"])).abs()
-    part = (difference / (rounding(orange) * deviation))[rounding(orange) < 1].dropna()
-    if part.empty:
-        return Found([], "every system is singular to working precision")
-    worst = f"largest difference {difference[part.index].max():.2g}, {part.max():.2g} of the bound"
-    return Found([everywhere((part <= 1).groupby("replicate").all())], worst)
-
-
-@claim(
-    figure="fig4",
-    name="constructions-beat-best",
-    statement="at m = d² the construction, and a dense network trained as long, beat the best of"
-    " SGD, momentum and Adam on scales and shifts, at every d",
-    source=f"ours, beside {SOURCE}, figure 4 left: SGD there may be badly tuned",
-    expected="best / construction and best / best dense above 1 at every d; optimizer, schedule and"
-    " rate of both chosen on other replicates at equal budgets",
-    kind="ours",
-    needs={"target_width": 3},
-    pairs=((GREEN, BEST), (DENSE_BEST, BEST)),
-)
-@claim(
-    figure="fig4",
-    name="constructions-beat-sgd",
-    statement="both constructions beat SGD on scales and shifts at every d",
-    source=f"{SOURCE}, figure 4 left",
-    expected="SGD / construction and SGD / student construction above 1 at every d",
-    needs={"target_width": 3},
-    pairs=((GREEN, BLUE), (ORANGE, BLUE)),
-)
-def constructions_win(tables: Tables, pairs: tuple[tuple[str, str], ...]) -> Found:
-    """Green and orange below blue at every d."""
-    return Found(_beats(square_runs(tables["metrics"]), "target_width", pairs))
-
-
-@claim(
-    figure="fig4",
-    name="batch-statistics-differ-little",
-    statement="SGD with the statistics of each batch ends where SGD on the affine map of"
-    " Proposition 1 does",
-    source="ours, beside paper A, Proposition 1: the paper trains batch normalization",
-    expected="error with batch statistics over that without within a half of 1, at every d",
-    kind="ours",
-    needs={"target_width": 3},
-)
-def batch_statistics(tables: Tables) -> Found:
-    """Cyan beside blue at m = d^2."""
+def differ_little(tables: Tables) -> Found:
+    """SGD on BatchNorm and on the affine map of Proposition 1 end at about the same error."""
     points = []
-    for d, rows in square_runs(tables["metrics"]).groupby("target_width"):
-        ratio = _errors(rows, "batch_norm") / _errors(rows, BLUE)
-        points.append(equivalent(ratio - 1, 0.5, point=f"d = {d}", unit="difference"))
+    for d, rows in t.left(metrics_of(tables)).groupby("target_width"):
+        ratio = np.log(best(rows, t.FIXED) / best(rows, t.SGD))
+        points.append(equivalent(ratio, np.log(LITTLE), point=f"d = {d}, log of the ratio"))
     return Found(points)
 
 
-@claim(
-    figure="fig5",
-    name="no-dead-start",
-    statement="no learner of scales and shifts starts dead, at p = 0.2 and 0.05",
-    source="ours: a precondition of the comparison",
-    expected="every last hidden unit is on for some test sample before training, in every network",
-    kind="ours",
-    needs={"target_width": 3},
-)
-@claim(
-    figure="fig4",
-    name="no-dead-start",
-    statement="no learner of scales and shifts starts dead",
-    source="ours: a precondition of the comparison",
-    expected="every last hidden unit is on for some test sample before training, in every network",
-    kind="ours",
-    needs={"target_width": 3},
-)
-def no_dead_start(tables: Tables) -> Found:
-    """All learners with frozen weights, at every d, m and p of the figure."""
-    metrics = tables["metrics"]
-    rows = metrics[metrics["method"].isin([BLUE, BEST, "batch_norm"])]
-    rows = nonempty(rows, "learners of scales and shifts")
-    ended = (rows["dead"] > 0).mean()
-    words = (
-        f"{ended:.0%} of the learners end with a dead unit, {rows['dead'].mean():.1%} of all units"
-    )
-    return Found([everywhere((rows["dead_at_start"] == 0).groupby(rows["replicate"]).all())], words)
+# At one d
 
 
-@claim(
-    figure="fig4",
-    name="sgd-wins-narrow",
-    statement="at small m SGD beats both constructions",
-    source=f"{SOURCE}, figure 4 right",
-    expected="construction / SGD and student construction / SGD above 1 at the smallest m, m <= d",
-    needs={"width": 3},
-)
-def sgd_wins_narrow(tables: Tables) -> Found:
-    """Blue below green and orange at m = d or less: the narrowest networks of the figure."""
-    metrics = width_runs(tables["metrics"])
-    narrow = metrics[metrics["width"] <= metrics["target_width"]]
-    if narrow.empty:
-        return Found([], "no network of width m <= d")
-    return Found(_beats(narrow, "width", [(BLUE, GREEN), (BLUE, ORANGE)]))
+def wins_narrow(tables: Tables) -> Found:
+    """Blue is below green and orange at every m up to d."""
+    d = t.right(metrics_of(tables))["target_width"].iloc[0]
+    return Found(beat(narrow(tables, 1 / d), "width", (t.SGD,), CONSTRUCTIONS))
 
 
-@claim(
-    figure="fig4",
-    name="sgd-constant-loss",
-    statement="at widths below d² SGD only achieves a constant loss",
-    source=f"{SOURCE}, figure 4 right",
-    expected=f"SGD above {SMALL:g} of the variance of g at every m below d²",
-    needs={"width": 3},
-    method=BLUE,
-)
-@claim(
-    figure="fig4",
-    name="best-constant-loss",
-    statement="at widths below d² the best of SGD, momentum and Adam only achieves a constant loss",
-    source=f"ours, beside {SOURCE}, figure 4 right",
-    expected=f"best above {SMALL:g} of the variance of g at every m below d²",
-    kind="ours",
-    needs={"width": 3},
-    method=BEST,
-)
-def constant_loss(tables: Tables, method: str) -> Found:
-    """The loss stays away from zero while the network is too narrow for an exact one."""
-    metrics = width_runs(tables["metrics"])
-    rows = metrics[(metrics["width"] < metrics["target_width"] ** 2)]
-    rows = nonempty(rows[rows["method"] == method], "networks of width m < d²")
-    points = [
-        above(_errors(group, method, "relative_mse"), SMALL, point=f"m = {m}, of the variance")
-        for m, group in rows.groupby("width")
-    ]
-    sizes = rows.groupby("width")["relative_mse"].median()
-    words = f"{sizes.iloc[0]:.2g} of the variance at m = {sizes.index[0]}, {sizes.iloc[-1]:.2g} at"
-    return Found(points, f"{words} m = {sizes.index[-1]}")
+def wins_wide(tables: Tables) -> Found:
+    """Green and orange are below blue at the largest m below d^2."""
+    metrics = narrow(tables, NEAR)
+    rows = metrics[metrics["width"] == metrics["width"].max()]
+    return Found(beat(rows, "width", CONSTRUCTIONS, (t.SGD,)))
 
 
-@claim(
-    figure="fig4",
-    name="corrected-below-constant",
-    statement="with the mean of each unit put right the construction is better than a constant at"
-    " every m, and better than as printed at every m below d²",
-    source="ours, beside paper A, Lemma 7 for m < d²",
-    expected="corrected construction below 1 of the variance, and construction / corrected"
-    " construction above 1, at every m below 0.9 d²",
-    kind="ours",
-    needs={"width": 3},
-)
+def constant_loss(tables: Tables, series: str) -> Found:
+    """The loss stays away from zero while the network is too narrow to be exact."""
+    groups = narrow(tables, NEAR).groupby("width")
+    points = [above(best(rows, series), SMALL, point=f"m = {m}") for m, rows in groups]
+    words = f"{points[0].estimate:.2g} at the smallest m, {points[-1].estimate:.2g} near d²"
+    return Found(points, words)
+
+
 def corrected_helps(tables: Tables) -> Found:
-    """Where the printed construction is worse than a constant."""
-    metrics = width_runs(tables["metrics"])
-    narrow = metrics[metrics["width"] < 0.9 * metrics["target_width"] ** 2]
-    narrow = nonempty(narrow, "networks of width m < 0.9 d²")
-    points = [
-        below(
-            _errors(group, CORRECTED, "relative_mse"),
-            1.0,
-            point=f"m = {m}, {NAMES[CORRECTED]}, of the variance",
-        )
-        for m, group in narrow.groupby("width")
-    ]
-    return Found(points + _beats(narrow, "width", ((CORRECTED, GREEN),)))
+    """Right means beat a constant, and the construction as printed, where that is not exact."""
+    metrics = narrow(tables, 0.9)
+    groups = metrics.groupby("width")
+    points = [below(best(rows, t.CORRECTED), 1.0, point=f"m = {m}") for m, rows in groups]
+    return Found(points + beat(metrics, "width", (t.CORRECTED,), (t.TEACHER,)))
 
 
-@claim(
-    figure="fig4",
-    name="constructions-win-wide",
-    statement="as m nears d² both constructions beat SGD",
-    source=f"{SOURCE}, figure 4 right",
-    expected="the m from which on a construction's error is below SGD's is below d² (from d² on its"
-    " exactness implies it)",
-    needs={"width": 3},
-    rival=BLUE,
-)
-@claim(
-    figure="fig4",
-    name="constructions-win-wide-best",
-    statement="as m nears d² both constructions beat the best of SGD, momentum and Adam",
-    source=f"ours, beside {SOURCE}, figure 4 right",
-    expected="the m from which on a construction's error is below the best's is below d²",
-    kind="ours",
-    needs={"width": 3},
-    rival=BEST,
-)
-def constructions_win_wide(tables: Tables, rival: str) -> Found:
-    """Where green and orange cross blue, among the networks of width m < d^2."""
-    metrics = width_runs(tables["metrics"])
-    narrow = metrics[metrics["width"] < metrics["target_width"] ** 2]
-    if narrow["width"].nunique() < 2:
-        return Found([], "fewer than two networks of width m < d²")
-    points = [
-        below(
-            crossings(narrow, method, rival),
-            1.0,
-            point=f"{NAMES[method]}, m / d² where it crosses {NAMES[rival]}",
-        )
-        for method in (GREEN, ORANGE)
-    ]
-    return Found(points)
+# Sparse
 
 
-def crossings(metrics: pd.DataFrame, method: str, rival: str) -> pd.Series:
-    """For each replicate the m / d^2 from which on a method stays below its rival.
-
-    Interpolated in the logarithm of the ratio of their errors between the measured m; 0 where the
-    method is always below, infinite where it is not at the largest m.
-    """
-    errors, errors_of_rival = (
-        select(metrics, method=name).pivot_table("test_mse", index="width", columns="replicate")
-        for name in (method, rival)
-    )
-    with np.errstate(all="ignore"):
-        ratios = np.log(errors / errors_of_rival)
-    found = {}
-    for replicate in ratios:
-        ratio = ratios[replicate].dropna()
-        over = np.flatnonzero(ratio.to_numpy() >= 0)
-        if not len(over):
-            found[replicate] = 0.0 if len(ratio) else np.nan
-        elif over[-1] + 1 == len(ratio):
-            found[replicate] = np.inf
-        else:
-            pair = ratio.iloc[over[-1] : over[-1] + 2]
-            found[replicate] = np.interp(0, -pair.to_numpy(), pair.index.to_numpy(float))
-    return pd.Series(found, dtype=float) / metrics["target_width"].iloc[0] ** 2
+def smallest_and_largest(tables: Tables, sparsity: float) -> list[pd.DataFrame]:
+    """The rows at m = d^2 of the smallest and of the largest d."""
+    metrics = t.left(metrics_of(tables, sparsity))
+    d = metrics["target_width"]
+    return [metrics[d == d.min()], metrics[d == d.max()]]
 
 
-@claim(
-    figure="norm-schedules",
-    name="constant-beats-schedules",
-    statement="of constant, cosine and exponential rates the constant one performs best for SGD on"
-    " scales and shifts",
-    source=f"{SOURCE}, training details",
-    expected="cosine / constant and exponential / constant above 1 at every d, the rate of each"
-    " chosen on other replicates",
-    needs={"target_width": 2, "schedule": 3},
-)
-def constant_is_best(tables: Tables) -> Found:
-    """The paper's choice among three schedules."""
-    metrics = select(tables["metrics"], method=BEST, optimizer="sgd")
-    points = []
-    for d, rows in metrics.groupby("target_width"):
-        error = {name: _errors(group, BEST) for name, group in rows.groupby("schedule")}
-        for name in ("cosine", "exponential"):
-            if {name, "constant"} <= set(error):
-                point = f"d = {d}, {name} / constant"
-                points.append(less(error["constant"], error[name], point=point, unit="ratio"))
-    return Found(points, "" if points else "no constant rate beside another schedule")
-
-
-@claim(
-    figure="norm-schedules",
-    name="adam-beats-sgd",
-    statement="on scales and shifts Adam ends below SGD, each with its best rate, under every"
-    " schedule",
-    source=f"ours, beside {SOURCE}: the paper trains by SGD",
-    expected="SGD / Adam above 1 at every d and schedule",
-    kind="ours",
-    needs={"target_width": 2, "optimizer": 2},
-)
-def adam_is_better(tables: Tables) -> Found:
-    """Whether SGD is what limits blue."""
-    metrics = select(tables["metrics"], method=BEST)
-    points = []
-    for (d, schedule), rows in metrics.groupby(["target_width", "schedule"]):
-        error = {name: _errors(group, BEST) for name, group in rows.groupby("optimizer")}
-        if {"sgd", "adam"} <= set(error):
-            point = f"d = {d}, {schedule}"
-            points.append(less(error["adam"], error["sgd"], point=point, unit="ratio"))
-    return Found(points, "" if points else "no SGD beside Adam")
-
-
-@claim(
-    figure="fig5",
-    name="sparse-small-d",
-    statement="p = 0.2, small d: the construction has a high error,"
-    " the student's is far from dense",
-    source=f"{SOURCE}, figure 5a left",
-    expected="at the smallest d construction / SGD above 1, student construction / dense above 2",
-    needs={"target_width": 3},
-    sparsity=0.2,
-)
 def sparse_small(tables: Tables, sparsity: float) -> Found:
     """At the smallest d green is worse than blue, and orange at least twice as bad as black."""
-    small = _at(_sparse(tables, sparsity), "min")
-    far = less(
-        2 * _errors(small, BLACK),
-        _errors(small, ORANGE),
-        point=f"{NAMES[ORANGE]} / twice {NAMES[BLACK]}",
-        unit="ratio",
-    )
-    size = _errors(small, GREEN, "relative_mse").median()
-    words = f"construction {size:.2g} of the variance"
-    return Found([*_beats(small, "target_width", [(BLUE, GREEN)]), far], words)
+    small, _ = smallest_and_largest(tables, sparsity)
+    far = less(2 * best(small, t.DENSE), best(small, t.STUDENT), point="student / twice dense")
+    return Found([*beat(small, "target_width", (t.SGD,), (t.TEACHER,)), far])
 
 
-@claim(
-    figure="fig5",
-    name="sparse-large-d",
-    statement=(
-        "p = 0.2, as d grows: the construction's error is almost 0, the student's comes closer to"
-        " dense"
-    ),
-    source=f"{SOURCE}, figure 5a left",
-    expected=f"at the largest d construction below {SMALL:g} of the variance; student construction"
-    " - dense smaller than at the smallest d",
-    needs={"target_width": 3},
-    sparsity=0.2,
-)
 def sparse_large(tables: Tables, sparsity: float) -> Found:
     """From the smallest to the largest d orange comes closer to black; green ends near zero."""
-    metrics = _sparse(tables, sparsity)
-    small, large = _at(metrics, "min"), _at(metrics, "max")
-
-    def gap(rows: pd.DataFrame) -> pd.Series:
-        black = _errors(rows, BLACK, "relative_mse")
-        return (_errors(rows, ORANGE, "relative_mse") - black).abs()
-
-    d = large["target_width"].max()
-    green = _errors(large, GREEN, "relative_mse")
-    points = [
-        below(green, SMALL, point=f"d = {d}, construction, of the variance"),
-        less(gap(large), gap(small), point="|student construction - dense|, smallest to largest d"),
-    ]
-    words = f"|student construction - dense| {gap(small).median():.2g} of the variance, at d = {d} "
-    return Found(points, words + f"{gap(large).median():.2g}")
+    both = smallest_and_largest(tables, sparsity)
+    small, large = [(best(rows, t.STUDENT) - best(rows, t.DENSE)).abs() for rows in both]
+    green = below(best(both[1], t.TEACHER), SMALL, point="construction at the largest d")
+    return Found([green, less(large, small, point="|student - dense|, smallest to largest d")])
 
 
-@claim(
-    figure="fig5",
-    name="sparsest-no-small-loss",
-    statement="p = 0.05: no method on frozen weights reaches a small loss",
-    source=f"{SOURCE}, figure 5b left",
-    expected=f"every method above {SMALL:g} of the variance at every d",
-    needs={"target_width": 3},
-    sparsity=0.05,
-)
-def sparsest_fails(tables: Tables, sparsity: float) -> Found:
-    """At the sparsest setting no method on frozen weights comes below a hundredth."""
-    points = [
-        above(
-            _errors(group, method, "relative_mse"),
-            SMALL,
-            point=f"d = {d}, {NAMES[method]}, of the variance",
-        )
-        for d, group in _sparse(tables, sparsity).groupby("target_width")
-        for method in (BLUE, GREEN, ORANGE)
-    ]
-    return Found(points)
+def none_small(tables: Tables, sparsity: float) -> Found:
+    """At every d all methods on frozen weights stay above a hundredth."""
+    groups = t.left(metrics_of(tables, sparsity)).groupby("target_width")
+    lowest = {d: best(rows, t.SGD, *CONSTRUCTIONS) for d, rows in groups}
+    return Found([above(each, SMALL, point=f"d = {d}") for d, each in lowest.items()])
 
 
-@claim(
-    figure="fig5",
-    name="sgd-beats-sparsest",
-    statement="p = 0.05: SGD beats both constructions",
-    source=f"{SOURCE}, figure 5b left",
-    expected="construction / SGD and student construction / SGD above 1 at every d",
-    needs={"target_width": 3},
-    sparsity=0.05,
-)
-def sgd_wins_sparsest(tables: Tables, sparsity: float) -> Found:
-    """At the sparsest setting blue is below both constructions at every d."""
-    pairs = [(BLUE, GREEN), (BLUE, ORANGE)]
-    return Found(_beats(_sparse(tables, sparsity), "target_width", pairs))
+# Schedules
+
+
+def best_plans(tables: Tables, pairs: tuple) -> Found:
+    """The first plan of each pair is below the second at every d, each at its best rate."""
+    metrics = t.at_best_rates(tables["metrics"])
+    return Found(
+        [
+            point
+            for first, second in pairs
+            for point in beat(metrics, "target_width", (first,), (second,))
+        ]
+    )
+
+
+ALL_D, ALL_M = {"target_width": 3}, {"width": 3}
+LEFT, RIGHT = "Appendix E, figure 4 left", "Appendix E, figure 4 right"
+TRAINING = "paper A, Appendix E, training details"
+ROUNDING = "machine epsilon x condition number x input norm, in every network of full rank"
+SCHEDULES = ("constant", "cosine", "exponential")
+
+CLAIMS = {
+    "fig4": [
+        Claim(
+            "exact",
+            "at m = d² the construction from the target has zero error, up to rounding",
+            f"paper A, Theorem 1; {LEFT}",
+            partial(exact, series=t.TEACHER),
+            f"relative error below {ROUNDING}",
+            needs={"target_width": 2},
+        ),
+        Claim(
+            "student-equals-dense",
+            "at m = d² the construction from the dense network equals the dense network",
+            f"paper A, Theorem 1; {LEFT}",
+            partial(exact, series=t.STUDENT),
+            f"rms difference of the two, relative to the deviation of g, below {ROUNDING}",
+            needs={"target_width": 2},
+        ),
+        Claim(
+            "constructions-beat-sgd",
+            "both constructions beat SGD on scales and shifts at every d",
+            f"paper A, {LEFT}",
+            partial(wins, winners=CONSTRUCTIONS, losers=(t.SGD,)),
+            "SGD / the worse construction above 1 at every d",
+            needs=ALL_D,
+        ),
+        Claim(
+            "sgd-wins-narrow",
+            "at small m SGD beats both constructions",
+            f"paper A, {RIGHT}",
+            wins_narrow,
+            "the better construction / SGD above 1 at every m up to d",
+            needs=ALL_M,
+        ),
+        Claim(
+            "sgd-constant-loss",
+            "at widths below d² SGD only achieves a constant loss",
+            f"paper A, {RIGHT}",
+            partial(constant_loss, series=t.SGD),
+            f"SGD above {SMALL:g} of the variance of g at every m below d²",
+            needs=ALL_M,
+        ),
+        Claim(
+            "constructions-win-wide",
+            "as m nears d² both constructions beat SGD",
+            f"paper A, {RIGHT}",
+            wins_wide,
+            "SGD / the worse construction above 1 at the largest m below d²",
+            needs=ALL_M,
+        ),
+    ],
+    "fig4-training": [
+        Claim(
+            "fixed-statistics-differ-little",
+            "SGD on the affine map of Proposition 1 ends about where SGD on BatchNorm does",
+            "beside paper A, Proposition 1",
+            differ_little,
+            f"within a factor of {LITTLE:g} at every d, each at half of its limit of stability",
+            "ours",
+            ALL_D,
+        ),
+        Claim(
+            "constructions-beat-adam",
+            "at m = d² the construction, and a dense network trained in the same way, beat Adam on"
+            " scales and shifts, at every d",
+            f"beside paper A, {LEFT}: SGD may be badly tuned",
+            partial(wins, winners=(t.TEACHER, t.DENSE_ADAM), losers=(t.ADAM,)),
+            "Adam / the worse of construction and dense by Adam above 1 at every d; schedule and"
+            " rate are the best of norm-schedules at another seed",
+            "ours",
+            ALL_D,
+        ),
+        Claim(
+            "adam-constant-loss",
+            "at widths below d² Adam, too, only achieves a constant loss",
+            f"beside paper A, {RIGHT}",
+            partial(constant_loss, series=t.ADAM),
+            f"Adam above {SMALL:g} of the variance of g at every m below d²",
+            "ours",
+            ALL_M,
+        ),
+        Claim(
+            "corrected-below-constant",
+            "with the mean of each unit put right the construction is better than a constant, and"
+            " better than as printed, at every m below d²",
+            "beside paper A, Lemma 7 for m < d²",
+            corrected_helps,
+            "below 1 of the variance, and below the construction, at every m up to 0.9 d²",
+            "ours",
+            ALL_M,
+        ),
+    ],
+    "fig5": [
+        Claim(
+            "sparse-exact",
+            "p = 0.2: where the sparse system has full rank the construction is exact",
+            "paper A, Theorem 3",
+            partial(exact, series=t.TEACHER, sparsity=0.2),
+            f"relative error below {ROUNDING}",
+        ),
+        Claim(
+            "sparse-small-d",
+            "p = 0.2, small d: the construction has a high error, the student's is far from dense",
+            "paper A, Appendix E, figure 5a left",
+            partial(sparse_small, sparsity=0.2),
+            "at the smallest d construction / SGD above 1, student construction / dense above 2",
+            needs=ALL_D,
+        ),
+        Claim(
+            "sparse-large-d",
+            "p = 0.2, as d grows: the construction's error is almost 0, the student's comes closer"
+            " to dense",
+            "paper A, Appendix E, figure 5a left",
+            partial(sparse_large, sparsity=0.2),
+            f"at the largest d construction below {SMALL:g} of the variance; |student - dense|"
+            " smaller than at the smallest d",
+            needs=ALL_D,
+        ),
+        Claim(
+            "sparsest-no-small-loss",
+            "p = 0.05: no method on frozen weights reaches a small loss",
+            "paper A, Appendix E, figure 5b left",
+            partial(none_small, sparsity=0.05),
+            f"the best of them above {SMALL:g} of the variance at every d",
+            needs=ALL_D,
+        ),
+        Claim(
+            "sgd-beats-sparsest",
+            "p = 0.05: SGD beats both constructions",
+            "paper A, Appendix E, figure 5b left",
+            partial(wins, winners=(t.SGD,), losers=CONSTRUCTIONS, sparsity=0.05),
+            "the better construction / SGD above 1 at every d",
+            needs=ALL_D,
+        ),
+    ],
+    "norm-schedules": [
+        Claim(
+            "constant-beats-schedules",
+            "of constant, cosine and exponential rates the constant one performs best for SGD on"
+            " scales and shifts",
+            TRAINING,
+            partial(
+                best_plans,
+                pairs=(("sgd, constant", "sgd, cosine"), ("sgd, constant", "sgd, exponential")),
+            ),
+            "cosine / constant and exponential / constant above 1 at every d, each at the rate that"
+            " is best on other replicates",
+            needs={"target_width": 2, "schedule": 3},
+        ),
+        Claim(
+            "adam-beats-sgd",
+            "on scales and shifts Adam ends below SGD, under every schedule",
+            f"beside {TRAINING}: the paper trains by SGD",
+            partial(best_plans, pairs=tuple((f"adam, {s}", f"sgd, {s}") for s in SCHEDULES)),
+            "SGD / Adam above 1 at every d and schedule, each at the rate that is best on other"
+            " replicates",
+            "ours",
+            {"target_width": 2, "optimizer": 2},
+        ),
+    ],
+}
+"""By figure, in the order in which they are told."""

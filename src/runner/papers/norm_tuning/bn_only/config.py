@@ -3,15 +3,10 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from runner.core.errors import InputError
 from runner.core.studies import LARGEST_STEP, MOST, StudyConfig, parameter
 
 PAPER = ("sgd", "teacher_construction", "dense", "student_construction")
-"""The curves of the paper's figures."""
-
-METHODS = (*PAPER, "corrected_construction", "batch_norm", "best", "dense_best")
-OPTIMIZERS = ("sgd", "momentum", "adam")
-SCHEDULES = ("constant", "cosine", "exponential")
+"""The curves of the paper's figures 4 and 5."""
 
 SHIFT_MARGIN = 7.0
 """A standard Gaussian input exceeds the norm sqrt(d) + 7 with probability below exp(-24)."""
@@ -22,49 +17,39 @@ class BnOnly(StudyConfig):
     """Paper A, figures 4 and 5: setting normalization parameters against training them."""
 
     study: ClassVar[str] = "bn_only"
-    version: ClassVar[int] = 2  # rates from curvature, and the best of what was tried
+    version: ClassVar[int] = (
+        3  # statistics of the batch, measured rates, one budget, widths share units
+    )
 
     target_width: int = parameter("d: width and input dimension of the target", 10, minimum=1)
-    width: int | None = parameter("m: hidden width of the learner; null: d^2", None, minimum=1)
+    widths: list[int] | None = parameter("m: hidden widths of f; null: d^2", None, minimum=1)
     sparsity: float = parameter("p: fraction of non-zero frozen weights", 1.0, above=0, maximum=1)
-    methods: list[str] = parameter("what to compare", list(PAPER), choices=METHODS)
-    replicates: int = parameter("independent repetitions", 5, minimum=1, maximum=MOST)
+    methods: list[str] = parameter(
+        "what to compare", list(PAPER), choices=(*PAPER, "corrected_construction")
+    )
+    replicates: int = parameter("independent repetitions", 8, minimum=1, maximum=MOST)
     train_samples: int = parameter(
-        "samples seen by each learner; dense sees twice as many", 512_000, minimum=1
+        "seen by what is trained, each once; rounded up to 12 equal parts", 512_000, minimum=1
     )
-    test_samples: int = parameter("samples that the errors are measured on", 100_000, minimum=1)
-    batch_size: int = parameter("samples of one step", 256, minimum=1)
+    test_samples: int = parameter("samples that the errors are measured on", 20_000, minimum=2)
+    batch_size: int = parameter("samples of one step", 256, minimum=2)
+    statistics: str = parameter(
+        "of the normalization layers in training: those of the batch, or fixed (Proposition 1)",
+        "batch",
+        choices=("batch", "fixed"),
+    )
+    optimizer: str = parameter("of what is trained", "sgd", choices=("sgd", "momentum", "adam"))
+    schedule: str = parameter(
+        "how its rate falls", "constant", choices=("constant", "cosine", "exponential")
+    )
     learning_rate: float | None = parameter(
-        "of sgd and batch_norm; null: 1/(2d)", None, above=0, maximum=LARGEST_STEP
+        "of what is trained; null: half of where SGD becomes unstable",
+        None,
+        above=0,
+        maximum=LARGEST_STEP,
     )
-    dense_learning_rate: float | None = parameter(
-        "of dense; null: 1/d", None, above=0, maximum=LARGEST_STEP
-    )
-    optimizer: str = parameter("of sgd, batch_norm and dense", "sgd", choices=OPTIMIZERS)
-    schedule: str = parameter("how their rates fall", "constant", choices=SCHEDULES)
-    optimizers: list[str] = parameter(
-        "what best and dense_best choose among", list(OPTIMIZERS), choices=OPTIMIZERS
-    )
-    schedules: list[str] = parameter(
-        "what best and dense_best choose among", list(SCHEDULES), choices=SCHEDULES
-    )
-    selection_replicates: int = parameter(
-        "replicates of their own that best and dense_best choose on", 2, minimum=1, maximum=MOST
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if "batch_norm" in self.methods and self.batch_size < 2:
-            raise InputError("batch_size=1: one sample has no variance. Leave out batch_norm")
 
     @property
-    def m(self) -> int:
-        """The hidden width of the learner."""
-        return self.target_width**2 if self.width is None else self.width
-
-    def identity(self) -> dict:
-        """As every study's, but `width=<d^2>` is the run that `width=null` names."""
-        identity = super().identity()
-        if self.width == self.target_width**2:
-            del identity["width"]
-        return identity
+    def m(self) -> list[int]:
+        """The hidden widths of f."""
+        return self.widths or [self.target_width**2]

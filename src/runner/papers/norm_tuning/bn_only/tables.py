@@ -1,16 +1,49 @@
-"""Selections from the tables of study `bn_only`, for its drawings and claims."""
+"""Selections from the tables of study `bn_only`, for its drawings and its claims."""
 
+import numpy as np
 import pandas as pd
 
 from runner.results.rows import nonempty
 
+SGD, TEACHER, DENSE, STUDENT = "sgd", "teacher construction", "dense", "student construction"
+FIXED, ADAM, DENSE_ADAM = "sgd with fixed statistics", "adam", "dense by adam"
+CORRECTED = "corrected construction"
 
-def square_runs(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The runs at the width of Theorem 1, m = d^2: the left panels. Raises NoRows without one."""
+CHOOSING = 5
+"""Replicates of `norm-schedules` that choose the rates."""
+
+
+def with_series(metrics: pd.DataFrame) -> pd.DataFrame:
+    """The rows, with a column `series`: what they are called where runs of several kinds meet."""
+    adam, fixed = metrics["optimizer"] == "adam", metrics["statistics"] == "fixed"
+    dense, method = metrics["method"] == DENSE, metrics["method"].str.replace("_", " ")
+    series = np.select([adam & dense, adam, fixed], [DENSE_ADAM, ADAM, FIXED], default=method)
+    return metrics.assign(series=series)
+
+
+def left(metrics: pd.DataFrame) -> pd.DataFrame:
+    """The rows at the width of Theorem 1, m = d^2. Raises NoRows without one."""
     return nonempty(metrics[metrics["width"] == metrics["target_width"] ** 2], "runs at m = d²")
 
 
-def width_runs(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The runs of the target width that was combined with most learner widths: the right panels."""
-    counts = metrics.groupby("target_width")["width"].nunique()
-    return metrics[metrics["target_width"] == counts.idxmax()]
+def right(metrics: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the target width that has most widths m."""
+    widths = metrics.groupby("target_width")["width"].nunique()
+    return metrics[metrics["target_width"] == widths.idxmax()]
+
+
+def at_best_rates(metrics: pd.DataFrame) -> pd.DataFrame:
+    """All replicates but the last five, at the rates that are best on these five.
+
+    Of each d, optimizer and schedule it is the rate whose worst replicate has the least error: what
+    is judged has no part in the choice. `series` is optimizer and schedule. Raises NoRows when no
+    replicate is left.
+    """
+    plan = ["target_width", "optimizer", "schedule"]
+    chooses = metrics["replicate"] >= metrics["replicate"].nunique() - CHOOSING
+    judged = nonempty(metrics[~chooses], f"replicates beside the {CHOOSING} that choose rates")
+    errors = metrics[chooses].fillna({"test_mse": np.inf})
+    worst = errors.groupby([*plan, "learning_rate"])["test_mse"].max()
+    best = worst.loc[worst.groupby(plan).idxmin()].index.to_frame(index=False)
+    rows = judged.merge(best)
+    return rows.assign(series=rows["optimizer"] + ", " + rows["schedule"])

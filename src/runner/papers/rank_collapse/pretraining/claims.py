@@ -158,7 +158,7 @@ _scale_alone_raises_nothing = partial(
 
 
 @_scale_alone_raises_nothing(figure="rank-fig4", needs=BY_DEPTH)
-@_scale_alone_raises_nothing(figure="rank-fig6")
+@_scale_alone_raises_nothing(figure="rank-pretraining")
 @_scale_alone_raises_nothing(figure="rank-fig12", needs=BY_DEPTH)
 def scale_alone_raises_no_rank(tables: Tables) -> Found:
     """What pre-training does beyond the scale of the weights is to raise r."""
@@ -176,7 +176,7 @@ def scale_alone_raises_no_rank(tables: Tables) -> Found:
 
 
 @claim(
-    figure="rank-fig6",
+    figure="rank-pretraining",
     name="end-to-end-raises-rank",
     statement="from unit scale the ascent on all layers at once raises r of the last layer, too",
     source="ours, beside paper B, Appendix G: from PyTorch's initialisation Algorithm 1 is dead",
@@ -226,7 +226,7 @@ _only_then = partial(
 
 
 @_only_then(figure="rank-fig4", needs=BY_DEPTH)
-@_only_then(figure="rank-fig6")
+@_only_then(figure="rank-pretraining")
 @_only_then(figure="rank-fig11", needs=BY_DEPTH)
 @_only_then(figure="rank-fig12", needs=BY_DEPTH)
 def nothing_else_lets_learn(tables: Tables) -> Found:
@@ -401,7 +401,6 @@ def more_is_better(tables: Tables) -> Found:
 
 _order_kept = partial(
     claim,
-    figure="rank-fig6",
     expected="r in the mean of all epochs / that of the lower one above 1, for every pair of"
     " networks whose r differs by a tenth or more before training",
     needs={"pretraining_steps": 3},
@@ -409,6 +408,7 @@ _order_kept = partial(
 
 
 @_order_kept(
+    figure="rank-pretraining",
     name="order-of-ranks-kept-with-controls",
     statement="control: the order of the initial ranks is kept through training, too, between"
     " networks at unit scale alone or from He's initialisation and the others",
@@ -417,6 +417,7 @@ _order_kept = partial(
     controls=SCALE_ALONE,
 )
 @_order_kept(
+    figure="rank-fig6",
     name="order-of-ranks-kept",
     statement="the order of the initial ranks is kept through training",
     source=f"{BY_TURNS}, figure 6 right; Section 1 (ii)",
@@ -480,7 +481,7 @@ _beyond_scale = partial(
 
 
 @_beyond_scale(figure="rank-fig4", needs=BY_DEPTH)
-@_beyond_scale(figure="rank-fig6")
+@_beyond_scale(figure="rank-pretraining")
 @_beyond_scale(figure="rank-fig11", needs=BY_DEPTH)
 @_beyond_scale(figure="rank-fig12", needs=BY_DEPTH)
 def rank_beyond_scale(tables: Tables, M: int | None) -> Found:
@@ -492,7 +493,7 @@ def rank_beyond_scale(tables: Tables, M: int | None) -> Found:
 
 
 @claim(
-    figure="rank-fig6",
+    figure="rank-pretraining",
     name="rank-beyond-scale-at-every-angle",
     statement="our pre-training helps beyond the scale of the weights however far and fast it goes",
     source=OURS,
@@ -509,7 +510,7 @@ def rank_beyond_scale_at_every_angle(tables: Tables) -> Found:
 
 
 @claim(
-    figure="rank-fig6",
+    figure="rank-pretraining",
     name="low-rank-does-not",
     statement="of two networks of one scale that of the higher rank learns better: our pre-training"
     " with the largest M against orthogonal",
@@ -531,7 +532,7 @@ def higher_rank_learns_better(tables: Tables) -> Found:
 
 
 @claim(
-    figure="rank-fig6",
+    figure="rank-pretraining",
     name="rank-and-learning",
     statement="rank before training and learning are positively correlated at one scale",
     source=f"{BY_TURNS}: a clear correlation of pre-training and performance",
@@ -554,7 +555,7 @@ def rank_and_learning_go_together(tables: Tables) -> Found:
 
 
 @claim(
-    figure="rank-fig6",
+    figure="rank-pretraining",
     name="plain-ascent-inflates",
     statement="a plain ascent on r makes the weights longer and longer",
     source="ours, beside paper B, Appendix G, Algorithm 1",

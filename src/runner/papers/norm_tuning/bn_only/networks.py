@@ -1,0 +1,234 @@
+"""The networks of paper A, Appendix E, and the two ways to find the parameters of the first one.
+
+    f(x) = sum_i relu(gamma2 * (W2 relu(gamma1 * (W1 x) + beta1)) + beta2)_i    W1 (m, d), W2 (d, m)
+    g(x) = sum_i relu(W x)_i                                                    W (d, d)
+
+W1 and W2 are frozen. A leading axis R counts replicates, which share nothing, and samples are
+columns: x (R, d, N), outputs (R, N). Scales gamma and shifts beta are columns, too.
+"""
+
+from math import pi, sqrt
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+SHIFT_START = 0.1
+"""Of beta2 in training: with few non-zero weights a last unit could else be dead from the start."""
+
+MOMENTUM, EPSILON = 0.1, 1e-5
+"""Of running statistics, and what is added to a variance: as torch's BatchNorm has them."""
+
+NEWTON_STEPS = 20
+
+
+class Norm(NamedTuple):
+    """The scales and shifts of f."""
+
+    gamma1: Float[Tensor, "R m 1"]
+    beta1: Float[Tensor, "R m 1"]
+    gamma2: Float[Tensor, "R d 1"]
+    beta2: Float[Tensor, "R d 1"]
+
+    def to(self, device: torch.device) -> "Norm":
+        """The same on a device."""
+        return Norm(*(each.to(device) for each in self))
+
+
+def f(h1: Float[Tensor, "R m N"], W2: Float[Tensor, "R d m"], norm: Norm) -> Float[Tensor, "R N"]:
+    """The network of Theorem 1, from h1 = W1 x on; normalization is Proposition 1's affine map."""
+    active = (norm.gamma1 * h1).add_(norm.beta1).relu_()
+    return (norm.gamma2 * (W2 @ active)).add_(norm.beta2).relu_().sum(1)
+
+
+def g(x: Float[Tensor, "R d N"], W: Float[Tensor, "R d d"]) -> Float[Tensor, "R N"]:
+    """The target, and the dense network of its shape."""
+    return (W @ x).relu_().sum(1)
+
+
+# Found by Theorem 1
+
+
+class Solved(NamedTuple):
+    """The scales and shifts for each target; of the system, condition number and numerical rank."""
+
+    norms: list[Norm]
+    condition_number: Float[Tensor, " R"]
+    rank: Float[Tensor, " R"]
+
+
+def construct(W1: Tensor, W2: Tensor, targets: list[Tensor], input_norm: float) -> Solved:
+    """Theorem 1: scales and shifts with which f equals g of each of the targets W (R, d, d).
+
+    gamma1 solves W2 diag(gamma1) W1 = W. That is linear, K gamma1 = vec(W) with the Khatri-Rao
+    product K (d^2, m) of W2 and W1^T (Lemma 1), and solved by pseudo-inverse, as in Appendix E.
+    beta1 keeps every hidden ReLU on for |x| <= input_norm (1 in the paper), beta2 takes that out
+    again (Lemma 7). All tensors are float64 on the CPU; a target that is not finite gives nan.
+    """
+    K = torch.einsum("rim,rmj->rijm", W2, W1).flatten(1, 2)
+    b = torch.stack(targets, -1).flatten(1, 2)
+    solved = torch.linalg.lstsq(K, b.nan_to_num(0, 0, 0), driver="gelsd")
+    norms = []
+    for gamma1 in (solved.solution + 0 * b.sum(1, keepdim=True)).split(1, dim=-1):
+        beta1 = input_norm * gamma1.abs() * W1.norm(dim=-1, keepdim=True)
+        norms.append(Norm(gamma1, beta1, torch.ones_like(W2[..., :1]), -W2 @ beta1))
+    sizes = solved.singular_values
+    return Solved(norms, sizes[:, 0] / sizes[:, -1], solved.rank)
+
+
+def with_right_means(norm: Norm, W1: Tensor, W2: Tensor, target: Tensor) -> Norm:
+    """The construction with the mean of every last unit put right, beyond the paper.
+
+    Where m < d^2 the rows w of `W2 diag(gamma1) W1` are shorter than the target's rows w*, and f is
+    too small in the mean. Each unit gets the shift b with which its mean over x ~ N(0, I) is the
+    target's: b Phi(b / |w|) + |w| phi(b / |w|) = |w*| / sqrt(2 pi). The left side is convex and
+    rises in b: from above, Newton's steps fall onto the root.
+    """
+    length = ((W2 * norm.gamma1.mT) @ W1).norm(dim=-1, keepdim=True)
+    mean = target.norm(dim=-1, keepdim=True) / sqrt(2 * pi)
+    shift = mean
+    for _ in range(NEWTON_STEPS):
+        z = shift / length
+        above, density = torch.special.ndtr(z), (-z.square() / 2).exp() / sqrt(2 * pi)
+        shift = shift - (shift * above + length * density - mean) / above
+    return norm._replace(beta2=norm.beta2 + shift)
+
+
+# Found by training
+
+
+class Step(NamedTuple):
+    """What a network in training has from one batch, replicate by replicate."""
+
+    loss: Float[Tensor, " R"]  # mean squared error
+    gradients: dict[str, Tensor]  # of the loss, by the name of the parameter
+    on: Float[Tensor, "R d N"]  # 1 for a last unit that is on, or may come on; else 0
+
+
+class Batch:
+    """Samples x (R, d, N), labels y (R, N), and what the frozen first layer makes of x.
+
+    The learners of all widths share it: a narrower f has the first units of the widest. Mean and
+    variance of h1 = W1 x come from those of x, since h1 is linear in x, and large.
+    """
+
+    def __init__(self, x: Tensor, y: Tensor, W1: Tensor) -> None:
+        self.x, self.y, self.h1 = x, y, W1 @ x
+        mean = x.mean(-1, keepdim=True)
+        centred = x - mean
+        covariance = centred @ centred.mT / x.shape[-1]
+        self.mean1, self.variance1 = W1 @ mean, ((W1 @ covariance) * W1).sum(-1, keepdim=True)
+
+
+class Dense:
+    """g in training: all of W."""
+
+    def __init__(self, W: Float[Tensor, "R d d"]) -> None:
+        self.parameters, self.running = {"W": W.clone()}, {}
+
+    def found(self) -> Float[Tensor, "R d d"]:
+        """W, in float64."""
+        return self.parameters["W"].double()
+
+    def step(self, batch: Batch) -> Step:
+        """Loss and gradient by W."""
+        units = (self.parameters["W"] @ batch.x).relu_()
+        residual = units.sum(1, keepdim=True) - batch.y.unsqueeze(1)
+        on = units.sign_()
+        delta = on * (residual * (2 / residual.shape[-1]))
+        return Step(residual.square().mean((1, 2)), {"W": delta @ batch.x.mT}, on)
+
+
+class FrozenWithNorm:
+    """f in training: its scales and shifts as the parameters of two BatchNorm layers (Eq. 3).
+
+    Its hidden units are the first m that a batch has. batch_statistics: whether mean and variance
+    are the batch's, as of BatchNorm in training; else they are 0 and 1, and the layers the affine
+    maps of Proposition 1. Gradients are written out: autograd takes 1.55 times as long, with all
+    the (R, m, N) that it keeps.
+    """
+
+    def __init__(self, W2: Float[Tensor, "R d m"], batch_statistics: bool) -> None:
+        self.W2, self.batch_statistics = W2, batch_statistics
+        row, column = W2[:, 0, :, None], W2[..., :1]
+        self.parameters = {
+            "gamma1": torch.ones_like(row),
+            "beta1": torch.zeros_like(row),
+            "gamma2": torch.ones_like(column),
+            "beta2": torch.full_like(column, SHIFT_START),
+        }
+        self.running = {
+            "mean1": torch.zeros_like(row),
+            "variance1": torch.ones_like(row),
+            "mean2": torch.zeros_like(column),
+            "variance2": torch.ones_like(column),
+        }
+
+    def found(self) -> Norm:
+        """Proposition 1: with its running statistics, a BatchNorm layer is an affine map."""
+        gamma1, beta1, gamma2, beta2 = (each.double() for each in self.parameters.values())
+        if self.batch_statistics:
+            mean1, variance1, mean2, variance2 = (each.double() for each in self.running.values())
+            gamma1, gamma2 = gamma1 * inverse_root(variance1), gamma2 * inverse_root(variance2)
+            beta1, beta2 = beta1 - gamma1 * mean1, beta2 - gamma2 * mean2
+        return Norm(gamma1, beta1, gamma2, beta2)
+
+    def step(self, batch: Batch) -> Step:
+        """Loss and gradients by scales and shifts.
+
+        With fixed statistics all last units may come on, whatever is on at the start.
+        """
+        gamma1, beta1, gamma2, beta2 = self.parameters.values()
+        m = self.W2.shape[-1]
+        h1 = batch.h1[:, :m]
+        mean1, inverse1 = self._statistics("1", batch.mean1[:, :m], batch.variance1[:, :m])
+        scale = gamma1 * inverse1
+        active = (scale * h1).add_(beta1 - scale * mean1).relu_()
+        h2 = self.W2 @ active
+        mean = h2.mean(-1, keepdim=True)
+        mean2, inverse2 = self._statistics("2", mean, (h2 - mean).square().mean(-1, keepdim=True))
+        normal2 = (h2 - mean2) * inverse2
+        units = (gamma2 * normal2).add_(beta2).relu_()
+        residual = units.sum(1, keepdim=True) - batch.y.unsqueeze(1)
+
+        on = units.sign_()
+        delta2 = on * (residual * (2 / residual.shape[-1]))
+        back = gamma2 * delta2
+        if self.batch_statistics:  # h2 moves its own mean and variance
+            along = (back * normal2).mean(-1, keepdim=True)
+            back = inverse2 * (back - back.mean(-1, keepdim=True) - along * normal2)
+        delta1 = (self.W2.mT @ back).mul_(active.sign_())
+        of_beta1 = delta1.sum(-1, keepdim=True)
+        gradients = {
+            "gamma1": inverse1 * (delta1.mul_(h1).sum(-1, keepdim=True) - mean1 * of_beta1),
+            "beta1": of_beta1,
+            "gamma2": (delta2 * normal2).sum(-1, keepdim=True),
+            "beta2": delta2.sum(-1, keepdim=True),
+        }
+        may_be_on = on if self.batch_statistics else torch.ones_like(on)
+        return Step(residual.square().mean((1, 2)), gradients, may_be_on)
+
+    def _statistics(self, layer: str, mean: Tensor, variance: Tensor) -> tuple[Tensor | float, ...]:
+        """What a layer subtracts and multiplies by; its running statistics follow the batch's."""
+        if not self.batch_statistics:
+            return 0.0, 1.0
+        self.running[f"mean{layer}"].lerp_(mean, MOMENTUM)
+        self.running[f"variance{layer}"].lerp_(variance, MOMENTUM)
+        return mean, inverse_root(variance)
+
+
+def inverse_root(variance: Tensor) -> Tensor:
+    """What BatchNorm multiplies by."""
+    return (variance + EPSILON).rsqrt()
+
+
+def curvature(on: Float[Tensor, "R d N"]) -> Float[Tensor, " R"]:
+    """Of the mean squared error along the last shifts, 2 E k^2 / d with k of the d units on.
+
+    A step of length one that raises all beta2 alike (in `Dense`, all rows of W by the same w) moves
+    the output by k / sqrt(d). SGD is stable at rates below 2 over that: `Dense` diverges at this
+    limit in at least 7 of 8 replicates, d = 5 to 30, and never at three quarters of it (seed 1).
+    No sample counts less than one unit.
+    """
+    return on.sum(1).clamp(min=1).square().mean(-1) * (2 / on.shape[1])

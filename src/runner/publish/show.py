@@ -64,7 +64,9 @@ def shown(figure: str, scale: str | None, outputs: Path) -> str:
 
 def listed() -> str:
     """Every figure that can be shown, with its scales."""
-    rows = [(name, " ".join(kept_scales(name)), headline("figure", name)) for name in figure_names()]
+    rows = [
+        (name, " ".join(kept_scales(name)), headline("figure", name)) for name in figure_names()
+    ]
     width = max(len(name) for name, _, _ in rows)
     lines = [f"  {name:<{width}}  {scales:<12}  {what}" for name, scales, what in rows if scales]
     return "\n".join([*lines, "To see one: runner show fig4"])

@@ -1,5 +1,6 @@
 """A sweep, from what was typed to its runs: Hydra composes it, its launcher runs the jobs."""
 
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from runner.cli.launching import ComposedJobs, launch, submit
 from runner.core.errors import InputError
 from runner.results.variants import Variant
 from runner.runs.run import Run
+
+log = logging.getLogger("runner")
 
 
 @dataclass(frozen=True)
@@ -57,10 +60,13 @@ def sweep(
         )
     variant = None
     if config.figure is not None:  # before anything is computed
-        from runner.results.figures import drawing_of  # late: matplotlib
+        from runner.results.figures import not_in_the_picture  # late: matplotlib
 
-        drawing_of(config.figure, jobs[0].config.study)
+        configs = [job.config for job in jobs]
+        absent = not_in_the_picture(config.figure, configs[0].study, configs)
         variant = variant_of(config.figure, jobs, [*config.hydra.overrides.hydra, *typed])
+        if absent and not variant.is_canonical:
+            log.info("%s does not draw %s: only the tables will have it", config.figure, absent)
     launcher = launcher_of(config, task_function, hydra_context.callbacks)
     variants = [] if variant is None else [variant]
     if config.submit_only and submit(launcher, jobs, variants):

@@ -19,7 +19,7 @@ one run is marked as such:
 import json
 import logging
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from io import BytesIO
@@ -53,6 +53,12 @@ _drawings: dict[str, Drawing] = {}
 _said: dict[str, Said] = {}
 """By figure, what its caption says of its marks."""
 
+Shows = Mapping[str, Iterable[str]]
+"""The names that a drawing tells apart, by the column that they stand in."""
+
+_shows: dict[str, Shows] = {}
+"""By figure, the names that its drawing knows."""
+
 _findings: dict[str, tuple[str, tuple[Finding, ...]]] = {}
 """By figure, whose way it shows, and what may be found."""
 
@@ -70,23 +76,70 @@ def figure(
     caption: Said,
     whose: str = "",
     finding: Finding | Sequence[Finding] = (),
+    shows: Shows | None = None,
     **arguments: Any,
 ) -> Callable[[Callable], Callable]:
     """Make the function below the drawing of a figure.
 
     caption: what its panels show, and what its points, lines, bars and bands are, or a function
     that says so from the tables. whose: way of doing it: "as in the paper", "ours". finding: what
-    its header says in bold; of several the first that its claims allow. `arguments` are given to
-    the drawing beside the tables, so that one function can draw several figures.
+    its header says in bold; of several the first that its claims allow. shows: the names of methods
+    and the like that it draws; rows of others are not given to it, and the caption names them.
+    `arguments` are given to the drawing beside the tables, so that one function can draw several
+    figures.
     """
     findings = (finding,) if isinstance(finding, Finding) else tuple(finding)
 
     def register(drawing: Callable) -> Callable:
-        _drawings[name], _said[name] = partial(drawing, **arguments), caption
+        _shows[name] = {column: tuple(names) for column, names in (shows or {}).items()}
+        _drawings[name] = partial(_drawn_of, _shows[name], partial(drawing, **arguments))
+        _said[name] = partial(_say, _shows[name], caption)
         _findings[name] = whose, findings
         return drawing
 
     return register
+
+
+def _drawn_of(shows: Shows, drawing: Drawing, tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """What a drawing makes of the rows with names that it knows."""
+    known = {}
+    for table, rows in tables.items():
+        for column in set(shows) & set(rows):
+            rows = rows[rows[column].isin(shows[column])]
+        known[table] = rows
+    return drawing(Present(known))
+
+
+def _say(shows: Shows, said: Said, tables: Tables) -> str:
+    """What a caption says of its marks, and the names that are not in the picture."""
+    words = said if isinstance(said, str) else said(tables)
+    found = {column: _names(column, tables.values()) for column in shows}
+    absent = _others(shows, found)
+    return f"{words} Not in the picture: {absent}." if absent else words
+
+
+def _names(column: str, tables: Iterable[pd.DataFrame]) -> set[str]:
+    return {each for rows in tables if column in rows for each in rows[column].dropna().unique()}
+
+
+def _others(shows: Shows, found: Shows) -> str:
+    """The names found that are not shown, as words; empty where there are none."""
+    others = {column: sorted(set(found[column]) - set(known)) for column, known in shows.items()}
+    return "; ".join(f"{column} {', '.join(names)}" for column, names in others.items() if names)
+
+
+def not_in_the_picture(name: str, study: str, configs: Iterable[Any]) -> str:
+    """What runs of these configurations would add that a figure does not draw, as words.
+
+    Empty where there is nothing. Raises InputError where the figure has no drawing.
+    """
+    drawing_of(name, study)
+    found: dict[str, set[str]] = {column: set() for column in _shows[name]}
+    for config in configs:
+        for column in found:
+            value = getattr(config, column, None) or getattr(config, f"{column}s", None) or []
+            found[column] |= {value} if isinstance(value, str) else set(value)
+    return _others(_shows[name], found)
 
 
 def overview(drawing: Drawing) -> Drawing:

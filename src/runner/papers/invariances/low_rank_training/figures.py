@@ -87,9 +87,10 @@ def _bars(axes: Axes, x: pd.Series, rows: pd.DataFrame, look: Look, **options) -
     look.line(axes, x, rows["median"], **{"markersize": 6} | options)
 
 
-def _in_words(data: str) -> str:
-    """Which dataset is drawn, where the tables may have more."""
-    return f" Drawn: {DATASETS[data]}."
+def _drawn(tables: Tables) -> str:
+    """Which dataset is drawn, where the tables have more than one."""
+    there = set(tables["layers"]["data"]) if "layers" in tables else set()
+    return f" Drawn: {DATASETS[_shown(tables)[0]]}." if len(there) > 1 else ""
 
 
 def say_without_decay(tables: Tables) -> str:
@@ -103,6 +104,7 @@ def say_without_decay(tables: Tables) -> str:
         " other networks and losses. (d) The largest value and what is left, squared, by width."
         " Lines and points are medians over the replicates, bars their whole range. Networks that"
         f" diverge are left out{_mostly_left_out(tables['layers'])}."
+        f"{_drawn(tables)}"
     )
 
 
@@ -265,10 +267,6 @@ def say_law(tables: Tables) -> str:
 
 def say_beyond_the_flow(tables: Tables) -> str:
     """Panels and marks of figure 5."""
-    try:
-        named = _in_words(_shown(tables)[0])
-    except (KeyError, NoRows):
-        named = ""
     return (
         "Beyond gradient flow, the last inner layer for all of them. (a) Drift of the invariant D"
         " at one time T, over its start, against the rate. (b) What weight decay leaves of all"
@@ -276,7 +274,7 @@ def say_beyond_the_flow(tables: Tables) -> str:
         " times the time; dotted: the law of the flow; values below the scale stand on the rail at"
         " its foot. (c) Share of the largest value in the squared norm while the training loss"
         " falls, without decay, at each method's largest rate. Points are medians over the"
-        f" replicates, bars their whole range. Networks that diverge are left out.{named}"
+        f" replicates, bars their whole range. Networks that diverge are left out.{_drawn(tables)}"
     )
 
 

@@ -167,7 +167,7 @@ def draw_fig3a(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     ratio = shown.assign(ratio=shown["soft_rank"] / shown["width"] ** 0.5)
     _name_by(left, shown[shown["skip"] == inf], "soft_rank", near, "every γ", 30, (-9, 9))
     _name_by(right, ratio[ratio["skip"] == inf], "ratio", near, "γ = 0.5, 1, ∞", 44, (9, -9))
-    _name_by(right, ratio[ratio["skip"] == 0.1], "ratio", far, "γ = 0.1", 15, (-6, 9))
+    _name_by(right, ratio[ratio["skip"] == 0.1], "ratio", far, "γ = 0.1", 24, (-7, 8))
     columns = ["skip", "width", *RANKS, "regularity", "autocorrelation", "layers"]
     return picture, metrics[columns]
 

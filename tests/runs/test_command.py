@@ -107,7 +107,7 @@ def test_runs_of_the_same_numbers_have_no_difference(runs, outputs, tmp_path):
     code, shown, _ = runs("diff", folder.name, str(copy))
     assert code == 0
     assert "parameters: the same" in shown and "differ " not in shown
-    assert "  the same: test_mse, train_mse, " in shown
+    assert "  the same: test_mse, relative_mse, " in shown
 
 
 def test_a_run_without_numbers_differs(runs, outputs):

@@ -15,14 +15,14 @@ import matplotlib
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
-from matplotlib.text import Text
 from repository import REPOSITORY
 
 from runner.cli.catalogue import figure_study
 from runner.core.rooms import configs, rows_of
 from runner.publish.reference import read_tables
+from runner.results.captions import caption
 from runner.results.claims import claims_of, judge
-from runner.results.figures import draw, drawing_of, overview_of
+from runner.results.figures import draw, drawing_of, overview_of, said_of, shown_of
 from runner.results.rows import Present
 from runner.results.style import SCREEN
 
@@ -190,20 +190,6 @@ def test_a_quick_look_says_what_is_absent(study):
 
 UNKNOWN = "unheard of"
 
-SERIES = {
-    "bottleneck-fig1": ("recipe",),
-    "constructions": ("theorem",),
-    "invariances-fig1": ("architecture", "data"),
-    "invariances-fig2": ("data",),
-    "invariances-fig3": ("architecture", "data"),
-    "invariances-fig4": ("data",),
-    "invariances-fig5": ("data", "optimizer"),
-    **{f"rank-fig{number}": ("method",) for number in (4, 5, 6, 7, 10, 11, 12, 13)},
-    **{f"rank-fig{number}": ("normalization",) for number in (1, 2)},
-    **{f"rank-{name}": ("law",) for name in ("laws", "lemma3", "lemma7")},
-}
-"""The columns whose names a figure's lines and panels tell apart."""
-
 
 def with_another(column: str, tables: TableSet) -> TableSet:
     """The rows of the first name once more, under a name that no drawing knows."""
@@ -218,11 +204,20 @@ def with_another(column: str, tables: TableSet) -> TableSet:
     return found
 
 
-@pytest.mark.parametrize("figure", SERIES)
-def test_what_has_no_look_is_drawn_plainly_under_its_name(figure):
-    for column in SERIES[figure]:
-        print(column)
-        drawing = drawing_of(figure, figure_study(figure))
-        picture = require_picture(drawing, with_another(column, read_tables(KEPT / figure)))
-        texts = [text.get_text() for text in picture.findobj(Text)]
-        assert any(UNKNOWN in text for text in texts), column
+@pytest.mark.parametrize("figure", FIGURES)
+def test_what_a_drawing_does_not_know_is_named_in_the_caption(figure):
+    """No row is left out without a word, and none ends the drawing."""
+    study = figure_study(figure)
+    for column in shown_of(figure, study):
+        tables = with_another(column, kept(figure))
+        require_picture(drawing_of(figure, study), tables)
+        words = caption(figure, said_of(figure, study), study, tables)
+        assert f"{column}" in words and UNKNOWN in " ".join(words.split())
+
+
+def test_what_a_figure_will_not_draw_is_said_before_it_is_computed(command):
+    words = ("figure=rank-fig2", "scale=smoke", "normalizations=[batch,batch_no_mean]")
+    done = command(*words)
+    assert done.returncode == 0, done.stderr
+    told = "rank-fig2 does not draw normalization batch_no_mean"
+    assert told in done.stderr and done.stderr.index(told) < done.stderr.index("complete")

@@ -12,7 +12,7 @@ import pandas as pd
 
 from runner.core.rooms import configs
 from runner.results.claims import Tables
-from runner.results.looks import Labels
+from runner.results.labels import Labels
 from runner.results.rows import NoRows, Present
 
 Said = str | Callable[[Tables], str]

@@ -128,18 +128,24 @@ def _others(shows: Shows, found: Shows) -> str:
     return "; ".join(f"{column} {', '.join(names)}" for column, names in others.items() if names)
 
 
+def shown_of(name: str, study: str) -> Shows:
+    """The names that a figure's drawing knows. Raises InputError where it has no drawing."""
+    drawing_of(name, study)
+    return _shows[name]
+
+
 def not_in_the_picture(name: str, study: str, configs: Iterable[Any]) -> str:
     """What runs of these configurations would add that a figure does not draw, as words.
 
     Empty where there is nothing. Raises InputError where the figure has no drawing.
     """
-    drawing_of(name, study)
-    found: dict[str, set[str]] = {column: set() for column in _shows[name]}
+    shows = shown_of(name, study)
+    found: dict[str, set[str]] = {column: set() for column in shows}
     for config in configs:
         for column in found:
             value = getattr(config, column, None) or getattr(config, f"{column}s", None) or []
             found[column] |= {value} if isinstance(value, str) else set(value)
-    return _others(_shows[name], found)
+    return _others(shows, found)
 
 
 def overview(drawing: Drawing) -> Drawing:

@@ -128,6 +128,7 @@ def _depths(rows: pd.DataFrame) -> list[int]:
 @figure(
     "bottleneck-fig1",
     whose="as in the paper",
+    shows={"recipe": ["minimum", "annealed", "plain"]},
     finding=Finding(say_slope, holds=["slope-is-rank", "singular-values", "rank-falls"]),
     caption="(a) Squared norm of all parameters against the depth L. Filled: the lowest loss that"
     " was found at each depth, one task bold, the others thin; squares have rank 3, circles rank 2."
@@ -188,6 +189,7 @@ def say_above(tables: Tables) -> str:
 @figure(
     "bottleneck-recipes",
     whose="ours: recipes of training",
+    shows={"recipe": ["minimum", "annealed", "plain"]},
     finding=Finding(say_above, holds=["adam-ends-above"]),
     caption="(a) Rank of the middle layer after training by each recipe: plain, with the ridge from"
     " the start; annealed, which fits first, then presses the rank down, then relaxes; and the"

@@ -76,6 +76,7 @@ def say_conserved(tables: Tables) -> str:
 @figure(
     "invariances-fig1",
     whose="ours",
+    shows={"architecture": ["linear", "relu_then_linear"], "data": ["gaussian", "digits"]},
     finding=Finding(
         say_conserved, holds=["linear-layers", "vertex-wise", "layer-wise", "relu-limit"]
     ),
@@ -225,6 +226,7 @@ def say_orders(tables: Tables) -> str:
 @figure(
     "invariances-fig2",
     whose="ours",
+    shows={"data": ["gaussian", "digits"]},
     finding=Finding(say_orders, holds=[*(f"item-{i.number}" for i in ITEMS), "relu-not-invariant"]),
     caption="The order with which the drift at the end of gradient descent goes to zero with the"
     " learning rate, a line for each statement: 1 where the gradient flow conserves the quantity"
@@ -293,6 +295,10 @@ def say_rank_one(tables: Tables) -> str:
 @figure(
     "invariances-fig3",
     whose="ours",
+    shows={
+        "architecture": ["linear", "relu_then_linear", "conv", "residual_free", "mixed"],
+        "data": ["gaussian", "digits"],
+    },
     finding=Finding(say_rank_one, holds=["weights-diverge", "rank-one", "alignment"]),
     caption="Layers of networks that separate their data, under gradient flow. (a) What is left of"
     " the squared norm of a layer beside its largest singular value, against the squared norm;"

@@ -139,6 +139,7 @@ def say_gain_one(tables: Tables) -> str:
 @figure(
     "invariances-fig4",
     whose="ours",
+    shows={"data": ["digits", "fashion_mnist"]},
     finding=Finding(say_gain_one, holds=["norm-alone", "band"], fails=["low-rank-at-gain-one"]),
     caption=say_without_decay,
 )
@@ -281,6 +282,7 @@ def say_beyond_the_flow(tables: Tables) -> str:
 @figure(
     "invariances-fig5",
     whose="ours, beyond the paper",
+    shows={"data": ["digits", "fashion_mnist"], "optimizer": ["sgd", "momentum", "adam", "adamw"]},
     finding=Finding(say_law, holds=["decay"], fails=["coupled-decay"]),
     caption=say_beyond_the_flow,
 )

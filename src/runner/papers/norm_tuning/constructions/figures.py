@@ -57,6 +57,7 @@ def say_exact(tables: Tables) -> str:
 @figure(
     "constructions",
     whose="as in the paper",
+    shows={"theorem": ["wide", "low_rank", "deep", "sparse"]},
     finding=Finding(
         say_exact,
         holds=[
@@ -162,6 +163,7 @@ def say_sparse(tables: Tables) -> str:
 @figure(
     "constructions-sparse",
     whose="as in the paper",
+    shows={"theorem": ["sparse"]},
     finding=Finding(say_sparse, holds=["sparse-conjecture", "sparse-threshold"]),
     caption="Share of the sparse random networks of width m = d² that equal every target, because K"
     " has full rank, against the share p of frozen weights that are not zero: (a) over log d / d,"

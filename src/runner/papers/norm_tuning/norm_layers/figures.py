@@ -57,6 +57,7 @@ def _strip(axes: Axes, values: np.ndarray, y: float, look: Look) -> None:
 @figure(
     "norm-layers",
     whose="ours",
+    shows={"layer": ["batch_norm", "layer_norm"]},
     finding=Finding(say_layers, holds=["batch-norm-exact", "layer-norm-cannot"]),
     caption="Error of the construction of Theorem 1 in real layers, over the variance of the target"
     " g. Each row is a kind of layer; in it a line for each d, from the smallest above to the"

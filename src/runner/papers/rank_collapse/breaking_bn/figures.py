@@ -138,6 +138,7 @@ BROKEN = Finding(say_broken, holds=["asymmetric-start-lowers-rank", "asymmetric-
 @figure(
     "rank-fig5",
     whose="as in the paper",
+    shows={"method": ["batch_norm", "batch_norm_no_mean", "batch_norm_asymmetric"]},
     finding=BROKEN,
     caption="(a) Training accuracy and (b) rank of the last hidden layer through training." + MARKS,
     columns=("train_accuracy", "rank"),
@@ -145,6 +146,7 @@ BROKEN = Finding(say_broken, holds=["asymmetric-start-lowers-rank", "asymmetric-
 @figure(
     "rank-fig7",
     whose="as in the paper",
+    shows={"method": ["batch_norm", "batch_norm_no_mean"]},
     finding=[
         Finding(say_centring_redundant, holds=["centring-redundant"]),
         Finding(say_centring, undecided=["centring-redundant"]),
@@ -157,6 +159,7 @@ BROKEN = Finding(say_broken, holds=["asymmetric-start-lowers-rank", "asymmetric-
 @figure(
     "rank-fig13",
     whose="as in the paper",
+    shows={"method": ["batch_norm", "batch_norm_no_mean", "batch_norm_asymmetric", "vanilla"]},
     finding=BROKEN,
     caption="(a) Training accuracy and (b) rank of the last hidden layer through training." + MARKS,
     columns=("train_accuracy", "rank"),
@@ -196,6 +199,7 @@ def say_parallel(tables: Tables) -> str:
 @figure(
     "rank-fig10",
     whose="as in the paper",
+    shows={"method": ["batch_norm", "vanilla", "vanilla_100x", "vanilla_random_pixels"]},
     finding=Finding(
         say_parallel,
         holds=["gradients-align", "vanilla-untrainable", "same-path-on-random-pixels"],

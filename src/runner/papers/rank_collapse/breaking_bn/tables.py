@@ -4,7 +4,7 @@ import pandas as pd
 
 from runner.papers.rank_collapse.learning import with_divergence
 from runner.results.claims import Tables
-from runner.results.looks import Labels
+from runner.results.labels import Labels
 
 LABELS = Labels() | {
     "batch_norm": "batch norm",

@@ -231,6 +231,7 @@ def say_laws(tables: Tables) -> str:
 @figure(
     "rank-laws",
     whose="ours",
+    shows={"law": ["gaussian", "uniform", "rademacher"]},
     finding=Finding(say_laws, holds=["soft-rank-bound", "law-hardly-matters"]),
     caption=over_layers(
         "(a) The soft rank, averaged over {layers} of chains, for Gaussian weights (wide line), and"
@@ -499,6 +500,7 @@ def say_collapse(tables: Tables) -> str:
 @figure(
     "rank-lemma3",
     whose="as in the paper",
+    shows={"law": ["gaussian", "uniform"]},
     finding=Finding(say_collapse, holds=["ratio-decays"], fails=["matrix-converges"]),
     caption="(a) The second singular value over the first, without normalisation and with skips;"
     " dotted: the rate that the Lyapunov exponents of Gaussian weights promise. (b) How far the"
@@ -572,6 +574,7 @@ def say_expansion(tables: Tables) -> str:
 @figure(
     "rank-lemma7",
     whose="as in the paper",
+    shows={"law": ["gaussian", "uniform"]},
     finding=Finding(say_expansion, holds=["expansion", "remainder"]),
     caption="(a) Change of the squared norm of M over one layer against what Lemma 7 says, at the"
     " smallest γ; every point is a matrix. (b) Root mean square over the matrices of what the lemma"

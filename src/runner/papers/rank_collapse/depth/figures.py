@@ -87,6 +87,7 @@ def _by_depth(
 @figure(
     "rank-fig1",
     whose="as in the paper",
+    shows={"normalization": ["none", "batch"]},
     finding=Finding(
         say_collapse,
         holds=["vanilla-rank-collapses", "batch-norm-keeps-rank", "vanilla-cannot-learn"],
@@ -150,6 +151,7 @@ def say_layers(tables: Tables) -> str:
 @figure(
     "rank-fig2",
     whose="as in the paper",
+    shows={"normalization": ["none", "batch"]},
     finding=Finding(
         say_layers,
         holds=[

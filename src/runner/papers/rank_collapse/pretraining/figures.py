@@ -229,9 +229,14 @@ def say_slowed(tables: Tables) -> str:
     return say_learn(tables) + "; depth slows them down less than batch norm"
 
 
+PAPERS = {"method": ["vanilla", "pretrained", "batch_norm"]}
+"""The curves of the paper's figures 4, 11 and 12."""
+
+
 @figure(
     "rank-fig4",
     whose=WHOSE,
+    shows=PAPERS,
     finding=Finding(
         say_ahead, holds=["ahead-of-batch-norm-with-more", "pretraining-lets-learn-with-more"]
     ),
@@ -241,6 +246,7 @@ def say_slowed(tables: Tables) -> str:
 @figure(
     "rank-fig11",
     whose=WHOSE,
+    shows=PAPERS,
     finding=Finding(say_both, undecided=["ahead-of-batch-norm-with-more"]),
     caption=say_by_depth,
     columns=("train_accuracy", "test_loss"),
@@ -248,6 +254,7 @@ def say_slowed(tables: Tables) -> str:
 @figure(
     "rank-fig12",
     whose=WHOSE,
+    shows=PAPERS,
     finding=[
         Finding(
             say_slowed, holds=["pretraining-lets-learn-with-more", "slows-down-less-with-more"]
@@ -350,6 +357,7 @@ def say_rank_lost(tables: Tables) -> str:
 @figure(
     "rank-fig6",
     whose=WHOSE,
+    shows={"method": ["vanilla", "pretrained", "batch_norm", "batch_norm_asymmetric"]},
     finding=Finding(say_rank_lost, holds=["rank-is-raised", "pretraining-lets-learn"]),
     caption=say_rank_and_accuracy,
 )
@@ -439,6 +447,18 @@ def say_no_ascent(tables: Tables) -> str:
 @figure(
     "rank-pretraining",
     whose="ours, with our way of pre-training",
+    shows={
+        "method": [
+            "vanilla",
+            "he",
+            "unit_scale",
+            "pretrained",
+            "pretrained_end_to_end",
+            "orthogonal",
+            "batch_norm",
+            "batch_norm_asymmetric",
+        ]
+    },
     finding=Finding(
         say_no_ascent, fails=["rank-beyond-scale", "low-rank-does-not", "rank-and-learning"]
     ),

@@ -5,7 +5,7 @@ import pandas as pd
 
 from runner.papers.rank_collapse.learning import NOTHING_LEARNED, with_divergence
 from runner.results.claims import Tables
-from runner.results.looks import Labels
+from runner.results.labels import Labels
 from runner.results.rows import nonempty
 
 VARIANT = ["method", "pretraining_steps", "angle"]
@@ -75,7 +75,7 @@ def variants_in(rows: pd.DataFrame, method: str | None = None) -> list[Variant]:
     if method is not None:
         rows = rows[rows["method"] == method]
     found = rows[VARIANT].drop_duplicates().itertuples(index=False, name=None)
-    order = list(LABELS.covering(rows["method"]))
+    order = list(LABELS | {each: each for each in rows["method"] if each not in LABELS})
     return sorted(found, key=lambda each: (order.index(each[0]), *each[1:]))
 
 

@@ -137,6 +137,7 @@ def example20() -> dict[str, pd.DataFrame]:
     ("figure", "tables"),
     [
         ("bottleneck-fig1", figure1),
+        ("bottleneck-recipes", figure1),
         ("bottleneck-fig2", figure2),
         ("bottleneck-theorems", rank_one),
         ("bottleneck-example20", example20),
@@ -212,8 +213,11 @@ def broken_figure1(change: str) -> dict[str, pd.DataFrame]:
         ("violated", list(THEOREMS)),
     ],
 )
-def test_each_claim_of_figure_1_can_fail(change, claims):
-    found = verdicts("bottleneck-fig1", broken_figure1(change))
+def test_each_claim_of_figure_1_and_of_our_recipes_can_fail(change, claims):
+    tables = broken_figure1(change)
+    found = pd.concat(
+        [verdicts(name, tables) for name in ("bottleneck-fig1", "bottleneck-recipes")]
+    )
     assert (found[claims] == "fails").all()
 
 

@@ -1,5 +1,6 @@
 """Every figure is drawn and every claim judged: from the kept tables, and by the real command."""
 
+import re
 import subprocess
 from io import BytesIO
 from pathlib import Path
@@ -12,17 +13,52 @@ from matplotlib.figure import Figure
 from PIL import Image
 from repository import REPOSITORY
 
-from runner.cli.catalogue import figure_names, figure_study
+from runner.cli.catalogue import figure_names, figure_study, headline
 from runner.core.papers import PAPERS
 from runner.core.rooms import room_of
 from runner.papers.invariances.flow.items import ITEMS
 from runner.publish.reference import drawn_from, read_tables
 from runner.results import figures
 from runner.results.claims import COLUMNS, claims_of
-from runner.results.figures import publish
+from runner.results.figures import findings_of, header_of, publish
+from runner.results.style import LARGE, SMALL, WIDTH, in_two
 
 REFERENCE = REPOSITORY / "outputs" / "reference"
 KEPT = sorted(path.parent for path in REFERENCE.glob("*/*/claims.csv"))
+
+
+@pytest.mark.parametrize("name", figure_names())
+def test_what_a_figure_finds_rests_on_claims_of_its_own(name):
+    """And on more than one verdict of none: a sentence without a claim behind it is not said."""
+    study = figure_study(name)
+    claims = {claim.name for claim in claims_of(name, study)}
+    for finding in findings_of(name, study):
+        assert finding.rests_on and set(finding.rests_on) <= claims
+
+
+@pytest.mark.parametrize("folder", KEPT, ids=lambda folder: f"{folder.parent.name}-{folder.name}")
+def test_the_header_of_a_kept_figure_has_room_and_no_finding_without_its_claims(folder):
+    """As judged at its scale; as if nothing had been decided; and at `smoke`."""
+    name, scale, tables = folder.name, folder.parent.name, read_tables(folder)
+    judged = pd.read_csv(folder / "claims.csv")
+    what = headline("figure", name)
+    about = {"headline": what, "scale": scale}
+    study = figure_study(name)
+    above = header_of(name, study, tables, judged, **about)
+    assert not re.search(r"\bnan\b|\binf\b", above.finding)
+    lines = in_two(above.finding)
+    picture = Figure(figsize=(WIDTH, 2), dpi=100)
+    for line in [*lines, above.what]:
+        size = {"size": LARGE, "weight": "bold"} if line in lines else {"size": SMALL}
+        text = picture.text(0.1 / WIDTH, 0.5, line, **size)
+        assert text.get_window_extent().x1 < 100 * WIDTH, line
+    plain = what.partition(": ")[2]
+    swapped = judged.assign(verdict="nothing of the kind")
+    for none in (
+        header_of(name, study, tables, swapped, **about),
+        header_of(name, study, tables, judged, headline=what, scale="smoke"),
+    ):
+        assert none.finding == plain[:1].upper() + plain[1:]
 
 
 def test_every_figure_is_kept_at_scale_quick():

@@ -41,19 +41,21 @@ def outcomes(stdout: str) -> dict[str, str]:
 def test_a_run_that_figures_share_is_computed_once_and_what_is_current_is_left_alone(
     make, tmp_path
 ):
-    code, stdout, stderr = make("rank-fig8", "rank-fig9", "rank-lemma7")
+    code, stdout, stderr = make("rank-fig8", "rank-fig3a", "rank-lemma7")
     assert code == 0
-    assert outcomes(stdout) == dict.fromkeys(("rank-fig8", "rank-fig9", "rank-lemma7"), "drawn")
+    assert outcomes(stdout) == dict.fromkeys(("rank-fig8", "rank-fig3a", "rank-lemma7"), "drawn")
     assert "4 runs, 0 of them complete" in stderr and stderr.count("starts:") == 4
     assert "3 figures in" in stdout
     for path in tmp_path.glob("runs/*/*/provenance.json"):
         command = json.loads(path.read_text())["command"]
-        assert command.startswith("python -m runner figures rank-fig8 rank-fig9 rank-lemma7 scale=")
-    (picture,) = tmp_path.glob("figures/smoke/rank-fig9-*.pdf")
+        assert command.startswith(
+            "python -m runner figures rank-fig8 rank-fig3a rank-lemma7 scale="
+        )
+    (picture,) = tmp_path.glob("figures/smoke/rank-fig3a-*.pdf")
     picture.unlink()
-    code, stdout, stderr = make("rank-fig8", "rank-fig9")
+    code, stdout, stderr = make("rank-fig8", "rank-fig3a")
     assert code == 0 and "starts:" not in stderr
-    assert outcomes(stdout) == {"rank-fig8": "unchanged", "rank-fig9": "drawn"}
+    assert outcomes(stdout) == {"rank-fig8": "unchanged", "rank-fig3a": "drawn"}
 
 
 def test_a_failed_run_costs_its_own_figures_and_no_other(make, tmp_path):
@@ -64,10 +66,10 @@ def test_a_failed_run_costs_its_own_figures_and_no_other(make, tmp_path):
     (folder / "result.json").unlink()
     (folder / "config.yaml").unlink()
     (folder / "config.yaml").mkdir()
-    code, stdout, stderr = make("rank-fig8", "rank-fig9", "rank-lemma7")
+    code, stdout, stderr = make("rank-fig8", "rank-fig3a", "rank-lemma7")
     assert code == 1
     missing = "1 of 3 runs missing"
-    assert outcomes(stdout) == {"rank-fig8": missing, "rank-fig9": missing, "rank-lemma7": "drawn"}
+    assert outcomes(stdout) == {"rank-fig8": missing, "rank-fig3a": missing, "rank-lemma7": "drawn"}
     assert "1 of 4 runs failed:" in stderr and "error.txt" in stderr
 
 
@@ -103,9 +105,9 @@ def test_a_drawing_that_fails_is_said_and_the_others_are_made(make, monkeypatch)
         return real(variant)
 
     monkeypatch.setattr(making, "make", draw)
-    code, stdout, stderr = make("rank-fig8", "rank-fig9")
+    code, stdout, stderr = make("rank-fig8", "rank-fig3a")
     assert code == 1 and re.search("rank-fig8-.* is not drawn: KeyError", stderr)
-    assert outcomes(stdout) == {"rank-fig8": "not drawn", "rank-fig9": "drawn"}
+    assert outcomes(stdout) == {"rank-fig8": "not drawn", "rank-fig3a": "drawn"}
 
 
 def test_a_key_that_one_figure_lacks_is_refused_before_anything_runs(make, tmp_path):

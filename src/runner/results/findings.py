@@ -96,7 +96,8 @@ def _said(
 
 
 def _upper(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    """With a capital letter at the beginning; a symbol, as α, stays what it is."""
+    return text[:1].upper() + text[1:] if text[:1].isascii() else text
 
 
 def _counts(judged: pd.DataFrame) -> Iterator[tuple[str, str]]:

@@ -125,15 +125,20 @@ def in_two(text: str, longest: float = 8.15) -> list[str]:
     text = " ".join(text.split())
     if inches(text) <= longest:
         return [text]
+
+    def cost(two: tuple[str, str]) -> tuple[bool, float]:
+        width = max(map(inches, two))
+        return width > longest, width - (two[0][-1] in ",;:")
+
     breaks = [(text[: at.start()], text[at.end() :]) for at in re.finditer(" ", text)]
-    return list(min(breaks, key=lambda two: max(map(inches, two)) - (two[0][-1] in ",;:")))
+    return list(min(breaks, key=cost))
 
 
 def canvas(height: float) -> Picture:
     """An empty picture that lays itself out. height: of its body."""
     total = height + HEAD
     picture = Picture(figsize=(WIDTH, total), layout="constrained")
-    room = {"rect": (0, 0, 1, height / total), "w_pad": 0.07, "h_pad": 0.06, "wspace": 0.04}
+    room = {"rect": (0, 0, 1, (height - 0.1) / total), "w_pad": 0.07, "h_pad": 0.06, "wspace": 0.04}
     picture.get_layout_engine().set(**room)
     return picture
 

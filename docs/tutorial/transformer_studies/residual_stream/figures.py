@@ -5,36 +5,47 @@ from matplotlib.figure import Figure
 
 from runner.results.claims import Tables
 from runner.results.figures import figure
-from runner.results.style import BLACK, BLUE, VERMILION, subplots
+from runner.results.findings import Finding
+from runner.results.style import BLUE, DASHED, DOTTED, INK, VERMILION, Look, name_ends, panel, sheet
 
 LOOKS = {
-    "none": ("no normalisation", BLACK, "o", "-"),
-    "pre": ("pre-norm", BLUE, "s", "--"),
-    "post": ("post-norm", VERMILION, "^", ":"),
+    "none": ("no normalisation", Look(INK, "")),
+    "pre": ("pre-norm", Look(BLUE, "", DASHED)),
+    "post": ("post-norm", Look(VERMILION, "", DOTTED)),
 }
-"""Label, colour, marker and line of each normalisation."""
+"""Name and look of each normalisation."""
 
 
-@figure("residual-stream", caption="Lines are medians over the replicates, bands their range.")
+def say_orders(tables: Tables) -> str:
+    """How far from rank one each stream ends."""
+    metrics = tables["metrics"]
+    last = metrics[metrics["block"] == metrics["block"].max()]
+    ends = last.groupby("normalization")["excess"].median()
+    words = ", ".join(f"{LOOKS[name][0]} {end:.0e}" for name, end in ends.sort_values().items())
+    return f"After {metrics['block'].max()} blocks r(H) − 1 of the stream is: {words}"
+
+
+@figure(
+    "residual-stream",
+    whose="ours",
+    finding=Finding(say_orders, holds=["collapse", "pre-norm-keeps"]),
+    caption="r(H) − 1 of the residual stream by block, for three places of the normalisation. Lines"
+    " are medians over the replicates, bands their range.",
+)
 def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """r(H) - 1 against the block: median over replicates, and their range."""
     metrics = tables["metrics"]
     grouped = metrics[metrics["block"] > 0].groupby(["normalization", "block"])["excess"]
     drawn = grouped.agg(["median", "min", "max"]).reset_index()
-    picture, axes = subplots(size=(5, 3.6))
-    for name, part in drawn.groupby("normalization"):
-        label, colour, marker, line = LOOKS[name]
-        every = max(1, len(part) // 8)
-        axes.plot(
-            part["block"],
-            part["median"],
-            line,
-            label=label,
-            color=colour,
-            marker=marker,
-            markevery=every,
-        )
-        axes.fill_between(part["block"], part["min"], part["max"], color=colour, alpha=0.15)
-    axes.set(yscale="log", ylim=(1e-14, None), xlabel="blocks", ylabel="r(H) - 1 of the stream")
-    axes.legend()
+    picture, ((axes,),) = sheet(1, 1, right=1.8)
+    axes.set(yscale="log", xlim=(1, max(2, drawn["block"].max())))
+    ends = []
+    for name, rows in drawn.groupby("normalization"):
+        text, look = LOOKS[name]
+        look.band(axes, rows["block"], rows["min"], rows["max"])
+        look.line(axes, rows["block"], rows["median"])
+        ends.append((rows["median"].iloc[-1], text, look))
+    axes.set_ylim(1e-14, None)
+    name_ends(axes, ends)
+    panel(axes, "a", "r(H) − 1 of the stream", "block")
     return picture, drawn

@@ -1,41 +1,22 @@
-"""How ranks, orders and stages look in all figures of paper D."""
+"""How ranks and stages look in all figures of paper D."""
 
-from runner.results.style_before import (
-    BLACK,
-    BLUE,
-    DASHDOT,
-    DASHED,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    SOLID,
-    VERMILION,
-    WINE,
-    Look,
-)
+from runner.results.style import BLUE, BROWN, GREEN, GREY, ORANGE, PURPLE, VERMILION, Look
 
 RANKS = (
     Look(GREY, "P"),
     Look(VERMILION, "v"),
     Look(BLUE, "o"),
-    Look(GREEN, "s"),
+    Look(ORANGE, "s"),
     Look(PURPLE, "D"),
-    Look(ORANGE, "^"),
-    Look(WINE, "*"),
+    Look(GREEN, "^"),
+    Look(BROWN, "X"),
 )
 """By rank 0, 1, 2, ...; the last one for all larger ranks."""
+
+EDGE = "#9a9a9a"
+"""Of the grey band below which all values but the first lie."""
 
 
 def rank_look(rank: int) -> Look:
     """The look of a rank."""
-    return RANKS[min(rank, len(RANKS) - 1)]
-
-
-ORDERS = (Look(BLUE, "o", SOLID), Look(ORANGE, "s", DASHED), Look(GREEN, "^", DASHDOT))
-"""Of the expansion in 1/L."""
-
-FIT = Look(BLUE, "o", SOLID, "networks that fit")
-MISFIT = Look(GREY, "x", SOLID, "networks that do not fit")
-BOUND = Look(BLACK, "none", DASHED)
-"""A bound or a law of the paper."""
+    return RANKS[min(int(rank), len(RANKS) - 1)]

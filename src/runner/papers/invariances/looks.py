@@ -1,65 +1,50 @@
-"""How data, quantities and methods look in all figures of paper C."""
+"""How statements, layers and methods look in all figures of paper C.
 
-from runner.results.style_before import (
-    BLACK,
+Blue is what the paper says is conserved, vermilion what is not.
+"""
+
+from runner.results.style import (
     BLUE,
-    DASHDOT,
     DASHED,
-    DOTTED,
     GREEN,
-    GREY,
-    LONG,
+    INK,
+    NAVY,
     OLIVE,
     ORANGE,
     PURPLE,
-    SHORT,
-    SKY,
-    SOLID,
     VERMILION,
-    WINE,
     Look,
 )
 
-DATA = {
-    "gaussian": Look(BLUE, "o", SOLID, "Gaussian"),
-    "digits": Look(ORANGE, "s", DASHED, "digits"),
-}
-
-QUANTITIES = {
-    "full D, ReLU neurons": Look(VERMILION, "o", SOLID),
-    "D of two neurons always on": Look(PURPLE, "v", DASHDOT),
-    "D of two with one mixed pattern": Look(OLIVE, "X", SHORT),
-    "diagonal of D, ReLU neurons": Look(BLUE, "s", DASHED),
-    "full D, linear neurons": Look(GREEN, "D", SOLID),
-    "difference of layers' norms": Look(GREY, "^", DOTTED),
-}
-"""What drifts; vermilion is not invariant, everything else is."""
-
-INVARIANT, NOT_INVARIANT = Look(BLUE, "o"), Look(VERMILION, "s", DASHED)
+INVARIANT, NOT_INVARIANT = Look(BLUE), Look(VERMILION, "s")
 
 METHODS = {
-    "gradient descent": Look(BLACK, "o"),
-    "SGD": Look(SKY, "s", DASHED),
-    "momentum": Look(GREEN, "^", DASHDOT),
+    "gradient descent": Look(INK),
+    "SGD": Look(BLUE, "s"),
+    "momentum": Look(ORANGE, "^"),
+    "AdamW": Look(PURPLE, "v"),
     "Adam": Look(VERMILION, "D"),
-    "AdamW": Look(PURPLE, "v", SHORT),
 }
+
+KINDS = {
+    "dense": Look(BLUE, "", width=1.4),
+    "residual_free": Look(GREEN, "", DASHED, 1.4),
+    "conv": Look(VERMILION, "", width=1.4),
+}
+"""Of layers: fully connected, free residual blocks, convolutions."""
 
 VARIANTS = {
     "two classes": METHODS["gradient descent"],
-    "SGD": METHODS["SGD"],
-    "exponential loss": Look(OLIVE, "<", DASHDOT),
-    "squared loss": Look(WINE, ">", SHORT),
-    "convolutions": Look(ORANGE, "P", LONG),
-    "ten classes": Look(BLUE, "h", DOTTED),
+    "SGD": Look(BLUE, "s", hollow=True),
+    "exponential loss": Look(OLIVE, "<", DASHED),
+    "squared loss": Look(GREEN, ">", DASHED),
+    "convolutions": Look(ORANGE, "P"),
+    "ten classes": Look(VERMILION, "h"),
 }
 """Of networks and losses, by what they differ in from gradient descent on two classes."""
 
-CLASSES = {True: Look(BLACK, "o", SOLID), False: VARIANTS["ten classes"]}
+CLASSES = {True: Look(NAVY, "o"), False: VARIANTS["ten classes"]}
 """By whether there are two classes."""
 
-SQUARES = {"remainder": Look(BLUE, "s", DASHED), "top": Look(VERMILION, "o")}
+SQUARES = {"remainder": Look(BLUE, "s"), "top": Look(VERMILION, "o", DASHED)}
 """Of singular values: all but the largest, and the largest."""
-
-DECAYS = (Look(BLACK, "o"), Look(VERMILION, "s", DASHED))
-"""Without weight decay, and with."""

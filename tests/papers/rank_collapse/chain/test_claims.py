@@ -10,7 +10,7 @@ from runner.papers.rank_collapse.chain.batch_means import Plan
 from runner.papers.rank_collapse.chain.tables import crossings, pieces
 from runner.results.claims import claims_of, judgement
 
-FIGURES = ("rank-fig3a", "rank-fig3b", "rank-fig8", "rank-fig9")
+FIGURES = ("rank-fig3a", "rank-fig3b", "rank-fig8")
 FIGURES += ("rank-laws", "rank-wide", "rank-lemma3", "rank-lemma7", "rank-live")
 
 
@@ -113,7 +113,6 @@ GOOD = {
     "rank-fig3a": power_tables,
     "rank-fig3b": spectrum_tables,
     "rank-fig8": power_tables,
-    "rank-fig9": power_tables,
     "rank-laws": law_tables,
     "rank-wide": wide_tables,
     "rank-lemma3": product_tables,
@@ -146,8 +145,8 @@ def test_claims_hold_where_the_numbers_are_the_papers(figure):
         ("rank-fig3b", spectrum_tables(others=0.5), {"collinear-pulled-apart"}),
         ("rank-fig8", power_tables(alpha=0.95), {"regularity-below-0.9"}),
         ("rank-fig8", power_tables(alpha=0.7, fall=-1e-3), {"regularity-falls"}),
-        ("rank-fig9", power_tables(0.4), {"norm-growth"}),
-        ("rank-fig9", power_tables(-0.5), {"norm-growth", "norm-bound"}),
+        ("rank-fig8", power_tables(0.4), {"norm-growth"}),
+        ("rank-fig8", power_tables(-0.5), {"norm-growth", "norm-bound"}),
         ("rank-lemma3", product_tables(gap=0.2), {"rate-is-lyapunov-gap"}),
         ("rank-lemma3", product_tables(step=lambda layer: 1.0), {"matrix-converges"}),
         ("rank-lemma3", product_tables(lambda layer: -0.01 * layer),
@@ -170,8 +169,7 @@ def test_claims_fail_where_the_numbers_contradict_them(figure, tables, failing):
     [
         ("rank-fig3a", power_tables(error=10.0)),
         ("rank-fig3a", power_tables(error=nan)),
-        ("rank-fig8", power_tables(alpha=0.9011, fall=1e-4, error=0.1)),
-        ("rank-fig9", power_tables(error=1e4)),
+        ("rank-fig8", power_tables(alpha=0.9011, fall=1e-4, error=1e4)),
         ("rank-live", rank_tables(error=5.0)),
     ],
 )
@@ -232,9 +230,8 @@ def test_a_rank_that_stops_growing_at_the_last_doubling_does_not_grow_as_the_roo
 
 def test_figures_8_and_9_are_judged_at_their_own_gammas_alone():
     tables = cut(power_tables(), skip=inf)
-    for figure in ("rank-fig8", "rank-fig9"):
-        for name, found in judged(figure, tables).items():
-            assert found.verdict == ("holds" if name == "norm-bound" else "undecided")
+    for name, found in judged("rank-fig8", tables).items():
+        assert found.verdict == ("holds" if name == "norm-bound" else "undecided")
 
 
 def test_errors_come_from_as_many_batches_as_the_study_makes():

@@ -141,7 +141,7 @@ def rank_falls(tables: Tables) -> Found:
 
 
 @claim(
-    figure="bottleneck-fig1",
+    figure="bottleneck-recipes",
     name="rank-never-rises-trained",
     statement="the rank of networks that were trained (annealed) never rises with depth",
     source=SOURCE,
@@ -216,7 +216,7 @@ def gap_agrees(tables: Tables) -> Found:
 
 
 @claim(
-    figure="bottleneck-fig1",
+    figure="bottleneck-recipes",
     name="adam-ends-above",
     statement="control: the deeper the network, the farther above the lowest loss Adam ends",
     source="ours, beside paper D, figure 1",

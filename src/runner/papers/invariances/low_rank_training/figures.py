@@ -1,19 +1,17 @@
 """Drawings of study `low_rank_training`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.ticker import NullLocator
 
-from runner.papers.invariances import looks
-from runner.papers.invariances.convergence import order_at_zero
+from runner.papers.invariances.looks import CLASSES, METHODS, SQUARES, VARIANTS
 from runner.papers.invariances.low_rank_training.tables import (
-    METHODS,
+    METHODS as NAMES,
+)
+from runner.papers.invariances.low_rank_training.tables import (
     NETWORK,
     by_decay,
     by_gain,
@@ -29,22 +27,27 @@ from runner.results.captions import DATASETS
 from runner.results.claims import Tables
 from runner.results.evidence import slopes
 from runner.results.figures import figure, or_empty, overview
+from runner.results.findings import Finding
 from runner.results.rows import NoRows, Present, nonempty
-from runner.results.style_before import (
+from runner.results.style import (
+    BLUE,
     GREY,
+    NAVY,
+    SKY,
+    SMALL,
     Look,
-    band,
-    beside,
     guide,
-    ordered,
-    points,
-    sparse,
-    subplots,
+    name_ends,
+    panel,
+    rail,
+    shades,
+    sheet,
+    ticks,
 )
 
-VARIANTS: dict[str, Callable[[pd.DataFrame], pd.Series]] = {
+KINDS: dict[str, Callable[[pd.DataFrame], pd.Series]] = {
     "two classes": lambda r: (r["classes"] == 2) & (r["loss_function"] == "logistic"),
-    "SGD": lambda r: r["method"] == METHODS[1],
+    "SGD": lambda r: r["method"] == NAMES[1],
     "exponential loss": lambda r: r["loss_function"] == "exponential",
     "squared loss": lambda r: r["loss_function"] == "squared",
     "convolutions": lambda r: r["architecture"] == "conv",
@@ -53,37 +56,17 @@ VARIANTS: dict[str, Callable[[pd.DataFrame], pd.Series]] = {
 """Series of panel (c) of figure 4: their rows; the first of plain MLPs alone."""
 
 SPREAD = ["median", "min", "max"]
-FLOOR = 1e-3
-"""Of the remainder in panel (a) of figure 5."""
+FLOOR = 3e-4
+"""Where the scale of the remainder in panel (b) of figure 5 ends."""
 
 
-Part = Callable[[Axes, Tables], pd.DataFrame]
-"""Draws one panel; gives back what it has drawn."""
-
-
-def _draw(tables: Tables, parts: tuple[Part, ...]) -> tuple[Figure, pd.DataFrame]:
-    """These panels two in a row; of several datasets, a column of panels for each."""
-    datasets = [name for name in DATASETS if name in set(tables["layers"]["data"])]
-    datasets = nonempty(pd.Series(datasets), "dataset shown").tolist()
-    several = len(datasets) > 1
-    across = len(datasets) if several else 2
-    down = -(-len(parts) * len(datasets) // across)
-    size = (4.2 * across, (3.5 if several else 4.1) * down)
-    picture, axes = subplots(down, across, size=size, squeeze=False)
-    drawn = []
-    for own, data in zip(axes.T if several else [axes.flat], datasets, strict=True):
-        of_data = _of(tables, data)
-        for panel, part in zip(own, parts, strict=True):
-            with or_empty(panel):
-                drawn.append(part(panel, of_data).assign(data=data, panel=panel.get_title()))
-            if several:
-                panel.set_title(f"{DATASETS[data]}: {panel.get_title()}")
-    return picture, pd.concat(drawn) if drawn else pd.DataFrame({"panel": []})
-
-
-def _of(tables: Tables, data: str) -> Tables:
-    """The rows of one dataset."""
-    return Present({name: rows[rows["data"] == data] for name, rows in tables.items()})
+def _shown(tables: Tables) -> tuple[str, Tables]:
+    """The dataset that is drawn, digits where there are any, and its rows."""
+    there = set(tables["layers"]["data"])
+    names = [name for name in DATASETS if name in there]
+    data = nonempty(pd.Series(names), "dataset shown").iloc[0]
+    rows = {name: table[table["data"] == data] for name, table in tables.items()}
+    return data, Present(rows)
 
 
 def _drawn_layer(rows: pd.DataFrame) -> pd.DataFrame:
@@ -96,46 +79,32 @@ def _spread(rows: pd.DataFrame, keys: list[str], column: str) -> pd.DataFrame:
     return rows.groupby(keys)[column].agg(SPREAD).reset_index()
 
 
-def _bars(axes: Axes, drawn: pd.DataFrame, x: str, **style) -> None:
-    """Medians with the range of the replicates."""
-    below, above = drawn["median"] - drawn["min"], drawn["max"] - drawn["median"]
-    bars = {"capsize": points(2), "linewidth": points(1.2)}
-    axes.errorbar(drawn[x], drawn["median"], [below, above], **bars | style)
+def _bars(axes: Axes, x: pd.Series, rows: pd.DataFrame, look: Look, **options) -> None:
+    """Medians, joined unless linestyle is "none", with the range of the replicates."""
+    reach = [rows["median"] - rows["min"], rows["max"] - rows["median"]]
+    bars = {"linestyle": "none", "elinewidth": 1.0, "color": look.color, "zorder": 2}
+    axes.errorbar(x, rows["median"], reach, marker="", **bars)
+    look.line(axes, x, rows["median"], **{"markersize": 6} | options)
 
 
-def _legend(axes: Axes, **options) -> None:
-    """Below the panel, where it covers nothing."""
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), **options)
-
-
-def _plain_ticks(axis: Axis, ticks: list[float]) -> None:
-    """Ticks of a logarithmic axis where they are wanted, as plain numbers; those in view."""
-    low, high = axis.get_view_interval()
-    shown = [tick for tick in ticks if low <= tick <= high]
-    axis.set_ticks(shown, [f"{tick:g}" for tick in shown])
-    axis.set_minor_locator(NullLocator())
-
-
-def _classes(classes: int) -> Look:
-    return looks.CLASSES[classes == 2]
-
-
-def _gains(gains: pd.Series) -> dict[float, Look]:
-    """Shade and marker of each gain; the dashes tell the classes."""
-    return ordered(sorted(set(gains)))
+def _drawn(tables: Tables) -> str:
+    """Which dataset is drawn, where the tables have more than one."""
+    there = set(tables["layers"]["data"]) if "layers" in tables else set()
+    return f" Drawn: {DATASETS[_shown(tables)[0]]}." if len(there) > 1 else ""
 
 
 def say_without_decay(tables: Tables) -> str:
     """Panels and marks of figure 4, and of which networks few are left."""
     return (
-        "Training as usual, the last inner layer for all of them: the share that its k largest"
+        "Training as usual, the last inner layer for all of them. (a) The share that its k largest"
         " singular values have in its squared norm, k the number that the corollary names, by"
-        " epoch; what is left beside them over its start, by epoch, with the bounds on it (bands"
-        " between lines, named at the right); that share at the end, by the gain of the starting"
-        " weights; and the largest value and what is left, squared, by width. Lines and points are"
-        " medians over the replicates; bars, and of the share by epoch bands, their whole range;"
-        " by gain, series stand a little beside each other. Networks that diverge are left"
-        f" out{_mostly_left_out(tables['layers'])}."
+        " epoch, for several gains of the starting weights, the larger the darker; solid: two"
+        " classes; dashed: ten. (b) What is left beside them over its start; bands: the bounds that"
+        " the invariants set, inner for two classes. (c) The share at the end by the gain, for"
+        " other networks and losses. (d) The largest value and what is left, squared, by width."
+        " Lines and points are medians over the replicates, bars their whole range. Networks that"
+        f" diverge are left out{_mostly_left_out(tables['layers'])}."
+        f"{_drawn(tables)}"
     )
 
 
@@ -153,64 +122,94 @@ def _mostly_left_out(layers: pd.DataFrame) -> str:
     return f": {'; '.join(words)}" if words else ""
 
 
-@figure("invariances-fig4", caption=say_without_decay)
+def say_gain_one(tables: Tables) -> str:
+    """The share at gain one, at the start and at the end, and that the remainder stays."""
+    _, tables = _shown(tables)
+    rows = _drawn_layer(by_gain(tables))
+    rows = nonempty(rows[(rows["classes"] == 2) & (rows["gain"] == 1)], "gain one")
+    rows = rows.assign(kept=over_start(rows))
+    end = ends(rows)
+    return (
+        "Training as usual does not end at low rank: at gain one the largest singular value ends"
+        f" at {100 * end['ratio'].median():.0f} % of ‖W‖², and the others keep their size"
+        f" ({100 * end['kept'].median():.0f} %)"
+    )
+
+
+@figure(
+    "invariances-fig4",
+    whose="ours",
+    finding=Finding(say_gain_one, holds=["norm-alone", "band"], fails=["low-rank-at-gain-one"]),
+    caption=say_without_decay,
+)
 def draw_without_decay(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 4: the ratio by epoch, the remainder and its bounds, by gain, by width."""
-    return _draw(tables, (_ratio_by_epoch, _remainder_by_epoch, _ratio_by_gain, _by_width))
+    data, tables = _shown(tables)
+    picture, ((a, b), (c, d)) = sheet(2, 2, height=7.6, gap=1.55, right=1.15)
+    drawn = []
+    parts = ((a, _ratio_by_epoch), (b, _remainder_by_epoch), (c, _ratio_by_gain), (d, _by_width))
+    for axes, part in parts:
+        with or_empty(axes):
+            drawn.append(part(axes, tables).assign(data=data, panel=part.__name__.strip("_")))
+    panel(a, "a", "share of the k largest in ‖W‖²", "epoch")
+    panel(b, "b", "all others, over their start", "epoch")
+    panel(c, "c", "share at the end", "gain of the starting weights")
+    panel(d, "d", "squared singular values", "width")
+    return picture, pd.concat(drawn) if drawn else pd.DataFrame({"panel": []})
 
 
-def _by_epoch(axes: Axes, drawn: pd.DataFrame, with_bands: bool) -> list[Line2D]:
-    """A line for each number of classes and gain; gives back what the legend says of them."""
-    gains, classes = _gains(drawn["gain"]), sorted(set(drawn["classes"]))
-    for (K, gain), line in drawn[drawn["epoch"] > 0].groupby(["classes", "gain"]):
-        look, place = gains[gain], list(gains).index(gain)
-        style = look.both | {"linestyle": _classes(K).dashes}
-        axes.plot(line["epoch"], line["median"], markevery=sparse(len(line), place, 4), **style)
-        if with_bands:
-            band(axes, line["epoch"], line["min"], line["max"], look.color)
-    axes.set(xscale="log", xlabel="epoch")
-    solid = {"linestyle": "-"}
-    handles = [
-        Line2D([], [], label=f"gain {gain:g}", **look.both | solid) for gain, look in gains.items()
-    ]
-    return handles + [
-        Line2D([], [], color=GREY, linestyle=_classes(K).dashes, label=f"{K} classes")
-        for K in classes
-    ]
+def _gains(rows: pd.DataFrame) -> dict[float, str]:
+    return shades(sorted(set(rows["gain"])), SKY, BLUE, NAVY)
+
+
+def _by_epoch(axes: Axes, drawn: pd.DataFrame) -> None:
+    """A line for each number of classes and gain, named at the end for the gain alone."""
+    colors, names = _gains(drawn), []
+    axes.set_xscale("log")
+    for (classes, gain), line in drawn[drawn["epoch"] > 0].groupby(["classes", "gain"]):
+        look = Look(colors[gain], "", "-" if classes == 2 else (0, (2, 1.4)), 2.0)
+        look.line(axes, line["epoch"], line["median"])
+        if classes == drawn["classes"].min():
+            names.append((line["median"].iloc[-1], f"gain {gain:g}", look))
+    axes.set_xlim(1, max(2, drawn["epoch"].max()))
+    ticks(axes.xaxis, [e for e in (1, 10, 100, 1000, 10000) if e <= drawn["epoch"].max()])
+    name_ends(axes, names)
 
 
 def _ratio_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
     rows = _drawn_layer(by_gain(tables))
     drawn = _spread(rows[rows["epoch"] > 0], ["classes", "gain", "epoch"], "ratio")
-    _legend(axes, handles=_by_epoch(axes, drawn, with_bands=True), ncols=3)
-    axes.set(ylim=(0, 1.02), ylabel=r"share of the $k$ largest in $\Vert W\Vert_F^2$")
-    axes.set_title("ratio")
+    axes.set_ylim(0, 1.02)
+    _by_epoch(axes, drawn)
+    many = drawn[drawn["classes"] > 2]
+    if len(many):
+        start = many.loc[many["epoch"] == many["epoch"].min(), "median"].max()
+        place = {"xycoords": ("axes fraction", "data"), "ha": "left", "size": SMALL}
+        away = {"xytext": (0, 9), "textcoords": "offset points"}
+        Look(BLUE).name(axes, 0.03, start, "dashed: ten classes", **place, **away)
     return drawn
 
 
 def _remainder_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
     rows = _drawn_layer(by_gain(tables))
-    keys = ["classes", "gain", "epoch"]
     rows = rows.assign(**{"remainder over start": over_start(rows)})
     start = rows["remainder"] / rows["remainder over start"]
-    drawn = _spread(rows, keys, "remainder over start")
+    drawn = _spread(rows, ["classes", "gain", "epoch"], "remainder over start")
     # In units of its start the band is the same for all gains.
     for bound in ("lower", "upper"):
         limit = (rows[bound] / start).groupby(rows["classes"]).median()
         drawn[bound] = drawn["classes"].map(limit)
     axes.set_yscale("log")
     for classes, of_classes in drawn.groupby("classes"):
-        look = _classes(classes)
         low, high = of_classes[["lower", "upper"]].iloc[0]
-        axes.axhspan(low, high, color=look.color, alpha=0.08, lw=0)
-        for bound in (low, high):
-            axes.axhline(bound, linewidth=points(0.9), **look.line)
-    _legend(axes, handles=_by_epoch(axes, drawn, with_bands=False), ncols=3)
-    axes.set(ylabel="remainder over its start")
-    _plain_ticks(axes.yaxis, [0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5])
-    for classes, high in drawn.groupby("classes")["upper"].first().items():
-        beside(axes, high, f"{classes} cl.", color=_classes(classes).color)
-    axes.set_title("remainder, and its bounds")
+        if np.isfinite([low, high]).all() and low > 0:
+            axes.axhspan(low, high, color=CLASSES[classes == 2].color, alpha=0.08, lw=0)
+            place = {"xycoords": ("axes fraction", "data"), "va": "top", "ha": "left"}
+            text = "bounds" if classes == 2 else f"{classes} classes"
+            CLASSES[classes == 2].name(axes, 0.03, high * 0.97, text, size=SMALL, **place)
+    _by_epoch(axes, drawn)
+    low, high = axes.get_ylim()
+    ticks(axes.yaxis, [y for y in (0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5) if low <= y <= high])
     return drawn
 
 
@@ -219,111 +218,150 @@ def _ratio_by_gain(axes: Axes, tables: Tables) -> pd.DataFrame:
     rows = rows[(rows["dtype"] == "float32") & (rows["weight_decay"] == 0)]
     base = by_gain(tables)["width"].iloc[0]
     rows = rows[rows["width"] == base]
-    drawn = []
-    for number, (name, choose) in enumerate(VARIANTS.items()):
+    drawn, names = [], []
+    axes.set(xscale="log", ylim=(0, 1.02))
+    for number, (name, choose) in enumerate(KINDS.items()):
         chosen = rows[choose(rows)]
         if name == "two classes":
-            chosen = chosen[(chosen["method"] == METHODS[0]) & (chosen["architecture"] == "mlp")]
+            chosen = chosen[(chosen["method"] == NAMES[0]) & (chosen["architecture"] == "mlp")]
         if len(chosen):
             line = _spread(chosen, ["gain"], "ratio")
             line["beside"] = line["gain"] * 1.02 ** (number - 2)  # equal ones side by side
-            _bars(axes, line, "beside", label=name, **looks.VARIANTS[name].both)
+            _bars(axes, line["beside"], line, VARIANTS[name], linewidth=1.6)
+            names.append((line["median"].iloc[-1], name, VARIANTS[name]))
             drawn.append(line.assign(series=name))
-    _legend(axes, ncols=2)
-    axes.set(xscale="log", ylim=(0, 1.02), xlabel="gain", ylabel="ratio at the end")
-    _plain_ticks(axes.xaxis, sorted(set(rows["gain"])))
-    axes.set_title("networks and losses")
+    ticks(axes.xaxis, sorted(set(rows["gain"])))
+    name_ends(axes, [(y, text.replace(" loss", "\nloss"), look) for y, text, look in names])
     return pd.concat(drawn)
 
 
 def _by_width(axes: Axes, tables: Tables) -> pd.DataFrame:
     rows = _drawn_layer(by_width(tables))
-    drawn = []
-    for column, name in (("remainder", "remainder"), ("top", r"$\sigma_1^2$")):
+    drawn, names = [], []
+    axes.set(xscale="log", yscale="log")
+    for column, name in (("remainder", "all others"), ("top", "largest")):
         line = _spread(rows, ["width"], column)
         exponent = slopes(rows, "width", column, log=True).median()
-        label = f"{name}: exponent {exponent:z.2f}"
-        _bars(axes, line, "width", label=label, **looks.SQUARES[column].both)
+        _bars(axes, line["width"], line, SQUARES[column])
+        names.append((line["median"].iloc[-1], f"{name}:\npower {exponent:z.2f}", SQUARES[column]))
         drawn.append(line.assign(series=column, exponent=exponent))
-    axes.set(xscale="log", yscale="log", xlabel="width w", ylabel="squared singular values")
-    _plain_ticks(axes.xaxis, sorted(set(rows["width"])))
-    _plain_ticks(axes.yaxis, [1, 2, 5, 10, 20, 50, 100, 200])
-    _legend(axes)
-    first = rows.iloc[0]
-    axes.set_title(f"gain {first['gain']:g}, time {first['time']:.3g}")
+    ticks(axes.xaxis, sorted(set(rows["width"])))
+    low, high = axes.get_ylim()
+    ticks(axes.yaxis, [y for y in (1, 2, 5, 10, 20, 50, 100, 200, 500) if low <= y <= high])
+    name_ends(axes, names)
     return pd.concat(drawn)
 
 
-def say_beyond_the_flow(tables: Tables) -> str:
-    """Panels and marks of figure 5, and what is drawn at the edge."""
-    try:
-        drawn = _decayed(tables)
-        under = drawn.loc[drawn["median"] < FLOOR, "median"]
-        edge = f", down to {under.min():.0e}, at the edge" if len(under) else ""
-    except NoRows:
-        edge = ""
+def say_law(tables: Tables) -> str:
+    """How near SGD and momentum keep the law, and where Adam ends."""
+    rows = by_decay(tables)
+    rows = rows.assign(law=rows["decayed"] * np.exp(rows["exponent"]))
+    kept = nonempty(rows[rows["method"].isin(NAMES[1:3])], "SGD with weight decay")["law"]
+    adam = nonempty(rows[rows["method"] == NAMES[3]], "Adam with weight decay")["decayed"]
     return (
-        "Beyond gradient flow, the last inner layer for all of them: what is left beside the k"
-        " largest singular values over that without weight decay, against twice the decay times"
-        f" the time (hollow, a little to the right: ten classes; smaller ones{edge}), with the law"
-        " of the flow; drift of its invariant at one time, against the learning rate, with the"
-        " fitted orders; share of the k largest values while the loss falls, at several rates; and"
-        " spectra of networks of ten classes, with and without weight decay. Points are medians"
-        " over the replicates, bars their whole range. Networks that diverge are left out."
+        "SGD and momentum keep the law of gradient flow under weight decay (what is left /"
+        f" exp(−2λT): {kept.min():.2f} to {kept.max():.2f}); Adam breaks it: at most"
+        f" {adam.max():.0e} is left"
     )
 
 
-@figure("invariances-fig5", caption=say_beyond_the_flow)
+def say_beyond_the_flow(tables: Tables) -> str:
+    """Panels and marks of figure 5."""
+    return (
+        "Beyond gradient flow, the last inner layer for all of them. (a) Drift of the invariant D"
+        " at one time T, over its start, against the rate. (b) What weight decay leaves of all"
+        " singular values but the k largest, over the same without decay, against twice the decay"
+        " times the time; dotted: the law of the flow; values below the scale stand on the rail at"
+        " its foot. (c) Share of the largest value in the squared norm while the training loss"
+        " falls, without decay, at each method's largest rate. Points are medians over the"
+        f" replicates, bars their whole range. Networks that diverge are left out.{_drawn(tables)}"
+    )
+
+
+@figure(
+    "invariances-fig5",
+    whose="ours, beyond the paper",
+    finding=Finding(say_law, holds=["decay"], fails=["coupled-decay"]),
+    caption=say_beyond_the_flow,
+)
 def draw_beyond_the_flow(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Figure 5: weight decay, drift against rate, ratio against loss, spectra of ten classes."""
-    return _draw(tables, (_against_decay, _drift_by_rate, _ratio_by_loss, _spectra))
-
-
-def _decayed(tables: Tables) -> pd.DataFrame:
-    """What is left over that without decay, by method, classes and twice the decay times time."""
-    rows = _drawn_layer(by_decay(tables))
-    return _spread(rows, ["method", "classes", "exponent"], "decayed")
-
-
-def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
-    drawn = _decayed(tables)
-    shown = drawn.assign(**drawn[SPREAD].clip(lower=FLOOR))
-    for (method, classes), line in shown.groupby(["method", "classes"]):
-        filled = {"fillstyle": "full" if classes == 2 else "none"}
-        label = {"label": method if classes == 2 else None}
-        line = line.assign(beside=line["exponent"] + 0.06 * (classes != 2))
-        _bars(axes, line, "beside", **looks.METHODS[method].dots | filled | label)
-    hollow = {"color": GREY, "marker": "o", "fillstyle": "none", "linestyle": "none"}
-    if (drawn["classes"] != 2).any():
-        axes.plot([], [], label="hollow: ten classes", **hollow)
-    x = np.linspace(0, drawn["exponent"].max())
-    axes.plot(x, np.exp(-x), label=r"$\exp(-2\lambda T)$", **guide())
-    axes.set(yscale="log", xlabel=r"$2\lambda T$", ylabel="remainder over that without decay")
-    axes.set_ylim(FLOOR / 1.5, 2)
-    if (drawn["median"] < FLOOR).any():
-        beside(axes, FLOOR, "or less")
-    _legend(axes, ncols=2)
-    axes.set_title("weight decay")
-    return drawn
+    """Figure 5: drift against rate, weight decay, ratio against loss."""
+    data, tables = _shown(tables)
+    picture, ((a, b, c),) = sheet(1, 3, gap=0.85, left=0.85, ratios=[1, 1.08, 1])
+    drawn = []
+    for axes, part in ((a, _drift_by_rate), (b, _against_decay), (c, _ratio_by_loss)):
+        with or_empty(axes):
+            drawn.append(part(axes, tables).assign(data=data, panel=part.__name__.strip("_")))
+    panel(a, "a", "drift of D / ‖D(0)‖", "learning rate")
+    panel(b, "b", "left / without decay", "2λT")
+    panel(c, "c", "share of σ₁² in ‖W‖²", "training loss, falling →")
+    try:
+        spectra = _spread(_drawn_layer(ten_class_spectra(tables)), ["weight_decay", "index"],
+                          "singular_value")  # fmt: skip
+        drawn.append(spectra.assign(data=data, panel="spectra of ten classes"))
+    except NoRows:
+        pass
+    return picture, pd.concat(drawn) if drawn else pd.DataFrame({"panel": []})
 
 
 def _drift_by_rate(axes: Axes, tables: Tables) -> pd.DataFrame:
     rows = _drawn_layer(by_rate(tables))
     rows = rows.assign(relative=rows["drift"] / rows["initial_invariant"])
-    drawn = _spread(rows, ["method", "learning_rate"], "relative")
+    drawn = _spread(rows, ["method", "learning_rate", "time"], "relative")
+    axes.set(xscale="log", yscale="log")
     for method, line in drawn.groupby("method"):
-        of_method = rows[rows["method"] == method].groupby("replicate")
-        order = of_method[["learning_rate", "drift"]].apply(order_at_zero)
-        label = f"{method}: order {order.median():z.2f}"
-        _bars(axes, line, "learning_rate", label=label, **looks.METHODS[method].both)
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlabel="learning rate",
-        ylabel=r"drift of $D$ over $\Vert D(0)\Vert$",
+        look = METHODS[method]
+        _bars(axes, line["learning_rate"], line, look)
+        middle = line.iloc[len(line) // 2]
+        text = f"{method}\nT = {line['time'].iloc[0]:.0f}"
+        away = {"xytext": (2, -24), "textcoords": "offset points", "linespacing": 1.1}
+        look.name(axes, middle["learning_rate"], middle["median"], text, size=SMALL, **away)
+    rates = drawn["learning_rate"]
+    axes.set_xlim(rates.min() / 2.2, rates.max() * 2.2)
+    finite = drawn["median"][drawn["median"] > 0]
+    if len(finite) and np.isfinite(finite).all():
+        axes.set_ylim(finite.min() / 12, 3 * finite.max())
+    ticks(
+        axes.xaxis, [x for x in (0.001, 0.01, 0.1) if rates.min() / 2.2 <= x <= 2.2 * rates.max()]
     )
-    _legend(axes)
-    axes.set_title("drift at one time T")
+    return drawn
+
+
+def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
+    rows = _drawn_layer(by_decay(tables))
+    drawn = _spread(rows, ["method", "classes", "exponent"], "decayed")
+    shown = drawn[drawn["classes"] == drawn["classes"].min()]
+    place = rail(axes, FLOOR, 1.7)
+    last = max(0.1, shown["exponent"].max())
+    x = np.linspace(0, last)
+    guide(axes, x, np.exp(-x))
+    axes.set_xlim(-0.04 * last, 1.1 * last)
+    for method, own in shown.groupby("method"):
+        look = METHODS[method]
+        if (own["median"] < FLOOR).all():
+            look.line(axes, own["exponent"], place(own["median"]), linestyle="")
+            span = own["median"].agg(["min", "max"])
+            powers = np.log10(span.where(span > 0, 1e-300)).apply(np.floor).astype(int)
+            text = f"{method}: 10$^{{{powers['min']}}}$ to 10$^{{{powers['max'] + 1}}}$"
+            spot = {"ha": "left", "size": SMALL}
+            look.name(axes, own["exponent"].max() + 0.08 * last, float(place(0.0)), text, **spot)
+            continue
+        above = own.assign(**{name: place(own[name]) for name in SPREAD})
+        _bars(axes, own["exponent"], above, look, linestyle="")
+    texts = {"SGD": "SGD, momentum" if "momentum" in set(shown["method"]) else "SGD"}
+    texts |= {"AdamW": "AdamW"}
+    for method, text in texts.items():
+        own = shown[(shown["method"] == method) & (shown["median"] >= FLOOR)]
+        if len(own):
+            if method == "AdamW":
+                away = {"xytext": (0, 14), "textcoords": "offset points"}
+                spot = own.iloc[-1]
+                METHODS[method].name(axes, spot["exponent"], spot["median"], text, **away)
+            else:
+                place_of = {"transform": axes.transAxes, "ha": "left", "linespacing": 1.1}
+                METHODS[method].name(axes, 0.06, 0.55, text.replace(", ", ",\n"), **place_of)
+    Look(GREY).name_at(axes, x, np.exp(-x), "e$^{−2λT}$", 0.36 * last, (8, 8))
+    ticks(axes.yaxis, [0.001, 0.01, 0.1, 1])
     return drawn
 
 
@@ -333,59 +371,69 @@ def _ratio_by_loss(axes: Axes, tables: Tables) -> pd.DataFrame:
     rows = layers.merge(training, on=[*NETWORK, "epoch"])
     rows = rows[(rows["classes"] == 2) & (rows["weight_decay"] == 0)]
     rows = nonempty(rows[rows["dtype"] == "float32"], "rows of two classes without decay")
-    rows = rows[rows["method"] != METHODS[4]]  # AdamW without decay is Adam
+    rows = rows[rows["method"] != NAMES[4]]  # AdamW without decay is Adam
     keys = ["method", "learning_rate", "epoch"]
     drawn = rows.groupby(keys)[["loss", "ratio"]].median().reset_index()
-    for method, of_method in drawn.groupby("method"):
-        rates = sorted(set(of_method["learning_rate"]))
-        span = f"{rates[0]:g}" + (f" to {rates[-1]:g}" if len(rates) > 1 else "")
-        style = looks.METHODS[method].both
-        style |= {"markersize": points(3.5), "fillstyle": "none", "linewidth": points(1)}
-        for rate, line in of_method.groupby("learning_rate"):
-            label = f"{method}, rate {span}" if rate == rates[0] else None
-            axes.plot(line["loss"], line["ratio"], label=label, **style)
-    axes.set(xscale="log", ylim=(0, 1.02), xlabel="training loss", ylabel="ratio")
+    axes.set(xscale="log", ylim=(0, 1))
+    largest = drawn.groupby("method")["learning_rate"].transform("max")
+    last = []
+    for method, line in drawn[drawn["learning_rate"] == largest].groupby("method"):
+        look = METHODS[method]
+        thick = {"linewidth": 2.4 if method == NAMES[3] else 1.6, "marker": ""}
+        look.line(axes, line["loss"], line["ratio"], **thick)
+        end = line.iloc[-1]
+        look.line(axes, [end["loss"]], [end["ratio"]])
+        last.append((method, end["loss"], end["ratio"]))
     axes.invert_xaxis()
-    _legend(axes)
-    axes.set_title("no decay, two classes")
+    for method, loss, ratio in last:
+        if method == NAMES[3]:
+            away = {"xytext": (-10, -12), "textcoords": "offset points", "ha": "right"}
+            METHODS[method].name(axes, loss, ratio, method, weight="bold", **away)
+    others = [each for each in last if each[0] != NAMES[3]]
+    if others:
+        _, loss, ratio = min(others, key=lambda each: each[1])
+        away = {"xytext": (9, 6), "textcoords": "offset points", "ha": "left"}
+        Look("#1a1a1a").name(axes, loss, ratio, "all others", **away)
+    losses = drawn["loss"][drawn["loss"] > 0]
+    if len(losses) and np.isfinite(losses).all():
+        low = int(np.floor(np.log10(losses.min())))
+        powers = [0, *(round(low * share) for share in (1 / 3, 2 / 3, 1))] if low < -6 else [0, low]
+        shown = sorted(set(powers))
+        ticks(axes.xaxis, [10.0**p for p in shown], [f"10$^{{{p}}}$" for p in shown])
     return drawn
 
 
-def _spectra(axes: Axes, tables: Tables) -> pd.DataFrame:
-    rows = _drawn_layer(ten_class_spectra(tables))
-    largest = rows.groupby([*NETWORK, "layer"])["singular_value"].transform("max")
-    rows = rows.assign(relative=rows["singular_value"] / largest)
-    drawn = _spread(rows, ["weight_decay", "index"], "relative")
-    for (decay, line), look in zip(drawn.groupby("weight_decay"), looks.DECAYS, strict=False):
-        _bars(axes, line, "index", label=rf"$\lambda$ = {decay:g}", **look.both)
-    K = int(rows["classes"].iloc[0])
-    axes.axvline(K - 1, label="K − 1", **guide())
-    axes.set(xlabel="index i", ylabel=r"$\sigma_i / \sigma_1$", ylim=(0, 1.05))
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    _legend(axes, ncols=3)
-    axes.set_title("ten classes, SGD")
-    return drawn
+def _every(tables: Tables, columns: Sequence[str]) -> pd.DataFrame:
+    """Medians of the layers by what runs of one study differ in."""
+    layers = _drawn_layer(inner(steady(tables, "layers")))
+    return ends(layers).groupby(["gain", "learning_rate", "weight_decay"])[list(columns)].median()
 
 
 @overview
 def overview_low_rank_training(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Quick look at one run: loss, and the ratio of the layer before the last, by epoch."""
     layers, training = _drawn_layer(inner(steady(tables, "layers"))), steady(tables, "training")
-    picture, (left, right) = subplots(1, 2, size=(7.4, 3.2))
+    picture, ((left, right),) = sheet(height=3.6, gap=0.8, right=1.7)
     keys = ["gain", "learning_rate", "weight_decay"]
     shown = nonempty(layers[layers["epoch"] > 0], "epoch behind the start")
-    for panel, rows, column in ((left, training, "loss"), (right, shown, "ratio")):
+    left.set(xscale="log", yscale="log")
+    right.set_xscale("log")
+    names = []
+    for axes, rows, column in ((left, training, "loss"), (right, shown, "ratio")):
         medians = rows[rows["epoch"] > 0].groupby([*keys, "epoch"])[column].median().reset_index()
         groups = medians.groupby(keys)
-        for (values, line), look in zip(groups, ordered(range(len(groups))).values(), strict=True):
-            label = ", ".join(f"{value:g}" for value in values)
-            panel.plot(line["epoch"], line[column], label=label, **look.both)
-        panel.set(xscale="log", xlabel="epoch", ylabel=column)
-    left.set_yscale("log")
-    right.legend(title="gain, rate, decay")
+        colors = list(shades(range(len(groups)), SKY, BLUE, NAVY).values())
+        for (values, line), color in zip(groups, colors, strict=True):
+            look = Look(color, "")
+            look.line(axes, line["epoch"], line[column])
+            if axes is right:
+                text = ", ".join(f"{value:g}" for value in values)
+                names.append((line[column].iloc[-1], text, look))
+    name_ends(right, names)
     first = training.iloc[0]
-    picture.suptitle(f"{DATASETS[first['data']]}, {first['classes']} classes, {first['optimizer']}")
-    summary = ends(layers).groupby(keys)[["ratio", "remainder", "lower", "upper", "drift"]].median()
+    panel(left, "a", f"loss, {DATASETS[first['data']]}, {first['optimizer']}", "epoch")
+    panel(right, "b", "ratio; gain, rate, decay", "epoch")
+    summary = _every(tables, ["ratio", "remainder", "lower", "upper", "drift"])
     scores = (
         ends(training).groupby(keys)[["loss", "accuracy", "test_accuracy", "sharpness"]].median()
     )

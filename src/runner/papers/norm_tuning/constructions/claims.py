@@ -120,7 +120,7 @@ def same_predictions(tables: Tables) -> Found:
 
 
 @claim(
-    figure="constructions",
+    figure="constructions-sparse",
     name="structural-rank",
     statement="the zeros alone decide whether the Khatri-Rao product is invertible",
     source="paper A, Lemma 9",
@@ -149,7 +149,7 @@ def _often_enough(drawn: pd.DataFrame, smallest: pd.Series) -> Found:
 
 
 @claim(
-    figure="constructions",
+    figure="constructions-sparse",
     name="sparse-probability",
     statement="at p of order sqrt(log d / d) the product is invertible with probability 1 - 1/d",
     source="paper A, Theorem 3 and its proof (p = sqrt(2 d q), q = log d² / d²)",
@@ -164,7 +164,7 @@ def often_enough_root(tables: Tables) -> Found:
 
 
 @claim(
-    figure="constructions",
+    figure="constructions-sparse",
     name="sparse-closed-form",
     statement="full rank has the probability, in closed form, that no hidden unit is cut off",
     source="explains Theorem 3 and Remark 3",
@@ -207,7 +207,7 @@ def half_points(drawn: pd.DataFrame) -> pd.Series:
 
 
 @claim(
-    figure="constructions",
+    figure="constructions-sparse",
     name="sparse-conjecture",
     statement="p of order log d / d is already enough",
     source="paper A, Remark 3 (a conjecture)",
@@ -222,7 +222,7 @@ def often_enough_log(tables: Tables) -> Found:
 
 
 @claim(
-    figure="constructions",
+    figure="constructions-sparse",
     name="sparse-threshold",
     statement="the p that is needed scales as log d / d, not as its root",
     source="paper A, Remark 3 (a conjecture)",
@@ -256,7 +256,7 @@ def _exponent(half: pd.Series) -> float:
 
 
 @claim(
-    figure="constructions",
+    figure="constructions-sparse",
     name="cut-off-units",
     statement="what makes a sparse product singular is a hidden unit without weights on one side",
     source="explains Remark 3",

@@ -1,4 +1,4 @@
-"""Drawings of study `constructions`: how exact paper A's theorems are in floating point."""
+"""Drawings of study `constructions`."""
 
 import numpy as np
 import pandas as pd
@@ -6,197 +6,212 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.papers.norm_tuning.constructions.tables import full_rank_by_sparsity, random_targets
-from runner.papers.norm_tuning.looks_before import THEOREMS
+from runner.papers.norm_tuning.looks import CONSTRUCTION, THEOREMS
 from runner.results.claims import Tables
 from runner.results.figures import figure, or_empty, overview
+from runner.results.findings import Finding
 from runner.results.rows import nonempty
-from runner.results.style_before import (
-    DASHED,
-    GREY,
-    HOLLOW,
+from runner.results.style import (
+    DOTTED,
     Look,
     guide,
-    ordered,
-    picture,
-    points,
-    subplots,
+    name_ends,
+    panel,
+    rail,
+    shades,
+    sheet,
+    ticks,
 )
 
-DODGES = np.geomspace(0.96, 1.04, len(THEOREMS))
-APART = 1.2  # least ratio of two widths whose labels fit side by side
-DECADES = 20  # between the ticks of the mpmath panel
+NAMES = {
+    "sparse": "Theorem 3, sparse",
+    "low_rank": "Corollary 1, low rank",
+    "wide": "Theorem 1, wide",
+    "deep": "Theorem 2, deep",
+}
+
+FLOOR, TOP = 1e-16, 10.0
+"""Ends of the scale of an error."""
+
+FORBIDDEN = Look("#a33a3a")
+DEEP = THEOREMS["deep"]
 
 
-def series_of(metrics: pd.DataFrame) -> pd.Series:
-    """The key in THEOREMS of each row: the theorem, with those of width above d^2 apart."""
-    wider = (metrics["theorem"] == "wide") & (metrics["width"] > metrics["target_width"] ** 2)
-    return metrics["theorem"].where(~wider, "wider")
+def _double(metrics: pd.DataFrame) -> pd.DataFrame:
+    """The networks in double precision whose systems have full rank. Raises NoRows without one."""
+    rows = random_targets(metrics)
+    rows = rows[(rows["dtype"] == "float64") & rows["full_rank"].astype(bool)]
+    return nonempty(rows, "float64 systems of full rank")
 
 
-def error_by_width(metrics: pd.DataFrame) -> pd.DataFrame:
-    """For each series and d: median and range of the error, and of the rounding that explains it.
-
-    Float64 and systems of full rank only; of each series those settings (r, k, l) that were run at
-    the most widths.
-    """
-    rows = random_targets(metrics).query("dtype == 'float64' and full_rank")
-    rows = rows.assign(series=series_of(rows))
-    settings = ["series", "rank", "block", "depth"]
-    widths = rows.groupby(settings)["target_width"].nunique().reset_index(name="widths")
-    chosen = widths.sort_values("widths").drop_duplicates("series", keep="last")
-    return _summary(rows.merge(chosen[settings]), [*settings, "target_width"])
-
-
-def error_by_block(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The same for deep networks of one block, by arithmetic, d and k; widths with several k."""
-    rows = random_targets(metrics).query("theorem == 'deep' and depth == 1")
-    several = rows.groupby("target_width")["block"].transform("nunique") > 1
-    return _summary(rows[several], ["dtype", "target_width", "block"])
+def say_exact(tables: Tables) -> str:
+    """How many networks err by more than rounding allows."""
+    rows = _double(tables["metrics"])
+    above = int((rows["max_abs_error"] > rows["rounding"]).sum())
+    return (
+        f"All four constructions are exact: of {len(rows):,} networks of full rank"
+        f" {above or 'none'} errs by more than rounding allows; with 100 digits nothing is left"
+    )
 
 
 @figure(
     "constructions",
-    caption="Largest difference |f(x) − g(x)| of the constructed network and its random target at"
-    " points of the unit sphere: in double precision against the width d (left; of each theorem the"
-    " depth that was run at the most widths), and for Theorem 2 against the block size k (middle),"
-    " above in double precision, below with many digits (hollow markers). Points are medians over"
-    " the replicates, bars their whole range; dashed, with hollow markers: machine epsilon times"
-    " the condition number, median. Right: share of sparse random systems K of full rank against"
-    " the share p of weights that are not zero, scaled as the paper conjectures (above) and proves"
-    " (below); bars are standard errors, lines the probability that no unit is cut off, dotted the"
-    " smallest p of the proof.",
+    whose="as in the paper",
+    finding=Finding(
+        say_exact,
+        holds=[
+            *("wide-exact", "low-rank-exact", "deep-exact", "sparse-exact"),
+            "deep-exact-with-digits",
+        ],
+    ),
+    caption="Largest difference |f(x) − g(x)| of a constructed network and its random target at"
+    " points of the unit sphere. (a) Every network whose systems have full rank, in double"
+    " precision, against what rounding allows: n equations times machine epsilon times the"
+    " condition number of K; shaded: more than that. (b) Theorem 2 by block size k: in double"
+    " precision, whatever the rank, and, dotted, with 100 digits. Lines are medians over the"
+    " replicates. What is below 1e-16 lies on the rail.",
 )
 def draw_constructions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Error against d; error of the deep construction against k; full rank against sparsity."""
+    """Every network against rounding, and Theorem 2 with more digits."""
     metrics = tables["metrics"]
-    panels = {
-        "error by d": error_by_width(metrics),
-        "error by k": error_by_block(metrics),
-        "full rank": full_rank_by_sparsity(metrics),
-    }
-    figure = picture(size=(11.5, 5.2))
-    left, middle, right = figure.subfigures(1, 3, width_ratios=[1.3, 1, 1])
-    widths = left.subplots()
-    with or_empty(widths):
-        _draw_widths(widths, nonempty(panels["error by d"], "float64 systems of full rank"))
-    blocks = middle.subplots(2, 1, sharex=True, height_ratios=[1.5, 1])
-    with or_empty(*blocks):
-        _draw_blocks(*blocks, nonempty(panels["error by k"], "several block sizes of one width"))
-    sparsities = right.subplots(2, 1)
-    with or_empty(*sparsities):
-        _draw_sparsities(*sparsities, nonempty(panels["full rank"], "sparse networks at m = d²"))
-    for part, axes in ((left, widths), (middle, blocks[0]), (right, sparsities[0])):
-        handles, labels = axes.get_legend_handles_labels()
-        if handles:
-            narrow = {"ncols": 2, "handlelength": 1.6, "columnspacing": 1.0}
-            part.legend(handles, labels, loc="outside lower center", **narrow)
-    return figure, pd.concat([rows.assign(panel=name) for name, rows in panels.items()])
+    picture, ((left, right),) = sheet(left=0.85, sharey=True)
+    place = rail(left, FLOOR, TOP)
+    rail(right, FLOOR, TOP, "")
+    powers = {1e-15: "$10^{-15}$", 1e-10: "$10^{-10}$", 1e-5: "$10^{-5}$", 1: "1"}
+    ticks(left.yaxis, powers, list(powers.values()))
+    drawn = []
+    with or_empty(left):
+        drawn.append(_against_rounding(left, _double(metrics)).assign(panel="rounding"))
+    with or_empty(right):
+        drawn.append(_by_block(right, metrics, place).assign(panel="block size"))
+    panel(left, "a", "largest |f − g|, double precision", "what rounding allows:  n ε κ(K)")
+    panel(right, "b", "the same, Theorem 2", "block size k")
+    return picture, pd.concat(drawn) if drawn else pd.DataFrame({"panel": []})
 
 
-def _summary(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    groups = rows.groupby(keys)
-    errors = groups["max_abs_error"].agg(["median", "min", "max", "size"]).reset_index()
-    errors.columns = [*keys, "median_error", "lowest_error", "highest_error", "replicates"]
-    errors["epsilon_condition"] = (
-        np.finfo(float).eps * groups["condition_number"].median().to_numpy()
+def _against_rounding(axes: Axes, rows: pd.DataFrame) -> pd.DataFrame:
+    """Every network: its largest error, and what rounding allows."""
+    axes.set(xscale="log", xlim=(1e-14, 1))
+    powers = {1e-14: "$10^{-14}$", 1e-10: "$10^{-10}$", 1e-5: "$10^{-5}$", 1: "1"}
+    ticks(axes.xaxis, powers, list(powers.values()))
+    axes.fill([1e-14, 1, 1, 1e-14], [1e-14, 1, TOP, TOP], color="#f6dede", lw=0, zorder=0)
+    FORBIDDEN.name(axes, 1.6e-14, 1e-3, "not exact", ha="left", path_effects=None)
+    there = [theorem for theorem in NAMES if theorem in set(rows["theorem"])]
+    for number, theorem in enumerate(there):
+        of, look = rows[rows["theorem"] == theorem], THEOREMS[theorem]
+        look.each(axes, of["rounding"].clip(1e-14, 1), of["max_abs_error"].clip(FLOOR, TOP))
+        look.name(axes, 0.7, 10 ** (1.15 * number - 15.25), NAMES[theorem], ha="right")
+    keys = ["theorem", "target_width", "width", "block", "rank", "depth", "sparsity"]
+    groups = rows.groupby(keys)[["max_abs_error", "rounding"]]
+    return groups.agg(["median", "max"]).pipe(_flat)
+
+
+def _flat(drawn: pd.DataFrame) -> pd.DataFrame:
+    drawn.columns = ["_".join(name) for name in drawn.columns]
+    return drawn.reset_index()
+
+
+def _by_block(axes: Axes, metrics: pd.DataFrame, place) -> pd.DataFrame:
+    """Theorem 2 by block size: in double precision, and on the rail with 100 digits."""
+    rows = random_targets(metrics)
+    rows = rows[(rows["theorem"] == "deep") & (rows["depth"] == rows["depth"].min())]
+    blocks = rows.groupby("target_width")["block"].nunique()
+    rows = rows[rows["target_width"].isin(blocks.index[blocks > 1])]
+    rows = nonempty(rows, "several block sizes of one width")
+    keys = ["target_width", "dtype", "block"]
+    drawn = rows.groupby(keys, as_index=False)["max_abs_error"].median()
+    colors = shades(sorted(drawn["target_width"].unique()), "#d98fb5", DEEP.color, "#3d0b28")
+    for (d, dtype), of in drawn.groupby(["target_width", "dtype"]):
+        dotted = {"linestyle": DOTTED} if dtype == "mpmath" else {}
+        Look(colors[d], "D").line(axes, of["block"], place(of["max_abs_error"]), **dotted)
+    light, *middle = map(str, colors)
+    order = ", ".join([f"{light} (light)", *middle[:-1], *(f"{d} (dark)" for d in middle[-1:])])
+    text = {"transform": axes.transAxes, "linespacing": 1.2}
+    DEEP.name(axes, 0.62, 0.55, f"double precision:\nd = {order}", **text)
+    digits = rows[rows["dtype"] == "mpmath"]
+    if len(digits):
+        worst = digits["max_abs_error"].max()
+        power = int(np.ceil(np.log10(worst))) if 0 < worst < 1 else 0
+        last = digits["block"].max() + 0.4
+        DEEP.name(axes, last, float(place(0.0)), f"100 digits: below 10$^{{{power}}}$", ha="left")
+    ticks(axes.xaxis, sorted(rows["block"].unique()))
+    return drawn
+
+
+def _shares(tables: Tables) -> pd.DataFrame:
+    """The share of full rank by d and p, with p over log d / d. Raises NoRows without any."""
+    share = nonempty(full_rank_by_sparsity(tables["metrics"]), "sparse networks at m = d²")
+    unit = np.log(share["target_width"]) / share["target_width"]
+    return share.assign(scaled=share["sparsity"] / unit)
+
+
+def say_sparse(tables: Tables) -> str:
+    """How many are exact at twice and at three times log d / d."""
+    share = _shares(tables)
+    two, three = (
+        100 * nonempty(share[share["scaled"].round(1) == at], f"p = {at} log d / d")["fraction"]
+        for at in (2, 3)
     )
-    return errors
+    return (
+        f"{two.min():.0f} to {two.max():.0f} % of sparse frozen networks are exact at p ="
+        f" 2 log d / d, {int(three.min())} % or more at 3 log d / d, as conjectured; the proof asks"
+        " for 2 √(log d / d)"
+    )
 
 
-def _bars(
-    axes: Axes, x: str, rows: pd.DataFrame, look: Look, dodge: float = 1.0, **options
-) -> None:
-    """Medians with the range of the replicates; `dodge` moves them sideways on a log axis."""
-    median = rows["median_error"]
-    lengths = np.array([median - rows["lowest_error"], rows["highest_error"] - median])
-    bars = {"capsize": points(1.5), "elinewidth": points(0.8), "linestyle": "-"}
-    axes.errorbar(rows[x] * dodge, median, lengths, **look.both | bars | options)
-
-
-def _allowed(axes: Axes, x: str, rows: pd.DataFrame, look: Look) -> None:
-    """What rounding allows: machine epsilon times the condition number."""
-    thin = {"linestyle": DASHED, "linewidth": points(0.9), "markersize": points(3), "alpha": 0.6}
-    axes.plot(rows[x], rows["epsilon_condition"], **look.both | HOLLOW | thin)
-
-
-def _draw_widths(axes: Axes, drawn: pd.DataFrame) -> None:
-    for dodge, (series, look) in zip(DODGES, THEOREMS.items(), strict=True):
-        rows = drawn[drawn["series"] == series]
-        if rows.empty:
-            continue
-        _bars(axes, "target_width", rows, look, dodge, label=look.label.format(**rows.iloc[0]))
-        _allowed(axes, "target_width", rows, look)
-    axes.plot([], [], linestyle=DASHED, color=GREY, label="epsilon × condition")
-    axes.set(xscale="log", yscale="log", xlabel="target width d", ylabel="largest |f(x) − g(x)|")
-    axes.set_title("float64: exact up to rounding")
-    widths = sorted(drawn["target_width"].unique())
-    axes.set_xticks(widths, labels=_apart(widths))
-    axes.minorticks_off()
-
-
-def _apart(widths: list[int]) -> list[str]:
-    """Labels of ticks on a log axis, empty where one would touch the label before it."""
-    labels, last = [], 0.0
-    for width in widths:
-        fits = width >= APART * last
-        labels.append(str(width) if fits else "")
-        last = width if fits else last
-    return labels
-
-
-def _draw_blocks(double: Axes, digits: Axes, drawn: pd.DataFrame) -> None:
-    """Above: float64; below: mpmath, many decades down."""
-    for width, look in ordered(sorted(drawn["target_width"].unique())).items():
-        rows = drawn[(drawn["target_width"] == width) & (drawn["dtype"] == "float64")]
-        _bars(double, "block", rows, look, label=f"d = {width}")
-        _allowed(double, "block", rows, look)
-        exact = drawn[(drawn["target_width"] == width) & (drawn["dtype"] == "mpmath")]
-        _bars(digits, "block", exact, look, **HOLLOW)
-    double.set(yscale="log", ylabel="largest error, float64", title="Theorem 2 by block size")
-    digits.set(yscale="log", xlabel="block size k", ylabel="the same, mpmath")
-    digits.set_xticks(sorted(drawn["block"].unique()))
-    exponents = np.log10(drawn[drawn["dtype"] == "mpmath"]["median_error"])
-    if len(exponents) and np.isfinite(exponents).all():
-        lowest = DECADES * np.floor(exponents.min() / DECADES)
-        ticks = np.arange(lowest, exponents.max() + DECADES, DECADES)
-        digits.set_yticks(10.0**ticks)
-        digits.minorticks_off()
-        digits.set_ylim(10.0 ** (ticks[0] - 5), 10.0 ** (ticks[-1] + 5))
-
-
-def _draw_sparsities(log: Axes, root: Axes, drawn: pd.DataFrame) -> None:
-    """Above: p over log d / d (the paper's conjecture); below: over sqrt(log d / d) (Theorem 3)."""
+@figure(
+    "constructions-sparse",
+    whose="as in the paper",
+    finding=Finding(say_sparse, holds=["sparse-conjecture", "sparse-threshold"]),
+    caption="Share of the sparse random networks of width m = d² that equal every target, because K"
+    " has full rank, against the share p of frozen weights that are not zero: (a) over log d / d,"
+    " as the paper conjectures; (b) over its root, as it proves; dotted: the smallest p of the"
+    " proof. Squares are shares of the draws; lines, one for each d, are the probability, in closed"
+    " form, that no hidden unit is cut off. The larger d, the darker.",
+)
+def draw_sparse(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """The share of full rank against p, in the conjecture's scale and in the proof's."""
     from runner.papers.norm_tuning.theory import live_units_probability  # late: torch
 
-    for width, look in ordered(sorted(drawn["target_width"].unique())).items():
-        rows = drawn[drawn["target_width"] == width]
-        unit = np.log(width) / width
-        p = np.linspace(0.01, 1, 400)
-        predicted = [live_units_probability(width, width, width**2, each) for each in p]
-        for axes, scale in ((log, unit), (root, np.sqrt(unit))):
-            axes.plot(p / scale, predicted, color=look.color, linewidth=points(1))
-            bars = {"markersize": points(3.5), "elinewidth": points(0.8), "label": f"d = {width}"}
-            found = rows["fraction"], rows["standard_error"]
-            axes.errorbar(rows["sparsity"] / scale, *found, **look.dots | bars)
-    log.set(xlim=(0, 4.5), xlabel="p / (log d / d)", title="Theorem 3: K has full rank")
-    root.set(xlim=(0, 2.2), xlabel="p / √(log d / d)")
-    root.axvline(2, **guide())
-    log.plot([], [], label="smallest p of the proof", **guide())
-    log.plot([], [], color=GREY, linewidth=points(1), label="no unit cut off")
-    for axes in (log, root):
-        axes.set(ylim=(-0.05, 1.08), ylabel="probability")
+    share = _shares(tables)
+    widths = sorted(share["target_width"].unique())
+    colors = shades(widths, "#8fd19e", "#2f9e5c", "#00441b")
+    picture, ((left, right),) = sheet(sharey=True)
+    p = np.linspace(0.01, 1, 400)
+    for d, color in colors.items():
+        look, found = Look(color, "s", width=1.4), share[share["target_width"] == d]
+        unit = np.log(d) / d
+        closed = np.array([live_units_probability(d, d, d**2, each) for each in p])
+        for axes, measure in ((left, unit), (right, np.sqrt(unit))):
+            look.line(axes, p / measure, closed, marker="")
+            look.line(axes, found["sparsity"] / measure, found["fraction"], linestyle="")
+        if d in (widths[0], widths[-1]):
+            away = ("left", 0.07) if d == widths[0] else ("right", -0.07)
+            half = np.interp(0.5, closed, p) / np.sqrt(unit)
+            look.name(right, half + away[1], 0.5, f"d = {d}", ha=away[0])
+    guide(right, [2, 2], [0, 1.05])
+    Look("#6b6b6b").name(right, 1.95, 0.22, "the proof's\nsmallest p", ha="right")
+    CONSTRUCTION.name(left, 2.5, 0.5, f"d = {widths[0]} (light)\nto {widths[-1]} (dark)", ha="left")
+    left.set(xlim=(0, 4.4), ylim=(-0.03, 1.05))
+    right.set_xlim(0, 2.2)
+    panel(left, "a", "share that is exact", "share of weights p / (log d / d)")
+    panel(right, "b", "the same", "share of weights p / √(log d / d)")
+    return picture, share.drop(columns="scaled")
 
 
 @overview
 def overview_constructions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Quick look at one run: the error of each replicate against what rounding allows."""
     metrics = tables["metrics"]
-    figure, axes = subplots(size=(5, 3.4))
-    axes.plot(metrics["replicate"], metrics["max_abs_error"], "o", label="largest |f(x) − g(x)|")
-    axes.plot(metrics["replicate"], metrics["rounding"], "_", label="n ε condition number")
+    picture, ((axes,),) = sheet(1, 1, height=3.4, right=2.2)
+    axes.set_yscale("log")
     first = metrics.iloc[0]
+    look = THEOREMS.get(first["theorem"], CONSTRUCTION)
+    look.line(axes, metrics["replicate"], metrics["max_abs_error"], linestyle="")
+    FORBIDDEN.line(axes, metrics["replicate"], metrics["rounding"], linestyle="", marker="_")
+    ends = [(metrics["rounding"].iloc[-1], "what rounding allows", FORBIDDEN)]
+    name_ends(axes, [*ends, (metrics["max_abs_error"].iloc[-1], "largest |f − g|", look)])
     title = f"{first['theorem']}, d = {first['target_width']}, {first['target']} target"
-    axes.set(yscale="log", xlabel="replicate", title=title)
-    axes.legend()
+    panel(axes, "a", title, "replicate")
     columns = ["max_abs_error", "agreement", "condition_number", "equations", "numerical_rank"]
-    return figure, metrics[["replicate", *columns, "structural_rank"]]
+    return picture, metrics[["replicate", *columns, "structural_rank"]]

@@ -312,7 +312,7 @@ def regularity_falls(tables: Tables) -> Found:
 
 
 @claim(
-    figure="rank-fig9",
+    figure="rank-fig8",
     name="norm-bound",
     statement="the mean of ||M||_F^2 is below d^1.5 / sqrt(1 - alpha)",
     source="paper B, Lemma 13 (50), figure 9",
@@ -333,7 +333,7 @@ def norm_bound_kept(tables: Tables, as_printed: bool = True) -> Found:
 
 
 @claim(
-    figure="rank-fig9",
+    figure="rank-fig8",
     name="norm-growth",
     statement="the mean of ||M||_F^2 grows no faster than d^1.5",
     source="paper B, Appendix E, figure 9",

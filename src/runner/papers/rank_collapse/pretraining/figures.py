@@ -279,7 +279,7 @@ def draw_by_depth(tables: Tables, columns: tuple[str, ...]) -> tuple[Figure, pd.
         named = {text for _, text, _ in ends}
         for height, text, drawn_as in first:
             if text not in named:  # it diverges in the deepest networks
-                away = {"xytext": (-4, 9), "textcoords": "offset points", "ha": "right"}
+                away = {"xytext": (-4, 15), "textcoords": "offset points", "ha": "right"}
                 drawn_as.name(row[0], row[0].get_xlim()[1], height, text, **away)
         row[0].set_ylabel(COLUMNS[column])
     return picture, drawn
@@ -442,13 +442,12 @@ def say_no_ascent(tables: Tables) -> str:
     finding=Finding(
         say_no_ascent, fails=["rank-beyond-scale", "low-rank-does-not", "rank-and-learning"]
     ),
-    caption="What pre-training adds to the scale that it gives the weights, for the deepest"
-    " networks. (a) Training accuracy, in the mean of all epochs, against r of the last hidden"
-    " layer before training. Dots are networks, markers medians over the replicates, one for each"
-    " length M and angle of pre-training: none is chosen; grey and hollow: the same scale without"
-    " ascent. Networks that diverge in the first epoch lie on the rail. (b) Training accuracy by"
-    " epoch, of the pre-trained at the angle that raises r most; lines are medians, bands the range"
-    " of the replicates.",
+    caption="The deepest networks. (a) Training accuracy, in the mean of all epochs, against r of"
+    " the last hidden layer before training. Dots are networks, markers medians over the"
+    " replicates, one for each length M and angle of pre-training: none is chosen; grey and hollow:"
+    " the same scale without ascent. Networks that diverge in the first epoch lie on the rail. (b)"
+    " Training accuracy by epoch, of the pre-trained at the angle that raises r most; lines are"
+    " medians, bands the range of the replicates.",
 )
 def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Who learns from which r, and how controls of the same scale learn."""

@@ -1,0 +1,94 @@
+"""What stands above a picture: its finding, where its claims allow it, and the counts."""
+
+import pandas as pd
+import pytest
+
+from runner.results.figures import drawn, figure, header_of
+from runner.results.findings import Finding, header
+from runner.results.rows import select
+from runner.results.style import sheet
+
+HEADLINE = "paper B, figure 1: rank at initialisation"
+TABLES = {"metrics": pd.DataFrame({"rank": [7], "data": ["digits"], "train_images": [500]})}
+
+
+def say(tables):
+    return f"the rank is {tables['metrics']['rank'].iloc[0]}"
+
+
+def judged(**verdicts) -> pd.DataFrame:
+    """A table of claims; those whose name begins with ours are."""
+    rows = [
+        {"claim": name, "verdict": verdict, "kind": "ours" if name.startswith("ours") else "paper"}
+        for name, verdict in verdicts.items()
+    ]
+    return pd.DataFrame(rows, columns=["claim", "verdict", "kind"])
+
+
+FINDING = Finding(say, holds=["a"], fails=["b"], undecided=["c"])
+AS_NEEDED = {"a": "holds", "b": "fails", "c": "undecided"}
+
+
+def above(findings, verdicts, **options):
+    return header(HEADLINE, "as in the paper", findings, TABLES, judged(**verdicts), **options)
+
+
+def test_a_finding_is_said_where_all_its_claims_came_out_as_it_needs():
+    assert above([FINDING], AS_NEEDED).finding == "The rank is 7"
+    assert above([FINDING], AS_NEEDED, scale="quick").finding == "The rank is 7"
+
+
+@pytest.mark.parametrize("claim", AS_NEEDED)
+@pytest.mark.parametrize("verdict", ["holds", "fails", "undecided", None])
+def test_with_one_other_verdict_it_says_what_is_drawn(claim, verdict):
+    verdicts = AS_NEEDED | {claim: verdict}
+    if verdict is None:
+        del verdicts[claim]
+    if verdicts != AS_NEEDED:
+        assert above([FINDING], verdicts).finding == "Rank at initialisation"
+
+
+def test_at_scale_smoke_nothing_is_found():
+    assert above([FINDING], AS_NEEDED, scale="smoke").finding == "Rank at initialisation"
+
+
+def test_of_several_findings_the_first_that_can_be_said_is():
+    other = Finding(lambda tables: "nothing else", holds=["a"])
+    silent = Finding(lambda tables: "", holds=["a"])
+    lacking = Finding(lambda tables: str(select(tables["metrics"], rank=8)), holds=["a"])
+    absent = Finding(lambda tables: str(tables["other"]), holds=["a"])
+    assert above([FINDING, other], AS_NEEDED).finding == "The rank is 7"
+    assert above([FINDING, other], {"a": "holds"}).finding == "Nothing else"
+    assert above([silent, lacking, absent, other], {"a": "holds"}).finding == "Nothing else"
+    assert above([silent], {"a": "holds"}).finding == "Rank at initialisation"
+
+
+def test_the_first_line_says_what_it_is_with_its_data_and_what_was_changed():
+    what = "Paper B, figure 1  ·  digits (500 training images)  ·  as in the paper"
+    assert above([], {}).what == what
+    assert above([], {}, overrides=["depth=3", "seed=1"]).what == f"{what}  ·  with depth=3, seed=1"
+    gaussian = {"metrics": pd.DataFrame({"data": ["gaussian"]})}
+    assert header("paper A: b", "", [], gaussian, judged()).what == "Paper A"
+    assert header("α: b", "", [], gaussian, judged()).what == "α", "a symbol has no capital"
+
+
+def test_the_counts_are_those_of_the_paper_and_apart_those_of_ours():
+    verdicts = {"a": "holds", "b": "holds", "c": "undecided", "ours-1": "fails", "ours-2": "fails"}
+    words = above([], verdicts).as_words()
+    assert words["counts"] == "✓ 2 hold  ·  ? 1 undecided  ·  ours: ✗ 2 fail"
+    assert above([], {"ours-1": "holds"}).as_words()["counts"] == "ours: ✓ 1 holds"
+    assert above([], {}).as_words()["counts"] == ""
+
+
+def test_a_header_is_drawn_on_the_screen_and_not_on_paper():
+    @figure("some-figure", caption="Points.")
+    def draw(tables):
+        return sheet(1, 1)[0], tables["metrics"]
+
+    lines = above([FINDING], AS_NEEDED)
+    shown, _ = drawn("some-figure", "rank_collapse", TABLES, "screen", lines)
+    printed, _ = drawn("some-figure", "rank_collapse", TABLES, "paper", lines)
+    assert {text.get_text() for text in shown.texts} == {lines.what, lines.finding}
+    assert not printed.texts and printed.head == 0 < shown.head
+    without = header_of("some-figure", "rank_collapse", TABLES, judged(), headline=HEADLINE)
+    assert without.finding == "Rank at initialisation"

@@ -173,8 +173,7 @@ CHOSEN = [
 """Every parameter that is chosen from a list of names."""
 
 USED = {
-    ("bn_only", "optimizers"): {"methods": ["best"]},
-    ("bn_only", "schedules"): {"methods": ["best"]},
+    ("bn_only", "methods"): {"widths": [3]},
     ("breaking_bn", "methods"): {"architecture": "resnet50"},
     ("low_rank_training", "optimizer"): {"weight_decays": [0.1]},
     ("rank_chain", "dtype"): {"engine": "direct"},

@@ -83,7 +83,7 @@ def each(study: str, name: str, *more: str) -> list[str]:
 
 
 VARIANTS = {
-    "bn_only": [every("bn_only", "methods")],
+    "bn_only": [every("bn_only", "methods"), "statistics=fixed optimizer=adam schedule=cosine"],
     "bottleneck": each("bottleneck", "recipe"),
     "breaking_bn": each("breaking_bn", "architecture", every("breaking_bn", "methods")),
     "constructions": each("constructions", "theorem"),

@@ -27,6 +27,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from runner.core.errors import lookup
 from runner.core.streams import generator
 from runner.core.studies import Context, Row
 from runner.data.gaussian import GaussianStream
@@ -54,6 +55,15 @@ CHUNK = 128
 
 FINAL_FRACTION = 0.01
 """The exponential schedule ends at this fraction of the rate."""
+
+TRAINED = {
+    "sgd": ["sgd"],
+    "teacher_construction": [],
+    "dense": ["dense"],
+    "student_construction": ["dense"],
+    "corrected_construction": [],
+}
+"""What has to be trained for each method."""
 
 Key = tuple[str, int]
 """A method and the width m of its network; of `dense` d."""
@@ -188,15 +198,17 @@ def draw_problem(config: BnOnly) -> Problem:
 def start(config: BnOnly, context: Context, problem: Problem) -> dict[Key, Learner]:
     """What is to be trained, in float32, at its initialisation."""
     networks: dict[Key, Dense | FrozenWithNorm] = {}
-    if {"dense", "student_construction"} & set(config.methods):
+    trained = {name for method in config.methods for name in lookup("methods", method, TRAINED)}
+    if "dense" in trained:
         networks["dense", config.target_width] = Dense(problem.student.float().to(context.device))
-    for m in config.m if "sgd" in config.methods else ():
+    batch_statistics = lookup("statistics", config.statistics, {"batch": True, "fixed": False})
+    for m in config.m if "sgd" in trained else ():
         W2 = problem.W2[m].float().to(context.device)
-        networks["sgd", m] = FrozenWithNorm(W2, config.statistics == "batch")
+        networks["sgd", m] = FrozenWithNorm(W2, batch_statistics)
     learners = {}
     for key, network in networks.items():
         zeros = torch.zeros(config.replicates, dtype=torch.float64, device=context.device)
-        optimizer = OPTIMIZERS[config.optimizer](network.parameters)
+        optimizer = lookup("optimizer", config.optimizer, OPTIMIZERS)(network.parameters)
         learners[key] = Learner(network, optimizer, rates=zeros, mse=zeros.clone())
     return learners
 
@@ -266,7 +278,8 @@ def stream(config: BnOnly, context: Context, purpose: str) -> GaussianStream:
 def decay(schedule: str, step: int, steps: int) -> float:
     """The fraction of the learning rate at a step, counted from 0."""
     cosine, exponential = cosine_decay(step, steps), FINAL_FRACTION ** (step / steps)
-    return {"constant": 1.0, "cosine": cosine, "exponential": exponential}[schedule]
+    known = {"constant": 1.0, "cosine": cosine, "exponential": exponential}
+    return lookup("schedule", schedule, known)
 
 
 def constructed(

@@ -34,6 +34,7 @@ from runner.papers.norm_tuning.constructions.sparsity import (
 from runner.papers.norm_tuning.network import (
     Block,
     Layer,
+    Matrix,
     Network,
     agreement,
     relu_network,

@@ -202,7 +202,7 @@ def test_lyapunov_gap_does_not_depend_on_the_threads():
 
 def test_lemma_3_rate():
     """log(sigma_2 / sigma_1) of the residual product falls by the Lyapunov gap in a layer."""
-    layers = list(collapse(64, 8, 0.5, "gaussian", 200, stream()))
+    layers = list(collapse(64, 8, 0.5, "gaussian", 200, stream(), torch.device("cpu")))
     rates = (layers[49][0] - layers[199][0]) / 150
     gap, gap_error = theory.lyapunov_gap(8, 0.5, 100_000, stream(1))
     error = rates.std().item() / sqrt(len(rates))

@@ -102,17 +102,22 @@ def figure(
 
 def _drawn_of(shows: Shows, drawing: Drawing, tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """What a drawing makes of the rows with names that it knows."""
+    return drawing(_known(shows, tables))
+
+
+def _known(shows: Shows, tables: Tables) -> Tables:
+    """The rows with the names that are shown."""
     known = {}
     for table, rows in tables.items():
         for column in set(shows) & set(rows):
             rows = rows[rows[column].isin(shows[column])]
         known[table] = rows
-    return drawing(Present(known))
+    return Present(known)
 
 
 def _say(shows: Shows, said: Said, tables: Tables) -> str:
     """What a caption says of its marks, and the names that are not in the picture."""
-    words = said if isinstance(said, str) else said(tables)
+    words = said if isinstance(said, str) else said(_known(shows, tables))
     found = {column: _names(column, tables.values()) for column in shows}
     absent = _others(shows, found)
     return f"{words} Not in the picture: {absent}." if absent else words

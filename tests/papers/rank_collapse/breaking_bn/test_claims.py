@@ -8,7 +8,7 @@ import pytest
 from runner.papers.rank_collapse.breaking_bn.figures import overview_breaking_bn
 from runner.papers.rank_collapse.breaking_bn.tables import paths
 from runner.results.claims import claims_of, judgement
-from runner.results.figures import drawing_of
+from runner.results.figures import drawing_of, shown_of
 
 FIGURES = ("rank-fig5", "rank-fig7", "rank-fig10", "rank-fig13")
 
@@ -166,7 +166,8 @@ def test_where_batch_norm_has_not_learned_nothing_is_decided():
 @pytest.mark.parametrize("figure", FIGURES)
 def test_figures_are_drawn_from_their_tables(figure):
     picture, drawn = drawing_of(figure, "breaking_bn")(told(WELL))
-    assert set(drawn["method"]) == set(WELL) and set(drawn["epoch"]) == {0, 1, 2, 3}
+    assert set(drawn["method"]) == set(shown_of(figure, "breaking_bn")["method"])
+    assert set(drawn["epoch"]) == {0, 1, 2, 3}
 
 
 def test_the_quick_look_has_a_row_for_each_method():

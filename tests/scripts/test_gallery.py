@@ -87,8 +87,8 @@ def test_what_is_not_kept_has_its_command_and_hours(tmp_path):
         about = {"runs": [*runs, {"run": name, "cpu_seconds": 720}]}
         (tmp_path / "medium" / name / "provenance.json").write_text(json.dumps(about))
     rows = not_computed(tmp_path).splitlines()
-    assert rows[2] == "| `make rank-fig1 SCALE=paper` | 1.2 |", "a fifth of an hour, six times"
-    assert rows[3].startswith("| `make rank-fig11 SCALE=paper` |"), "rank-fig4 is kept"
+    assert "| `make rank-fig1 SCALE=paper` | 1.2 |" in rows, "a fifth of an hour, six times"
+    assert any(row.startswith("| `make rank-fig11 SCALE=paper` |") for row in rows), "4 is kept"
     (convolutional,) = [row for row in rows if "`make rank-fig7 SCALE=paper`" in row]
     assert convolutional.endswith("| 370 |"), ".9 hours, 412.5 times"
 
@@ -102,8 +102,14 @@ def test_every_figure_is_kept_at_scale_paper_or_has_an_estimate():
 @pytest.mark.parametrize("names", WORK_AT_PAPER)
 def test_the_work_at_paper_is_that_of_the_presets(names):
     """Images, epochs and the square of the channels; the networks trained where these are given."""
-    _, medium = figure_runs(names[0], ["scale=medium"])
     _, paper = figure_runs(names[0], ["scale=paper"])
+    if paper[0].study == "bn_only":
+        _, quick = figure_runs(names[0], ["scale=quick"])
+        seen = paper[0].train_samples / quick[0].train_samples
+        measured = paper[0].test_samples / quick[0].test_samples
+        assert WORK_AT_PAPER[names] == pytest.approx((11 * seen + measured) / 12, rel=0.02)
+        return
+    _, medium = figure_runs(names[0], ["scale=medium"])
     everything = {"cifar10": 50_000, "fashion_mnist": 60_000}[paper[0].data]
 
     def work(config):

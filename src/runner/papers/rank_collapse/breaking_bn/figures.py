@@ -217,7 +217,7 @@ def draw_vanishing(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     norm, vanilla = METHODS["batch_norm"], Look(METHODS["vanilla"].color, "", width=4.4)
     pixels = METHODS["vanilla_random_pixels"]
     looks = METHODS | {"vanilla": vanilla, "batch_norm": norm}
-    left.set_yscale("log" if shown["train_accuracy"].notna().any() else "linear")
+    left.set_yscale("log" if (shown["train_accuracy"] > 0).any() else "linear")
     for axes, column in ((left, "train_accuracy"), (right, "gradient_alignment")):
         for method in reversed(NAMES):
             rows = shown[shown["method"] == method].dropna(subset=column)

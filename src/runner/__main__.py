@@ -16,6 +16,7 @@ from runner.runs.provenance import COMMAND
 SUBCOMMANDS = {
     "runs": "runner.runs.command",
     "figures": "runner.publish.figures",
+    "show": "runner.publish.show",
     "report": "runner.publish.report",
     "reference": "runner.publish.reference",
     "compare": "runner.publish.comparison",

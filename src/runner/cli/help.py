@@ -112,7 +112,7 @@ def _of_command() -> str:
     figures = {name: headline("figure", name) for name in figure_names()}
     parts = [
         "usage: python -m runner [-m] [study=...] [scale=...] [figure=...] [key=value ...]\n"
-        "       python -m runner runs|figures|report|reference|compare|new|bench ...",
+        "       python -m runner show|runs|figures|report|reference|compare|new|bench ...",
         "Studies (study=...; their parameters: python -m runner study=<name> --help):\n"
         + _listing(studies),
         "Scales (scale=...):\n" + _listing(scales),

@@ -5,14 +5,19 @@ JOBS   ?= 2#            runs computed side by side
 OUTPUTS ?= outputs#     folder of runs and figures
 STYLE  ?= screen#       screen or paper: how figures are drawn
 PYTHON ?= python3#      Python 3.11 or newer, used once to make the virtual environment
+FIGURE ?=#              the figure that `make show` shows
+# Without a GPU torch's build for CPUs is enough; PyPI's for Linux brings CUDA with it.
+TORCH_INDEX ?= $(if $(wildcard /proc/driver/nvidia/version),,https://download.pytorch.org/whl/cpu)
 
 .DEFAULT_GOAL := help
 INSTALLED := .venv/.installed
+DEVELOPED := .venv/.developed
+INSTALL := .venv/bin/python -m pip install --quiet --constraint constraints.txt
 RUN := .venv/bin/python -m runner
 FIGURES := $(basename $(notdir $(wildcard conf/figure/*.yaml)))
 LAUNCHER := $(if $(filter-out 1,$(strip $(JOBS))),hydra/launcher=joblib hydra.launcher.n_jobs=$(strip $(JOBS)))
 
-.PHONY: help setup figures report reference figures-from-reference compare claims gallery docs test lint bench clean
+.PHONY: help setup show figures report reference figures-from-reference compare claims gallery docs test lint bench clean
 .PHONY: $(FIGURES)
 
 help: ## list the targets
@@ -20,17 +25,26 @@ help: ## list the targets
 	@for f in $(FIGURES); do \
 	  printf '%s\t%s\n' $$f "$$(sed -n '2s/^# //p' conf/figure/$$f.yaml)"; done | expand -t 22
 
-setup: $(INSTALLED) ## make the virtual environment .venv and install the project into it
+setup: $(INSTALLED) ## make the virtual environment .venv and install what running needs
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@test -x .venv/bin/python || $(PYTHON) -m venv .venv
 	@.venv/bin/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo 'Python 3.11 or newer is needed: make setup PYTHON=python3.11'; rm -rf .venv; exit 1; }
-	.venv/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,docs,scale-out]'
+	$(if $(strip $(TORCH_INDEX)),.venv/bin/python -m pip install --quiet --retries 1 --no-deps \
+	  --constraint constraints.txt --index-url $(strip $(TORCH_INDEX)) torch || echo "taking torch from PyPI")
+	$(INSTALL) --editable '.[scale-out]'
+	@touch $@
+
+$(DEVELOPED): $(INSTALLED)
+	$(INSTALL) --editable '.[dev,docs,scale-out]'
 	@touch $@
 
 $(FIGURES): $(INSTALLED)
 	$(RUN) figure=$@ scale=$(strip $(SCALE)) device=$(strip $(DEVICE)) outputs=$(strip $(OUTPUTS)) style=$(strip $(STYLE)) $(LAUNCHER)
+
+show: $(INSTALLED) ## show a figure of the reference, FIGURE=fig4, or list what can be shown; compute nothing
+	$(RUN) show $(strip $(FIGURE))
 
 figures: $(INSTALLED) ## make all figures, all their runs in one pool, with a summary
 	$(RUN) figures scale=$(strip $(SCALE)) device=$(strip $(DEVICE)) outputs=$(strip $(OUTPUTS)) style=$(strip $(STYLE)) $(LAUNCHER)
@@ -50,7 +64,7 @@ claims: $(INSTALLED) ## list all statements with their rules and planned numbers
 gallery: $(INSTALLED) ## pictures and table of the README, from outputs/reference
 	.venv/bin/python scripts/gallery.py
 
-docs: $(INSTALLED) ## build the documentation, with executed notebooks: outputs/site/index.html
+docs: $(DEVELOPED) ## build the documentation, with executed notebooks: outputs/site/index.html
 	.venv/bin/python scripts/notebooks.py scale=$(strip $(SCALE)) jobs=$(strip $(JOBS)) outputs=$(strip $(OUTPUTS))
 	NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs build --quiet --strict --config-file docs/site/mkdocs.yml \
 	  --site-dir '$(abspath $(strip $(OUTPUTS)))/site'
@@ -60,10 +74,10 @@ docs: $(INSTALLED) ## build the documentation, with executed notebooks: outputs/
 compare: $(INSTALLED) ## say where your results differ from outputs/reference by more than chance
 	$(RUN) compare scale=$(strip $(SCALE)) outputs=$(strip $(OUTPUTS))
 
-test: $(INSTALLED) ## run all tests
+test: $(DEVELOPED) ## run all tests
 	.venv/bin/python -m pytest -n 3 --dist worksteal
 
-lint: $(INSTALLED) ## check style with ruff, and the arrows between the rooms with import-linter
+lint: $(DEVELOPED) ## check style with ruff, and the arrows between the rooms with import-linter
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/lint-imports

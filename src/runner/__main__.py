@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import shlex
 import sys
 import traceback
@@ -57,10 +58,14 @@ def dispatch(arguments: list[str]) -> int:
         from runner.cli import completion
 
         return completion.main(arguments[1:], SUBCOMMANDS)
-    if {"--help", "-h"} & set(arguments):
+    asks = {"--help", "-h"} & set(arguments)
+    bare = arguments and re.fullmatch(r"\w[\w-]*", arguments[0])
+    if asks or bare or not arguments:
         from runner.cli import help  # late: Hydra takes a while to import
 
-        print(help.text(arguments))
+        if bare and not asks:
+            raise help.meant(arguments[0])
+        print(help.text(arguments) if asks else help.ALONE)
         return 0
     from runner.cli import command
 

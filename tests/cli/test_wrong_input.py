@@ -39,7 +39,14 @@ COMMANDS = [
     (["figure=fig4", "scale=papr"], "did you mean 'paper'"),
     (["hydra/launcher=jobib"], "did you mean 'joblib'"),
     (["hydra/sweeper=grid"], "did you mean 'grids'"),
+    # words that are no key=value
+    (["fig4"], "To see it: runner show fig4. To compute it: runner figure=fig4"),
+    (["bn_only"], "To run it: runner study=bn_only"),
+    (["fig44"], "fig44 is no command, figure or study: did you mean 'fig4'?"),
+    (["frobnicate"], "all of them: runner --help"),
+    (["reference", "draw", "fig4"], "takes no name. To see one: runner show fig4"),
     # keys that do not exist
+    (["memory_limit=1"], "All of them: runner study=bn_only --help"),
     (["depht=3"], "did you mean 'depth' of study="),
     (["target_widht=3"], "did you mean 'target_width'"),
     (["replicate=3"], "did you mean 'replicates'"),

@@ -1,6 +1,5 @@
 """The command: compose the configuration, check it, run the study, report.
 
-python -m runner                                      the default study at scale quick
 python -m runner study=bn_only target_width=7         one run
 python -m runner -m target_width=5,10,15              a sweep
 python -m runner figure=fig4 scale=smoke              a figure: its sweep, its drawing, its claims

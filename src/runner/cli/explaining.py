@@ -57,14 +57,15 @@ def _explain_option(group: str, name: str, text: str) -> str:
 
 
 def explain_key(key: str, class_name: str) -> str:
-    """No such key: the nearest of the study's own, else of another study, else all of its own."""
+    """No such key: the nearest of the study's own, else of another study, else where all are."""
     settings = {item.name for item in dataclasses.fields(CommandSettings)}
     own: set[str] = set()
     others: dict[str, str] = {}
+    chosen = ""
     for study, config_class in configs().items():
         names = {item.name for item in dataclasses.fields(config_class)}
         if config_class.__name__ == class_name:
-            own = names
+            own, chosen = names, study
             if key == "checksums" and "data" in names:  # conf/data/<data>.yaml has given it
                 choices = config_class.__dataclass_fields__["data"].metadata["choices"]
                 return f"study={study} reads no files: data={' or data='.join(choices)}"
@@ -74,4 +75,7 @@ def explain_key(key: str, class_name: str) -> str:
     if not hint.startswith("did") and nearest(key, others).startswith("did"):
         close = nearest(key, others).split("'")[1]
         hint = f"did you mean {close!r} of study={others[close]}?"
+    if chosen and not hint.startswith("did"):
+        everything = f"All of them: runner study={chosen} --help"
+        return f"{chosen} has no parameter {key}, and none with a similar name. {everything}"
     return f"{key} is not a key: {hint}"

@@ -20,10 +20,21 @@ EXAMPLES = """\
   python -m runner figure=fig4 hydra/launcher=slurm-cpu submit_only=true
   python -m runner study=bn_only --help"""
 
+ALONE = """\
+Nothing is computed without a study or a figure.
+
+  runner show fig4             see figure 4 of paper A with its verdicts; computes nothing
+  runner show                  list the figures that can be seen
+  runner figure=rank-fig3b     compute a small figure: seconds
+  runner study=rank_collapse   run a study with its defaults
+  runner --help                list everything"""
+"""What `runner` says without a word."""
+
 SUBCOMMANDS = {
+    "show": "a figure as the reference has it: verdicts and picture; computes nothing",
     "runs list|check|diff|export|clean": "the runs of an outputs folder",
     "figures": "all figures, or those named, with a summary",
-    "report": "one page with every figure and every claim",
+    "report": "a gallery of all figures and claims; computes nothing",
     "reference keep|draw|judge": "the tables behind every figure, kept in git",
     "claims": "all statements with their rules and planned numbers; computes nothing",
     "compare": "where your results differ from the reference by more than chance",
@@ -50,6 +61,20 @@ def text(arguments: list[str]) -> str:
             raise InputError(f"figure={chosen['figure']} is not known: {hint}")
         study = figure_study(chosen["figure"])
     return _of_command() if study is None else of_study(study)
+
+
+def meant(word: str) -> InputError:
+    """What to type in place of a word that is no command, as an error to be raised."""
+    if word in figure_names():
+        see, compute = f"runner show {word}", f"runner figure={word}"
+        return InputError(f"{word} is a figure. To see it: {see}. To compute it: {compute}")
+    if word in configs():
+        run = f"runner study={word}"
+        return InputError(f"{word} is a study. To run it: {run}. Its parameters: {run} --help")
+    commands = {name.partition(" ")[0] for name in SUBCOMMANDS}
+    hint = nearest(word, [*figure_names(), *configs(), *commands])
+    hint = hint if hint.startswith("did") else "all of them: runner --help"
+    return InputError(f"{word} is no command, figure or study: {hint}")
 
 
 def of_study(study: str) -> str:

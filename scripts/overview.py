@@ -1,0 +1,121 @@
+"""The README's first picture: a finding of each paper, a panel for each, from the reference."""
+
+from io import BytesIO
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from runner.papers.invariances.flow.tables import part, unrolled
+from runner.papers.norm_tuning.bn_only import tables as tuned
+from runner.papers.norm_tuning.looks import METHODS
+from runner.publish.reference import read_tables
+from runner.results.claims import Tables
+from runner.results.style import (
+    BLUE,
+    GREY,
+    ORANGE,
+    PALE,
+    VERMILION,
+    Look,
+    drawn_in,
+    panel,
+    rail,
+    sheet,
+    ticks,
+)
+
+FLOOR, TOP = 1e-4, 20.0
+"""Errors over the variance; what is below is drawn as zero."""
+BATCH_NORM, VANILLA = Look(BLUE), Look(ORANGE, "s")
+LINEAR, RELU = Look(BLUE, ""), Look(VERMILION, "")
+KEPT, OTHERS = Look(BLUE, ""), Look(GREY)
+BOLD = {"weight": "bold"}
+
+
+def paper_a(axes: Axes, tables: Tables) -> None:
+    """Figure 4, right: the error against the width of the frozen network."""
+    place = rail(axes, FLOOR, TOP)
+    rows = tables["metrics"].query("target_width == 25")
+    for method, series, x, y, name in (
+        ("sgd", tuned.SGD, 330, 0.035, "SGD"),
+        ("teacher_construction", tuned.TEACHER, 330, 5, "construction"),
+    ):
+        median = rows[rows["method"] == method].groupby("width")["relative_mse"].median()
+        METHODS[series].line(axes, median.index, place(median))
+        METHODS[series].name(axes, x, y, name, **BOLD)
+    METHODS[tuned.TEACHER].name(axes, 600, float(place(0.0)), "exact from d² on", ha="right")
+    ticks(axes.yaxis, [0.001, 0.01, 0.1, 1, 10])
+    ticks(axes.xaxis, [25, 200, 400, 625], ["25", "200", "400", "d² = 625"])
+    panel(axes, "A", "exact if set, not if trained by SGD", "width m of the frozen network, d = 25")
+    axes.set(xlim=(0, 725), ylabel="error / variance")
+
+
+def paper_b(axes: Axes, tables: Tables) -> None:
+    """Figure 1, left: the rank of the last hidden layer against the depth."""
+    rows = tables["metrics"].query("layer == depth")
+    for kind, look, name, x, y in (
+        ("batch", BATCH_NORM, "with batch norm", 13, 117),
+        ("none", VANILLA, "without", 4.9, 50),
+    ):
+        mean = rows[rows["normalization"] == kind].groupby("depth")["matrix_rank"].mean()
+        look.line(axes, mean.index, mean)
+        look.name(axes, x, y, name, **BOLD)
+    panel(axes, "B", "batch norm keeps the rank at depth", "depth")
+    axes.set(xscale="log", ylim=(0, 138), ylabel="rank before training")
+    ticks(axes.yaxis, [0, 64, 128])
+    ticks(axes.xaxis, sorted(rows["depth"].unique()))
+
+
+def paper_c(axes: Axes, tables: Tables) -> None:
+    """Lemmas 1 to 4: how far the invariants of pairs of layers move."""
+    rows = tables["metrics"].query("time > 0 and entries > 0")
+    smallest = rows["learning_rate"] == rows["learning_rate"].min()
+    rows = rows[~rows["run"].isin(unrolled(tables)) & smallest]
+    rows = rows.assign(moved=rows["drift"] / rows["initial"])
+    for linear, look, name, y in ((False, RELU, "ReLU", 0.009), (True, LINEAR, "linear", 9e-4)):
+        pairs = part("full", linear=linear, promised=linear)(rows)
+        moved = rows[pairs].groupby("time")["moved"].quantile([0.05, 0.5, 0.95]).unstack()
+        look.band(axes, moved.index, moved[0.05], moved[0.95])
+        look.line(axes, moved.index, moved[0.5])
+        look.name(axes, 10, y, f"{name} layers", **BOLD)
+    panel(axes, "C", "linear layers keep D, ReLU layers do not", "time of gradient flow")
+    axes.set(yscale="log", ylim=(1e-6, 1), xlim=(0, 20), ylabel="change of D / D")
+    ticks(axes.yaxis, [1e-6, 1e-4, 0.01, 1], ["$10^{-6}$", "$10^{-4}$", "0.01", "1"])
+    ticks(axes.xaxis, [0, 5, 10, 15, 20])
+
+
+def paper_d(axes: Axes, tables: Tables) -> None:
+    """Figure 1, right: the singular values of the weights of one minimum, by layer."""
+    rows = tables["spectrum"].query("recipe == 'minimum' and depth == 30 and replicate == 0")
+    values: pd.DataFrame = rows.pivot(index="layer", columns="index", values="singular_value")
+    third = values.fillna(0)[3]
+    axes.fill_between(values.index, third, color=PALE, edgecolor=GREY, linewidth=0.8)
+    for kept in (1, 2):
+        KEPT.line(axes, values.index, values[kept])
+    KEPT.name(axes, 15, 1.25, "two near 1", **BOLD)
+    OTHERS.name(axes, 15, 0.11, "all others ≈ 0")
+    panel(axes, "D", "deep minima have the task's rank, 2", "layer of a network of depth 30")
+    axes.set(ylim=(0, 1.7), xlim=(0.5, 30.5), ylabel="singular values")
+    ticks(axes.yaxis, [0, 0.5, 1, 1.5])
+    ticks(axes.xaxis, [1, 10, 20, 30])
+
+
+PANELS = {
+    paper_a: "quick/fig4",
+    paper_b: "medium/rank-fig1",
+    paper_c: "quick/invariances-fig1",
+    paper_d: "quick/bottleneck-fig1",
+}
+"""The tables of the reference that each is drawn from."""
+
+
+def drawn(reference: Path) -> bytes:
+    """The picture as PNG."""
+    content = BytesIO()
+    with drawn_in("screen"):
+        picture, axes = sheet(2, 2, height=5.4, left=0.95, right=0.2, gap=0.95)
+        for panel_axes, (draw, folder) in zip(axes.flat, PANELS.items(), strict=True):
+            draw(panel_axes, read_tables(reference / folder))
+        picture.savefig(content, format="png", metadata={"Software": None})
+    return content.getvalue()

@@ -69,15 +69,18 @@ def flipped(content: bytes) -> bytes:
     return bytes(changed)
 
 
-@pytest.mark.parametrize("damage", [cut, flipped, lambda content: b"", lambda content: b"text"])
-@pytest.mark.parametrize("kind", ["nbi", "nbc"])
-def test_a_damaged_cache_is_compiled_again_once(compute, tmp_path, kind, damage):
+def test_a_damaged_cache_is_compiled_again_once(compute, tmp_path):
     whole, said = compute()
-    assert compute() == (whole[:-2] + "1\n", "") and said == ""
-    (path,) = (tmp_path / "kept").rglob(f"*.{kind}")
-    path.write_bytes(damage(path.read_bytes()))
-    again, said = compute()
-    assert (
-        again == whole and "total" in said and "is compiled again: what was kept is damaged" in said
-    )
-    assert compute() == (whole[:-2] + "1\n", "")
+    cached = whole[:-2] + "1\n", ""
+    assert compute() == cached and said == ""
+    for kind, damage in (
+        ("nbi", cut),
+        ("nbc", flipped),
+        ("nbi", lambda content: b""),
+        ("nbc", lambda content: b"text"),
+    ):
+        (path,) = (tmp_path / "kept").rglob(f"*.{kind}")
+        path.write_bytes(damage(path.read_bytes()))
+        again, said = compute()
+        assert again == whole and "is compiled again: what was kept is damaged" in said
+    assert compute() == cached

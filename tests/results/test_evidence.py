@@ -23,13 +23,13 @@ from runner.results.evidence import (
     verdict,
 )
 
-TABLES = 1500
+TABLES = 600
 """Simulated tables of each kind without an effect."""
 
 MANY = 20_000
 """Of the kinds whose error is 5 % exactly, not at most."""
 
-FEW = 500
+FEW = 200
 """With one."""
 
 REPLICATES = 5

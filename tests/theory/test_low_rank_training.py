@@ -41,10 +41,10 @@ def trained(classes, rate, time, optimizer="sgd", decay=0.0):
         yield [W.clone() for W in networks.tail(parameters)]
 
 
-@pytest.mark.parametrize("classes", [2, 3, 5])
+@pytest.mark.parametrize("classes", [2, 5])
 def test_the_remainder_stays_within_its_bounds_along_gradient_descent(classes):
     """Up to the drift of the invariants, of first order in the rate."""
-    way = trained(classes, rate=0.005, time=10.0)
+    way = trained(classes, rate=0.01, time=6.0)
     start, k = next(way), problem(classes)[-1]
     bounds = theory.remainder_bounds(invariants(start), theory.last_remainder_bound(start[-1]), k)
     first = [theory.remainder(W, k) for W in start]
@@ -122,7 +122,7 @@ def test_the_drift_is_of_first_order_under_gradient_descent_and_of_none_under_ad
 
 
 def test_weight_decay_takes_invariants_and_remainder_away():
-    rate, decay, time = 0.002, 0.2, 4.0
+    rate, decay, time = 0.004, 0.2, 4.0
     way = trained(2, rate, time, decay=decay)
     start = next(way)
     *_, end = way

@@ -209,7 +209,8 @@ def main(arguments: list[str]) -> int:
         return 0
     if any("=" not in word for word in options.overrides):
         raise InputError(
-            "`reference draw` draws all kept figures and takes no name. To see one: runner show fig4"
+            "`reference draw` draws all kept figures and takes no name."
+            " To see one: runner show fig4"
         )
     values = key_values(options.overrides, ["outputs", "style"])
     figures = outputs_at(values.get("outputs", "outputs")) / "figures-from-reference"

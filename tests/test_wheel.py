@@ -14,7 +14,7 @@ COMMANDS = (
     (["figure=bottleneck-example20", "scale=smoke", "device=cpu"], "holds"),
     (["new", "study", "my_study"], "my_studies/my_study/study.py"),
     (["--config-dir", "my_studies", "study=my_study", "scale=smoke"], "metrics.csv"),
-    (["report"], "index.html"),
+    (["show", "rank-fig3b"], "rank-fig3b.png"),
 )
 
 
@@ -22,9 +22,10 @@ def install(place):
     """What a wheel of this repository installs, in a folder; the wheel is built of a copy."""
     copy = place / "copy"
     ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    for name in ("conf", "src"):
+    for name in ("conf", "src", "outputs/reference/quick"):
         shutil.copytree(REPOSITORY / name, copy / name, symlinks=True, ignore=ignore)
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    (copy / "scripts").mkdir()
+    for name in ("pyproject.toml", "README.md", "LICENSE", "scripts/wheel.py"):
         shutil.copy(REPOSITORY / name, copy / name)
     options = ("--no-deps", "--no-build-isolation", "--disable-pip-version-check", "-q")
     command = [sys.executable, "-m", "pip", "wheel", *options, "-w", str(place), str(copy)]
@@ -32,6 +33,8 @@ def install(place):
     assert done.returncode == 0, done.stderr
     (wheel,) = place.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
+        kept = [each for each in archive.infolist() if "runner/reference/" in each.filename]
+        assert 0 < sum(each.compress_size for each in kept) < 6e6
         archive.extractall(place / "site")
     return place / "site"
 
@@ -52,5 +55,7 @@ def test_a_wheel_runs_from_any_folder(tmp_path):
         done = warm.run("-m", "runner", *arguments, cwd=elsewhere, env=env)
         assert done.returncode == 0, done.stderr
         assert words in done.stdout
+    done = warm.run("-m", "runner", "show", "fig4", "scale=paper", cwd=elsewhere, env=env)
+    assert done.returncode == 2 and "in the repository, outputs/reference" in done.stderr
     (provenance,) = elsewhere.glob("outputs/runs/example20/*/provenance.json")
     assert '"commit": null' in provenance.read_text(), "not that of some checkout around it"

@@ -112,6 +112,17 @@ class PaperFigure:
         variant = self.sweep.variant
         return f"<figure {variant.name} at scale {variant.scale}: {len(variant.runs)} runs>"
 
+    def _repr_png_(self) -> bytes | None:
+        """What a notebook shows: the picture of its runs if they are complete, else that of the
+        reference, which its header says; None where that has none."""
+        variant = self.sweep.variant
+        if all(run.is_complete() for run in variant.runs):
+            return self.draw()._repr_png_()
+        kept = reference.REFERENCE / variant.scale / variant.figure
+        if variant.is_canonical and kept.exists():
+            return reference.drawn_png(kept, note="from the reference")
+        return None
+
     @property
     def runs(self) -> tuple[Run, ...]:
         """The runs that it draws, complete or not."""
@@ -134,7 +145,8 @@ class PaperFigure:
         return stored.load(self.runs)
 
     def reference(self) -> dict[str, pd.DataFrame]:
-        """The tables kept with the program's repository. Raises InputError where there are none."""
+        """The tables kept with the program's repository; a wheel has those that pictures at `quick`
+        need, in six digits. Raises InputError where there are none."""
         variant = self.sweep.variant
         return reference.read_tables(reference.REFERENCE / variant.scale / variant.figure)
 

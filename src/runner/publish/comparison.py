@@ -12,11 +12,13 @@ import pandas as pd
 
 from runner.cli.catalogue import figure_names
 from runner.cli.composing import figure_variant
+from runner.core.errors import InputError
 from runner.core.folders import require_readable
 from runner.core.rooms import rows_of
 from runner.core.studies import Row
 from runner.publish.reference import REFERENCE, canonical_figure, read_tables
 from runner.results.claims import claims_of, judge
+from runner.runs.provenance import INSTALLED
 from runner.runs.run import load, stale_note
 
 LARGEST_DEVIATION = 5.0
@@ -263,7 +265,7 @@ def main(arguments: list[str]) -> int:
     """Compare all figures with the reference; returns 0, or 1 where one of them differs.
 
     Figures that are not made, or not in the reference, are listed and differ in nothing. Raises
-    InputError when an override is wrong.
+    InputError when an override is wrong, and outside a clone.
     """
     parser = argparse.ArgumentParser(
         prog="python -m runner compare",
@@ -271,6 +273,8 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="scale=..., outputs=...")
     typed = parser.parse_args(arguments).overrides
+    if INSTALLED:
+        raise InputError("the tables to compare with are in the repository: compare in a clone")
     first = figure_variant(figure_names()[0], typed)
     require_readable(first.outputs)
     scale = first.scale

@@ -12,7 +12,7 @@ import lzma
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from runner.core.folders import outputs_at, require_readable, require_writable
 from runner.core.rooms import package_of, rows_of
 from runner.results.claims import claims_of, judge
 from runner.results.figures import as_png, header_of, is_current, publish
+from runner.results.findings import DOT
 from runner.results.history import history
 from runner.results.variants import Variant
 from runner.runs.code import fingerprint
@@ -141,12 +142,16 @@ def picture(folder: Path, figures: Path) -> bytes:
     return place.read_bytes()
 
 
-def drawn_png(folder: Path, dpi: float | None = None) -> bytes:
-    """The picture of a figure of the reference with its header, from its kept tables and claims."""
+def drawn_png(folder: Path, dpi: float | None = None, note: str = "") -> bytes:
+    """The picture of a figure of the reference with its header, from its kept tables and claims.
+
+    note: ends the header's first line.
+    """
     name, tables = folder.name, read_tables(folder)
     about = {"scale": folder.parent.name, "headline": headline("figure", name)}
     kept = pd.read_csv(folder / "claims.csv")
     above = header_of(name, figure_study(name), tables, kept, **about)
+    above = replace(above, what=DOT.join(filter(None, (above.what, note))))
     return as_png(name, figure_study(name), tables, above, dpi)
 
 

@@ -15,9 +15,10 @@ from runner.core.arguments import key_values
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at, require_writable
 from runner.publish.reference import picture
-from runner.runs.provenance import REFERENCE
+from runner.runs.provenance import INSTALLED, REFERENCE
 
 SIGNS = {"holds": "✓", "fails": "✗", "undecided": "?"}
+ELSEWHERE = " (the tables of other scales are in the repository, outputs/reference)"
 KINDS = {"paper": "", "ours": " (ours)", "illustration": " (an illustration)"}
 
 
@@ -48,6 +49,7 @@ def shown(figure: str, scale: str | None, outputs: Path) -> str:
     at = scale or next(iter(kept), "quick")
     if at not in kept:
         others = f"; there is: scale={', scale='.join(kept)}" if kept else ""
+        others += ELSEWHERE if INSTALLED and at != "quick" else ""
         raise InputError(
             f"nothing is kept of {figure} at scale {at}{others}."
             f" To compute it: runner figure={figure} scale={at}"

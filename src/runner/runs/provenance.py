@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     import torch
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-REFERENCE = REPOSITORY / "outputs" / "reference"
+_CLONE, _WHEEL = REPOSITORY / "outputs" / "reference", Path(__file__).resolve().parents[1]
+INSTALLED = (_WHEEL / "reference").is_dir()
+"""Whether this is a wheel's, which has what the pictures at `quick` need, in six digits."""
+REFERENCE = _WHEEL / "reference" if INSTALLED else _CLONE
 """What stands behind every figure, kept in git: `<scale>/<figure>/`."""
 COMMAND = "RUNNER_COMMAND"
 """The environment variable with the command; processes started from this one know it, too."""

@@ -1,0 +1,68 @@
+"""Puts into the wheel what `runner show` needs: the tables that the pictures at `quick` are drawn
+from, with six digits, and the verdicts as they were kept. hatchling calls it.
+"""
+
+import lzma
+import re
+import shutil
+from pathlib import Path
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+KEPT = Path("outputs", "reference", "quick")
+JUDGED_ALONE = (
+    "bottleneck-recipes/spectrum.csv.xz",
+    "invariances-fig3/metrics.csv.xz",
+    "invariances-fig[12]/lowrank.csv.xz",
+    "*/assumptions.csv*",
+    "*/curves.csv*",
+    "*/pretraining.csv*",
+    "*/representation.csv*",
+    "*/selection.csv.xz",
+    "*/theorems.csv*",
+)
+"""Tables that claims are judged by and no picture is drawn from."""
+
+LONG = re.compile(rb"(?<![^,\n])-?\d+\.\d{6,}(e[+-]\d+)?(?![^,\n])")
+
+
+def short(table: bytes) -> bytes:
+    """A table whose numbers have six digits."""
+    return LONG.sub(lambda number: b"%.6g" % float(number[0]), table)
+
+
+def files(repository: Path) -> dict[Path, bytes]:
+    """What the wheel has of the reference: contents by path below `<scale>/`."""
+    kept = repository / KEPT
+    left_out = {path for pattern in JUDGED_ALONE for path in kept.glob(pattern)}
+    found = {}
+    for path in sorted({*kept.glob("*/*")} - left_out):
+        content = path.read_bytes()
+        if path.suffix == ".xz":
+            content = lzma.compress(short(lzma.decompress(content)), preset=3)  # in seconds
+        elif path.suffix == ".csv" and path.name != "claims.csv":
+            content = short(content)
+        found[path.relative_to(kept)] = content
+    return found
+
+
+class Tables(BuildHookInterface):
+    """Adds them as `runner/reference/quick`; a checkout has them where they are."""
+
+    def _place(self) -> Path:
+        return Path(self.directory) / "reference"
+
+    def initialize(self, version: str, build_data: dict) -> None:
+        """Write the files to be included beside the wheel."""
+        if version == "editable":
+            return
+        place = self._place()
+        for name, content in files(Path(self.root)).items():
+            path = place / KEPT.name / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        build_data["force_include"][str(place)] = "runner/reference"
+
+    def finalize(self, version: str, build_data: dict, artifact_path: str) -> None:
+        """Remove them again."""
+        shutil.rmtree(self._place(), ignore_errors=True)

@@ -23,7 +23,7 @@ EXAMPLES = """\
 SUBCOMMANDS = {
     "runs list|check|diff|export|clean": "the runs of an outputs folder",
     "figures": "all figures, or those named, with a summary",
-    "report": "one page with every figure and every claim",
+    "report": "a gallery of every figure and every claim, as pages",
     "reference keep|draw|judge": "the tables behind every figure, kept in git",
     "claims": "all statements with their rules and planned numbers; computes nothing",
     "compare": "where your results differ from the reference by more than chance",

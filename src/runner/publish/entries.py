@@ -7,7 +7,7 @@ pages, which stand in `<outputs>/report/`.
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -151,7 +151,11 @@ def _order(entry: Entry) -> tuple:
 
 
 def _entries(
-    outputs: Path, scales: list[str] | tuple[str, ...], reference: Path, name: str, drawings
+    outputs: Path,
+    scales: Iterable[str],
+    reference: Path,
+    name: str,
+    drawings: Path | None,
 ) -> Iterator[Entry]:
     """A figure, and its variants."""
     known = Entry(name, headline("figure", name), paper_of(room_of(figure_study(name))))

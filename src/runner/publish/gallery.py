@@ -49,7 +49,7 @@ ORDERS = {
 THUMBNAIL = (800, 440)
 """Pixels, two for each on the page."""
 LETTERS = {"theta": "θ", "Theta": "Θ", "lambda": "λ", "gamma": "γ", "alpha": "α", "sigma": "σ"}
-LETTERS |= {"delta": "δ", "epsilon": "ε", "eps": "ε"}
+LETTERS |= {"delta": "δ", "epsilon": "ε", "eps": "ε", "eta": "η"}
 
 EVIDENCE = re.compile(
     r"(?:(?P<words>.*); |^)(?P<unit>difference|ratio|exponent|share|slope|value) (?P<estimate>\S+)"

@@ -138,7 +138,7 @@ def index(reference: Path) -> str:
     """The gallery's index as a Markdown page, with the pictures that are kept beside it."""
     largest = dict(drawn(reference))  # of each figure's scales the last
     pictures = {
-        name: (f"figures/{file_of(name, scale)}", command_of(name, scale))
+        name: (f"figures/{file_of(name, scale)}", command_of(name, scale), scale)
         for name, scale in largest.items()
     }
     nothing_of_ones_own = PICTURES

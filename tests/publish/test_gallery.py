@@ -281,9 +281,10 @@ def test_times_as_people_say_them():
     ("measured", "number", "words"),
     [
         ("error 0.1; share 1 (0.688 to 1), n = 8", "all 8", "error 0.1"),
-        ("share 0 (0 to 0.45), n = 5", "none of 5", ""),
-        ("share 0.667 (0.2 to 1), n = 3 at d = 2", "2 of 3 at d = 2", ""),
-        ("share 1, n = 2; n = 5 could decide", "all 2; n = 5 could decide", ""),
+        ("share 0 (0 to 0.451), n = 5", "none of 5", ""),
+        ("share 0.667 (0.135 to 0.983), n = 3 at d = 2", "2 of 3 at d = 2", ""),
+        ("share 1 (0.224 to 1), n = 2; n = 5 could decide", "all 2; n = 5 could decide", ""),
+        ("share 1 (1 to 1), n = 5", "share 1 (1 to 1), n = 5", ""),
         ("share 0.0285 (0.02 to 0.03), n = 5", "share 0.0285 (0.02 to 0.03), n = 5", ""),
         ("a; b; ratio 2 (1 to 3), n = 5 at m, n", "ratio 2 (1 to 3), n = 5 at m, n", "a; b"),
         ("value 64 (64 to 64), n = 5", "64 (64 to 64), n = 5", ""),

@@ -30,6 +30,7 @@ from runner.core.folders import outputs_at, require_writable
 from runner.core.papers import Paper
 from runner.publish.counting import once
 from runner.publish.entries import Entry, Result, Row, collect
+from runner.results.evidence import share
 from runner.runs.files import read, write_atomically
 from runner.runs.provenance import REFERENCE
 
@@ -61,7 +62,7 @@ EVIDENCE = re.compile(
 
 @dataclass(frozen=True)
 class Shown:
-    """A paper on the index: its figures, and how its claims came out."""
+    """A paper on the index: its figures, the counts of its verdicts, and what was found."""
 
     paper: Paper
     entries: list[Entry]
@@ -131,8 +132,10 @@ def evidence(row: Row) -> tuple[str, str]:
     if not found:
         return row["measured"], ""
     n, estimate = int(found["n"]), float(found["estimate"])
-    count = round(estimate * n) if n and 0 <= estimate <= 1 else -1
-    if found["unit"] == "share" and float(f"{count / n:.3g}") == estimate:
+    count = round(estimate * n) if n and 0 <= estimate <= 1 else 0
+    counted = share(count, n, 0.5) if n and found["unit"] == "share" else None
+    # A share that counts replicates has the limits of a count.
+    if counted and found["limits"] == f"{counted.low:.3g} to {counted.high:.3g}":
         number = {0: f"none of {n}", n: f"all {n}"}.get(count, f"{count} of {n}")
     else:
         limits = f" ({found['limits']})" if found["limits"] else ""

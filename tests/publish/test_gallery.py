@@ -118,7 +118,7 @@ def test_the_pages_show_every_figure_and_escape_text(outputs):
         assert "<b>statement</b>" not in page and "A &lt;b&gt;statement" in page
     for page in (pages["fig4"], pages["index"]):
         assert "SGD &amp; the rest are &lt; 3" in page
-    assert "3 min of computing" in pages["fig4"] and "0123456789+" in pages["fig4"]
+    assert "1 run, 3 min of computing" in pages["fig4"] and "0123456789+" in pages["fig4"]
     assert "torch 2.13.0" in pages["fig4"] and "Rule: X &lt; 4" not in pages["fig4"]
     assert "Rule: x &lt; 4" in pages["fig4"]
     assert "statements <a" in pages["index"] and "✓ 1 hold</a>" in pages["index"]
@@ -303,6 +303,7 @@ def test_the_number_that_decides_stands_first(measured, number, words):
         ("s_{k+1} < 1.2e-05", "s<sub>k+1</sub> &lt; 1.2·10<sup>−5</sup>"),
         ("a mean of 1.2e+02", "a mean of 120"),
         ("sqrt(d) and sqrt((1 - alpha) d)", "√d and √((1 - α) d)"),
+        ("epsilon = L^(-gamma)", "ε = L<sup>−γ</sup>"),
         ("R^(0)(f), d^1.5, knn_r2", "R<sup>(0)</sup>(f), d<sup>1.5</sup>, knn_r2"),
     ],
 )

@@ -157,7 +157,9 @@ def pretty(text: str) -> Markup:
     text = re.sub(r"sqrt\((\w)\)", r"√\1", text).replace("sqrt", "√").replace("sum_", "Σ_")
     text = text.replace("||", "‖").replace("<=", "≤").replace(">=", "≥").replace("^T", "ᵀ")
     text = re.sub(r"(-?\d[.\d]*)e([+-]\d+)", _power_of_ten, text)
-    html = re.sub(r"\^(?:\{([^}]*)\}|(\([^)]*\))|(-?[\d.]*\d|\w\b))", _raised, str(escape(text)))
+    html = re.sub(
+        r"\^(?:\{([^}]*)\}|(\(\d\))|\(([^)]*)\)|(-?[\d.]*\d|\w\b))", _raised, str(escape(text))
+    )
     lowered = r"<sub>\1\2</sub>"
     return Markup(re.sub(r"(?:(?<=\b\w)|(?<=[‖|>]))_(?:\{([^}]*)\}|(\w+|\+))", lowered, html))
 
@@ -168,7 +170,7 @@ def _power_of_ten(found: re.Match[str]) -> str:
 
 
 def _raised(found: re.Match[str]) -> str:
-    return f"<sup>{found[1] or found[2] or found[3]}</sup>".replace("-", "−")
+    return f"<sup>{next(filter(None, found.groups()))}</sup>".replace("-", "−")
 
 
 def duration(seconds: float) -> str:

@@ -49,7 +49,7 @@ show: $(INSTALLED) ## show a figure of the reference, FIGURE=fig4, or list what 
 figures: $(INSTALLED) ## make all figures, all their runs in one pool, with a summary
 	$(RUN) figures scale=$(strip $(SCALE)) device=$(strip $(DEVICE)) outputs=$(strip $(OUTPUTS)) style=$(strip $(STYLE)) $(LAUNCHER)
 
-report: $(INSTALLED) ## write outputs/report/index.html: all figures and claims, yours or the reference's
+report: $(INSTALLED) ## write the gallery, outputs/report/index.html: all figures and claims, yours and the reference's
 	$(RUN) report outputs=$(strip $(OUTPUTS))
 
 reference: $(INSTALLED) ## keep the tables behind all figures made so far in outputs/reference
@@ -61,7 +61,7 @@ figures-from-reference: $(INSTALLED) ## draw all figures from outputs/reference,
 claims: $(INSTALLED) ## list all statements with their rules and planned numbers, compute nothing
 	$(RUN) claims scale=$(strip $(SCALE))
 
-gallery: $(INSTALLED) ## pictures and table of the README, from outputs/reference
+gallery: $(INSTALLED) ## docs/gallery.md, pictures and tables of the documents, from outputs/reference
 	.venv/bin/python scripts/gallery.py
 
 docs: $(DEVELOPED) ## build the documentation, with executed notebooks: outputs/site/index.html

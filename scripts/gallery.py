@@ -21,8 +21,9 @@ from runner.core.errors import InputError
 from runner.core.papers import PAPERS, paper_of
 from runner.core.rooms import room_of
 from runner.publish.counting import once
+from runner.publish.entries import collect
+from runner.publish.gallery import Pages, duration
 from runner.publish.reference import REFERENCE, drawn_png, read_tables
-from runner.publish.report import duration
 from runner.results.captions import caption
 from runner.results.evidence import ERROR
 from runner.results.figures import said_of
@@ -38,6 +39,7 @@ README = REPOSITORY / "README.md"
 RESULTS = REPOSITORY / "docs" / "results.md"
 NOTES = REPOSITORY / "docs" / "notes-on-the-papers.md"
 PERFORMANCE = REPOSITORY / "docs" / "performance.md"
+INDEX = REPOSITORY / "docs" / "gallery.md"
 PICTURES = REPOSITORY / "docs" / "figures"
 HIGHLIGHTS = {
     "rank-fig1": "medium",
@@ -130,6 +132,18 @@ def captioned(reference: Path) -> str:
         parts += [f"## `{command_of(name, scale)}`", f"![{name}]({file_of(name, scale)})"]
         parts += [caption_of(reference, name, scale)]
     return "\n\n".join(parts) + "\n"
+
+
+def index(reference: Path) -> str:
+    """The gallery's index as a Markdown page, with the pictures that are kept beside it."""
+    largest = dict(drawn(reference))  # of each figure's scales the last
+    pictures = {
+        name: (f"figures/{file_of(name, scale)}", command_of(name, scale), scale)
+        for name, scale in largest.items()
+    }
+    nothing_of_ones_own = PICTURES
+    entries = collect(nothing_of_ones_own, None, reference, draws=False)
+    return Pages(entries, pictures=pictures).page("index.md")
 
 
 def result(reference: Path, scale: str, name: str) -> tuple[str, str]:
@@ -342,6 +356,7 @@ def main() -> int:
     try:
         draw_pictures(REFERENCE, PICTURES)
         (PICTURES / "README.md").write_text(captioned(REFERENCE))
+        INDEX.write_text(index(REFERENCE))
         write_between(README, "pictures", pictures(HIGHLIGHTS))
         write_between(README, "papers", papers(REFERENCE))
         write_between(RESULTS, "figures", table(REFERENCE))

@@ -62,7 +62,7 @@ def test_it_is_a_full_citizen(place):
     done = python(place, "runner", *ROOM, "report", "scale=smoke")
     assert done.returncode == 0, done.stderr
     page = (place / "outputs" / "report" / "index.html").read_text()
-    assert "the distance of random walks against their length" in page
+    assert "The distance of random walks against their length" in page
     done = python(place, "runner", *ROOM, "runs", "list")
     assert done.returncode == 0 and "distance" in done.stdout, done.stderr
     done = python(place, "pytest", "-q", "-p", "no:cacheprovider", "tests")

@@ -21,7 +21,7 @@ def test_every_contract_is_kept():
         ("core/errors.py", "import torch"),
         ("runs/tables.py", "import hydra"),
         ("results/claims.py", "import runner.papers.norm_tuning.theory"),
-        ("publish/report.py", "import hydra"),
+        ("publish/gallery.py", "import hydra"),
         ("papers/norm_tuning/theory.py", "import runner.papers.bottleneck.theory"),
         (
             "papers/norm_tuning/bn_only/study.py",

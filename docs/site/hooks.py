@@ -32,10 +32,10 @@ FROM_README = ["Run", "Results", "Hydra", "Questions"]
 """Its sections on the page about the command."""
 
 REPORT = """
-## The report
+## The gallery
 
-All claims, with the limits of what was measured and where the numbers come from, stand on one page:
-<a href="report/index.html">the report</a> (`runner report`).
+All figures and claims, with the limits of what was measured and where the numbers come from:
+<a href="report/index.html">the gallery</a> (`runner report`).
 """
 """Written by `make docs` when the site is there."""
 

@@ -18,7 +18,7 @@ SUBCOMMANDS = {
     "runs": "runner.runs.command",
     "figures": "runner.publish.figures",
     "show": "runner.publish.show",
-    "report": "runner.publish.report",
+    "report": "runner.publish.gallery",
     "reference": "runner.publish.reference",
     "compare": "runner.publish.comparison",
     "bench": "runner.bench.table",

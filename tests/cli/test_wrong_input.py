@@ -15,7 +15,7 @@ from runner.core.errors import InputError
 from runner.core.rooms import configs
 from runner.core.settings import Settings
 from runner.papers.norm_tuning.bn_only.config import BnOnly
-from runner.publish import report
+from runner.publish import gallery
 from runner.results.figures import make
 from runner.results.variants import Variant
 from runner.runs import command, inventory
@@ -375,7 +375,7 @@ def test_a_provenance_of_other_types_stops_no_list_no_figure_and_no_report(run, 
     assert command.main(["list", str(tmp_path)]) == 0
     variant = Variant("fig4", "smoke", "fig4-01234567", ("replicates=2",), (run,), tmp_path)
     make(variant)
-    assert report.main([f"outputs={tmp_path}", "scale=smoke"]) == 0
+    assert gallery.main([f"outputs={tmp_path}", "scale=smoke"]) == 0
 
 
 def test_a_table_that_the_result_does_not_name_is_damage(run, tmp_path):

@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-from io import BytesIO
 from pathlib import Path
 
 import pandas as pd
@@ -10,14 +9,13 @@ import pytest
 from matplotlib.collections import FillBetweenPolyCollection
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
-from PIL import Image
 from repository import REPOSITORY
 
 from runner.cli.catalogue import figure_names, figure_study, headline
 from runner.core.papers import PAPERS
 from runner.core.rooms import room_of
 from runner.papers.invariances.flow.items import ITEMS
-from runner.publish.reference import drawn_from, read_tables
+from runner.publish.reference import read_tables
 from runner.results import figures
 from runner.results.claims import COLUMNS, claims_of
 from runner.results.figures import findings_of, header_of, publish
@@ -103,27 +101,6 @@ def test_a_figure_is_explained_and_its_claims_come_out_as_kept(folder, tmp_path,
     assert len(caption) > 200 and "seed" in caption
     for mark in marks_in(pictures[0]):
         assert mark in caption, f"what are the {mark}?"
-
-
-def test_the_report_shows_all_that_is_kept_and_draws_what_is_not_drawn_yet(command, tmp_path):
-    """For all pictures but three stands one of a dot, as if they were drawn already."""
-    dot = BytesIO()
-    Image.new("RGB", (1, 1)).save(dot, "png")
-    places = {
-        folder: tmp_path / "figures-from-reference" / folder.parent.name / f"{folder.name}.png"
-        for folder in KEPT
-    }
-    for folder, place in list(places.items())[3:]:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(dot.getvalue())
-        place.with_suffix(".drawn-from").write_text(drawn_from(folder))
-    done = command("report")
-    assert done.returncode == 0, done.stderr
-    sizes = [place.stat().st_size for place in places.values()]
-    assert min(sizes[:3]) > 10_000 and {*sizes[3:]} == {len(dot.getvalue())}
-    page = (tmp_path / "report" / "index.html").read_text()
-    for folder in KEPT:
-        assert f'id="{folder.name}.{folder.parent.name}.reference"' in page, folder
 
 
 @pytest.mark.long

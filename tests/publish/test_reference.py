@@ -12,8 +12,9 @@ from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.publish import figures, reference
 from runner.publish.comparison import compare
-from runner.publish.reference import draw_all, keep
-from runner.publish.report import collect, page
+from runner.publish.entries import collect
+from runner.publish.gallery import counts, first_results
+from runner.publish.reference import draw_all, keep, picture
 from runner.results.figures import FILES, is_current, make
 from runner.runs.execution import execute
 
@@ -54,6 +55,24 @@ def test_a_figure_drawn_from_the_reference_is_the_figure(made, tmp_path):
     for end in FILES:
         drawn = (tmp_path / "figures" / "smoke" / f"{NAME}.{end}").read_bytes()
         assert (tmp_path / "again" / "smoke" / f"{NAME}.{end}").read_bytes() == drawn
+
+
+def test_a_picture_of_the_reference_has_its_body_and_its_words_beside_it(made, tmp_path):
+    """The same files as of the figure; drawn again where one is missing, or a verdict changes."""
+    folder = keep(NAME, made, tmp_path / "reference")
+    place = picture(folder, tmp_path / "again")
+    for end in ("png", "body.png", "header.json"):
+        drawn = (tmp_path / "figures" / "smoke" / f"{NAME}.{end}").read_bytes()
+        assert place.with_name(f"{NAME}.{end}").read_bytes() == drawn, end
+    body, since = place.with_name(f"{NAME}.body.png"), place.stat().st_mtime_ns
+    assert picture(folder, tmp_path / "again").stat().st_mtime_ns == since, "it is there"
+    body.unlink()
+    assert picture(folder, tmp_path / "again") == place and body.exists()
+    kept = pd.read_csv(folder / "claims.csv").assign(verdict="fails")
+    kept.to_csv(folder / "claims.csv", index=False)
+    picture(folder, tmp_path / "again")
+    words = json.loads(place.with_name(f"{NAME}.header.json").read_text())
+    assert words["counts"] == f"✗ {len(kept)} fail"
 
 
 def test_a_claim_that_no_longer_comes_out_as_kept_is_an_error(made, tmp_path):
@@ -122,18 +141,17 @@ def test_an_overridden_figure_stands_beside_the_canonical_one(made, tmp_path):
     assert set(pd.read_csv(folder / f"{NAME}.claims.csv")["figure"]) == {NAME}
 
 
-def test_the_report_shows_an_overridden_figure_and_counts_it_nowhere(made, tmp_path):
+def test_the_gallery_shows_an_overridden_figure_and_counts_it_nowhere(made, tmp_path):
     canonical = collect(tmp_path, None, tmp_path / "no reference")
     variant = compute([*made[:2], OVERRIDE])
     entries = collect(tmp_path, None, tmp_path / "no reference")
     names = [entry.name for entry in entries]
     assert names.index(variant.name) == names.index(NAME) + 1
     assert len(entries) == len(canonical) + 1
-    html = page(entries)
-    assert f"<b>with {OVERRIDE}</b>" in html
-    assert f"python -m runner figure={NAME} scale=smoke &#39;{OVERRIDE}&#39;" in html
-    totals = re.compile('<div class="totals">.*?</div>\n</div>', re.S)
-    assert totals.search(html)[0] == totals.search(page(canonical))[0]
+    about = entries[names.index(variant.name)].results[0].about
+    assert about["command"] == f"python -m runner figure={NAME} scale=smoke '{OVERRIDE}'"
+    assert counts(first_results(entries)) == counts(first_results(canonical))
+    assert sum(counts(first_results(entries))["paper"].values()) == 3
 
 
 def test_an_overridden_figure_is_redrawn_by_its_name(made, tmp_path, capsys):

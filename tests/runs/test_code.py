@@ -81,7 +81,9 @@ def test_a_sweep_and_a_figure_say_so_as_well(copy):
     assert about["stale"] and all(each["stale"] for each in about["runs"])
     report = in_copy(copy, "runner", "report")
     assert report.returncode == 0
-    assert "by other code" in (copy / "outputs" / "report" / "index.html").read_text()
+    assert (
+        "by other code" in (copy / "outputs" / "report" / "bottleneck-example20.html").read_text()
+    )
     compared = in_copy(copy, "runner", "figures", "bottleneck-example20", "scale=smoke")
     assert compared.returncode == 0 and "unchanged" in compared.stdout
 

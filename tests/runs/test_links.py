@@ -10,7 +10,7 @@ from some_runs import one, say
 from runner.core.errors import InputError, RunFailed
 from runner.core.settings import Settings
 from runner.papers.norm_tuning.bn_only import study as bn_only
-from runner.publish import report
+from runner.publish import gallery
 from runner.results.figures import make, quick_look
 from runner.results.variants import Variant
 from runner.runs import execution, files
@@ -155,7 +155,7 @@ def test_a_figure_and_a_report_follow_no_link(outputs, outside, kind):
     plant(folder, [*names, *(f".{name}.part" for name in names)], outside, kind)
     plant(outputs / "report", ["index.html"], outside, kind)
     make(variant)
-    assert report.main([f"outputs={outputs}", "scale=smoke"]) == 0
+    assert gallery.main([f"outputs={outputs}", "scale=smoke"]) == 0
     assert_untouched(outside)
     for path in (*map(variant.path, endings), outputs / "report" / "index.html"):
         assert not path.is_symlink() and path.stat().st_nlink == 1 and path.stat().st_size > 0

@@ -12,6 +12,7 @@ from gallery import (
     WORK_AT_PAPER,
     captioned,
     draw_pictures,
+    index,
     measured,
     not_computed,
     not_holding,
@@ -27,10 +28,15 @@ from repository import REPOSITORY
 from runner.cli.catalogue import figure_names
 from runner.cli.composing import figure_runs, figure_variant
 from runner.core.errors import InputError
+from runner.publish.entries import collect
+from runner.publish.gallery import counts, first_results
 from runner.publish.reference import REFERENCE, drawn_png, keep_benchmarks
 
 COUNTS = "**1 / 0 / 0** · 0 / 1 / 0"
 """Of the claims below: one of the paper's holds, one of ours fails."""
+
+
+RUN = dict.fromkeys(("commit", "dirty", "threads", "versions")) | {"device_name": "x86_64"}
 
 
 @pytest.fixture
@@ -39,9 +45,10 @@ def reference(tmp_path):
     folder = tmp_path / "quick" / "fig4"
     folder.mkdir(parents=True)
     (folder / "provenance.json").write_text(
-        json.dumps({"seconds": 100.0, "runs": [{"device_name": "x86_64"}]})
+        json.dumps({"seconds": 100.0, "command": "make fig4", "runs": [RUN]})
     )
     claims = {
+        "claim": ["one", "other"],
         "verdict": ["holds", "fails"],
         "statement": ["a", "b | c"],
         "measured": ["1", "2"],
@@ -61,6 +68,24 @@ def test_the_table_has_a_row_for_every_figure(reference):
     (row,) = [row for row in rows if "`make fig4`" in row]
     assert "| A |" in row and f"| 100 s | [{COUNTS}](figures/fig4.png) |  |  |  |  |" in row
     assert all(other.endswith("|  |  |  |  |  |  |") for other in rows if other != row)
+
+
+def test_the_index_has_every_kept_figure_with_its_picture_and_the_counts_of_the_gallery(reference):
+    """The same page of these claims, and of all that is kept."""
+    small = index(reference).replace("\u00a0", " ")
+    assert "own 1 statements\n1 hold, 0 fail and 0 are undecided" in small
+    assert small.count("<img") == 1 and "| ✓ 1  | ✗ 1  |" in small
+    assert "At scale" not in small, "the picture has its counts"
+    shutil.copytree(reference / "quick", reference / "paper")
+    small = index(reference).replace("\u00a0", " ")
+    assert "At scale <code>paper</code>: ✓ 1  ours ✗ 1 </td>" in small
+    page = index(REFERENCE)
+    places = re.findall('src="([^"]*)"', page)
+    assert len(places) == len({*places}) == len(figure_names())
+    assert all((REPOSITORY / "docs" / place).exists() for place in places)
+    total = counts(first_results(collect(REFERENCE, None, REFERENCE, draws=False)))["paper"]
+    assert f"{total['holds']} hold, {total['fails']} fail and {total['undecided']} are" in page
+    assert page.count("\n## Paper ") == page.count("arxiv.org") == 4
 
 
 def test_every_row_of_the_table_has_as_many_cells(reference):

@@ -1,1 +1,1 @@
-"""Many figures at once: all of them, the reference and its comparison, the report."""
+"""Many figures at once: all of them, the reference and its comparison, the gallery."""

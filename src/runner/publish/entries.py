@@ -1,14 +1,13 @@
-"""What the report shows of each figure: one's own results, and kept ones where these are missing.
+"""What the gallery shows of each figure: one's own results, and those of the reference.
 
-Own results are what `make <figure>` has left under `<outputs>/figures/`, kept ones are those of the
-reference. Links are relative to the page, `<outputs>/report/index.html`.
+Own results are what `make <figure>` has left under `<outputs>/figures/`. Links are relative to the
+pages, which stand in `<outputs>/report/`.
 """
 
-import base64
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -30,26 +29,20 @@ SCALES = ("paper", "medium", "quick", "smoke")
 Row = Mapping[str, str]
 """A row of a table of claims as it is written there."""
 
+LATER = dict.fromkeys(("kind", "source", "expected", "p_value", "data", "runs", "rule"), "")
+"""Columns that tables of older code may lack."""
+
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
 """What reading damaged files ends in."""
 
 
 @dataclass(frozen=True)
 class Link:
-    """A file or a folder as the page names it."""
+    """A file or a folder as the pages name it."""
 
     text: str
     href: str = ""
-    """Relative to the page; empty where it is not there."""
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A claim as it came out: its row, its runs, and the kept row of one's own claim."""
-
-    row: Row
-    runs: tuple[Link, ...] = ()
-    kept: Row | None = None
+    """Relative to the pages; empty where it is not there."""
 
 
 @dataclass(frozen=True)
@@ -60,14 +53,14 @@ class Result:
     scale: str
     is_own: bool
     about: Mapping[str, Any]
-    claims: tuple[Claim, ...]
+    claims: Mapping[str, Row]
+    """By name."""
     files: tuple[Link, ...]
-    claims_href: str
-    """Of the table that `measured` stands in."""
-    kept_href: str = ""
-    """Of the reference's table, beside one's own."""
-    picture: str = ""
-    """The PNG in base64; empty where it cannot be drawn."""
+    runs: tuple[Link, ...]
+    picture: Path | None
+    """The PNG without its header; None where it cannot be drawn."""
+    words: Mapping[str, str]
+    """What stands above the picture: what it is, and what was found."""
     caption: str = ""
     notes: tuple[str, ...] = ()
 
@@ -78,21 +71,26 @@ class Result:
 
     @property
     def place(self) -> str:
-        """Where it is on the page."""
+        """What it is called on its page, and its picture."""
         return f"{self.name}.{self.scale}.{self.source}"
 
     @property
-    def commits(self) -> list[str]:
-        """The code that computed it."""
-        return sorted({facts(run)[0] for run in self.about["runs"]})
+    def facts(self) -> dict[str, list[str]]:
+        """The different commits, machines and versions that computed it."""
+        found = [_facts(run) for run in self.about["runs"]]
+        return {
+            "commits": sorted({commit for commit, _, _ in found}),
+            "machines": sorted({machine for _, machine, _ in found}),
+            "versions": sorted({package for _, _, versions in found for package in versions}),
+        }
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One figure of the report, or a variant, with what there is of it.
+    """One figure of the gallery, or a variant, with what there is of it.
 
-    results: of each scale one; one's own before the kept ones, the larger scale before the smaller,
-    and smoke, which shows nothing but that everything works, after all others.
+    results: of each scale and source one; one's own before those of the reference, the larger scale
+    before the smaller, and smoke, which shows nothing but that everything works, after all others.
     """
 
     name: str
@@ -102,37 +100,62 @@ class Entry:
     is_canonical: bool = True
 
     @property
-    def by_scale(self) -> list[Result]:
-        """The results from the smallest scale."""
-        return sorted(self.results, key=lambda result: -SCALES.index(result.scale))
+    def title(self) -> str:
+        """`Figure 4`: its place in the paper."""
+        place = self.headline.partition(": ")[0].replace(f"paper {self.paper.letter}", "")
+        place = place.replace("beside ,", "beside").strip(", ")
+        return place[:1].upper() + place[1:] or self.name
 
     @property
-    def claims_by_scale(self) -> list[tuple[str, list[Claim | None]]]:
-        """Each statement, and how it came out in each of `by_scale`."""
-        columns = [{each.row["claim"]: each for each in one.claims} for one in self.by_scale]
-        said = {name: claim.row["statement"] for one in columns for name, claim in one.items()}
-        return [(said[name], [one.get(name) for one in columns]) for name in said]
+    def what(self) -> str:
+        """The words after its place: what it shows."""
+        return self.headline.partition(": ")[2] or self.headline
+
+    @property
+    def first(self) -> Result | None:
+        """The result that speaks for it, if there is any."""
+        return next(iter(self.results), None)
+
+    @property
+    def by_scale(self) -> list[Result]:
+        """The results from the smallest scale, one's own before that of the reference."""
+        return sorted(self.results, key=lambda each: (-SCALES.index(each.scale), not each.is_own))
+
+    @property
+    def claims(self) -> dict[str, Row]:
+        """Each statement as the first result that has it words it, by name."""
+        return {name: row for each in reversed(self.results) for name, row in each.claims.items()}
 
 
-def collect(outputs: Path, scale: str | None, reference: Path) -> list[Entry]:
+def collect(outputs: Path, scale: str | None, reference: Path, draws: bool = True) -> list[Entry]:
     """All figures with what there is of them, at `scale` or at all scales.
 
     The variants of a figure follow it. A picture of the reference is drawn into
-    `<outputs>/figures-from-reference/` unless it is there. Raises InputError when files of one's
-    own figures are damaged.
+    `<outputs>/figures-from-reference/` unless it is there, or none is wanted. Raises InputError
+    when files of one's own figures are damaged.
     """
-    scales = [scale] if scale else SCALES
     entries = []
     names = figure_names()
+    drawings = outputs / "figures-from-reference" if draws else None
     with Progress(len(names), "report", unit="figures") as bar:
         for name in names:
-            entries += _entries(outputs, scales, reference, name)
+            entries += _entries(outputs, [scale] if scale else SCALES, reference, name, drawings)
             bar.update(1)
-    return sorted(entries, key=lambda entry: (entry.paper.letter, natural_order(entry.name)))
+    return sorted(entries, key=_order)
+
+
+def _order(entry: Entry) -> tuple:
+    """By paper, those of rooms of one's own last; a paper's figures before what is beside them."""
+    paper = entry.paper
+    return not paper.letter, paper, not entry.title.startswith("Figure"), natural_order(entry.name)
 
 
 def _entries(
-    outputs: Path, scales: list[str] | tuple[str, ...], reference: Path, name: str
+    outputs: Path,
+    scales: Iterable[str],
+    reference: Path,
+    name: str,
+    drawings: Path | None,
 ) -> Iterator[Entry]:
     """A figure, and its variants."""
     known = Entry(name, headline("figure", name), paper_of(room_of(figure_study(name))))
@@ -140,106 +163,97 @@ def _entries(
     for scale in scales:
         folder, in_reference = outputs / "figures" / scale, reference / scale / name
         if (folder / f"{name}.provenance.json").exists():
-            own.append(_own(outputs, folder, name, name, in_reference))
-        elif (in_reference / "claims.csv").exists():
-            kept += _kept(outputs, in_reference)
+            own.append(_own(outputs, folder, known, name))
+        if (in_reference / "claims.csv").exists():
+            kept += _kept(outputs, in_reference, known, drawings)
         for path in sorted(folder.glob(f"{name}-{'[0-9a-f]' * 8}.provenance.json")):
-            variants.append(_own(outputs, folder, path.name.partition(".")[0], name))
+            variants.append(_own(outputs, folder, known, path.name.partition(".")[0]))
     results = sorted([*own, *kept], key=lambda result: result.scale == SCALES[-1])
     yield replace(known, results=tuple(results))
     for one in variants:
         yield replace(known, name=one.name, results=(one,), is_canonical=False)
 
 
-def _own(
-    outputs: Path, folder: Path, name: str, figure: str, in_reference: Path | None = None
-) -> Result:
+def _own(outputs: Path, folder: Path, entry: Entry, name: str) -> Result:
     """What one has made; raises InputError when that is damaged."""
+    body, png = folder / f"{name}.body.png", folder / f"{name}.png"
     try:
-        rows = _rows(folder / f"{name}.claims.csv")
-        about = json.loads((folder / f"{name}.provenance.json").read_text())
-        png = base64.b64encode((folder / f"{name}.png").read_bytes()).decode()
-        float(about["seconds"]), [facts(run) for run in about["runs"]]  # what the page says
+        claims, about = _read(folder / f"{name}.claims.csv", folder / f"{name}.provenance.json")
+        words = _words(folder / f"{name}.header.json", entry)
+        png.read_bytes()
     except UNREADABLE as error:
         raise InputError(f"{folder}: the files of {name} cannot be read ({error!r})") from error
-    path = in_reference / "claims.csv" if in_reference else None
-    beside = {row["claim"]: row for row in _rows_or_none(path)} if path else {}
-    runs = outputs / "runs" / figure_study(figure)
-
-    def claim(row: Row) -> Claim:
-        links = [_link(outputs, runs / run) for run in row.get("runs", "").split()]
-        return Claim(row, tuple(links), beside.get(row["claim"]))
-
     ends = ("csv", "claims.csv", "provenance.json", "png", "pdf", "svg")
     return Result(
         name=name,
         scale=folder.name,
         is_own=True,
         about=about,
-        claims=tuple(map(claim, rows)),
+        claims=claims,
         files=_links(outputs, [folder / f"{name}.{end}" for end in ends]),
-        claims_href=_link(outputs, folder / f"{name}.claims.csv").href,
-        kept_href=_link(outputs, path).href if beside else "",
-        picture=png,
+        runs=_runs(claims, outputs, outputs / "runs" / figure_study(entry.name)),
+        picture=body if body.exists() else png,
+        words=words,
         caption=_caption(folder / f"{name}.caption.txt"),
         notes=tuple(filter(None, [about.get("stale")])),
     )
 
 
-def _kept(outputs: Path, folder: Path) -> Iterator[Result]:
+def _kept(outputs: Path, folder: Path, entry: Entry, drawings: Path | None) -> Iterator[Result]:
     """What the reference holds of a figure at a scale; nothing, and a line, where it is damaged."""
     name = folder.name
     try:
-        rows = _rows(folder / "claims.csv")
-        about = json.loads((folder / "provenance.json").read_text())
-        float(about["seconds"]), [facts(run) for run in about["runs"]]
-        stale = _stale(name, about["runs"])
+        claims, about = _read(folder / "claims.csv", folder / "provenance.json")
+        other = sum(run.get("code") != code_of(figure_study(name)) for run in about["runs"])
     except UNREADABLE as error:
         print(f"{folder}: left out, it cannot be read ({error!r})", file=sys.stderr)
         return
-    png, failed = _picture(folder, outputs / "figures-from-reference")
-    tables = [*sorted(folder.glob("*.csv*")), folder / "provenance.json"]
+    count = len(about["runs"])
+    stale = f"{other} of {count} runs were computed by other code than today's" if other else ""
+    body, failed = _body(folder, drawings) if drawings else (None, "")
     yield Result(
         name=name,
         scale=folder.parent.name,
         is_own=False,
         about=about,
-        claims=tuple(Claim(row, tuple(map(Link, row.get("runs", "").split()))) for row in rows),
-        files=_links(outputs, tables),
-        claims_href=_link(outputs, folder / "claims.csv").href,
-        picture=png,
-        caption=_caption(folder / "caption.txt") or _caption(folder / f"{name}.caption.txt"),
+        claims=claims,
+        files=_links(outputs, [*sorted(folder.glob("*.csv*")), folder / "provenance.json"]),
+        runs=_runs(claims),
+        picture=body,
+        words=_words(body and body.with_name(f"{name}.header.json"), entry),
+        caption=_caption(folder / "caption.txt"),
         notes=tuple(filter(None, [stale, failed])),
     )
 
 
-def _picture(folder: Path, figures: Path) -> tuple[str, str]:
-    """A picture of the reference in base64; or, where there is none, why."""
+def _body(folder: Path, drawings: Path) -> tuple[Path | None, str]:
+    """The picture of a figure of the reference without its header; or why there is none."""
     try:
-        return base64.b64encode(picture(folder, figures)).decode(), ""
+        return picture(folder, drawings).with_suffix(".body.png"), ""
     except Exception as error:  # of whatever kind: old tables, and the drawing of today
         what = f"{type(error).__name__}: {error}"
-        return "", f"the code of today cannot draw these tables ({what})"
+        return None, f"the code of today cannot draw these tables ({what})"
 
 
-def _stale(name: str, runs: list[Mapping[str, Any]]) -> str:
-    """A note on kept runs of other code; empty where there are none."""
-    count = sum(run.get("code") != code_of(figure_study(name)) for run in runs)
-    return f"{count} of {len(runs)} runs were computed by other code than today's" if count else ""
+def _read(claims: Path, provenance: Path) -> tuple[dict[str, Row], dict[str, Any]]:
+    """Rows by claim, and the provenance.
+
+    Raises one of UNREADABLE when the pages lack something in them that they cannot do without.
+    """
+    about = json.loads(provenance.read_text())
+    float(about["seconds"]), about["command"], [_facts(run) for run in about["runs"]]
+    table = pd.read_csv(claims, dtype=str, keep_default_na=False)
+    table[["statement", "verdict", "measured"]]
+    rows = [LATER | row for row in table.to_dict("records")]
+    return {row["claim"]: row | {"kind": row["kind"] or "paper"} for row in rows}, about
 
 
-def _rows(path: Path) -> list[Row]:
-    """The rows of a table of claims; raises KeyError when it has no claims or verdicts."""
-    table = pd.read_csv(path, dtype=str, keep_default_na=False)
-    table[["claim", "statement", "verdict", "measured"]]  # what the page cannot do without
-    return table.to_dict("records")
-
-
-def _rows_or_none(path: Path) -> list[Row]:
-    try:
-        return _rows(path)
-    except UNREADABLE:
-        return []
+def _words(path: Path | None, entry: Entry) -> dict[str, str]:
+    """What stands above a picture; the headline where nothing was written."""
+    if path and path.exists():
+        words = json.loads(path.read_text())
+        return {"what": words["what"], "finding": words["finding"]}
+    return {"what": entry.headline.partition(": ")[0], "finding": entry.what}
 
 
 def _caption(path: Path) -> str:
@@ -248,19 +262,24 @@ def _caption(path: Path) -> str:
 
 
 def _link(outputs: Path, path: Path) -> Link:
-    """The link from the page; without an address where there is no such file or folder."""
+    """The link from the pages; without an address where there is no such file or folder."""
     if not path.exists():
         return Link(path.name)
-    relative = os.path.relpath(path, outputs / "report") + "/" * path.is_dir()
-    return Link(path.name, quote(relative))
+    return Link(path.name, quote(os.path.relpath(path, outputs / "report") + "/" * path.is_dir()))
 
 
 def _links(outputs: Path, paths: list[Path]) -> tuple[Link, ...]:
     return tuple(link for link in (_link(outputs, path) for path in paths) if link.href)
 
 
-def facts(run: Mapping[str, Any]) -> tuple[str, str, list[str]]:
-    """Commit, machine and versions of a run, as the page says them."""
+def _runs(claims: Mapping[str, Row], outputs: Path = Path(), folder: Path | None = None) -> tuple:
+    """The runs that claims stand on, with links where their folder is given."""
+    names = dict.fromkeys(run for row in claims.values() for run in row["runs"].split())
+    return tuple(_link(outputs, folder / name) if folder else Link(name) for name in names)
+
+
+def _facts(run: Mapping[str, Any]) -> tuple[str, str, list[str]]:
+    """Commit, machine and versions of a run, as the pages say them."""
     commit = f"{str(run['commit'] or 'no commit')[:10]}{'+' * bool(run['dirty'])}"
     instructions = [f"{each}, " for each in (run.get("instructions") or {}).values()]
     machine = f"{run['device_name']}, {''.join(instructions)}{run['threads']} threads"

@@ -26,9 +26,10 @@ from runner.core.errors import InputError
 from runner.core.folders import outputs_at, require_readable, require_writable
 from runner.core.rooms import package_of, rows_of
 from runner.results.claims import claims_of, judge
-from runner.results.figures import as_png, header_of, is_current, publish
-from runner.results.findings import DOT
+from runner.results.figures import as_png, drawn, header_of, is_current, publish, save
+from runner.results.findings import DOT, Header
 from runner.results.history import history
+from runner.results.style import drawn_in
 from runner.results.variants import Variant
 from runner.runs.code import fingerprint
 from runner.runs.files import write_atomically
@@ -126,20 +127,27 @@ def draw_all(reference: Path, figures: Path, style: str = "screen") -> Iterator[
         yield name, scale
 
 
-def picture(folder: Path, figures: Path) -> bytes:
+def picture(folder: Path, figures: Path) -> Path:
     """The PNG of a figure of the reference; drawn into `figures` unless it lies there up to date.
 
-    folder: of the figure. Raises what the drawing raises where the tables are not those that the
-    code of today draws.
+    folder: of the figure. Beside the picture stand `<figure>.body.png`, without its header, and
+    `<figure>.header.json`, the words of it. Raises what the drawing raises where the tables are not
+    those that the code of today draws.
     """
-    place = figures / folder.parent.name / f"{folder.name}.png"
-    source, now = place.with_suffix(".drawn-from"), drawn_from(folder)
-    if not (place.exists() and source.exists() and source.read_text() == now):
-        png = drawn_png(folder)
+    name, scale = folder.name, folder.parent.name
+    place = figures / scale / f"{name}.png"
+    source, words = place.with_suffix(".drawn-from"), place.with_suffix(".header.json")
+    now, files = drawn_from(folder), (place, place.with_suffix(".body.png"), words, source)
+    if not (all(map(Path.exists, files)) and source.read_text() == now):
+        tables = read_tables(folder)
+        above = _header(folder, tables)
         place.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(place, png)
+        with drawn_in("screen"):
+            drawing, _ = drawn(name, figure_study(name), tables, above=above)
+            save(drawing, place.with_suffix(""), ("png", "body.png"))
+        write_atomically(words, above.as_json())
         write_atomically(source, now.encode())
-    return place.read_bytes()
+    return place
 
 
 def drawn_png(folder: Path, dpi: float | None = None, note: str = "") -> bytes:
@@ -147,23 +155,27 @@ def drawn_png(folder: Path, dpi: float | None = None, note: str = "") -> bytes:
 
     note: ends the header's first line.
     """
-    name, tables = folder.name, read_tables(folder)
-    about = {"scale": folder.parent.name, "headline": headline("figure", name)}
-    kept = pd.read_csv(folder / "claims.csv")
-    above = header_of(name, figure_study(name), tables, kept, **about)
+    tables = read_tables(folder)
+    above = _header(folder, tables)
     above = replace(above, what=DOT.join(filter(None, (above.what, note))))
-    return as_png(name, figure_study(name), tables, above, dpi)
+    return as_png(folder.name, figure_study(folder.name), tables, above, dpi)
+
+
+def _header(folder: Path, tables: dict[str, pd.DataFrame]) -> Header:
+    """What stands above the picture of a figure of the reference, by its claims as kept."""
+    about = {"scale": folder.parent.name, "headline": headline("figure", folder.name)}
+    kept = pd.read_csv(folder / "claims.csv")
+    return header_of(folder.name, figure_study(folder.name), tables, kept, **about)
 
 
 def drawn_from(folder: Path) -> str:
-    """Digits that change with the tables of a figure of the reference and the code that draws it.
+    """Digits that change with a figure of the reference, tables and claims, and its drawing's code.
 
     The text of `<figure>.drawn-from`, which stands beside a picture.
     """
     digest = hashlib.sha256()
     for path in sorted([*folder.glob("*.csv*"), folder / "shared.json"]):
-        if path.name != "claims.csv":
-            digest.update(path.name.encode() + path.read_bytes())
+        digest.update(path.name.encode() + path.read_bytes())
     return f"{digest.hexdigest()[:16]} {_drawing_code(figure_study(folder.name))}"
 
 

@@ -331,13 +331,12 @@ def publish(
     below = caption(headline or name, _said[figure], study, tables, scale, overrides)
     about = {"scale": scale, "headline": headline, "overrides": overrides}
     above = header_of(figure, study, tables, verdicts, **about)
-    words = json.dumps(above.as_words(), indent=1, ensure_ascii=False)
     try:
         with drawn_in(style):
             picture, numbers = drawn(figure, study, tables, style, above)
             folder.mkdir(parents=True, exist_ok=True)
             save(picture, folder / name)
-        write_atomically(folder / f"{name}.header.json", words.encode())
+        write_atomically(folder / f"{name}.header.json", above.as_json())
         write_atomically(folder / f"{name}.csv", numbers.to_csv(index=False).encode())
         write_atomically(folder / f"{name}.claims.csv", verdicts.to_csv(index=False).encode())
         write_atomically(folder / f"{name}.caption.txt", below.encode())
@@ -366,16 +365,17 @@ def describe(run: Run) -> dict[str, Any]:
     return {"run": str(run), **facts, "tables": tables}
 
 
-def save(picture: Figure, path: Path) -> None:
-    """Write `path`.png, .pdf, .svg and .body.png without dates, so that equal tables give equal
-    files."""
+def save(
+    picture: Figure, path: Path, ends: Sequence[str] = ("png", "pdf", "svg", "body.png")
+) -> None:
+    """Write `path`.<end> for each of `ends`, without dates: equal tables give equal files."""
     logging.getLogger("fontTools").setLevel(logging.ERROR)  # it doubts the dates of matplotlib's
-    bare = {"header": False} if isinstance(picture, Picture) else {}
-    _write(picture, path.with_name(path.name + ".png"), "Software")
-    picture.set_layout_engine(None)  # it is laid out; "none" would go through it once more
-    _write(picture, path.with_name(path.name + ".pdf"), "CreationDate")
-    _write(picture, path.with_name(path.name + ".svg"), "Date")
-    _write(picture, path.with_name(path.name + ".body.png"), "Software", **bare)
+    left_out = {"pdf": "CreationDate", "svg": "Date"}
+    for end in ends:
+        bare = {"header": False} if end == "body.png" and isinstance(picture, Picture) else {}
+        place = path.with_name(f"{path.name}.{end}")
+        _write(picture, place, left_out.get(end, "Software"), **bare)
+        picture.set_layout_engine(None)  # it is laid out; "none" would go through it once more
 
 
 def _write(picture: Figure, path: Path, left_out: str, **options: Any) -> None:

@@ -4,6 +4,7 @@ The finding is said only where the claims that it rests on have, in these very t
 that it needs; otherwise the header says what is drawn. Scale `smoke` is too small to find anything.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -64,6 +65,10 @@ class Header:
     def as_words(self) -> dict[str, Any]:
         """The lines as text, for pages that write them."""
         return asdict(self) | {"counts": "".join(text for text, _ in self.counts)}
+
+    def as_json(self) -> bytes:
+        """These words as the content of `<figure>.header.json`."""
+        return json.dumps(self.as_words(), indent=1, ensure_ascii=False).encode()
 
 
 def header(

@@ -1,0 +1,269 @@
+"""The gallery: an index, a page for each figure, and one table of all claims.
+
+Writes what `publish.entries` collects into `<outputs>/report/`: pages that need nothing but the
+pictures beside them, and whose links lead to the tables behind the numbers. A figure that is
+neither made nor kept gives its command. Variants of a figure, made with overrides, follow it; they
+count in no total.
+"""
+
+import argparse
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.resources import files
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+from PIL import Image
+
+from runner.cli.working import log_to_terminal
+from runner.core.arguments import key_values
+from runner.core.errors import InputError
+from runner.core.folders import outputs_at, require_writable
+from runner.core.papers import Paper
+from runner.publish.counting import once
+from runner.publish.entries import Entry, Result, Row, collect
+from runner.results.evidence import share
+from runner.runs.files import read, write_atomically
+from runner.runs.provenance import REFERENCE
+
+PAGES = files("runner.publish") / "pages"
+VERDICTS = {"holds": "✓", "fails": "✗", "undecided": "?"}
+KINDS = {
+    "paper": "What the paper says",
+    "ours": "Ours: controls, and what goes beyond the paper",
+    "illustration": "Illustrations: statements that loose bounds, or these sizes, do not test",
+}
+"""Whose a claim is, and what the pages call those claims: the papers' own come first."""
+ORDERS = {
+    "fixed before": "rule older than the numbers",
+    "before a repeat": "rule older than these numbers, newer than earlier ones",
+    "after": "rule newer than the numbers",
+}
+THUMBNAIL = (800, 440)
+"""Pixels, two for each on the page."""
+LETTERS = {"theta": "θ", "Theta": "Θ", "lambda": "λ", "gamma": "γ", "alpha": "α", "sigma": "σ"}
+LETTERS |= {"delta": "δ", "epsilon": "ε", "eps": "ε", "eta": "η"}
+
+EVIDENCE = re.compile(
+    r"(?:(?P<words>.*); |^)(?P<unit>difference|ratio|exponent|share|slope|value) (?P<estimate>\S+)"
+    r"(?: \((?P<limits>[^()]*)\))?, n = (?P<n>\d+)(?: at (?P<point>.*?))?"
+    r"(?P<more>; n = \d+ could decide)?$"
+)
+"""The number that decides a claim, as `claims.in_words` writes it, at the end of the measured."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A paper on the index: its figures, the counts of its verdicts, and what was found."""
+
+    paper: Paper
+    entries: list[Entry]
+    counts: dict[str, Counter[str]]
+    """Of verdicts, by whose the claims are."""
+    found: str
+    """Of the sentences on the paper those whose claims have the verdicts that they need."""
+
+
+def shown(entries: list[Entry]) -> Iterator[Shown]:
+    """The papers with their figures, by the first result of each."""
+    for paper in dict.fromkeys(entry.paper for entry in entries):
+        own = [entry for entry in entries if entry.paper == paper]
+        found = [
+            each["says"]
+            for each in papers().get(paper.letter, {}).get("found", [])
+            if all(verdict_of(claim, own) == needed for claim, needed in needs(each))
+        ]
+        yield Shown(paper, own, counts(first_results(own)), " ".join(found))
+
+
+def papers() -> dict[str, Any]:
+    """What the index says of each paper, by letter: authors, question, and what may be found."""
+    return yaml.safe_load((PAGES / "papers.yaml").read_text())
+
+
+def needs(sentence: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The claims that a sentence rests on, as `figure/claim`, each with the verdict it needs."""
+    for verdict in VERDICTS:
+        yield from ((claim, verdict) for claim in sentence.get(verdict, []))
+
+
+def verdict_of(claim: str, entries: Iterable[Entry]) -> str:
+    """The verdict on `figure/claim` in the first result of its figure; none at `smoke`."""
+    figure, _, name = claim.partition("/")
+    results = [
+        each for each in first_results(entries) if each.name == figure and each.scale != "smoke"
+    ]
+    return "".join(each.claims[name]["verdict"] for each in results if name in each.claims)
+
+
+def first_results(entries: Iterable[Entry]) -> list[Result]:
+    """Of each figure the result that speaks for it; variants have none."""
+    return [each.first for each in entries if each.is_canonical and each.first]
+
+
+def counts(results: Iterable[Result]) -> dict[str, Counter[str]]:
+    """How many claims of each kind have which verdict, each statement on the same numbers once."""
+    rows = [row for each in results for row in each.claims.values()]
+    claims = once(
+        pd.DataFrame(rows, columns=["statement", "data", "measured", "runs", "kind", "verdict"])
+    )
+    return {kind: Counter(claims[claims["kind"] == kind]["verdict"]) for kind in KINDS}
+
+
+def tallies(entries: list[Entry]) -> Iterator[tuple[str, str, int, dict[str, Counter[str]]]]:
+    """Source, scale, number of figures and counts of the verdicts, of all that there are."""
+    results = [each for entry in entries if entry.is_canonical for each in entry.results]
+    for place in dict.fromkeys((each.source, each.scale) for each in results):
+        found = [each for each in results if (each.source, each.scale) == place]
+        yield *place, len(found), counts(found)
+
+
+def evidence(row: Row) -> tuple[str, str]:
+    """The number that decides a claim, as "all 5" or an estimate with its limits; other words."""
+    found = EVIDENCE.fullmatch(row["measured"])
+    if not found:
+        return row["measured"], ""
+    n, estimate = int(found["n"]), float(found["estimate"])
+    count = round(estimate * n) if n and 0 <= estimate <= 1 else 0
+    counted = share(count, n, 0.5) if n and found["unit"] == "share" else None
+    # A share that counts replicates has the limits of a count.
+    if counted and found["limits"] == f"{counted.low:.3g} to {counted.high:.3g}":
+        number = {0: f"none of {n}", n: f"all {n}"}.get(count, f"{count} of {n}")
+    else:
+        limits = f" ({found['limits']})" if found["limits"] else ""
+        known = f"{found['unit']} {found['estimate']}{limits}".removeprefix("value ")
+        number = f"{known if estimate == estimate else 'no finite number'}, n = {n}"
+    point = f" at {found['point']}" if found["point"] else ""
+    return f"{number}{point}{found['more'] or ''}", found["words"] or ""
+
+
+def sentence(text: str) -> Markup:
+    """A text as `pretty` writes it, with a capital at its beginning unless that is a symbol."""
+    word = re.match(r"(a|[a-z]{2,})[ :,-]", text)
+    return pretty(text[0].upper() + text[1:] if word and word[1] not in LETTERS else text)
+
+
+def pretty(text: str) -> Markup:
+    """A text as mathematics is written: ||theta||^2 as ‖θ‖², 1.2e-05 as 1.2·10⁻⁵."""
+    text = re.sub(rf"\b({'|'.join(LETTERS)})(?=\b|_)", lambda found: LETTERS[found[1]], text)
+    text = re.sub(r"sqrt\((\w)\)", r"√\1", text).replace("sqrt", "√").replace("sum_", "Σ_")
+    text = text.replace("||", "‖").replace("<=", "≤").replace(">=", "≥").replace("^T", "ᵀ")
+    text = re.sub(r"(-?\d[.\d]*)e([+-]\d+)", _power_of_ten, text)
+    html = re.sub(
+        r"\^(?:\{([^}]*)\}|(\(\d\))|\(([^)]*)\)|(-?[\d.]*\d|\w\b))", _raised, str(escape(text))
+    )
+    lowered = r"<sub>\1\2</sub>"
+    return Markup(re.sub(r"(?:(?<=\b\w)|(?<=[‖|>]))_(?:\{([^}]*)\}|(\w+|\+))", lowered, html))
+
+
+def _power_of_ten(found: re.Match[str]) -> str:
+    power = int(found[2])
+    return f"{float(found[0]):,.0f}" if 0 <= power < 5 else f"{found[1]}·10^{power}"
+
+
+def _raised(found: re.Match[str]) -> str:
+    return f"<sup>{next(filter(None, found.groups()))}</sup>".replace("-", "−")
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+class Pages:
+    """What renders the pages of some figures; text is escaped in HTML.
+
+    known: what the pages need beside the figures: their pictures, where they show any.
+    """
+
+    def __init__(self, entries: list[Entry], **known: Any) -> None:
+        loader = PackageLoader("runner.publish", "pages")
+        options = {"trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
+        self.made_from = Environment(
+            loader=loader, autoescape=lambda name: ".html" in name, **options
+        )
+        filters = (evidence, pretty, sentence, duration)
+        self.made_from.filters |= {each.__name__: each for each in filters}
+        first = first_results(entries)
+        about = {"entries": entries, "first": first, "total": counts(first), "said": papers()}
+        about |= {"shown": list(shown(entries)), "tallies": list(tallies(entries))}
+        about |= {"verdicts": VERDICTS, "kinds": KINDS, "orders": ORDERS, "counts": counts}
+        self.made_from.globals |= about | known
+
+    def page(self, name: str, **about: Any) -> str:
+        """One page: `index.html`, `claims.html`, `figure.html` of an entry, or `index.md`."""
+        return self.made_from.get_template(f"{name}.jinja").render(about)
+
+
+def write(entries: list[Entry], folder: Path) -> None:
+    """Write all pages, and the pictures that they show, into a folder.
+
+    Raises OSError where something cannot be written.
+    """
+    (folder / "pictures").mkdir(parents=True, exist_ok=True)
+    drawings = {}
+    for entry in entries:
+        for each in entry.results:
+            if each.picture:
+                is_first = each is entry.first
+                drawings[each.place] = _publish(each, folder / "pictures", is_first)
+    pages = Pages(entries, drawings=drawings)
+    content = {f"{name}.html": pages.page(f"{name}.html") for name in ("index", "claims")}
+    for before, entry, after in zip([None, *entries], entries, [*entries[1:], None], strict=False):
+        around = {"entry": entry, "before": before, "after": after}
+        content[f"{entry.name}.html"] = pages.page("figure.html", **around)
+    content |= {name: (PAGES / name).read_text() for name in ("style.css", "filter.js")}
+    for name, text in content.items():
+        write_atomically(folder / name, text.encode())
+
+
+def _publish(result: Result, folder: Path, small: bool) -> tuple[int, int]:
+    """Copy a picture unless it is there already; returns its pixels. small: with a thumbnail."""
+    content = result.picture.read_bytes()
+    place, thumbnail = (folder / f"{result.place}.{end}" for end in ("png", "webp"))
+    image = Image.open(BytesIO(content))
+    with suppress(OSError):
+        if read(place) == content and (thumbnail.exists() or not small):
+            return image.size
+    write_atomically(place, content)
+    if small:
+        shrunk, encoded = image.convert("RGB"), BytesIO()
+        shrunk.thumbnail(THUMBNAIL, Image.Resampling.LANCZOS)
+        shrunk.save(encoded, "webp", quality=80)
+        write_atomically(thumbnail, encoded.getvalue())
+    return image.size
+
+
+def main(arguments: list[str]) -> int:
+    """Write the gallery of all figures and claims, <outputs>/report/index.html; returns 0.
+
+    Raises InputError when files of a figure are damaged, or the pages cannot be written.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m runner report",
+        description="A gallery of every figure and every claim, yours beside those of the"
+        " reference: <outputs>/report/index.html. Computes nothing.",
+    )
+    parser.add_argument("words", nargs="*", metavar="key=value", help="outputs=..., scale=...")
+    values = key_values(parser.parse_args(arguments).words, ["outputs", "scale"])
+    outputs = outputs_at(values.get("outputs", "outputs"))
+    folder = outputs / "report"
+    require_writable(outputs, folder)
+    log_to_terminal()
+    entries = collect(outputs, values.get("scale"), REFERENCE)
+    try:
+        write(entries, folder)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written ({error.strerror})") from error
+    print(folder / "index.html")
+    return 0

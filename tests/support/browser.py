@@ -1,0 +1,86 @@
+"""Chromium, driven over a pipe by the protocol of its developer tools."""
+
+import json
+import os
+import shutil
+import subprocess
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+FLAGS = "--headless --no-sandbox --disable-gpu --no-first-run --disable-sync --hide-scrollbars"
+
+
+class Browser:
+    """One page of a Chromium that is started here; to be closed.
+
+    folder: its profile, which is made.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        ours, its = os.pipe(), os.pipe()  # what it reads, what it writes
+        flags = [*FLAGS.split(), f"--user-data-dir={folder}", "--remote-debugging-pipe"]
+        self.process = subprocess.Popen(
+            ["bash", "-c", f'exec "$@" 3<&{ours[0]} 4>&{its[1]}', "-", CHROMIUM, *flags],
+            pass_fds=(ours[0], its[1]),
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(ours[0])
+        os.close(its[1])
+        self.out, self.into = os.fdopen(ours[1], "wb"), os.fdopen(its[0], "rb")
+        self.numbers, self.session, self.rest = count(1), None, b""
+        target = self.send("Target.createTarget", url="about:blank")["targetId"]
+        attached = self.send("Target.attachToTarget", targetId=target, flatten=True)
+        self.session = attached["sessionId"]
+        self.send("Page.enable")
+
+    def send(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """The result of a command. Raises RuntimeError where there is an error in its place."""
+        number = next(self.numbers)
+        message = {"id": number, "method": method, "params": parameters}
+        message |= {"sessionId": self.session} if self.session else {}
+        self.out.write(json.dumps(message).encode() + b"\0")
+        self.out.flush()
+        answer = self._wait(lambda said: said.get("id") == number)
+        if "error" in answer:
+            raise RuntimeError(f"{method}: {answer['error']}")
+        return answer["result"]
+
+    def _wait(self, fits) -> dict[str, Any]:
+        while True:
+            while b"\0" not in self.rest:
+                if not (more := os.read(self.into.fileno(), 1 << 20)):
+                    raise RuntimeError("Chromium has ended")
+                self.rest += more
+            text, _, self.rest = self.rest.partition(b"\0")
+            if fits(said := json.loads(text)):
+                return said
+
+    def open(self, address: str, width=1280, height=800, script=True, **media: str) -> None:
+        """Show a page. script: whether its scripts run; media: `media="print"`, or features."""
+        kind = media.pop("media", "")
+        features = [{"name": k.replace("_", "-"), "value": v} for k, v in media.items()]
+        self.send("Emulation.setEmulatedMedia", media=kind, features=features)
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.send("Emulation.setDeviceMetricsOverride", **size)
+        self.send("Emulation.setScriptExecutionDisabled", value=not script)
+        for each in ("about:blank", address):  # another place on the same page would fire nothing
+            self.send("Page.navigate", url=each)
+            self._wait(lambda said: said.get("method") == "Page.loadEventFired")
+
+    def run(self, script: str) -> Any:
+        """The value of a JavaScript expression, awaited, on the page that is shown."""
+        done = self.send(
+            "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
+        )
+        if "exceptionDetails" in done:
+            raise RuntimeError(done["exceptionDetails"])
+        return done["result"].get("value")
+
+    def close(self) -> None:
+        """End the process, and wait until it has."""
+        self.out.close()
+        self.into.close()
+        self.process.terminate()
+        self.process.wait(timeout=30)

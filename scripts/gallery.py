@@ -10,9 +10,10 @@ README.md and docs/*.md, so that none of it is ever typed by hand.
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
+import overview
 import pandas as pd
 
 from runner.bench.table import machine_name
@@ -21,8 +22,8 @@ from runner.core.errors import InputError
 from runner.core.papers import PAPERS, paper_of
 from runner.core.rooms import room_of
 from runner.publish.counting import once
-from runner.publish.entries import collect
-from runner.publish.gallery import Pages, duration
+from runner.publish.entries import Entry, collect
+from runner.publish.gallery import Pages, duration, shown
 from runner.publish.reference import REFERENCE, drawn_png, read_tables
 from runner.results.captions import caption
 from runner.results.evidence import ERROR
@@ -41,16 +42,6 @@ NOTES = REPOSITORY / "docs" / "notes-on-the-papers.md"
 PERFORMANCE = REPOSITORY / "docs" / "performance.md"
 INDEX = REPOSITORY / "docs" / "gallery.md"
 PICTURES = REPOSITORY / "docs" / "figures"
-HIGHLIGHTS = {
-    "rank-fig1": "medium",
-    "rank-fig3a": SCALE,
-    "fig5": SCALE,
-    "invariances-fig2": SCALE,
-    "bottleneck-fig1": SCALE,
-    "rank-live": SCALE,
-}
-"""Figures that the README shows, each at its scale."""
-
 SPEED = {
     "study": "study",
     "work": "work",
@@ -141,9 +132,26 @@ def index(reference: Path) -> str:
         name: (f"figures/{file_of(name, scale)}", command_of(name, scale), scale)
         for name, scale in largest.items()
     }
+    return Pages(entries_of(reference), pictures=pictures).page("index.md")
+
+
+def entries_of(reference: Path) -> list[Entry]:
+    """The figures with the results of the reference alone."""
     nothing_of_ones_own = PICTURES
-    entries = collect(nothing_of_ones_own, None, reference, draws=False)
-    return Pages(entries, pictures=pictures).page("index.md")
+    return collect(nothing_of_ones_own, None, reference, draws=False)
+
+
+def findings(reference: Path) -> str:
+    """A Markdown table of the papers: what was found, and the verdicts on their own statements."""
+    lines = [
+        "| | paper | what was found | holds | fails | undecided |",
+        "| --- | --- | --- | --: | --: | --: |",
+    ]
+    for each in shown(entries_of(reference)):
+        title = f"[{each.paper.title}](https://arxiv.org/abs/{each.paper.arxiv})"
+        numbers = " | ".join(str(each.counts["paper"][verdict]) for verdict in VERDICTS)
+        lines.append(f"| **{each.paper.letter}** | {title} | {each.found} | {numbers} |")
+    return "\n".join(lines)
 
 
 def result(reference: Path, scale: str, name: str) -> tuple[str, str]:
@@ -279,27 +287,6 @@ def sentence_of(claims: pd.DataFrame) -> str:
     return ", ".join(f"{counts.get(v, 0)} {word}" for v, word in VERDICTS.items())
 
 
-def pictures(shown: Mapping[str, str]) -> str:
-    """A grid of figures in HTML, two in a row, each with its command.
-
-    shown: the scale of each figure.
-    """
-    lines = ["<table>"]
-    cells = list(shown.items())
-    for start in range(0, len(cells), 2):
-        lines.append("<tr>")
-        for name, scale in cells[start : start + 2]:
-            letter, what = headline("figure", name).removeprefix("paper ").split(", ", 1)
-            place = f"docs/figures/{file_of(name, scale)}"
-            lines.append(
-                f'<td width="50%"><a href="{place}">\n'
-                f'<img src="{place}" alt="{name}"></a><br>\n'
-                f"<code>{command_of(name, scale)}</code>: paper {letter}, {what}</td>"
-            )
-        lines.append("</tr>")
-    return "\n".join([*lines, "</table>"])
-
-
 def not_holding(reference: Path, verdict: str, scale: str = SCALE) -> str:
     """A Markdown table of the claims with this verdict: command, statement, measured number."""
     lines = ["| command | statement | measured | source |", "| --- | --- | --- | --- |"]
@@ -357,8 +344,9 @@ def main() -> int:
         draw_pictures(REFERENCE, PICTURES)
         (PICTURES / "README.md").write_text(captioned(REFERENCE))
         INDEX.write_text(index(REFERENCE))
-        write_between(README, "pictures", pictures(HIGHLIGHTS))
-        write_between(README, "papers", papers(REFERENCE))
+        (PICTURES / "overview.png").write_bytes(overview.drawn(REFERENCE))
+        write_between(README, "findings", findings(REFERENCE))
+        write_between(RESULTS, "papers", papers(REFERENCE))
         write_between(RESULTS, "figures", table(REFERENCE))
         write_between(RESULTS, "verdicts", summary(REFERENCE))
         write_between(RESULTS, "not computed", not_computed(REFERENCE))

@@ -5,19 +5,19 @@ import re
 import shutil
 import struct
 
+import overview
 import pandas as pd
 import pytest
 from gallery import (
-    HIGHLIGHTS,
     WORK_AT_PAPER,
     captioned,
     draw_pictures,
+    findings,
     index,
     measured,
     not_computed,
     not_holding,
     papers,
-    pictures,
     short,
     summary,
     table,
@@ -30,6 +30,7 @@ from runner.cli.composing import figure_runs, figure_variant
 from runner.core.errors import InputError
 from runner.publish.entries import collect
 from runner.publish.gallery import counts, first_results
+from runner.publish.gallery import papers as about_papers
 from runner.publish.reference import REFERENCE, drawn_png, keep_benchmarks
 
 COUNTS = "**1 / 0 / 0** · 0 / 1 / 0"
@@ -178,12 +179,20 @@ def test_a_claim_that_two_figures_make_of_the_same_numbers_counts_once(runs, ref
     assert line.endswith(" Rules: 1 fixed before, 1 after.")
 
 
-def test_the_highlights_are_figures_of_the_project():
-    grid = pictures(HIGHLIGHTS)
-    assert set(HIGHLIGHTS) <= set(figure_names())
-    assert grid.count("<img") == len(HIGHLIGHTS) and "paper A, figure 5: constructions" in grid
-    assert "<code>make rank-fig1 SCALE=medium</code>: paper B, figure 1" in grid
-    assert all((REPOSITORY / place).exists() for place in re.findall('src="([^"]*)"', grid))
+def test_the_papers_are_found_to_be_what_their_claims_say(reference):
+    """Nothing is said of a paper without the claims that it rests on."""
+    (row,) = [row for row in findings(reference).splitlines() if "2302.07937" in row]
+    assert row.endswith("|  | 1 | 0 | 0 |")
+    rows = findings(REFERENCE).splitlines()[2:]
+    assert [row[:7] for row in rows] == ["| **A**", "| **B**", "| **C**", "| **D**"]
+    for letter, row in zip("ABCD", rows, strict=True):
+        said = [each["says"] for each in about_papers()[letter]["found"]]
+        assert any(sentence in row for sentence in said)
+
+
+def test_the_overview_is_drawn_from_the_reference():
+    width, height = struct.unpack(">II", overview.drawn(REFERENCE)[16:24])
+    assert width == 1680 and 900 < height < 1300
 
 
 def test_a_page_has_every_kept_figure_with_its_caption(tmp_path):

@@ -39,27 +39,28 @@ SLOWER = 1.2
 
 
 def sweep() -> Iterator[Comparison]:
-    """Figure 4, one run after the other against one run on each core.
+    """Figure 4, one run after the other against one run on each core; and shown, not computed.
 
-    At its size at quick, and once: where runs are shorter, what is measured is the start.
+    At its size at quick, and once: where runs are shorter, what is measured is the start. Showing
+    has to import pandas and matplotlib, which is its floor.
     """
-
-    def seconds(jobs: int) -> float:
-        """Of the whole command, with its start and the drawing."""
-        with tempfile.TemporaryDirectory() as outputs:
-            launcher = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={jobs}"]
-            arguments = ["-m", "runner", "figure=fig4", f"outputs={outputs}"]
-            start = time.perf_counter()
-            subprocess.run(
-                [sys.executable, *arguments, *(launcher if jobs > 1 else [])],
-                check=True,
-                capture_output=True,
-            )
-            return time.perf_counter() - start
-
     cores = os.cpu_count() or 1
-    one, all_cores = seconds(1), seconds(cores)
+    side_by_side = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={cores}"]
+    one = _seconds("-m", "runner", "figure=fig4")
+    all_cores = _seconds("-m", "runner", "figure=fig4", *side_by_side)
     yield Comparison("sweep", "fig4", one, all_cores, one / cores, dtype="")
+    shown = _seconds("-m", "runner", "show", "fig4")
+    imports = _seconds("-c", "import pandas, matplotlib.figure")
+    yield Comparison("sweep", "fig4, shown", all_cores, shown, imports, dtype="")
+
+
+def _seconds(*arguments: str) -> float:
+    """Of a whole command of Python, from its start to its end, with an empty folder of outputs."""
+    with tempfile.TemporaryDirectory() as outputs:
+        where = [f"outputs={outputs}"] if "runner" in arguments else []
+        start = time.perf_counter()
+        subprocess.run([sys.executable, *arguments, *where], check=True, capture_output=True)
+        return time.perf_counter() - start
 
 
 def collect() -> tuple[dict[str, Callable[[], Iterator[Comparison]]], dict[str, Growth]]:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from tqdm.auto import tqdm
 
-Stage = Literal["choosing rates", "pre-training", "training", "measuring"]
+Stage = Literal["choosing rates", "pre-training", "training", "polishing", "solving", "measuring"]
 """What a run can be at: one name for each stage, in every study."""
 
 SECONDS_TO_FIRST_LINE = 1.0

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from hydra._internal.core_plugins.basic_launcher import BasicLauncher, BasicLauncherConf
 from hydra.plugins.launcher import Launcher
 from omegaconf import DictConfig, OmegaConf
 
@@ -69,7 +68,7 @@ def launch(launcher: Launcher, jobs: list[Job]) -> None:
         following = _queued(launcher, attempts)
         failures = following.follow()
     elif attempts:
-        with _watched(launcher, attempts) as launcher:
+        with _watched(launcher, attempts):
             busy = _launch_all(launcher, attempts, False, settings.fail_fast, failures)
             if not (failures and settings.fail_fast):
                 _launch_all(launcher, busy, True, settings.fail_fast, failures)
@@ -115,28 +114,19 @@ def _wanted(launcher: Launcher, jobs: list[Job]) -> list[Attempt]:
 
 
 @contextmanager
-def _watched(launcher: Launcher, attempts: list[Attempt]) -> Iterator[Launcher]:
-    """The launcher for these attempts, while one line tells how far all are.
+def _watched(launcher: Launcher, attempts: list[Attempt]) -> Iterator[None]:
+    """While these attempts are launched, one line tells how far all are.
 
     A single run has a bar of its own, and needs no second process.
     """
     if len(attempts) > 1:
         seconds = [expected_seconds(attempt.job.run) for attempt in attempts]
         with Watch(attempts, seconds, side_by_side(launcher)):
-            yield launcher
-    elif type(launcher).__name__ == "JoblibLauncher":
-        config = copy.deepcopy(launcher.config)
-        OmegaConf.set_struct(config, False)
-        config.hydra.launcher = {"_target_": BasicLauncherConf._target_}
-        basic = BasicLauncher()
-        basic.setup(
-            hydra_context=launcher.hydra_context,
-            task_function=launcher.task_function,
-            config=config,
-        )
-        yield basic
-    else:
-        yield launcher
+            yield
+        return
+    if type(launcher).__name__ == "JoblibLauncher" and side_by_side(launcher) > 1:
+        launcher.joblib["n_jobs"] = launcher.config.hydra.launcher.n_jobs = 1
+    yield
 
 
 def _queued(launcher: Launcher, attempts: list[Attempt]) -> "Following":

@@ -36,7 +36,7 @@ class Watch(Progress):
         self.titles = dict(zip(attempts, titled, strict=True))
         self.open, self.running = list(attempts), list[Attempt]()
         self.failed = 0
-        self.begun = time.monotonic()
+        self.launched = self.begun = time.monotonic()
         super().__init__(len(attempts), "", unit="runs")
         if known:
             self.foretell(max(sum(seconds) / abreast, *seconds))
@@ -52,7 +52,7 @@ class Watch(Progress):
         self.silence.close()
         if kind is None:
             self.look()
-            seconds = time.monotonic() - self.begun
+            seconds = time.monotonic() - self.launched
             took = progress.duration(seconds).removeprefix("about ")
             self.log.info("%s in %s", self._count(), took)
 
@@ -64,8 +64,9 @@ class Watch(Progress):
         self.failed += len(failed)
         self.done += len(self.open) - len(left)
         self.open = left
+        was_running = bool(self.running)
         self.running = [each for each in left if each.job.run.status() == "running"]
-        if self.begun is None and (has_ended or self.running):
+        if not self.done and not was_running:
             self.begun = time.monotonic()  # what was before is the start of processes
         if has_ended:
             self._foretell_again()
@@ -76,7 +77,7 @@ class Watch(Progress):
         left = sum(map(self.seconds.get, self.open))
         half = sum(map(self.seconds.get, self.running)) / 2
         worked = of_all - left + half
-        self.foretell((left - half) / worked * (time.monotonic() - (self.begun or 0)))
+        self.foretell((left - half) / worked * (time.monotonic() - self.begun))
 
     def seconds_left(self) -> float:
         """As foretold when a run ended last."""

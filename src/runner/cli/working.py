@@ -50,11 +50,12 @@ def carry_out(composed: DictConfig) -> Exception | None:
     hydra_config = HydraConfig.get()
     try:
         with ExitStack() as stack:
-            if "BasicLauncher" not in hydra_config.launcher._target_:  # a process of its own
+            launcher = hydra_config.launcher
+            n_jobs = launcher.get("n_jobs", 1 if "BasicLauncher" in launcher._target_ else None)
+            if n_jobs != 1:  # in a process of its own
                 log_to_terminal()
                 stack.enter_context(progress.told_of_all())
-            n_jobs = hydra_config.launcher.get("n_jobs", 1)
-            run_study(Job.of(composed), turn=hydra_config.job.num, n_jobs=n_jobs)
+            run_study(Job.of(composed), turn=hydra_config.job.num, n_jobs=n_jobs or 1)
     except Exception as error:
         return error
     return None

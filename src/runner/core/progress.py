@@ -72,6 +72,7 @@ class Progress:
         self.foretold = 0.0
         self.numbers = ""
         self.ended = threading.Event()
+        self.watcher = threading.Thread(target=self._watch, daemon=True)
         self.bar = None
         if _bars and not _told_of_all:
             self.bar = tqdm(
@@ -84,11 +85,12 @@ class Progress:
             )
 
     def __enter__(self) -> "Progress":
-        threading.Thread(target=self._watch, daemon=True).start()
+        self.watcher.start()
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.ended.set()
+        self.watcher.join()
         if self.bar is not None:
             self.bar.close()
 

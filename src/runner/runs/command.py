@@ -317,7 +317,7 @@ def _counts(chosen: Sequence[Found]) -> str:
     parts = [f"{statuses[status]} {status}" for status in STATUSES if statuses[status]]
     stale = sum(each.is_stale for each in chosen)
     other = f" ({stale} by other code than today's)" if stale else ""
-    return f"{len(chosen)} runs: {', '.join(parts)}{other}"
+    return f"{len(chosen)} run{'s' * (len(chosen) > 1)}: {', '.join(parts)}{other}"
 
 
 def _print_runs(lines: list[dict[str, Any]]) -> None:

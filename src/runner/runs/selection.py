@@ -117,12 +117,16 @@ def titles(configs: Sequence[StudyConfig], shared: bool = True) -> list[str]:
     """What each of these runs is called in the company of the others: what differs comes first.
 
     A parameter is named where it is not at its default; in a sweep, where others of the runs differ
-    in it alone, even there. shared: whether what all have in common follows.
+    in it alone, even there. shared: whether what all have in common follows; without it the study
+    is named where there are several.
     """
+    studies = {config.study for config in configs}
     found: dict[int, str] = {}
-    for study in {config.study for config in configs}:
+    for study in studies:
         some = [(i, config) for i, config in enumerate(configs) if config.study == study]
         named = _titles([config for _, config in some], shared)
+        if len(studies) > 1 and not shared:
+            named = [f"{study} {title}" if len(some) > 1 else study for title in named]
         found |= dict(zip([i for i, _ in some], named, strict=True))
     return [found[i] for i in range(len(configs))]
 

@@ -67,6 +67,7 @@ class Progress:
     def __init__(self, total: int, what: str, done: int = 0, unit: str = "steps") -> None:
         self.total, self.what, self.done, self.unit = total, what, done, unit
         self.shown = self.said = time.monotonic()  # when there were numbers, and when any line
+        self.updated = self.shown
         self.pause = SECONDS_TO_FIRST_LINE
         self.since: tuple[float, int] | None = None
         self.foretold = 0.0
@@ -97,7 +98,7 @@ class Progress:
     def update(self, count: int = 1, **numbers: Any) -> None:
         """`count` more units are done, or a part of one: 0; `numbers` go beside the bar."""
         self.done += count
-        now = time.monotonic()
+        now = self.updated = time.monotonic()
         if self.since is None:  # the first units also load libraries and fill caches
             self.since = (now, self.done)
         if now - self.shown < (SECONDS_BETWEEN_NUMBERS if self.bar is not None else self.pause):
@@ -121,9 +122,10 @@ class Progress:
         """At the speed since the first units were done; 0: not known."""
         now = time.monotonic()
         start, done = self.since or (now, self.done)
-        if self.done == done or now - start < SECONDS_TO_FIRST_LINE:
+        if self.done == done or self.updated - start < SECONDS_TO_FIRST_LINE:
             return self.foretold - now
-        return (self.total - self.done) * (now - start) / (self.done - done)
+        left = (self.total - self.done) * (self.updated - start) / (self.done - done)
+        return left - (now - self.updated)
 
     def _watch(self) -> None:
         """Say what is being done when no unit ends for long."""

@@ -41,7 +41,7 @@ from runner.results.findings import Finding, Header, header
 from runner.results.history import history
 from runner.results.rows import NoRows, Present
 from runner.results.style import BLUE, Picture, drawn_in, print_at, settle, sheet
-from runner.results.variants import Variant
+from runner.results.variants import Variant, room_words
 from runner.results.verdicts import lines as verdict_lines
 from runner.runs.files import write_atomically
 from runner.runs.provenance import REFERENCE
@@ -286,7 +286,9 @@ def make(variant: Variant) -> str:
     words = (variant.figure, f"scale={variant.scale}", *variant.overrides)
     lines = [f"{', '.join(words)}: {variant.headline}".removesuffix(": ")]
     lines += verdict_lines(verdicts, variant.path("claims.csv"), variant.scale)
-    lines += [f"rules and sources: {shlex.join(['runner', 'claims', *words])}"]
+    if len(verdicts):
+        listing = ["runner", *room_words(variant.study), "claims", *words]
+        lines += [f"rules and sources: {shlex.join(listing)}"]
     lines += [f"compare with the reference: {compare}" for compare in comparing(variant)]
     lines += [f"note: {about['stale']}"] if about["stale"] else []
     return "\n".join([*lines, str(variant.path("png"))])

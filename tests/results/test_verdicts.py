@@ -61,6 +61,7 @@ def test_smoke_says_once_that_it_is_too_small():
     assert len(said) == MOST_CLAIMS + 1 and said[-2] == f"… and 7 more: {PATH}"
     assert said[-1].startswith("20 claims are undecided. smoke is too small to judge")
     assert "\n".join(said).count("too small") == 1
+    assert summary(judged("holds", "holds"), "smoke") == "2 claims hold."
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,8 @@ def summary(judged: pd.DataFrame, scale: str) -> str:
     parts[0] = f"{number} {'claim' if number == '1' else 'claims'} {rest}"
     said = f"{', '.join(parts)}."
     if scale == "smoke":
-        return f"{said} smoke is too small to judge: scale=quick is the first that can."
+        small = " smoke is too small to judge: scale=quick is the first that can."
+        return said + small * (counts["undecided"] > 0)
     return f"{said} {_ages(judged['rule'])}" if "rule" in judged else said
 
 

@@ -1,5 +1,6 @@
 """The program as a library."""
 
+import logging
 import subprocess
 import sys
 
@@ -63,6 +64,11 @@ def test_a_sweep_gives_its_runs_in_order(keys, n_jobs):
     assert joined.groupby("run").ngroups == 4 and set(joined["seed"]) == {1, 2}
 
 
+def test_a_sweep_of_one_run_prints_nothing_in_the_callers_process(keys, capfd):
+    runner.sweep("example20", 2, depths=[[8]], **keys)
+    assert capfd.readouterr() == ("", "") and not logging.getLogger("runner").handlers
+
+
 def test_a_figure_computes_draws_and_judges(keys):
     figure = runner.figure("bottleneck-example20", **keys)
     with pytest.raises(InputError, match="missing"):
@@ -89,6 +95,10 @@ def test_a_figure_of_the_reference():
         (lambda: runner.run("exampel20"), "did you mean 'example20'"),
         (lambda: runner.run("example20", dept=3), "did you mean 'depths'"),
         (lambda: runner.run("example20", seed=-1), "must be at least 0"),
+        (
+            lambda: runner.run("example20", seed=[4, 8]),
+            r'runner.sweep\("example20", seed=\[4, 8\]\)',
+        ),
         (lambda: runner.run("example20", seed=object()), "no value of a parameter"),
         (lambda: runner.sweep("example20", seed=[]), "makes no runs"),
         (lambda: runner.run("example20", figure="fig4"), "runner.figure makes figures"),

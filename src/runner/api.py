@@ -7,8 +7,8 @@ is not computed again. A bar shows how far a run is, on a terminal or in a noteb
 printed, and the backend of matplotlib stays as it is.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,10 @@ from runner.cli.composing import FigureSweep, compose_figure, compose_study
 from runner.cli.launching import launch
 from runner.cli.overrides import as_overrides
 from runner.cli.sweeping import launcher_of
-from runner.cli.working import carry_out, run_quietly, run_study
+from runner.cli.working import carry_out, run_study
 from runner.core import rooms
 from runner.core.errors import InputError
+from runner.core.studies import StudyConfig
 from runner.publish import reference
 from runner.results import claims, figures
 from runner.results.captions import caption
@@ -52,10 +53,23 @@ def run(study: str, **keys: Any) -> Run:
 
     Raises InputError when a key or a value is wrong, RunFailed when the study raises.
     """
+    _require_one(study, keys)
     _, (job, *more) = compose_study(study, as_overrides(keys))
     if more:
         raise InputError("a list of values makes several runs: runner.sweep")
     return run_study(job)
+
+
+def _require_one(study: str, keys: Mapping[str, Any]) -> None:
+    """Raise InputError where a list stands for a parameter that is none."""
+    known = {item.name: item for item in fields(rooms.configs().get(study, StudyConfig))}
+    for name, value in keys.items():
+        several = isinstance(value, list | tuple | range)
+        if several and name in known and "list" not in str(known[name].type):
+            raise InputError(
+                f"{name} is one value in a run; a list is a sweep:"
+                f' runner.sweep("{study}", {name}={list(value)})'
+            )
 
 
 def sweep(study: str, n_jobs: int = 1, **keys: Any) -> list[Run]:
@@ -67,7 +81,7 @@ def sweep(study: str, n_jobs: int = 1, **keys: Any) -> list[Run]:
     Raises InputError before anything is computed, RunFailed at the end when runs failed.
     """
     whole, jobs = compose_study(study, [*as_overrides(keys, choices=True), *_launcher(n_jobs)])
-    launch(launcher_of(whole, run_quietly if n_jobs == 1 else carry_out), jobs)
+    launch(launcher_of(whole, carry_out), jobs)
     return [job.run for job in jobs]
 
 
@@ -137,7 +151,7 @@ class PaperFigure:
         if n_jobs != 1:
             words = [*self.overrides, *_launcher(n_jobs)]
             whole = compose_figure(self.sweep.variant.figure, words).whole
-        launch(launcher_of(whole, run_quietly if n_jobs == 1 else carry_out), self.sweep.jobs)
+        launch(launcher_of(whole, carry_out), self.sweep.jobs)
         return self.tables()
 
     def tables(self) -> dict[str, pd.DataFrame]:

@@ -92,12 +92,17 @@ def test_a_figure_draws_exactly_its_own_runs(command, tmp_path):
     claims = pd.read_csv(folder / f"{name}.claims.csv")
     assert list(claims.columns)[: len(COLUMNS)] == list(COLUMNS)
     assert set(claims["verdict"]) <= {"holds", "fails", "undecided"}
-    assert f"{(claims['verdict'] == 'holds').sum()} holds" in done.stdout
+    *before, summary, rules, place = done.stdout.splitlines()
+    assert len(before) < 22 and "runs list --study bn_only" in before[1]
+    assert [line[:1] for line in before[-len(claims) :]] == ["?"] * len(claims)
+    assert summary.startswith(f"{len(claims)} claims are undecided. smoke is too small to judge")
+    assert rules.startswith("rules and sources: runner claims fig4 scale=smoke")
+    assert place == str(folder / f"{name}.png")
 
     pictures = {path.name: path.read_bytes() for path in folder.iterdir()}
     for words in (("fig4", *SMOKE, *sizes), (name,)):
         again = command("figures", "--redraw", *words)
-        assert again.returncode == 0 and done.stdout.startswith(again.stdout)
+        assert again.returncode == 0 and done.stdout.endswith(again.stdout)
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == pictures
 
 
@@ -208,7 +213,7 @@ def test_a_python_without_docstrings_and_with_warnings_as_errors(tmp_path):
     command = [sys.executable, "-OO", "-W", "error", "-m", "runner", *words]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
-    assert "3 holds" in done.stdout
+    assert "3 claims hold." in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -95,8 +95,8 @@ def test_all_cores_must_be_counted(queue, tmp_path):
 def test_short_runs_share_a_task_and_long_ones_have_their_own(tmp_path, monkeypatch):
     jobs = [job(tmp_path, width) for width in (2, 3, 4, 5, 6, 7)]
     known = (math.inf, 9000, 200, 90, 50, 1)
-    seconds = {str(each.run): number for each, number in zip(jobs, known, strict=True)}
-    monkeypatch.setattr(costs, "_seconds_of_reference", lambda: seconds)
+    kept = {str(job.run): {"seconds": each} for job, each in zip(jobs, known, strict=True)}
+    monkeypatch.setattr(costs, "_of_reference", lambda: kept)
     assert costs.packed(jobs, {}) == {
         Needs(240, 2): [[jobs[0]]],  # not known
         Needs(1440, 2): [[jobs[1]]],

@@ -1,12 +1,16 @@
-"""Lines of progress: from the first second on, and a word where the work is long."""
+"""Progress: lines from the first second on, the time left, and numbers that mean something."""
 
+import ast
 import logging
 import time
+from typing import get_args
 
 import pytest
+import torch
+from repository import REPOSITORY
 
 from runner.core import progress
-from runner.core.progress import Progress, WhenShown, duration
+from runner.core.progress import Progress, Stage, WhenShown, duration, told_of_all
 
 
 class Lines(logging.Handler):
@@ -42,23 +46,52 @@ def advance(bar: Progress, seconds: float) -> None:
 def test_a_unit_that_does_not_end_is_announced(lines):
     with Progress(3, "solving", unit="systems"):
         time.sleep(0.3)
-    assert lines and lines[0].startswith("solving  0 of 3 systems")
+    assert lines and lines[0] == "solving: 0 of 3 systems"
 
 
-def test_work_of_years_says_so_once(lines):
+def test_a_log_is_never_silent_for_half_a_minute():
+    longest = progress.SECONDS_BETWEEN_LINES + 1.5 * progress.SECONDS_TO_FIRST_LINE
+    assert longest + progress.SECONDS_TO_FIRST_LINE <= 30
+
+
+def test_the_time_left_is_that_of_the_speed(lines):
     with Progress(10**12, "training") as bar:
         advance(bar, 0.5)
-    (foretold,) = [line for line in lines if "to go" in line]
-    assert foretold.startswith("training: about ") and foretold.endswith(" years to go")
+    assert " of 1000000000000 steps, about " in lines[-1] and lines[-1].endswith(" years left")
 
 
-def test_short_work_foretells_nothing_and_shows_its_numbers(lines):
+def test_the_time_left_is_what_is_foretold_until_a_unit_is_done(lines):
+    with Progress(3, "solving") as bar:
+        bar.foretell(4 * 3600)
+        assert bar.text() == "solving: 0 of 3 steps, about 4 hours left"
+        bar.update()
+        time.sleep(0.1)
+        bar.update()
+        assert bar.text() == "solving: 2 of 3 steps"
+
+
+def test_a_line_shows_the_numbers(lines):
     with Progress(1000, "training") as bar:
         advance(bar, 0.2)
         time.sleep(2 * bar.pause)
-        bar.update(loss=WhenShown(lambda: 0.25))
-    assert "loss 0.25" in lines[-1]
-    assert not [line for line in lines if "to go" in line]
+        bar.update(loss=WhenShown(lambda: 0.25), rank=torch.tensor(3))
+    assert lines[-1].endswith("loss 0.25, rank 3")
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ([1.0, 2, 6], "median loss 2"),
+        ([float("nan"), 2, float("inf"), 6], "median loss 4 (2 of 4 diverged)"),
+        ([float("nan"), float("nan")], "loss (2 of 2 diverged)"),
+        ([float("nan")], "loss nan"),
+    ],
+)
+def test_of_several_networks_the_median_is_shown_and_how_many_diverged(lines, values, text):
+    with Progress(10, "training") as bar:
+        time.sleep(2 * bar.pause)
+        bar.update(loss=torch.tensor(values))
+    assert lines[-1].endswith(f"steps, {text}")
 
 
 def test_a_number_that_is_not_shown_is_not_computed(lines):
@@ -66,10 +99,41 @@ def test_a_number_that_is_not_shown_is_not_computed(lines):
         bar.update(loss=WhenShown(lambda: 1 / 0))
 
 
+def test_what_one_line_tells_of_all_runs_no_run_shows(monkeypatch):
+    monkeypatch.setattr(progress, "_bars", True)
+    record = logging.LogRecord(progress.log.name, logging.INFO, "", 0, "starts", None, None)
+    with told_of_all():
+        assert Progress(2, "training").bar is None and not progress.is_shown(record)
+        assert progress.is_shown(logging.makeLogRecord({"name": progress.OF_ALL}))
+    assert Progress(2, "training").bar is not None and progress.is_shown(record)
+
+
+def stages() -> dict[str, str]:
+    """The stage of each bar of a study that is written there, by its place."""
+    found = {}
+    for folder in ("papers", "training"):
+        for path in sorted((REPOSITORY / "src" / "runner" / folder).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "progress":
+                    found[f"{path}:{node.lineno}"] = ast.unparse(node.args[1]).strip("'")
+    return found
+
+
+def test_every_study_calls_its_stages_by_the_same_names():
+    found = stages()
+    assert len(found) > 15
+    others = {place: name for place, name in found.items() if name not in get_args(Stage)}
+    (parameter,) = others.values()  # of what trains stacks for both stages
+    assert parameter == "stage"
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
-        (3600, "about 60 minutes"),
+        (0.2, "about 1 s"),
+        (59.6, "about 60 s"),
+        (150, "about 2.5 min"),
+        (3600, "about 60 min"),
         (4 * 3600, "about 4 hours"),
         (3 * 86400, "about 3 days"),
         (1e12, "about 3.2e+04 years"),

@@ -9,7 +9,7 @@ from in_process import run as run_here
 from some_runs import METHODS, one, say
 
 from runner.core.rooms import FOLDERS, Room
-from runner.results import figures, sweeps
+from runner.results import figures, sweeps, variants
 from runner.results.sweeps import ending, last_numbers
 from runner.results.variants import Variant
 from runner.runs.inventory import find, run_in
@@ -112,7 +112,7 @@ def test_a_study_without_a_quick_look_shows_its_first_table(outputs, monkeypatch
 
 def test_the_commands_make_a_room_known_that_was_given(outputs, runs, monkeypatch):
     room = Room("runner.papers.norm_tuning", Path("/somewhere/norm_tuning"))
-    monkeypatch.setattr(sweeps, "own_rooms", lambda: [room])
+    monkeypatch.setattr(variants, "own_rooms", lambda: [room])
     assert all(words[0] == "runs" for words in commands(ending(runs, outputs))), "installed"
     monkeypatch.setenv(FOLDERS, "/elsewhere:/somewhere/norm_tuning")
     for words in commands(ending(runs, outputs)):

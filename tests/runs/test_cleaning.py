@@ -33,6 +33,27 @@ def test_what_failed_died_or_was_interrupted_is_removable_and_nothing_else(outpu
     assert removable(outputs, studies=("example20",)) == []
 
 
+@pytest.mark.parametrize("left", [(), (".lock",), (".lock", "run.log", "provenance.json")])
+def test_what_was_interrupted_before_it_wrote_its_configuration_is_removed(outputs, left, capsys):
+    """Ctrl-C while a run looks at its machine leaves no more than its lock."""
+    folder = outputs / "runs" / "bn_only" / "target_width=4-01234567"
+    folder.mkdir()
+    for name in left:
+        (folder / name).touch()
+    if len(left) > 1:
+        (folder / "provenance.json").write_text('{"status": "interrupted"}')
+    assert removable(outputs) == [folder]
+    assert command.main(["clean", "--yes", str(outputs)]) == 0
+    assert not folder.exists() and len(find(outputs)) == 4
+
+
+def test_numbers_without_a_provenance_are_left_unless_they_are_asked_for(outputs, folder):
+    for name in ("provenance.json", "result.json"):
+        (folder / name).unlink()
+    assert describe(folder).status == "absent" and removable(outputs) == []
+    assert removable(outputs, statuses=("absent",)) == [folder]
+
+
 def test_complete_runs_are_removable_only_where_they_are_asked_for(outputs, folder):
     assert len(removable(outputs, statuses=("complete",))) == 4
     assert removable(outputs, stale=True) == []

@@ -37,9 +37,9 @@ def listed(text: str) -> list[str]:
     [
         ((), 4, "4 runs: 4 complete"),
         (("list",), 4, "4 runs: 4 complete"),
-        (("--study", "example20"), 1, "1 runs: 1 complete"),
+        (("--study", "example20"), 1, "1 run: 1 complete"),
         (("list", "--where", "target_width=3"), 2, "2 runs: 2 complete"),
-        (("list", "--where", "target_width=2,3.0", "--where", "methods=[sgd]"), 1, "1 runs:"),
+        (("list", "--where", "target_width=2,3.0", "--where", "methods=[sgd]"), 1, "1 run:"),
         (("list", "--status", "failed"), 0, "none of 4 runs is chosen"),
         (("list", "--stale"), 0, "none of 4 runs is chosen"),
     ],

@@ -9,9 +9,11 @@ import pytest
 from some_runs import METHODS, one, say
 
 from runner.core.errors import InputError
+from runner.papers.bottleneck.example20.config import Example20
+from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs import locks
 from runner.runs.inventory import QUEUED, describe, find, in_queue
-from runner.runs.selection import Selection, choosing, is_one_of, named, parse_where
+from runner.runs.selection import Selection, choosing, is_one_of, named, parse_where, titles
 
 
 @pytest.fixture
@@ -25,6 +27,26 @@ def test_a_complete_run_shows_what_it_is(folder):
     assert found.knobs.startswith("target_width=2,") and found.folder.name.endswith(found.hash8)
     assert found.seconds > 0 and abs(found.ended.timestamp() - time.time()) < 600
     assert found.run.tables()["metrics"].shape[0] > 0
+
+
+def test_names_begin_with_what_differs_and_name_a_swept_parameter_at_its_default():
+    default = BnOnly().target_width
+    sweep = [BnOnly(seed=1, target_width=width, replicates=3) for width in (default, 4)]
+    assert titles(sweep) == [f"target_width={d},seed=1,replicates=3" for d in (default, 4)]
+    assert titles(sweep, shared=False) == [f"target_width={d}" for d in (default, 4)]
+    assert titles(sweep[:1], shared=False) == ["seed=1,replicates=3"]
+    assert titles([BnOnly()]) == ["(defaults)"]
+
+
+def test_names_are_short_where_runs_differ_in_more_than_a_sweep():
+    others = [BnOnly(seed=1), BnOnly(target_width=4, replicates=3)]
+    assert titles(others) == ["seed=1", "target_width=4,replicates=3"]
+
+
+def test_names_of_several_studies_tell_these_apart():
+    runs = [BnOnly(seed=1), Example20(grid=3), BnOnly(seed=2)]
+    assert titles(runs, shared=False) == ["bn_only seed=1", "example20", "bn_only seed=2"]
+    assert titles(runs) == ["seed=1", "grid=3", "seed=2"]
 
 
 def test_a_run_of_other_code_is_stale(folder):

@@ -160,8 +160,8 @@ def test_a_run_that_is_computed_again_may_come_out_otherwise(tmp_path):
 
 
 def test_the_longest_run_is_launched_first(tmp_path, monkeypatch):
-    known = {str(tiny_run(tmp_path, width)): width for width in (2, 4, 5)}
-    monkeypatch.setattr(costs, "_seconds_of_reference", lambda: known)
+    known = {str(tiny_run(tmp_path, width)): {"seconds": width} for width in (2, 4, 5)}
+    monkeypatch.setattr(costs, "_of_reference", lambda: known)
     launcher = FakeLauncher(tmp_path)
     sweep(tmp_path, launcher)
     assert launcher.batches == [[3, 5, 4, 2]]
@@ -217,12 +217,18 @@ def command(outputs: Path, *more: str) -> list[str]:
 
 def test_four_processes_on_one_sweep_share_the_work(tmp_path):
     arguments = command(tmp_path, "target_width=2,3,4,5,6,7,8", "train_samples=16000")
-    processes = [warm.Process(*arguments, env=ENVIRONMENT) for _ in range(4)]
+    processes = [
+        warm.Process(*arguments, f"checkpoint_seconds={seconds}", env=ENVIRONMENT)
+        for seconds in (20, 30, 40, 50)
+    ]
     errors = [process.communicate(timeout=300)[1] for process in processes]
     assert [process.returncode for process in processes] == [0] * 4, errors
-    started = [re.findall(r"starts: bn_only target_width=(\d)", text) for text in errors]
-    assert sorted(sum(started, [])) == list("2345678")
-    assert sum(bool(widths) for widths in started) > 1, "one process did everything"
+    logs = [path.read_text() for path in tmp_path.glob("runs/bn_only/*/run.log")]
+    assert [log.count("starts:") for log in logs] == [1] * 7
+    paths = tmp_path.glob("runs/bn_only/*/provenance.json")
+    workers = {json.loads(path.read_text())["command"] for path in paths}
+    assert len(workers) > 1, "one process did everything"
+    assert all("\n7 of 7 runs in" in text for text in errors)
     assert runs_command(["check", str(tmp_path)]) == 0
 
 
@@ -254,7 +260,8 @@ def test_a_joblib_worker_killed_by_the_system_is_replaced(tmp_path):
     os.kill(workers[0], signal.SIGKILL)
     _, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
-    assert "a process was killed" in errors and "goes on:" in errors
+    logs = [path.read_text() for path in tmp_path.glob("runs/bn_only/*/run.log")]
+    assert "a process was killed" in errors and any("goes on:" in log for log in logs)
     assert len(list(tmp_path.glob("runs/bn_only/*/result.json"))) == 3
 
 

@@ -104,7 +104,8 @@ def _serve(address: str) -> None:
         importlib.import_module(name)
     sys.path.pop(0)  # the folder of this script
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the guardians
-    listener = Listener(address)
+    listener = Listener(f"{address}.new")
+    os.rename(f"{address}.new", address)  # it is there once it listens
     while True:
         client = listener.accept()
         if os.fork() == 0:

@@ -5,6 +5,7 @@ python -m runner -m target_width=5,10,15              a sweep
 python -m runner figure=fig4 scale=smoke              a figure: its sweep, its drawing, its claims
 """
 
+import logging
 import os
 import signal
 
@@ -16,11 +17,14 @@ from omegaconf import DictConfig
 from runner.cli import composing, explaining, sweeping
 from runner.cli.catalogue import CONF
 from runner.cli.composing import Job, require_own_folders
+from runner.cli.costs import announcement
 from runner.cli.objective import require_objective, value_of
 from runner.cli.sweeping import Swept
 from runner.cli.working import carry_out, log_everything, log_to_terminal, run_study
 from runner.core.errors import InputError, RunFailed
 from runner.runs.run import Run
+
+log = logging.getLogger("runner")
 
 single: list[tuple[DictConfig, DictConfig]] = []
 """The configuration of a plain command, its own and Hydra's; checked and run when Hydra has
@@ -72,10 +76,11 @@ def report_sweep(sweep: Swept) -> None:
     from runner.results.figures import make  # late: pandas and matplotlib
     from runner.results.sweeps import ending
 
-    if sweep.variant is not None:
-        print(f"{make(sweep.variant)}\n")
+    made = None if sweep.variant is None else make(sweep.variant)
     if text := ending(sweep.runs, sweep.outputs, sweep.variant):
         print(text)
+    if made:
+        print(f"\n{made}")
 
 
 def prepare() -> None:
@@ -105,6 +110,8 @@ def main() -> int:
             raise
         raise InputError(explaining.explain(error)) from error
     for job in jobs:
+        if job.run.is_wanted(job.settings) and (cost := announcement([job], abreast=1)):
+            log.info("%s", cost)
         report(run_study(job))
     for sweep in sweeping.swept:
         report_sweep(sweep)

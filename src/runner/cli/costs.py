@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -9,7 +10,8 @@ from typing import Any
 
 from runner.cli.composing import Job
 from runner.core.errors import InputError
-from runner.runs.provenance import REFERENCE
+from runner.core.progress import duration
+from runner.runs.provenance import DRIVER, REFERENCE
 from runner.runs.run import Run
 
 PACK_SECONDS = 300
@@ -58,14 +60,31 @@ def expected_seconds(run: Run) -> float:
     before = run.provenance()
     if before.get("status") == "complete" and isinstance(before.get("seconds"), float):
         return before["seconds"]
-    return _seconds_of_reference().get(str(run), math.inf)
+    return _of_reference().get(str(run), {"seconds": math.inf})["seconds"]
+
+
+def announcement(jobs: list[Job], abreast: int) -> str:
+    """What the jobs will cost, in words; nothing where the reference does not tell.
+
+    abreast: how many run side by side.
+    """
+    known = [_of_reference().get(str(job.run), {"device": ""}) for job in jobs]
+    if not known or any(about.get("device", "cpu") != "cpu" for about in known):
+        return ""
+    wish = jobs[0].settings.device
+    if not (wish == "cpu" or wish == "auto" and not DRIVER.exists()):
+        return ""
+    seconds = [about["seconds"] for about in known]
+    cores = min(len(jobs), abreast, os.cpu_count() or 1)
+    time = duration(max(sum(seconds) / cores, *seconds))
+    return f"{time}{f' on {cores} cores' * (cores > 1)} (from the reference's times)"
 
 
 @cache
-def _seconds_of_reference() -> dict[str, float]:
-    """The seconds of all runs behind the kept figures, by the name of the run."""
+def _of_reference() -> dict[str, dict[str, Any]]:
+    """The provenance of all runs behind the kept figures, by the name of the run."""
     kept = [json.loads(path.read_text()) for path in REFERENCE.glob("*/*/provenance.json")]
-    return {run["run"]: run["seconds"] for about in kept for run in about["runs"]}
+    return {run["run"]: run for about in kept for run in about["runs"]}
 
 
 def packed(

@@ -8,13 +8,16 @@ import copy
 import json
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from hydra.plugins.launcher import Launcher
 from omegaconf import DictConfig, OmegaConf
 
 from runner.cli.composing import Job
-from runner.cli.costs import expense
+from runner.cli.costs import announcement, expected_seconds, expense
+from runner.cli.watching import Watch
 from runner.cli.working import Attempt
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.folders import require_writable
@@ -64,10 +67,11 @@ def launch(launcher: Launcher, jobs: list[Job]) -> None:
     if attempts and has_queue(launcher):
         following = _queued(launcher, attempts)
         failures = following.follow()
-    else:
-        busy = _launch_all(launcher, attempts, False, settings.fail_fast, failures)
-        if not (failures and settings.fail_fast):
-            _launch_all(launcher, busy, True, settings.fail_fast, failures)
+    elif attempts:
+        with _watched(launcher, attempts):
+            busy = _launch_all(launcher, attempts, False, settings.fail_fast, failures)
+            if not (failures and settings.fail_fast):
+                _launch_all(launcher, busy, True, settings.fail_fast, failures)
     if failures:
         raise RunFailed(f"{len(failures)} of {len(jobs)} runs failed:\n" + "\n".join(failures))
 
@@ -94,8 +98,11 @@ def _wanted(launcher: Launcher, jobs: list[Job]) -> list[Attempt]:
     settings = jobs[0].settings
     require_writable(settings.folder())
     wanted = [job for job in jobs if job.run.is_wanted(settings)]
+    here = not has_queue(launcher)
+    cost = announcement(wanted, side_by_side(launcher)) if here else ""
     runs = "1 run" if len(jobs) == 1 else f"{len(jobs)} runs"
-    log.info("%s, %d of them complete", runs, len(jobs) - len(wanted))
+    begun = f"{runs}, {len(jobs) - len(wanted)} of them complete"
+    log.info("%s", "; ".join(filter(None, (begun, cost))))
     for note in kept_notes((job.run for job in jobs if job not in wanted), settings):
         log.info(note)
     require_sound(wanted, launcher)
@@ -104,6 +111,22 @@ def _wanted(launcher: Launcher, jobs: list[Job]) -> list[Attempt]:
     if type(launcher).__name__ != "BasicLauncher":  # which runs one after the other
         wanted.sort(key=expense, reverse=True)
     return [Attempt(job) for job in wanted]
+
+
+@contextmanager
+def _watched(launcher: Launcher, attempts: list[Attempt]) -> Iterator[None]:
+    """While these attempts are launched, one line tells how far all are.
+
+    A single run has a bar of its own, and needs no second process.
+    """
+    if len(attempts) > 1:
+        seconds = [expected_seconds(attempt.job.run) for attempt in attempts]
+        with Watch(attempts, seconds, side_by_side(launcher)):
+            yield
+        return
+    if type(launcher).__name__ == "JoblibLauncher" and side_by_side(launcher) > 1:
+        launcher.joblib["n_jobs"] = launcher.config.hydra.launcher.n_jobs = 1
+    yield
 
 
 def _queued(launcher: Launcher, attempts: list[Attempt]) -> "Following":
@@ -140,7 +163,7 @@ def require_sound(jobs: list[Job], launcher: Launcher) -> None:
     trackers.require(jobs[0].settings.tracker)
     if not has_queue(launcher):
         device = torch_device(jobs[0].settings.device)
-        abreast = min(len(jobs), _side_by_side(launcher))
+        abreast = min(len(jobs), side_by_side(launcher))
         for job in jobs:
             memory.require(job.config, device, abreast)
 
@@ -149,7 +172,7 @@ def _launch_all(
     launcher: Launcher, attempts: list[Attempt], wait: bool, fail_fast: bool, failures: list[str]
 ) -> list[Attempt]:
     """Launch the attempts, add what failed to `failures`, and return those that are another's."""
-    step = _side_by_side(launcher) if fail_fast else max(1, len(attempts))
+    step = side_by_side(launcher) if fail_fast else max(1, len(attempts))
     busy: list[Attempt] = []
     for start in range(0, len(attempts), step):
         for attempt, error in _launch_batch(launcher, attempts[start : start + step], wait):
@@ -166,7 +189,7 @@ def _launch_all(
     return busy
 
 
-def _side_by_side(launcher: Launcher) -> int:
+def side_by_side(launcher: Launcher) -> int:
     """How many jobs the launcher runs at once."""
     number = launcher.config.hydra.launcher.get("n_jobs", 1)
     return number if number > 0 else os.cpu_count() or 1

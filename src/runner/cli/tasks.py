@@ -11,7 +11,6 @@ from submitit.core.utils import UncompletedJobError
 
 from runner.cli.composing import Job
 from runner.cli.working import log_to_terminal, run_study
-from runner.core import progress
 from runner.core.errors import InputError, RunFailed
 from runner.results.variants import Variant
 from runner.runs.provenance import COMMAND, command_line
@@ -42,7 +41,6 @@ class Work:
         """The error of each run by its label, None where it is complete."""
         os.environ[COMMAND] = self.command  # provenance tells what was typed
         log_to_terminal()
-        progress.plain_lines()
         return {label_of(job.run, job.settings.folder()): _error_of(job) for job in self.jobs}
 
     def checkpoint(self) -> submitit.helpers.DelayedSubmission:

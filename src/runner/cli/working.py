@@ -1,9 +1,12 @@
 """A job where it runs, and what it leaves behind."""
 
 import logging
+import time
+from contextlib import ExitStack, suppress
 
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
+from tqdm import tqdm
 
 from runner.cli.composing import Job
 from runner.core import progress
@@ -18,10 +21,20 @@ class Attempt:
         self.job = job
         # What another process has completed by now is done.
         self.before = self._result() if job.run.is_wanted(job.settings) else None
+        self.begun = time.time()
 
     def is_done(self) -> bool:
         """Whether the run has been completed since."""
         return self._result() != self.before and self.job.run.is_complete()
+
+    def has_failed(self) -> bool:
+        """Whether the run has failed since."""
+        run = self.job.run
+        last = run.again if run.again.is_dir() else run.folder
+        with suppress(OSError):
+            written = (last / "provenance.json").stat().st_mtime
+            return written >= self.begun and run.status() == "failed"
+        return False
 
     def _result(self) -> tuple[int, int] | None:
         """What tells one `result.json` from another; None where there is none."""
@@ -35,21 +48,14 @@ class Attempt:
 def carry_out(composed: DictConfig) -> Exception | None:
     """Called by a launcher for a job; hands its error back, so that the sweep goes on."""
     hydra_config = HydraConfig.get()
-    log_to_terminal()
-    if "BasicLauncher" not in hydra_config.launcher._target_:
-        progress.plain_lines()
     try:
-        n_jobs = hydra_config.launcher.get("n_jobs", 1)
-        run_study(Job.of(composed), turn=hydra_config.job.num, n_jobs=n_jobs)
-    except Exception as error:
-        return error
-    return None
-
-
-def run_quietly(composed: DictConfig) -> Exception | None:
-    """What `carry_out` does, in a process whose log is not ours."""
-    try:
-        run_study(Job.of(composed))
+        with ExitStack() as stack:
+            launcher = hydra_config.launcher
+            n_jobs = launcher.get("n_jobs", 1 if "BasicLauncher" in launcher._target_ else None)
+            if n_jobs != 1:  # in a process of its own
+                log_to_terminal()
+                stack.enter_context(progress.told_of_all())
+            run_study(Job.of(composed), turn=hydra_config.job.num, n_jobs=n_jobs or 1)
     except Exception as error:
         return error
     return None
@@ -79,9 +85,18 @@ def log_to_terminal() -> None:
     log.setLevel(logging.INFO)
     log.propagate = False
     if not log.handlers:
-        handler = logging.StreamHandler()
+        handler = _AroundBars()
         handler.setFormatter(logging.Formatter("%(message)s"))
+        handler.addFilter(progress.is_shown)
         log.addHandler(handler)
+
+
+class _AroundBars(logging.StreamHandler):
+    """Writes above a bar, which is there again afterwards."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with tqdm.external_write_mode(self.stream):
+            super().emit(record)
 
 
 def log_everything() -> None:

@@ -151,7 +151,8 @@ class Context:
     restored: "dict[str, torch.Tensor] | None"
     """The state that the study last gave to `checkpoint`, when it goes on; None when it starts."""
     progress: "Callable[..., Progress]"
-    """`with context.progress(total, 'what') as bar: bar.update(1, loss=...)`."""
+    """`with context.progress(total, "training") as bar: bar.update(1, loss=...)`: a stage as
+    `core.progress.Stage` names it."""
     checkpoint: "Callable[[Callable[[], dict[str, torch.Tensor]]], None]"
     """`context.checkpoint(make_state)`: saves `make_state()` when enough time has passed since the
     last save. Rows yielded before are kept, rows yielded after are computed again on resume."""

@@ -17,7 +17,7 @@ from runner.cli.making import make_figures
 from runner.core.arguments import outputs_folder
 from runner.core.errors import InputError, nearest
 from runner.core.folders import require_readable
-from runner.results.figures import make
+from runner.results.figures import comparing, make
 
 
 def asked_for(word: str, typed: list[str]) -> tuple[str, list[str]]:
@@ -72,4 +72,6 @@ def main(arguments: list[str]) -> int:
     print(table.to_string(index=False, float_format=lambda value: f"{value:.0f}"))
     totals = ", ".join(f"{table[key].sum()} {key}" for key in ("holds", "fails", "undecided"))
     print(f"{len(outcomes)} figures in {time.monotonic() - start:.0f} s; claims: {totals}")
+    for command in sorted({each for sweep in sweeps for each in comparing(sweep.variant)}):
+        print(f"compare with the reference: {command}")
     return 0 if all(outcome.is_good for outcome in outcomes) else 1

@@ -15,26 +15,16 @@ from runner.core.arguments import key_values
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at, require_writable
 from runner.publish.reference import picture
+from runner.results.verdicts import lines as verdict_lines
 from runner.runs.provenance import INSTALLED, REFERENCE
 
-SIGNS = {"holds": "✓", "fails": "✗", "undecided": "?"}
 ELSEWHERE = " (the tables of other scales are in the repository, outputs/reference)"
-KINDS = {"paper": "", "ours": " (ours)", "illustration": " (an illustration)"}
 
 
 def kept_scales(figure: str) -> list[str]:
     """The scales at which the reference holds a figure, quick first."""
     scales = sorted(SCALES, key=("quick", "medium", "paper", "smoke").index)
     return [scale for scale in scales if (REFERENCE / scale / figure / "claims.csv").exists()]
-
-
-def verdicts(folder: Path) -> list[str]:
-    """A line for each claim of a kept figure: its verdict, the statement, what was measured."""
-    lines = []
-    for row in pd.read_csv(folder / "claims.csv", keep_default_na=False).itertuples():
-        lines.append(f"  {SIGNS[row.verdict]} {row.verdict:<9}  {row.statement}{KINDS[row.kind]}")
-        lines.append(f"{'':15}{row.measured}")
-    return lines
 
 
 def shown(figure: str, scale: str | None, outputs: Path) -> str:
@@ -59,7 +49,9 @@ def shown(figure: str, scale: str | None, outputs: Path) -> str:
     require_writable(outputs, drawings)
     picture(folder, drawings)
     caption = fill((folder / "caption.txt").read_text(), 100)
-    lines = [f"{figure}, scale {at}: {headline('figure', figure)}", *verdicts(folder), caption]
+    lines = [f"{figure}, scale={at}: {headline('figure', figure)}"]
+    judged = pd.read_csv(folder / "claims.csv", keep_default_na=False)
+    lines += [*verdict_lines(judged, folder / "claims.csv", at), caption]
     lines += [f"also kept: runner show {figure} scale={each}" for each in kept if each != at]
     return "\n".join([*lines, str(drawings / at / f"{figure}.png")])
 

@@ -207,16 +207,3 @@ def values_of(tables: Tables, column: str) -> str:
 def distinct(judged: pd.DataFrame) -> pd.DataFrame:
     """The claims without those that state the same of the same runs under another figure."""
     return judged.drop_duplicates(["statement", "runs"])
-
-
-def as_text(judged: pd.DataFrame) -> str:
-    """The claims as a short table for the terminal."""
-    lines = []
-    for row in judged.itertuples():
-        lines.append(f"  {row.verdict:<9}  {row.claim}: {row.statement}")
-        lines.append(f"{'':13}measured: {row.measured}")
-        whose = "" if row.kind == "paper" else f"{row.kind}; "
-        lines.append(f"{'':13}expected: {row.expected}  [{whose}{row.source}]")
-    counts = judged["verdict"].value_counts()
-    summary = ", ".join(f"{counts.get(v, 0)} {v}" for v in ("holds", "fails", "undecided"))
-    return "\n".join([*lines, f"  {summary}"])

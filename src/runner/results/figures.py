@@ -18,6 +18,7 @@ one run is marked as such:
 
 import json
 import logging
+import shlex
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -37,11 +38,13 @@ from runner.results import claims
 from runner.results.captions import Said, caption
 from runner.results.claims import Tables
 from runner.results.findings import Finding, Header, header
-from runner.results.history import history, in_words
+from runner.results.history import history
 from runner.results.rows import NoRows, Present
 from runner.results.style import BLUE, Picture, drawn_in, print_at, settle, sheet
-from runner.results.variants import Variant
+from runner.results.variants import Variant, room_words
+from runner.results.verdicts import lines as verdict_lines
 from runner.runs.files import write_atomically
+from runner.runs.provenance import REFERENCE
 from runner.runs.run import Run, load, stale_note
 
 Drawing = Callable[[Tables], tuple[Figure, pd.DataFrame]]
@@ -249,7 +252,7 @@ def _leave_empty(axes: Axes, absent: NoRows) -> None:
 
 
 def make(variant: Variant) -> str:
-    """Draw a figure of exactly its runs, judge its claims and write both; returns them as text.
+    """Draw a figure of exactly its runs, judge its claims and write both; returns what is said.
 
     Writes what `publish` writes and `<name>.provenance.json` beside it. Raises InputError when a
     run is missing or damaged, or the folder cannot be written.
@@ -280,12 +283,24 @@ def make(variant: Variant) -> str:
     seconds = [run["seconds"] for run in about["runs"]]
     about["seconds"] = round(sum(each for each in seconds if isinstance(each, int | float)), 3)
     write_atomically(variant.path("provenance.json"), json.dumps(about, indent=2).encode())
-    overridden = "".join(f", {text}" for text in variant.overrides)
-    place = f"{variant.path('png')} (.pdf, .svg, .csv, .claims.csv, .caption.txt)"
-    lines = [f"{variant.figure} at scale {variant.scale}{overridden}: {place}"]
-    lines += [f"{claims.as_text(verdicts)}; rules and numbers: {in_words(order)}"]
+    words = (variant.figure, f"scale={variant.scale}", *variant.overrides)
+    lines = [f"{', '.join(words)}: {variant.headline}".removesuffix(": ")]
+    lines += verdict_lines(verdicts, variant.path("claims.csv"), variant.scale)
+    if len(verdicts):
+        listing = ["runner", *room_words(variant.study), "claims", *words]
+        lines += [f"rules and sources: {shlex.join(listing)}"]
+    lines += [f"compare with the reference: {compare}" for compare in comparing(variant)]
     lines += [f"note: {about['stale']}"] if about["stale"] else []
-    return "\n".join(lines)
+    return "\n".join([*lines, str(variant.path("png"))])
+
+
+def comparing(variant: Variant) -> list[str]:
+    """The command that compares a figure with the reference, where that has it."""
+    if not (variant.is_canonical and (REFERENCE / variant.scale / variant.figure).is_dir()):
+        return []
+    scale = [] if variant.scale == "quick" else [f"SCALE={variant.scale}"]
+    outputs = [] if variant.outputs == Path("outputs") else [f"OUTPUTS={variant.outputs}"]
+    return [shlex.join(["make", "compare", *scale, *outputs])]
 
 
 def is_current(variant: Variant) -> bool:

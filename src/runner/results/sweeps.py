@@ -1,6 +1,5 @@
 """The end of a sweep: its runs in one short table, where they are, and how to go on from there."""
 
-import os
 import shlex
 from collections.abc import Sequence
 from itertools import groupby
@@ -9,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from runner.core.rooms import FOLDERS, own_rooms, package_of, rows_of
+from runner.core.rooms import rows_of
 from runner.results.figures import summary_of
-from runner.results.variants import Variant
+from runner.results.variants import Variant, room_words
 from runner.runs.inventory import find
 from runner.runs.run import Run
 from runner.runs.selection import choosing, differing
@@ -50,22 +49,10 @@ def _of_study(runs: list[Run], outputs: Path, variant: Variant | None) -> str:
         commands += [["runs", "diff", _hash8(complete[0]), _hash8(complete[-1])]]
     elsewhere = [] if outputs == Path("outputs") else [f"outputs={outputs}"]
     typed = [
-        shlex.join(["python", "-m", "runner", *_room(study), *words, *elsewhere])
+        shlex.join(["python", "-m", "runner", *room_words(study), *words, *elsewhere])
         for words in commands
     ]
     return "\n".join([*lines, *(f"  {text}" for text in typed)])
-
-
-def _room(study: str) -> list[str]:
-    """The words that make the study known where its room was given by `--config-dir`."""
-    package, given = package_of(study).rpartition(".")[0], os.environ.get(FOLDERS, "")
-    own = [room.folder for room in own_rooms() if room.package == package]
-    return [
-        word
-        for folder in own
-        if str(folder) in given.split(os.pathsep)
-        for word in ("--config-dir", str(folder))
-    ]
 
 
 def _table(runs: Sequence[Run]) -> str:

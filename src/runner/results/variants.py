@@ -7,11 +7,13 @@ neither overwrites the other.
 
 import hashlib
 import json
+import os
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from runner.core.rooms import FOLDERS, own_rooms, package_of
 from runner.runs.run import Run
 
 
@@ -19,6 +21,18 @@ def variant_name(figure: str, runs: Iterable[str]) -> str:
     """`<figure>-<hash8>`: the hash covers the names of the runs, in any order."""
     digest = hashlib.sha256(json.dumps(sorted(runs)).encode()).hexdigest()
     return f"{figure}-{digest[:8]}"
+
+
+def room_words(study: str) -> list[str]:
+    """The words that make the study known where its room was given by `--config-dir`."""
+    package, given = package_of(study).rpartition(".")[0], os.environ.get(FOLDERS, "")
+    own = [room.folder for room in own_rooms() if room.package == package]
+    return [
+        word
+        for folder in own
+        if str(folder) in given.split(os.pathsep)
+        for word in ("--config-dir", str(folder))
+    ]
 
 
 @dataclass(frozen=True)

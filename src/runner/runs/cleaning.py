@@ -13,7 +13,7 @@ from pathlib import Path
 from filelock import Timeout
 
 from runner.core.errors import InputError
-from runner.core.rooms import rows_of
+from runner.core.rooms import configs, rows_of
 from runner.runs import locks
 from runner.runs.files import PART
 from runner.runs.inventory import (
@@ -28,7 +28,7 @@ from runner.runs.inventory import (
 from runner.runs.run import AGAIN, RESULT, read_provenance, read_result
 from runner.runs.selection import Selection
 
-LEFT_OVER: tuple[Status, ...] = ("failed", "dead", "interrupted")
+LEFT_OVER: tuple[Status, ...] = ("failed", "dead", "interrupted", "absent")
 """What is removed where no status is named."""
 
 NAME = re.compile(r".+-[0-9a-f]{8}", re.DOTALL)
@@ -46,6 +46,8 @@ WRITTEN = {
 }
 """What a run writes beside its tables and `.lease`, which is removed by who holds it."""
 
+AT_ITS_BEGINNING = {".lock", ".lease", "run.log", "provenance.json", "config.yaml"}
+"""What a run writes before any number, the configuration last."""
 
 ORDER = {RESULT: 0, "provenance.json": 2, "config.yaml": 3, ".lock": 4}
 """Of removing files, the others between the first two: at no step is a run complete that is not, or
@@ -67,7 +69,7 @@ def considered(outputs: Path, selection: Selection) -> list[tuple[Found, str | N
     chosen = replace(selection, statuses=statuses).choose(found)
     folders = {each.folder for each in chosen}
     chosen = [each for each in chosen if each.folder == each.home or each.home not in folders]
-    return [(each, _reason_to_leave(each, "dead" in selection.statuses)) for each in chosen]
+    return [(each, _reason_to_leave(each, each.status in selection.statuses)) for each in chosen]
 
 
 def removable(outputs: Path, selection: Selection) -> list[Found]:
@@ -82,15 +84,26 @@ def _reason_to_leave(found: Found, is_asked_for: bool = True) -> str | None:
     home = found.home
     if any(path.is_symlink() for path in (found.folder, home, home.parent, home.parent.parent)):
         return "a link leads there"
-    try:
-        says_so = read_values(home / "config.yaml").get("study") == found.study
-    except InputError:
-        says_so = False
-    if not (says_so and NAME.fullmatch(home.name)):
+    if not (NAME.fullmatch(home.name) and _says_so(found)):
         return "its config.yaml does not say that it is a run"
     if found.status == "dead" and not is_asked_for and _may_be_whole(found.folder):
         return "its tables may be whole, result.json alone is gone (--status dead removes it)"
+    if found.status == "absent" and not (is_asked_for or _names(home) <= AT_ITS_BEGINNING):
+        return "it holds numbers, provenance.json is gone (--status absent removes it)"
     return None
+
+
+def _says_so(found: Found) -> bool:
+    """Whether its config.yaml says that it is a run; or it was ended before it wrote any."""
+    if _names(found.home) <= AT_ITS_BEGINNING - {"config.yaml"}:
+        return found.study in configs()
+    with suppress(InputError):
+        return read_values(found.home / "config.yaml").get("study") == found.study
+    return False
+
+
+def _names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
 
 
 def _may_be_whole(folder: Path) -> bool:

@@ -16,7 +16,7 @@ from runner.core.folders import outputs_at
 from runner.runs import cleaning, differences, exporting
 from runner.runs.inventory import STATUSES, Found, find, folders, in_queue, problem
 from runner.runs.run import Run, stale_note
-from runner.runs.selection import Selection, named, parse_where
+from runner.runs.selection import Selection, named, parse_where, titles
 
 ACTIONS = {
     "list": "all runs, or those chosen: study, knobs, status, seconds, when they ended",
@@ -71,7 +71,7 @@ def _list(parser: argparse.ArgumentParser, arguments: list[str]) -> int:
     if not chosen:
         print(_none(found, outputs))
         return 0
-    _print_runs([_line(each) for each in chosen])
+    _print_runs(_lines(chosen))
     print(f"\n{_counts(chosen)}")
     return 0
 
@@ -213,8 +213,8 @@ def _clean(parser: argparse.ArgumentParser, arguments: list[str]) -> int:
         saved = ["yes" if _has_checkpoint(each) else "" for each in chosen]
         _print_runs(
             [
-                {**_line(each), "checkpoint": goes_on, "size": _megabytes(size)}
-                for each, goes_on, size in zip(chosen, saved, sizes, strict=True)
+                {**line, "checkpoint": goes_on, "size": _megabytes(size)}
+                for line, goes_on, size in zip(_lines(chosen), saved, sizes, strict=True)
             ]
         )
         runs = "1 run" if len(chosen) == 1 else f"{len(chosen)} runs"
@@ -292,10 +292,16 @@ def _shown(text: object) -> str:
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
 
 
-def _line(each: Found) -> dict[str, Any]:
+def _lines(chosen: Sequence[Found]) -> list[dict[str, Any]]:
+    """The columns of a list of runs."""
+    titled = iter(titles([each.config for each in chosen if each.config is not None]))
+    return [_line(each, each.knobs if each.config is None else next(titled)) for each in chosen]
+
+
+def _line(each: Found, title: str) -> dict[str, Any]:
     return {
         "study": _shown(each.study),
-        "knobs": _shown(each.knobs),
+        "knobs": _shown(title),
         "hash": _shown(each.hash8),
         "status": each.status,
         "again": each.again or "",
@@ -311,7 +317,7 @@ def _counts(chosen: Sequence[Found]) -> str:
     parts = [f"{statuses[status]} {status}" for status in STATUSES if statuses[status]]
     stale = sum(each.is_stale for each in chosen)
     other = f" ({stale} by other code than today's)" if stale else ""
-    return f"{len(chosen)} runs: {', '.join(parts)}{other}"
+    return f"{len(chosen)} run{'s' * (len(chosen) > 1)}: {', '.join(parts)}{other}"
 
 
 def _print_runs(lines: list[dict[str, Any]]) -> None:

@@ -14,6 +14,7 @@ import yaml
 from filelock import Timeout
 from threadpoolctl import threadpool_limits
 
+from runner.core import progress
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.folders import require_writable
 from runner.core.progress import Progress
@@ -142,6 +143,7 @@ class _Execution:
             raise InputError(f"{self.folder} cannot be written ({error.strerror})") from error
         handler = logging.StreamHandler(written)
         handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+        handler.addFilter(lambda record: record.name != progress.OF_ALL)
         log.addHandler(handler)
         try:
             self.tracking.start(self.provenance)
@@ -194,7 +196,8 @@ class _Execution:
         self.tables = TableWriter(self.folder, tables)
         self.tracking.rows(self._kept(tables))
         self._mark("running")
-        log.info("%s %s on %s", "goes on:" if self.state else "starts:", self.run, self.device)
+        begins = "goes on:" if self.state else "starts:"
+        progress.log.info("%s %s on %s", begins, self.run, self.device)
 
     def _iterate(self) -> None:
         context = Context(self.device, self.state, Progress, self._checkpoint, self._load_data)
@@ -213,7 +216,7 @@ class _Execution:
         write_atomically(self.folder / RESULT, _json(result))
         for leftover in (self.checkpoint_path, self.folder / "error.txt"):  # of use until here
             leftover.unlink(missing_ok=True)
-        log.info("complete: %s in %.1f s", self.run, self._seconds())
+        progress.log.info("complete: %s in %.1f s", self.run, self._seconds())
 
     def _load_data(self, name: str, seed: int, checksums: list[str] | None = None) -> Dataset:
         """The dataset; the provenance has the content of its files from then on."""

@@ -156,10 +156,11 @@ def _content(path: Path, size: int, changed: int) -> str:
 def knobs(config: StudyConfig) -> str:
     """What a person calls the run: the parameters that differ from their defaults."""
     values = config.identity().items()
-    return ",".join(f"{name}={_readable(value)}" for name, value in values if name not in UNNAMED)
+    return ",".join(f"{name}={readable(value)}" for name, value in values if name not in UNNAMED)
 
 
-def _readable(value: Any) -> str:
+def readable(value: Any) -> str:
+    """A parameter's value as names of runs have it."""
     return "+".join(map(str, value)) if isinstance(value, list) else str(value)
 
 

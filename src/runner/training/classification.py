@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
+from runner.core.progress import Stage
 from runner.core.studies import Context
 from runner.data.datasets import Dataset, Images
 from runner.networks.mlp import MLP
@@ -91,12 +92,12 @@ class StackTrainer(EpochTrainer[dict[str, Scores]]):
         if context.restored is not None:
             self._restore(context.restored)
 
-    def run(self) -> Iterator[tuple[int, dict[str, Scores]]]:
+    def run(self, stage: Stage = "training") -> Iterator[tuple[int, dict[str, Scores]]]:
         """Number and scores of each epoch from 1 on, or from where the checkpoint was made."""
-        with self.context.progress(self.epochs * self.steps, "training", self.done) as bar:
+        with self.context.progress(self.epochs * self.steps, stage, self.done) as bar:
 
             def after_step(losses: Float[Tensor, " R"]) -> None:
-                bar.update(1, loss=losses.nanmean())
+                bar.update(1, loss=losses)
                 self.context.checkpoint(self._state)
 
             yield from self.until(self.epochs, after_step)

@@ -81,14 +81,12 @@ def test_norms_and_outputs_are_those_of_the_networks():
 def test_a_network_trained_in_the_stack_equals_the_same_network_alone(recipe):
     (x, y), replicates, steps = batch(5), [0, 1, 0, 2, 1], 60
     stack = new_stack(DEPTHS, replicates)
-    RidgeTrainer(stack, RECIPES[recipe], 1e-3, 5e-3, steps).run(
-        lambda b: [(x, y)], context(), "all"
-    )
+    RidgeTrainer(stack, RECIPES[recipe], 1e-3, 5e-3, steps).run(lambda b: [(x, y)], context())
     for r, (L, replicate) in enumerate(zip(DEPTHS, replicates, strict=True)):
         alone = new_stack([L], [replicate])
         data = [(x[r : r + 1], y[r : r + 1])]
         training = RidgeTrainer(alone, RECIPES[recipe], 1e-3, 5e-3, steps)
-        training.run(lambda b, data=data: data, context(), "alone")
+        training.run(lambda b, data=data: data, context())
         ours, its = stack.network(r), alone.network(0)
         for a, b in zip((*ours.weights, *ours.biases), (*its.weights, *its.biases), strict=True):
             torch.testing.assert_close(a, b, rtol=1e-7, atol=1e-9)
@@ -118,11 +116,11 @@ def test_training_goes_on_from_a_checkpoint_with_the_same_numbers():
     data = [[(x.float() * (1 + i), y.float())] for i in range(3)]
     whole = new_stack(DEPTHS, list(range(5)), torch.float32)
     training = RidgeTrainer(whole, RECIPES["annealed"], 1e-3, 5e-3, steps)
-    training.run(data.__getitem__, context(saved=saved), "whole")
+    training.run(data.__getitem__, context(saved=saved))
     assert [int(state["step"]) for state in saved] == [STEPS_AT_ONCE, 2 * STEPS_AT_ONCE, steps]
     resumed = new_stack(DEPTHS, list(range(5)), torch.float32)
     training = RidgeTrainer(resumed, RECIPES["annealed"], 1e-3, 5e-3, steps)
-    training.run(data.__getitem__, context(restored=saved[0]), "resumed")
+    training.run(data.__getitem__, context(restored=saved[0]))
     assert torch.equal(whole.parameters, resumed.parameters)
 
 

@@ -57,14 +57,14 @@ class RidgeTrainer:
         self.step += 1
         return cost
 
-    def run(self, batches: Callable[[int], list[Batch]], context: Context, what: str) -> None:
+    def run(self, batches: Callable[[int], list[Batch]], context: Context) -> None:
         """All steps, from the last checkpoint on.
 
         batches: gives the batches of a block of steps by its index, or one batch for all steps.
         """
         if context.restored is not None:
             self._restore(context.restored)
-        with context.progress(self.steps, what, self.step) as bar:
+        with context.progress(self.steps, "training", self.step) as bar:
             while self.step < self.steps:
                 block = batches(self.step // STEPS_AT_ONCE)
                 first = self.step
@@ -74,14 +74,14 @@ class RidgeTrainer:
                     bar.update(loss=loss, rank=WhenShown(self._rank))
                 context.checkpoint(self.state)
 
-    def _loss(self, cost: Float[Tensor, " R"]) -> Float[Tensor, ""]:
-        """The mean over the stack of what is minimised."""
-        return (cost + self.ridge * self.stack.parameter_norms()).mean()
+    def _loss(self, cost: Float[Tensor, " R"]) -> Float[Tensor, " R"]:
+        """What is minimised, of every network."""
+        return cost + self.ridge * self.stack.parameter_norms()
 
-    def _rank(self) -> float:
-        """The mean rank over the stack."""
+    def _rank(self) -> list[float]:
+        """The rank in the middle of every network."""
         middle = [self.stack.middle(r).cpu() for r in range(len(self.stack.depths))]
-        return sum(threshold_rank(svdvals(W)) for W in middle) / len(middle)
+        return [threshold_rank(svdvals(W)) for W in middle]
 
     def state(self) -> dict[str, Tensor]:
         """What a checkpoint needs to go on."""

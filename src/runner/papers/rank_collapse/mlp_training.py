@@ -178,7 +178,7 @@ class Stage:
             replace(self.context, checkpoint=self._checkpoint),
         )
         probe = probe_images(config, data).to(self.context.device)
-        for epoch, scores in trainer.run():
+        for epoch, scores in trainer.run("training" if self.judged else "choosing rates"):
             for name, (_, members) in grouped.items():
                 columns: dict[str, Tensor] = vars(scores[name])
                 if self.judged:

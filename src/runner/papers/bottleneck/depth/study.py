@@ -135,7 +135,7 @@ def _minima(
 ) -> Iterator[Metrics | Spectrum | Representation | Theorems]:
     """The lowest loss of every depth, replicate by replicate; goes on after the last one kept."""
     done = 0 if context.restored is None else int(context.restored.get(REPLICATES_DONE, 0))
-    with context.progress(config.replicates, "minima", done, unit="replicates") as bar:
+    with context.progress(config.replicates, "polishing", done, unit="replicates") as bar:
         for replicate in range(done, config.replicates):
             problem = Problem(tasks[replicate].x, tasks[replicate].y, config.ridge)
             networks = {
@@ -201,8 +201,7 @@ def train(
     x = torch.stack([tasks[replicate].x for replicate in replicates]).float()
     y = torch.stack([tasks[replicate].y for replicate in replicates]).float()
     batch = (x.to(context.device), y.to(context.device))
-    what = f"{config.recipe} L={depths[-1]}..{depths[0]}"
-    trainer.run(lambda block: [batch], context, what)
+    trainer.run(lambda block: [batch], context)
     return trainer
 
 

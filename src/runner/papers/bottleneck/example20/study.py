@@ -45,7 +45,7 @@ class Metrics(Row):
 def run(config: Example20, context: Context) -> Iterator[Metrics]:
     """Build and measure every network."""
     total = sum(config.depths) * len(config.exponents)
-    with context.progress(total, "example 20", unit="layers") as bar:
+    with context.progress(total, "measuring", unit="layers") as bar:
         for L in config.depths:
             for exponent in config.exponents:
                 yield measure(config, L, exponent)

@@ -52,7 +52,7 @@ class Metrics(Row):
 def run(config: Linear, context: Context) -> Iterator[Metrics | Theorems]:
     """Train and measure every network."""
     total = len(config.depths) * config.replicates
-    with context.progress(total, "linear", unit="networks") as bar:
+    with context.progress(total, "training", unit="networks") as bar:
         for L in config.depths:
             for replicate in range(config.replicates):
                 yield from measure(config, L, replicate)

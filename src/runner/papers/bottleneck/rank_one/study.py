@@ -69,7 +69,7 @@ def run(config: RankOne, context: Context) -> Iterator[Metrics]:
     trainer = RidgeTrainer(stack, recipe, config.ridge, config.learning_rate, config.steps)
     x = torch.stack([_repeated(each, max(config.samples)) for each in inputs]).mT.float()
     batch = (x.contiguous().to(context.device), (x / sqrt(2)).contiguous().to(context.device))
-    trainer.run(lambda block: [batch], context, f"rank one L={config.depth}")
+    trainer.run(lambda block: [batch], context)
     with context.progress(len(order), "measuring", unit="networks") as bar:
         for r, (N, replicate) in enumerate(order):
             yield measure(config, stack.network(r), inputs[r], N, replicate)

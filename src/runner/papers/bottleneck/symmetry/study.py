@@ -273,7 +273,7 @@ def train(config: Symmetry, context: Context, stack: DepthStack, tasks: list[Tas
         xs, ys = (each.permute(1, 0, 3, 2).contiguous() for each in (xs, ys))
         return list(zip(xs, ys, strict=True))
 
-    trainer.run(batches, context, f"symmetry L={config.depth}")
+    trainer.run(batches, context)
     return trainer
 
 

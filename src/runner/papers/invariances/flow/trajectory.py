@@ -84,8 +84,8 @@ def follow(config: Invariances, flow: Flow, context: Context) -> Trajectory:
         flow.restore(state)
     duration = config.time / config.records
     steps = flow.steps(duration)
-    log_loss = WhenShown(lambda: flow.objective.log_risk(flow.theta)[0].mean())
-    with context.progress(config.records * steps, "flow", done=done * steps) as bar:
+    log_loss = WhenShown(lambda: flow.objective.log_risk(flow.theta)[0])
+    with context.progress(config.records * steps, "training", done=done * steps) as bar:
         for record in range(done + 1, config.records + 1):
             flow.advance(duration, lambda: bar.update(log_loss=log_loss))
             theta[record], log_time[record] = flow.theta, flow.log_time

@@ -150,7 +150,7 @@ def run(config: LowRankTraining, context: Context) -> Iterator[Training | Layers
                 losses, found = losses_and_gradients(parameters, x, y, config.loss_function)
                 measure.watch(losses)
                 optimizer.step(found)
-                bar.update(loss=losses.nanmean())
+                bar.update(loss=losses)
             if epoch in records(config):
                 yield from measure.rows(parameters, epoch)
             position = torch.tensor(epoch)

@@ -81,9 +81,8 @@ def run(config: BnClassifier, context: Context) -> Iterator[Metrics | Selection]
     selection = selection_range(config.replicates, config.selection_replicates)
     rates = config.learning_rates
     trials = len(rates) * len(selection) if len(rates) > 1 else 0
-    epochs = (trials + config.replicates) * config.epochs
-    with context.progress(epochs, "batch normalization alone", unit="epochs") as bar:
-        scores = torch.zeros(len(rates), len(selection))
+    scores = torch.zeros(len(rates), len(selection))
+    with context.progress(trials * config.epochs, "choosing rates", unit="epochs") as bar:
         for place, replicate in enumerate(selection if trials else ()):
             _, pairs = drawn(config, data, replicate)
             for number, rate in enumerate(rates):
@@ -92,8 +91,9 @@ def run(config: BnClassifier, context: Context) -> Iterator[Metrics | Selection]
                     right, loss = (torch.tensor(row[f"train_{x}"]) for x in ("accuracy", "loss"))
                     scores[number, place] += score(right, loss)
                     yield Selection(**row)
-        choice = choose(rates, scores, selection)
+    choice = choose(rates, scores, selection)
 
+    with context.progress(config.replicates * config.epochs, "training", unit="epochs") as bar:
         for replicate in range(config.replicates):
             target, pairs = drawn(config, data, replicate)
             network = normalized(pairs)

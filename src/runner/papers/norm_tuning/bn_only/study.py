@@ -222,7 +222,7 @@ def train(
     target, W1 = (each.float().to(context.device) for each in (problem.target, problem.W1))
     inputs = stream(config, context, "train")
     first = restore(context, learners, inputs)
-    with context.progress(steps, f"training, d={config.target_width}", first) as bar:
+    with context.progress(steps, "training", first) as bar:
         for step in range(first, steps):
             x = inputs.draw(config.batch_size).mT
             batch = Batch(x, g(x, target), W1)

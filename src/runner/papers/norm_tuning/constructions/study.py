@@ -90,7 +90,7 @@ def run(config: Constructions, context: Context) -> Iterator[Metrics]:
     """Yield one row per replicate."""
     pairs = 2 if config.theorem == "low_rank" else 1
     total = config.replicates * config.depth * pairs
-    with context.progress(total, config.theorem, unit="matrices") as bar:
+    with context.progress(total, "solving", unit="matrices") as bar:
         if config.dtype == "mpmath":
             bar.foretell(mpmath_seconds(config))
         for replicate in range(config.replicates):

@@ -56,7 +56,7 @@ class Metrics(Row):
 
 def run(config: NormLayers, context: Context) -> Iterator[Metrics]:
     """Construct, export, and compare, replicate by replicate."""
-    with context.progress(config.replicates, "norm layers", unit="networks") as bar:
+    with context.progress(config.replicates, "solving", unit="networks") as bar:
         for replicate in range(config.replicates):
             yield from _measure(config, replicate)
             bar.update(replicate=replicate)

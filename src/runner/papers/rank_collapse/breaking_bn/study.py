@@ -157,6 +157,7 @@ def run(config: Config, context: Context) -> Iterator[Metrics | Selection]:
     with context.progress(len(networks) * steps, "training", first * steps) as bar:
         for index in range(first, len(networks)):
             task = networks[index]
+            bar.what = "training" if task.candidate is None else "choosing rates"
             of_method = sums[sources.index(rate_source(task.method))]
             choice, tried = choose(config.learning_rates, of_method, selection), task.candidate
             rate = choice.rate if tried is None else config.learning_rates[tried]

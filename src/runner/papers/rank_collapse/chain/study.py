@@ -160,7 +160,7 @@ def run(config: RankChain, context: Context) -> Iterator[Row]:
     points = [(width, skip) for width in config.widths for skip in config.skips]
     total = sum(work(config, *point) for point in points)
     unit = "layers and draws" if config.measure == "expansion" else "layers"
-    with context.progress(total, config.measure, unit=unit) as bar:
+    with context.progress(total, "measuring", unit=unit) as bar:
         for width, skip in points:
 
             def tick(count: int, width: int = width, skip: float = skip) -> None:

@@ -77,7 +77,7 @@ def average(
     todo = [stack for stack in stacks if stack.name not in results]
     total = sum(stack.layers for stack in stacks)
     done = total - sum(stack.layers for stack in todo)
-    with context.progress(total, "rank_chain", done=done, unit="layers") as bar:
+    with context.progress(total, "measuring", done=done, unit="layers") as bar:
         for stack, moments in compute(todo, config, context.device, bar.update):
             results[stack.name] = moments
             context.checkpoint(lambda: results)

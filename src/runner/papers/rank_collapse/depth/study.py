@@ -97,7 +97,7 @@ def run(config: RankCollapse, context: Context) -> Iterator[Metrics | Selection]
     if context.restored is None:
         inputs = x.to(context.device, dtype).expand(config.replicates, -1, -1)
         total = len(config.normalizations) * (config.depth + 1)
-        with context.progress(total, "ranks at initialisation", unit="layers") as bar:
+        with context.progress(total, "measuring", unit="layers") as bar:
             for normalization in config.normalizations:
                 network = start(normalization, range(config.replicates)).to(context.device)
                 yield from metrics(normalization, network, inputs, config.tau, bar.update)

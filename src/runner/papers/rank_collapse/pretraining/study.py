@@ -357,7 +357,7 @@ def raise_ranks(
                 keep(network, "pretrained", M, config.angles)
     if "pretrained_end_to_end" in config.methods:
         M = max(config.pretraining_steps)
-        with context.progress(M, "pre-training end to end") as bar:
+        with context.progress(M, "pre-training") as bar:
             unit_scale(config, start, data, replicates, context)
             network, angles = stack(start, config.end_to_end_angles)
             raise_end_to_end(network, minibatches(M), T, turn(angles), bar.update)
@@ -439,7 +439,7 @@ def ranks_before(
 ) -> Iterator[Metrics]:
     """The ranks of all starting networks, layer by layer."""
     total = len(networks) * (config.depth + 1)
-    with context.progress(total, "ranks before training", unit="layers") as bar:
+    with context.progress(total, "measuring", unit="layers") as bar:
         for variant, network in networks.items():
             yield from metrics(config, variant, network.to(context.device), x, bar.update)
 

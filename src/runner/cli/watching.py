@@ -1,0 +1,104 @@
+"""One line for the runs of a sweep, on a bar or in the log: `5 of 16 runs, about 1 min left`."""
+
+import logging
+import math
+import os
+import re
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+
+from runner.cli.working import Attempt
+from runner.core import progress
+from runner.core.progress import Progress
+from runner.runs.files import open_to_read
+from runner.runs.run import Run
+from runner.runs.selection import titles
+
+PROGRESS = re.compile(r" (?P<stage>[^:\n]+: \d+ of \d+ [^\n]*)\n\Z")
+"""The end of a run's log, where that is how far it is: see `Progress.text`."""
+
+LONGEST_LINE = 500
+
+
+class Watch(Progress):
+    """Counts the runs that end, whoever computes them, by what is in their folders.
+
+    seconds: how long each is expected to take; inf: not known. abreast: how many run side by side.
+    """
+
+    log = logging.getLogger(progress.OF_ALL)
+
+    def __init__(self, attempts: Sequence[Attempt], seconds: Sequence[float], abreast: int) -> None:
+        known = all(map(math.isfinite, seconds))
+        titled = titles([attempt.job.config for attempt in attempts], shared=False)
+        self.seconds = dict(zip(attempts, seconds if known else [1.0] * len(attempts), strict=True))
+        self.titles = dict(zip(attempts, titled, strict=True))
+        self.open, self.running = list(attempts), list[Attempt]()
+        self.failed = 0
+        self.launched = self.begun = time.monotonic()
+        super().__init__(len(attempts), "", unit="runs")
+        if known:
+            self.foretell(max(sum(seconds) / abreast, *seconds))
+        self.silence = ExitStack()
+
+    def __enter__(self) -> "Watch":
+        self.silence.enter_context(progress.told_of_all())
+        super().__enter__()
+        return self
+
+    def __exit__(self, kind: type | None, *exception: object) -> None:
+        super().__exit__(kind, *exception)
+        self.silence.close()
+        if kind is None:
+            self.look()
+            seconds = time.monotonic() - self.launched
+            took = progress.duration(seconds).removeprefix("about ")
+            self.log.info("%s in %s", self._count(), took)
+
+    def look(self) -> None:
+        """Settle what has ended since."""
+        failed = [each for each in self.open if each.has_failed()]
+        left = [each for each in self.open if not (each in failed or each.is_done())]
+        has_ended = len(left) < len(self.open)
+        self.failed += len(failed)
+        self.done += len(self.open) - len(left)
+        self.open = left
+        was_running = bool(self.running)
+        self.running = [each for each in left if each.job.run.status() == "running"]
+        if not self.done and not was_running:
+            self.begun = time.monotonic()  # what was before is the start of processes
+        if has_ended:
+            self._foretell_again()
+
+    def _foretell_again(self) -> None:
+        """The rest takes as long for its share as what is done; what runs is, on average, half."""
+        of_all = sum(self.seconds.values())
+        left = sum(map(self.seconds.get, self.open))
+        half = sum(map(self.seconds.get, self.running)) / 2
+        worked = of_all - left + half
+        self.foretell((left - half) / worked * (time.monotonic() - self.begun))
+
+    def seconds_left(self) -> float:
+        """As foretold when a run ended last."""
+        return self.foretold - time.monotonic()
+
+    def text(self) -> str:
+        """How many runs have ended, the time left, and how far those are that run."""
+        left = self.seconds_left()
+        time_left = f", {progress.duration(left)} left" if left >= 1 else ""
+        running = ", ".join(self.titles[each] + _stage(each.job.run) for each in self.running)
+        return f"{self._count()}{time_left}{f'; running {running}' if running else ''}"
+
+    def _count(self) -> str:
+        failed = f", {self.failed} failed" if self.failed else ""
+        return f"{self.done} of {self.total} runs{failed}"
+
+
+def _stage(run: Run) -> str:
+    """How far a run says it is, in the last line of its log; nothing where it does not."""
+    with suppress(OSError), open_to_read(run.folder / "run.log") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - LONGEST_LINE))
+        if told := PROGRESS.search(file.read().decode(errors="replace")):
+            return f" ({told['stage']})"
+    return ""

@@ -1,0 +1,92 @@
+"""Verdicts as lines of text: what a command prints at its end, and `runner show`."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from runner.results.findings import MARKS
+
+KINDS = {"paper": "", "ours": " (ours)", "illustration": " (an illustration)"}
+
+MOST_CLAIMS = 14
+"""Lines, but for claims that do not hold: those are always shown."""
+
+STATEMENT = 72
+"""Characters after which what was measured stands, where the statement is no longer."""
+
+AGES = {
+    "fixed before": "older than these numbers",
+    "before a repeat": (
+        "older than these numbers, but not older than an earlier run of the same experiment"
+    ),
+    "after": "younger than these numbers",
+    "unknown": "of an age that is not known",
+}
+"""What the standing of a rule means: see `results.history`."""
+
+
+def lines(judged: pd.DataFrame, path: Path, scale: str) -> list[str]:
+    """A line for each claim, the papers' own first, and how many hold, fail and are undecided.
+
+    judged: as `claims.judge` gives it, or as it is kept; with the column `rule` the last line says
+    which came first, the rules or the numbers. path: of its CSV file, which the last line but one
+    names where claims that hold are left out.
+    """
+    ordered = judged.sort_values(
+        "kind", key=lambda kind: kind.map(list(KINDS).index), kind="stable"
+    )
+    of_interest = (
+        ordered["verdict"] != "holds" if scale != "smoke" else ordered["verdict"] == "fails"
+    )
+    if len(ordered) > MOST_CLAIMS:
+        room = MOST_CLAIMS - 1 - of_interest.sum()
+        ordered = ordered[of_interest | ((~of_interest).cumsum() <= room)]
+    said = [line(row, scale) for row in ordered.itertuples()]
+    if left := len(judged) - len(ordered):
+        what = "" if scale == "smoke" else f" that hold{'s' * (left == 1)}"
+        said.append(f"… and {left} more{what}: {path}")
+    return [*said, summary(judged, scale)] if len(judged) else []
+
+
+def line(row: tuple, scale: str = "") -> str:
+    """A claim: `✓ holds      statement   ratio 20.9 (16.6 to 1.88e+07), n = 5`."""
+    begin = f"{MARKS[row.verdict][0]} {row.verdict:<9}  {row.statement}{KINDS[row.kind]}"
+    return f"{begin:<{13 + STATEMENT}}   {_measured(row, scale)}".rstrip()
+
+
+def _measured(row: tuple, scale: str) -> str:
+    """The estimate with its limits; without one why, which at scale smoke is said for all."""
+    low, high, estimate = (float(each or "nan") for each in (row.low, row.high, row.estimate))
+    if not int(row.n or 0):
+        return "" if scale == "smoke" else row.measured
+    limits = f" ({low:.3g} to {high:.3g})" if np.isfinite([low, high]).any() else ""
+    return f"{row.unit} {estimate:.3g}{limits}, n = {row.n}"
+
+
+def summary(judged: pd.DataFrame, scale: str) -> str:
+    """How many claims hold, fail and are undecided, in sentences, and what came first."""
+    words = {"holds": ("holds", "hold"), "fails": ("fails", "fail")}
+    words["undecided"] = ("is undecided", "are undecided")
+    counts = {verdict: int((judged["verdict"] == verdict).sum()) for verdict in words}
+    parts = [f"{n} {words[verdict][n > 1]}" for verdict, n in counts.items() if n]
+    number, _, rest = parts[0].partition(" ")
+    parts[0] = f"{number} {'claim' if number == '1' else 'claims'} {rest}"
+    said = f"{', '.join(parts)}."
+    if scale == "smoke":
+        small = " smoke is too small to judge: scale=quick is the first that can."
+        return said + small * (counts["undecided"] > 0)
+    return f"{said} {_ages(judged['rule'])}" if "rule" in judged else said
+
+
+def _ages(rules: pd.Series) -> str:
+    """Which came first, the rules of claims or their numbers."""
+    counts = rules.value_counts()
+    if len(rules) == 1:
+        return f"Its rule is {AGES[rules.iloc[0]]}."
+    if len(counts) == 1:
+        return f"Their rules are {AGES[rules.iloc[0]]}."
+    parts = [
+        f"{count} {'is' if count == 1 else 'are'} {AGES[age]}" for age, count in counts.items()
+    ]
+    return f"Of their rules {'; '.join(parts)}."

@@ -1,0 +1,99 @@
+"""Verdicts as lines: one for each claim, those that do not hold always, and few of the others."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from repository import REPOSITORY
+
+from runner.results.verdicts import MOST_CLAIMS, line, lines, summary
+
+PATH = Path("outputs/figures/quick/fig4.claims.csv")
+
+
+def judged(*verdicts: str, kind: str = "paper", **columns) -> pd.DataFrame:
+    """Claims with these verdicts, called by their number."""
+    found = {"statement": [f"statement {i}" for i in range(len(verdicts))], "verdict": verdicts}
+    found |= {"kind": kind, "measured": "a long text", "unit": "ratio", "estimate": 20.94}
+    return pd.DataFrame(found | {"low": 16.6, "high": 1.88e7, "n": 5} | columns)
+
+
+def only(table: pd.DataFrame):
+    (row,) = table.itertuples()
+    return row
+
+
+def test_a_claim_is_a_line_of_verdict_statement_and_what_was_measured():
+    said = line(only(judged("holds")))
+    assert said.startswith("✓ holds      statement 0   ")
+    assert said.endswith("   ratio 20.9 (16.6 to 1.88e+07), n = 5")
+    whose = line(only(judged("undecided", kind="ours", low=np.nan, high=np.nan)))
+    assert whose.startswith("? undecided  statement 0 (ours)   ") and "ratio 20.9, n = 5" in whose
+    assert line(only(judged("fails"))).startswith("✗ fails      ")
+
+
+def test_without_numbers_it_says_why():
+    row = only(judged("undecided", n=0, estimate="", low="", high=""))
+    assert line(row).endswith("   a long text")
+    assert line(row, "smoke") == "? undecided  statement 0"
+
+
+def test_the_papers_own_come_first():
+    table = pd.concat([judged("holds", kind="ours"), judged("fails", kind="paper")])
+    assert [each[:1] for each in lines(table, PATH, "quick")[:2]] == ["✗", "✓"]
+
+
+def test_of_many_claims_those_that_hold_are_left_out():
+    many = judged(*["holds"] * 20, "fails", "undecided")
+    said = lines(many, PATH, "quick")
+    assert len(said) == MOST_CLAIMS + 1
+    assert [each[0] for each in said[-4:-2]] == ["✗", "?"]
+    assert said[-2] == f"… and 9 more that hold: {PATH}"
+    bad = judged("holds", *["fails"] * 20)
+    said = lines(bad, PATH, "quick")
+    assert len(said) == 22 and said[-2] == f"… and 1 more that holds: {PATH}"
+    assert len(lines(judged(*["holds"] * MOST_CLAIMS), PATH, "quick")) == MOST_CLAIMS + 1
+
+
+def test_smoke_says_once_that_it_is_too_small():
+    said = lines(judged(*["undecided"] * 20, n=0), PATH, "smoke")
+    assert len(said) == MOST_CLAIMS + 1 and said[-2] == f"… and 7 more: {PATH}"
+    assert said[-1].startswith("20 claims are undecided. smoke is too small to judge")
+    assert "\n".join(said).count("too small") == 1
+    assert summary(judged("holds", "holds"), "smoke") == "2 claims hold."
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "rules", "text"),
+    [
+        (
+            ["holds"],
+            ["before a repeat"],
+            "1 claim holds. Its rule is older than these numbers, but not older than an earlier run"
+            " of the same experiment.",
+        ),
+        (
+            ["undecided"] * 2,
+            ["fixed before"] * 2,
+            "2 claims are undecided. Their rules are older than these numbers.",
+        ),
+        (
+            ["holds", "holds", "fails", "undecided"],
+            ["fixed before"] * 3 + ["after"],
+            "2 claims hold, 1 fails, 1 is undecided. Of their rules 3 are older than these numbers;"
+            " 1 is younger than these numbers.",
+        ),
+    ],
+)
+def test_how_many_hold_and_what_came_first_is_said_in_sentences(verdicts, rules, text):
+    assert summary(judged(*verdicts, rule=rules), "quick") == text
+
+
+def test_every_kept_figure_has_few_lines_and_none_is_lost():
+    for path in sorted((REPOSITORY / "outputs" / "reference").glob("*/*/claims.csv")):
+        table = pd.read_csv(path, keep_default_na=False)
+        said = "\n".join(lines(table, path, "quick"))
+        others = table[table["verdict"] != "holds"]
+        assert all(statement in said for statement in others["statement"])
+        assert len(said.splitlines()) <= MOST_CLAIMS + 1, path

@@ -36,7 +36,6 @@ def test_it_runs_and_its_figure_is_drawn_and_judged(place):
     assert done.returncode == 0, done.stderr
     claims = pd.read_csv(place / "outputs" / "figures" / "smoke" / "distance.claims.csv")
     assert list(claims["claim"]) == ["root"] and list(claims["verdict"]) == ["holds"]
-    assert list(claims["rule"]) == ["unknown"], "its history is not this repository's"
 
 
 def test_no_link_is_written_through(tmp_path):

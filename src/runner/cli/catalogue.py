@@ -3,16 +3,25 @@
 import re
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import yaml
 
+from runner.core.errors import InputError
 from runner.core.rooms import own_rooms
 
 _CLONE, _WHEEL = (Path(__file__).resolve().parents[up] / "conf" for up in (3, 1))
 CONF = _CLONE if (_CLONE / "config.yaml").exists() else _WHEEL
 """The program's own YAML files: of the clone it runs in, else those that were installed with it."""
 
-SCALES = ("smoke", "quick", "medium", "paper")
+SCALES = {
+    "smoke": "seconds; what the tests run",
+    "quick": "minutes on two cores; the default",
+    "medium": "hours on two cores. Paper B: its own images, fewer of them, smaller networks. All other"
+    " papers: as paper",
+    "paper": "the papers' own sizes: a GPU for paper B's images, hours on two cores for most others",
+}
+"""How big, and what that means."""
 
 
 def conf_folders() -> list[Path]:
@@ -26,9 +35,19 @@ def option_path(group: str, name: str) -> Path | None:
     return next((path for path in paths if path.exists()), None)
 
 
+@cache
+def sizes(study: str) -> dict[str, dict[str, Any]]:
+    """The sizes of a study by scale: `size/<study>.yaml`. Raises InputError where it is no table."""
+    path = option_path("size", study)
+    found = yaml.safe_load(path.read_text()) if path else {}
+    if not isinstance(found, dict) or not all(isinstance(each, dict) for each in found.values()):
+        raise InputError(f"{path}: the sizes of a scale are `scale: {{key: value}}`")
+    return found
+
+
 def is_group(key: str) -> bool:
-    """Whether a key chooses among files."""
-    return any((folder / key).is_dir() for folder in conf_folders())
+    """Whether a key chooses among files, or among what is stored as if it were files."""
+    return key in ("scale", "size") or any((folder / key).is_dir() for folder in conf_folders())
 
 
 def natural_order(name: str) -> list[tuple[str, int]]:

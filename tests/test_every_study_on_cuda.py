@@ -54,7 +54,8 @@ SMALLER = {
     "bn_classifier": "target_width=2 epochs=1 batch_size=1024 replicates=1",
     "bn_only": "target_width=3 train_samples=2000 test_samples=300 replicates=2",
     "bottleneck": "depths=[3] width=6 samples=10 steps=20 replicates=1",
-    "breaking_bn": "image_size=4 train_images=32 samples=16 learning_rates=[0.01] replicates=1",
+    "breaking_bn": "image_size=4 train_images=32 batch_size=16 samples=16 learning_rates=[0.01]"
+    " replicates=1",
     "invariances": "learning_rates=[0.1] replicates=2",
     "linear": "depths=[3] iterations=10",
     "low_rank_training": "epochs=2 samples=8",

@@ -69,6 +69,9 @@ def meant(word: str) -> InputError:
     if word in configs():
         run = f"runner study={word}"
         return InputError(f"{word} is a study. To run it: {run}. Its parameters: {run} --help")
+    classes = (CommandSettings, *configs().values())
+    if word in {item.name for each in classes for item in dataclasses.fields(each)}:
+        return InputError(f"{word} is a key: write {word}=value")
     commands = {name.partition(" ")[0] for name in SUBCOMMANDS}
     hint = nearest(word, [*figure_names(), *configs(), *commands])
     hint = hint if hint.startswith("did") else "all of them: runner --help"

@@ -82,7 +82,7 @@ def test_other_code_of_its_own_makes_its_runs_stale(place):
         ("walks/distance/config.py", "study=distance", "conf/study/distance.yaml has no study"),
         ("walks/distance/study.py", "study=distance", "walks/distance/study.py is missing"),
         ("walks/conf/study/distance.yaml", "study=distance", "has no conf/study/distance.yaml"),
-        ("walks/conf/size/distance/smoke.yaml", "study=distance", "size/distance/smoke.yaml"),
+        ("walks/conf/size/distance.yaml", "study=distance", "conf/size/distance.yaml has no scale"),
         ("walks/conf/figure/distance.yaml", "figure=distance", "figure=distance is not known"),
         ("walks/distance/figures.py", "figure=distance", "walks/distance/figures.py has no @fig"),
     ],

@@ -17,9 +17,9 @@ CONF = _CLONE if (_CLONE / "config.yaml").exists() else _WHEEL
 SCALES = {
     "smoke": "seconds; what the tests run",
     "quick": "minutes on two cores; the default",
-    "medium": "hours on two cores. Paper B: its own images, fewer of them, smaller networks. All other"
-    " papers: as paper",
-    "paper": "the papers' own sizes: a GPU for paper B's images, hours on two cores for most others",
+    "medium": "hours on two cores. Paper B: its own images, fewer of them, smaller networks."
+    " All other papers: as paper",
+    "paper": "the papers' own sizes: a GPU for paper B's images, hours on two cores for most else",
 }
 """How big, and what that means."""
 
@@ -35,13 +35,14 @@ def option_path(group: str, name: str) -> Path | None:
     return next((path for path in paths if path.exists()), None)
 
 
-@cache
 def sizes(study: str) -> dict[str, dict[str, Any]]:
-    """The sizes of a study by scale: `size/<study>.yaml`. Raises InputError where it is no table."""
-    path = option_path("size", study)
-    found = yaml.safe_load(path.read_text()) if path else {}
+    """The sizes of a study by scale, of `size/<study>.yaml`; none where there is no such file.
+
+    Raises InputError where it holds something else.
+    """
+    found = _parsed(_text("size", study) or "{}")
     if not isinstance(found, dict) or not all(isinstance(each, dict) for each in found.values()):
-        raise InputError(f"{path}: the sizes of a scale are `scale: {{key: value}}`")
+        raise InputError(f"conf/size/{study}.yaml: sizes are written `scale: {{key: value}}`")
     return found
 
 
@@ -76,8 +77,12 @@ def figure_study(figure: str) -> str:
 
 
 @cache
+def _parsed(text: str) -> Any:
+    return yaml.safe_load(text)
+
+
 def _study_chosen_by(text: str) -> str:
-    defaults = yaml.safe_load(text)["defaults"]
+    defaults = _parsed(text)["defaults"]
     return {key: value for line in defaults for key, value in line.items()}["override /study"]
 
 

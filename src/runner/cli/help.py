@@ -85,10 +85,11 @@ def of_study(study: str) -> str:
     """
     package = package_of(study)
     config_class = configs()[study]
+    sized = {scale: sizes(study).get(scale, {}) for scale in SCALES}
     parts = [
         f"usage: python -m runner study={study} [key=value ...]",
         f"{(config_class.__doc__ or '').strip()}\nCode: {package.replace('.', '/')}",
-        "Parameters, which change the numbers:\n" + _keys(config_class, sizes(study)),
+        "Parameters, which change the numbers:\n" + _keys(config_class, sized),
         "Settings, which do not:\n" + _keys(CommandSettings, {}),
     ]
     return "\n\n".join(parts)

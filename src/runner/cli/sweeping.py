@@ -3,6 +3,7 @@
 import logging
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hydra.core.plugins import Plugins
 from hydra.experimental.callback import Callback
@@ -42,8 +43,8 @@ def sweep(
 ) -> None:
     """Compose and check all jobs, and launch those whose run is not complete.
 
-    config: the composition of the whole; preset: overrides of a file, for keys that are not typed. Raises InputError before anything runs, RunFailed at the
-    end.
+    config: the composition of the whole; preset: overrides of a file, for keys that are not typed.
+    Raises InputError before anything runs, RunFailed at the end.
     """
     require_own_folders(config.hydra)
     if config.hydra.job.config_name != "config":

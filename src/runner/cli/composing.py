@@ -159,6 +159,7 @@ def _split(overrides: list[str]) -> tuple[tuple[str, ...], list[Override]]:
         if override.type == OverrideType.CHANGE
         and not override.is_hydra_override()
         and not is_group(override.key_or_group)
+        and override.key_or_group.partition(".")[0] not in BESIDE
     ]
     return tuple(each.input_line for each in parsed if each not in plain), plain
 

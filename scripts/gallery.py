@@ -28,7 +28,6 @@ from runner.publish.reference import REFERENCE, drawn_png, read_tables
 from runner.results.captions import caption
 from runner.results.evidence import ERROR
 from runner.results.figures import said_of
-from runner.results.history import in_words
 from runner.runs.provenance import REPOSITORY
 
 SCALE = "quick"
@@ -276,9 +275,14 @@ def summary(reference: Path) -> str:
             f"- scale `{scale}`: of the papers' own statements {said['paper']}; of ours"
             f" {said['ours']}; of illustrations by loose bounds {said['illustration']}. If none of"
             f" the papers' own were true, chance alone would let up to {ERROR * own:.0f} hold."
-            f" Rules: {in_words(claims)}."
+            f" Rules: {ages(claims)}."
         )
     return "\n".join(lines)
+
+
+def ages(claims: pd.DataFrame) -> str:
+    """How many rules stood before the numbers, and how many did not, in a few words."""
+    return ", ".join(f"{count} {word}" for word, count in claims["rule"].value_counts().items())
 
 
 def sentence_of(claims: pd.DataFrame) -> str:

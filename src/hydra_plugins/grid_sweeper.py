@@ -15,13 +15,12 @@ from omegaconf import DictConfig
 
 @dataclass
 class GridSweeperConfig:
-    """`hydra/sweeper=grids`. grids: scale -> list of grids; null: the command line is the grid.
+    """`hydra/sweeper=grids`.
 
     params: key -> choices as they are typed, for what is not typed; as of Hydra's own sweeper.
     """
 
     _target_: str = "hydra_plugins.grid_sweeper.GridSweeper"
-    grids: Any = None
     params: Any = None
 
 
@@ -33,8 +32,8 @@ ConfigStore.instance().store(
 class GridSweeper(Sweeper):
     """A union of grids, of which only what is incomplete is launched."""
 
-    def __init__(self, grids: Any, params: Any) -> None:
-        self.grids, self.params = grids, params or {}
+    def __init__(self, params: Any) -> None:
+        self.params = params or {}
 
     def setup(
         self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig
@@ -48,4 +47,4 @@ class GridSweeper(Sweeper):
         from runner.cli.sweeping import sweep
 
         preset = [f"{key}={choices}" for key, choices in self.params.items()]
-        sweep(self.config, self.grids, preset, arguments, self.hydra_context, self.task_function)
+        sweep(self.config, preset, arguments, self.hydra_context, self.task_function)

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from in_process import composed
 
-from runner.cli.catalogue import CONF, figure_study
+from runner.cli.catalogue import CONF, SCALES, figure_study, sizes
 from runner.cli.composing import figure_runs
 from runner.cli.grids import expand
 from runner.core.rooms import configs
@@ -15,7 +15,6 @@ from runner.core.studies import default_of
 from runner.results.claims import claims_of
 from runner.results.figures import drawing_of
 
-SCALES = ("smoke", "quick", "medium", "paper")
 FIGURES = sorted(path.stem for path in (CONF / "figure").glob("*.yaml"))
 
 
@@ -28,12 +27,12 @@ def test_every_study_composes_at_every_scale(study, scale):
 
 
 @pytest.mark.parametrize("study", sorted(configs()))
-def test_the_defaults_in_yaml_are_those_of_the_code(study):
-    """What the scales leave alone is the same in `conf/study/<study>.yaml` and in the dataclass."""
+def test_defaults_are_those_of_the_code(study):
+    """No file of a study has a value: what the sizes leave alone is the dataclass's."""
+    assert list(yaml.safe_load((CONF / "study" / f"{study}.yaml").read_text())) == ["defaults"]
     _, config = composed(f"study={study}")
-    sized = yaml.safe_load((CONF / "size" / study / "quick.yaml").read_text())
     for field in dataclasses.fields(config):
-        if field.name not in sized:
+        if field.name not in sizes(study)["quick"]:
             assert getattr(config, field.name) == default_of(field), field.name
 
 
@@ -52,7 +51,7 @@ def test_every_figure_has_a_drawing_claims_and_a_headline(figure):
     lines = Path(CONF / "figure" / f"{figure}.yaml").read_text().splitlines()
     assert lines[0] == "# @package _global_"
     assert lines[1].startswith(("# paper ", "# beside paper "))
-    assert lines[2] == f"# python -m runner figure={figure}"
+    assert lines[2] == f"# runner figure={figure}"
 
 
 def test_a_union_of_grids_is_the_sum_of_products_without_repetitions():

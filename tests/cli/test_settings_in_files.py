@@ -8,7 +8,7 @@ import warm
 import yaml
 from in_process import composed
 
-from runner.cli.catalogue import CONF, SCALES
+from runner.cli.catalogue import CONF, SCALES, sizes
 from runner.cli.composing import compose_figure, compose_study
 from runner.cli.settings import CommandSettings
 from runner.core import rooms
@@ -104,8 +104,9 @@ def test_the_experiment_of_the_readme_reaches_its_run(tmp_path):
 
 def values_of(path):
     """The keys of a preset with their values, without what Hydra reads itself."""
-    content = yaml.safe_load(path.read_text()) or {}
-    return {key: value for key, value in content.items() if key not in ("defaults", "hydra")}
+    content = yaml.safe_load(path.read_text())
+    read_by_others = ("defaults", "grids", "hydra")
+    return {key: value for key, value in content.items() if key not in read_by_others}
 
 
 def is_the_same(arrived, written):
@@ -120,21 +121,12 @@ def value_in(pair, key):
     return next(getattr(each, key) for each in pair if hasattr(each, key))
 
 
-@pytest.mark.parametrize("path", sorted(CONF.glob("size/*/*.yaml")), ids=lambda p: p.parent.name)
-def test_every_key_of_a_size_arrives(path):
-    pair = composed(f"study={path.parent.name}", f"scale={path.stem}")
-    for key, value in values_of(path).items():
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("study", sorted(path.stem for path in CONF.glob("size/*.yaml")))
+def test_every_key_of_a_size_arrives(study, scale):
+    pair = composed(f"study={study}", f"scale={scale}")
+    for key, value in sizes(study)[scale].items():
         assert is_the_same(value_in(pair, key), value), key
-
-
-@pytest.mark.parametrize("path", sorted(CONF.glob("study/*.yaml")), ids=lambda p: p.stem)
-def test_every_key_of_a_study_arrives(path):
-    """What no size sets: sizes are chosen on top of the study."""
-    pair = composed(f"study={path.stem}", "scale=quick")
-    sized = values_of(CONF / "size" / path.stem / "quick.yaml")
-    for key, value in values_of(path).items():
-        if key not in sized:
-            assert is_the_same(value_in(pair, key), value), key
 
 
 @pytest.mark.parametrize("path", sorted(CONF.glob("data/*.yaml")), ids=lambda p: p.stem)
@@ -149,8 +141,7 @@ def test_every_key_of_a_dataset_arrives(path):
 @pytest.mark.parametrize("path", sorted(CONF.glob("figure/*.yaml")), ids=lambda p: p.stem)
 def test_every_key_of_a_figure_arrives_in_every_run(path, scale):
     """Those that no grid of the figure varies."""
-    content = yaml.safe_load(path.read_text())
-    grids = content.get("hydra", {}).get("sweeper", {}).get("grids", {}).get(scale) or []
+    grids = yaml.safe_load(path.read_text())["grids"][scale]
     varied = {key for grid in grids if isinstance(grid, dict) for key in grid}
     for job in compose_figure(path.stem, [f"scale={scale}"]).jobs:
         for key, value in values_of(path).items():

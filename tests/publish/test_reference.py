@@ -190,7 +190,7 @@ def test_the_reference_knows_no_overridden_figure(made, tmp_path):
         (["seed=1"], False),
         (["seed=1,2"], False),
         (["size=bn_only/quick"], False),
-        (["hydra.sweeper.grids.smoke=[{target_width: 4}]"], False),
+        (["grids.smoke=[{target_width: 4}]"], False),
     ],
 )
 def test_a_figure_is_canonical_when_its_runs_are(typed, canonical):

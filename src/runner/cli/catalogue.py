@@ -3,16 +3,25 @@
 import re
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import yaml
 
+from runner.core.errors import InputError
 from runner.core.rooms import own_rooms
 
 _CLONE, _WHEEL = (Path(__file__).resolve().parents[up] / "conf" for up in (3, 1))
 CONF = _CLONE if (_CLONE / "config.yaml").exists() else _WHEEL
 """The program's own YAML files: of the clone it runs in, else those that were installed with it."""
 
-SCALES = ("smoke", "quick", "medium", "paper")
+SCALES = {
+    "smoke": "seconds; what the tests run",
+    "quick": "minutes on two cores; the default",
+    "medium": "hours on two cores. Paper B: its own images, fewer of them, smaller networks."
+    " All other papers: as paper",
+    "paper": "the papers' own sizes: a GPU for paper B's images, hours on two cores for most else",
+}
+"""How big, and what that means."""
 
 
 def conf_folders() -> list[Path]:
@@ -26,9 +35,20 @@ def option_path(group: str, name: str) -> Path | None:
     return next((path for path in paths if path.exists()), None)
 
 
+def sizes(study: str) -> dict[str, dict[str, Any]]:
+    """The sizes of a study by scale, of `size/<study>.yaml`; none where there is no such file.
+
+    Raises InputError where it holds something else.
+    """
+    found = _parsed(_text("size", study) or "{}")
+    if not isinstance(found, dict) or not all(isinstance(each, dict) for each in found.values()):
+        raise InputError(f"conf/size/{study}.yaml: sizes are written `scale: {{key: value}}`")
+    return found
+
+
 def is_group(key: str) -> bool:
-    """Whether a key chooses among files."""
-    return any((folder / key).is_dir() for folder in conf_folders())
+    """Whether a key chooses among files, or among what is stored as if it were files."""
+    return key in ("scale", "size") or any((folder / key).is_dir() for folder in conf_folders())
 
 
 def natural_order(name: str) -> list[tuple[str, int]]:
@@ -57,8 +77,12 @@ def figure_study(figure: str) -> str:
 
 
 @cache
+def _parsed(text: str) -> Any:
+    return yaml.safe_load(text)
+
+
 def _study_chosen_by(text: str) -> str:
-    defaults = yaml.safe_load(text)["defaults"]
+    defaults = _parsed(text)["defaults"]
     return {key: value for line in defaults for key, value in line.items()}["override /study"]
 
 

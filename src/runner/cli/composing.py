@@ -5,16 +5,16 @@ import dataclasses
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 from hydra import compose, initialize_config_dir
 from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, OverrideType
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf, open_dict
 
-from runner.cli.catalogue import CONF, headline, is_group
+from runner.cli.catalogue import CONF, SCALES, headline, is_group, sizes
 from runner.cli.explaining import explain, explain_key, is_hydras
 from runner.cli.grids import expand, grids_at
 from runner.cli.settings import CommandSettings
@@ -34,28 +34,27 @@ OF_THE_COMMAND = {item.name for item in dataclasses.fields(CommandSettings)} - {
 
 
 def register() -> None:
-    """Give Hydra the types of every study's keys, as the group `schema` of `conf/study/*.yaml`."""
-    for name, config_class in configs().items():
-        _register(name, config_class)
+    """Store what `conf/config.yaml` names and no file of its own holds: scales, schemas, sizes."""
+    store = partial(ConfigStore.instance().store, package="_global_")
+    for scale in SCALES:
+        store(group="scale", name=scale, node={"scale": scale})
+    for study, config_class in configs().items():
+        store(group="schema", name=study, node=_schema(study, config_class))
+        for scale, values in sizes(study).items():
+            store(group=f"size/{study}", name=scale, node=values)
 
 
 @cache
-def _register(name: str, config_class: type[StudyConfig]) -> None:
-    ConfigStore.instance().store(
-        group="schema", name=name, node=_schema(config_class), package="_global_"
-    )
-
-
-@cache
-def _schema(config_class: type[StudyConfig]) -> type:
-    """A mutable dataclass of the settings and the study's parameters, as Hydra merges them."""
-    items = (*dataclasses.fields(CommandSettings), *dataclasses.fields(config_class))
-    members = [(item.name, item.type, _field(item)) for item in items]
+def _schema(study: str, config_class: type[StudyConfig]) -> type:
+    """A mutable dataclass of a figure's grids, the settings and the study's parameters."""
+    members: list[tuple[str, Any, Any]] = [("grids", Any, None)]
+    for item in (*dataclasses.fields(CommandSettings), *dataclasses.fields(config_class)):
+        value = study if item.name == "study" else default_of(item)
+        members.append((item.name, item.type, _field(value)))
     return dataclasses.make_dataclass(config_class.__name__, members)
 
 
-def _field(item: dataclasses.Field) -> Any:
-    value = default_of(item)
+def _field(value: Any) -> Any:
     if isinstance(value, list | dict):
         return dataclasses.field(default_factory=value.copy)
     return dataclasses.field(default=value)
@@ -67,7 +66,8 @@ def read(composed: DictConfig) -> tuple[CommandSettings, StudyConfig]:
     Raises InputError when a value is outside its range.
     """
     config_class = configs()[composed.study]
-    for key in set(composed) - {item.name for item in dataclasses.fields(_schema(config_class))}:
+    known = {item.name for item in dataclasses.fields(_schema(composed.study, config_class))}
+    for key in set(composed) - known:
         if key != "hydra":
             raise InputError(explain_key(str(key), config_class.__name__))
 
@@ -93,7 +93,7 @@ class Job:
     """One run of a sweep, composed and checked."""
 
     values: dict[str, Any]
-    """All keys but Hydra's own."""
+    """All keys but BESIDE."""
     settings: CommandSettings
     config: StudyConfig
 
@@ -103,7 +103,9 @@ class Job:
         settings, config = read(composed)
         values = OmegaConf.to_container(composed, resolve=True)
         return cls(
-            {key: value for key, value in values.items() if key != "hydra"}, settings, config
+            {key: value for key, value in values.items() if key not in BESIDE},
+            settings,
+            config,
         )
 
     @cached_property
@@ -111,6 +113,9 @@ class Job:
         """The run that the job is."""
         return Run(self.config, self.settings.folder())
 
+
+BESIDE = ("hydra", "grids")
+"""Keys of a composition that are not of a job: Hydra's own, and the grids of its figure."""
 
 Bases = dict[tuple[str, ...], DictConfig]
 """Compositions by those of their overrides that are no plain values."""
@@ -138,7 +143,7 @@ def _composed(job: list[str], bases: Bases) -> DictConfig:
     """What `compose("config", job)` gives, sooner. bases: added to."""
     files, plain = _split(job)
     if files not in bases:
-        bases[files] = compose("config", list(files))
+        bases[files] = _of_one_job(compose("config", list(files)))
     config = copy.deepcopy(bases[files])
     for override in plain:
         OmegaConf.update(config, override.key_or_group, override.value())
@@ -154,6 +159,7 @@ def _split(overrides: list[str]) -> tuple[tuple[str, ...], list[Override]]:
         if override.type == OverrideType.CHANGE
         and not override.is_hydra_override()
         and not is_group(override.key_or_group)
+        and override.key_or_group.partition(".")[0] not in BESIDE
     ]
     return tuple(each.input_line for each in parsed if each not in plain), plain
 
@@ -243,9 +249,17 @@ def _figure_jobs(figure: str, typed: list[str]) -> tuple[DictConfig, list[Job]]:
     parsed = OverridesParser.create().parse_overrides(overrides)
     single = [each.input_line for each in parsed if not each.is_sweep_override()]
     whole = compose("config", single, return_hydra_config=True)
-    grids = grids_at(whole.hydra.sweeper.grids, whole.scale)
-    base = OmegaConf.masked_copy(whole, [key for key in whole if key != "hydra"])
-    return whole, compose_jobs(expand(grids, overrides), {_split(single)[0]: base})
+    grids = grids_at(whole.grids, whole.scale)
+    return whole, compose_jobs(expand(grids, overrides), {_split(single)[0]: _of_one_job(whole)})
+
+
+def _of_one_job(composed: DictConfig) -> DictConfig:
+    """A composition without what is Hydra's, and without the grids, which take long to copy."""
+    bare = copy.copy(composed)  # masked_copy would lose the types
+    with open_dict(bare):
+        for key in BESIDE:
+            bare.pop(key, None)
+    return bare
 
 
 def _is_of_figure(override: str) -> bool:

@@ -4,7 +4,7 @@ import dataclasses
 import re
 import traceback
 
-from runner.cli.catalogue import option_path
+from runner.cli.catalogue import SCALES
 from runner.cli.settings import CommandSettings
 from runner.core.errors import nearest
 from runner.core.rooms import configs
@@ -50,8 +50,8 @@ def _explain_option(group: str, name: str, text: str) -> str:
         return f"conf/study/{name}.yaml has no study: no room has a folder with study={name!r}"
     if group == "study" and name in configs():
         return f"study={name} has no conf/study/{name}.yaml"
-    if group.startswith("size/") and option_path("scale", name):
-        return f"study={group.removeprefix('size/')} has no conf/{group}/{name}.yaml"
+    if group.startswith("size/") and name in SCALES:
+        return f"conf/{group}.yaml has no scale {name}"
     label = "scale" if group.startswith("size/") else group
     return f"{label}={name} is not known: {nearest(name, options)}"
 

@@ -4,9 +4,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-import yaml
-
-from runner.cli.catalogue import SCALES, figure_names, figure_study, headline, option_path
+from runner.cli.catalogue import SCALES, figure_names, figure_study, headline, sizes
 from runner.cli.settings import CommandSettings
 from runner.core.errors import InputError, nearest
 from runner.core.rooms import configs, package_of
@@ -87,19 +85,14 @@ def of_study(study: str) -> str:
     """
     package = package_of(study)
     config_class = configs()[study]
-    sizes = {scale: _size(study, scale) for scale in SCALES}
+    sized = {scale: sizes(study).get(scale, {}) for scale in SCALES}
     parts = [
         f"usage: python -m runner study={study} [key=value ...]",
         f"{(config_class.__doc__ or '').strip()}\nCode: {package.replace('.', '/')}",
-        "Parameters, which change the numbers:\n" + _keys(config_class, sizes),
+        "Parameters, which change the numbers:\n" + _keys(config_class, sized),
         "Settings, which do not:\n" + _keys(CommandSettings, {}),
     ]
     return "\n\n".join(parts)
-
-
-def _size(study: str, scale: str) -> dict[str, Any]:
-    path = option_path(f"size/{study}", scale)
-    return (yaml.safe_load(path.read_text()) or {}) if path else {}
 
 
 def _keys(dataclass: type, sizes: dict[str, dict[str, Any]]) -> str:
@@ -136,14 +129,13 @@ def _value(value: Any) -> str:
 def _of_command() -> str:
     """Studies, scales, figures, examples, subcommands, flags."""
     studies = {name: _first_line(config_class) for name, config_class in configs().items()}
-    scales = {name: headline("scale", name) for name in SCALES}
     figures = {name: headline("figure", name) for name in figure_names()}
     parts = [
         "usage: python -m runner [-m] [study=...] [scale=...] [figure=...] [key=value ...]\n"
         "       python -m runner show|runs|figures|report|reference|compare|new|bench ...",
         "Studies (study=...; their parameters: python -m runner study=<name> --help):\n"
         + _listing(studies),
-        "Scales (scale=...):\n" + _listing(scales),
+        "Scales (scale=...):\n" + _listing(SCALES),
         "Figures (figure=...):\n" + _listing(figures),
         "Examples:\n" + EXAMPLES,
         "Subcommands (each with --help):\n" + _listing(SUBCOMMANDS),

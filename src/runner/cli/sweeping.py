@@ -36,7 +36,6 @@ swept: list[Swept] = []
 
 def sweep(
     config: DictConfig,
-    grids: Any,
     preset: list[str],
     typed: list[str],
     hydra_context: HydraContext,
@@ -44,16 +43,15 @@ def sweep(
 ) -> None:
     """Compose and check all jobs, and launch those whose run is not complete.
 
-    config: the composition of the whole; grids: of its figure, by scale, or None; preset: overrides
-    of a file, for keys that are not typed. Raises InputError before anything runs, RunFailed at the
-    end.
+    config: the composition of the whole; preset: overrides of a file, for keys that are not typed.
+    Raises InputError before anything runs, RunFailed at the end.
     """
     require_own_folders(config.hydra)
     if config.hydra.job.config_name != "config":
         raise InputError("--config-name works on single commands: a sweep is composed from config")
     typed = [*without_keys(preset, typed), *typed]
     loader = hydra_context.config_loader
-    jobs = compose_jobs(expand(grids_at(grids, config.scale), typed, loader))
+    jobs = compose_jobs(expand(grids_at(config.grids, config.scale), typed, loader))
     if any(job.settings.figure != config.figure for job in jobs):
         raise InputError(
             "one command sweeps one figure; several at once: python -m runner figures fig4 fig5"

@@ -9,7 +9,6 @@ from runner.core.papers import paper_of
 from runner.core.rooms import room_of
 from runner.core.studies import StudyConfig
 from runner.results.claims import Claim, claims_of
-from runner.results.history import rule_commit
 
 
 def plan(figure: str, typed: list[str]) -> str:
@@ -24,8 +23,7 @@ def plan(figure: str, typed: list[str]) -> str:
         f"  planned: {_planned(configs)}",
     ]
     for claim in claims_of(figure, study):
-        commit = rule_commit(study, figure, settings.scale, claim) or "no git"
-        lines += _lines(claim, commit[:13])
+        lines += _lines(claim)
     return "\n".join(lines)
 
 
@@ -42,11 +40,11 @@ def _planned(configs: list[StudyConfig]) -> str:
     return f"{runs} on {data}" + (f", {said}" if said else "")
 
 
-def _lines(claim: Claim, commit: str) -> list[str]:
-    """A claim as it stands before any data, and the commit that last changed its rule."""
+def _lines(claim: Claim) -> list[str]:
+    """A claim as it stands before any data."""
     lines = [
         f"  {claim.name}: {claim.statement}  [{claim.attribution}]",
-        f"      rule: {claim.expected}  [{commit}]",
+        f"      rule: {claim.expected}",
     ]
     if claim.needs:
         needed = ", ".join(f"{count} values of {name}" for name, count in claim.needs.items())

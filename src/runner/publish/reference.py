@@ -28,13 +28,15 @@ from runner.core.rooms import package_of, rows_of
 from runner.results.claims import claims_of, judge
 from runner.results.figures import as_png, drawn, header_of, is_current, publish, save
 from runner.results.findings import DOT, Header
-from runner.results.history import history
 from runner.results.style import drawn_in
 from runner.results.variants import Variant
 from runner.runs.code import fingerprint
 from runner.runs.files import write_atomically
 from runner.runs.provenance import REFERENCE
 from runner.runs.run import load
+
+AGES = ("scale", "rule", "rule_commit", "run_commits")
+"""Columns of kept claims: what came first, the rule or the numbers, when they were kept."""
 
 LARGE = 200_000
 """Bytes from which a table is kept compressed."""
@@ -114,7 +116,6 @@ def draw_all(reference: Path, figures: Path, style: str = "screen") -> Iterator[
             figure_study(name),
             tables,
             figures / scale,
-            order=_order(folder),
             scale=scale,
             headline=headline("figure", name),
             style=style,
@@ -190,17 +191,17 @@ def judge_all(reference: Path) -> None:
         name = path.parent.name
         claims = claims_of(name, figure_study(name))
         judged = judge(name, claims, read_tables(path.parent))
-        judged = judged.merge(_order(path.parent), on="claim", how="left")
+        judged = judged.merge(_ages(path), on="claim", how="left")
         content = judged.to_csv(index=False).encode()
         if content != path.read_bytes():
             write_atomically(path, content)
             print(path)
 
 
-def _order(folder: Path) -> pd.DataFrame:
-    """What came first, each rule or the kept numbers, from their provenance."""
-    runs = json.loads((folder / "provenance.json").read_text())["runs"]
-    return history(figure_study(folder.name), folder.name, folder.parent.name, runs)
+def _ages(path: Path) -> pd.DataFrame:
+    """What kept claims say of the ages of their rules; the claims alone where they say nothing."""
+    kept = pd.read_csv(path)
+    return kept[["claim", *(name for name in AGES if name in kept)]]
 
 
 def main(arguments: list[str]) -> int:

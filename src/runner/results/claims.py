@@ -43,7 +43,7 @@ COLUMNS = (
     "figure", "claim", "kind", "statement", "source", "verdict", "measured", "expected",
     "estimate", "low", "high", "unit", "n", "p_value", "point", "data", "runs",
 )  # fmt: skip
-"""Of `<figure>.claims.csv`; drawing a figure adds the scale and the history of the rule."""
+"""Of `<figure>.claims.csv`."""
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,6 @@ from runner.results import claims
 from runner.results.captions import Said, caption
 from runner.results.claims import Tables
 from runner.results.findings import Finding, Header, header
-from runner.results.history import history
 from runner.results.rows import NoRows, Present
 from runner.results.style import BLUE, Picture, drawn_in, print_at, settle, sheet
 from runner.results.variants import Variant, room_words
@@ -265,7 +264,6 @@ def make(variant: Variant) -> str:
     about = {"figure": variant.figure, "scale": variant.scale, "command": variant.command}
     about["overrides"] = list(variant.overrides)
     about["runs"] = [describe(run) for run in variant.runs]
-    order = history(variant.study, variant.figure, variant.scale, about["runs"])
     verdicts = publish(
         variant.figure,
         variant.study,
@@ -273,7 +271,6 @@ def make(variant: Variant) -> str:
         folder,
         variant.name,
         variant.overrides,
-        order,
         scale=variant.scale,
         headline=variant.headline,
         style=variant.style,
@@ -323,7 +320,6 @@ def publish(
     folder: Path,
     name: str | None = None,
     overrides: Sequence[str] = (),
-    order: pd.DataFrame | None = None,
     *,
     scale: str | None = None,
     headline: str = "",
@@ -333,7 +329,7 @@ def publish(
 
     Writes `<name>.png`, `.pdf`, `.svg`, `.body.png`, `.header.json`, `.csv` (the numbers drawn),
     `.claims.csv` and `.caption.txt` into `folder`; name: the figure's where none is given;
-    overrides: stand above the picture; order: what `history` gives; scale: for header and caption;
+    overrides: stand above the picture; scale: for header and caption;
     headline: what the figure is; style: `screen`, or `paper`, where what stands above the picture
     is left to the text. Raises InputError when there is no such style, or the folder cannot be
     written.
@@ -341,8 +337,6 @@ def publish(
     name = name or figure
     drawing_of(figure, study)
     verdicts = claims.judge(name, claims.claims_of(figure, study), tables)
-    if order is not None:
-        verdicts = verdicts.merge(order, on="claim", how="left")
     below = caption(headline or name, _said[figure], study, tables, scale, overrides)
     about = {"scale": scale, "headline": headline, "overrides": overrides}
     above = header_of(figure, study, tables, verdicts, **about)

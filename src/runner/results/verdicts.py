@@ -23,7 +23,7 @@ AGES = {
     "after": "younger than these numbers",
     "unknown": "of an age that is not known",
 }
-"""What the standing of a rule means: see `results.history`."""
+"""What kept verdicts say of the age of a rule."""
 
 
 def lines(judged: pd.DataFrame, path: Path, scale: str) -> list[str]:

@@ -6,9 +6,9 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.axes import Axes
 
-from runner.papers.invariances.flow.tables import part, unrolled
 from runner.papers.norm_tuning.bn_only import tables as tuned
 from runner.papers.norm_tuning.looks import METHODS
+from runner.papers.training_invariances.invariances.tables import part, unrolled
 from runner.publish.reference import read_tables
 from runner.results.claims import Tables
 from runner.results.style import (

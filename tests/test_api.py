@@ -115,7 +115,7 @@ def test_what_is_wrong_is_said(attempt, message):
 
 def test_a_run_that_fails_raises(keys, monkeypatch):
     monkeypatch.setattr(
-        "runner.papers.bottleneck.example20.study.run", lambda config, context: [][0]
+        "runner.papers.bottleneck_structure.example20.study.run", lambda config, context: [][0]
     )
     with pytest.raises(RunFailed, match="IndexError"):
         runner.run("example20", **keys)

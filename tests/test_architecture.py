@@ -22,7 +22,7 @@ def test_every_contract_is_kept():
         ("runs/tables.py", "import hydra"),
         ("results/claims.py", "import runner.papers.norm_tuning.theory"),
         ("publish/gallery.py", "import hydra"),
-        ("papers/norm_tuning/theory.py", "import runner.papers.bottleneck.theory"),
+        ("papers/norm_tuning/theory.py", "import runner.papers.bottleneck_structure.theory"),
         (
             "papers/norm_tuning/bn_only/study.py",
             "import runner.papers.norm_tuning.constructions.study",
@@ -37,7 +37,7 @@ def test_every_contract_is_kept():
             "import runner.papers.norm_tuning.bn_only.claims",
         ),
         ("papers/norm_tuning/bn_only/study.py", "import runner.results.claims"),
-        ("papers/rank_collapse/theory.py", "import runner.papers.rank_collapse.measures"),
+        ("papers/batch_norm_rank/theory.py", "import runner.papers.batch_norm_rank.measures"),
     ],
 )
 def test_an_arrow_that_goes_astray_is_noticed(tmp_path, module, line):

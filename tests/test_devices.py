@@ -16,22 +16,25 @@ from runner.data.datasets import Dataset, Images
 from runner.networks.mlp import MLP
 from runner.networks.resnet import ResNet50
 from runner.networks.vgg import VGG19
-from runner.papers.bottleneck.stack import DepthStack
-from runner.papers.invariances.flow.config import SMALLEST_DEPTH, Invariances
-from runner.papers.invariances.flow.gradient_flow import Flow, Objective
-from runner.papers.invariances.flow.problem import SIDE
-from runner.papers.invariances.flow.trajectory import network_of, rates
-from runner.papers.invariances.low_rank_training import networks
-from runner.papers.invariances.low_rank_training.training import Decayed, losses_and_gradients
-from runner.papers.norm_tuning.bn_only import study as bn_only
-from runner.papers.norm_tuning.bn_only.config import BnOnly
-from runner.papers.rank_collapse.chain.batch_means import observe
-from runner.papers.rank_collapse.chain.engines import DirectChain, RotatedChain
-from runner.papers.rank_collapse.chain.lyapunov import ProbedChain
-from runner.papers.rank_collapse.pretraining.rank_ascent import (
+from runner.papers.batch_norm_rank.pretraining.rank_ascent import (
     Minibatches,
     raise_layer_wise,
     turn,
+)
+from runner.papers.batch_norm_rank.rank_chain.batch_means import observe
+from runner.papers.batch_norm_rank.rank_chain.engines import DirectChain, RotatedChain
+from runner.papers.batch_norm_rank.rank_chain.lyapunov import ProbedChain
+from runner.papers.bottleneck_structure.stack import DepthStack
+from runner.papers.norm_tuning.bn_only import study as bn_only
+from runner.papers.norm_tuning.bn_only.config import BnOnly
+from runner.papers.training_invariances.invariances.config import SMALLEST_DEPTH, Invariances
+from runner.papers.training_invariances.invariances.gradient_flow import Flow, Objective
+from runner.papers.training_invariances.invariances.problem import SIDE
+from runner.papers.training_invariances.invariances.trajectory import network_of, rates
+from runner.papers.training_invariances.low_rank_training import networks
+from runner.papers.training_invariances.low_rank_training.training import (
+    Decayed,
+    losses_and_gradients,
 )
 from runner.training.classification import Group, StackTrainer
 from runner.training.convolutional import ConvolutionalTrainer

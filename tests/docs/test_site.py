@@ -50,13 +50,13 @@ def site(tmp_path_factory):
     """The site, in which one notebook has been executed as it is, another in an older version."""
     outputs = tmp_path_factory.mktemp("outputs")
     (outputs / "notebooks").mkdir()
-    for name in ("bottleneck", "invariances"):
+    for name in ("bottleneck_structure", "training_invariances"):
         notebook = nbformat.read(DOCS / "notebooks" / f"{name}.ipynb", 4)
         printed = nbformat.v4.new_output("stream", name="stdout", text="these are its outputs")
         warned = nbformat.v4.new_output("stream", name="stderr", text="a bar")
         drawn = nbformat.v4.new_output("display_data", {"image/png": "iVBORw0KGgo="})
         notebook.cells[1].outputs = [printed, warned, drawn]
-        if name == "invariances":
+        if name == "training_invariances":
             notebook.cells[1].source += "\n# older"
         nbformat.write(notebook, outputs / "notebooks" / f"{name}.ipynb")
     config = str(DOCS / "site" / "mkdocs.yml")
@@ -128,9 +128,12 @@ def test_formulas_are_mathml(site):
 
 
 def test_a_notebook_shows_its_outputs_where_it_was_executed_as_it_is(site):
-    text = (site / "notebooks" / "bottleneck.html").read_text()
+    text = (site / "notebooks" / "bottleneck_structure.html").read_text()
     assert "these are its outputs" in text and "a bar" not in text
-    loads = Links(site / "notebooks" / "bottleneck.html").loads
-    (picture,) = [each for each in loads if each.startswith("bottleneck")]
+    loads = Links(site / "notebooks" / "bottleneck_structure.html").loads
+    (picture,) = [each for each in loads if each.startswith("bottleneck_structure")]
     assert (site / "notebooks" / picture).exists()
-    assert "these are its outputs" not in (site / "notebooks" / "invariances.html").read_text()
+    assert (
+        "these are its outputs"
+        not in (site / "notebooks" / "training_invariances.html").read_text()
+    )

@@ -14,7 +14,7 @@ from repository import REPOSITORY
 from runner.cli.catalogue import figure_names, figure_study, headline
 from runner.core.papers import PAPERS
 from runner.core.rooms import room_of
-from runner.papers.invariances.flow.items import ITEMS
+from runner.papers.training_invariances.invariances.items import ITEMS
 from runner.publish.reference import read_tables
 from runner.results import figures
 from runner.results.claims import COLUMNS, claims_of

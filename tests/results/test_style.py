@@ -36,7 +36,7 @@ from runner.results.style import (
 def test_importing_drawings_changes_no_backend_and_needs_no_pyplot():
     code = (
         "import sys, matplotlib; matplotlib.use('svg'); import runner.results.figures,"
-        " runner.papers.rank_collapse.depth.figures;"
+        " runner.papers.batch_norm_rank.rank_collapse.figures;"
         " assert matplotlib.get_backend() == 'svg', matplotlib.get_backend();"
         " assert matplotlib.rcParams['font.size'] == 10;"
         " assert 'matplotlib.pyplot' not in sys.modules"

@@ -9,8 +9,8 @@ from safetensors import safe_open
 from safetensors.torch import save
 
 from runner.core.settings import Settings
+from runner.papers.batch_norm_rank.rank_chain.config import RankChain
 from runner.papers.norm_tuning.bn_only.config import BnOnly
-from runner.papers.rank_collapse.chain.config import RankChain
 from runner.runs import execution
 from runner.runs.execution import execute
 from runner.runs.run import Run

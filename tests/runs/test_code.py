@@ -11,9 +11,9 @@ from runner.core.rooms import configs
 from runner.runs.code import code_of
 
 ARGUMENTS = ("study=example20", "scale=smoke", "device=cpu")
-STUDY = "src/runner/papers/bottleneck/example20/study.py"
-THEORY = "src/runner/papers/bottleneck/theory.py"
-ELSEWHERE = "src/runner/papers/rank_collapse/theory.py"
+STUDY = "src/runner/papers/bottleneck_structure/example20/study.py"
+THEORY = "src/runner/papers/bottleneck_structure/theory.py"
+ELSEWHERE = "src/runner/papers/batch_norm_rank/theory.py"
 
 
 def test_studies_have_different_fingerprints():

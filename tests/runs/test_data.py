@@ -14,11 +14,11 @@ from runner.cli.catalogue import figure_names, figure_study
 from runner.cli.composing import figure_runs
 from runner.core.errors import InputError
 from runner.core.settings import Settings
-from runner.papers.invariances.low_rank_training.config import LowRankTraining
-from runner.papers.rank_collapse.breaking_bn.config import BreakingBN
-from runner.papers.rank_collapse.depth.config import RankCollapse
-from runner.papers.rank_collapse.images import image_count
-from runner.papers.rank_collapse.pretraining.config import Pretraining
+from runner.papers.batch_norm_rank.breaking_bn.config import BreakingBN
+from runner.papers.batch_norm_rank.images import image_count
+from runner.papers.batch_norm_rank.pretraining.config import Pretraining
+from runner.papers.batch_norm_rank.rank_collapse.config import RankCollapse
+from runner.papers.training_invariances.low_rank_training.config import LowRankTraining
 from runner.runs import execution
 from runner.runs.execution import execute
 from runner.runs.inventory import problem, read_config

@@ -9,7 +9,7 @@ import pytest
 from some_runs import METHODS, one, say
 
 from runner.core.errors import InputError
-from runner.papers.bottleneck.example20.config import Example20
+from runner.papers.bottleneck_structure.example20.config import Example20
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs import locks
 from runner.runs.inventory import QUEUED, describe, find, in_queue

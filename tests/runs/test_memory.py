@@ -14,8 +14,8 @@ from runner.cli.launching import launch
 from runner.cli.settings import CommandSettings
 from runner.core.errors import InputError
 from runner.core.rooms import configs
-from runner.papers.bottleneck.depth.config import Bottleneck
-from runner.papers.bottleneck.example20.config import Example20
+from runner.papers.bottleneck_structure.bottleneck.config import Bottleneck
+from runner.papers.bottleneck_structure.example20.config import Example20
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs import memory
 from runner.runs.execution import execute

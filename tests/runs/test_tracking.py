@@ -12,8 +12,8 @@ import torch
 from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.core.studies import Row
-from runner.papers.bottleneck.example20 import study as example20
-from runner.papers.bottleneck.example20.config import Example20
+from runner.papers.bottleneck_structure.example20 import study as example20
+from runner.papers.bottleneck_structure.example20.config import Example20
 from runner.runs import execution, trackers, tracking
 from runner.runs.execution import execute
 from runner.runs.run import Run

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from runner.core.settings import Settings
-from runner.papers.bottleneck.example20.config import Example20
+from runner.papers.bottleneck_structure.example20.config import Example20
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs.execution import execute
 from runner.runs.inventory import find

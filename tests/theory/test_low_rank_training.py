@@ -3,10 +3,13 @@
 import pytest
 import torch
 
-from runner.papers.invariances import theory
-from runner.papers.invariances.low_rank_training import networks
-from runner.papers.invariances.low_rank_training.study import invariants
-from runner.papers.invariances.low_rank_training.training import Decayed, losses_and_gradients
+from runner.papers.training_invariances import theory
+from runner.papers.training_invariances.low_rank_training import networks
+from runner.papers.training_invariances.low_rank_training.study import invariants
+from runner.papers.training_invariances.low_rank_training.training import (
+    Decayed,
+    losses_and_gradients,
+)
 
 S, N = 3, 12
 

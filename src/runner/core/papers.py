@@ -20,19 +20,19 @@ PAPERS = {
         "COLT 2023",
         "2302.07937",
     ),
-    "rank_collapse": Paper(
+    "batch_norm_rank": Paper(
         "B",
         "Batch Normalization Provably Avoids Rank Collapse for Randomly Initialised Deep Networks",
         "NeurIPS 2020",
         "2003.01652",
     ),
-    "invariances": Paper(
+    "training_invariances": Paper(
         "C",
         "Training invariances and the low-rank phenomenon: beyond linear networks",
         "ICLR 2022",
         "2201.11968",
     ),
-    "bottleneck": Paper(
+    "bottleneck_structure": Paper(
         "D",
         "Bottleneck Structure in Learned Features: Low-Dimension vs Regularity Tradeoff",
         "NeurIPS 2023",

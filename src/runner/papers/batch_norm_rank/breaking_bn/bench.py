@@ -1,0 +1,104 @@
+"""Benchmark: VGG-19 and ResNet-50 on images that live on the device, against a DataLoader's."""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from functools import partial
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.flop_counter import FlopCounterMode
+
+from runner.bench.growth import Growth
+from runner.bench.timing import Comparison, matrix_rate, median_seconds
+from runner.data.datasets import Dataset, Images, random_pixels
+from runner.networks.convolutional import ConvolutionalClassifier
+from runner.papers.batch_norm_rank.breaking_bn.config import BreakingBN
+from runner.papers.batch_norm_rank.breaking_bn.study import ARCHITECTURES
+from runner.runs.devices import torch_device
+from runner.training.convolutional import ConvolutionalTrainer, on_device
+
+BATCH = 128
+STEPS = {"cuda": 100, "cpu": 4}
+"""Minibatches of an epoch: few on a CPU, whose caches they leave all the same."""
+MULTIPLIER = {"cuda": 1.0, "cpu": 0.125}
+SHAPE = (3, 32, 32)  # that of CIFAR-10
+
+
+def usual_loop(network: nn.Module, images: Images, device: torch.device) -> None:
+    """One epoch as one would write it with torch, the images on the host."""
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.03)
+    pairs = TensorDataset(images.pixels, images.labels)
+    total = 0.0
+    for pixels, labels in DataLoader(pairs, BATCH, shuffle=True, drop_last=True):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(network(pixels.to(device)), labels.to(device))
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+
+
+def resident(network: ConvolutionalClassifier, data: Dataset) -> None:
+    """One epoch as the study trains."""
+    trainer = ConvolutionalTrainer(network, data, rate=0.03, batch_size=BATCH, seed=0, replicate=0)
+    for _ in trainer.until(1, lambda loss: None):
+        pass
+
+
+def arithmetic(network: nn.Module, device: torch.device) -> float:
+    """FLOP of the convolutions and products of one step, forward and backward."""
+    with FlopCounterMode(display=False) as counter:
+        network(torch.zeros(BATCH, *SHAPE, device=device)).sum().backward()
+    return float(counter.get_total_flops())
+
+
+def require_same_step(network: ConvolutionalClassifier, data: Dataset) -> None:
+    """One step of either way from the same start; AssertionError where the weights differ."""
+    ours, plain = deepcopy(network), deepcopy(network)
+    first = torch.arange(BATCH, device=data.train.labels.device)
+    ConvolutionalTrainer(ours, data, rate=0.03, batch_size=BATCH, seed=0, replicate=0).train_on(
+        first
+    )
+    loss = nn.functional.cross_entropy(plain(data.train.pixels[:BATCH]), data.train.labels[:BATCH])
+    loss.backward()
+    torch.optim.SGD(plain.parameters(), lr=0.03).step()
+    for one, other in zip(ours.parameters(), plain.parameters(), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)
+
+
+def compare() -> Iterator[Comparison]:
+    """Both ways on one epoch of random pixels, for each network with batch normalization.
+
+    The floor is at the rate of a large matrix product.
+    """
+    device = torch_device("auto")
+    steps, multiplier = STEPS[device.type], MULTIPLIER[device.type]
+    data = random_pixels(0, train=BATCH * steps, test=BATCH, shape=SHAPE)
+    moved = on_device(data, device)
+    rate = matrix_rate(torch.float32, device.type, n=4096 if device.type == "cuda" else 1024)
+    for name, architecture in ARCHITECTURES.items():
+        network = architecture(SHAPE[0], 10, "batch", multiplier).to(device)
+        require_same_step(network, moved)
+        usual = median_seconds(partial(usual_loop, network, data.train, device), 3)
+        flop = steps * arithmetic(network, device)
+        network = network.to(memory_format=torch.channels_last)
+        ours = median_seconds(partial(resident, network, moved), 3)
+        images = BATCH * steps
+        yield Comparison(
+            study="breaking_bn",
+            work=f"{name} x {multiplier:g}: {images / usual:.0f} -> {images / ours:.0f} images/s",
+            straightforward=usual,
+            ours=ours,
+            floor=flop / rate,
+        )
+
+
+GROWTH = Growth(
+    BreakingBN(methods=["batch_norm"], epochs=1, replicates=1, learning_rates=[0.03]),
+    {
+        "multiplier": [0.125, 0.25, 0.5],
+        "image_size": [16, 24, 32],
+        "batch_size": [128, 256, 512],
+        "replicates": [1, 2, 4],
+    },
+)

@@ -1,0 +1,328 @@
+"""Study `breaking_bn`: paper B, Section 4 and Appendices C, H and I, figures 5, 7, 10 and 13.
+
+A convolutional network learns images in several ways:
+
+- `batch_norm`: with batch normalization, from PyTorch's initialisation;
+- `batch_norm_asymmetric`: the same from positive weights of the same variance;
+- `batch_norm_no_mean`: with division by the root mean square alone;
+- `vanilla`: without normalization; `vanilla_100x`: at 100 times the learning rate;
+  `vanilla_random_pixels`: on images of uniform random pixels, with the labels of the data.
+
+Each method is trained at the fastest rate of a grid, chosen on replicates of their own
+(`selection.csv`); `vanilla_random_pixels` takes that of `vanilla`, `vanilla_100x` 100 times it.
+Networks of one replicate start from the same draws and see the data in the same order, whatever the
+method. They are trained one after the other: each one fills the machine.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from math import prod
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional
+
+from runner.core.errors import InputError, lookup
+from runner.core.streams import generator
+from runner.core.studies import Context, Row
+from runner.data import CLASSES, SHAPES
+from runner.data.datasets import Dataset, Images
+from runner.networks.convolutional import BatchNorm, ConvolutionalClassifier, initialize
+from runner.networks.resnet import Bottleneck, ResNet50
+from runner.networks.vgg import VGG19
+from runner.papers.batch_norm_rank.breaking_bn.alignment import gradient_alignment
+from runner.papers.batch_norm_rank.breaking_bn.config import BreakingBN as Config
+from runner.papers.batch_norm_rank.images import image_count, training_images
+from runner.papers.batch_norm_rank.measures import ranks
+from runner.training.convolutional import ConvolutionalTrainer, on_device
+from runner.training.epochs import EVALUATED_AT_ONCE
+from runner.training.selection import choose, score, selection_range
+
+ARCHITECTURES = {"vgg19": VGG19, "resnet50": ResNet50}
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to learn: the network, its start, its rate, and its images.
+
+    rate_of: the method whose rate it takes, `faster` times; empty: a rate of its own.
+    """
+
+    normalization: str
+    init: str = "pytorch"
+    faster: float = 1.0
+    random_pixels: bool = False
+    rate_of: str = ""
+
+
+METHODS = {
+    "batch_norm": Method("batch"),
+    "batch_norm_asymmetric": Method("batch", init="asymmetric"),
+    "batch_norm_no_mean": Method("batch_no_mean"),
+    "vanilla": Method("none"),
+    "vanilla_100x": Method("none", faster=100.0, rate_of="vanilla"),
+    "vanilla_random_pixels": Method("none", random_pixels=True, rate_of="vanilla"),
+}
+
+
+@dataclass(frozen=True)
+class Metrics(Row):
+    """One row per method and replicate: the last hidden layer before training."""
+
+    keys: ClassVar[tuple[str, ...]] = ("method", "replicate")
+
+    method: str
+    replicate: int
+    parameters: int  # weights, biases, scales and shifts of the network
+    matrix_rank: float  # singular values above sigma_max d eps; nan if not finite
+    soft_rank: float  # rank_tau of the representation scaled to Tr M = d
+    rank_bound: float  # r(H), Eq. (4); nan if H is zero or not finite
+    gradient_alignment: float  # mean |cosine| of per-sample gradients of the last layer
+
+
+@dataclass(frozen=True)
+class Selection(Row):
+    """One row per method, rate, selection replicate and epoch: what a rate is chosen by.
+
+    Nan where a network has diverged.
+    """
+
+    keys: ClassVar[tuple[str, ...]] = ("method", "replicate", "learning_rate", "epoch")
+
+    method: str
+    replicate: int
+    learning_rate: float
+    epoch: int
+    steps: int  # of SGD so far
+    train_loss: float  # nats; mean over the epoch's minibatches, each before its step
+    train_accuracy: float  # likewise
+    test_loss: float  # at the end of the epoch, with running statistics
+    test_accuracy: float
+    rank: float  # of the last hidden layer on `samples` training images, as in Metrics
+    rank_bound: float
+    gradient_alignment: float
+
+
+@dataclass(frozen=True)
+class Training(Selection):
+    """One row per method, replicate and epoch, at the rate chosen for the method."""
+
+    selected_on: str  # the replicates that the rate was chosen on
+
+
+@dataclass(frozen=True)
+class Task:
+    """One network to train. candidate: the index of the rate that is tried; None: it is judged."""
+
+    method: str
+    replicate: int
+    candidate: int | None = None
+
+
+def tasks(config: Config) -> list[Task]:
+    """All networks in turn: every rate where there are several, then what is judged."""
+    rates = range(len(config.learning_rates))
+    selection = selection_range(config.replicates, config.selection_replicates)
+    trials = [Task(name, r, k) for name in with_own_rate(config) for k in rates for r in selection]
+    judged = [Task(name, r) for name in config.methods for r in range(config.replicates)]
+    return (trials if len(rates) > 1 else []) + judged
+
+
+def rate_source(name: str) -> str:
+    """The method whose rate a method takes. Raises InputError for an unknown one."""
+    return lookup("methods", name, METHODS).rate_of or name
+
+
+def with_own_rate(config: Config) -> list[str]:
+    """The methods that rates are chosen for."""
+    return list(dict.fromkeys(rate_source(name) for name in config.methods))
+
+
+def run(config: Config, context: Context) -> Iterator[Metrics | Selection]:
+    """Train each network in turn, and measure those that are judged before training, too."""
+    networks, sources = tasks(config), with_own_rate(config)
+    selection = selection_range(config.replicates, config.selection_replicates)
+    data = {random: images(config, context, random) for random in pixels_needed(config)}
+    restored = context.restored
+    first = 0 if restored is None else int(restored["network"])
+    # What rates are chosen by: the scores of each selection replicate, over epochs.
+    shape = (len(sources), len(config.learning_rates), len(selection))
+    sums = torch.zeros(shape, dtype=torch.float64)
+    if restored is not None:
+        sums.copy_(restored["selection"])
+    steps = len(next(iter(data.values())).train) // config.batch_size * config.epochs
+    with context.progress(len(networks) * steps, "training", first * steps) as bar:
+        for index in range(first, len(networks)):
+            task = networks[index]
+            bar.what = "training" if task.candidate is None else "choosing rates"
+            of_method = sums[sources.index(rate_source(task.method))]
+            choice, tried = choose(config.learning_rates, of_method, selection), task.candidate
+            rate = choice.rate if tried is None else config.learning_rates[tried]
+            rate *= METHODS[task.method].faster
+            pixels = data[METHODS[task.method].random_pixels]
+            trainer = start(config, task.method, pixels, task.replicate, rate)
+            if restored is not None and index == first:
+                trainer.restore(restored)
+                bar.update(trainer.done)
+            elif tried is None:
+                yield before_training(config, task.method, trainer)
+
+            def after_step(
+                loss: Tensor, index: int = index, trainer: ConvolutionalTrainer = trainer
+            ) -> None:
+                bar.update(1, loss=loss)
+                own = {"network": torch.tensor(index), "selection": sums}
+                context.checkpoint(lambda: own | trainer.state())
+
+            for epoch, scores in trainer.until(config.epochs, after_step):
+                columns = after_epoch(config, task.method, trainer, rate, epoch, scores)
+                if tried is None:
+                    yield Training(**columns, selected_on=choice.selected_on)
+                else:
+                    of_method[tried, selection.index(task.replicate)] += score(
+                        torch.tensor(scores["train_accuracy"], dtype=torch.float64),
+                        torch.tensor(scores["train_loss"]),
+                    )
+                    yield Selection(**columns)
+
+
+def memory(config: Config) -> int:
+    """Bytes at the peak: the images, the network, and what its backward pass needs."""
+    count, channels, *sides = SHAPES[config.data]
+    as_read = (1 + 4) * count * channels * prod(sides)  # bytes and float32 of all
+    side = config.image_size or sides[0]
+    normalizations = {METHODS[name].normalization for name in config.methods}
+    norm = "none" if normalizations == {"none"} else "batch"
+    parameters, of_one = numbers(config.architecture, channels, norm, config.multiplier, side)
+    outputs = [config.batch_size * kept for kept in of_one]
+    pixels = image_count(config) * channels * side**2
+    at_once = max(EVALUATED_AT_ONCE, config.samples) / config.batch_size
+    evaluation = int(3 * at_once * max(outputs))
+    # Copies that a layer makes for its backward pass; without centring they are torch's own.
+    copies = 7 if "batch_no_mean" in normalizations else 3
+    step = int(1.2 * sum(outputs)) + copies * max(outputs)  # a fifth for the convolutions' copies
+    datasets = len(pixels_needed(config))
+    used = 4 * ((datasets + 3) * pixels + 4 * parameters + max(step, evaluation))
+    return max(as_read, used)
+
+
+@cache
+def numbers(
+    architecture: str, channels: int, norm: str, multiplier: float, side: int
+) -> tuple[int, list[int]]:
+    """How many parameters a network has, and how many numbers its layers keep of one image.
+
+    Counted in a forward pass on the meta device, which computes shapes alone. A ReLU overwrites its
+    input; a maximum also keeps where it was.
+    """
+    outputs: list[int] = []
+
+    def add(module: nn.Module, inputs: tuple, output: Tensor) -> None:
+        indices = 2 if isinstance(module, nn.MaxPool2d) else 0  # int64 each
+        outputs.append(output[0].numel() * (1 + indices))
+
+    with torch.device("meta"):
+        network = ARCHITECTURES[architecture](channels, CLASSES, norm, multiplier)
+        for module in network.modules():
+            if isinstance(module, nn.Conv2d | BatchNorm | nn.MaxPool2d | Bottleneck):
+                module.register_forward_hook(add)
+        network(torch.empty(2, channels, side, side))  # one would be too few for batch norm
+    return sum(parameter.numel() for parameter in network.parameters()), outputs
+
+
+def pixels_needed(config: Config) -> list[bool]:
+    """Whether the images as they are (False) and with random pixels (True) are learned."""
+    return sorted({METHODS[task.method].random_pixels for task in tasks(config)})
+
+
+def images(config: Config, context: Context, random_pixels: bool) -> Dataset:
+    """The study's images on the device, each channel with mean zero and variance one.
+
+    Raises InputError when they cannot be had, or when there are fewer than `samples`.
+    """
+    data = training_images(config, context)
+    if config.samples > len(data.train):
+        raise InputError(
+            f"samples={config.samples}: {config.data} has {len(data.train)} training images"
+        )
+    if config.image_size is not None:
+        data = data.resized(config.image_size)
+    if random_pixels:
+        data = data.with_random_pixels(generator(config.seed, 0, "random pixels"))
+    return on_device(data.standardized(), context.device)
+
+
+def start(
+    config: Config, name: str, data: Dataset, replicate: int, rate: float
+) -> ConvolutionalTrainer:
+    """A network of one method and replicate before training, and what trains it."""
+    method = METHODS[name]
+    network = lookup("architecture", config.architecture, ARCHITECTURES)(
+        data.train.pixels.shape[1], data.classes, method.normalization, config.multiplier
+    )
+    initialize(network, method.init, generator(config.seed, replicate, "initialisation"))
+    network = network.to(data.train.labels.device, memory_format=torch.channels_last)
+    return ConvolutionalTrainer(network, data, rate, config.batch_size, config.seed, replicate)
+
+
+def probe(config: Config, data: Dataset) -> Images:
+    """The training images that a network is measured on: the same for all, chosen at random."""
+    stream = generator(config.seed, 0, "probe")
+    chosen = torch.randperm(len(data.train), generator=stream)[: config.samples]
+    chosen = chosen.to(data.train.labels.device)
+    return Images(data.train.pixels[chosen], data.train.labels[chosen])
+
+
+@torch.no_grad()
+def last_layer(
+    network: ConvolutionalClassifier, on: Images
+) -> tuple[Float[Tensor, "N d"], Float[Tensor, "N classes"]]:
+    """Last hidden representations and the errors `softmax - one-hot` of the logits, by sample.
+
+    Batch normalization uses the statistics of these samples.
+    """
+    network.set_mode("probe")
+    H = network.hidden(on.pixels)
+    logits = network.classifier(H)
+    labels: Int[Tensor, "N classes"] = functional.one_hot(on.labels, logits.shape[1])
+    return H, logits.softmax(1) - labels
+
+
+def measure(config: Config, trainer: ConvolutionalTrainer) -> dict[str, float]:
+    """The measures of the last hidden layer, by the name of their column in Metrics."""
+    H, errors = last_layer(trainer.network, probe(config, trainer.data))
+    measured = ranks(H.mT[None], config.tau)
+    values = {name: float(value[0]) for name, value in vars(measured).items()}
+    return values | {"gradient_alignment": float(gradient_alignment(H, errors))}
+
+
+def before_training(config: Config, name: str, trainer: ConvolutionalTrainer) -> Metrics:
+    """The row of a network at initialisation."""
+    parameters = sum(p.numel() for p in trainer.network.parameters())
+    return Metrics(name, trainer.replicate, parameters, **measure(config, trainer))
+
+
+def after_epoch(
+    config: Config,
+    name: str,
+    trainer: ConvolutionalTrainer,
+    rate: float,
+    epoch: int,
+    scores: dict[str, float],
+) -> dict[str, Any]:
+    """The columns of a network at the end of an epoch."""
+    measured = measure(config, trainer)
+    return {
+        "method": name,
+        "replicate": trainer.replicate,
+        "learning_rate": rate,
+        "epoch": epoch,
+        "steps": trainer.done,
+        **scores,
+        "rank": measured["matrix_rank"],
+        "rank_bound": measured["rank_bound"],
+        "gradient_alignment": measured["gradient_alignment"],
+    }

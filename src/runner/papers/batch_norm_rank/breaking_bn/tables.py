@@ -1,0 +1,56 @@
+"""Selections from the tables of study `breaking_bn`, for its drawings and claims."""
+
+import pandas as pd
+
+from runner.papers.batch_norm_rank.learning import with_divergence
+from runner.results.claims import Tables
+from runner.results.labels import Labels
+
+LABELS = Labels() | {
+    "batch_norm": "batch norm",
+    "batch_norm_no_mean": "batch norm without mean",
+    "batch_norm_asymmetric": "batch norm from an asymmetric start",
+    "vanilla": "vanilla",
+    "vanilla_100x": "vanilla at 100 x the rate",
+    "vanilla_random_pixels": "vanilla on random pixels",
+}
+"""What legends and claims call a method."""
+
+MEASURES = ["rank", "rank_bound", "gradient_alignment"]
+"""Known before training too."""
+
+
+def paths(tables: Tables) -> pd.DataFrame:
+    """One row per method, rate, replicate and epoch; what is known before training is epoch 0.
+
+    The column `fastest` marks the rows of each method at the rate chosen for it; the others are
+    those of the rates that were tried.
+    """
+    chosen = with_divergence(tables["training"]).assign(fastest=True)
+    start = tables["metrics"].rename(columns={"matrix_rank": "rank"})
+    start = start[["method", "replicate", *MEASURES]].drop_duplicates(["method", "replicate"])
+    rates = chosen[["method", "learning_rate"]].drop_duplicates()
+    tried = at_every_rate(tables).merge(rates, how="left", indicator="chosen")
+    tried = tried[tried["chosen"] == "left_only"].drop(columns="chosen").assign(fastest=False)
+    start = start.merge(rates).assign(epoch=0, steps=0, fastest=True)
+    return pd.concat([start, chosen, tried], ignore_index=True)
+
+
+def at_every_rate(tables: Tables) -> pd.DataFrame:
+    """The networks that were trained at every rate: those that rates are chosen on, or, where there
+    is one rate alone, all. Two runs may have chosen a rate on the same ones."""
+    keys = ["method", "learning_rate", "replicate", "epoch"]
+    return with_divergence(tables.get("selection", tables["training"]).drop_duplicates(keys))
+
+
+def of(tables: Tables, method: str, column: str) -> pd.DataFrame:
+    """A column of one method at the rate chosen for it: a row for each epoch (0: before training),
+    by replicate."""
+    rows = paths(tables)
+    rows = rows[(rows["method"] == method) & rows["fastest"]]
+    return rows.pivot(index="epoch", columns="replicate", values=column)
+
+
+def before(tables: Tables, method: str, column: str) -> pd.Series:
+    """A measure of one method before training, by replicate."""
+    return of(tables, method, column).loc[0]

@@ -1,0 +1,33 @@
+"""What the studies of fully connected networks on images have in common: their parameters."""
+
+from dataclasses import dataclass
+
+from runner.core.studies import LARGEST_STEP, MOST, parameter
+from runner.data import DATASETS
+from runner.papers.batch_norm_rank.images_config import OnImages
+
+
+@dataclass(frozen=True)
+class TrainedMLPs(OnImages):
+    """What the studies have in common that train fully connected networks on images."""
+
+    depth: int = parameter("L: hidden layers", 32, minimum=1, maximum=MOST)
+    width: int = parameter("d: units of each hidden layer", 64, minimum=1)
+    data: str = parameter("the images, or gaussian inputs", "digits", choices=DATASETS)
+    samples: int = parameter("N: inputs that ranks are measured on", 512, minimum=2)
+    epochs: int = parameter("passes over the training images", 75, minimum=1)
+    learning_rates: list[float] = parameter(
+        "grid of rates of SGD, of which the fastest is judged",
+        [0.01, 0.03, 0.1, 0.3],
+        above=0,
+        maximum=LARGEST_STEP,
+    )
+    selection_replicates: int = parameter(
+        "repetitions of their own that the rate is chosen on, at every rate of the grid",
+        2,
+        minimum=1,
+        maximum=MOST,
+    )
+    batch_size: int = parameter("images of one SGD step", 128, minimum=2)
+    replicates: int = parameter("independent repetitions", 5, minimum=1, maximum=MOST)
+    tau: float = parameter("threshold of the soft rank rank_tau", 0.5, minimum=0, maximum=1)

@@ -1,0 +1,240 @@
+"""What the trained studies of paper B share: inputs, starting networks, and rows of training."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from math import inf, prod
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from runner.core.errors import InputError
+from runner.core.streams import generator
+from runner.core.studies import Context
+from runner.data import SHAPES
+from runner.data.datasets import Dataset, Images
+from runner.networks.initialization import draw
+from runner.networks.mlp import MLP
+from runner.papers.batch_norm_rank.images import image_count, training_images
+from runner.papers.batch_norm_rank.measures import last_hidden, ranks
+from runner.papers.batch_norm_rank.mlp_config import TrainedMLPs
+from runner.training.classification import Group, StackTrainer, evaluate
+from runner.training.epochs import EVALUATED_AT_ONCE
+from runner.training.selection import Choice, choose, score, selection_range
+
+HOLES = 1.25
+"""The heap a training step needs over the bytes of its activations, which differ in size: how much
+falls between them depends on where the system puts the heap (0 to 40 % in repeated runs)."""
+
+
+def load_images(config: TrainedMLPs, context: Context) -> Dataset:
+    """The study's images, each channel with mean zero and variance one.
+
+    Raises InputError when they cannot be had.
+    """
+    return training_images(config, context).standardized()
+
+
+def probe_images(config: TrainedMLPs, data: Dataset) -> Float[Tensor, "N features"]:
+    """The training images that ranks are measured on: the same for all networks, chosen at random.
+
+    Raises InputError when there are fewer than `samples`.
+    """
+    images = data.train.flat()
+    if config.samples > len(images):
+        raise InputError(
+            f"samples={config.samples}: {config.data} has {len(images)} training images"
+        )
+    stream = generator(config.seed, 0, "probe")
+    return images[torch.randperm(len(images), generator=stream)[: config.samples]]
+
+
+def starting_stack(
+    config: TrainedMLPs,
+    features: int,
+    classes: int,
+    normalization: str,
+    replicates: range,
+    *,
+    init: str = "pytorch",
+    activation: str = "relu",
+    skip: float = inf,
+    dtype: torch.dtype = torch.float32,
+) -> MLP:
+    """One network per replicate; those of one replicate start with the same draws, however
+    normalized."""
+    sizes = [features, *[config.width] * config.depth, classes]
+    streams = [generator(config.seed, replicate, "initialisation") for replicate in replicates]
+    weights, biases = draw(init, sizes, streams, dtype)
+    return MLP(weights, biases, activation, normalization, skip)
+
+
+def features_of(config: TrainedMLPs) -> int:
+    """Numbers of one input."""
+    return config.width if config.data == "gaussian" else prod(SHAPES[config.data][1:])
+
+
+def parameter_bytes(config: TrainedMLPs, networks: int, itemsize: int) -> int:
+    """Bytes of the weights of so many networks, and of five vectors in each layer."""
+    d, L = config.width, config.depth
+    return networks * itemsize * (features_of(config) * d + (L - 1) * d**2 + (L + 1) * 5 * d)
+
+
+def measurement_bytes(config: TrainedMLPs, networks: int, itemsize: int, features: int) -> int:
+    """Bytes at the peak of measuring the ranks of one layer with so many features.
+
+    The representations of float32, beside the layer's before, are also there in float64, and
+    squared; those of float64 in copies for the SVD.
+    """
+    N, k = config.samples, min(config.samples, features)
+    if itemsize == 8:
+        return networks * 8 * 4 * N * features
+    return networks * (N * features * (2 * 4 + 8 + 8) + 8 * 2 * k**2)
+
+
+def training_bytes(config: TrainedMLPs, normalizations: list[str], itemsize: int = 4) -> int:
+    """Bytes at the peak of training stacks of networks on images.
+
+    normalizations: of each group, which has `networks_at_once`. Every group's parameters stay, as
+    they started and in training; gradients, and the activations of a step or of an evaluation,
+    are those of one group at a time, beside what the allocator keeps of a measurement. Activations
+    count by `HOLES` more than their bytes.
+    """
+    L, d, features, B = config.depth, config.width, features_of(config), config.batch_size
+    count, R = image_count(config), networks_at_once(config)
+    images = 4 * count * features
+    # As read, and standardised in two steps; bytes and float32 of all, before the first are taken.
+    reading = max(3 * images, (1 + 4) * SHAPES[config.data][0] * features)
+    networks = 3 * parameter_bytes(config, len(normalizations) * R, itemsize)
+    gradients = parameter_bytes(config, R, itemsize)
+    of_layer = 1 if set(normalizations) == {"none"} else 2  # tensors
+    activations = R * itemsize * B * (L * d * of_layer + 3 * d + features)
+    at_once = min(EVALUATED_AT_ONCE, count // 6)  # at most every sixth image is for tests
+    evaluation = R * itemsize * at_once * 3 * d
+    measurement = measurement_bytes(config, R, itemsize, d)
+    working = max(gradients + int(HOLES * activations), evaluation) + measurement
+    return max(reading, images + networks + working)
+
+
+def networks_at_once(config: TrainedMLPs) -> int:
+    """How many networks of one variant train side by side, at most."""
+    rates = len(config.learning_rates)
+    return max(config.replicates, config.selection_replicates * rates if rates > 1 else 0)
+
+
+Member = tuple[float, int]
+"""Learning rate and replicate of a network of a group."""
+
+
+def group(network: MLP, rates: list[float], replicates: range) -> tuple[Group, list[Member]]:
+    """Each network, one per replicate, at each rate: rate after rate."""
+    members = list(product(rates, replicates))
+    chosen = torch.arange(len(replicates)).repeat(len(rates))
+    of_networks = torch.tensor(rates).repeat_interleave(len(replicates))
+    indices = torch.tensor([replicate for _, replicate in members])
+    return Group(network.select(chosen), of_networks, indices), members
+
+
+JUDGED, SCORES = "stage/judged", "stage/scores/"
+"""Names of what a checkpoint holds beside the state of the trainer."""
+
+
+@dataclass
+class Stage:
+    """One training of all networks side by side: that which rates are chosen on, or the judged."""
+
+    config: TrainedMLPs
+    context: Context
+    replicates: range
+    scores: dict[str, Float[Tensor, "rates S"]]
+    """By group, what its rate is chosen by: filled while it is being chosen."""
+    choices: dict[str, Choice] | None = None
+    """By group; None while they are being made."""
+
+    @property
+    def judged(self) -> bool:
+        """Whether these are the replicates that are judged."""
+        return self.choices is not None
+
+    @property
+    def begins(self) -> bool:
+        """Whether the networks have not been trained yet: nothing is restored."""
+        return self.context.restored is None
+
+    def train(self, networks: dict[str, MLP], data: Dataset) -> Iterator[tuple[str, dict]]:
+        """Group, and columns of the table, for each network and epoch.
+
+        networks: by group, one per replicate. What is judged is also tested and its rank measured.
+        """
+        config, replicates = self.config, self.replicates
+        grouped = {n: group(each, self._rates(n), replicates) for n, each in networks.items()}
+        trainer = StackTrainer(
+            {name: each for name, (each, _) in grouped.items()},
+            data,
+            config.batch_size,
+            config.epochs,
+            config.seed,
+            replace(self.context, checkpoint=self._checkpoint),
+        )
+        probe = probe_images(config, data).to(self.context.device)
+        for epoch, scores in trainer.run("training" if self.judged else "choosing rates"):
+            for name, (_, members) in grouped.items():
+                columns: dict[str, Tensor] = vars(scores[name])
+                if self.judged:
+                    network, test = trainer.groups[name].network, trainer.data.test
+                    columns = columns | self._measured(network, test, probe)
+                else:
+                    of_epoch = score(scores[name].train_accuracy, scores[name].train_loss)
+                    self.scores[name] += of_epoch.reshape(self.scores[name].shape)
+                values = {column: tensor.tolist() for column, tensor in columns.items()}
+                for r, (rate, replicate) in enumerate(members):
+                    place = {"epoch": epoch, "replicate": replicate, "learning_rate": rate}
+                    if self.choices is not None:
+                        place["selected_on"] = self.choices[name].selected_on
+                    yield name, place | {column: value[r] for column, value in values.items()}
+
+    def _measured(
+        self, network: MLP, test: Images, probe: Float[Tensor, "N features"]
+    ) -> dict[str, Float[Tensor, " R"]]:
+        """Test scores and ranks of the networks of a group, as columns of the table."""
+        dtype = network.parameters["W1"].dtype
+        test_loss, test_accuracy = evaluate(network, test)
+        H = last_hidden(network, probe.to(dtype).expand(len(network), -1, -1))
+        measured = ranks(H, self.config.tau)
+        return {
+            "test_loss": test_loss,
+            "test_accuracy": test_accuracy,
+            "rank": measured.matrix_rank,
+            "rank_bound": measured.rank_bound,
+        }
+
+    def _rates(self, name: str) -> list[float]:
+        """The rates at which a group is trained."""
+        return self.config.learning_rates if self.choices is None else [self.choices[name].rate]
+
+    def _checkpoint(self, make_state: Callable[[], dict[str, Tensor]]) -> None:
+        """The state of the trainer, and what the choice is or will be made by."""
+        own = {f"{SCORES}{name}": scores for name, scores in self.scores.items()}
+        own[JUDGED] = torch.tensor(self.judged)
+        self.context.checkpoint(lambda: make_state() | own)
+
+
+def stages(config: TrainedMLPs, groups: Iterable[str], context: Context) -> Iterator[Stage]:
+    """The training that rates are chosen on, where there are several, and the judged one.
+
+    Each is to be trained before the next is taken; the first is that which a checkpoint was made
+    in. groups: their names; each has its own rate.
+    """
+    grid, restored = config.learning_rates, context.restored
+    selection = selection_range(config.replicates, config.selection_replicates)
+    scores = {n: torch.zeros(len(grid), len(selection), dtype=torch.float64) for n in groups}
+    for name, each in scores.items():
+        if restored is not None:
+            each.copy_(restored[f"{SCORES}{name}"])
+    judged = restored is not None and bool(restored[JUDGED])
+    if len(grid) > 1 and not judged:
+        yield Stage(config, context, selection, scores)
+        context = replace(context, restored=None)
+    choices = {name: choose(grid, of_group, selection) for name, of_group in scores.items()}
+    yield Stage(config, context, range(config.replicates), scores, choices)

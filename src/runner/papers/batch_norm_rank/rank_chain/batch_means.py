@@ -1,0 +1,157 @@
+"""Averages over depth (paper B, Eq. 49) and their errors, however correlated the layers are."""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import ceil, fsum, nan, sqrt
+from statistics import fmean
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from runner.papers.batch_norm_rank import theory
+from runner.papers.batch_norm_rank.rank_chain.engines import Chain
+
+log = logging.getLogger("runner")
+
+OBSERVABLES = ("soft_rank", "rank_bound", "frobenius", "diagonal", "cubic")
+"""`rank_tau`, `r`, `||M||_F^2`, `Tr(diag(M^2)^2)` and `Tr(M^3)`, in this order."""
+
+
+def observe(G: Float[Tensor, "chains d K"], tau: float) -> Float[Tensor, "chains 5"]:
+    """The `OBSERVABLES` of normalised `H = sqrt(N) G`, all from the `K x K` matrix `G^T G`.
+
+    It has the non-zero eigenvalues of `M = G G^T`; and `(M^2)_ii = g_i^T (G^T G) g_i` for row
+    `g_i`.
+    """
+    S = G.mT @ G
+    frobenius = S.square().sum(dim=(-2, -1))
+    values = [
+        theory.count_above(S, tau),
+        G.shape[-2] ** 2 / frobenius,
+        frobenius,
+        ((G @ S) * G).sum(dim=-1).square().sum(dim=-1),
+        ((S @ S) * S).sum(dim=(-2, -1)),
+    ]
+    return torch.stack(values, dim=-1)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long a chain runs and when it is looked at.
+
+    burn_in: layers before the first measurement. stride: layers from one measurement to the next.
+    batches, count: the measurements of one chain are cut into `batches` runs of `count`.
+    """
+
+    burn_in: int
+    stride: int
+    batches: int
+    count: int
+
+    @classmethod
+    def of(cls, layers: int, chains: int, stride: int, burn_in: int) -> "Plan":
+        """At least `layers` measured layers for each of `chains` chains.
+
+        Whole chains are the batches where there are 32 of them; fewer chains are cut into pieces.
+        """
+        measurements = ceil(layers / stride)
+        batches = min(ceil(32 / chains), measurements)
+        return cls(burn_in, stride, batches, ceil(measurements / batches))
+
+    @property
+    def layers(self) -> int:
+        """Layers of one chain that are averaged over."""
+        return self.stride * self.batches * self.count
+
+
+def sample(
+    chain: Chain, plan: Plan, tau: float, tick: Callable[[int], None] = lambda strides: None
+) -> Float[Tensor, "2 batches 5"]:
+    """Run the chain by plan: mean and mean square of each observable over each batch of each chain.
+
+    `tick` is called with the strides of layers done, here after every one.
+    """
+    for _ in range(ceil(plan.burn_in / plan.stride)):
+        chain.advance(plan.stride)
+        tick(1)
+    shape = (2, plan.batches, len(chain.state), len(OBSERVABLES))
+    sums = chain.state.new_zeros(shape, dtype=torch.float64)
+    for batch in range(plan.batches):
+        for _ in range(plan.count):
+            chain.advance(plan.stride)
+            values = observe(chain.state, tau)
+            sums[0, batch] += values
+            sums[1, batch] += values.square()
+            tick(1)
+    return sums.flatten(1, 2) / plan.count
+
+
+def tell_nan(values: Float[Tensor, "chains *rest"], point: str) -> None:
+    """Say in one line how many of the chains ended in nan, if any did.
+
+    values: numbers of each chain at its end. point: where in the run that is.
+    """
+    ended = int(values.isnan().view(len(values), -1).any(dim=1).sum())
+    if ended:
+        log.info("%s: %d of %d chains ended in nan", point, ended, len(values))
+
+
+@dataclass(frozen=True)
+class BatchMeans:
+    """Means of the observables over batches of consecutive measurements (as `sample` gives them).
+
+    The spread of the batch means gives the standard error of the grand mean, whatever the
+    correlation within a batch, as long as a batch is many autocorrelation times long; and the same
+    numbers give that time.
+
+    moments: mean and mean square of each observable in each batch. count: measurements in a batch.
+    """
+
+    moments: Float[Tensor, "2 batches 5"]
+    count: int
+
+    def _means(self, name: str) -> list[float]:
+        return self.moments[0, :, OBSERVABLES.index(name)].tolist()
+
+    def mean(self, name: str) -> tuple[float, float]:
+        """Mean of an observable and its standard error (nan with a single batch)."""
+        return mean_and_error(self._means(name))
+
+    def deviation(self, name: str) -> float:
+        """Standard deviation of an observable from one measurement to the next."""
+        square = fmean(self.moments[1, :, OBSERVABLES.index(name)].tolist())
+        return sqrt(max(square - fmean(self._means(name)) ** 2, 0.0))  # nan, if first, stays nan
+
+    def ratio(self, numerator: str, denominator: str) -> tuple[float, float]:
+        """Ratio of two means and its standard error, linearised (the delta method)."""
+        a, b = self._means(numerator), self._means(denominator)
+        ratio = fmean(a) / fmean(b)
+        _, error = mean_and_error([(x - ratio * y) / fmean(b) for x, y in zip(a, b, strict=True)])
+        return ratio, error
+
+    def autocorrelation(self, name: str) -> float:
+        """Integrated autocorrelation time `1 + 2 sum_t rho_t`, in measurements.
+
+        The mean of `n` correlated measurements varies as the mean of `n` over that time independent
+        ones. Nan with a single batch, or where the observable never moved.
+        """
+        means, single = self._means(name), self.deviation(name) ** 2
+        if len(means) < 2 or single <= 0:
+            return nan
+        return self.count * _variance(means) / single
+
+
+def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
+    """Mean of independent values and its standard error (nan for one value).
+
+    The sums are exact, so that they do not depend on the machine.
+    """
+    error = sqrt(_variance(values) / len(values)) if len(values) > 1 else nan
+    return fmean(values), error
+
+
+def _variance(values: Sequence[float]) -> float:
+    mean = fmean(values)
+    return fsum((value - mean) ** 2 for value in values) / (len(values) - 1)

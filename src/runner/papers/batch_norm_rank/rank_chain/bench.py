@@ -1,0 +1,104 @@
+"""Benchmark of study `rank_chain`: the compiled engine against one plain chain with a rank at
+every layer, and against the engine in torch.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from math import inf
+
+import torch
+
+from runner.bench.growth import Growth
+from runner.bench.timing import Comparison, matrix_rate, median_seconds
+from runner.papers.batch_norm_rank.rank_chain.batch_means import OBSERVABLES, Plan, sample
+from runner.papers.batch_norm_rank.rank_chain.config import RankChain
+from runner.papers.batch_norm_rank.rank_chain.engines import (
+    LANES,
+    RotatedChain,
+    columns,
+    gaussian_inputs,
+)
+
+TAU = 0.5
+
+STACK = 4 * LANES
+"""Chains that the engine in torch advances together."""
+
+LAYERS = 100_000
+"""Times are those of so many layers; what is run is a part of them."""
+
+
+def plain_chain(width: int, layers: int, burn_in: int = 0) -> torch.Tensor:
+    """One chain as one would write it down: (1) with N = d, gamma = inf, and by layer the singular
+    values, whence rank_tau and r. Their means over the layers, (2,).
+    """
+    H = torch.randn(width, width, dtype=torch.float64)
+    total = torch.zeros(2, dtype=torch.float64)
+    for layer in range(burn_in + layers):
+        H = torch.randn(width, width, dtype=torch.float64) @ H
+        H = H / H.square().mean(dim=1, keepdim=True).sqrt()
+        if layer >= burn_in:
+            eigenvalues = torch.linalg.svdvals(H).square() / width  # of M, whose trace is d
+            total[0] += (eigenvalues >= TAU).sum()
+            total[1] += width**2 / eigenvalues.square().sum()
+    return total / layers
+
+
+def compiled_chains(width: int, layers: int, burn_in: int = 0) -> torch.Tensor:
+    """Eight chains by the compiled engine, with the observables and the stride of the study."""
+    from runner.papers.batch_norm_rank.rank_chain.kernel import (
+        CompiledChains,  # late: imports a compiler
+    )
+
+    plan = Plan.of(layers, LANES, RankChain().stride_of(width), burn_in)
+    chains = CompiledChains(width, columns(width), inf, seed=0)
+    return torch.from_numpy(chains.sample(plan, TAU))
+
+
+def torch_chains(width: int, layers: int, burn_in: int = 0) -> torch.Tensor:
+    """A stack of chains by the engine in torch, that of GPUs, with the same observables."""
+    plan = Plan.of(layers, STACK, RankChain().stride_of(width), burn_in)
+    generator = torch.Generator().manual_seed(0)
+    inputs = gaussian_inputs(STACK, width, columns(width), generator, torch.float64)
+    chain = RotatedChain(inputs, torch.full((STACK,), inf), generator)
+    return sample(chain, plan, TAU)
+
+
+def require_same_ranks(width: int) -> None:
+    """All ways have the same mean of r, to 5 %; AssertionError otherwise."""
+    plain = plain_chain(width, layers=max(300, 16_000 // width), burn_in=100)
+    r = OBSERVABLES.index("rank_bound")
+    for engine in (compiled_chains, torch_chains):
+        ours = engine(width, layers=500, burn_in=100)
+        torch.testing.assert_close(ours[0, ..., r].mean(), plain[1], rtol=0.05, atol=0)
+
+
+def compare() -> Iterator[Comparison]:
+    """Seconds for 1e5 layers on one core, by width.
+
+    The floor of a layer are the 2 d K^2 flops of two triangular products. Its d K normal numbers
+    are not in it: the engine draws them faster than torch, so there is no rate to hold it to.
+    """
+    flops = matrix_rate(torch.float64)
+    for width in (8, 16, 32, 64, 128, 256):
+        require_same_ranks(width)
+        few = max(20, 20_000 // width)
+        many = max(200, 200_000 // width)
+        plain = median_seconds(partial(plain_chain, width, few), 3) / few
+        ours = median_seconds(partial(compiled_chains, width, many), 3) / (many * LANES)
+        in_torch = median_seconds(partial(torch_chains, width, many), 3) / (many * STACK)
+        floor = 2 * width * columns(width) ** 2 / flops
+        work = f"1e5 layers, d={width}"
+        for what, theirs in ((work, plain), (f"{work}, the engine in torch", in_torch)):
+            times = (LAYERS * theirs, LAYERS * ours, LAYERS * floor)
+            yield Comparison("rank_chain", what, *times, dtype="float64")
+
+
+GROWTH = Growth(
+    RankChain(widths=[64], skips=[inf], layers=400_000),
+    {
+        "widths": [64, 128, 256],
+        "chains": [32, 64, 128],
+        "layers": [400_000, 800_000, 1_600_000],
+    },
+)

@@ -1,0 +1,44 @@
+"""Monte-Carlo of the change of `||M||_F^2` over one layer (paper B, Lemma 7)."""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor
+
+from runner.papers.batch_norm_rank.rank_chain.batch_means import mean_and_error
+from runner.papers.batch_norm_rank.rank_chain.engines import fill, unit_rows
+
+DRAWS_AT_ONCE = 4096
+
+
+def frobenius_step(
+    G: Float[Tensor, "d K"],
+    skip: float,
+    law: str,
+    draws: int,
+    generator: Generator,
+    tick: Callable[[int], None] = lambda draws: None,
+) -> tuple[float, float]:
+    """`E_W ||M_+||_F^2 - ||M||_F^2` for `M = G G^T`, and its standard error (Eq. 42, 43).
+
+    `draws` pairs `W, -W`: they have the same law (Definition 1), and their mean is free of the term
+    linear in `gamma`, which would drown the quadratic one that Lemma 7 speaks of. `tick` is told of
+    draws that are done. Raises InputError for an unknown law.
+    """
+    width = len(G)
+    before = (G.mT @ G).square().sum()
+    changes = []
+    for start in range(0, draws, DRAWS_AT_ONCE):
+        count = min(DRAWS_AT_ONCE, draws - start)
+        W = fill(torch.empty(count, width, width, dtype=G.dtype), law, generator)
+        step = skip * (W.to(G.device) @ G)
+        changes.append(sum(_frobenius(G + sign * step) for sign in (1, -1)) / 2 - before)
+        tick(count)
+    return mean_and_error(torch.cat(changes).tolist())
+
+
+def _frobenius(G: Float[Tensor, "draws d K"]) -> Float[Tensor, " draws"]:
+    """`||M||_F^2` after batch normalisation of `G`."""
+    G = unit_rows(G)
+    return (G.mT @ G).square().sum(dim=(-2, -1))

@@ -1,0 +1,550 @@
+"""The chain of `RotatedChain`, compiled for the CPU: eight chains side by side, one in each lane.
+
+Every number below stands for eight, one of each chain, so that the algorithms read as for a single
+chain and vectorise at every width. LLVM may neither reorder nor contract what is written here (no
+`fastmath`), logarithm and sines are polynomials of its own, and the loops know nothing of the
+machine's vectors: a seed gives the same bytes on any x86-64.
+
+All compiled code stands in this file, since numba's cache watches no other; importing it compiles
+nothing.
+"""
+
+import operator
+from collections.abc import Callable
+from functools import partial
+from inspect import unwrap
+from math import ceil, factorial, log, pi
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from jaxtyping import Float
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
+
+from runner.core import compiling
+from runner.papers.batch_norm_rank.rank_chain.batch_means import OBSERVABLES, Plan
+from runner.papers.batch_norm_rank.rank_chain.engines import LANES, RotatedChain
+
+ALIGNMENT = 64
+"""Bytes: a line of the cache, and the longest vector."""
+
+ROWS = 8
+"""Rows of G that stay in the nearest cache while they are added to `G^T G`."""
+
+MULTIPLICATIONS_OF_A_CALL = 30_000_000
+"""Of eight lanes: a tenth of a second or less, after which a run can be stopped."""
+
+
+# Eight numbers as one value of compiled code
+
+
+class Lanes(types.Type):
+    """Eight numbers of one `dtype`."""
+
+    def __init__(self, dtype: types.Number):
+        super().__init__(f"{dtype}x{LANES}")
+        self.dtype = dtype
+
+
+@register_model(Lanes)
+class _LanesModel(models.PrimitiveModel):
+    def __init__(self, manager, kind):
+        number = manager.lookup(kind.dtype).get_value_type()
+        super().__init__(manager, kind, ir.VectorType(number, LANES))
+
+
+doubles, singles, words = Lanes(types.float64), Lanes(types.float32), Lanes(types.uint32)
+
+
+def _splat(context, builder, value, source, kind):
+    """`value` in every lane, where it is a single number."""
+    if source == kind:
+        return value
+    value = context.cast(builder, value, source, kind.dtype)
+    lanes = ir.Constant(context.get_value_type(kind), ir.Undefined)
+    for lane in range(LANES):
+        lanes = builder.insert_element(lanes, value, ir.Constant(ir.IntType(32), lane))
+    return lanes
+
+
+def _define(function: Callable, real: str | None, integer: str | None) -> None:
+    """`function(a, b)`, lane by lane, by LLVM's instruction for reals or integers."""
+
+    @type_callable(function)
+    def result(context):
+        def typer(a, b):
+            kind = a if isinstance(a, Lanes) else b
+            if isinstance(kind, Lanes) and all(
+                each == kind or isinstance(each, types.Number) for each in (a, b)
+            ):
+                return kind
+
+        return typer
+
+    def lower(context, builder, signature, arguments):
+        kind = signature.return_type
+        pairs = zip(arguments, signature.args, strict=True)
+        a, b = (_splat(context, builder, value, source, kind) for value, source in pairs)
+        return getattr(builder, integer if kind == words else real)(a, b)
+
+    for signature in ((Lanes, Lanes), (Lanes, types.Number), (types.Number, Lanes)):
+        lower_builtin(function, *signature)(lower)
+
+
+for _function, _real, _integer in (
+    (operator.add, "fadd", "add"),
+    (operator.sub, "fsub", "sub"),
+    (operator.mul, "fmul", "mul"),
+    (operator.truediv, "fdiv", None),
+    (operator.and_, None, "and_"),
+    (operator.or_, None, "or_"),
+    (operator.xor, None, "xor"),
+    (operator.lshift, None, "shl"),
+    (operator.rshift, None, "lshr"),
+):
+    _define(_function, _real, _integer)
+
+
+def _conversion(source: Lanes, target: Lanes, instruction: str) -> Callable:
+    @intrinsic
+    def convert(typing, x):
+        def codegen(context, builder, signature, arguments):
+            return getattr(builder, instruction)(arguments[0], context.get_value_type(target))
+
+        return (target(source), codegen) if x == source else None
+
+    return convert
+
+
+bits = _conversion(singles, words, "bitcast")
+from_bits = _conversion(words, singles, "bitcast")
+signed = _conversion(words, singles, "sitofp")
+widen = _conversion(singles, doubles, "fpext")
+
+
+@intrinsic
+def root(typing, x):
+    """Square root, correctly rounded."""
+
+    def codegen(context, builder, signature, arguments):
+        kind = context.get_value_type(x)
+        name = f"llvm.sqrt.v{LANES}f{x.dtype.bitwidth}"
+        function = builder.module.globals.get(name) or ir.Function(
+            builder.module, ir.FunctionType(kind, [kind]), name
+        )
+        return builder.call(function, arguments)
+
+    return x(x), codegen
+
+
+@intrinsic
+def not_negative(typing, x):
+    """One in the lanes where `x >= 0`, else zero."""
+
+    def codegen(context, builder, signature, arguments):
+        kind = context.get_value_type(x)
+        zero = ir.Constant(kind, [0.0] * LANES)
+        return builder.uitofp(builder.fcmp_ordered(">=", arguments[0], zero), kind)
+
+    return x(x), codegen
+
+
+@intrinsic
+def is_zero(typing, x):
+    """One in the lanes where `x == 0`, else zero."""
+
+    def codegen(context, builder, signature, arguments):
+        kind = context.get_value_type(x)
+        zero = ir.Constant(kind, [0.0] * LANES)
+        return builder.uitofp(builder.fcmp_ordered("==", arguments[0], zero), kind)
+
+    return x(x), codegen
+
+
+@intrinsic
+def splat(typing, value):
+    """A real number in every lane."""
+
+    def codegen(context, builder, signature, arguments):
+        return _splat(context, builder, arguments[0], signature.args[0], doubles)
+
+    return doubles(value), codegen
+
+
+def _pointer(context, builder, array_type, array, indices):
+    """Where lane 0 of `array[i, j]` lies, as a pointer to all lanes."""
+    struct = context.make_array(array_type)(context, builder, array)
+    columns = builder.extract_value(struct.shape, 1)
+    i, j = indices
+    place = builder.add(builder.mul(i, columns), j)
+    kind = context.get_value_type(Lanes(array_type.dtype)).as_pointer()
+    return builder.gep(builder.bitcast(struct.data, kind), [place])
+
+
+@intrinsic
+def load(typing, array, i, j):
+    """`array[i, j]` of an array `(rows, columns, LANES)`."""
+    signature = Lanes(array.dtype)(array, types.intp, types.intp)
+
+    def codegen(context, builder, signature, arguments):
+        place = _pointer(context, builder, array, arguments[0], arguments[1:])
+        return builder.load(place, align=array.dtype.bitwidth // 8)
+
+    return signature, codegen
+
+
+@intrinsic
+def store(typing, array, i, j, value):
+    """`array[i, j] = value`."""
+    signature = types.void(array, types.intp, types.intp, value)
+
+    def codegen(context, builder, signature, arguments):
+        place = _pointer(context, builder, array, arguments[0], arguments[1:3])
+        builder.store(arguments[3], place, align=array.dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+def compiled(function: Callable, **options: Any) -> Callable:
+    """For the use of compiled code alone, without checks of bounds and of division by zero."""
+    return numba.njit(
+        error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, **options
+    )(unwrap(function))
+
+
+inlined = partial(compiled, inline="always")
+"""The same for what is short: compiled where it is used."""
+
+
+# Normal numbers
+
+
+LOG_2 = log(2)
+SQRT_HALF = 0x3F3504F3  # the bits of sqrt(1/2) in float32
+MANTISSA, SIGN = 0x007FFFFF, 0x80000000
+SINE = tuple((-1) ** n * (2 * pi) ** (2 * n + 1) / factorial(2 * n + 1) for n in range(6))
+COSINE = tuple((-1) ** n * (2 * pi) ** (2 * n) / factorial(2 * n) for n in range(7))
+"""Taylor's coefficients of sin(2 pi x) / x and cos(2 pi x) in x^2; what they leave out is below
+float32's rounding, 6e-8, on |x| <= 1/4."""
+
+
+@inlined
+def natural_log(x):
+    """`log x` for `0 < x <= 1` in float32, by the series of `2 artanh((m - 1) / (m + 1))`."""
+    place = bits(x) - SQRT_HALF + (64 << 23)  # x = 2^exponent m with m from sqrt(1/2) to sqrt(2)
+    exponent = signed(place >> 23) - 64.0
+    m = from_bits((place & MANTISSA) + SQRT_HALF)
+    z = (m - 1.0) / (m + 1.0)
+    z2 = z * z
+    series = 1.0 + z2 * (1 / 3 + z2 * (1 / 5 + z2 * (1 / 7 + z2 * (1 / 9))))
+    return exponent * LOG_2 + 2.0 * (z * series)
+
+
+@inlined
+def polynomial(coefficients, x):
+    """`sum_n coefficients[n] x^n`, by Horner's rule."""
+    last = len(coefficients) - 1
+    value = coefficients[last] * x + coefficients[last - 1]
+    for n in range(2, last + 1):
+        value = value * x + coefficients[last - n]
+    return value
+
+
+@inlined
+def box_muller(a, b):
+    """Two independent standard normal numbers in float32 from two words of 32 random bits."""
+    uniform = (signed(a >> 1) + 0.5) * 2.0**-31
+    radius = root(-2.0 * natural_log(uniform))
+    turn = signed(b) * 2.0**-32  # from -1/2 to 1/2
+    x = from_bits(bits(turn) & 0x7FFFFFFF) - 0.25  # the angle 2 pi |turn| less a right one
+    x2 = x * x
+    sine = from_bits(bits(polynomial(COSINE, x2)) ^ (bits(turn) & SIGN))
+    return radius * (x * polynomial(SINE, x2)), radius * sine
+
+
+@inlined
+def rotate(x, count):
+    """The bits of a word turned to the left."""
+    return (x << count) | (x >> (32 - count))
+
+
+@inlined
+def random_words(s0, s1, s2, s3):
+    """xoshiro128++ (Blackman, Vigna 2021): a word, and the next state."""
+    word = rotate(s0 + s3, 7) + s0
+    t = s1 << 9
+    s2 = s2 ^ s0
+    s3 = s3 ^ s1
+    return word, s0 ^ s3, s1 ^ s2, s2 ^ t, rotate(s3, 11)
+
+
+@compiled
+def draw_normals(stream, Z):
+    """Fill `Z` with iid standard normal numbers; its columns are even in number."""
+    s0, s1, s2, s3 = load(stream, 0, 0), load(stream, 1, 0), load(stream, 2, 0), load(stream, 3, 0)
+    for i in range(Z.shape[0]):
+        for j in range(0, Z.shape[1], 2):
+            a, s0, s1, s2, s3 = random_words(s0, s1, s2, s3)
+            b, s0, s1, s2, s3 = random_words(s0, s1, s2, s3)
+            x, y = box_muller(a, b)
+            store(Z, i, j, widen(x))
+            store(Z, i, j + 1, widen(y))
+    store(stream, 0, 0, s0)
+    store(stream, 1, 0, s1)
+    store(stream, 2, 0, s2)
+    store(stream, 3, 0, s3)
+
+
+# A layer
+
+
+class Chains(NamedTuple):
+    """Eight chains and room to work; d and K are rounded up to even numbers, filled with zeros."""
+
+    G: np.ndarray  # (d, K, LANES) the state
+    S: np.ndarray  # (K, K, LANES) G^T G
+    L: np.ndarray  # (K, K, LANES) a lower triangular matrix, zero above
+    Z: np.ndarray  # (2, K, LANES) two rows of normals
+    product: np.ndarray  # (2, K, LANES) two rows of a product
+    stream: np.ndarray  # (4, 1, LANES) the state of the random numbers
+
+
+@compiled
+def cholesky(S, floor, kept, L):
+    """`L L^T = S + floor I`; the lower half of S is read."""
+    for j in range(kept):
+        pivot = load(S, j, j) + floor
+        for k in range(j):
+            pivot = pivot - load(L, j, k) * load(L, j, k)
+        pivot = root(pivot)
+        store(L, j, j, pivot)
+        inverse = 1.0 / pivot
+        for i in range(j + 1, kept):
+            value = load(S, i, j)
+            for k in range(j):
+                value = value - load(L, i, k) * load(L, j, k)
+            store(L, i, j, value * inverse)
+
+
+@compiled
+def times_lower(A, first, L, out):
+    """`out = A[first : first + 2] L^T` for a lower triangular L: a sum of four at a time."""
+    for j in range(0, L.shape[0], 2):
+        a = b = c = d = splat(0.0)
+        for k in range(j + 2):
+            x, y = load(A, first, k), load(A, first + 1, k)
+            u, v = load(L, j, k), load(L, j + 1, k)
+            a = a + x * u
+            b = b + x * v
+            c = c + y * u
+            d = d + y * v
+        store(out, 0, j, a)
+        store(out, 0, j + 1, b)
+        store(out, 1, j, c)
+        store(out, 1, j + 1, d)
+
+
+@compiled
+def add_gram(G, first, last, S):
+    """`S += G^T G` over the rows from `first` to `last`; the lower half, and what is next to it."""
+    for j in range(0, S.shape[0], 2):
+        for k in range(0, j + 2, 2):
+            a, b = load(S, j, k), load(S, j, k + 1)
+            c, d = load(S, j + 1, k), load(S, j + 1, k + 1)
+            for i in range(first, last):
+                x, y = load(G, i, j), load(G, i, j + 1)
+                u, v = load(G, i, k), load(G, i, k + 1)
+                a = a + x * u
+                b = b + x * v
+                c = c + y * u
+                d = d + y * v
+            store(S, j, k, a)
+            store(S, j, k + 1, b)
+            store(S, j + 1, k, c)
+            store(S, j + 1, k + 1, d)
+
+
+@inlined
+def next_row(G, i, product, which, inverse_skip):
+    """Row `i` of G becomes `G / gamma + W G`, at unit norm.
+
+    A row that is exactly zero has one number, and was drawn as zero by rounding (see
+    `engines.without_zeros`): it keeps a sign.
+    """
+    square = splat(0.0)
+    for k in range(G.shape[1]):
+        value = load(product, which, k) + inverse_skip * load(G, i, k)
+        store(product, which, k, value)
+        square = square + value * value
+    zero = is_zero(square)
+    store(product, which, 0, load(product, which, 0) + zero)
+    inverse = 1.0 / root(square + zero)
+    for k in range(G.shape[1]):
+        store(G, i, k, load(product, which, k) * inverse)
+
+
+@compiled
+def step(chains, width, kept, inverse_skip, floor):
+    """One layer: a new G, row by row, and its S."""
+    G, S = chains.G, chains.S
+    cholesky(S, floor, kept, chains.L)
+    for j in range(S.shape[0]):
+        for k in range(S.shape[1]):
+            store(S, j, k, splat(0.0))
+    for first in range(0, G.shape[0], ROWS):
+        last = min(first + ROWS, G.shape[0])
+        for i in range(first, last, 2):
+            draw_normals(chains.stream, chains.Z)
+            times_lower(chains.Z, 0, chains.L, chains.product)
+            next_row(G, i, chains.product, 0, inverse_skip)
+            if i + 1 < width:
+                next_row(G, i + 1, chains.product, 1, inverse_skip)
+        add_gram(G, first, last, S)
+
+
+# Observables
+
+
+@compiled
+def count_above(S, tau, kept, A):
+    """Eigenvalues of S that are at least tau: the positive pivots of `S - tau I = L D L^T`."""
+    for j in range(kept):
+        for k in range(j + 1):
+            store(A, j, k, load(S, j, k))
+    count = splat(0.0)
+    for j in range(kept):
+        pivot = load(A, j, j) - tau
+        count = count + not_negative(pivot)
+        inverse = 1.0 / pivot
+        for i in range(j + 1, kept):
+            factor = load(A, i, j) * inverse
+            for k in range(j + 1, i + 1):
+                store(A, i, k, load(A, i, k) - factor * load(A, k, j))
+    return count
+
+
+@compiled
+def spectral_moments(S):
+    """`||S||_F^2` and `Tr S^3`, from both halves of S."""
+    square = cube = splat(0.0)
+    for j in range(S.shape[0]):
+        for k in range(j + 1):
+            twice = 1.0 if k == j else 2.0
+            inner = splat(0.0)
+            for i in range(S.shape[0]):
+                inner = inner + load(S, j, i) * load(S, k, i)
+            cube = cube + twice * (inner * load(S, j, k))
+            if k == j:
+                square = square + inner
+    return square, cube
+
+
+@compiled
+def squared_diagonal(G, S, A, product):
+    """`Tr(diag(M^2)^2)`, the sum of `(g^T S g)^2` over the rows `g` of G; from the lower half."""
+    for j in range(S.shape[0]):
+        for k in range(j):
+            store(A, j, k, 2.0 * load(S, j, k))
+        store(A, j, j, load(S, j, j))
+    total = splat(0.0)
+    for first in range(0, G.shape[0], 2):
+        times_lower(G, first, A, product)
+        for which in range(2):
+            value = splat(0.0)
+            for k in range(G.shape[1]):
+                value = value + load(product, which, k) * load(G, first + which, k)
+            total = total + value * value
+    return total
+
+
+@compiled
+def observables(chains, width, kept, tau):
+    """The `OBSERVABLES` of the chains as they are, in their order; all are nan where one is."""
+    S = chains.S
+    for j in range(S.shape[0]):
+        for k in range(j):
+            store(S, k, j, load(S, j, k))
+    frobenius, cubic = spectral_moments(S)
+    diagonal = squared_diagonal(chains.G, S, chains.L, chains.product)
+    soft_rank = count_above(S, tau, kept, chains.L) + (frobenius - frobenius)  # a nan stays nan
+    return soft_rank, float(width * width) / frobenius, frobenius, diagonal, cubic
+
+
+@inlined
+def record(sums, n, value):
+    """Add a value and its square to `sums[:, n]`."""
+    store(sums, 0, n, load(sums, 0, n) + value)
+    store(sums, 1, n, load(sums, 1, n) + value * value)
+
+
+def _run(chains, width, kept, inverse_skip, floor, strides, stride, tau, measured, sums):
+    """`strides` times `stride` layers. Where `measured`, the observables after each and their
+    squares are added to `sums (2, 5, LANES)`."""
+    for _ in range(strides):
+        for _ in range(stride):
+            step(chains, width, kept, inverse_skip, floor)
+        if measured:
+            values = observables(chains, width, kept, tau)
+            for n in range(len(values)):
+                record(sums, n, values[n])
+
+
+advance = compiling.compiled(_run)
+
+
+# What the study uses
+
+
+class CompiledChains:
+    """Eight chains of one width and gamma with Gaussian inputs, in the law of `RotatedChain`."""
+
+    def __init__(self, width: int, columns: int, skip: float, seed: int):
+        """Inputs `(width, columns)`; `skip` is gamma, inf allowed; `seed`: of their stream."""
+        d, K = width + width % 2, columns + columns % 2
+        S = _zeros(K, K)
+        S[range(columns), range(columns)] = 1  # a layer from G = 0 and S = I: Gaussian inputs
+        stream = _zeros(4, 1, np.uint32)
+        stream.flat = np.random.SeedSequence(seed).generate_state(stream.size, np.uint32)
+        self.chains = Chains(_zeros(d, K), S, _zeros(K, K), _zeros(2, K), _zeros(2, K), stream)
+        self.law = width, columns, 1 / skip, RotatedChain.FLOOR * width
+        self.strides_of_call = MULTIPLICATIONS_OF_A_CALL // (d * K * (K + 16))
+        self._run(strides=1, stride=1, tick=lambda strides: None)
+
+    @property
+    def state(self) -> Float[np.ndarray, "8 d K"]:
+        """`G = H / sqrt(N)` of each chain."""
+        width, columns, *_ = self.law
+        return np.moveaxis(self.chains.G[:width, :columns], -1, 0).copy()
+
+    def sample(
+        self, plan: Plan, tau: float, tick: Callable[[int], None] = lambda strides: None
+    ) -> Float[np.ndarray, "2 batches 8 5"]:
+        """As `batch_means.sample`; `tick` is called with the strides done, ten times a second."""
+        self._run(ceil(plan.burn_in / plan.stride), plan.stride, tick)
+        batches = [
+            self._run(plan.count, plan.stride, tick, tau) / plan.count for _ in range(plan.batches)
+        ]
+        return np.stack(batches, axis=1).swapaxes(2, 3)
+
+    def _run(
+        self, strides: int, stride: int, tick: Callable[[int], None], tau: float | None = None
+    ) -> Float[np.ndarray, "2 5 8"]:
+        """Sums over so many measurements, one after each stride; zeros without `tau`."""
+        sums = _zeros(2, len(OBSERVABLES))
+        while strides > 0:
+            now = min(strides, max(1, self.strides_of_call // stride))
+            advance(self.chains, *self.law, now, stride, tau or 0.0, tau is not None, sums)
+            strides -= now
+            tick(now)
+        return sums
+
+
+def _zeros(rows: int, columns: int, dtype: type = np.float64) -> np.ndarray:
+    """`(rows, columns, LANES)`, at an address that vectors like."""
+    size = rows * columns * LANES * np.dtype(dtype).itemsize
+    memory = np.zeros(size + ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    return memory[start : start + size].view(dtype).reshape(rows, columns, LANES)

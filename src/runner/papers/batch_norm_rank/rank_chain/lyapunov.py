@@ -1,0 +1,68 @@
+"""How many directions live: the fate of one more direction beside a chain of rank k.
+
+The chain never raises the rank of its input (footnote 15), so that inputs of rank `k` have an
+invariant law of their own. It is stable if an infinitesimal direction outside their range dies out,
+and unstable if it grows: then inputs of higher rank never come near it. The growth rate of that
+direction,
+
+    lambda(k) = lim 1/l log |v_l|,   v the part outside the range of H_l,
+
+is a Lyapunov exponent transverse to the law of rank `k`. It falls with `k`; the number of live
+directions `k*` is the first `k` for which it is negative, and every input of rank `k*` or more ends
+in the same law. Not in the paper, whose theorems assume one invariant law and inputs of full rank.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor
+
+from runner.papers.batch_norm_rank.rank_chain.engines import RotatedChain
+
+
+class ProbedChain(RotatedChain):
+    """A chain with inputs of rank `K` and one infinitesimal direction `v` outside their range.
+
+    To first order `v <- D^{-1} (v / gamma + W v)` with the row norms `D` of the chain. Then its
+    part in the range of `G` is taken out, which only turns the samples; so `G^T v = 0`, and `W v`
+    is `|v|` times a standard normal vector independent of `W G`.
+    """
+
+    def __init__(
+        self,
+        inputs: Float[Tensor, "chains d K"],
+        skips: Float[Tensor, " chains"],
+        generator: Generator,
+    ):
+        """As `RotatedChain`, with `K < d`."""
+        super().__init__(inputs, skips, generator)
+        self._probe = torch.zeros_like(self.norms)
+        self._kick = torch.empty(self.norms.shape, dtype=inputs.dtype)  # on the CPU
+        self._log_growth = torch.zeros_like(self.norms[:, 0, 0])
+        self._layers = torch.zeros_like(self._log_growth)
+
+    def step(self) -> None:
+        """Advance chain and direction by one layer, in place."""
+        super().step()
+        kick = self._kick.normal_(generator=self.generator).to(self.norms.device)
+        v = outside_range((self._probe * self.inverse_skips + kick) / self.norms, self.state)
+        length = torch.linalg.vector_norm(v, dim=-2, keepdim=True)
+        torch.div(v, length, out=self._probe)
+        self._log_growth += length.squeeze((-2, -1)).log()
+        self._layers += 1
+
+    def growth_rate(self) -> Float[Tensor, " chains"]:
+        """`lambda(K)` of each chain in nats a layer, averaged over all its layers so far."""
+        return self._log_growth / self._layers
+
+    def forget(self) -> None:
+        """Start the average anew, at the end of the burn-in."""
+        self._log_growth.zero_()
+        self._layers.zero_()
+
+
+def outside_range(
+    v: Float[Tensor, "chains d 1"], G: Float[Tensor, "chains d K"]
+) -> Float[Tensor, "chains d 1"]:
+    """The part of `v` orthogonal to the columns of `G`."""
+    Q = torch.linalg.qr(G).Q  # the columns of G may be nearly dependent: no normal equations
+    return v - Q @ (Q.mT @ v)

@@ -1,0 +1,41 @@
+"""Products of random matrices without normalisation (paper B, Section 3.2, Lemma 3)."""
+
+from collections.abc import Iterator
+
+import torch
+from jaxtyping import Float
+from torch import Generator, Tensor
+
+from runner.networks.spectra import svdvals
+from runner.papers.batch_norm_rank.rank_chain.engines import fill, gaussian_inputs
+
+
+def collapse(
+    chains: int,
+    width: int,
+    skip: float,
+    law: str,
+    layers: int,
+    generator: Generator,
+    device: torch.device,
+) -> Iterator[tuple[Float[Tensor, " chains"], Float[Tensor, " chains"]]]:
+    """`H~_l = B_l X / ||B_l X||_F` layer by layer, `B_l` the product of `I + gamma W_k` (Eq. 6).
+
+    `X (d, d)` is Gaussian; `skip=inf` leaves the identity out. Yields for each layer `log(sigma_2 /
+    sigma_1)` of `H~_l` and the distance `||H~_l - H~_{l-1}||_F`; float64, so that ratios below
+    about 1e-15 are rounding; on `device`. The matrix is divided by its norm at every layer, which
+    keeps it in range and leaves the ratio alone. Raises InputError for an unknown law.
+    """
+    H = gaussian_inputs(chains, width, width, generator, torch.float64).to(device)
+    H = H / _norm(H)
+    for _ in range(layers):
+        H_before = H
+        W = fill(torch.empty(H.shape, dtype=H.dtype), law, generator)
+        H = W.to(device) @ H + H / skip
+        H = H / _norm(H)
+        sigma = svdvals(H)
+        yield (sigma[:, 1] / sigma[:, 0]).log(), _norm(H - H_before).squeeze((-2, -1))
+
+
+def _norm(H: Float[Tensor, "chains d N"]) -> Float[Tensor, "chains 1 1"]:
+    return torch.linalg.matrix_norm(H, keepdim=True)

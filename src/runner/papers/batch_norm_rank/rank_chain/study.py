@@ -1,0 +1,362 @@
+"""Study `rank_chain`: depth as a Markov chain (paper B, Sections 3.1 and 3.2, Appendices E and F).
+
+The hidden representations of a linear network, H_{l+1} = BN(H_l + gamma W_l H_l) (Eq. 1), form a
+Markov chain in l. `measure` chooses what is looked at:
+
+- `average`: ranks, norms and regularity averaged over depth (Figures 3a, 8, 9): `metrics.csv`;
+- `spectrum`: singular values by layer from nearly collinear inputs (Figure 3b): `spectrum.csv`;
+- `product`: the same network without normalisation (Eq. 6, Lemma 3): `products.csv`;
+- `expansion`: the change of ||M||_F^2 over one layer against Lemma 7: `expansions.csv`;
+- `input_rank`: what inputs of lower rank end in, and whether that is stable: `input_ranks.csv`.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import inf, isinf
+from typing import ClassVar
+
+import torch
+
+from runner.core.errors import lookup
+from runner.core.streams import generator
+from runner.core.studies import Context, Row
+from runner.networks.spectra import svdvals
+from runner.papers.batch_norm_rank import theory
+from runner.papers.batch_norm_rank.rank_chain.batch_means import (
+    OBSERVABLES,
+    BatchMeans,
+    Plan,
+    mean_and_error,
+    sample,
+    tell_nan,
+)
+from runner.papers.batch_norm_rank.rank_chain.config import RankChain
+from runner.papers.batch_norm_rank.rank_chain.engines import (
+    Chain,
+    DirectChain,
+    RotatedChain,
+    collinear_inputs,
+    columns,
+    gaussian_inputs,
+)
+from runner.papers.batch_norm_rank.rank_chain.expansion import DRAWS_AT_ONCE, frobenius_step
+from runner.papers.batch_norm_rank.rank_chain.lyapunov import ProbedChain
+from runner.papers.batch_norm_rank.rank_chain.random_products import collapse
+from runner.papers.batch_norm_rank.rank_chain.workers import average, chains_in_stack
+from runner.runs.devices import torch_dtype
+
+LAYERS_AT_ONCE = 10_000
+"""Layers between two looks at the clock."""
+
+TOP_SINGULAR_VALUES = 10
+"""As many as Figure 3b shows."""
+
+GAP_NUMBERS = 4_000_000
+"""Random numbers spent on the expected rate of Lemma 3: it is then known better than measured."""
+
+COMPILER = 100 * 2**20
+"""Bytes of the library that compiles the kernel."""
+
+
+@dataclass(frozen=True)
+class Metrics(Row):
+    """One row per width and gamma: averages over depth, each with its standard error (`_se`), and
+    standard deviations over depth (`_sd`)."""
+
+    keys: ClassVar[tuple[str, ...]] = ("width", "skip", "law")
+
+    width: int  # d
+    skip: float  # gamma; inf: no skip connection
+    law: str  # of the weights
+    soft_rank: float  # rank_tau (Eq. 3)
+    soft_rank_se: float
+    soft_rank_sd: float
+    rank_bound: float  # r(H) (Eq. 4)
+    rank_bound_se: float
+    rank_bound_sd: float
+    frobenius: float  # ||M||_F^2
+    frobenius_se: float
+    regularity: float  # alpha (Definition 3)
+    regularity_se: float
+    autocorrelation: float  # integrated autocorrelation time of the soft rank, in layers
+    layers: int  # L: layers averaged over, of all chains
+
+
+@dataclass(frozen=True)
+class Spectrum(Row):
+    """One row per chain, layer and singular value, from nearly collinear inputs."""
+
+    keys: ClassVar[tuple[str, ...]] = ("width", "skip", "layer", "replicate", "index")
+
+    width: int
+    skip: float
+    layer: int  # 0: the input, normalised
+    replicate: int
+    index: int  # 1: the largest
+    singular_value: float  # of H_l / sqrt(N)
+
+
+@dataclass(frozen=True)
+class Products(Row):
+    """One row per chain and layer without normalisation, H~_l = B_l X / ||B_l X||_F."""
+
+    keys: ClassVar[tuple[str, ...]] = ("width", "skip", "law", "replicate", "layer")
+
+    width: int
+    skip: float
+    law: str
+    replicate: int
+    layer: int
+    log_ratio: float  # log(sigma_2 / sigma_1)
+    step_length: float  # ||H~_l - H~_{l-1}||_F
+    gap: float  # expected fall of log_ratio in a layer: lambda_1 - lambda_2 for Gaussian weights
+    gap_se: float
+
+
+@dataclass(frozen=True)
+class Expansions(Row):
+    """One row per matrix M drawn from the invariant law."""
+
+    keys: ClassVar[tuple[str, ...]] = ("width", "skip", "law", "replicate")
+
+    width: int
+    skip: float
+    law: str
+    replicate: int
+    change: float  # (E ||M_+||_F^2 - ||M||_F^2) / gamma^2, Monte-Carlo over W
+    change_se: float
+    predicted: float  # delta_F(M) of Lemma 7
+
+
+@dataclass(frozen=True)
+class InputRanks(Row):
+    """One row per width, gamma and rank of the input: the invariant law that it ends in."""
+
+    keys: ClassVar[tuple[str, ...]] = ("width", "skip", "input_rank")
+
+    width: int
+    skip: float
+    input_rank: int  # k
+    soft_rank: float
+    soft_rank_se: float
+    rank_bound: float
+    rank_bound_se: float
+    exponent: float  # growth of one more direction, nats a layer: the law is stable where it is < 0
+    exponent_se: float
+
+
+def run(config: RankChain, context: Context) -> Iterator[Row]:
+    """The rows of what `measure` asks for."""
+    if config.measure == "average":
+        yield from averages(config, context)
+        return
+    points_of = {
+        "spectrum": spectra,
+        "product": products,
+        "expansion": expansions,
+        "input_rank": input_ranks,
+    }
+    measure = lookup("measure", config.measure, points_of)
+    points = [(width, skip) for width in config.widths for skip in config.skips]
+    total = sum(work(config, *point) for point in points)
+    unit = "layers and draws" if config.measure == "expansion" else "layers"
+    with context.progress(total, "measuring", unit=unit) as bar:
+        for width, skip in points:
+
+            def tick(count: int, width: int = width, skip: float = skip) -> None:
+                bar.update(count, width=width, gamma=skip)
+
+            yield from measure(config, width, skip, context.device, tick)
+
+
+def work(config: RankChain, width: int, skip: float) -> int:
+    """Layers that the chains of a point go through; for `expansion` also the draws of all."""
+    if config.measure == "expansion":
+        return config.burn_in_of(width, inf) + config.chains * config.draws
+    if config.measure == "input_rank":
+        layers = config.burn_in_of(width, skip) + plan_of(config, width).layers
+        return len(input_ranks_of(config, width)) * layers
+    return config.layers
+
+
+def memory(config: RankChain) -> int:
+    """Bytes at the peak, which the largest width decides.
+
+    A chain takes its state, the next one and what its step draws; and the matrices of an
+    observation, a QR or an SVD.
+    """
+    d, chains = max(config.widths), config.chains
+    K, N = columns(d), config.samples_of(d)
+    if config.measure == "product":
+        gap = 8 * GAP_NUMBERS * (2 * 2 + 1)  # two columns of W and of A, and a product
+        return max(8 * chains * 5 * d * d, gap)
+    itemsize = torch_dtype(config.dtype).itemsize
+    direct = itemsize * (d * d + 2 * d * N)
+    if config.measure == "spectrum":
+        return chains * (direct + d * N * (itemsize + 2 * 8))
+    kept = min(config.columns or K, N)
+    rotated = 8 * (6 * d * kept + 6 * kept**2)
+    if config.measure == "average":
+        engine, stack = config.engine_on("cpu"), chains_in_stack(config, d, "cpu")
+        points = len(config.widths) * len(config.skips)
+        moments = 2 * points * 8 * 2 * len(OBSERVABLES) * max(chains, 32)  # of all stacks, joined
+        if engine == "kernel":
+            return COMPILER + moments + stack * 8 * (d * K + 2 * K * K)
+        observed = direct + itemsize * (3 * N * N + d * N)
+        return moments + min(chains, stack) * (rotated if engine == "rotated" else observed)
+    if config.measure == "expansion":
+        state = 8 * chains * 6 * d * K
+        return state + 8 * min(DRAWS_AT_ONCE, config.draws) * (d * d + 4 * d * K + K * K)
+    return chains * 8 * (8 * d * K + 6 * K * K)
+
+
+def averages(config: RankChain, context: Context) -> Iterator[Metrics]:
+    """One row for each width and gamma."""
+    for (width, skip), (plan, moments) in average(config, context).items():
+        means = BatchMeans(moments, plan.count)
+        soft_rank, soft_rank_se = means.mean("soft_rank")
+        rank_bound, rank_bound_se = means.mean("rank_bound")
+        frobenius, frobenius_se = means.mean("frobenius")
+        regularity, regularity_se = means.ratio("diagonal", "cubic")
+        yield Metrics(
+            width=width,
+            skip=skip,
+            law=config.law,
+            soft_rank=soft_rank,
+            soft_rank_se=soft_rank_se,
+            soft_rank_sd=means.deviation("soft_rank"),
+            rank_bound=rank_bound,
+            rank_bound_se=rank_bound_se,
+            rank_bound_sd=means.deviation("rank_bound"),
+            frobenius=frobenius,
+            frobenius_se=frobenius_se,
+            regularity=regularity,
+            regularity_se=regularity_se,
+            autocorrelation=plan.stride * means.autocorrelation("soft_rank"),
+            layers=plan.layers * config.chains,
+        )
+
+
+Tick = Callable[[int], None]
+"""Is told of layers (draws) that are done."""
+
+
+def spectra(
+    config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
+) -> Iterator[Spectrum]:
+    """The largest singular values at layers 0 to `layers`, from nearly collinear inputs."""
+    stream = generator(config.seed, 0, f"spectrum d={width} gamma={skip}")
+    samples = config.samples_of(width)
+    inputs = collinear_inputs(config.chains, width, samples, config.input_noise, stream)
+    inputs = inputs.to(device, torch_dtype(config.dtype))
+    chain = DirectChain(inputs, _filled(inputs, skip), stream, config.law, config.centred)
+    for layer in range(config.layers + 1):
+        sigma = svdvals(chain.state)[:, :TOP_SINGULAR_VALUES]
+        for replicate, values in enumerate(sigma.tolist()):
+            for index, value in enumerate(values, start=1):
+                yield Spectrum(width, skip, layer, replicate, index, value)
+        chain.step()
+        tick(1 if layer else 0)
+    tell_nan(sigma, f"d={width} gamma={skip}")
+
+
+def products(
+    config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
+) -> Iterator[Products]:
+    """The two largest singular values without normalisation, at about 200 of `layers` layers."""
+    stream = generator(config.seed, 0, f"product d={width} gamma={skip} {config.law}")
+    gap, gap_se = _lyapunov_gap(config, width, skip)
+    stride = config.stride or max(1, config.layers // 200)
+    layers = collapse(config.chains, width, skip, config.law, config.layers, stream, device)
+    for layer, (log_ratio, step_length) in enumerate(layers, start=1):
+        tick(1)
+        if layer % stride:
+            continue
+        pairs = zip(log_ratio.tolist(), step_length.tolist(), strict=True)
+        for replicate, (ratio, length) in enumerate(pairs):
+            yield Products(width, skip, config.law, replicate, layer, ratio, length, gap, gap_se)
+    tell_nan(step_length, f"d={width} gamma={skip}")
+
+
+def _lyapunov_gap(config: RankChain, width: int, skip: float) -> tuple[float, float]:
+    """`lambda_1 - lambda_2` for Gaussian weights and its standard error (0 where it is exact)."""
+    if isinf(skip):
+        return theory.lyapunov_gap_ginibre(width), 0.0
+    stream = generator(config.seed, 0, f"gap d={width} gamma={skip}")
+    return theory.lyapunov_gap(width, skip, GAP_NUMBERS // width, stream)
+
+
+def expansions(
+    config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
+) -> Iterator[Expansions]:
+    """`chains` matrices M from the invariant law at gamma = inf.
+
+    Matrices and weights are the same for every gamma, so that what Lemma 7 leaves over can be seen
+    far below the noise of each change.
+    """
+    stream = generator(config.seed, 0, f"invariant law d={width}")
+    inputs = gaussian_inputs(config.chains, width, columns(width), stream, torch.float64)
+    inputs = inputs.to(device)
+    chain = RotatedChain(inputs, _filled(inputs, inf), stream)
+    advance(chain, config.burn_in_of(width, inf), tick)
+    tell_nan(chain.state, f"d={width} gamma={skip}")
+    for replicate, G in enumerate(chain.state):
+        weights = generator(config.seed, replicate, f"expansion d={width}")
+        change, error = frobenius_step(G, skip, config.law, config.draws, weights, tick)
+        predicted = theory.frobenius_change(G @ G.mT).item()
+        yield Expansions(
+            width, skip, config.law, replicate, change / skip**2, error / skip**2, predicted
+        )
+
+
+def input_ranks(
+    config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
+) -> Iterator[InputRanks]:
+    """The chains of every rank of the input."""
+    plan = plan_of(config, width)
+    for rank in input_ranks_of(config, width):
+        stream = generator(config.seed, rank, f"input rank d={width} gamma={skip}")
+        inputs = gaussian_inputs(config.chains, width, rank, stream, torch.float64).to(device)
+        chain = ProbedChain(inputs, _filled(inputs, skip), stream)
+        advance(chain, config.burn_in_of(width, skip), tick)
+        chain.forget()
+        moments = sample(chain, plan, config.tau, lambda strides=1: tick(strides * plan.stride))
+        tell_nan(chain.state, f"d={width} gamma={skip} input_rank={rank}")
+        means = BatchMeans(moments, plan.count)
+        soft_rank, soft_rank_se = means.mean("soft_rank")
+        rank_bound, rank_bound_se = means.mean("rank_bound")
+        exponent, exponent_se = mean_and_error(chain.growth_rate().tolist())
+        yield InputRanks(
+            width,
+            skip,
+            rank,
+            soft_rank,
+            soft_rank_se,
+            rank_bound,
+            rank_bound_se,
+            exponent,
+            exponent_se,
+        )
+
+
+def advance(chain: Chain, layers: int, tick: Tick) -> None:
+    """Bring the chains forward by so many layers."""
+    for done in range(0, layers, LAYERS_AT_ONCE):
+        count = min(LAYERS_AT_ONCE, layers - done)
+        chain.advance(count)
+        tick(count)
+
+
+def input_ranks_of(config: RankChain, width: int) -> range:
+    """Every rank up to what the rotated engine keeps, less one for the probe."""
+    return range(1, min(columns(width), config.samples_of(width), width - 1) + 1)
+
+
+def plan_of(config: RankChain, width: int) -> Plan:
+    """What is measured of every chain once its burn-in is over."""
+    return Plan.of(config.layers_of_chain(), config.chains, config.stride_of(width), burn_in=0)
+
+
+def _filled(inputs: torch.Tensor, skip: float) -> torch.Tensor:
+    """The same gamma for every chain of the stack."""
+    return inputs.new_full((len(inputs),), skip)

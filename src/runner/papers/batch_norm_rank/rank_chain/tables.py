@@ -1,0 +1,168 @@
+"""Selections and summaries of the tables of study `rank_chain`, for its drawings and claims."""
+
+from math import ceil, isinf
+
+import numpy as np
+import pandas as pd
+
+from runner.results.claims import Tables
+from runner.results.rows import NoRows
+
+TAU = 0.5
+
+BATCHES = 32
+"""Batches that an error is estimated from: the chains, cut into pieces where there are fewer."""
+
+MEMORIES = 20
+"""Times that a chain must have forgotten its start before its average is judged."""
+
+RANK_KEYS = ["skip", "width", "input_rank"]
+
+
+def gamma(skip: float) -> str:
+    """`gamma = ...` as a label."""
+    return "γ = ∞" if isinf(skip) else f"γ = {skip:g}"
+
+
+def in_lemma_5(rows: pd.DataFrame) -> pd.Series:
+    """Whether gamma is at or below 1 / (8 d), as Lemma 5 prints it. (Its proof has 1 / (8 B d) for
+    weights within [-B, B]: all of it for Rademacher weights, up to 1 / (13.9 d) for uniform ones,
+    none for Gaussian ones.)"""
+    return rows["skip"] <= 1 / (8 * rows["width"])
+
+
+def power_law(width: pd.Series, values: pd.Series) -> tuple[float, float]:
+    """Exponent and prefactor of the least-squares line of log `values` on log `width`.
+
+    Over the powers of two only, where there are two of them, so that crowded widths do not weigh
+    more. Both are nan for a single width, and where a value is not positive and finite.
+    """
+    powers = np.log2(width) % 1 == 0
+    if powers.sum() >= 2:
+        width, values = width[powers], values[powers]
+    if len(width) < 2 or not (np.isfinite(values) & (values > 0)).all():
+        return np.nan, np.nan
+    exponent, intercept = np.polyfit(np.log(width), np.log(values), 1)
+    return float(exponent), float(np.exp(intercept))
+
+
+def averages(tables: Tables) -> pd.DataFrame:
+    """The averages over depth, by law, gamma and width."""
+    return tables["metrics"].sort_values(["law", "skip", "width"], ignore_index=True)
+
+
+def norm_bound(rows: pd.DataFrame, as_printed: bool = True) -> pd.Series:
+    """Lemma 13's upper bound on the mean of ||M||_F^2, row by row; nan where alpha is not below 1,
+    and it says nothing."""
+    from runner.papers.batch_norm_rank.theory import frobenius_bound  # late: torch
+
+    pairs = zip(rows["width"], rows["regularity"], strict=True)
+    bound = [frobenius_bound(d, alpha, as_printed) if alpha < 1 else np.nan for d, alpha in pairs]
+    return pd.Series(bound, rows.index, dtype=float)
+
+
+def rank_bound(rows: pd.DataFrame, tau: float, as_printed: bool = True) -> pd.Series:
+    """Theorem 14's lower bound on the mean of rank_tau, row by row; nan where alpha is not below
+    1."""
+    from runner.papers.batch_norm_rank.theory import rank_bound_theorem  # late: torch
+
+    pairs = zip(rows["width"], rows["regularity"], strict=True)
+    bound = [
+        rank_bound_theorem(d, alpha, tau, as_printed) if alpha < 1 else np.nan for d, alpha in pairs
+    ]
+    return pd.Series(bound, rows.index, dtype=float)
+
+
+def paper_skips(metrics: pd.DataFrame) -> list[float]:
+    """The gammas of Figures 8 and 9, 1 and 0.1, as far as there are runs; else all there are."""
+    there = list(metrics["skip"].unique())
+    return [skip for skip in (1.0, 0.1) if skip in there] or sorted(there)
+
+
+def left_over(tables: Tables) -> pd.DataFrame:
+    """By width, law, matrix and gamma: what Lemma 7 leaves over.
+
+    `left_over` is the change over gamma^2, less the same at the smallest gamma with the same
+    weights, over d^2: what is common to both, delta_F and most of the noise, drops out. Raises
+    NoRows for a single gamma.
+    """
+    keys = ["width", "law", "replicate"]
+    rows = tables["expansions"].set_index([*keys, "skip"])["change"].unstack("skip")
+    smallest, *others = rows.columns
+    if not others:
+        raise NoRows("no second gamma")
+    left = rows[others].sub(rows[smallest], axis=0).abs()
+    left = left.div(left.index.get_level_values("width") ** 2, axis=0)
+    return left.stack().rename("left_over").reset_index()
+
+
+def remainders(tables: Tables) -> pd.DataFrame:
+    """By width, law and gamma: `remainder`, the root mean square of `left_over` over matrices."""
+    rows = left_over(tables)
+    squares = rows.assign(remainder=rows["left_over"] ** 2).groupby(["width", "law", "skip"])
+    return np.sqrt(squares["remainder"].mean()).reset_index()
+
+
+def live_directions(tables: Tables) -> pd.DataFrame:
+    """By width and gamma, k*: the first rank of the input beside which no direction grows.
+
+    `k_star` is where the exponent is negative, `k_star_low` and `k_star_high` the first ranks where
+    it is below two standard errors and below minus two.
+    """
+    found = []
+    for (skip, width), rows in tables["input_ranks"].groupby(["skip", "width"]):
+        rows = rows.sort_values("input_rank")
+        bounds = {}
+        for name, level in (("k_star_low", 2), ("k_star", 0), ("k_star_high", -2)):
+            below = rows[rows["exponent"] < level * rows["exponent_se"]]["input_rank"]
+            bounds[name] = float(below.min())
+        found.append({"skip": skip, "width": width, **bounds})
+    return pd.DataFrame(found)
+
+
+def crossings(tables: Tables) -> pd.DataFrame:
+    """By width and gamma, k* as a real number: where the exponent, between two ranks, is zero.
+
+    `crossing`, its `error` from those of the exponents (each from `chains` chains); no row where
+    the exponent does not cross zero.
+    """
+    found = []
+    for (skip, width), rows in tables["input_ranks"].groupby(["skip", "width"]):
+        rows = rows.sort_values("input_rank")
+        exponent, error = rows["exponent"].to_numpy(), rows["exponent_se"].to_numpy()
+        crossed = np.flatnonzero((exponent[:-1] > 0) & (exponent[1:] <= 0))
+        if not len(crossed):
+            continue
+        i = crossed[0]
+        fall = exponent[i] - exponent[i + 1]
+        share = exponent[i] / fall
+        noise = np.hypot((1 - share) * error[i], share * error[i + 1]) / fall
+        about = {"crossing": rows["input_rank"].iloc[i] + share, "error": noise}
+        found.append({"skip": skip, "width": width, "chains": rows["chains"].iloc[0], **about})
+    return pd.DataFrame(found, columns=["skip", "width", "chains", "crossing", "error"])
+
+
+def powers_of_two(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the widths 8, 16, ... of figure 3a, so that crowded widths do not weigh more."""
+    return rows[np.log2(rows["width"]) % 1 == 0]
+
+
+def pieces(rows: pd.DataFrame) -> pd.Series:
+    """How many independent batches the error of each average comes from (see `batch_means`)."""
+    return rows["chains"] * rows["chains"].map(lambda chains: ceil(BATCHES / chains))
+
+
+def too_short(rows: pd.DataFrame) -> str:
+    """Which of the averages is over batches that are too short to be judged; empty if none is.
+
+    A chain forgets its start within about d / 4 layers, which is how its autocorrelation times grow
+    without skips, and 1 / (gamma^2 sqrt(d)) with skips (Lemma 7, as for the burn-in).
+    """
+    memory = rows["width"] / 4 + 1 / (rows["skip"] ** 2 * np.sqrt(rows["width"]))
+    layers = rows["layers"] / pieces(rows)
+    if not (layers < MEMORIES * memory).any():
+        return ""
+    worst = (layers / memory).idxmin()
+    place = f"d = {rows['width'][worst]}, {gamma(rows['skip'][worst])}"
+    needed = f"{MEMORIES * memory[worst]:.0f}"
+    return f"averages over {layers[worst]:.0f} layers at a time at {place}: {needed} are needed"

@@ -1,0 +1,195 @@
+"""Averages over depth for many widths and gammas at once, on all cores.
+
+A point is one width and one gamma. Its chains are split into stacks; each stack has a
+random stream of its own, so that a point does not depend on the other points of the run, nor a
+number on how many threads there were. Torch and compiled code let other threads run, hence a thread
+for each core, each with kernels of one thread: far better than many threads on one small kernel.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from runner.core.errors import InputError, lookup
+from runner.core.streams import generator, stream_seed
+from runner.core.studies import Context
+from runner.papers.batch_norm_rank.rank_chain.batch_means import Plan, sample, tell_nan
+from runner.papers.batch_norm_rank.rank_chain.config import RankChain
+from runner.papers.batch_norm_rank.rank_chain.engines import (
+    LANES,
+    Chain,
+    DirectChain,
+    RotatedChain,
+    columns,
+    gaussian_inputs,
+)
+from runner.runs.devices import torch_dtype
+
+NUMBERS_IN_STACK = 2**17
+"""Numbers in the state `G` of a stack: what stays in the cache of a core. The compiled engine takes
+`LANES` chains instead. Part of what a seed means, hence the same on every device."""
+
+Point = tuple[int, float]
+"""Width d and gamma."""
+
+
+@dataclass(frozen=True)
+class ChainStack:
+    """Some of the chains of one point: a unit of work."""
+
+    width: int
+    skip: float
+    index: int
+    chains: int
+    plan: Plan
+
+    @property
+    def name(self) -> str:
+        """The key of its result in a checkpoint, and the purpose of its random stream."""
+        return f"average d={self.width} gamma={self.skip} block={self.index}"
+
+    @property
+    def layers(self) -> int:
+        """Layers that it costs, over all its chains, the burn-in included."""
+        return self.chains * (self.plan.layers + self.plan.burn_in)
+
+
+class Stopped(Exception):
+    """The run ends early: what a thread raises to leave its stack."""
+
+
+def average(
+    config: RankChain, context: Context
+) -> dict[Point, tuple[Plan, Float[Tensor, "2 batches 5"]]]:
+    """For each point its plan and the batch means of its chains (see `batch_means.sample`).
+
+    Raises InputError for engine=kernel on a GPU.
+    """
+    if config.engine == "kernel" and context.device.type != "cpu":
+        raise InputError(f"engine=kernel needs device=cpu, not {context.device}")
+    stacks = plan_stacks(config, context.device.type)
+    results = dict(context.restored or {})
+    todo = [stack for stack in stacks if stack.name not in results]
+    total = sum(stack.layers for stack in stacks)
+    done = total - sum(stack.layers for stack in todo)
+    with context.progress(total, "measuring", done=done, unit="layers") as bar:
+        for stack, moments in compute(todo, config, context.device, bar.update):
+            results[stack.name] = moments
+            context.checkpoint(lambda: results)
+    points: dict[Point, tuple[Plan, Tensor]] = {}
+    for width in config.widths:
+        for skip in config.skips:
+            own = [stack for stack in stacks if (stack.width, stack.skip) == (width, skip)]
+            parts, plan = [results[stack.name] for stack in own], own[0].plan
+            ends = [part[0].unflatten(0, (plan.batches, -1))[-1] for part in parts]
+            tell_nan(torch.cat(ends), f"d={width} gamma={skip}")
+            points[width, skip] = plan, torch.cat(parts, dim=1)
+    return points
+
+
+def plan_stacks(config: RankChain, device: str) -> list[ChainStack]:
+    """All stacks of a run, the most expensive first, so that the threads end together.
+
+    `device` is cpu or cuda.
+    """
+    stacks = []
+    for width in config.widths:
+        largest = chains_in_stack(config, width, device)
+        for skip in config.skips:
+            plan = Plan.of(
+                config.layers_of_chain(),
+                config.chains,
+                config.stride_of(width),
+                config.burn_in_of(width, skip),
+            )
+            for index, start in enumerate(range(0, config.chains, largest)):
+                chains = min(largest, config.chains - start)
+                stacks.append(ChainStack(width, skip, index, chains, plan))
+    return sorted(stacks, key=lambda stack: stack.layers * stack.width**2, reverse=True)
+
+
+def chains_in_stack(config: RankChain, width: int, device: str) -> int:
+    """How many chains of a width advance together, where there are so many."""
+    if config.engine_on(device) == "kernel":
+        return LANES
+    return max(1, NUMBERS_IN_STACK // (width * columns(width)))
+
+
+def compute(
+    stacks: list[ChainStack],
+    config: RankChain,
+    device: torch.device,
+    report: Callable[[int], None],
+) -> Iterator[tuple[ChainStack, Float[Tensor, "2 batches 5"]]]:
+    """Yield each stack with its batch means, as they are ready; `report` is told of layers done."""
+    threads = torch.get_num_threads()
+    workers = threads if device.type == "cpu" else 1
+    stop, lock = threading.Event(), threading.Lock()
+
+    def work(stack: ChainStack) -> Tensor:
+        def tick(strides: int) -> None:
+            if stop.is_set():
+                raise Stopped
+            with lock:
+                report(stack.chains * strides * stack.plan.stride)
+
+        return batch_means(stack, config, device, tick)
+
+    pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,))
+    try:
+        futures = {pool.submit(work, stack): stack for stack in stacks}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+    finally:
+        stop.set()
+        pool.shutdown(cancel_futures=True)
+        torch.set_num_threads(threads)
+
+
+def batch_means(
+    stack: ChainStack, config: RankChain, device: torch.device, tick: Callable[[int], None]
+) -> Float[Tensor, "2 batches 5"]:
+    """Those of the chains of a stack, by the engine that the run asks for."""
+    if config.engine_on(device.type) != "kernel":
+        return sample(make_chain(stack, config, device), stack.plan, config.tau, tick).cpu()
+    from runner.papers.batch_norm_rank.rank_chain.kernel import (
+        CompiledChains,  # late: imports a compiler
+    )
+
+    seed = stream_seed(config.seed, stack.index, stack.name)
+    chains = CompiledChains(stack.width, kept_columns(stack.width, config), stack.skip, seed)
+    moments = torch.from_numpy(chains.sample(stack.plan, config.tau, tick))
+    return moments[:, :, : stack.chains].flatten(1, 2)  # without the lanes left over
+
+
+def make_chain(stack: ChainStack, config: RankChain, device: torch.device) -> Chain:
+    """The chains of a stack with Gaussian inputs, by the rotated or the direct engine.
+
+    Raises InputError for an unknown engine.
+    """
+    stream = generator(config.seed, stack.index, stack.name)
+    dtype = torch_dtype(config.dtype)
+    skips = torch.full((stack.chains,), stack.skip, dtype=dtype, device=device)
+
+    def inputs(count: int) -> Float[Tensor, "chains d count"]:
+        return gaussian_inputs(stack.chains, stack.width, count, stream, dtype).to(device)
+
+    def direct() -> Chain:
+        samples = inputs(config.samples_of(stack.width))
+        return DirectChain(samples, skips, stream, config.law, config.centred)
+
+    def rotated() -> Chain:
+        return RotatedChain(inputs(kept_columns(stack.width, config)), skips, stream)
+
+    engines = {"direct": direct, "rotated": rotated}
+    return lookup("engine", config.engine_on(device.type), engines)()
+
+
+def kept_columns(width: int, config: RankChain) -> int:
+    """Columns K of the rotated state: no more than there are samples."""
+    return min(config.columns or columns(width), config.samples_of(width))

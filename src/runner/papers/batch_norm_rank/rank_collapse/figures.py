@@ -1,0 +1,224 @@
+"""Drawings of study `rank_collapse`: Figures 1 and 2, and the quick look at one run."""
+
+from dataclasses import replace
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from runner.data import CLASSES
+from runner.papers.batch_norm_rank.learning import DEEP
+from runner.papers.batch_norm_rank.looks import NORMALIZATIONS
+from runner.papers.batch_norm_rank.rank_collapse.tables import rank_of_last_layer, trained
+from runner.results.claims import Tables
+from runner.results.figures import figure, overview
+from runner.results.findings import Finding
+from runner.results.rows import nonempty, select
+from runner.results.spreads import spread
+from runner.results.statistics import last_epoch, summarize
+from runner.results.style import DASHED, PLAIN, QUIET, SHADE, SMALL, level, panel, sheet, ticks
+
+LABELS = {"batch": "batch norm", "none": "vanilla", "batch_no_mean": "batch norm without mean"}
+SHOWN = ("batch", "none")
+"""The curves of the paper."""
+
+
+def by_depth(tables: Tables) -> pd.DataFrame:
+    """Mean rank before and accuracy after training, by depth and normalization, with the rate."""
+    keys = ["depth", "normalization"]
+    rank = summarize(rank_of_last_layer(tables["metrics"]), keys, ["matrix_rank", "rank_bound"])
+    columns = ["train_accuracy", "test_accuracy", "train_loss"]
+    accuracy = summarize(trained(tables), [*keys, "learning_rate"], columns)
+    return rank.merge(accuracy, on=keys)
+
+
+def say_rates(tables: Tables) -> str:
+    """Panels and marks of figure 1, and the rate that was chosen for each depth."""
+    chosen = []
+    for normalization, rows in by_depth(tables).groupby("normalization", sort=False):
+        by_rate = rows.sort_values("depth").groupby("learning_rate", sort=False)["depth"]
+        words = [f"{rate:g} at L = {', '.join(map(str, depths))}" for rate, depths in by_rate]
+        chosen.append(f"{LABELS[normalization]} {'; '.join(words)}")
+    return (
+        "(a) Rank of the last hidden layer before training, on N samples; dotted: the root of the"
+        " width d. (b) Training accuracy after the last epoch of SGD; dotted: the accuracy of a"
+        " guess. Lines are means over the replicates, dots single replicates; shaded: the depths"
+        " above 10, of which the paper speaks. Learning rates, chosen on separate replicates:"
+        f" {'. '.join(chosen)}."
+    )
+
+
+def say_collapse(tables: Tables) -> str:
+    """From which depth on vanilla networks have lost their rank, and where batch norm ends."""
+    drawn = by_depth(tables)
+    vanilla = select(drawn, normalization="none").set_index("depth")["matrix_rank"]
+    first = nonempty(vanilla[vanilla < 2], "depth of rank 1").index.min()
+    deep = drawn["depth"].max()
+    norm = select(drawn, normalization="batch", depth=deep).iloc[0]
+    return (
+        f"From {first} layers on vanilla networks start at rank {vanilla[deep]:.0f} and do not"
+        f" learn; with batch norm depth {deep} starts at rank {norm['matrix_rank']:.0f} and reaches"
+        f" {norm['train_accuracy']:.2f}"
+    )
+
+
+def _by_depth(
+    axes: Axes, rows: pd.DataFrame, column: str, top: float, reference: float, text: str
+) -> None:
+    """Every replicate as a dot, the mean as a line; shaded is what the paper speaks of."""
+    depths = sorted(rows["depth"].unique())
+    ends = (0.9 * depths[0], 1.12 * depths[-1])
+    axes.set(xscale="log", xlim=ends, ylim=(0, 1.05 * top))
+    axes.axvspan(min(DEEP, ends[1]), ends[1], color=SHADE, linewidth=0, zorder=0)
+    level(axes, reference, text)
+    for kind in SHOWN:
+        of, look = rows[rows["normalization"] == kind], NORMALIZATIONS[kind]
+        if len(of):
+            mean = of.groupby("depth")[column].mean()
+            look.each(axes, of["depth"], of[column])
+            look.line(axes, mean.index, mean)
+            if kind == "batch":
+                look.name_at(axes, mean.index, mean, LABELS[kind], 18, (0, -18))
+            else:
+                look.name(axes, 4.6, 0.46 * top, LABELS[kind])
+    ticks(axes.xaxis, depths)
+
+
+@figure(
+    "rank-fig1",
+    whose="as in the paper",
+    shows={"normalization": ["none", "batch"]},
+    finding=Finding(
+        say_collapse,
+        holds=["vanilla-rank-collapses", "batch-norm-keeps-rank", "vanilla-cannot-learn"],
+    ),
+    caption=say_rates,
+)
+def draw_by_depth(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Figure 1: rank of the last layer before training, and accuracy after it, against depth."""
+    start, ends = rank_of_last_layer(tables["metrics"]), trained(tables)
+    start = nonempty(start[start["normalization"].isin(SHOWN)], "curve of the paper")
+    width, epochs = start["width"].iloc[0], ends["epoch"].max()
+    picture, ((left, right),) = sheet(gap=0.7)
+    _by_depth(left, start, "matrix_rank", width, width**0.5, "√d")
+    _by_depth(right, ends, "train_accuracy", 1, 1 / CLASSES, "a guess")
+    ticks(left.yaxis, [0, width / 4, width / 2, 3 * width / 4, width])
+    ticks(right.yaxis, [0, 0.25, 0.5, 0.75, 1])
+    QUIET.name(left, 19, 0.58 * width, f"the paper:\nabove {DEEP}")
+    panel(left, "a", "rank before training", "depth L")
+    panel(right, "b", f"training accuracy after {epochs} epochs", "depth L")
+    return picture, by_depth(tables)
+
+
+def by_layer(metrics: pd.DataFrame) -> pd.DataFrame:
+    """Median rank of each layer from 1 on, with its range, by activation, dtype, normalization."""
+    keys = ["activation", "dtype", "normalization", "layer"]
+    return spread(metrics[metrics["layer"] > 0], keys, ["matrix_rank", "rank_bound"])
+
+
+def _rank_panel(axes: Axes, drawn: pd.DataFrame, width: int) -> None:
+    """Median and range by layer: bold in single precision, thin and dashed in double."""
+    last = max(10, drawn["layer"].max())
+    axes.set(xscale="log", yscale="log", xlim=(1, last), ylim=(0.85, 1.2 * width))
+    level(axes, width**0.5, "√d", above=False)
+    for kind in SHOWN:
+        for precision, rows in drawn[drawn["normalization"] == kind].groupby("dtype"):
+            look, double = NORMALIZATIONS[kind], precision == "float64"
+            look.band(axes, rows["layer"], rows["matrix_rank_low"], rows["matrix_rank_high"])
+            thin = {"width": 1.3, "dashes": DASHED} if double else {"width": 3.2}
+            line = replace(look, marker="", **thin)
+            line.line(axes, rows["layer"], rows["matrix_rank"], zorder=2 + double)
+    ticks(axes.xaxis, [depth for depth in (1, 10, 100, 1000, 10000) if depth <= last])
+    ticks(axes.yaxis, [2**power for power in range(16) if 2**power <= width])
+
+
+def say_layers(tables: Tables) -> str:
+    """What ranks end at, and where they settle."""
+    metrics = tables["metrics"]
+    last = spread(
+        rank_of_last_layer(metrics), ["normalization", "activation", "width"], ["matrix_rank"]
+    )
+    vanilla = select(last, normalization="none")["matrix_rank_high"].max()
+    norm = select(last, normalization="batch").set_index("activation")["matrix_rank"]
+    lost = "1" if vanilla < 2 else f"1 or {vanilla:.0f}"
+    return (
+        f"Without batch norm the rank falls to {lost}, in double precision later; with it the rank"
+        f" settles at {norm['linear']:.0f} (linear) and {norm['relu']:.0f} (ReLU), above"
+        f" √d = {last['width'].iloc[0] ** 0.5:.1f}"
+    )
+
+
+@figure(
+    "rank-fig2",
+    whose="as in the paper",
+    shows={"normalization": ["none", "batch"]},
+    finding=Finding(
+        say_layers,
+        holds=[
+            "linear-vanilla-rank-one",
+            "relu-vanilla-rank-one",
+            "linear-batch-norm-above-root",
+            "relu-batch-norm-above-root",
+        ],
+    ),
+    caption="Numerical rank of each hidden layer before training, (a) of linear and (b) of ReLU"
+    " networks with Gaussian inputs. Bold lines: single precision; thin and dashed: double. Lines"
+    " are medians over the replicates, bands their whole range; dotted: the root of the width d.",
+)
+def draw_by_layer(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Figure 2: rank against depth for Gaussian inputs, one panel for each activation."""
+    metrics = tables["metrics"]
+    drawn = by_layer(metrics)
+    drawn = nonempty(drawn[drawn["normalization"].isin(SHOWN)], "curve of the paper")
+    activations = [name for name in ("linear", "relu") if name in set(drawn["activation"])]
+    width = metrics["width"].iloc[0]
+    picture, (panels,) = sheet(1, max(2, len(activations)), sharey=True, right=0.4)
+    for axes, letter, activation in zip(panels, "ab", activations, strict=False):
+        rows = drawn[drawn["activation"] == activation]
+        _rank_panel(axes, rows, width)
+        name = {"linear": "linear", "relu": "ReLU"}[activation]
+        of_width = f"rank, {name} networks of width {width}"
+        panel(axes, letter, of_width if axes is panels[0] else f"the same, {name}", "layer")
+        norm, vanilla = NORMALIZATIONS["batch"], NORMALIZATIONS["none"]
+        settled = rows.loc[rows["normalization"] == "batch", "matrix_rank"]
+        if len(settled):
+            norm.name(axes, 2900, settled.iloc[-1] * (0.86 if activation == "relu" else 1.42),
+                      "batch norm", ha="right")  # fmt: skip
+        vanilla.name(axes, 95, 4.3, "vanilla", ha="right")
+    PLAIN.name(panels[0], 14, 17, "single\nprecision", ha="right", size=SMALL)
+    PLAIN.name(panels[0], 85, 23, "double precision", ha="left", size=SMALL)
+    for axes in panels[len(activations) :]:
+        axes.remove()
+    return picture, drawn
+
+
+@overview
+def overview_rank_collapse(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Quick look at one run: rank and r by layer before training, and the training curves."""
+    metrics, training = tables["metrics"], tables.get("training")
+    ranks = summarize(metrics, ["normalization", "layer"], ["matrix_rank", "rank_bound"])
+    picture, (panels,) = sheet(1, 2 if training is None else 3, height=3.2, gap=0.7, right=0.3)
+    for kind, rows in ranks.groupby("normalization", sort=False):
+        look = NORMALIZATIONS[kind]
+        for axes, column in zip(panels, ("matrix_rank", "rank_bound"), strict=False):
+            look.band(axes, rows["layer"], rows[f"{column}_low"], rows[f"{column}_high"])
+            look.line(axes, rows["layer"], rows[column], marker="")
+            look.name_at(axes, rows["layer"], rows[column], LABELS[kind], rows["layer"].median())
+    for axes, letter, title in zip(panels, "ab", ("rank before training", "r"), strict=False):
+        panel(axes, letter, title, "layer")
+        axes.set_ylim(0, None)
+        if metrics["layer"].max() > 64:
+            axes.set_xscale("symlog", linthresh=1)
+    last = rank_of_last_layer(metrics)
+    summary = summarize(last, ["normalization"], ["matrix_rank", "soft_rank", "rank_bound"])
+    if training is not None:
+        means = summarize(training, ["normalization", "epoch"], ["train_accuracy"])
+        for kind, rows in means.groupby("normalization", sort=False):
+            NORMALIZATIONS[kind].line(panels[2], rows["epoch"], rows["train_accuracy"], marker="")
+        panels[2].set_ylim(0, 1.03)
+        panel(panels[2], "c", "training accuracy", "epoch")
+        columns = ["learning_rate", "train_loss", "train_accuracy", "test_accuracy"]
+        ends = summarize(last_epoch(training), ["normalization"], columns)
+        summary = summary.merge(ends, on="normalization")
+    shown = [c for c in summary.columns if not c.endswith(("_ci", "_low", "_high"))]
+    return picture, summary[shown]

@@ -1,0 +1,19 @@
+"""Selections from the tables of study `rank_collapse`, for its drawings and claims."""
+
+import pandas as pd
+
+from runner.papers.batch_norm_rank.learning import with_divergence
+from runner.results.claims import Tables
+from runner.results.statistics import last_epoch
+
+
+def rank_of_last_layer(metrics: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the last hidden layer before training, one per depth, normalization,
+    replicate."""
+    return metrics[metrics["layer"] == metrics["depth"]]
+
+
+def trained(tables: Tables) -> pd.DataFrame:
+    """The last epoch, one row per depth, normalization and replicate; what has diverged has learned
+    nothing."""
+    return with_divergence(last_epoch(tables["training"]))

@@ -1,0 +1,30 @@
+"""Benchmark of study `bottleneck`: all depths in one stack."""
+
+from collections.abc import Iterator
+
+import torch
+
+from runner.bench.growth import Growth
+from runner.bench.timing import Comparison
+from runner.papers.bottleneck_structure.bottleneck.config import Bottleneck
+from runner.papers.bottleneck_structure.stack_bench import compare_stacks
+
+
+def compare() -> Iterator[Comparison]:
+    """Seven depths, seven equal depths; on a GPU all depths and trials of the paper's figure."""
+    for depths in ([4, 6, 8, 10, 12, 15, 16], [10] * 7):
+        yield compare_stacks("bottleneck", depths, 50, 20, 200, torch.device("cpu"))
+    if torch.cuda.is_available():
+        depths = [L for L in range(4, 31, 2) for _ in range(5)]
+        yield compare_stacks("bottleneck", depths, 50, 20, 200, torch.device("cuda"))
+
+
+GROWTH = Growth(
+    Bottleneck(depths=[10], steps=200),
+    {
+        "depths": [10, 20, 40],
+        "width": [50, 100, 200],
+        "samples": [200, 400, 800],
+        "replicates": [3, 6, 12],
+    },
+)

@@ -1,0 +1,259 @@
+"""Drawings of paper D's figure 1, of our recipes beside it, and the quick look at one run."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from runner.papers.bottleneck_structure.bottleneck.tables import FITTED, successive_slopes
+from runner.papers.bottleneck_structure.looks import EDGE, rank_look
+from runner.papers.bottleneck_structure.spectra_panel import draw_spectra
+from runner.results.claims import Tables
+from runner.results.figures import figure, or_empty, overview
+from runner.results.findings import Finding
+from runner.results.rows import nonempty, select
+from runner.results.style import (
+    GREY,
+    INK,
+    QUIET,
+    SMALL,
+    Look,
+    canvas,
+    guide,
+    level,
+    name_ends,
+    panel,
+    rail,
+    sheet,
+    ticks,
+)
+
+RECIPES = {"plain": Look(EDGE, "o"), "annealed": Look("#7a3c8f", "D"), "minimum": Look(INK, "s")}
+"""Ridge from the start; fit, press the rank down, relax; the lowest loss found of each depth."""
+
+SHOWN = 4
+"""Depths of panel (b)."""
+
+
+def _minima(tables: Tables) -> pd.DataFrame:
+    """The lowest loss that was found of each depth, where it fits, from depth 6 on."""
+    best = select(tables["metrics"], recipe="minimum")
+    deep = best[best["depth"] >= 6]
+    return deep if len(deep) else best
+
+
+def say_slope(tables: Tables) -> str:
+    """The rank of the deepest minima, and what a layer adds."""
+    best = _minima(tables)
+    deepest = best[best["depth"] == best["depth"].max()]
+    rank = int(deepest["rank"].median())
+    steps = select(successive_slopes(best), rank=rank).sort_values("last")
+    last = steps.groupby("replicate")["slope"].last()
+    return (
+        f"Deep minima have the task's rank, {rank}; at depth {deepest['depth'].iloc[0]} a layer"
+        f" adds {last.min():.2f} to {last.max():.2f} to the loss (in λ), which tends to the rank"
+    )
+
+
+def _norms(axes: Axes, best: pd.DataFrame, plain: pd.DataFrame) -> None:
+    """The lowest loss of each depth, one task bold; hollow: plain training, crosses where it ended
+    at zero."""
+    dead = plain[plain["train_cost"] >= FITTED * 9]
+    alive = plain.drop(dead.index)
+    hollow = {"mfc": "none", "mec": EDGE, "ms": 3.5, "mew": 0.8, "zorder": 2}
+    axes.plot(alive["depth"], alive["parameter_norm"], "o", **hollow)
+    cross = {"color": INK, "ms": 4.5, "mew": 1.1, "zorder": 2, "clip_on": False}
+    axes.plot(dead["depth"], dead["parameter_norm"], "x", **cross)
+    first = best["replicate"].min()
+    for (replicate, rank), rows in best.sort_values("depth").groupby(["replicate", "rank"]):
+        look, bold = rank_look(rank), replicate == first
+        size = {"markersize": 5.5} if bold else {"markersize": 2.2, "linewidth": 0.9, "alpha": 0.45}
+        look.line(axes, rows["depth"], rows["parameter_norm"], zorder=3 + bold, **size)
+    top = np.nanmax([best["parameter_norm"].max() * 1.3, 1])
+    axes.set(ylim=(0, top), ylabel=r"$\|\theta\|^2$")
+    for rank, rows in best.groupby("rank"):
+        own = rows.groupby("depth")["parameter_norm"].max()
+        place = {"ha": "center", "weight": "bold"}
+        at, away = (own.index[-1], (-8, 13)) if rank == 2 else (own.index[0], (0, 13))
+        rank_look(rank).name_at(axes, own.index, own, f"rank {rank}", at, away, **place)
+    last = best["depth"].max()
+    for slope, first_depth, last_depth, height in ((2, 0.45, 1.0, 0.62), (3, 0.2, 0.4, 0.56)):
+        if last >= 20:
+            L = last * np.array([first_depth, last_depth])
+            low = best["parameter_norm"].min()
+            y = low * height * 1.05 + slope * (L - last * 0.2)
+            guide(axes, L, y)
+            away = (4, -10) if slope == 2 else (5, -9)
+            QUIET.name_at(axes, L, y, f"slope {slope}", L[1] * 0.85, away, size=SMALL)
+    if len(alive):
+        middle = alive.sort_values("parameter_norm").iloc[-1]
+        text = {"xytext": (10, 0), "textcoords": "offset points", "ha": "left", "size": SMALL}
+        QUIET.name(axes, middle["depth"], middle["parameter_norm"], "plain training", **text)
+    if len(dead):
+        place = {"xytext": (0, 12), "textcoords": "offset points", "ha": "right", "size": SMALL}
+        text = "plain training: zero"
+        Look(INK).name(axes, dead["depth"].max(), dead["parameter_norm"].max(), text, **place)
+
+
+def _four_spectra(panels: np.ndarray, best: pd.DataFrame, spectrum: pd.DataFrame) -> None:
+    """Panel (b): the bold task's networks of as many depths as there are panels."""
+    own = best[(best["replicate"] == best["replicate"].min()) & (best["rank"] > 0)]
+    ranks = nonempty(own, "network of rank 1 or more").set_index("depth")["rank"]
+    shown = _depths(own)
+    for axes, depth in zip(panels, shown, strict=True):
+        rows = select(spectrum, depth=depth, replicate=own["replicate"].iloc[0])
+        draw_spectra(axes, rows, int(ranks[depth]), thick=2)
+        axes.axhline(1, color=GREY, linewidth=1, linestyle=QUIET.dashes, zorder=1)
+        axes.set(ylim=(0, 1.85), xlabel=f"$L$ = {depth}")
+        ticks(axes.xaxis, [1, depth])
+        ticks(axes.yaxis, [0, 0.5, 1, 1.5])
+        axes.tick_params(left=axes is panels[0], labelleft=axes is panels[0])
+        axes.spines["left"].set_visible(axes is panels[0])
+    deepest = panels[-1]
+    rank, middle = int(ranks[shown[-1]]), (shown[-1] + 1) / 2
+    words = {1: "one near 1", 2: "two near 1", 3: "three near 1"}.get(rank, f"{rank} near 1")
+    rank_look(rank).name(deepest, middle, 1.27, words, weight="bold")
+    others = int(own["width"].iloc[0]) - rank
+    QUIET.name(deepest, middle, 0.1, f"{others} others ≈ 0", size=SMALL)
+
+
+def _depths(rows: pd.DataFrame) -> list[int]:
+    """Four of the depths of some networks, or all where they are fewer."""
+    depths = rows["depth"].to_numpy()
+    wanted = np.quantile(depths, np.linspace(0.05, 1, SHOWN), method="nearest")
+    return sorted(set(np.append(wanted[:-1], depths.max()).astype(int)))
+
+
+@figure(
+    "bottleneck-fig1",
+    whose="as in the paper",
+    shows={"recipe": ["minimum", "annealed", "plain"]},
+    finding=Finding(say_slope, holds=["slope-is-rank", "singular-values", "rank-falls"]),
+    caption="(a) Squared norm of all parameters against the depth L. Filled: the lowest loss that"
+    " was found at each depth, one task bold, the others thin; squares have rank 3, circles rank 2."
+    " Hollow circles: plain training with ridge from the start; crosses: it ended at zero. Dotted:"
+    " lines of slope 3 and 2. (b) Singular values of every layer of the bold task's networks of"
+    " four depths; panels are as wide as the networks are deep. Lines are the first k values, k the"
+    " rank of the middle layer, the number of its singular values above 0.1; the grey band is all"
+    " from the next value down; dotted: one. Inputs and targets are random functions of a Gaussian"
+    " latent variable; the targets use two of its coordinates.",
+)
+def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Figure 1 of paper D: norm against depth, and spectra of four depths of one task."""
+    metrics, best = tables["metrics"], _minima(tables)
+    plain = metrics[(metrics["recipe"] == "plain") & (metrics["depth"] >= best["depth"].min())]
+    alive = best[(best["replicate"] == best["replicate"].min()) & (best["rank"] > 0)]
+    shown = _depths(alive) if len(alive) else [1]
+    picture = canvas(3.6)
+    left, right = picture.subfigures(1, 2, width_ratios=[1, 1.45])
+    norm = left.subplots()
+    _norms(norm, best, plain)
+    norm.set_xlim(best["depth"].min() - 3.6, best["depth"].max() + 1)
+    norm.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    norm.set_title(" ")
+    panel(norm, "a", "norm against depth", "depth $L$")
+    panels = np.atleast_1d(
+        right.subplots(1, len(shown), width_ratios=[depth + 2.2 for depth in shown])
+    )
+    with or_empty(panels[0], *panels[1:]):
+        _four_spectra(panels, best, select(tables["spectrum"], recipe="minimum"))
+    panels[0].set_title(" ")
+    panels[0].set_ylabel(r"singular values of $W_\ell$")
+    panel(panels[0], "b", "singular values: only the middle grows", panels[0].get_xlabel())
+    right.supxlabel(r"layer $\ell$ of networks of depth $L$", size=SMALL + 1)
+    return picture, metrics
+
+
+def losses_above(metrics: pd.DataFrame) -> pd.DataFrame:
+    """By recipe, depth and replicate: how far a loss is above the lowest that was found, in percent
+    of that. Raises NoRows without the lowest."""
+    keys = ["depth", "replicate"]
+    least = select(metrics, recipe="minimum").set_index(keys)["loss"].rename("least")
+    rows = metrics[metrics["recipe"] != "minimum"].join(least, on=keys).dropna(subset="least")
+    rows = nonempty(rows, "recipe beside the lowest loss")
+    return rows.assign(above=100 * (rows["loss"] / rows["least"] - 1))
+
+
+def say_above(tables: Tables) -> str:
+    """How far above the lowest loss Adam ends, at the first depth and at the last."""
+    rows = select(losses_above(tables["metrics"]), recipe="annealed")
+    medians = rows.groupby("depth")["above"].median()
+    return (
+        "The deeper the network, the farther above the lowest loss Adam ends: annealed by"
+        f" {medians.iloc[0]:.0f} % at depth {medians.index[0]}, by {medians.iloc[-1]:.0f} % at"
+        f" depth {medians.index[-1]}"
+    )
+
+
+@figure(
+    "bottleneck-recipes",
+    whose="ours: recipes of training",
+    shows={"recipe": ["minimum", "annealed", "plain"]},
+    finding=Finding(say_above, holds=["adam-ends-above"]),
+    caption="(a) Rank of the middle layer after training by each recipe: plain, with the ridge from"
+    " the start; annealed, which fits first, then presses the rank down, then relaxes; and the"
+    " lowest loss that was found at each depth; dotted: the task's rank. Lines are medians over the"
+    " tasks, dots single tasks. (b) How far the loss, with its ridge, ends above the"
+    " lowest that was found; less than 0.1 % lies on the rail.",
+)
+def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Where our recipes end: the rank, and the loss above the lowest one."""
+    metrics = tables["metrics"]
+    picture, ((left, right),) = sheet(gap=1.75, right=0.95)
+    for axes in (left, right):
+        axes.set_xlim(metrics["depth"].min() - 0.5, metrics["depth"].max() + 0.5)
+        axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    steps = {"plain": -0.25, "annealed": 0.0, "minimum": 0.25}
+    names: list[tuple[float, str, Look]] = []
+    for recipe, look in RECIPES.items():
+        rows = metrics[metrics["recipe"] == recipe]
+        if rows.empty:
+            continue
+        median = rows.groupby("depth")["rank"].median()
+        look.each(left, rows["depth"] + steps[recipe], rows["rank"] + 0.2 * steps[recipe])
+        look.line(left, median.index, median + 0.2 * steps[recipe])
+        text = "lowest loss\nfound" if recipe == "minimum" else recipe
+        names.append((median.iloc[-1], text, look))
+    left.set_ylim(-0.3, min(12.5, metrics["rank"].max() + 0.6))
+    left.yaxis.set_major_locator(MaxNLocator(7, integer=True))
+    level(left, 2)
+    name_ends(left, names)
+    ends = []
+    with or_empty(right):
+        place = rail(right, 0.1, 3000)
+        drawn = losses_above(metrics)
+        for recipe, rows in drawn.groupby("recipe"):
+            look, median = RECIPES[recipe], rows.groupby("depth")["above"].median()
+            look.each(right, rows["depth"], place(rows["above"]))
+            look.line(right, median.index, place(median))
+            ends.append((float(place(median)[-1]), recipe, look))
+        ticks(right.yaxis, [0.1, 1, 10, 100, 1000], [f"{y:g} %" for y in (0.1, 1, 10, 100, 1000)])
+        name_ends(right, ends)
+    panel(left, "a", "rank of the middle layer", "depth L")
+    panel(right, "b", "loss above the lowest found", "depth L")
+    return picture, metrics
+
+
+@overview
+def overview_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Quick look at one run: norm against depth, and the spectra of the deepest network."""
+    metrics, spectrum = tables["metrics"], tables["spectrum"]
+    picture, ((left, right),) = sheet(1, 2, height=3.6, gap=0.9)
+    for rank, rows in metrics.groupby("rank"):
+        look = rank_look(rank)
+        look.line(left, rows["depth"], rows["parameter_norm"], linestyle="")
+        highest = rows.sort_values("parameter_norm").iloc[-1]
+        away = {"xytext": (0, 10), "textcoords": "offset points"}
+        spot = (highest["depth"], highest["parameter_norm"])
+        look.name(left, *spot, f"rank {rank}", **away)
+    first = metrics[metrics["replicate"] == metrics["replicate"].min()]
+    deepest = first.loc[first["depth"].idxmax()]
+    with or_empty(right):
+        own = select(spectrum, depth=deepest["depth"], replicate=deepest["replicate"])
+        own = own[own["run"] == deepest["run"]] if "run" in own else own
+        draw_spectra(right, own, int(deepest["rank"]))
+    panel(left, "a", "squared norm of the parameters", "depth L")
+    panel(right, "b", f"singular values, L = {deepest['depth']}", "layer")
+    columns = ["depth", "replicate", "parameter_norm", "train_cost", "test_cost", "loss", "rank"]
+    return picture, metrics[[*columns, "rank_gap"]]

@@ -1,0 +1,245 @@
+"""Study `bottleneck`: paper D, figure 1.
+
+Networks of many depths L minimise `C(f) + lambda ||theta||^2` on a task of bottleneck rank k* = 2,
+all depths and replicates in one stack. A replicate's data are the same for all its depths.
+
+The recipe `minimum` gives the lowest loss that was found of each depth, which the statements of the
+paper are about; `plain` and `annealed` what Adam ends at.
+
+The cost is `C = (1/N) sum_i ||f(x_i) - y_i||^2`; the zero network costs 1.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from runner.core.errors import lookup
+from runner.core.streams import generator
+from runner.core.studies import Context, Row
+from runner.networks.spectra import svdvals
+from runner.papers.bottleneck_structure import theory
+from runner.papers.bottleneck_structure.bottleneck.config import Bottleneck
+from runner.papers.bottleneck_structure.bottleneck.latent import (
+    D_IN,
+    D_OUT,
+    Task,
+    draw_task,
+    drawing_bytes,
+    task_bytes,
+)
+from runner.papers.bottleneck_structure.minima import Problem, minima, minimizing_bytes
+from runner.papers.bottleneck_structure.networks import (
+    Network,
+    activation_bytes,
+    derivative_bytes,
+    differentiate,
+    network_bytes,
+)
+from runner.papers.bottleneck_structure.recipes import RECIPES
+from runner.papers.bottleneck_structure.spectra import gap_rank, spectra, threshold_rank
+from runner.papers.bottleneck_structure.stack import (
+    DepthStack,
+    parameter_bytes,
+    step_bytes,
+    training_bytes,
+)
+from runner.papers.bottleneck_structure.theorems import Theorems, theorem_bytes, theorem_rows
+from runner.papers.bottleneck_structure.training import RidgeTrainer, start
+
+REPLICATES_DONE = "minima/replicates"
+"""Name of what a checkpoint holds beside the state of the trainer."""
+
+
+@dataclass(frozen=True)
+class Metrics(Row):
+    """One row per depth and replicate, at the end of training."""
+
+    keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate")
+
+    recipe: str
+    depth: int  # L
+    replicate: int
+    parameter_norm: float  # ||theta||^2
+    train_cost: float  # C; the zero network costs 1
+    test_cost: float
+    loss: float  # C + lambda ||theta||^2
+    rank: int  # singular values of W_{L/2} above 0.1
+    rank_gap: int  # the k with the largest s_k / s_{k+1} of W_{L/2}
+    imbalance: float  # relative; 0 if balanced
+    ntk_trace: float  # mean Tr Theta(x, x) over the training inputs
+    jacobian: float  # largest ||J f(x)||_op over the training inputs
+
+
+@dataclass(frozen=True)
+class Spectrum(Row):
+    """One row per singular value of every W_l."""
+
+    keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate", "layer", "index")
+
+    recipe: str
+    depth: int
+    replicate: int
+    layer: int  # 1 .. L
+    index: int  # from 1, falling
+    singular_value: float
+
+
+@dataclass(frozen=True)
+class Representation(Row):
+    """One row per layer: Corollary 8's s_{k+1}(W_l alpha_{l-1}(X) / sqrt N), k the rank."""
+
+    keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate", "layer")
+
+    recipe: str
+    depth: int
+    replicate: int
+    rank: int  # k: singular values of W_{L/2} above 0.1
+    layer: int
+    tail: float
+    tail_with_bias: float  # s_{k+1}((W_l alpha_{l-1}(X) + b_l) / sqrt N), which the proof drops
+
+
+def run(
+    config: Bottleneck, context: Context
+) -> Iterator[Metrics | Spectrum | Representation | Theorems]:
+    """Train all depths in one stack, find the minima if asked to, then measure every network in
+    float64.
+    """
+    order = [
+        (L, replicate)
+        for L in sorted(config.trained_depths, reverse=True)
+        for replicate in range(config.replicates)
+    ]
+    tasks = [_task(config, replicate) for replicate in range(config.replicates)]
+    trainer = train(config, context, order, tasks)
+    stack = trainer.stack
+    if config.recipe == "minimum":
+        yield from _minima(config, context, order, tasks, trainer)
+        return
+    with context.progress(len(order), "measuring", unit="networks") as bar:
+        for r in sorted(range(len(order)), key=order.__getitem__):
+            L, replicate = order[r]
+            yield from measure(config, stack.network(r), tasks[replicate], replicate)
+            bar.update(depth=L)
+
+
+def _minima(
+    config: Bottleneck,
+    context: Context,
+    order: list[tuple[int, int]],
+    tasks: list[Task],
+    trainer: RidgeTrainer,
+) -> Iterator[Metrics | Spectrum | Representation | Theorems]:
+    """The lowest loss of every depth, replicate by replicate; goes on after the last one kept."""
+    done = 0 if context.restored is None else int(context.restored.get(REPLICATES_DONE, 0))
+    with context.progress(config.replicates, "polishing", done, unit="replicates") as bar:
+        for replicate in range(done, config.replicates):
+            problem = Problem(tasks[replicate].x, tasks[replicate].y, config.ridge)
+            networks = {
+                L: trainer.stack.network(r) for r, (L, of) in enumerate(order) if of == replicate
+            }
+
+            def tick(network: Network, loss: float, replicate: int = replicate) -> None:
+                bar.update(0, replicate=replicate, depth=network.depth, loss=loss)
+
+            for network in minima(networks, config.depths, problem, tick).values():
+                yield from measure(config, network, tasks[replicate], replicate)
+            bar.update(1)
+            kept = {REPLICATES_DONE: torch.tensor(replicate + 1)}
+            context.checkpoint(lambda kept=kept: trainer.state() | kept)
+
+
+def memory(config: Bottleneck) -> int:
+    """Bytes at the peak: all tasks, and either the drawing of the last one, or training, or the
+    stack beside the measurement of its deepest network.
+
+    That holds the derivatives at all training inputs, and by turns the activations of the training
+    or of the test inputs, or the derivatives at the points of the theorems, twice.
+    """
+    shape = (config.width, D_IN, D_OUT)
+    R, N, M, L = config.replicates, config.samples, config.test_samples, max(config.depths)
+    depths = [depth for depth in set(config.trained_depths) for _ in range(R)]
+    # The stacked inputs or targets are there in both precisions before the others come.
+    batch = len(depths) * N * (4 * (D_IN + D_OUT) + 8 * D_OUT)
+    training = training_bytes(depths, *shape, N) + batch
+    measuring = (
+        parameter_bytes(depths, *shape)
+        + step_bytes(depths, *shape, N)
+        + network_bytes(L, *shape)
+        + derivative_bytes(L, *shape, N)
+        + max(
+            activation_bytes(L, *shape, max(N, M)),
+            theorem_bytes(L, *shape, min(config.points, N)),
+        )
+    )
+    if config.recipe == "minimum":
+        found = len(set(config.depths)) * network_bytes(L, *shape)
+        minimizing = minimizing_bytes(L, *shape, N) + parameter_bytes(depths, *shape)
+        measuring = found + max(measuring, minimizing)
+    drawing = drawing_bytes(N + M) - task_bytes(N + M)
+    return R * task_bytes(N + M) + max(drawing, training, measuring)
+
+
+def _task(config: Bottleneck, replicate: int) -> Task:
+    stream = generator(config.seed, replicate, "data")
+    return draw_task(config.latent_rank, config.samples, config.test_samples, stream)
+
+
+def train(
+    config: Bottleneck, context: Context, order: list[tuple[int, int]], tasks: list[Task]
+) -> RidgeTrainer:
+    """The trainer with its trained stack; `order` lists (depth, replicate), deepest first."""
+    recipe = lookup("recipe", config.recipe, RECIPES | {"minimum": RECIPES["annealed"]})
+    depths, replicates = [L for L, _ in order], [replicate for _, replicate in order]
+    stack = DepthStack(depths, config.width, D_IN, D_OUT, context.device)
+    start(stack, replicates, recipe, config.seed)
+    rate = config.learning_rate or recipe.learning_rate
+    trainer = RidgeTrainer(stack, recipe, config.ridge, rate, config.steps)
+    x = torch.stack([tasks[replicate].x for replicate in replicates]).float()
+    y = torch.stack([tasks[replicate].y for replicate in replicates]).float()
+    batch = (x.to(context.device), y.to(context.device))
+    trainer.run(lambda block: [batch], context)
+    return trainer
+
+
+def measure(
+    config: Bottleneck, network: Network, task: Task, replicate: int
+) -> Iterator[Metrics | Spectrum | Representation | Theorems]:
+    """All rows of one trained network."""
+    x, y = task.x.mT, task.y.mT
+    singular_values = spectra(network)
+    middle = singular_values[network.depth // 2 - 1]
+    k = threshold_rank(middle)
+    key = {"recipe": config.recipe, "depth": network.depth, "replicate": replicate}
+    derivatives = differentiate(network, x)
+    cost, norm = _cost(network, x, y), float(network.parameter_norm())
+    yield Metrics(
+        **key,
+        parameter_norm=norm,
+        train_cost=cost,
+        test_cost=_cost(network, task.x_test.mT, task.y_test.mT),
+        loss=cost + config.ridge * norm,
+        rank=k,
+        rank_gap=gap_rank(middle),
+        imbalance=theory.imbalance(network),
+        ntk_trace=float(theory.ntk_trace(network, derivatives, x).mean()),
+        jacobian=float(svdvals(derivatives.jacobian)[:, 0].max()),
+    )
+    for layer, values in enumerate(singular_values, start=1):
+        for index, value in enumerate(values.tolist(), start=1):
+            yield Spectrum(**key, layer=layer, index=index, singular_value=value)
+    if 0 < k < min(D_IN, D_OUT, config.width):
+        tails = [
+            theory.representation_tail(network, x, k, with_bias=with_bias).tolist()
+            for with_bias in (False, True)
+        ]
+        for layer, (tail, with_bias) in enumerate(zip(*tails, strict=True), start=1):
+            yield Representation(**key, rank=k, layer=layer, tail=tail, tail_with_bias=with_bias)
+        yield from theorem_rows(network, x[: config.points], k, replicate)
+
+
+def _cost(network: Network, x: Tensor, y: Tensor) -> float:
+    return float((network.activations(x)[-1] - y).square().sum(1).mean())

@@ -1,0 +1,92 @@
+"""Study `example20`: paper D, Appendix D.1.
+
+Explicit networks for f(x, y, z) = (x, y, z + relu(x - y)) on [0, 1]^3: their norm goes to 3 L, so
+R^(1)(f) = 0, while their middle representations grow without bound.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from runner.core.studies import Context, Row
+from runner.networks.spectra import operator_norm
+from runner.papers.bottleneck_structure import theory
+from runner.papers.bottleneck_structure.example20.config import Example20
+from runner.papers.bottleneck_structure.networks import (
+    TENSOR,
+    Network,
+    activation_bytes,
+    derivative_bytes,
+    differentiate,
+)
+
+SIDES = torch.tensor([[0.2, 0.6, 0.5], [0.6, 0.2, 0.5]], dtype=torch.float64)
+"""A point on either side of the kink of f."""
+
+
+@dataclass(frozen=True)
+class Metrics(Row):
+    """One row per depth and exponent."""
+
+    keys: ClassVar[tuple[str, ...]] = ("depth", "exponent")
+
+    depth: int  # L
+    exponent: float  # g in epsilon = L^-g
+    epsilon: float
+    parameter_norm: float  # ||theta||^2
+    excess: float  # ||theta||^2 - 3 L, in closed form
+    max_error: float  # largest |f_theta - f| on the grid
+    middle_lipschitz: float  # largest ||J alpha~_l||_op
+    lipschitz: float  # C of Proposition 13: also over the maps alpha_l -> f
+
+
+def run(config: Example20, context: Context) -> Iterator[Metrics]:
+    """Build and measure every network."""
+    total = sum(config.depths) * len(config.exponents)
+    with context.progress(total, "measuring", unit="layers") as bar:
+        for L in config.depths:
+            for exponent in config.exponents:
+                yield measure(config, L, exponent)
+                bar.update(L, depth=L)
+
+
+def memory(config: Example20) -> int:
+    """Bytes at the peak: the deepest network, and its derivatives at the two sides of the kink or
+    its activations at all points of the grid, beside f there; one layer has four neurons.
+    """
+    L, points = max(config.depths), config.grid**3
+    activations = activation_bytes(L, 3, 3, 3, points) + 8 * points * (1 + 3)
+    return L * TENSOR + max(activations, derivative_bytes(L, 3, 3, 3, len(SIDES)))
+
+
+def measure(config: Example20, L: int, exponent: float) -> Metrics:
+    """One network against f, and its Lipschitz constants on both sides of the kink."""
+    epsilon = L**-exponent
+    network = theory.divergent_network(L, epsilon)
+    side = torch.linspace(0, 1, config.grid, dtype=torch.float64)
+    x = torch.cartesian_prod(side, side, side)
+    expected = x.clone()
+    expected[:, 2] += (x[:, 0] - x[:, 1]).relu()
+    inner, outer = lipschitz(network)
+    return Metrics(
+        depth=L,
+        exponent=exponent,
+        epsilon=epsilon,
+        parameter_norm=float(network.parameter_norm()),
+        excess=theory.divergent_excess(L, epsilon),
+        max_error=float((network.activations(x)[-1] - expected).abs().max()),
+        middle_lipschitz=inner,
+        lipschitz=max(inner, outer),
+    )
+
+
+def lipschitz(network: Network) -> tuple[float, float]:
+    """The largest Jacobian norms from the input to a layer, and from a layer to the output."""
+    derivatives = differentiate(network, SIDES)
+    norms = [
+        [float(operator_norm(J).max()) for J in half]
+        for half in (derivatives.inner, derivatives.outer)
+    ]
+    return max(norms[0]), max(norms[1])

@@ -1,0 +1,68 @@
+"""Benchmark of study `linear`: minimising the regularised loss of one deep linear network.
+
+The straightforward way is torch's own L-BFGS with a line search over a list of matrices.
+"""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from runner.bench.growth import Growth
+from runner.bench.timing import Comparison, matrix_rate, median_seconds
+from runner.papers.bottleneck_structure.linear.config import Linear
+from runner.papers.bottleneck_structure.linear.study import NOISE, draw_target, product, trained
+
+L, RIDGE = 6, 1e-2
+
+
+def straightforward(T: Tensor, iterations: int) -> Tensor:
+    """W_1 .. W_L that minimise `||W_L ... W_1 - T||^2 + lambda ||theta||^2`."""
+    stream = torch.Generator().manual_seed(0)
+    noise = torch.randn(L, *T.shape, generator=stream, dtype=T.dtype) * NOISE / L**0.5
+    weights = [W.requires_grad_() for W in torch.eye(len(T), dtype=T.dtype) + noise]
+    optimizer = torch.optim.LBFGS(
+        weights, max_iter=iterations, tolerance_grad=1e-10, tolerance_change=0,
+        line_search_fn="strong_wolfe",
+    )  # fmt: skip
+
+    def closure() -> Tensor:
+        optimizer.zero_grad()
+        cost = (product(torch.stack(weights)) - T).square().sum()
+        loss = cost + RIDGE * sum(W.square().sum() for W in weights)
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+    return torch.stack([W.detach() for W in weights])
+
+
+def compare() -> Iterator[Comparison]:
+    """Depth 6; both ways must end at the same squared norm, to 1e-5.
+
+    The floor is one evaluation: how many it takes is up to the method.
+    """
+    config = Linear(depths=[L], ridges=[RIDGE])
+    T = draw_target(config, 0)
+    steps = config.iterations
+    ours, theirs = trained(config, L, T, 0), straightforward(T, steps)
+    torch.testing.assert_close(ours.square().sum(), theirs.square().sum(), rtol=1e-5, atol=0)
+    yield Comparison(
+        study="linear",
+        work=f"L-BFGS to convergence, L={L}",
+        straightforward=median_seconds(lambda: straightforward(T, steps), 3),
+        ours=median_seconds(lambda: trained(config, L, T, 0), 3),
+        floor=6 * L * config.width**3 / matrix_rate(torch.float64),
+        dtype="float64",
+    )
+
+
+GROWTH = Growth(
+    Linear(depths=[8], replicates=2, iterations=200),
+    {
+        "depths": [8, 16, 32],
+        "width": [4, 16, 64],
+        "iterations": [100, 200, 400],
+        "replicates": [2, 4, 8],
+    },
+)

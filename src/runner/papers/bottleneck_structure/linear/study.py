@@ -1,0 +1,145 @@
+"""Study `linear`: paper D, section 3, on trained deep linear networks.
+
+A network A = W_L ... W_1 of (n, n)-matrices minimises `||A - T||^2 + lambda ||theta||^2` for T of
+rank k with singular values between 1 and 3. At a minimum `||theta||^2` is the representation cost
+`R(A; L) = L ||A||_{2/L}^{2/L}`, which is `L k + 2 log |A|_+ + ||log_+ A^T A||^2 / (2 L)` up to
+O(L^-2). In float64 on the CPU, whatever the device.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from scipy.optimize import minimize
+from torch import Tensor
+
+from runner.core.streams import generator
+from runner.core.studies import Context, Row
+from runner.networks.spectra import svd, svdvals
+from runner.papers.bottleneck_structure import theory
+from runner.papers.bottleneck_structure.linear.config import Linear
+from runner.papers.bottleneck_structure.networks import Network
+from runner.papers.bottleneck_structure.spectra import threshold_rank
+from runner.papers.bottleneck_structure.theorems import ROUNDING, Theorems
+
+NOISE = 0.5
+"""The W_l start as I plus Gaussian entries of this deviation over sqrt L."""
+MEMORY_OF_LBFGS = 10
+"""Pairs of steps and gradients that scipy's L-BFGS keeps."""
+CONVERGED = 1e-13
+"""Relative decrease of the loss below which L-BFGS is not started once more."""
+
+
+@dataclass(frozen=True)
+class Metrics(Row):
+    """One row per depth and replicate, at the end of training."""
+
+    keys: ClassVar[tuple[str, ...]] = ("depth", "replicate")
+
+    depth: int  # L
+    replicate: int
+    parameter_norm: float  # ||theta||^2
+    representation_cost: float  # R(A; L)
+    rank: int  # k: singular values of A above 0.1
+    first_correction: float  # 2 log |A|_+
+    second_correction: float  # ||log_+ A^T A||^2 / 2
+    train_cost: float  # ||A - T||^2
+
+
+def run(config: Linear, context: Context) -> Iterator[Metrics | Theorems]:
+    """Train and measure every network."""
+    total = len(config.depths) * config.replicates
+    with context.progress(total, "training", unit="networks") as bar:
+        for L in config.depths:
+            for replicate in range(config.replicates):
+                yield from measure(config, L, replicate)
+                bar.update(depth=L)
+
+
+def memory(config: Linear) -> int:
+    """Bytes at the peak, as so many copies of the parameters: what L-BFGS keeps, and beside it the
+    parameters with their limits, gradients, and the products of both passes (22, measured).
+    """
+    return 8 * config.width**2 * max(config.depths) * (2 * MEMORY_OF_LBFGS + 22)
+
+
+def draw_target(config: Linear, replicate: int) -> Float[Tensor, "n n"]:
+    """T of rank k: random singular vectors, singular values uniform in [1, 3]."""
+    stream = generator(config.seed, replicate, "target")
+    n = config.width
+    U, _, Vh = svd(torch.randn(n, n, generator=stream, dtype=torch.float64))
+    s = 1 + 2 * torch.rand(config.rank, generator=stream, dtype=torch.float64)
+    return (U[:, : config.rank] * s) @ Vh[: config.rank]
+
+
+def trained(
+    config: Linear, L: int, T: Float[Tensor, "n n"], replicate: int
+) -> Float[Tensor, "L n n"]:
+    """W_1 .. W_L that minimise `||W_L ... W_1 - T||^2 + lambda ||theta||^2` at the last lambda."""
+    n = config.width
+    stream = generator(config.seed, replicate, f"initialisation/{L}")
+    noise = torch.randn(L, n, n, generator=stream, dtype=torch.float64)
+    flat = (torch.eye(n, dtype=torch.float64) + NOISE / L**0.5 * noise).flatten().numpy()
+
+    def loss(flat: np.ndarray, ridge: float) -> tuple[float, np.ndarray]:
+        theta = torch.from_numpy(flat).requires_grad_()
+        total = (product(theta.view(L, n, n)) - T).square().sum() + ridge * theta.square().sum()
+        (gradient,) = torch.autograd.grad(total, theta)
+        return float(total.detach()), gradient.numpy()
+
+    options = {"maxcor": MEMORY_OF_LBFGS, "ftol": 0, "gtol": 1e-10}
+    for ridge in config.ridges:
+        lowest, left = np.inf, config.iterations
+        while left > 0:  # a line search may give up early: go on until a fresh start gains nothing
+            options["maxiter"] = left
+            found = minimize(loss, flat, (ridge,), "L-BFGS-B", jac=True, options=options)
+            flat, left = found.x, left - max(1, found.nit)
+            if found.fun >= lowest * (1 - CONVERGED):
+                break
+            lowest = found.fun
+    return torch.from_numpy(flat).view(L, n, n)
+
+
+def product(weights: Float[Tensor, "L n n"]) -> Float[Tensor, "n n"]:
+    """`W_L ... W_1`."""
+    A = weights[0]
+    for W in weights[1:]:
+        A = W @ A
+    return A
+
+
+def measure(config: Linear, L: int, replicate: int) -> Iterator[Metrics | Theorems]:
+    """All rows of one network."""
+    T = draw_target(config, replicate)
+    weights = trained(config, L, T, replicate)
+    A = product(weights)
+    norm, cost = weights.square().sum(), theory.representation_cost(A, L)
+    s = svdvals(A)
+    k = threshold_rank(s)
+    logs = 2 * s[:k].log()
+    yield Metrics(
+        depth=L,
+        replicate=replicate,
+        parameter_norm=float(norm),
+        representation_cost=float(cost),
+        rank=k,
+        first_correction=float(logs.sum()),
+        second_correction=float(logs.square().sum() / 2),
+        train_cost=float((A - T).square().sum()),
+    )
+    network = Network(list(weights), [A.new_zeros(len(A))] * L)
+    yield Theorems(
+        depth=L,
+        replicate=replicate,
+        rank=k,
+        imbalance=theory.imbalance(network),
+        theorem="linear",
+        points=1,
+        violations=int(norm < cost * (1 - ROUNDING)),
+        lower=float(cost),
+        upper=float(norm),
+        tightness=float(cost / norm),
+    )

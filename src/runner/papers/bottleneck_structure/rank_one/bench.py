@@ -1,0 +1,26 @@
+"""Benchmark of study `rank_one`: all sizes and replicates in one stack."""
+
+from collections.abc import Iterator
+
+import torch
+
+from runner.bench.growth import Growth
+from runner.bench.timing import Comparison
+from runner.papers.bottleneck_structure.rank_one.config import RankOne
+from runner.papers.bottleneck_structure.stack_bench import compare_stacks
+
+
+def compare() -> Iterator[Comparison]:
+    """Eight replicates of five sets of points, as at scale quick."""
+    yield compare_stacks("rank_one", [12] * 40, 50, 2, 16, torch.device("cpu"))
+
+
+GROWTH = Growth(
+    RankOne(samples=[8], steps=1000, replicates=4),
+    {
+        "depth": [12, 24, 48],
+        "width": [50, 100, 200],
+        "samples": [8, 16, 32],
+        "replicates": [4, 8, 16],
+    },
+)

@@ -1,0 +1,121 @@
+"""Drawing of study `rank_one`: Theorem 10, and the quick look at one run."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from runner.papers.bottleneck_structure.rank_one.tables import (
+    NORM_SLOPE,
+    NTK_EXPONENT,
+    interpolants,
+    slopes,
+    with_logarithms,
+)
+from runner.results.claims import Tables
+from runner.results.figures import figure, overview
+from runner.results.findings import Finding
+from runner.results.rows import nonempty
+from runner.results.style import BLUE, GREY, INK, QUIET, SMALL, Look, guide, panel, sheet, ticks
+
+FIT, MISFIT = Look(BLUE), Look(GREY, "x")
+
+
+def say_narrow(tables: Tables) -> str:
+    """How the largest NTK of the networks that fit grows with N."""
+    found = slopes(interpolants(with_logarithms(tables["metrics"])), "log_ntk")
+    found = nonempty(found, "replicate that fits three N")
+    return (
+        "Networks that underestimate the rank are narrow and large: the largest NTK of those that"
+        f" fit grows as N to the {found.median():.2f}, their norm faster than log N"
+    )
+
+
+def say_rare(tables: Tables) -> str:
+    """How many fit as well."""
+    metrics = tables["metrics"]
+    counts = metrics.groupby("samples").size()
+    fitting = interpolants(metrics).groupby("samples").size().reindex(counts.index, fill_value=0)
+    return (
+        "Networks that underestimate the rank are rare, narrow and large:"
+        f" {fitting.iloc[-1]} of {counts.iloc[-1]} starts fit {counts.index[-1]} points,"
+        f" {fitting.iloc[0]} of {counts.iloc[0]} fit {counts.index[0]}"
+    )
+
+
+def _every(axes: Axes, metrics: pd.DataFrame, column: str) -> None:
+    """Every network against N, and the median of those that fit."""
+    fitting = interpolants(metrics)
+    missed = metrics.drop(fitting.index)
+    cross = {"color": "#a6a6a6", "ms": 3.5, "mew": 0.9}
+    axes.plot(1.09 * missed["samples"], missed[column], "x", **cross)
+    FIT.each(axes, 0.92 * fitting["samples"], fitting[column])
+    middle = fitting.groupby("samples")[column].median()
+    FIT.line(axes, middle.index, middle)
+    if len(middle):
+        FIT.name_at(axes, middle.index, middle, "fit", middle.index[len(middle) // 3], (-8, 9))
+
+
+@figure(
+    "bottleneck-theorems",
+    whose="ours",
+    finding=[
+        Finding(say_rare, holds=["interpolants-are-rare", "ntk-blows-up", "norm-lower-bound"]),
+        Finding(say_narrow, holds=["ntk-blows-up", "norm-lower-bound"]),
+    ],
+    caption="Networks of bottleneck rank 1 that are trained to fit N values of a linear function of"
+    " rank 2 on a square. (a) How many of the starts fit. (b) The largest trace of the NTK over the"
+    " depth and (c) the norm above L. Dots fit, crosses do not, a little to the right; large dots"
+    " are medians of those that fit. Dotted: the paper's lower bounds, from the first median on; in"
+    " (b) without the factor that depends on the norm.",
+)
+def draw_rank_one(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Theorem 10: how rare rank-1 interpolants are, and the growth of their NTK and norm."""
+    metrics = with_logarithms(tables["metrics"])
+    metrics = metrics.assign(narrow=np.exp(metrics["log_ntk"]))
+    picture, ((left, middle, right),) = sheet(1, 3, height=4.0, gap=0.75)
+    counts = metrics.groupby("samples").size()
+    fitting = interpolants(metrics).groupby("samples").size().reindex(counts.index, fill_value=0)
+    N = counts.index.to_numpy(float)
+    for axes in (left, middle, right):
+        axes.set(xscale="log", xlim=(0.78 * N[0], 1.28 * N[-1]))
+        shown = [n for n in N if np.log2(n) % 1 == 0]
+        ticks(axes.xaxis, shown or N)
+    left.bar(N, fitting / counts, width=0.2 * N, color=BLUE)
+    for n in N:
+        share = fitting[n] / counts[n]
+        Look(INK).name(left, n, share + 0.035, f"{fitting[n]}", size=SMALL)
+    left.set_ylim(0, 1.08)
+    ticks(left.yaxis, [0, 0.25, 0.5, 0.75, 1])
+    of = {"transform": left.transAxes, "ha": "right", "size": SMALL}
+    QUIET.name(left, 0.98, 0.93, f"of {counts.max()}", **of)
+    middle.set_yscale("log")
+    _every(middle, metrics, "narrow")
+    _every(right, metrics, "excess")
+    right.set_ylim(0, None)
+    first = interpolants(metrics)
+    if len(first):
+        start = first[first["samples"] == first["samples"].min()]
+        base = N[start["samples"].iloc[0] <= N]
+        growth = start["narrow"].median() * (base / base[0]) ** NTK_EXPONENT
+        bound = NORM_SLOPE * np.log(base)
+        guide(middle, base, 0.35 * growth)
+        guide(right, base, bound)
+        beyond = {"size": SMALL, "linespacing": 1.1}
+        words = f"slope {NTK_EXPONENT:g}:\nbound,\nwithout $e^{{-c_1}}$"
+        QUIET.name_at(middle, base, 0.35 * growth, words, base[-1] * 0.62, (10, -26), **beyond)
+        QUIET.name_at(right, base, bound, "bound: log N", base[-1] * 0.75, (0, 11), **beyond)
+    place = {"transform": middle.transAxes, "ha": "right", "size": SMALL}
+    MISFIT.name(middle, 0.98, 0.04, "× do not fit", **place)
+    panel(left, "a", "rare: starts that fit", "training points N")
+    panel(middle, "b", "narrow: tr Θ / L", "training points N")
+    panel(right, "c", "large: ‖θ‖² − L", "training points N")
+    return picture, metrics.drop(columns="narrow")
+
+
+@overview
+def overview_rank_one(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Quick look at one run: the figure, and means by N."""
+    picture, metrics = draw_rank_one(tables)
+    columns = ["excess", "train_cost", "ntk_trace", "jacobian"]
+    return picture, metrics.groupby("samples")[columns].mean().reset_index()

@@ -1,0 +1,156 @@
+"""Study `rank_one`: paper D, Theorem 10.
+
+The function f*(x) = x / sqrt(2) on the square [-sqrt 3, sqrt 3]^2 has Jacobian rank k* = 2 and
+E ||f*||^2 = 1. Networks of bottleneck rank 1 are trained to fit N of its values: the middle third
+of their layers has one live neuron each. A neuron whose weights are all zero has zero gradient, so
+the rank stays 1.
+
+Theorem 10: somewhere `Theta(x, x) >= c L e^{-c_1} N^{4 - 4/k*}`, with c_1 = ||theta||^2 - L.
+Gradient descent often gives points up, the more the larger N is; the theorem is about the others.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import sqrt
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from runner.core.streams import generator
+from runner.core.studies import Context, Row
+from runner.networks.spectra import svdvals
+from runner.papers.bottleneck_structure import theory
+from runner.papers.bottleneck_structure.networks import (
+    Network,
+    activation_bytes,
+    derivative_bytes,
+    differentiate,
+    network_bytes,
+)
+from runner.papers.bottleneck_structure.rank_one.config import RankOne
+from runner.papers.bottleneck_structure.recipes import Recipe
+from runner.papers.bottleneck_structure.stack import DepthStack, training_bytes
+from runner.papers.bottleneck_structure.training import RidgeTrainer
+
+GAIN = 1.4
+"""Outside the middle third weights start as N(0, 1.4^2 / fan_in)."""
+BIAS = 2.0
+"""Of the first live neuron at the start: on for almost all inputs."""
+
+
+@dataclass(frozen=True)
+class Metrics(Row):
+    """One row per N and replicate, at the end of training."""
+
+    keys: ClassVar[tuple[str, ...]] = ("samples", "replicate", "depth")
+
+    samples: int  # N
+    replicate: int
+    depth: int  # L
+    parameter_norm: float  # ||theta||^2
+    excess: float  # c_1 = ||theta||^2 - L
+    train_cost: float  # (1/N) sum_i ||f(x_i) - y_i||^2; the zero network costs about 1
+    ntk_trace: float  # largest Tr Theta(x, x) on the segments between neighbours
+    jacobian: float  # largest ||J f(x)||_op there
+
+
+def run(config: RankOne, context: Context) -> Iterator[Metrics]:
+    """Train the networks of all N and replicates in one stack, then measure each in float64."""
+    order = [(N, r) for N in sorted(config.samples) for r in range(config.replicates)]
+    inputs = [draw_inputs(config, N, r) for N, r in order]
+    stack = DepthStack([config.depth] * len(order), config.width, 2, 2, context.device)
+    for r, (N, replicate) in enumerate(order):
+        stream = generator(config.seed, replicate, f"initialisation/{N}")
+        stack.load(r, rank_one_network(config.depth, config.width, stream))
+    # Fit first: with the ridge from the start more points are given up.
+    recipe = Recipe(GAIN, config.learning_rate, warmup=config.steps // 2, rise_end=0.6)
+    trainer = RidgeTrainer(stack, recipe, config.ridge, config.learning_rate, config.steps)
+    x = torch.stack([_repeated(each, max(config.samples)) for each in inputs]).mT.float()
+    batch = (x.contiguous().to(context.device), (x / sqrt(2)).contiguous().to(context.device))
+    trainer.run(lambda block: [batch], context)
+    with context.progress(len(order), "measuring", unit="networks") as bar:
+        for r, (N, replicate) in enumerate(order):
+            yield measure(config, stack.network(r), inputs[r], N, replicate)
+            bar.update(N=N)
+
+
+def memory(config: RankOne) -> int:
+    """Bytes at the peak: the stack in training, and two networks in float64 with the derivatives
+    and the activations of one on the segments of the largest set.
+    """
+    shape = (config.width, 2, 2)
+    N, L = max(config.samples), config.depth
+    points = N * config.segment_points
+    stack = training_bytes([L] * len(set(config.samples)) * config.replicates, *shape, N)
+    return (
+        stack
+        + 2 * network_bytes(L, *shape)
+        + derivative_bytes(L, *shape, points)
+        + activation_bytes(L, *shape, points)
+    )
+
+
+def draw_inputs(config: RankOne, N: int, replicate: int) -> Float[Tensor, "N 2"]:
+    """N uniform points in the square."""
+    stream = generator(config.seed, replicate, f"inputs/{N}")
+    return sqrt(3) * (2 * torch.rand(N, 2, generator=stream, dtype=torch.float64) - 1)
+
+
+def bottleneck_layers(L: int) -> range:
+    """The hidden layers that have one live neuron: l = L/3 + 1 .. L - L/3."""
+    return range(L // 3 + 1, L - L // 3 + 1)
+
+
+def rank_one_network(L: int, width: int, stream: torch.Generator) -> Network:
+    """A random network R^2 -> R^2 whose middle layers pass on one number, t -> relu(t)."""
+    weights, biases = [], []
+    sizes, narrow = [2] + [width] * (L - 1) + [2], bottleneck_layers(L)
+    for layer in range(1, L + 1):
+        n_in, n_out = sizes[layer - 1], sizes[layer]
+        drawn = torch.randn(n_out, n_in, generator=stream, dtype=torch.float64)
+        W, b = drawn * (GAIN / sqrt(n_in)), torch.zeros(n_out, dtype=torch.float64)
+        if layer - 1 in narrow:
+            W[:, 1:] = 0
+        if layer in narrow:
+            W[1:] = 0
+        if layer in narrow and layer - 1 in narrow:
+            W[0, 0] = 1
+        if layer == narrow[0]:
+            b[0] = BIAS
+        weights.append(W)
+        biases.append(b)
+    return Network(weights, biases)
+
+
+def _repeated(x: Float[Tensor, "N 2"], count: int) -> Float[Tensor, "count 2"]:
+    """The points over and over, so that sets of all sizes fit one batch."""
+    return x[torch.arange(count) % len(x)]
+
+
+def measure(
+    config: RankOne, network: Network, x: Float[Tensor, "N 2"], N: int, replicate: int
+) -> Metrics:
+    """One row: norm, fit, and the largest NTK between neighbours along the bottleneck."""
+    norm = float(network.parameter_norm())
+    activations = network.activations(x)
+    order = activations[bottleneck_layers(network.depth)[0]][:, 0].argsort(stable=True)
+    segments = _segments(x[order], config.segment_points)
+    derivatives = differentiate(network, segments)
+    return Metrics(
+        samples=N,
+        replicate=replicate,
+        depth=network.depth,
+        parameter_norm=norm,
+        excess=norm - network.depth,
+        train_cost=float((activations[-1] - x / sqrt(2)).square().sum(1).mean()),
+        ntk_trace=float(theory.ntk_trace(network, derivatives, segments).max()),
+        jacobian=float(svdvals(derivatives.jacobian)[:, 0].max()),
+    )
+
+
+def _segments(x: Float[Tensor, "N 2"], count: int) -> Float[Tensor, "M 2"]:
+    """`count` points on every segment from x_i to x_{i+1}, ends included."""
+    place = torch.linspace(0, 1, count, dtype=x.dtype, device=x.device)
+    return (x[:-1, None] + place[:, None] * x.diff(dim=0)[:, None]).flatten(0, 1)

@@ -1,0 +1,35 @@
+"""How the rank of a network is read off its singular values."""
+
+from jaxtyping import Float
+from torch import Tensor
+
+from runner.networks.spectra import svdvals
+from runner.papers.bottleneck_structure.networks import Network
+
+THRESHOLD = 0.1
+"""Paper D, figure 1: the rank is the number of singular values of W_{L/2} above 0.1."""
+FLOOR = 0.01
+"""Singular values below this fraction of the largest do not tell a gap."""
+
+
+def spectra(network: Network) -> list[Float[Tensor, " _"]]:
+    """The singular values of W_1 .. W_L, each list falling."""
+    return [svdvals(W) for W in network.weights]
+
+
+def threshold_rank(s: Float[Tensor, " _"]) -> int:
+    """The number of singular values above 0.1; 0 where they are nan."""
+    return int((s > THRESHOLD).sum())
+
+
+def gap_rank(s: Float[Tensor, " _"]) -> int:
+    """The k at which s_k / s_{k+1} is largest; 0 when none is above 0.1, as where they are nan.
+
+    Shrinking singular values may stay above a fixed threshold long after a gap has opened.
+    """
+    if not s[0] > THRESHOLD:
+        return 0
+    if len(s) == 1:
+        return 1
+    floored = s.clamp(min=FLOOR * float(s[0]))
+    return int((floored[:-1] / floored[1:]).argmax()) + 1

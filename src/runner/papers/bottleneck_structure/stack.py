@@ -1,0 +1,171 @@
+"""Many ReLU networks of different depths, advanced side by side.
+
+The R networks are sorted by depth, deepest first, so that those with a hidden layer l are a prefix
+of the stack: one batched product advances this active prefix, and networks peel off at their last
+layer. Tensors keep features before samples, (R, features, N): the faster layout of these products.
+"""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.ops import aten
+
+from runner.papers.bottleneck_structure.networks import TENSOR, Network
+
+
+class DepthStack:
+    """R networks `d_in -> width -> ... -> width -> d_out` of depths L_1 >= ... >= L_R >= 2.
+
+    All parameters live in the flat tensor `parameters`, all gradients in `gradient`; the tensors of
+    the layers are views of them.
+    """
+
+    def __init__(
+        self,
+        depths: list[int],
+        width: int,
+        d_in: int,
+        d_out: int,
+        device: torch.device | str = "cpu",
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        if depths != sorted(depths, reverse=True) or depths[-1] < 2:
+            raise ValueError(f"depths must fall and be at least 2: {depths}")
+        self.depths, self.width, self.d_in, self.d_out = depths, width, d_in, d_out
+        R, hidden = len(depths), range(1, depths[0])
+        self.active = [sum(layer < L for L in depths) for layer in hidden]
+        shapes = [(A, width, d_in if i == 0 else width) for i, A in enumerate(self.active)]
+        shapes += [(R, d_out, width)]
+        sizes = [(*shape[:2], 1) for shape in shapes]
+        total = sum(math.prod(shape) for shape in (*shapes, *sizes))
+        self.parameters = torch.zeros(total, device=device, dtype=dtype)
+        self.gradient = torch.zeros_like(self.parameters)
+        self.W, self.b = _views(self.parameters, shapes, sizes)
+        self.gW, self.gb = _views(self.gradient, shapes, sizes)
+        # networks start..stop-1 have their output layer after hidden layer `last`
+        self.groups = {
+            L - 1: slice(depths.index(L), depths.index(L) + depths.count(L)) for L in set(depths)
+        }
+        self._H: list[Tensor] = []
+
+    def initialize(self, r: int, gain: float, generator: torch.Generator) -> None:
+        """Weights of network r: N(0, gain^2 / fan_in), drawn layer by layer; biases zero."""
+        for W, b in self._layers(r):
+            drawn = torch.randn(W.shape, generator=generator, dtype=torch.float64)
+            W.copy_(drawn * (gain / math.sqrt(W.shape[1])))
+            b.zero_()
+
+    def load(self, r: int, network: Network) -> None:
+        """Set the first neurons of network r to those of a network, which may be narrower."""
+        layers = zip(self._layers(r), network.weights, network.biases, strict=True)
+        for (W, b), weight, bias in layers:
+            W.zero_()[: len(weight), : weight.shape[1]].copy_(weight)
+            b.zero_()[: len(bias), 0].copy_(bias)
+
+    def network(self, r: int) -> Network:
+        """A float64 copy of network r on the CPU.
+
+        Networks are measured there: many small matrices, and the same numbers on every machine.
+        """
+        copied = {"device": "cpu", "dtype": torch.float64, "copy": True}
+        layers = self._layers(r)
+        return Network(
+            [W.to(**copied) for W, _ in layers], [b[:, 0].to(**copied) for _, b in layers]
+        )
+
+    def middle(self, r: int) -> Float[Tensor, "width _"]:
+        """A view of W_{L/2} of network r, a matrix inside the bottleneck (L/2 rounded down)."""
+        return self.W[self.depths[r] // 2 - 1][r]
+
+    def parameter_norms(self) -> Float[Tensor, " R"]:
+        """`||theta||^2` of every network."""
+        total = self.parameters.new_zeros(len(self.depths))
+        for W, b in zip(self.W, self.b, strict=True):
+            total[: len(W)] += W.square().sum((1, 2)) + b.square().sum((1, 2))
+        return total
+
+    def predict(self, x: Float[Tensor, "R d_in N"]) -> Float[Tensor, "R d_out N"]:
+        """The outputs of every network on its inputs."""
+        self._reserve(x)
+        H, out = x, x.new_empty(len(self.depths), self.d_out, x.shape[-1])
+        for i, A in enumerate(self.active):
+            H = torch.baddbmm(self.b[i], self.W[i], H[:A], out=self._H[i]).relu_()
+            if i + 1 in self.groups:
+                g = self.groups[i + 1]
+                torch.baddbmm(self.b[-1][g], self.W[-1][g], H[g], out=out[g])
+        return out
+
+    def descend(
+        self, x: Float[Tensor, "R d_in N"], y: Float[Tensor, "R d_out N"]
+    ) -> Float[Tensor, " R"]:
+        """The cost `(1/N) sum_i ||f(x_i) - y_i||^2` of every network; its gradient to
+        `gradient`.
+        """
+        delta_out = self.predict(x).sub_(y)
+        cost = delta_out.square().sum(1).mean(-1)
+        delta_out.mul_(2 / x.shape[-1])
+        torch.sum(delta_out, 2, keepdim=True, out=self.gb[-1])
+        delta = None
+        for i in reversed(range(len(self.active))):
+            H, A = self._H[i], self.active[i]
+            back = self._delta[i % 2][:A]
+            if delta is not None:
+                deeper = len(delta)
+                torch.bmm(self.W[i + 1].mT, delta, out=back[:deeper])
+            if i + 1 in self.groups:
+                g = self.groups[i + 1]
+                torch.bmm(delta_out[g], H[g].mT, out=self.gW[-1][g])
+                torch.bmm(self.W[-1][g].mT, delta_out[g], out=back[g])
+            delta = aten.threshold_backward.grad_input(back, H, 0, grad_input=back)
+            before = x if i == 0 else self._H[i - 1]
+            torch.bmm(delta, before[:A].mT, out=self.gW[i])
+            torch.sum(delta, 2, keepdim=True, out=self.gb[i])
+        return cost
+
+    def _layers(self, r: int) -> list[tuple[Tensor, Tensor]]:
+        """Views of (W, b) of network r, layer by layer."""
+        hidden = self.depths[r] - 1
+        layers = [*zip(self.W[:hidden], self.b[:hidden], strict=True), (self.W[-1], self.b[-1])]
+        return [(W[r], b[r]) for W, b in layers]
+
+    def _reserve(self, x: Tensor) -> None:
+        """Room for the activations; kept between steps, since fresh memory is slow."""
+        N = x.shape[-1]
+        if not self._H or self._H[0].shape[-1] != N:
+            self._H = [x.new_empty(A, self.width, N) for A in self.active]
+            self._delta = [x.new_empty(self.active[0], self.width, N) for _ in range(2)]
+
+
+def parameter_bytes(depths: list[int], width: int, d_in: int, d_out: int) -> int:
+    """Bytes of the parameters of a stack in float32."""
+    hidden = sum((L - 2) * width * (width + 1) + width * (d_in + 1) for L in depths)
+    return 4 * (hidden + len(depths) * d_out * (width + 1))
+
+
+def step_bytes(depths: list[int], width: int, d_in: int, d_out: int, samples: int) -> int:
+    """Bytes that a stack keeps for `descend` beside its parameters: the gradient, the activations
+    of all layers and the errors of two; with the tensors in Python of its views.
+    """
+    neurons = width * (sum(L - 1 for L in depths) + 2 * len(depths))
+    views = 5 * max(depths) * TENSOR
+    return parameter_bytes(depths, width, d_in, d_out) + 4 * samples * neurons + views
+
+
+def training_bytes(depths: list[int], width: int, d_in: int, d_out: int, samples: int) -> int:
+    """Bytes of a float32 stack in training by Adam, which keeps two moments: see `step_bytes`.
+
+    With the outputs and their squares.
+    """
+    parameters = parameter_bytes(depths, width, d_in, d_out)
+    kept = step_bytes(depths, width, d_in, d_out, samples)
+    return 3 * parameters + kept + 4 * 2 * len(depths) * samples * d_out
+
+
+def _views(flat: Tensor, weights: list, biases: list) -> tuple[list[Tensor], list[Tensor]]:
+    """Consecutive pieces of `flat` in these shapes."""
+    shapes = [*weights, *biases]
+    pieces = flat.split([math.prod(shape) for shape in shapes])
+    views = [piece.view(shape) for piece, shape in zip(pieces, shapes, strict=True)]
+    return views[: len(weights)], views[len(weights) :]

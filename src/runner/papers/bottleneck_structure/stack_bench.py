@@ -1,0 +1,83 @@
+"""Benchmark that paper D's studies share: many networks in one stack.
+
+The straightforward way trains one network after another: an nn.Sequential, automatic
+differentiation, and torch's Adam with the ridge as weight decay.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from runner.bench.timing import Comparison, matrix_rate, median_seconds
+from runner.core.streams import generator
+from runner.papers.bottleneck_structure.recipes import RECIPES
+from runner.papers.bottleneck_structure.stack import DepthStack
+from runner.papers.bottleneck_structure.training import BETAS, RidgeTrainer, start
+
+RIDGE, RATE, STEPS = 1e-3, 1e-3, 30
+PLAIN = RECIPES["plain"]
+
+
+def straightforward(networks: list[nn.Sequential], x: Tensor, y: Tensor, steps: int) -> None:
+    """Train one network after another, on samples first: x, y (R, N, D)."""
+    for r, network in enumerate(networks):
+        adam = torch.optim.Adam(network.parameters(), lr=RATE, betas=BETAS, weight_decay=2 * RIDGE)
+        schedule = torch.optim.lr_scheduler.LambdaLR(
+            adam, lambda step: PLAIN.rate_factor(step, steps)
+        )
+        for _ in range(steps):
+            cost = (network(x[r]) - y[r]).square().sum(1).mean()
+            adam.zero_grad()
+            cost.backward()
+            adam.step()
+            schedule.step()
+
+
+def stacked(stack: DepthStack, x: Tensor, y: Tensor, steps: int) -> None:
+    """The same training in one stack, on features first."""
+    trainer = RidgeTrainer(stack, PLAIN, RIDGE, RATE, steps)
+    batch = (x.mT.contiguous(), y.mT.contiguous())
+    for _ in range(steps):
+        trainer.advance(batch)
+
+
+def modules(stack: DepthStack) -> list[nn.Sequential]:
+    """Every network of a stack as a torch module with the same weights."""
+    found = []
+    for r in range(len(stack.depths)):
+        network = stack.network(r)
+        layers: list[nn.Module] = []
+        for W, b in zip(network.weights, network.biases, strict=True):
+            linear = nn.Linear(W.shape[1], W.shape[0])
+            linear.weight.data, linear.bias.data = W.float(), b.float()
+            layers += [linear, nn.ReLU()]
+        found.append(nn.Sequential(*layers[:-1]).to(stack.parameters.device))
+    return found
+
+
+def compare_stacks(
+    study: str, depths: list[int], width: int, d: int, samples: int, device: torch.device
+) -> Comparison:
+    """Seconds for `STEPS` steps of all networks, from R^d to R^d."""
+    depths = sorted(depths, reverse=True)
+    R = len(depths)
+
+    def new() -> DepthStack:
+        stack = DepthStack(depths, width, d, d, device)
+        return start(stack, list(range(R)), PLAIN, seed=0)
+
+    stream = generator(0, 0, "bench")
+    x, y = (torch.randn(R, samples, d, generator=stream).to(device) for _ in range(2))
+    stack, networks = new(), modules(new())
+    stacked(stack, x, y, 5)
+    straightforward(networks, x, y, 5)
+    for ours, theirs in zip(modules(stack), networks, strict=True):
+        for a, b in zip(ours.parameters(), theirs.parameters(), strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4)
+    weights = sum(W.numel() for r in range(R) for W in stack.network(r).weights)
+    return Comparison(
+        study=study,
+        work=f"{STEPS} steps, L={depths[-1]}..{depths[0]} x {R}, width {width}, N={samples}",
+        straightforward=median_seconds(lambda: straightforward(networks, x, y, STEPS), 3),
+        ours=median_seconds(lambda: stacked(stack, x, y, STEPS), 3),
+        floor=STEPS * 6 * samples * weights / matrix_rate(torch.float32, device.type),
+    )

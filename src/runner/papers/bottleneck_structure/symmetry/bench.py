@@ -1,0 +1,27 @@
+"""Benchmark of study `symmetry`: its replicates in one stack."""
+
+from collections.abc import Iterator
+
+import torch
+
+from runner.bench.growth import Growth
+from runner.bench.timing import Comparison
+from runner.papers.bottleneck_structure.stack_bench import compare_stacks
+from runner.papers.bottleneck_structure.symmetry.config import Symmetry
+
+
+def compare() -> Iterator[Comparison]:
+    """The three replicates of scale quick."""
+    yield compare_stacks("symmetry", [25] * 3, 64, 20, 250, torch.device("cpu"))
+
+
+GROWTH = Growth(
+    Symmetry(depth=10, width=64, starts=1000, steps=200, probes=200, resolution=11, polish=40),
+    {
+        "depth": [10, 20, 40],
+        "width": [64, 128, 256],
+        "batch_size": [250, 500, 1000],
+        "probes": [500, 1000, 2000],
+        "replicates": [3, 6, 12],
+    },
+)

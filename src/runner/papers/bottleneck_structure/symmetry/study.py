@@ -1,0 +1,402 @@
+"""Study `symmetry`: paper D, section 5 and figure 2.
+
+A network of depth L sees v(0) and predicts C(v(1)), ..., C(v(T)) along gradient descent, a task of
+bottleneck rank 2: up to the noise E it depends on two summary statistics of v(0) alone. Inputs are
+scaled as x = sqrt(d) v, targets centred and scaled to E ||y||^2 = 1. All measures are taken of the
+network at three stages: `untrained`, where `adam` ends, and `trained`, which L-BFGS has brought
+nearer to its minimum on all starts (with polish=0 there is no such stage, and `trained` is where
+Adam ends). What differs from the untrained network is the claim.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import sqrt
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from runner.core.streams import generator
+from runner.core.studies import Context, Row
+from runner.networks.spectra import svdvals
+from runner.papers.bottleneck_structure import theory
+from runner.papers.bottleneck_structure.minima import Problem, minimizing_bytes, polished
+from runner.papers.bottleneck_structure.networks import (
+    Network,
+    activation_bytes,
+    derivative_bytes,
+    differentiate,
+    network_bytes,
+)
+from runner.papers.bottleneck_structure.recipes import RECIPES
+from runner.papers.bottleneck_structure.spectra import gap_rank, spectra, threshold_rank
+from runner.papers.bottleneck_structure.stack import (
+    DepthStack,
+    parameter_bytes,
+    step_bytes,
+    training_bytes,
+)
+from runner.papers.bottleneck_structure.symmetry.config import (
+    DISTANCE_LAYER,
+    PCA_LAYER,
+    PIXEL,
+    Symmetry,
+)
+from runner.papers.bottleneck_structure.symmetry.dynamics import (
+    ORTHOGONAL_NORM,
+    Dynamics,
+    draw_dynamics,
+    path_bytes,
+)
+from runner.papers.bottleneck_structure.symmetry.summaries import (
+    collapse_ratio,
+    neighbour_r2,
+    neighbours,
+    principal_components,
+)
+from runner.papers.bottleneck_structure.theorems import Theorems, theorem_bytes, theorem_rows
+from runner.papers.bottleneck_structure.training import STEPS_AT_ONCE, Batch, RidgeTrainer, start
+
+ORBITS, MEMBERS = 50, 20
+"""Orbits of the rotation around w, and points on each."""
+PATHS = 60
+"""Gradient-descent paths of panel (b)."""
+NUMBER = 32
+"""Bytes of a number in Python and of its place in a list."""
+
+
+REPLICATES_DONE = "polished/replicates"
+"""Name of what a checkpoint holds beside the state of the trainer."""
+
+
+@dataclass(frozen=True)
+class Metrics(Row):
+    """One row per stage, replicate and layer 1 .. L.
+
+    Representations are alpha_l(X), for l = L the output.
+    """
+
+    keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "layer")
+
+    stage: str
+    replicate: int
+    layer: int
+    s1: float  # the four largest singular values of W_l
+    s2: float
+    s3: float
+    s4: float
+    rank: int  # singular values of W_l above 0.1
+    rank_gap: int  # the k with the largest s_k / s_{k+1}
+    knn_r2_axis: float  # (w.v)^2 predicted from two principal components of layer l
+    knn_r2_orthogonal: float  # the same for ||(I - w w^T) v||^2
+    step_r2: float  # the next step along a path predicted from the other paths nearby
+    orbit_ratio: float  # mean distance within an orbit over between orbits
+    plane_ratio: float  # the same for rings of a plane orthogonal to w
+
+
+@dataclass(frozen=True)
+class Networks(Row):
+    """One row per stage and replicate."""
+
+    keys: ClassVar[tuple[str, ...]] = ("stage", "replicate")
+
+    stage: str
+    replicate: int
+    parameter_norm: float  # ||theta||^2
+    test_cost: float  # C on fresh starts; the zero network costs 1
+    rank: int  # singular values of W_{L/2} above 0.1
+    rank_gap: int
+    imbalance: float
+    ntk_trace: float  # mean Tr Theta(x, x) over fresh starts
+
+
+@dataclass(frozen=True)
+class Spectrum(Row):
+    """Panel (a): one row per singular value of every W_l."""
+
+    keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "layer", "index")
+
+    stage: str
+    replicate: int
+    layer: int
+    index: int
+    singular_value: float
+
+
+@dataclass(frozen=True)
+class Embedding(Row):
+    """Panel (b): gradient-descent paths on the first two principal components of alpha_6(X)."""
+
+    keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "path", "time")
+
+    stage: str
+    replicate: int
+    path: int
+    time: int
+    pc1: float
+    pc2: float
+    axis: float  # (w.v)^2
+    orthogonal: float  # ||(I - w w^T) v||^2
+
+
+@dataclass(frozen=True)
+class Distance(Row):
+    """Panel (c): ||alpha_2(x_0) - alpha_2(x)|| over a plane orthogonal to w through the origin."""
+
+    keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "first", "second")
+
+    stage: str
+    replicate: int
+    first: float  # coordinates of v in the plane
+    second: float
+    distance: float
+
+
+@dataclass(frozen=True)
+class Task:
+    """The dynamics of one replicate with its training set; inputs (N, d), targets (N, T)."""
+
+    dynamics: Dynamics
+    x: Float[Tensor, "N d"]
+    y: Float[Tensor, "N T"]
+    mean: Float[Tensor, " T"]
+    scale: Float[Tensor, ""]
+
+    def inputs(self, v: Float[Tensor, "... d"]) -> Float[Tensor, "... d"]:
+        """`x = sqrt(d) v`."""
+        return sqrt(len(self.dynamics.w)) * v
+
+    def targets(self, v: Float[Tensor, "N d"]) -> Float[Tensor, "N T"]:
+        """The costs to predict, centred and scaled as the training set."""
+        return (self.dynamics.costs(v, len(self.mean)) - self.mean) / self.scale
+
+
+def draw_task(config: Symmetry, replicate: int) -> Task:
+    """The task of one replicate, from its stream `data`."""
+    stream = generator(config.seed, replicate, "data")
+    dynamics = draw_dynamics(config.dimension, config.noise, config.step_size, stream)
+    v = dynamics.starts(config.starts, stream)
+    costs = dynamics.costs(v, config.horizon)
+    mean = costs.mean(0)
+    scale = (costs - mean).square().sum(1).mean().sqrt()
+    return Task(dynamics, sqrt(config.dimension) * v, (costs - mean) / scale, mean, scale)
+
+
+def run(
+    config: Symmetry, context: Context
+) -> Iterator[Metrics | Networks | Spectrum | Embedding | Distance | Theorems]:
+    """Train all replicates in one stack, bring each nearer to its minimum, and measure it at all
+    stages: untrained, where Adam ends, and polished.
+    """
+    tasks = [draw_task(config, replicate) for replicate in range(config.replicates)]
+    stack = new_stack(config, context.device)
+    untrained = [stack.network(r) for r in range(config.replicates)]
+    trainer = train(config, context, stack, tasks)
+    done = 0 if context.restored is None else int(context.restored.get(REPLICATES_DONE, 0))
+    with context.progress(config.replicates, "polishing", done, unit="networks") as bar:
+        for replicate in range(done, config.replicates):
+            task, adam = tasks[replicate], stack.network(replicate)
+            stages = {"trained": adam, "untrained": untrained[replicate]}
+            if config.polish:
+                problem = Problem(task.x.mT, task.y.mT, config.ridge)
+                better = polished(adam, problem, config.polish, rounds=1)
+                stages = {"trained": better, "adam": adam, "untrained": untrained[replicate]}
+            for stage, network in stages.items():
+                yield from measure(config, stage, network, task, replicate)
+            bar.update(replicate=replicate)
+            kept = {REPLICATES_DONE: torch.tensor(replicate + 1)}
+            context.checkpoint(lambda kept=kept: trainer.state() | kept)
+
+
+def memory(config: Symmetry) -> int:
+    """Bytes at the peak: all training sets, and either the paths of the last one, or training with
+    the minibatches of a block, or the stack beside the measurement of one network.
+
+    That holds the derivatives at the probes, and by turns their costs, what `_layers` compares,
+    the map of distances, or the derivatives at the points of the theorems, twice.
+    """
+    R, L, d, T = config.replicates, config.depth, config.dimension, config.horizon
+    B, probes, pixels = config.batch_size, config.probes, config.resolution**2
+    shape, depths = (config.width, d, T), [L] * R
+    sets = 8 * R * config.starts * (d + T)
+    pools = R * config.starts * (4 * (d + T) + 8 * max(d, T))  # the last one in both precisions
+    blocks = 2 if config.steps <= STEPS_AT_ONCE else 3
+    minibatches = R * STEPS_AT_ONCE * B * (4 * blocks * (d + T) + 2 * 8)  # and their indices
+    training = training_bytes(depths, *shape, B) + pools + minibatches
+    compared = activation_bytes(L, *shape, probes + PATHS * (T + 1) + 2 * ORBITS * MEMBERS)
+    pairs = max(probes, PATHS * T) ** 2 * (8 + 1)  # their distances, and which do not count
+    shown = activation_bytes(L, *shape, pixels) + pixels * (8 * 2 * config.width + 5 * NUMBER)
+    measuring = (
+        parameter_bytes(depths, *shape)
+        + step_bytes(depths, *shape, B)
+        + (R + 1) * network_bytes(L, *shape)
+        + derivative_bytes(L, *shape, probes)
+        + max(
+            path_bytes(probes, d, T),
+            compared + pairs,
+            shown,
+            theorem_bytes(L, *shape, min(config.points, probes)),
+        )
+    )
+    polishing = parameter_bytes(depths, *shape) + R * network_bytes(L, *shape)
+    polishing += minimizing_bytes(L, *shape, config.starts)
+    if not config.polish:
+        polishing = 0
+    return sets + max(path_bytes(config.starts, d, T), training, measuring, polishing)
+
+
+def new_stack(config: Symmetry, device: torch.device) -> DepthStack:
+    """The networks of all replicates at their start."""
+    R = config.replicates
+    stack = DepthStack([config.depth] * R, config.width, config.dimension, config.horizon, device)
+    return start(stack, list(range(R)), RECIPES["annealed"], config.seed)
+
+
+def train(config: Symmetry, context: Context, stack: DepthStack, tasks: list[Task]) -> RidgeTrainer:
+    """Minibatch Adam with the `annealed` recipe; the trainer, when it is done."""
+    recipe = RECIPES["annealed"]
+    trainer = RidgeTrainer(stack, recipe, config.ridge, config.learning_rate, config.steps)
+    x = torch.stack([task.x for task in tasks]).float().to(context.device)
+    y = torch.stack([task.y for task in tasks]).float().to(context.device)
+    B = config.batch_size
+
+    def batches(block: int) -> list[Batch]:
+        """The minibatches of one block of steps; a block's draw depends on its index alone."""
+        chosen = []
+        for replicate in range(config.replicates):
+            stream = generator(config.seed, replicate, f"order/{block}")
+            chosen.append(torch.randint(config.starts, (STEPS_AT_ONCE * B,), generator=stream))
+        index = torch.stack(chosen).to(context.device)[..., None]
+        xs, ys = (
+            pool.gather(1, index.expand(-1, -1, pool.shape[2])).view(
+                len(pool), STEPS_AT_ONCE, B, -1
+            )
+            for pool in (x, y)
+        )
+        # (STEPS_AT_ONCE, R, features, B), contiguous
+        xs, ys = (each.permute(1, 0, 3, 2).contiguous() for each in (xs, ys))
+        return list(zip(xs, ys, strict=True))
+
+    trainer.run(batches, context)
+    return trainer
+
+
+def measure(
+    config: Symmetry, stage: str, network: Network, task: Task, replicate: int
+) -> Iterator[Metrics | Networks | Spectrum | Embedding | Distance | Theorems]:
+    """All rows of one network."""
+    key = {"stage": stage, "replicate": replicate}
+    v = task.dynamics.starts(config.probes, generator(config.seed, replicate, "probes"))
+    x = task.inputs(v)
+    derivatives = differentiate(network, x)
+    middle = svdvals(network.weights[network.depth // 2 - 1])
+    yield Networks(
+        **key,
+        parameter_norm=float(network.parameter_norm()),
+        test_cost=float((network.activations(x)[-1] - task.targets(v)).square().sum(1).mean()),
+        rank=threshold_rank(middle),
+        rank_gap=gap_rank(middle),
+        imbalance=theory.imbalance(network),
+        ntk_trace=float(theory.ntk_trace(network, derivatives, x).mean()),
+    )
+    yield from _layers(config, key, network, task, v)
+    yield from _embedding(config, key, network, task)
+    yield from _distances(config, key, network, task)
+    k = gap_rank(middle)
+    if stage == "trained" and 0 < k < min(config.width, config.dimension, config.horizon):
+        yield from theorem_rows(network, x[: config.points], k, replicate)
+
+
+def _layers(
+    config: Symmetry, key: dict, network: Network, task: Task, v: Float[Tensor, "N d"]
+) -> Iterator[Metrics | Spectrum]:
+    """The spectrum of every layer, and what its representation knows."""
+    dynamics, stream = task.dynamics, generator(config.seed, key["replicate"], "orbits")
+    statistics = dynamics.statistics(v)
+    own = torch.arange(len(v))
+    path, path_index = _paths(config, task, key["replicate"])
+    orbits, rings = _orbits(dynamics, stream), _rings(dynamics, stream)
+    sets = [network.activations(task.inputs(points)) for points in (v, path, orbits, rings)]
+    for layer, s in enumerate(spectra(network), start=1):
+        features, along_paths, on_orbits, on_rings = (found[layer] for found in sets)
+        mean, directions = principal_components(features)
+        nearest = neighbours((features - mean) @ directions, own)
+        now, step = _steps((along_paths - mean) @ directions, config.horizon)
+        padded = torch.cat([s, s.new_zeros(4)])[:4].tolist()
+        yield Metrics(
+            **key,
+            layer=layer,
+            **dict(zip(("s1", "s2", "s3", "s4"), padded, strict=True)),
+            rank=threshold_rank(s),
+            rank_gap=gap_rank(s),
+            knn_r2_axis=neighbour_r2(nearest, statistics[:, :1]),
+            knn_r2_orthogonal=neighbour_r2(nearest, statistics[:, 1:]),
+            step_r2=neighbour_r2(neighbours(now, path_index), step),
+            orbit_ratio=collapse_ratio(on_orbits.view(ORBITS, MEMBERS, -1)),
+            plane_ratio=collapse_ratio(on_rings.view(ORBITS, MEMBERS, -1)),
+        )
+        for index, value in enumerate(s.tolist(), start=1):
+            yield Spectrum(**key, layer=layer, index=index, singular_value=value)
+
+
+def _paths(config: Symmetry, task: Task, replicate: int) -> tuple[Float[Tensor, "M d"], Tensor]:
+    """v(0) .. v(T) of fresh paths, path by path, and for each step the path it belongs to."""
+    stream = generator(config.seed, replicate, "paths")
+    path = task.dynamics.path(task.dynamics.starts(PATHS, stream), config.horizon)
+    return path.transpose(0, 1).flatten(0, 1), torch.arange(PATHS).repeat_interleave(config.horizon)
+
+
+def _steps(
+    along: Float[Tensor, "M 2"], horizon: int
+) -> tuple[Float[Tensor, "steps 2"], Float[Tensor, "steps 2"]]:
+    """Where every step starts, and the step, on the plane of the principal components."""
+    along = along.view(PATHS, horizon + 1, 2)
+    return along[:, :-1].flatten(0, 1), along.diff(dim=1).flatten(0, 1)
+
+
+def _orbits(dynamics: Dynamics, stream: torch.Generator) -> Float[Tensor, "M d"]:
+    """Orbits of the rotations around w: w.v and the norm of the rest fixed, its direction free."""
+    u = dynamics.statistics(dynamics.starts(ORBITS, stream)).sqrt()
+    away = dynamics.directions(ORBITS * MEMBERS, stream)
+    along, norm = (each.repeat_interleave(MEMBERS)[:, None] for each in u.unbind(1))
+    return along * dynamics.w + norm * away
+
+
+def _rings(dynamics: Dynamics, stream: torch.Generator) -> Float[Tensor, "M d"]:
+    """Circles around the origin in a plane orthogonal to w: orbits with w.v = 0."""
+    radius = ORTHOGONAL_NORM * torch.arange(1, ORBITS + 1, dtype=torch.float64) / ORBITS
+    angle = 2 * torch.pi * torch.arange(MEMBERS, dtype=torch.float64) / MEMBERS
+    circle = torch.stack([angle.cos(), angle.sin()], dim=1)
+    return (radius[:, None, None] * (circle @ _plane(dynamics, stream).mT)).flatten(0, 1)
+
+
+def _plane(dynamics: Dynamics, stream: torch.Generator) -> Float[Tensor, "d 2"]:
+    """An orthonormal basis of a random plane orthogonal to w."""
+    return torch.linalg.qr(dynamics.directions(2, stream).mT)[0]
+
+
+def _embedding(config: Symmetry, key: dict, network: Network, task: Task) -> Iterator[Embedding]:
+    """Panel (b)."""
+    path, _ = _paths(config, task, key["replicate"])
+    features = network.activations(task.inputs(path))[min(PCA_LAYER, network.depth)]
+    mean, directions = principal_components(features)
+    plane = (features - mean) @ directions
+    statistics = task.dynamics.statistics(path)
+    for n, (point, u) in enumerate(zip(plane.tolist(), statistics.tolist(), strict=True)):
+        index, time = divmod(n, config.horizon + 1)
+        yield Embedding(
+            **key, path=index, time=time, pc1=point[0], pc2=point[1], axis=u[0], orthogonal=u[1]
+        )
+
+
+def _distances(config: Symmetry, key: dict, network: Network, task: Task) -> Iterator[Distance]:
+    """Panel (c)."""
+    basis = _plane(task.dynamics, generator(config.seed, key["replicate"], "plane"))
+    side = torch.linspace(-ORTHOGONAL_NORM, ORTHOGONAL_NORM, config.resolution, dtype=basis.dtype)
+    grid = torch.cartesian_prod(side, side)
+    points = torch.cat([grid.new_tensor([PIXEL]), grid]) @ basis.mT
+    features = network.activations(task.inputs(points))[min(DISTANCE_LAYER, network.depth)]
+    distances = (features[1:] - features[0]).norm(dim=1)
+    for (first, second), distance in zip(grid.tolist(), distances.tolist(), strict=True):
+        yield Distance(**key, first=first, second=second, distance=distance)

@@ -1,0 +1,138 @@
+"""The theorems of paper D measured on a trained network: the table `theorems.csv`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from runner.core.studies import Row
+from runner.networks.spectra import svdvals
+from runner.papers.bottleneck_structure import theory
+from runner.papers.bottleneck_structure.networks import (
+    Derivatives,
+    Network,
+    derivative_bytes,
+    differentiate,
+)
+
+ROUNDING = 1e-9
+"""Violations below this, relative to the sides, are float64 rounding."""
+NARROW_POINTS = 5
+"""Points of the (d_in d_out)-square matrices of Proposition 9."""
+
+
+@dataclass(frozen=True)
+class Theorems(Row):
+    """One row per network and theorem: lower <= upper at every point, and where it is tightest."""
+
+    keys: ClassVar[tuple[str, ...]] = ("depth", "replicate", "theorem")
+
+    depth: int
+    replicate: int
+    rank: int  # k of the study: singular values of W_{L/2} (of A, linear) above 0.1, or its gap
+    imbalance: float  # of the network, relative; the proof of Theorem 7 wants it 0
+    theorem: str
+    points: int  # inputs x (layers for corollary-8, segments for proposition-9-segment)
+    violations: int  # points with lower > upper, or where one of them is nan
+    lower: float  # both sides at the point with the smallest upper - lower
+    upper: float
+    tightness: float  # median of lower / upper
+
+
+def theorem_rows(
+    network: Network, x: Float[Tensor, "N d_in"], k: int, replicate: int
+) -> Iterator[Theorems]:
+    """All theorems at the given inputs, for a network of rank k >= 1.
+
+    schatten: `L ||J||_{2/L}^{2/L} <= ||theta||^2` (Appendix A.1). theorem-3: `2 log |J|_+ <= c_1`.
+    theorem-6, theorem-7, corollary-8: see `theory`. proposition-9: with the factor L of its proof;
+    proposition-9-printed: with the 2 L of its statement; proposition-9-segment: its second part.
+    """
+    derivatives = differentiate(network, x)
+    # The theorems ask for rank k: points where s_k(J f(x)) may be rounding are left out.
+    s_k = svdvals(derivatives.jacobian)[:, k - 1]
+    kept = ~(s_k <= theory.rounding(derivatives.jacobian, network.depth))  # nan stays
+    if not kept.any():
+        return
+    if not kept.all():
+        x = x[kept]
+        derivatives = differentiate(network, x)
+    sides = _pointwise(network, derivatives, x, k)
+    first = x[:NARROW_POINTS]
+    near = differentiate(network, first)
+    curvature = theory.ntk_mixed_derivative(near)
+    narrow = theory.narrowness_bound(near.jacobian, network.depth)
+    sides["proposition-9"] = (narrow, curvature)
+    sides["proposition-9-printed"] = (2 * narrow, curvature)
+    sides["proposition-9-segment"] = _segments(network, near.jacobian, first)
+    key = {
+        "depth": network.depth,
+        "replicate": replicate,
+        "rank": k,
+        "imbalance": theory.imbalance(network),
+    }
+    for theorem, (lower, upper) in sides.items():
+        yield Theorems(**key, theorem=theorem, **_compared(lower, upper))
+
+
+def theorem_bytes(depth: int, width: int, d_in: int, d_out: int, points: int) -> int:
+    """Bytes that `theorem_rows` takes at the peak: the derivatives twice, where points are left
+    out, or once beside the large matrices of Proposition 9: their sum so far, a summand, the new
+    sum.
+    """
+    derivatives = derivative_bytes(depth, width, d_in, d_out, points)
+    large = 8 * NARROW_POINTS * (d_in * d_out) ** 2
+    return derivatives + max(derivatives, 3 * large)
+
+
+def _pointwise(
+    network: Network, derivatives: Derivatives, x: Float[Tensor, "N d_in"], k: int
+) -> dict[str, tuple[Tensor, Tensor]]:
+    """The two sides of every inequality but Proposition 9, as vectors."""
+    L, norm = network.depth, network.parameter_norm()
+    excess = norm - k * L  # c_1
+    log_determinant = theory.log_pseudo_determinant(derivatives.jacobian, k)
+    trace = theory.ntk_trace(network, derivatives, x)
+    squares = [alpha.square().sum(1) for alpha in network.activations(x)[:-1]]
+    tail = theory.representation_tail(network, x, k).sort(descending=True).values
+    bound = theory.representation_bound(trace, excess, log_determinant, k, L)
+    position = torch.arange(1, L + 1, device=x.device, dtype=x.dtype)
+    return {
+        "schatten": (theory.representation_cost(derivatives.jacobian, L), norm.expand(len(x))),
+        "theorem-3": (2 * log_determinant, excess.expand(len(x))),
+        "theorem-6": (
+            theory.bottleneck_distance(network, derivatives, k),
+            excess - 2 * log_determinant,
+        ),
+        "theorem-7": (
+            torch.stack(squares).sum(0),
+            theory.activation_bound(trace, excess, log_determinant, k),
+        ),
+        "corollary-8": (tail, bound * L / position),
+    }
+
+
+def _segments(
+    network: Network, jacobian: Float[Tensor, "N d_out d_in"], x: Float[Tensor, "N d_in"]
+) -> tuple[Float[Tensor, " N"], Float[Tensor, " N"]]:
+    """Proposition 9 from each point towards the next, and as far back, until a neuron switches."""
+    ends = theory.active_segment(network, x, x.roll(-1, dims=0) - x)
+    norms = [theory.ntk_norm(network, differentiate(network, end), end) for end in ends]
+    return theory.segment_bound(jacobian, *ends, network.depth), norms[0].maximum(norms[1])
+
+
+def _compared(lower: Tensor, upper: Tensor) -> dict[str, float]:
+    """The columns of `Theorems` that say how lower and upper compare."""
+    slack = upper - lower
+    size = 1 + lower.abs().maximum(upper.abs())
+    tightest = int(slack.argmin())
+    return {
+        "points": len(lower),
+        "violations": int((~(slack >= -ROUNDING * size)).sum()),  # nan satisfies nothing
+        "lower": float(lower[tightest]),
+        "upper": float(upper[tightest]),
+        "tightness": float((lower / upper).median()),
+    }

@@ -1,0 +1,263 @@
+"""The formulas of paper D as pure functions, each with its equation.
+
+k is the rank of a network, c_1 = ||theta||^2 - k L its excess norm, |A|_+ the pseudo-determinant.
+The theorems suppose that J f(x) has rank exactly k. A trained network's further singular values are
+small but not zero, so the functions take the k largest: every statement that is computed here has a
+proof for any k up to the rank of J f(x), which reduces to the paper's where that rank is k.
+"""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from runner.networks.spectra import operator_norm, svd, svdvals
+from runner.papers.bottleneck_structure.networks import Derivatives, Network
+
+
+def log_pseudo_determinant(A: Float[Tensor, "... m n"], k: int) -> Float[Tensor, "..."]:
+    """`log |A|_+`: sum of the logarithms of the k largest singular values (section 1.1).
+
+    -inf where A has a smaller rank.
+    """
+    return svdvals(A)[..., :k].log().sum(-1)
+
+
+def representation_cost(A: Float[Tensor, "... m n"], L: float) -> Float[Tensor, "..."]:
+    """`R(A; L) = L ||A||_{2/L}^{2/L} = L sum_i s_i(A)^{2/L}`: linear networks (section 3).
+
+    Also `L ||J f(x)||_{2/L}^{2/L}`, which no ReLU network of depth L that represents f can undercut
+    (Appendix A.1). Singular values that rounding in a product of L matrices can make do not count:
+    the power 2/L would turn them into large numbers. nan where A is not finite.
+    """
+    s = svdvals(A)
+    return L * torch.where(s <= rounding(A, L)[..., None], 0.0, s ** (2 / L)).sum(-1)
+
+
+def rounding(A: Float[Tensor, "... m n"], L: float) -> Float[Tensor, "..."]:
+    """Singular values below this may be rounding, where A is computed as a product of L
+    matrices.
+    """
+    s = operator_norm(A)
+    return max(A.shape[-2:]) * L * torch.finfo(A.dtype).eps * s
+
+
+def expanded_representation_cost(A: Float[Tensor, "m n"], L: float) -> float:
+    """`L Rank A + 2 log |A|_+ + ||log_+ A^T A||^2 / (2 L)`: R(A; L) up to O(L^-2) (section 3).
+
+    nan where A is not finite.
+    """
+    s = svdvals(A)
+    logs = s[~(s <= s[0] * max(A.shape) * torch.finfo(s.dtype).eps)].log()
+    return float(L * len(logs) + 2 * logs.sum() + (2 * logs).square().sum() / (2 * L))
+
+
+def imbalance(network: Network) -> float:
+    """How far the parameters are from balanced (Appendix B, proof of Theorem 7), relative.
+
+    `sum_{l,i} | ||W_{l,i.}||^2 + b_{l,i}^2 - ||W_{l+1,.i}||^2 | / ||theta||^2`; 0 if balanced.
+    """
+    total = network.parameter_norm()
+    if total == 0:
+        return 0.0
+    difference = sum(
+        (W.square().sum(1) + b.square() - after.square().sum(0)).abs().sum()
+        for W, b, after in zip(
+            network.weights[:-1], network.biases[:-1], network.weights[1:], strict=True
+        )
+    )
+    return float(difference / total)
+
+
+def bottleneck_frames(
+    network: Network, derivatives: Derivatives, k: int
+) -> list[tuple[Float[Tensor, "N _ k"], Float[Tensor, "N _ k"]]]:
+    """Theorem 6: for every layer and point semi-orthonormal (U_l, V_l) with W_l close to U_l V_l^T.
+
+    Built from the product itself: M_0 holds the k leading right singular vectors of J f(x);
+    `W_l M_{l-1} = U S Q^T` gives `U_l = U`, `V_l = M_{l-1} Q`; `M_l = orth(D_l U)`. Then
+    `|J f(x)|_+ = prod_l |W_l M_{l-1}| |D_l U_l|` and, with `||W - U V^T||^2 = ||W||^2 - 2 tr S + k`
+    and `log s <= s - 1`, the theorem follows. (The printed proof projects W_l from both sides, onto
+    Im J(alpha~_l -> f)^T and Im J alpha_{l-1}; those determinants do not multiply to |J f|_+.)
+    """
+    _, _, right = svd(derivatives.jacobian)
+    M = right[:, :k].mT
+    frames = []
+    for W, D in zip(network.weights, derivatives.active, strict=True):
+        U, _, Q = svd(W @ M)
+        frames.append((U, M @ Q.mT))
+        M = torch.linalg.qr(D[..., None] * U)[0]
+    return frames
+
+
+def bottleneck_distance(network: Network, derivatives: Derivatives, k: int) -> Float[Tensor, " N"]:
+    """Left side of Theorem 6, `sum_l ||W_l - U_l V_l^T||_F^2`, at every point.
+
+    Its right side is `c_1 - 2 log |J f(x)|_+`.
+    """
+    frames = bottleneck_frames(network, derivatives, k)
+    # ||W - U V^T||^2 = ||W||^2 - 2 <W, U V^T> + k, without a large matrix at every point.
+    return sum(
+        W.square().sum() - 2 * (U * (W @ V)).sum((1, 2)) + k
+        for W, (U, V) in zip(network.weights, frames, strict=True)
+    )
+
+
+def ntk_trace(network: Network, derivatives: Derivatives, x: Tensor) -> Float[Tensor, " N"]:
+    """`Tr Theta(x, x) = sum_l ||alpha_{l-1}(x)||^2 ||J(alpha~_l -> f)(x)||_F^2` (Appendix B).
+
+    The paper's formula: the derivatives by the weights; those by the biases are left out.
+    """
+    squares = [alpha.square().sum(1) for alpha in network.activations(x)[:-1]]
+    return sum(a * J.square().sum((1, 2)) for a, J in zip(squares, derivatives.outer, strict=True))
+
+
+def activation_bound(
+    trace: Float[Tensor, " N"],
+    excess: Float[Tensor, ""],
+    log_determinant: Float[Tensor, " N"],
+    k: int,
+) -> Float[Tensor, " N"]:
+    """Right side of Theorem 7: `c max{1, e^{c_1/k}} / (k |J f(x)|_+^{2/k}) L`, `c L = Tr Theta(x,
+    x)`.
+
+    Its left side is `sum_l ||alpha_{l-1}(x)||^2`.
+    """
+    return trace * torch.exp((excess / k).clamp(min=0) - 2 * log_determinant / k) / k
+
+
+def representation_tail(
+    network: Network, x: Float[Tensor, "N d_in"], k: int, with_bias: bool = False
+) -> Float[Tensor, " L"]:
+    """`s_{k+1}(W_l alpha_{l-1}(X) / sqrt N)` for every layer: Corollary 8 calls it small.
+
+    with_bias: of `W_l alpha_{l-1}(X) + b_l`, the whole representation; the proof drops b.
+    """
+    inputs = network.activations(x)[:-1]
+    layers = zip(network.weights, network.biases, inputs, strict=True)
+    spectra = [svdvals(alpha @ W.mT + with_bias * b) for W, b, alpha in layers]
+    # Fewer samples than k + 1 leave no such singular value.
+    tails = [s[k] if len(s) > k else s.new_zeros(()) for s in spectra]
+    return torch.stack(tails) / math.sqrt(len(x))
+
+
+def representation_bound(
+    trace: Float[Tensor, " N"],
+    excess: Float[Tensor, ""],
+    log_determinant: Float[Tensor, " N"],
+    k: int,
+    L: int,
+) -> Float[Tensor, ""]:
+    """Right side of Corollary 8 at p = 1, with `c L` the mean of `Tr Theta(x_i, x_i)`.
+
+    `sqrt(c (c_1 - 2 log max_i |J f(x_i)|_+) max{1, e^{c_1/k}} / (k min_i |J f(x_i)|_+^{2/k})) /
+    sqrt(L)`; for any p in (0, 1) at least (1-p) L layers have `s_{k+1} <= bound / p`, that is, the
+    j-th largest of the L values is at most `bound L / j`.
+    """
+    growth = torch.exp((excess / k).clamp(min=0) - 2 * log_determinant.min() / k)
+    return torch.sqrt((trace.mean() / L) * (excess - 2 * log_determinant.max()) * growth / k / L)
+
+
+def ntk_mixed_derivative(derivatives: Derivatives) -> Float[Tensor, " N"]:
+    """`||d^2_{xy} Theta(x, x)||_op` as a (d_in d_out)-square matrix, at every point.
+
+    `sum_l (J alpha_{l-1}^T J alpha_{l-1}) (x) (J(alpha~_l -> f) J(alpha~_l -> f)^T)` (Proposition
+    9).
+    """
+    total = sum(
+        torch.einsum("nab,ncd->nacbd", A.mT @ A, B @ B.mT)
+        for A, B in zip(derivatives.inner, derivatives.outer, strict=True)
+    )
+    n = total.shape[1] * total.shape[2]
+    return operator_norm(total.reshape(-1, n, n))
+
+
+def narrowness_bound(jacobian: Float[Tensor, "N d_out d_in"], L: int) -> Float[Tensor, " N"]:
+    """`L ||J f(x)||_op^{2 - 2/L}`, a lower bound of `||d^2_{xy} Theta(x, x)||_op`.
+
+    This is what the proof of Proposition 9 arrives at, and linear networks attain it. The
+    proposition is printed with 2 L in place of L, which the network x -> x with unit weights
+    contradicts.
+    """
+    return L * svdvals(jacobian)[:, 0] ** (2 - 2 / L)
+
+
+def ntk_norm(
+    network: Network, derivatives: Derivatives, x: Float[Tensor, "N d_in"]
+) -> Float[Tensor, " N"]:
+    """`||Theta(x, x)||_op` with `Theta = sum_l ||alpha_{l-1}||^2 J(alpha~_l -> f) J(...)^T`, of the
+    derivatives by the weights (Appendix B).
+    """
+    squares = [alpha.square().sum(1) for alpha in network.activations(x)[:-1]]
+    theta = sum(
+        a[:, None, None] * B @ B.mT for a, B in zip(squares, derivatives.outer, strict=True)
+    )
+    return operator_norm(theta)
+
+
+def active_segment(
+    network: Network, x: Float[Tensor, "N d_in"], step: Float[Tensor, "N d_in"]
+) -> tuple[Float[Tensor, "N d_in"], Float[Tensor, "N d_in"]]:
+    """The ends of the part of `[x - step, x + step]` around x on which no neuron switches.
+
+    The region of a pattern of states D_l is convex, so that bisection finds where it ends, to 2^-30
+    of the step, from inside.
+    """
+
+    def states(points: Float[Tensor, "N d_in"]) -> Tensor:
+        return torch.cat(network.activations(points)[1:-1], dim=1) > 0
+
+    here, ends = states(x), []
+    for direction in (-step, step):
+        low, high = torch.zeros_like(x[:, :1]), torch.ones_like(x[:, :1])
+        for tried in [high] + [None] * 30:
+            t = (low + high) / 2 if tried is None else tried
+            same = (states(x + t * direction) == here).all(1, keepdim=True)
+            low, high = torch.where(same, t, low), torch.where(same, high, t)
+        ends.append(x + low * direction)
+    return ends[0], ends[1]
+
+
+def segment_bound(
+    jacobian: Float[Tensor, "N d_out d_in"],
+    x: Float[Tensor, "N d_in"],
+    y: Float[Tensor, "N d_in"],
+    L: int,
+) -> Float[Tensor, " N"]:
+    """`L / 4 ||x - y||^2 ||J f(x) u||^{2 - 2/L}` with u the direction from x to y (Proposition 9).
+
+    Where no neuron switches from x to y, one of the two ends has an NTK of at least this norm.
+    """
+    length = (y - x).norm(dim=1).clamp(min=torch.finfo(x.dtype).tiny)
+    stretch = (jacobian @ (y - x)[..., None]).squeeze(-1).norm(dim=1) / length
+    return L / 4 * length**2 * stretch ** (2 - 2 / L)
+
+
+def divergent_network(L: int, epsilon: float) -> Network:
+    """Example 20: a network of even depth L for `f(x, y, z) = (x, y, z + relu(x - y))` on [0, 1]^3.
+
+    With `epsilon = L^-g`, 1/2 < g < 1, its `||theta||^2 - 3 L` goes to 0 while its middle
+    representations grow as `e^{(L-2) epsilon / 2}`.
+    """
+    W1 = torch.tensor([epsilon, epsilon, -2 * epsilon], dtype=torch.float64).exp().diag()
+    half = (L - 2) // 2
+    small = math.exp(-half * epsilon)
+    eye = torch.eye(3, dtype=torch.float64)
+    back = torch.tensor([-epsilon, -epsilon, 2 * epsilon], dtype=torch.float64).exp().diag()
+    kink = torch.cat([eye, eye.new_tensor([[small, -small, 0.0]])])
+    merge = torch.cat([eye, eye.new_tensor([[0.0], [0.0], [small * small]])], dim=1)
+    weights = [W1] * half + [kink, merge] + [back] * half
+    return Network(weights, [W.new_zeros(len(W)) for W in weights])
+
+
+def divergent_excess(L: int, epsilon: float) -> float:
+    """Example 20's `||theta||^2 - 3 L` in closed form, in terms that lose no digits.
+
+    `(L-2)/2 [2 (e^{2 eps} - 1) + (e^{-4 eps} - 1) + 2 (e^{-2 eps} - 1) + (e^{4 eps} - 1)]
+    + 2 e^{-(L-2) eps} + e^{-2 (L-2) eps}`, whose bracket is `8 sinh(eps)^2 + 4 sinh(2 eps)^2`, for
+    cosh(2 x) - 1 = 2 sinh(x)^2. (The print drops the factor (L-2)/2.)
+    """
+    bracket = 8 * math.sinh(epsilon) ** 2 + 4 * math.sinh(2 * epsilon) ** 2
+    decay = math.exp(-(L - 2) * epsilon)
+    return (L - 2) / 2 * bracket + 2 * decay + decay**2

@@ -1,0 +1,185 @@
+"""Gradient flow of a stack of networks, by gradient descent or Runge-Kutta steps, in float64.
+
+    dtheta/dt = - grad R(theta),   R = 1/n sum_i loss(y_i f(x_i))        (Section 2)
+
+On the normalized clock the parameters move at unit speed, dtheta/ds = - grad R / |grad R|: the same
+path, which never slows down as the risk vanishes. Both are computed from log R there, because R
+itself falls below the smallest number of float64 long before the weights are large.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import log
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from runner.core.errors import lookup
+from runner.papers.training_invariances import theory
+from runner.papers.training_invariances.invariances.network import Network
+from runner.papers.training_invariances.losses import LOG_LOSSES, MARGIN_LOSSES, log_losses
+
+
+def unit(g: Float[Tensor, "R P"]) -> tuple[Float[Tensor, "R P"], Float[Tensor, "R"]]:
+    """g / |g| and log |g| where the squares of g would underflow; zero where g is zero.
+
+    A gradient of zero has no direction: the flow stays at a stationary point.
+    """
+    tiny = torch.finfo(g.dtype).tiny
+    largest = g.abs().amax(-1).clamp(min=tiny)
+    scaled = g / largest[:, None]
+    norm = scaled.norm(dim=-1).clamp(min=tiny)
+    return scaled / norm[:, None], largest.log() + norm.log()
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The empirical risk of S networks, each on its own n examples."""
+
+    network: Network
+    x: Float[Tensor, "S n d"]
+    y: Float[Tensor, "S n"]
+    loss: str
+
+    def log_risk(
+        self, theta: Float[Tensor, "R P"]
+    ) -> tuple[Float[Tensor, "R"], list[Float[Tensor, "R _ _"]]]:
+        """log R of the first networks, and the preactivations of their nonlinear layers."""
+        rows = len(theta)
+        scores, preactivations = self.network.forward(theta, self.x[:rows])
+        z = self.y[:rows] * scores
+        if self.loss not in LOG_LOSSES:
+            return self._losses(z).mean(-1).log(), preactivations
+        n = z.shape[-1]
+        return log_losses(z, self.loss).logsumexp(-1) - log(n), preactivations
+
+    def gradient(
+        self, theta: Float[Tensor, "R P"]
+    ) -> tuple[Float[Tensor, "R P"], list[Float[Tensor, "R _ _"]]]:
+        """grad R of the first networks, and the preactivations of their nonlinear layers."""
+        theta = theta.detach().requires_grad_()
+        scores, preactivations = self.network.forward(theta, self.x[: len(theta)])
+        risks = self._losses(self.y[: len(theta)] * scores).mean(-1)
+        # The networks are independent, so that the gradient of the sum holds each one's own.
+        (gradient,) = torch.autograd.grad(risks.sum(), theta)
+        return gradient, preactivations
+
+    def log_gradient(
+        self, theta: Float[Tensor, "R P"]
+    ) -> tuple[Float[Tensor, "R P"], Float[Tensor, "R"], list[Float[Tensor, "R _ _"]]]:
+        """grad log R, log R, and the preactivations."""
+        theta = theta.detach().requires_grad_()
+        log_risks, preactivations = self.log_risk(theta)
+        (gradient,) = torch.autograd.grad(log_risks.sum(), theta)
+        return gradient, log_risks.detach(), preactivations
+
+    def _losses(self, z: Float[Tensor, "R n"]) -> Float[Tensor, "R n"]:
+        return lookup("loss", self.loss, MARGIN_LOSSES)(z)
+
+
+def _euler(flow: "Flow", theta: Tensor, h: Tensor, velocity: Tensor) -> Tensor:
+    return velocity
+
+
+def _rk4(flow: "Flow", theta: Tensor, h: Tensor, velocity: Tensor) -> Tensor:
+    second = flow.velocity(theta + h / 2 * velocity)
+    third = flow.velocity(theta + h / 2 * second)
+    fourth = flow.velocity(theta + h * third)
+    return (velocity + 2 * second + 2 * third + fourth) / 6
+
+
+INTEGRATORS = {"euler": _euler, "rk4": _rk4}
+"""By name, the velocity of a step h from theta, given that at its start."""
+
+
+@dataclass
+class Flow:
+    """S networks on their way; those with the smallest steps come first.
+
+    theta: parameters now. log_time: log of the time of the gradient flow so far, -inf at the start.
+    same: for each nonlinear layer the pairs of neurons whose activation patterns have agreed at
+    every step so far; alive: the neurons that have been on at some step; always: those that have
+    been on for every example at every step.
+    """
+
+    objective: Objective
+    theta: Float[Tensor, "S P"]
+    rates: list[float]
+    integrator: str
+    normalized: bool
+    log_time: Float[Tensor, " S"] = field(init=False)
+    same: list[Bool[Tensor, "S _ _"]] = field(init=False)
+    alive: list[Bool[Tensor, "S _"]] = field(init=False)
+    always: list[Bool[Tensor, "S _"]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.rates != sorted(self.rates):
+            raise ValueError("rates must ascend")
+        self._steps = self.theta.new_tensor(self.rates)[:, None]
+        self.log_time = torch.full_like(self.theta[:, 0], -torch.inf)
+        with torch.no_grad():
+            _, preactivations = self.objective.network.forward(self.theta, self.objective.x)
+        self.same = [theory.same_pattern(z) for z in preactivations]
+        self.alive = [(z > 0).any(-2) for z in preactivations]
+        self.always = [(z > 0).all(-2) for z in preactivations]
+
+    def steps(self, duration: float) -> int:
+        """Steps that the network with the smallest ones takes for `duration` of the clock."""
+        return round(duration / self.rates[0])
+
+    def advance(self, duration: float, tick: Callable[[], None] = lambda: None) -> None:
+        """Move all networks by `duration` of the clock; each of their rates must divide it.
+
+        `tick` is called after every step.
+        """
+        steps = [round(duration / rate) for rate in self.rates]
+        for step in range(self.steps(duration)):
+            # Larger steps are done earlier: what is still to move is the head of the stack.
+            self.step(sum(count > step for count in steps))
+            tick()
+
+    def step(self, moving: int) -> None:
+        """One step of the first `moving` networks, in place."""
+        theta, h = self.theta[:moving], self._steps[:moving]
+        velocity, log_speed, preactivations = self._velocity(theta)
+        self._watch(preactivations)
+        theta += h * lookup("integrator", self.integrator, INTEGRATORS)(self, theta, h, velocity)
+        elapsed = h[:, 0].log() - log_speed  # of the flow's own time: dt = ds / speed
+        self.log_time[:moving] = torch.logaddexp(self.log_time[:moving], elapsed)
+
+    def velocity(self, theta: Float[Tensor, "R P"]) -> Float[Tensor, "R P"]:
+        """dtheta by the clock."""
+        return self._velocity(theta)[0]
+
+    def _velocity(
+        self, theta: Float[Tensor, "R P"]
+    ) -> tuple[Float[Tensor, "R P"], Float[Tensor, "R"], list[Float[Tensor, "R _ _"]]]:
+        """dtheta by the clock, log of the clock's speed ds/dt, and the preactivations."""
+        if not self.normalized:
+            gradient, preactivations = self.objective.gradient(theta)
+            return -gradient, torch.zeros_like(gradient[:, 0]), preactivations
+        gradient, log_risk, preactivations = self.objective.log_gradient(theta)
+        direction, log_norm = unit(gradient)
+        return -direction, log_risk + log_norm, preactivations
+
+    def _watch(self, preactivations: list[Float[Tensor, "R _ _"]]) -> None:
+        for layer, z in enumerate(preactivations):
+            self.same[layer][: len(z)] &= theory.same_pattern(z.detach())
+            self.alive[layer][: len(z)] |= (z > 0).any(-2)
+            self.always[layer][: len(z)] &= (z > 0).all(-2)
+
+    def state(self) -> dict[str, Tensor]:
+        """What a checkpoint keeps."""
+        watched = {
+            f"{name}/{layer}": tensor
+            for name in ("same", "alive", "always")
+            for layer, tensor in enumerate(getattr(self, name))
+        }
+        return {"theta": self.theta, "log_time": self.log_time, **watched}
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """Go on where `state` was taken."""
+        own = self.state()
+        for name, tensor in own.items():
+            tensor.copy_(state[name])

@@ -1,0 +1,96 @@
+"""Where a network has an invariant, and what the paper promises of it."""
+
+from dataclasses import dataclass
+
+from jaxtyping import Float
+from torch import Tensor
+
+from runner.papers.training_invariances import theory
+from runner.papers.training_invariances.invariances.items import WITHIN, item_between
+from runner.papers.training_invariances.invariances.layers import Dense, Residual, Weights
+from runner.papers.training_invariances.invariances.network import Network
+
+
+@dataclass(frozen=True)
+class Junction:
+    """The neurons (channels) between two layers, or within a residual block (before = behind).
+
+    before, behind: indices of the layers, from 0. item: of Theorem 1; 0 where it has none. linear:
+    whether the neurons are. learned: whether all weights around them are, as Lemma 2 asks. shared:
+    whether any two of them have the same neighbours. pattern: which of the network's nonlinear
+    layers the neurons are; None if linear.
+    """
+
+    before: int
+    behind: int
+    name: str
+    item: int
+    linear: bool
+    learned: bool
+    shared: bool
+    pattern: int | None
+
+    def matrices(
+        self, network: Network, weights: list[Weights]
+    ) -> tuple[Float[Tensor, "R c i"], Float[Tensor, "R o c"]]:
+        """U and V of the neurons."""
+        if self.before == self.behind:
+            return weights[self.before]["W1"], weights[self.before]["W2"]
+        incoming = network.layers[self.before].incoming(weights[self.before])
+        return incoming, network.layers[self.behind].outgoing(weights[self.behind])
+
+    def invariant(self, network: Network, theta: Float[Tensor, "R P"]) -> Float[Tensor, "R c c"]:
+        """D of the neurons for the networks with these parameters."""
+        return theory.matrix_invariant(*self.matrices(network, network.unpack(theta)))
+
+    @property
+    def promises(self) -> dict[str, bool]:
+        """Which part of D is constant: by Lemma 2 its diagonal and the entries of pairs with the
+        same activation pattern (always on: active, or not: mixed), by Theorem 1 all of it."""
+        mixed = {} if self.linear else {"mixed": self.shared}
+        return {
+            "diagonal": self.learned,
+            "active": self.shared,
+            **mixed,
+            "full": self.shared and self.linear,
+        }
+
+
+def junctions(network: Network) -> list[Junction]:
+    """All junctions of the network, from input to output; pooling is no side of any."""
+    found: list[Junction] = []
+    nonlinear = 0
+    layers = list(network.weighted.items())
+    behind_each = [*layers[1:], (None, None)]
+    for (index, layer), (behind, following) in zip(layers, behind_each, strict=True):
+        pattern = None if layer.is_linear else nonlinear
+        nonlinear += not layer.is_linear
+        if isinstance(layer, Residual):
+            name = f"within {layer.kind}"
+            found.append(Junction(index, index, name, WITHIN, pattern is None, True, True, pattern))
+            pattern = None  # the outputs of a block are linear, whatever its branch is
+        if following is not None:
+            found.append(
+                Junction(
+                    before=index,
+                    behind=behind,
+                    name=f"{layer.kind}-{following.kind}",
+                    item=item_between(layer.kind, following.kind),
+                    linear=pattern is None,
+                    learned=layer.learned and following.learned,
+                    shared=layer.shared and following.shared,
+                    pattern=pattern,
+                )
+            )
+    return found
+
+
+def linear_tail(network: Network) -> int:
+    """The index of the first layer that Theorem 2 speaks of: from it on the network is linear
+    convolutions, linear ResNetFree blocks and linear fully connected layers, without biases."""
+    start = len(network.layers)
+    for index, layer in reversed(network.weighted.items()):
+        if not (layer.is_linear and layer.shared) or (isinstance(layer, Dense) and layer.bias):
+            break
+        start = index
+    return start

@@ -1,0 +1,266 @@
+"""The layers of paper C: fully connected, convolutional, residual, and pooling without weights.
+
+Each layer is a function of its weights and knows the two matrices that Theorem 1 makes of them:
+`incoming` (U, one row per output channel) and `outgoing` (V, one column per input channel), and
+what Lemma 2 asks of the neurons around it: whether all their weights on its side are `learned`, and
+whether they have the same neighbours there (`shared`).
+Activations are `(R, n, features)`, features = channels x positions in this order; weights carry the
+replicate axis R in front.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from runner.core.errors import lookup
+from runner.papers.training_invariances import theory
+
+LINEAR = 1.0
+"""The slope of linear units: sigma(z) = z for z > 0 and slope z below (0: ReLU)."""
+
+Weights = dict[str, Tensor]
+"""The weights of one layer of R networks by name."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Neurons as channels on a square of positions; those of a fully connected layer have one."""
+
+    channels: int
+    side: int = 1
+
+    @property
+    def positions(self) -> int:
+        """Positions of one channel."""
+        return self.side**2
+
+    @property
+    def features(self) -> int:
+        """Neurons in all."""
+        return self.channels * self.positions
+
+
+def activate(z: Tensor, slope: float) -> Tensor:
+    """sigma(z) = max(z, slope z): ReLU, leaky ReLU, or nothing."""
+    return z if slope == LINEAR else torch.nn.functional.leaky_relu(z, slope)
+
+
+@dataclass(frozen=True)
+class Dense:
+    """a -> sigma(W a), W (width, features of the source), or sigma(W a + b).
+
+    A bias is the weight of one more edge into its neuron, from a constant input (after Lemma 3).
+    """
+
+    source: Grid
+    width: int
+    slope: float = LINEAR
+    bias: bool = False
+    kind = "dense"
+    learned = shared = True
+
+    @property
+    def target(self) -> Grid:
+        """The neurons that it feeds."""
+        return Grid(self.width)
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether all neurons in it are linear."""
+        return self.slope == LINEAR
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each weight tensor of one network; the first axis is the outputs."""
+        shapes = {"W": (self.width, self.source.features)}
+        return shapes | {"b": (self.width,)} if self.bias else shapes
+
+    def forward(
+        self, weights: Weights, a: Float[Tensor, "R n i"]
+    ) -> tuple[Float[Tensor, "R n o"], Float[Tensor, "R examples c"]]:
+        """The activations, and the preactivations of its nonlinear neurons or channels."""
+        z = a @ weights["W"].mT
+        if self.bias:
+            z = z + weights["b"][:, None]
+        return activate(z, self.slope), z
+
+    def incoming(self, weights: Weights) -> Float[Tensor, "R c i"]:
+        """U of its outputs: W, or [W b]."""
+        return torch.cat((weights["W"], weights["b"][..., None]), -1) if self.bias else weights["W"]
+
+    def outgoing(self, weights: Weights) -> Float[Tensor, "R o c"]:
+        """V of its inputs: W, with the positions of a channel in one column."""
+        return theory.by_channel(weights["W"], self.source.channels)
+
+    def factor(self, residual: int) -> int:
+        """s of Theorem 2: 1, or the cost of the flattening when it reads channels."""
+        return theory.flattening_factor(self.source.channels, self.source.positions)
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """A two-dimensional convolution without padding, W (channels, source channels, k, k)."""
+
+    source: Grid
+    channels: int
+    kernel: int
+    stride: int
+    slope: float = LINEAR
+    kind = "conv"
+    learned = shared = True
+
+    @property
+    def target(self) -> Grid:
+        """The neurons that it feeds."""
+        return Grid(self.channels, (self.source.side - self.kernel) // self.stride + 1)
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether all neurons in it are linear."""
+        return self.slope == LINEAR
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each weight tensor of one network; the first axis is the outputs."""
+        return {"W": (self.channels, self.source.channels, self.kernel, self.kernel)}
+
+    def forward(
+        self, weights: Weights, a: Float[Tensor, "R n i"]
+    ) -> tuple[Float[Tensor, "R n o"], Float[Tensor, "R examples c"]]:
+        """The activations, and the preactivations per channel, example and position."""
+        R, n, _ = a.shape
+        maps = a.reshape(R * n, self.source.channels, self.source.side, self.source.side)
+        patches = torch.nn.functional.unfold(maps, self.kernel, stride=self.stride)
+        patches = patches.mT.reshape(R, n * self.target.positions, -1)
+        z = patches @ self.incoming(weights).mT
+        maps = activate(z, self.slope).view(R, n, self.target.positions, self.channels)
+        return maps.mT.reshape(R, n, -1), z
+
+    def incoming(self, weights: Weights) -> Float[Tensor, "R c i"]:
+        """U of its output channels."""
+        return theory.convolution_incoming(weights["W"])
+
+    def outgoing(self, weights: Weights) -> Float[Tensor, "R o c"]:
+        """V of its input channels."""
+        return theory.convolution_outgoing(weights["W"])
+
+    def factor(self, residual: int) -> int:
+        """s of Theorem 2: the cost of the other flattening."""
+        return theory.flattening_factor(self.source.channels, self.kernel**2)
+
+
+@dataclass(frozen=True)
+class Residual:
+    """a -> skip(a) + W2 sigma(W1 a), W1 (hidden, i), W2 (width, hidden); Definition 5.
+
+    skip: `identity`; `diagonal`, a vector z of learned weights; `free`, a learned matrix Z.
+    """
+
+    source: Grid
+    width: int
+    hidden: int
+    skip: str
+    slope: float = LINEAR
+
+    @property
+    def kind(self) -> str:
+        """The block's name: residual_identity, residual_diagonal or residual_free."""
+        return f"residual_{self.skip}"
+
+    @property
+    def learned(self) -> bool:
+        """An identity skip is not."""
+        return self.skip != "identity"
+
+    @property
+    def shared(self) -> bool:
+        """An identity or diagonal skip joins each neuron to its own partner."""
+        return self.skip == "free"
+
+    @property
+    def target(self) -> Grid:
+        """The neurons that it feeds."""
+        return Grid(self.width)
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether all neurons in it are linear."""
+        return self.slope == LINEAR
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each weight tensor of one network; the first axis is the outputs."""
+        inputs = self.source.features
+        shapes = {"W1": (self.hidden, inputs), "W2": (self.width, self.hidden)}
+        skips = {
+            "identity": {},
+            "diagonal": {"z": (self.width,)},
+            "free": {"Z": (self.width, inputs)},
+        }
+        return shapes | lookup("skip", self.skip, skips)
+
+    def forward(
+        self, weights: Weights, a: Float[Tensor, "R n i"]
+    ) -> tuple[Float[Tensor, "R n o"], Float[Tensor, "R examples c"]]:
+        """The outputs of the block, and the preactivations of its hidden neurons."""
+        z = a @ weights["W1"].mT
+        branch = activate(z, self.slope) @ weights["W2"].mT
+        if "Z" in weights:
+            return branch + a @ weights["Z"].mT, z
+        return branch + (weights["z"][:, None] * a if "z" in weights else a), z
+
+    def skip_matrix(self, weights: Weights) -> Float[Tensor, "R o i"]:
+        """The skip connection as a matrix: the identity, diag(z), or Z."""
+        if "Z" in weights:
+            return weights["Z"]
+        z = weights["z"] if "z" in weights else torch.ones_like(weights["W2"][..., 0])
+        return torch.diag_embed(z)
+
+    def incoming(self, weights: Weights) -> Float[Tensor, "R c i"]:
+        """U of the block's outputs: [W2 Z]."""
+        return theory.residual_incoming(weights["W2"], self.skip_matrix(weights))
+
+    def outgoing(self, weights: Weights) -> Float[Tensor, "R o c"]:
+        """V of the block's inputs: W1 above Z, with the positions of a channel in one column."""
+        stacked = theory.residual_outgoing(weights["W1"], self.skip_matrix(weights))
+        return theory.by_channel(stacked, self.source.channels)
+
+    def factor(self, residual: int) -> int:
+        """s of Theorem 2: `residual` (Lemma 11), times the flattening's when it reads channels."""
+        grid = self.source
+        return residual * theory.flattening_factor(grid.channels, grid.positions)
+
+
+@dataclass(frozen=True)
+class Pooling:
+    """The mean of each window of `kernel` x `kernel` positions, channel by channel; no weights.
+
+    The change of weights that makes D invariant mixes channels, and so commutes with it: what lies
+    before and behind is joined as if it were not there.
+    """
+
+    source: Grid
+    kernel: int
+    kind = "pooling"
+    is_linear = True
+
+    @property
+    def target(self) -> Grid:
+        """The neurons that it feeds."""
+        return Grid(self.source.channels, self.source.side // self.kernel)
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """None."""
+        return {}
+
+    def forward(
+        self, weights: Weights, a: Float[Tensor, "R n i"]
+    ) -> tuple[Float[Tensor, "R n o"], Float[Tensor, "R n o"]]:
+        """The means, twice: it has no preactivations of its own."""
+        maps = a.unflatten(-1, (self.source.channels, self.source.side, self.source.side))
+        means = torch.nn.functional.avg_pool2d(maps.flatten(0, 1), self.kernel)
+        means = means.reshape(*a.shape[:-1], -1)
+        return means, means
+
+
+Weighted = Dense | Convolution | Residual
+Layer = Weighted | Pooling

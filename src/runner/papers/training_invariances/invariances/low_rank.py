@@ -1,0 +1,115 @@
+"""Theorem 2 on a stack of networks: singular values of the layers, and what bounds them.
+
+Layers are those that have weights, in order.
+"""
+
+from dataclasses import dataclass
+from math import exp, inf, nan
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from runner.papers.training_invariances import theory
+from runner.papers.training_invariances.invariances.junctions import junctions, linear_tail
+from runner.papers.training_invariances.invariances.layers import Weighted
+from runner.papers.training_invariances.invariances.network import Network
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Lists over layers of lists over networks: ||U||_F^2, ||U||_2^2 / ||U||_F^2, alignment with
+    the next layer (nan for the last), ||Z||_F^2 / ||[W2 Z]||_F^2 (nan where there is no Z)."""
+
+    frobenius: list[list[float]]
+    operator_ratio: list[list[float]]
+    alignment: list[list[float]]
+    skip_share: list[list[float]]
+
+
+def squared_norms(network: Network, theta: Float[Tensor, "S P"]) -> Float[Tensor, "S L"]:
+    """||W_l||_F^2 of each layer, a residual block counted as [W2 Z] (Definition 8).
+
+    With biases, of the edges that cut the network in two there (Definition 7): the constant inputs
+    of the later layers are behind the cut, and so ||b_k||^2 counts for all k >= l.
+    """
+    weights = network.unpack(theta)
+    norms = [theory.squared_norm(b.incoming(weights[i])) for i, b in network.weighted.items()]
+    later = torch.zeros_like(norms[0])
+    for number, index in reversed(list(enumerate(network.weighted))):
+        norms[number] = norms[number] + later
+        if "b" in weights[index]:
+            later = later + weights[index]["b"].square().sum(-1)
+    return torch.stack(norms, dim=-1)
+
+
+def spectrum(network: Network, theta: Float[Tensor, "S P"]) -> Spectrum:
+    """The largest singular value of each layer against its norm, and adjacent singular vectors."""
+    weights = network.unpack(theta)
+    U = [layer.incoming(weights[index]) for index, layer in network.weighted.items()]
+    V = [layer.outgoing(weights[index]) for index, layer in network.weighted.items()]
+    frobenius = [theory.squared_norm(u) for u in U]
+    ratio = [theory.squared_operator_norm(u) / f for u, f in zip(U, frobenius, strict=True)]
+    unknown = torch.full_like(frobenius[0], nan)
+    aligned = [theory.alignment(u, v) for u, v in zip(U[:-1], V[1:], strict=True)] + [unknown]
+    skips = [
+        theory.squared_norm(weights[index]["Z"]) / f if "Z" in weights[index] else unknown
+        for index, f in zip(network.weighted, frobenius, strict=True)
+    ]
+    parts = (frobenius, ratio, aligned, skips)
+    return Spectrum(*([each.tolist() for each in part] for part in parts))
+
+
+def tail(network: Network) -> tuple[int, list[Weighted]]:
+    """The layers that Theorem 2 speaks of, and how many there are before them."""
+    first = linear_tail(network)
+    layers = [layer for index, layer in network.weighted.items() if index >= first]
+    return len(network.weighted) - len(layers), layers
+
+
+def limit_bounds(network: Network, residual: int) -> list[float]:
+    """Eq. (14) for each layer; nan for the layers before the linear tail.
+
+    residual: the factor of a ResNetFree block.
+    """
+    start, layers = tail(network)
+    if not layers:
+        return [nan] * start
+    return [nan] * start + theory.low_rank_bound([layer.factor(residual) for layer in layers])
+
+
+def finite_bounds(
+    network: Network, first: Float[Tensor, "S P"], now: Float[Tensor, "S P"]
+) -> list[list[float]]:
+    """Eq. (13) as the least ||W_l||_2^2 / ||W_l||_F^2 now, its constant taken from `first`.
+
+    One list over networks for each layer; nan for the layers before the linear tail.
+    """
+    start, layers = tail(network)
+    if not layers:
+        return [[nan] * len(now)] * start
+    first_index = linear_tail(network)
+    places = [junction for junction in junctions(network) if junction.before >= first_index]
+    between = [j.invariant(network, first) for j in places if j.before != j.behind]
+    within = {j.before: j.invariant(network, first) for j in places if j.before == j.behind}
+    factors = [layer.factor(theory.SHARP_RESIDUAL_FACTOR) for layer in layers]
+    norms = squared_norms(network, now)
+    zero = torch.zeros_like(norms[:, 0])
+    offsets = [
+        theory.residual_offset(within[index]) if index in within else zero
+        for index in network.weighted
+        if index >= first_index
+    ]
+    least = theory.finite_time_bound(norms[:, -1], between, factors, offsets)
+    ratios = [
+        (bound / norms[:, start + index]).clamp(min=0).tolist() for index, bound in enumerate(least)
+    ]
+    return [[nan] * len(norms)] * start + ratios
+
+
+def exponential(value: float) -> float:
+    """exp(value); inf where that is too large for a float."""
+    try:
+        return exp(value)
+    except OverflowError:
+        return inf

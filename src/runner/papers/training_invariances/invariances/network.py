@@ -1,0 +1,200 @@
+"""Networks of paper C as stacks of R replicates: one vector of parameters for each."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod, sqrt
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from runner.core.errors import lookup
+from runner.papers.training_invariances.invariances.layers import (
+    LINEAR,
+    Convolution,
+    Dense,
+    Grid,
+    Layer,
+    Pooling,
+    Residual,
+    Weighted,
+    Weights,
+)
+
+KERNEL = 2
+"""Side of all convolution kernels: the first halves the image, the others take one pixel off."""
+
+TWIN_DISTANCE = 1e-6
+"""How far apart twins start, in standard deviations of a weight: small against a step, or else an
+example passes from off to on at one of them first."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """Layers in a row; the last has one output, the score whose sign is the class."""
+
+    layers: tuple[Layer, ...]
+
+    @cached_property
+    def weighted(self) -> dict[int, Weighted]:
+        """The layers that have weights, by their index."""
+        return {
+            index: layer
+            for index, layer in enumerate(self.layers)
+            if not isinstance(layer, Pooling)
+        }
+
+    def number(self, index: int) -> int:
+        """Which of the layers that have weights it is, from 1."""
+        return list(self.weighted).index(index) + 1
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """The numbers of parameters of all weight tensors, in order."""
+        return [prod(shape) for layer in self.layers for shape in layer.shapes().values()]
+
+    def unpack(self, theta: Float[Tensor, "R P"]) -> list[Weights]:
+        """The weights of each layer, as views of the parameter vectors."""
+        parts = iter(theta.split(self.sizes, dim=-1))
+        return [
+            {name: next(parts).unflatten(-1, shape) for name, shape in layer.shapes().items()}
+            for layer in self.layers
+        ]
+
+    def forward(
+        self, theta: Float[Tensor, "R P"], x: Float[Tensor, "R n d"]
+    ) -> tuple[Float[Tensor, "R n"], list[Float[Tensor, "R _ _"]]]:
+        """The scores, and the preactivations of every layer that has nonlinear neurons."""
+        a, preactivations = x, []
+        for layer, weights in zip(self.layers, self.unpack(theta), strict=True):
+            a, z = layer.forward(weights, a)
+            if not layer.is_linear:
+                preactivations.append(z)
+        return a.squeeze(-1), preactivations
+
+    def draw(
+        self, gain: float, active: float, twins: float, generator: torch.Generator
+    ) -> Float[Tensor, " P"]:
+        """Starting parameters of one replicate, N(0, gain^2 / fan in).
+
+        Branch and skip of a residual block have half the variance each, a diagonal skip fan in one;
+        a bias that of the weights beside it. The first `active` of the nonlinear neurons of each
+        layer start with the absolute values: they are on for every input that is not negative. The
+        next `twins` start with weights of mean zero, on for some inputs and off for others, in
+        pairs whose weights, in and out, are nearly equal: for the same inputs. In float64.
+        """
+        drawn = [
+            {
+                name: torch.randn(shape, generator=generator, dtype=torch.float64)
+                for name, shape in layer.shapes().items()
+            }
+            for layer in self.layers
+        ]
+        for entering, leaving in self._around_nonlinear(drawn):
+            first = round(active * len(entering[0]))
+            pairs = round(twins * len(entering[0])) // 2
+            for weights in entering:
+                weights[:first].abs_()
+                if weights.ndim > 1:  # inputs are far from zero in the mean: else on or off for all
+                    chosen = weights[first:][: 2 * pairs].flatten(1)
+                    chosen -= chosen.mean(1, keepdim=True)
+            for weights in entering + leaving:
+                one, other = weights[first:][: 2 * pairs].unflatten(0, (pairs, 2)).unbind(1)
+                other.mul_(TWIN_DISTANCE).add_(one)
+        parts = []
+        for layer, weights in zip(self.layers, drawn, strict=True):
+            for name, normal in weights.items():
+                share = 2 if name in ("W2", "Z", "z") else 1  # branch and skip add up
+                inputs = layer.source.features if name == "b" else prod(normal.shape[1:])
+                parts.append(gain / sqrt(share * inputs) * normal.flatten())
+        return torch.cat(parts)
+
+    def _around_nonlinear(self, weights: list[Weights]) -> Iterator[tuple[list, list]]:
+        """What enters and what leaves the nonlinear neurons of each layer, one by one in the first
+        axis, as views of the weights of one network."""
+        layers = list(self.weighted.items())
+        for (index, layer), (behind, following) in zip(layers, layers[1:], strict=False):
+            own, next_ = weights[index], weights[behind]
+            if layer.is_linear:
+                continue
+            if isinstance(layer, Residual):
+                yield [own["W1"]], [own["W2"].mT]
+                continue
+            channels = following.source.channels
+            leaving = [
+                next_[name].unflatten(1, (channels, -1)).transpose(0, 1)
+                for name in ("W", "W1", "Z")
+                if name in next_
+            ]
+            yield [own[name] for name in ("W", "b") if name in own], leaving
+
+
+def build(
+    architecture: str,
+    depth: int,
+    width: int,
+    channels: int,
+    side: int,
+    slope: float,
+    bias: bool = False,
+) -> Network:
+    """The network of that name with `depth` layers on images of `side` x `side` pixels.
+
+    linear: fully connected and linear. relu_then_linear: two nonlinear layers, then linear ones.
+    residual_<skip>: a nonlinear layer, a block with a nonlinear branch, linear blocks, a linear
+    layer. conv: one nonlinear and two linear convolutions, then linear layers. pooled: a nonlinear
+    and a linear convolution with pooling behind each, then linear layers. mixed: a linear
+    convolution, a free block with a nonlinear branch, linear free blocks, a linear layer, another
+    free block. All end with a linear layer of one output. width: neurons of every hidden layer,
+    channels: of every convolution, slope: of the nonlinear units (0: ReLU), bias: whether fully
+    connected layers have one. Pooling does not count as a layer. Raises InputError for an unknown
+    name.
+    """
+    layers: list[Layer] = []
+
+    def source() -> Grid:
+        return layers[-1].target if layers else Grid(1, side)
+
+    def dense(slope: float = LINEAR) -> None:
+        layers.append(Dense(source(), width, slope, bias))
+
+    def conv(slope: float = LINEAR, stride: int | None = None) -> None:
+        first = 1 if layers else KERNEL
+        layers.append(Convolution(source(), channels, KERNEL, stride or first, slope))
+
+    def pool() -> None:
+        layers.append(Pooling(source(), KERNEL))
+
+    def count() -> int:
+        return sum(not isinstance(layer, Pooling) for layer in layers)
+
+    def residual(skip: str, slope: float = LINEAR) -> None:
+        layers.append(Residual(source(), width, width, skip, slope))
+
+    def mixed() -> None:
+        conv(), residual("free", slope)
+        while count() < depth - 3:
+            residual("free")
+        dense(), residual("free")
+
+    def residuals(skip: str) -> None:
+        dense(slope), residual(skip, slope)
+        while count() < depth - 2:
+            residual(skip)
+
+    begin = {
+        "linear": lambda: None,
+        "relu_then_linear": lambda: (dense(slope), dense(slope)),
+        "conv": lambda: (conv(slope), conv(), conv()),
+        "pooled": lambda: (conv(slope, stride=1), pool(), conv(), pool()),
+        "mixed": mixed,
+        "residual_identity": lambda: residuals("identity"),
+        "residual_diagonal": lambda: residuals("diagonal"),
+        "residual_free": lambda: residuals("free"),
+    }
+    lookup("architecture", architecture, begin)()
+    while count() < depth - 1:
+        dense()
+    layers.append(Dense(source(), 1, bias=bias))
+    return Network(tuple(layers))

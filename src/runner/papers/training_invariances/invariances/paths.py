@@ -1,0 +1,149 @@
+"""Lemma 1: a network is a tree network of signs, applied to the products of weights along paths.
+
+For small networks only: there are exponentially many paths.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from runner.papers.training_invariances.invariances.layers import (
+    LINEAR,
+    Convolution,
+    Layer,
+    Pooling,
+    Residual,
+    Weights,
+    activate,
+)
+from runner.papers.training_invariances.invariances.network import Network
+
+Path = tuple[int, ...]
+"""Edges from an input to the output, by their index in the graph."""
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The computation graph of one network: edges source -> target, weights, and activations.
+
+    Vertices are numbered from 0, the inputs first, a constant 1 last among them where there are
+    biases; no edge goes to a lower number. slopes: of each vertex's activation (1: linear).
+    """
+
+    edges: list[tuple[int, int]]
+    weights: Float[Tensor, " edges"]
+    slopes: list[float]
+    inputs: int
+    output: int
+
+    def into(self, vertex: int) -> list[int]:
+        """The edges that end in a vertex."""
+        return self._into.get(vertex, [])
+
+    @cached_property
+    def _into(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for index, (_, target) in enumerate(self.edges):
+            found.setdefault(target, []).append(index)
+        return found
+
+    def count(self) -> int:
+        """The number of paths from the inputs to the output."""
+        paths = [1] * self.inputs + [0] * (len(self.slopes) - self.inputs)
+        for vertex in range(self.inputs, len(self.slopes)):
+            paths[vertex] = sum(paths[self.edges[edge][0]] for edge in self.into(vertex))
+        return paths[self.output]
+
+
+def graph(network: Network, weights: list[Weights]) -> Graph:
+    """The graph of one network; weights without the replicate axis.
+
+    Weights that a convolution shares are on several edges; identity skips are edges of weight one,
+    and the edges of pooling have fixed weights, too.
+    """
+    slopes = [LINEAR] * network.layers[0].source.features
+    layer = range(len(slopes))
+    constant = len(slopes)
+    if any("b" in w for w in weights):
+        slopes.append(LINEAR)
+    inputs = range(len(slopes))
+    edges: list[tuple[int, int]] = []
+    values: list[Tensor] = []
+
+    def connect(matrix: Float[Tensor, "o i"], sources: range, targets: range) -> None:
+        for row, column in (matrix != 0).nonzero().tolist():
+            edges.append((sources[column], targets[row]))
+            values.append(matrix[row, column])
+
+    def add(count: int, slope: float) -> range:
+        slopes.extend([slope] * count)
+        return range(len(slopes) - count, len(slopes))
+
+    for block, w in zip(network.layers, weights, strict=True):
+        if isinstance(block, Residual):
+            hidden = add(block.hidden, block.slope)
+            following = add(block.width, LINEAR)
+            connect(w["W1"], layer, hidden)
+            connect(w["W2"], hidden, following)
+            connect(block.skip_matrix({k: v[None] for k, v in w.items()})[0], layer, following)
+        else:
+            slope = LINEAR if isinstance(block, Pooling) else block.slope
+            following = add(block.target.features, slope)
+            connect(_as_matrix(block, w), layer, following)
+            if "b" in w:
+                connect(w["b"][:, None], range(constant, constant + 1), following)
+        layer = following
+    return Graph(edges, torch.stack(values), slopes, len(inputs), layer[0])
+
+
+def _as_matrix(block: Layer, weights: Weights) -> Float[Tensor, "o i"]:
+    """The layer as a linear map: what it makes of each unit vector, before activation."""
+    if "W" in weights and not isinstance(block, Convolution):
+        return weights["W"]
+    linear = replace(block, slope=LINEAR) if isinstance(block, Convolution) else block
+    unit = torch.eye(block.source.features, dtype=torch.float64)
+    return linear.forward({name: w[None] for name, w in weights.items()}, unit[None])[0][0].T
+
+
+def paths(network: Graph) -> Iterator[tuple[int, Path]]:
+    """All maximal paths, each with the input vertex that it starts from."""
+
+    def from_inputs_to(vertex: int, suffix: Path) -> Iterator[tuple[int, Path]]:
+        if vertex < network.inputs:
+            yield vertex, suffix
+        for edge in network.into(vertex):
+            yield from from_inputs_to(network.edges[edge][0], (edge, *suffix))
+
+    yield from from_inputs_to(network.output, ())
+
+
+def path_products(network: Graph, x: Float[Tensor, " d"]) -> dict[Path, Float[Tensor, ""]]:
+    """rho(x; w), the path enumeration function (Definition 4): x_p times the weights along p."""
+    x = torch.cat((x, x.new_ones(network.inputs - len(x))))
+    return {path: x[vertex] * network.weights[list(path)].prod() for vertex, path in paths(network)}
+
+
+def tree(network: Graph, products: dict[Path, Float[Tensor, ""]]) -> Float[Tensor, ""]:
+    """mu(rho): the tree network of Lemma 1, whose weights are the signs of the network's.
+
+    Its vertices are the suffixes of paths (Definition 10). Magnitudes have been pulled back to the
+    leaves, which is allowed because every activation is positively homogeneous (Lemma 7), so that
+    each inner edge keeps its sign alone; the edge at a leaf carries the sign of the whole path.
+    """
+    signs = network.weights.detach().sign()
+
+    def value(vertex: int, suffix: Path) -> Tensor:
+        if vertex < network.inputs:
+            return signs[list(suffix)].prod() * products[suffix]
+        terms = [
+            signs[edge] * value(network.edges[edge][0], (edge, *suffix))
+            for edge in network.into(vertex)
+        ]
+        total = torch.stack(terms).sum() if terms else torch.zeros_like(network.weights[0])
+        return activate(total, network.slopes[vertex])
+
+    return value(network.output, ())

@@ -1,0 +1,95 @@
+"""What a network of paper C is trained on: separable examples with labels -1 and 1."""
+
+from collections.abc import Callable
+from math import ceil
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from runner.core.errors import InputError, lookup
+from runner.core.streams import generator
+from runner.data.datasets import Dataset
+from runner.papers.training_invariances.invariances.config import Invariances
+
+SIDE = 8
+"""Pixels along an image's side, of the digits and of the Gaussian images."""
+
+OFFSET = 0.5
+"""Mean of a Gaussian pixel, in standard deviations. As with images, neurons of nonnegative weights
+are then on for every example, and those are what Theorem 1 speaks of."""
+
+MARGIN = 3.0
+"""Least distance of a Gaussian example from the hyperplane, in standard deviations of a pixel."""
+
+INPUT_NORM = 1.0
+"""Root mean square norm of the inputs: gradient descent is stable up to a rate of about 0.02 then,
+whatever the architecture, at width 16; up to 0.005 at width 32."""
+
+LoadData = Callable[[str, int], Dataset]
+"""How a study gets a dataset: `Context.load_data`."""
+
+Examples = tuple[Float[Tensor, "R n d"], Float[Tensor, "R n"]]
+
+
+def draw_examples(config: Invariances, load_data: LoadData) -> Examples:
+    """Inputs and labels of all replicates, in float64 on the CPU; half of the labels are 1.
+
+    Inputs are scaled to a root mean square norm of `INPUT_NORM`. Raises InputError when there are
+    fewer digits than `samples`.
+    """
+    x, y = lookup("data", config.data, DATA)(config, load_data)
+    norms = x.square().sum(-1).mean(-1).sqrt()
+    return INPUT_NORM * x / norms[:, None, None], y
+
+
+def gaussian(config: Invariances, load_data: LoadData) -> Examples:
+    """Gaussian images with mean `OFFSET`, pushed `MARGIN` to their side of a random hyperplane.
+
+    The hyperplane goes through the origin and the mean, so that the examples are separable without
+    a bias; an example on the wrong side is mirrored, so that the classes are balanced.
+    """
+    inputs, labels = [], []
+    for replicate in range(config.replicates):
+        stream = generator(config.seed, replicate, "examples")
+        normal = torch.randn(config.samples, SIDE**2, generator=stream, dtype=torch.float64)
+        teacher = torch.randn(SIDE**2, generator=stream, dtype=torch.float64)
+        teacher = (teacher - teacher.mean()) / (teacher - teacher.mean()).norm()
+        wanted = alternating(config.samples)
+        distance = normal @ teacher
+        moved = wanted * (distance.abs() + MARGIN) - distance
+        inputs.append(normal + moved[:, None] * teacher + OFFSET)
+        labels.append(wanted)
+    return torch.stack(inputs), torch.stack(labels)
+
+
+def digits(config: Invariances, load_data: LoadData) -> Examples:
+    """Each replicate's own choice of the images of two classes, as many of either."""
+    images = load_data("digits", config.seed).train
+    share = ceil(config.samples / 2)
+    inputs = []
+    for replicate in range(config.replicates):
+        chosen = []
+        for digit in config.classes:
+            members = images.flat()[images.labels == digit].double()
+            if len(members) < share:
+                raise InputError(
+                    f"samples={config.samples}: there are {len(members)} images of the digit"
+                    f" {digit}, half of the samples"
+                )
+            stream = generator(config.seed, replicate, f"digit {digit}")
+            chosen.append(members[torch.randperm(len(members), generator=stream)[:share]])
+        inputs.append(torch.stack(chosen, dim=1).flatten(0, 1)[: config.samples])
+    x = torch.stack(inputs)
+    return x, alternating(config.samples).expand(config.replicates, -1)
+
+
+DATA = {"gaussian": gaussian, "digits": digits}
+"""How examples are drawn, by the name of the data."""
+
+
+def alternating(samples: int) -> Float[Tensor, " n"]:
+    """Labels 1, -1, 1, ..."""
+    return torch.ones(samples, dtype=torch.float64).index_fill_(
+        0, torch.arange(1, samples, 2), -1.0
+    )

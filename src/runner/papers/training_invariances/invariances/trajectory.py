@@ -1,0 +1,100 @@
+"""The way of a stack of networks along the gradient flow: one for every replicate and rate."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from runner.core.progress import WhenShown
+from runner.core.streams import generator
+from runner.core.studies import Context
+from runner.papers.training_invariances.invariances.config import Invariances
+from runner.papers.training_invariances.invariances.gradient_flow import Flow, Objective
+from runner.papers.training_invariances.invariances.network import Network, build
+from runner.papers.training_invariances.invariances.problem import SIDE, LoadData, draw_examples
+
+
+@dataclass
+class Trajectory:
+    """What is kept of the way: the parameters and the flow's own log time at each record."""
+
+    theta: Float[Tensor, "records S P"]
+    log_time: Float[Tensor, "records S"]
+
+
+def network_of(config: Invariances) -> Network:
+    """The network that the configuration describes."""
+    return build(
+        config.architecture,
+        config.depth,
+        config.width,
+        config.channels,
+        SIDE,
+        config.negative_slope,
+        config.biases,
+    )
+
+
+def rates(config: Invariances) -> list[float]:
+    """The rate of each network in the stack: ascending, all replicates of a rate together."""
+    return [rate for rate in sorted(config.learning_rates) for _ in range(config.replicates)]
+
+
+def start(config: Invariances, network: Network, device: torch.device, load_data: LoadData) -> Flow:
+    """The stack at time zero: the networks of one replicate share examples and initialisation."""
+    copies = len(config.learning_rates)
+    x, y = (
+        tensor.repeat(copies, *[1] * (tensor.ndim - 1))
+        for tensor in draw_examples(config, load_data)
+    )
+    drawn = [
+        network.draw(
+            config.gain,
+            config.active,
+            config.twins,
+            generator(config.seed, replicate, "initialisation"),
+        )
+        for replicate in range(config.replicates)
+    ]
+    theta = torch.stack(drawn).repeat(copies, 1)
+    return Flow(
+        Objective(network, x.to(device), y.to(device), config.loss),
+        theta.to(device),
+        rates(config),
+        config.integrator,
+        config.normalized_time,
+    )
+
+
+def follow(config: Invariances, flow: Flow, context: Context) -> Trajectory:
+    """Integrate to the end; goes on from the checkpoint where there is one."""
+    theta = flow.theta.new_empty(config.records + 1, *flow.theta.shape)
+    log_time = flow.log_time.new_empty(config.records + 1, len(flow.log_time))
+    kept = {"trajectory": theta, "log_times": log_time}
+    done = 0
+    if context.restored is None:
+        theta[0], log_time[0] = flow.theta, flow.log_time
+    else:
+        state = dict(context.restored)
+        done = int(state.pop("done"))
+        for name, tensor in kept.items():
+            tensor.copy_(state.pop(name))
+        flow.restore(state)
+    duration = config.time / config.records
+    steps = flow.steps(duration)
+    log_loss = WhenShown(lambda: flow.objective.log_risk(flow.theta)[0])
+    with context.progress(config.records * steps, "training", done=done * steps) as bar:
+        for record in range(done + 1, config.records + 1):
+            flow.advance(duration, lambda: bar.update(log_loss=log_loss))
+            theta[record], log_time[record] = flow.theta, flow.log_time
+            position = torch.tensor(record)
+            context.checkpoint(lambda at=position: {**flow.state(), **kept, "done": at})
+    return Trajectory(theta, log_time)
+
+
+def records(config: Invariances) -> Iterator[tuple[int, float]]:
+    """The number and the time of each record."""
+    for record in range(config.records + 1):
+        yield record, config.time * record / config.records

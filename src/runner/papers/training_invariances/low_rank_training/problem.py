@@ -1,0 +1,80 @@
+"""What the networks are trained on: images of the first K classes of a dataset."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from runner.core.errors import InputError
+from runner.core.streams import generator
+from runner.data.datasets import Dataset, Images
+from runner.papers.training_invariances.low_rank_training.config import LowRankTraining
+
+INPUT_NORM = 4.0
+"""Root mean square norm of the images of a replicate: that of digits with pixels in [0, 1] (3.9),
+for all datasets, so that a rate means the same on each."""
+
+LoadData = Callable[..., Dataset]
+"""How a study gets a dataset: `Context.load_data`."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Training images of each replicate, and the test images that all share (of any norm: without
+    biases it decides no class).
+
+    Labels are -1 and 1 of two classes, of more their numbers.
+    """
+
+    x: Float[Tensor, "R n channels height width"]
+    y: Tensor
+    test_x: Float[Tensor, "m channels height width"]
+    test_y: Tensor
+
+    def to(self, device: torch.device, dtype: torch.dtype) -> "Problem":
+        """The same on a device, the images in this dtype, and so the labels -1 and 1."""
+
+        def labels(y: Tensor) -> Tensor:
+            return y.to(device, dtype if y.is_floating_point() else None)
+
+        x, test_x = self.x.to(device, dtype), self.test_x.to(device, dtype)
+        return Problem(x, labels(self.y), test_x, labels(self.test_y))
+
+
+def draw_problem(config: LowRankTraining, load_data: LoadData) -> Problem:
+    """Each replicate's own choice of the training images of the first K classes.
+
+    Raises InputError when there are fewer than `samples`, or the dataset cannot be had.
+    """
+    data = load_data(config.data, config.seed, config.checksums)
+    train, test = (of_classes(part, config.classes) for part in (data.train, data.test))
+    if config.samples > len(train):
+        raise InputError(
+            f"samples={config.samples}: {config.data} has {len(train)} training images of the first"
+            f" {config.classes} classes"
+        )
+    chosen = torch.stack(
+        [
+            torch.randperm(len(train), generator=generator(config.seed, r, "images"))
+            for r in range(config.replicates)
+        ]
+    )[:, : config.samples]
+    x = train.pixels[chosen].double()
+    norms = x.square().flatten(2).sum(-1).mean(-1).sqrt()
+    scale = INPUT_NORM / norms.where(norms != 0, INPUT_NORM)  # black images stay black
+    x *= scale[:, None, None, None, None]
+    y, test_y = (labels_of(each, config.classes) for each in (train.labels[chosen], test.labels))
+    return Problem(x, y, test.pixels, test_y)
+
+
+def of_classes(images: Images, classes: int) -> Images:
+    """The images of the first classes."""
+    wanted = images.labels < classes
+    return Images(images.pixels[wanted], images.labels[wanted])
+
+
+def labels_of(labels: Tensor, classes: int) -> Tensor:
+    """-1.0 and 1.0 of two classes, of more the numbers themselves."""
+    return 2 * labels.double() - 1 if classes == 2 else labels

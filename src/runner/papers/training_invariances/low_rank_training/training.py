@@ -1,0 +1,140 @@
+"""Losses of a stack of networks, their gradients and curvature, and weight decay.
+
+`y`: of two classes -1 and 1, of more the numbers of the classes, each `(R, n)`.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from runner.core.errors import lookup
+from runner.networks.spectra import eigvalsh
+from runner.papers.training_invariances.losses import MARGIN_LOSSES
+from runner.papers.training_invariances.low_rank_training.networks import Parameters, outputs
+from runner.training.optimizers import MOMENTUM, OPTIMIZERS, Optimizer
+
+LANCZOS = 6
+"""Steps of the Lanczos iteration."""
+
+
+def losses_and_hits(
+    f: Float[Tensor, "S outputs n"], y: Tensor, loss_function: str
+) -> tuple[Float[Tensor, "S n"], Bool[Tensor, "S n"]]:
+    """The loss of each image, and whether it gets its class."""
+    y = y.repeat_interleave(len(f) // len(y), dim=0)
+    if loss_function == "cross_entropy":
+        return cross_entropy(f, y, reduction="none"), f.argmax(1) == y
+    z = y * f[:, 0]
+    return lookup("loss_function", loss_function, MARGIN_LOSSES)(z), z > 0
+
+
+def losses_and_gradients(
+    parameters: Parameters,
+    x: Float[Tensor, "R n channels height width"],
+    y: Tensor,
+    loss_function: str,
+) -> tuple[Float[Tensor, " S"], Parameters]:
+    """Each network's mean loss, and its gradient."""
+    leaves = {name: W.detach().requires_grad_() for name, W in parameters.items()}
+    losses = losses_and_hits(outputs(leaves, x), y, loss_function)[0].mean(-1)
+    found = torch.autograd.grad(losses.sum(), list(leaves.values()))
+    return losses.detach(), dict(zip(leaves, found, strict=True))
+
+
+@dataclass(frozen=True)
+class Way:
+    """How an optimizer moves. own: its name without weight decay; moments: tensors of its own for
+    each of the weights; pace: by what the rates are divided where the gradients are constant."""
+
+    own: str
+    decoupled: bool = False
+    moments: int = 0
+    pace: float = 1.0
+
+
+WAYS = {
+    "sgd": Way("sgd"),
+    "momentum": Way("momentum", moments=1, pace=1 - MOMENTUM),
+    "adam": Way("adam", moments=2),
+    "adamw": Way("adam", decoupled=True, moments=2),
+}
+"""By the names that configurations use."""
+
+
+class Decayed:
+    """An optimizer with weight decay: a multiple of the weights in the gradient (coupled), or, for
+    adamw, taken off the weights beside it (decoupled: Loshchilov and Hutter, 2019).
+
+    Raises InputError for an unknown optimizer.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        parameters: Parameters,
+        rates: Float[Tensor, " S"],
+        decays: Float[Tensor, " S"],
+    ) -> None:
+        way = lookup("optimizer", name, WAYS)
+        self.decoupled = way.decoupled
+        self.own: Optimizer = OPTIMIZERS[way.own](parameters)
+        self.rates, self.decays = rates, decays
+
+    @torch.no_grad()
+    def step(self, found: Parameters) -> None:
+        """One step along the gradients of the losses, which it may change."""
+        for name, W in self.own.parameters.items():
+            along = self.decays.view(-1, *[1] * (W.ndim - 1))
+            if self.decoupled:
+                W.mul_(1 - along * self.rates.view_as(along))
+            else:
+                found[name].addcmul_(along, W)
+        self.own.step(found, self.rates)
+
+
+def sharpness(
+    parameters: Parameters,
+    x: Float[Tensor, "R n channels height width"],
+    y: Tensor,
+    loss_function: str,
+) -> Float[Tensor, " S"]:
+    """The largest eigenvalue of the Hessian of each network's mean loss, in float64.
+
+    By `LANCZOS` steps of the Lanczos iteration, from the gradient: a lower bound, which is close
+    where the eigenvalue stands out. nan if the gradient is not finite, zero if it is zero.
+    """
+    leaves = [W.detach().requires_grad_() for W in parameters.values()]
+    named = dict(zip(parameters, leaves, strict=True))
+    losses, _ = losses_and_hits(outputs(named, x), y, loss_function)
+    slopes = torch.autograd.grad(losses.mean(-1).sum(), leaves, create_graph=True)
+
+    def flat(tensors: list[Tensor] | tuple[Tensor, ...]) -> Float[Tensor, "S P"]:
+        return torch.cat([each.flatten(1) for each in tensors], dim=1)
+
+    def hessian(v: Float[Tensor, "S P"]) -> Float[Tensor, "S P"]:
+        along = (flat(slopes) * v).sum()
+        return flat(torch.autograd.grad(along, leaves, retain_graph=True))
+
+    g = flat(slopes).detach()
+    steps = min(LANCZOS, g.shape[1])
+    basis = g.new_zeros(len(g), steps, g.shape[1])
+    products = torch.zeros_like(basis)
+    v = _unit(g)
+    for step in range(steps):
+        basis[:, step] = v
+        products[:, step] = v = hessian(v)
+        V = basis[:, : step + 1]
+        for _ in range(2):  # once more for what rounding leaves
+            v = v - ((v[:, None] @ V.mT) @ V)[:, 0]
+        v = _unit(v)
+    projected = (basis @ products.mT).double()
+    return eigvalsh((projected + projected.mT) / 2)[..., -1]
+
+
+def _unit(v: Float[Tensor, "S P"]) -> Float[Tensor, "S P"]:
+    """v / |v|; zero where v is zero."""
+    norm = v.norm(dim=1, keepdim=True)
+    return v / norm.where(norm > 0, 1)

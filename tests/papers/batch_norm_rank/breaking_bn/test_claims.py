@@ -1,0 +1,176 @@
+"""The claims and drawings of `breaking_bn`: tables that make each claim hold, fail, undecided."""
+
+from math import nan
+
+import pandas as pd
+import pytest
+
+from runner.papers.batch_norm_rank.breaking_bn.figures import overview_breaking_bn
+from runner.papers.batch_norm_rank.breaking_bn.tables import paths
+from runner.results.claims import claims_of, judgement
+from runner.results.figures import drawing_of, shown_of
+
+FIGURES = ("rank-fig5", "rank-fig7", "rank-fig10", "rank-fig13")
+
+WELL = {  # method: (accuracy, rank before, rank after, r, alignment)
+    "batch_norm": (0.97, 60.0, 50.0, 9.0, 0.5),
+    "batch_norm_asymmetric": (0.12, 1.0, 3.0, 1.0, 1.0),
+    "batch_norm_no_mean": (0.96, 60.0, 50.0, 8.0, 0.5),
+    "vanilla": (0.1, 20.0, 20.0, 1.0, 0.9999),
+    "vanilla_100x": (nan, 1.0, nan, 1.0, nan),
+    "vanilla_random_pixels": (0.1, 1.0, 1.0, 1.0, 1.0),
+}
+RATES = (0.03, 0.1, 0.3)
+
+
+def told(numbers, replicates=6, rates=(0.1,)) -> dict[str, pd.DataFrame]:
+    """Tables of some replicates and three epochs, which tell these numbers: at the first rate what
+    is judged; at every one, where there are several, what rates are chosen on."""
+    metrics, training = [], []
+    for method, (accuracy, before, after, r, aligned) in numbers.items():
+        for replicate, rate in ((r, rate) for rate in rates for r in range(replicates)):
+            common = {"method": method, "replicate": replicate, "architecture": "vgg19"}
+            common |= {"learning_rate": rate, "rank_bound": r, "gradient_alignment": aligned}
+            common |= {"data": "digits", "multiplier": 0.5}
+            metrics.append(common | {"matrix_rank": before})
+            for epoch in (1, 2, 3):
+                row = {"epoch": epoch, "steps": 12 * epoch, "rank": after, "train_loss": accuracy}
+                row |= {"train_accuracy": accuracy + 3e-3 * replicate, "test_accuracy": accuracy}
+                training.append(common | row)
+    every = pd.DataFrame(training)
+    judged = every[every["learning_rate"] == rates[0]]
+    tables = {"metrics": pd.DataFrame(metrics), "training": judged}
+    return tables | ({"selection": every} if len(rates) > 1 else {})
+
+
+def verdicts(figure, tables):
+    return {e.name: judgement(e, tables).verdict for e in claims_of(figure, "breaking_bn")}
+
+
+def tables_of(figure, numbers=WELL, **options):
+    return told(numbers, rates=RATES if figure == "rank-fig7" else (0.1,), **options)
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_claims_hold_where_the_numbers_are_the_papers(figure):
+    assert set(verdicts(figure, tables_of(figure)).values()) == {"holds"}
+
+
+@pytest.mark.parametrize(
+    ("figure", "changes", "expected"),
+    [
+        ("rank-fig5", {"batch_norm_asymmetric": (0.12, 40.0, 3.0, 1, 1)},
+         {"asymmetric-start-lowers-rank"}),
+        ("rank-fig5", {"batch_norm_asymmetric": (0.12, 70.0, 3.0, 1, 1)},
+         {"asymmetric-start-lowers-rank", "rank-stays-lower"}),
+        ("rank-fig5", {"batch_norm_asymmetric": (0.12, 1.0, 55.0, 1, 1)}, {"rank-stays-lower"}),
+        ("rank-fig5", {"batch_norm_asymmetric": (0.9, 1.0, 3.0, 1, 1)},
+         {"asymmetric-start-cannot-fit"}),
+        ("rank-fig5", {"batch_norm_asymmetric": (0.98, 1.0, 3.0, 1, 1)},
+         {"asymmetric-start-cannot-fit", "asymmetric-start-slows-learning"}),
+        ("rank-fig5", {"batch_norm_no_mean": (0.8, 60.0, 50.0, 9, 0.5)}, {"centring-redundant"}),
+        ("rank-fig7", {"batch_norm_no_mean": (0.8, 60.0, 50.0, 9, 0.5)},
+         {"centring-redundant", "centring-changes-no-path", "centring-redundant-at-every-rate"}),
+        ("rank-fig10", {"vanilla": (0.1, 1.0, 1.0, 1, 0.9)}, {"gradients-align"}),
+        ("rank-fig10", {"batch_norm": (0.97, 1.0, 1.0, 1, 1.0)}, {"batch-norm-spreads-gradients"}),
+        ("rank-fig10", {"vanilla_100x": (0.6, 1.0, 1.0, 1, 1)}, {"larger-rate-does-not-help"}),
+        ("rank-fig10", {"vanilla": (0.5, 1.0, 1.0, 1, 1)},
+         {"vanilla-untrainable", "same-path-on-random-pixels"}),
+        ("rank-fig13", {"vanilla": (0.1, 1.0, 1.0, 20.0, 1)}, {"r-tells-who-learns"}),
+        ("rank-fig13", {"vanilla": (0.3, 1.0, 1.0, 1.0, 1)}, {"r-tells-who-learns"}),
+    ],
+)  # fmt: skip
+def test_claims_follow_the_numbers(figure, changes, expected):
+    found = verdicts(figure, tables_of(figure, WELL | changes))
+    assert {name for name, verdict in found.items() if verdict == "fails"} == expected
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+@pytest.mark.parametrize("replicates", [1, 4])
+def test_few_replicates_decide_nothing(figure, replicates):
+    found = verdicts(figure, tables_of(figure, replicates=replicates))
+    assert set(found.values()) == {"undecided"}
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_methods_that_were_not_run_are_not_replaced_by_others(figure):
+    found = tables_of(figure)
+    found = {name: table[table["method"] == "batch_norm"] for name, table in found.items()}
+    assert set(verdicts(figure, found).values()) == {"undecided"}
+
+
+def test_two_networks_that_do_not_learn_are_not_therefore_on_the_same_path():
+    """Accuracies on noise are a guess's, too, and as far from those on data as two replicates."""
+    found = told(WELL)
+    rows = found["training"]
+    noise = rows["method"] == "vanilla_random_pixels"
+    rows.loc[noise, "train_accuracy"] = rows.loc[noise, "train_accuracy"].to_numpy()[::-1]
+    judged = verdicts("rank-fig10", found)
+    assert (
+        judged["same-path-on-random-pixels"] != "holds" and judged["vanilla-untrainable"] == "holds"
+    )
+
+
+def test_methods_speak_at_their_fastest_rate_and_the_control_at_every_one():
+    """At a second rate batch norm without mean is worse, and nothing else is other."""
+    found = told(WELL, rates=RATES[:2])
+    other = told(WELL | {"batch_norm_no_mean": (0.4, 60.0, 50.0, 8.0, 0.5)}, rates=(1.0,))
+    both = found | {"selection": pd.concat([found["selection"], other["training"]])}
+    judged = {c.name: judgement(c, both) for c in claims_of("rank-fig7", "breaking_bn")}
+    assert judged["centring-redundant"].verdict == "holds"
+    assert judged["centring-changes-no-path"].verdict == "holds"
+    control = judged["centring-redundant-at-every-rate"]
+    assert control.verdict == "fails" and "at rate 1" in control.measured
+    rows = paths(both)
+    kept = rows[rows["fastest"] & (rows["method"] == "batch_norm_no_mean")]
+    assert set(kept["learning_rate"]) == {0.03} and len(kept) == 6 * 4
+
+
+@pytest.mark.parametrize(
+    ("replicates", "without_mean", "expected"),
+    [(6, 0.96, "holds"), (6, 0.4, "fails"), (2, 0.4, "undecided")],
+)
+def test_the_control_stands_on_the_replicates_that_rates_are_chosen_on(
+    replicates, without_mean, expected
+):
+    """And all else on those that are judged, at the rates chosen."""
+    found = told(WELL)
+    found["training"]["selected_on"] = "replicates 6, 7"
+    tried = [told(WELL, replicates, rates=RATES[1:])["selection"]]
+    worse = WELL | {"batch_norm_no_mean": (without_mean, 60.0, 50.0, 8.0, 0.5)}
+    tried.append(told(worse, replicates, rates=RATES[:1])["training"])
+    found["selection"] = pd.concat(tried).assign(replicate=lambda rows: rows["replicate"] + 6)
+    judged = verdicts("rank-fig7", found)
+    assert judged.pop("centring-redundant-at-every-rate") == expected
+    assert set(judged.values()) == {"holds"}
+    rows = paths(found)
+    assert set(rows[rows["fastest"]]["replicate"]) == set(range(6))
+    assert set(rows[~rows["fastest"]]["learning_rate"]) == {0.03, 0.3}
+
+
+def test_where_batch_norm_has_not_learned_nothing_is_decided():
+    found = told(WELL | {"batch_norm": (0.11, 60.0, 50.0, 9.0, 0.5)}, rates=RATES)
+    judged = {name: v for figure in FIGURES for name, v in verdicts(figure, found).items()}
+    for name in (
+        "asymmetric-start-cannot-fit",
+        "vanilla-untrainable",
+        "larger-rate-does-not-help",
+        "centring-redundant",
+        "centring-changes-no-path",
+        "centring-redundant-at-every-rate",
+        "r-tells-who-learns",
+    ):
+        assert judged[name] == "undecided"
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_figures_are_drawn_from_their_tables(figure):
+    picture, drawn = drawing_of(figure, "breaking_bn")(told(WELL))
+    assert set(drawn["method"]) == set(shown_of(figure, "breaking_bn")["method"])
+    assert set(drawn["epoch"]) == {0, 1, 2, 3}
+
+
+def test_the_quick_look_has_a_row_for_each_method():
+    picture, summary = overview_breaking_bn(told(WELL))
+    assert set(summary["method"]) == set(WELL)
+    assert summary.set_index("method").loc["vanilla", "rank_before"] == 20.0

@@ -1,0 +1,229 @@
+"""The study `breaking_bn`: alignment, training, resume, memory, divergence."""
+
+import dataclasses
+from math import isnan
+
+import pandas as pd
+import pytest
+import torch
+from stopped import bytes_of, compute_with_stops
+from torch.nn import functional
+
+from runner.bench.growth import embedded
+from runner.core.errors import InputError
+from runner.core.progress import Progress
+from runner.core.studies import Context
+from runner.data.datasets import Dataset, Images
+from runner.papers.batch_norm_rank.breaking_bn import study as breaking_bn
+from runner.papers.batch_norm_rank.breaking_bn.alignment import gradient_alignment
+from runner.papers.batch_norm_rank.breaking_bn.config import BREAKING_METHODS, BreakingBN
+from runner.papers.batch_norm_rank.breaking_bn.tables import paths
+from runner.runs.run import Run
+from runner.training.convolutional import on_device
+
+TINY = BreakingBN(
+    multiplier=1 / 32, image_size=8, samples=40, epochs=2, replicates=2,
+    methods=["batch_norm", "vanilla_random_pixels"], learning_rates=[0.03],
+)  # fmt: skip
+
+
+def tables(config):
+    context = Context(torch.device("cpu"), None, Progress, lambda make_state: None, embedded)
+    found: dict[str, list] = {}
+    for row in breaking_bn.run(config, context):
+        found.setdefault(row.table(), []).append(dataclasses.asdict(row))
+    return {name: pd.DataFrame(rows) for name, rows in found.items()}
+
+
+def stream(seed=0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def small_data(n=24) -> Dataset:
+    pixels = torch.rand(n, 1, 8, 8, generator=stream())
+    images = Images(pixels, torch.randint(3, (n,), generator=stream()))
+    return on_device(
+        Dataset("small", images, images, classes=3).standardized(), torch.device("cpu")
+    )
+
+
+def test_alignment_is_that_of_the_gradients_of_single_samples():
+    """One backward pass for each sample, and the cosine for each neuron and pair."""
+    H = torch.randn(6, 5, generator=stream(), dtype=torch.float64).relu()
+    H[3] = 0  # no gradient, no direction
+    labels = torch.tensor([0, 1, 2, 0, 1, 1])
+    W = torch.randn(3, 5, generator=stream(1), dtype=torch.float64, requires_grad=True)
+    gradients = torch.stack([
+        torch.autograd.grad(functional.cross_entropy(W @ h, label), W)[0]
+        for h, label in zip(H, labels, strict=True)
+    ])  # fmt: skip
+    cosines = [
+        functional.cosine_similarity(gradients[i, k], gradients[j, k], dim=0).abs()
+        for k in range(3) for i in range(6) for j in range(i) if 3 not in (i, j)
+    ]  # fmt: skip
+    errors = (H @ W.detach().mT).softmax(1) - functional.one_hot(labels, 3)
+    expected = torch.stack(cosines).mean()
+    torch.testing.assert_close(gradient_alignment(H, errors), expected)
+
+
+def test_collinear_representations_have_aligned_gradients_whatever_their_sign_and_length():
+    h = torch.randn(1, 7, generator=stream())
+    H = torch.tensor([[1.0], [-2.0], [1e-9], [4.0]]) * h
+    errors = torch.randn(4, 3, generator=stream(1))
+    assert gradient_alignment(H, errors).item() == pytest.approx(1, abs=1e-6)
+
+
+def test_neurons_without_error_have_no_say():
+    """Of three samples the first two, which are orthogonal, both err in neuron 0 alone."""
+    H = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    errors = torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
+    assert gradient_alignment(H, errors).item() == pytest.approx((0 + 0.5**0.5) / 2)
+
+
+def test_what_is_not_finite_or_has_no_pair_has_no_alignment():
+    assert gradient_alignment(torch.zeros(4, 3), torch.ones(4, 2)).isnan()
+    assert gradient_alignment(torch.ones(4, 3), torch.full((4, 2), torch.nan)).isnan()
+
+
+def test_every_network_is_measured_before_training_and_after_every_epoch():
+    found = tables(TINY)
+    assert len(found["metrics"]) == 2 * 2 and len(found["training"]) == 2 * 2 * 2
+    training = found["training"]
+    assert training["train_accuracy"].between(0, 1).all()
+    assert set(training["steps"]) == {12, 24}
+    drawn = paths(found)
+    assert drawn.groupby(["method", "replicate"])["epoch"].apply(list).tolist() == [[0, 1, 2]] * 4
+    collapsed = found["metrics"].set_index("method").loc["vanilla_random_pixels"]
+    assert (collapsed["gradient_alignment"] > 0.99).all() and (collapsed["rank_bound"] < 1.1).all()
+
+
+def test_methods_of_a_replicate_share_initialisation_labels_and_order():
+    trainers = {}
+    context = Context(torch.device("cpu"), None, Progress, lambda make_state: None, embedded)
+    for name in BREAKING_METHODS:
+        random = breaking_bn.METHODS[name].random_pixels
+        data = breaking_bn.images(TINY, context, random)
+        rate = 0.03 * breaking_bn.METHODS[name].faster
+        trainers[name] = breaking_bn.start(TINY, name, data, replicate=1, rate=rate)
+    data, noise = (trainers[n] for n in ("vanilla", "vanilla_random_pixels"))
+    assert data.order().equal(noise.order())
+    assert data.data.train.labels.equal(noise.data.train.labels)
+    assert not data.data.train.pixels.equal(noise.data.train.pixels)
+    first = [next(t.network.parameters()) for n, t in trainers.items() if "asymmetric" not in n]
+    assert all(weights.equal(first[0]) for weights in first)
+
+
+def test_a_step_is_that_of_plain_gradient_descent():
+    data = small_data()
+    trainer = breaking_bn.start(
+        dataclasses.replace(TINY, batch_size=12), "batch_norm", data, 0, 0.03
+    )
+    before = [p.detach().clone() for p in trainer.network.parameters()]
+    chosen = torch.arange(12)
+    loss = functional.cross_entropy(trainer.network(data.train.pixels[:12]), data.train.labels[:12])
+    gradients = torch.autograd.grad(loss, list(trainer.network.parameters()))
+    assert trainer.train_on(chosen).item() == pytest.approx(loss.item())
+    for old, gradient, new in zip(before, gradients, trainer.network.parameters(), strict=True):
+        torch.testing.assert_close(new.detach(), old - 0.03 * gradient)
+
+
+def test_scores_are_means_of_the_epoch_and_of_the_test_images():
+    data = small_data()
+    trainer = breaking_bn.start(
+        dataclasses.replace(TINY, batch_size=8), "batch_norm", data, 0, 0.03
+    )
+    losses = []
+    (_, scores), *_ = trainer.until(1, losses.append)
+    assert scores["train_loss"] == pytest.approx(torch.stack(losses).mean().item(), rel=1e-6)
+    trainer.network.set_mode("evaluate")
+    logits = trainer.network(data.test.pixels)
+    expected = functional.cross_entropy(logits, data.test.labels).item()
+    assert scores["test_loss"] == pytest.approx(expected, rel=1e-5)
+    hits = (logits.argmax(1) == data.test.labels).double().mean().item()
+    assert scores["test_accuracy"] == pytest.approx(hits)
+
+
+def test_rates_are_chosen_on_replicates_of_their_own():
+    """Vanilla on random pixels takes the rate that is chosen for vanilla on data; 100 times it is
+    100 times that rate."""
+    config = dataclasses.replace(
+        TINY, methods=["batch_norm", "vanilla_random_pixels", "vanilla_100x"], replicates=1,
+        learning_rates=[1e-4, 0.1], selection_replicates=2, epochs=1,
+    )  # fmt: skip
+    found = tables(config)
+    selection, training = found["selection"], found["training"]
+    assert set(selection["method"]) == {"batch_norm", "vanilla"}
+    assert set(selection["replicate"]) == {1, 2} and set(training["replicate"]) == {0}
+    assert set(training["selected_on"]) == {"replicates 1, 2"}
+    mean = selection.groupby(["method", "learning_rate"])["train_accuracy"].mean()
+    best = {method: mean[method].idxmax() for method in ("batch_norm", "vanilla")}
+    rate = training.set_index("method")["learning_rate"]
+    assert rate["batch_norm"] == best["batch_norm"] == 0.1
+    assert rate["vanilla_random_pixels"] == best["vanilla"]
+    assert rate["vanilla_100x"] == pytest.approx(100 * best["vanilla"])
+    drawn = paths(found)
+    assert set(drawn[~drawn["fastest"]]["replicate"]) == {1, 2}
+    alone = tables(dataclasses.replace(config, learning_rates=[0.1], methods=["batch_norm"]))
+    assert "selection" not in alone
+    judged = training[training["method"] == "batch_norm"].drop(columns="selected_on")
+    pd.testing.assert_frame_equal(judged, alone["training"].drop(columns="selected_on"))
+
+
+def test_a_rate_at_which_all_diverge_is_never_chosen_and_the_smallest_is_where_every_one_does():
+    """What has diverged still hits the first class, which is no reason to choose it."""
+    config = dataclasses.replace(
+        TINY, methods=["vanilla"], learning_rates=[1e20, 1e-9], replicates=1,
+        selection_replicates=1, epochs=1,
+    )  # fmt: skip
+    training = tables(config)["training"]
+    assert set(training["learning_rate"]) == {1e-9}
+    training = tables(dataclasses.replace(config, learning_rates=[1e21, 1e20]))["training"]
+    assert set(training["learning_rate"]) == {1e20}
+    assert set(training["selected_on"]) == {"replicates 1: all rates diverged"}
+
+
+@pytest.mark.parametrize(
+    ("stops", "rates"), [((5, 24, 31), [0.03]), ((40, 96, 97, 130), [0.03, 0.1])]
+)
+def test_a_run_that_goes_on_in_the_middle_ends_with_the_same_bytes(
+    stops, rates, tmp_path, monkeypatch
+):
+    """Stopped within the first epoch of a network, at its end, and in the second network.
+
+    With two rates: in the second network of four that rates are chosen on, at the end of the
+    fourth, and in what is judged.
+    """
+    config = dataclasses.replace(TINY, replicates=1, learning_rates=rates, selection_replicates=1)
+    whole, broken = (Run(config, tmp_path / part) for part in ("whole", "broken"))
+    compute_with_stops(whole, (), monkeypatch)
+    compute_with_stops(broken, stops, monkeypatch)
+    assert bytes_of(broken) == bytes_of(whole)
+    assert (broken.folder / "run.log").read_text().count("goes on") == len(stops)
+
+
+def test_a_network_that_diverges_is_recorded_to_the_end():
+    config = dataclasses.replace(
+        TINY, methods=["vanilla"], learning_rates=[1e20], replicates=1, epochs=2
+    )
+    training = tables(config)["training"]
+    assert training["epoch"].tolist() == [1, 2]
+    last = training.iloc[-1]
+    assert isnan(last["train_loss"]) and isnan(last["rank_bound"]) and isnan(last["rank"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"samples": 2000}, "samples=2000: digits has 1536 training images"),
+        ({"batch_size": 2000}, "batch_size=2000: digits has 1536 images"),
+    ],
+)
+def test_more_than_there_is_is_refused(changes, message):
+    with pytest.raises(InputError, match=message):
+        tables(dataclasses.replace(TINY, **changes))
+
+
+def test_the_methods_of_the_study_are_those_of_its_parameters():
+    assert tuple(breaking_bn.METHODS) == BREAKING_METHODS
+    with pytest.raises(InputError, match="methods=vanila is not known: did you mean 'vanilla'"):
+        BreakingBN(methods=["vanila"])

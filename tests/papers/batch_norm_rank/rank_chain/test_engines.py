@@ -1,0 +1,400 @@
+"""The engines of the chain: each against its definition, and one against the other."""
+
+import os
+import subprocess
+import sys
+from math import inf
+
+import numba
+import numpy as np
+import pytest
+import torch
+from scipy.stats import kstest
+
+from runner.core.errors import InputError
+from runner.papers.batch_norm_rank import theory
+from runner.papers.batch_norm_rank.rank_chain import kernel
+from runner.papers.batch_norm_rank.rank_chain.batch_means import BatchMeans, Plan, observe, sample
+from runner.papers.batch_norm_rank.rank_chain.engines import (
+    ZERO_DRAW,
+    DirectChain,
+    RotatedChain,
+    collinear_inputs,
+    columns,
+    fill,
+    gaussian_inputs,
+    unit_rows,
+)
+from runner.papers.batch_norm_rank.rank_chain.kernel import CompiledChains
+from runner.papers.batch_norm_rank.rank_chain.lyapunov import ProbedChain, outside_range
+
+
+def stream(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def make(engine, chains, width, skip, seed=0, dtype=torch.float64, law="gaussian"):
+    generator = stream(seed)
+    kept = columns(width) if engine == "rotated" else width
+    inputs = gaussian_inputs(chains, width, kept, generator, dtype)
+    skips = torch.full((chains,), skip, dtype=dtype)
+    if engine == "rotated":
+        return RotatedChain(inputs, skips, generator)
+    return DirectChain(inputs, skips, generator, law)
+
+
+def means(chain, layers, stride=2, burn_in=200):
+    plan = Plan.of(layers, len(chain.state), stride, burn_in)
+    return BatchMeans(sample(chain, plan, 0.5), plan.count)
+
+
+def compiled(width, skip, plan, seeds, kept=None):
+    kept = kept or columns(width)
+    moments = [
+        torch.from_numpy(CompiledChains(width, kept, skip, seed).sample(plan, 0.5))
+        for seed in seeds
+    ]
+    return BatchMeans(torch.cat(moments, dim=2).flatten(1, 2), plan.count)
+
+
+def assert_agree(a, b, name, most=0.02):
+    (x, dx), (y, dy) = a.mean(name), b.mean(name)
+    error = (dx**2 + dy**2) ** 0.5
+    assert error < most * x, "the test could not fail"
+    assert abs(x - y) < 4 * error, f"{name}: {x:.4f} ± {dx:.4f} and {y:.4f} ± {dy:.4f}"
+
+
+@pytest.mark.parametrize("law", ["gaussian", "uniform", "rademacher"])
+@pytest.mark.parametrize("centred", [False, True])
+def test_direct_chain_is_equation_1(law, centred):
+    """H + gamma W H, normalised, with the same W; the scale of gamma does not matter for BN."""
+    skips = torch.tensor([0.3, 1.0, inf], dtype=torch.float64)
+    X = gaussian_inputs(3, 5, 8, stream(), torch.float64)
+    chain = DirectChain(X, skips, stream(1), law, centred)
+    generator = stream(1)
+    H = theory.batch_norm(X, centred)
+    for _ in range(3):
+        W = fill(torch.empty(3, 5, 5, dtype=torch.float64), law, generator)
+        residual = H + skips.clamp(max=1)[:, None, None] * W @ H
+        residual[2] = W[2] @ H[2]
+        H = theory.batch_norm(residual, centred)
+        chain.step()
+        torch.testing.assert_close(chain.state * 8**0.5, H)
+
+
+def test_rotated_product_has_the_law_of_the_direct_one():
+    """Covariance of (W G)_{ij}, (W G)_{ik}: (G^T G)_{jk}, independent between rows."""
+    G = unit_rows(gaussian_inputs(1, 6, 4, stream(), torch.float64)).expand(200_000, 6, 4)
+    chain = RotatedChain(G, torch.full((len(G),), inf), stream(1))
+    product = torch.empty_like(chain.state)
+    chain._draw_product(product)
+    expected = (G[0].mT @ G[0]).expand(6, 4, 4)
+    torch.testing.assert_close(
+        torch.einsum("cij,cik->ijk", product, product) / len(G), expected, atol=0.03, rtol=0
+    )
+    between = torch.einsum("cj,ck->jk", product[:, 0], product[:, 1]) / len(G)
+    assert between.abs().max() < 0.03
+
+
+@pytest.mark.parametrize("width, skip", [(8, inf), (8, 0.5), (16, 0.1), (32, 1.0), (32, inf)])
+def test_engines_agree(width, skip):
+    direct = means(make("direct", 128, width, skip, seed=1), 400)
+    plan = Plan.of(800, 128, 2, 200)
+    for fast in (
+        means(make("rotated", 128, width, skip), 800),
+        compiled(width, skip, plan, range(16)),
+    ):
+        for name in ("soft_rank", "rank_bound", "frobenius"):
+            assert_agree(fast, direct, name)
+        a, da = fast.ratio("diagonal", "cubic")
+        b, db = direct.ratio("diagonal", "cubic")
+        assert abs(a - b) < 4 * (da**2 + db**2) ** 0.5
+
+
+@pytest.mark.parametrize("width", [2, 8, 11, 40])
+@pytest.mark.parametrize("skip", [0.1, 1.0, inf])
+def test_compiled_observables_are_those_of_torch(width, skip):
+    chains = CompiledChains(width, columns(width), skip, 0)
+    for _ in range(5):
+        values = chains.sample(Plan(20, 1, 1, 1), 0.5)[0, 0]
+        expected = observe(torch.from_numpy(chains.state), 0.5).numpy()
+        np.testing.assert_allclose(values, expected, rtol=2e-15, atol=0)
+
+
+def test_few_columns_stay_few():
+    """Fewer samples than features, an odd number: what fills them up to even stays zero."""
+    chains = CompiledChains(9, 3, inf, 0)
+    moments = chains.sample(Plan(200, 1, 1, 1), 0.5)
+    assert chains.state.shape == (8, 9, 3)
+    assert not chains.chains.G[9:].any() and not chains.chains.G[:, 3:].any()
+    np.testing.assert_allclose(np.square(chains.state).sum(axis=-1), 1, rtol=1e-15)
+    assert (moments[0, 0, :, 1] <= 3).all()
+
+
+@numba.njit
+def draw(stream, Z):
+    kernel.draw_normals(stream, Z)
+
+
+@pytest.mark.parametrize("skip", [0.3, inf])
+def test_a_compiled_layer_is_that_of_the_rotated_chain(skip, monkeypatch):
+    chains = CompiledChains(7, 5, skip, 0)
+    G, stream = torch.from_numpy(chains.state), chains.chains.stream.copy()
+    Z = np.zeros((8, 6, 8))
+    draw(stream, Z)
+    Z = torch.from_numpy(np.moveaxis(Z[:7, :5], -1, 0).copy())
+    rotated = RotatedChain(G, torch.full((8,), skip, dtype=G.dtype), torch.Generator())
+    monkeypatch.setattr(rotated, "_normals", rotated._normals.double())
+    monkeypatch.setattr(rotated._normals, "normal_", lambda generator: Z, raising=False)
+    rotated.step()
+    chains.sample(Plan(0, 1, 1, 1), 0.5)
+    np.testing.assert_allclose(chains.state, rotated.state.numpy(), rtol=0, atol=1e-12)
+
+
+def reference_words(state):
+    """xoshiro128++ as published, one lane."""
+    mask = 2**32 - 1
+    rotl = lambda x, k: (x << k | x >> (32 - k)) & mask  # noqa: E731
+    s = [int(word) for word in state]
+    while True:
+        yield (rotl((s[0] + s[3]) & mask, 7) + s[0]) & mask
+        t = s[1] << 9 & mask
+        s[2] ^= s[0]
+        s[3] ^= s[1]
+        s[1] ^= s[2]
+        s[0] ^= s[3]
+        s[2] ^= t
+        s[3] = rotl(s[3], 11)
+
+
+def test_normals_are_box_muller_of_xoshiro():
+    state = np.random.SeedSequence(0).generate_state(32, np.uint32).reshape(4, 1, 8)
+    Z = np.zeros((500, 4, 8))
+    draw(state.copy(), Z)
+    for lane in (0, 5):
+        words = reference_words(state[:, 0, lane])
+        a, b = np.array([next(words) for _ in range(2000)], dtype=np.int64).reshape(-1, 2).T
+        radius = np.sqrt(-2 * np.log(((a >> 1) + 0.5) / 2**31))
+        angle = 2 * np.pi * np.where(b < 2**31, b, b - 2**32) / 2**32
+        expected = -radius * np.exp(-1j * angle)  # the sign of the cosine does not matter
+        found = Z[:, :, lane].reshape(-1, 2)
+        np.testing.assert_allclose(found[:, 0], expected.real, rtol=0, atol=2e-6)
+        np.testing.assert_allclose(found[:, 1], expected.imag, rtol=0, atol=2e-6)
+
+
+def test_normals_are_normal():
+    state = np.random.SeedSequence(1).generate_state(32, np.uint32).reshape(4, 1, 8)
+    Z = np.zeros((20_000, 2, 8))
+    draw(state, Z)
+    assert kstest(Z.ravel(), "norm").pvalue > 1e-3
+    assert abs(np.corrcoef(Z.reshape(-1, 16).T) - np.eye(16)).max() < 5 / 20_000**0.5
+
+
+def test_calls_of_compiled_code_may_be_cut_anywhere(monkeypatch):
+    """So that a run can be stopped within a moment, without changing its numbers."""
+    plan = Plan(30, 2, 3, 50)
+    whole = CompiledChains(12, 11, inf, 0).sample(plan, 0.5)
+    monkeypatch.setattr(kernel, "MULTIPLICATIONS_OF_A_CALL", 30_000)
+    strides = []
+    cut = CompiledChains(12, 11, inf, 0).sample(plan, 0.5, strides.append)
+    assert sum(strides) == 15 + 150 and len(strides) > 30
+    assert cut.tobytes() == whole.tobytes()
+
+
+def test_bytes_of_compiled_code_do_not_depend_on_the_processor(tmp_path):
+    """The same without AVX and fused multiplication."""
+    program = (
+        "from runner.papers.batch_norm_rank.rank_chain.batch_means import Plan\n"
+        "from runner.papers.batch_norm_rank.rank_chain.kernel import CompiledChains\n"
+        "print(CompiledChains(11, 11, 0.5, 7).sample(Plan(100, 2, 1, 50), 0.5).tobytes().hex())"
+    )
+    plain = os.environ | {"NUMBA_CPU_NAME": "generic", "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=plain, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    here = CompiledChains(11, 11, 0.5, 7).sample(Plan(100, 2, 1, 50), 0.5)
+    assert done.stdout.strip() == here.tobytes().hex()
+
+
+def test_precision_does_not_bias_the_mean():
+    single = means(make("direct", 256, 16, inf, dtype=torch.float32), 800)
+    double = means(make("direct", 256, 16, inf, seed=1), 800)
+    for name in ("soft_rank", "rank_bound"):
+        assert_agree(single, double, name, most=0.005)
+
+
+def test_stride_does_not_bias_the_mean():
+    often = compiled(16, inf, Plan.of(800, 256, 1, 200), range(32))
+    seldom = compiled(16, inf, Plan.of(1600, 256, 16, 200), range(32, 64))
+    for name in ("soft_rank", "rank_bound"):
+        assert_agree(often, seldom, name, most=0.005)
+
+
+def test_more_columns_change_nothing():
+    plan = Plan.of(400, 256, 2, 200)
+    few = compiled(32, inf, plan, range(32))
+    all_of_them = compiled(32, inf, plan, range(32, 64), kept=32)
+    assert_agree(few, all_of_them, "soft_rank", most=0.005)
+
+
+def test_stacking_points_does_not_bias_them():
+    """Chains of different gamma in one stack keep their own means."""
+    generator = stream()
+    skips = torch.tensor([0.1, inf], dtype=torch.float64).repeat(128)
+    chain = RotatedChain(gaussian_inputs(256, 8, 8, generator, torch.float64), skips, generator)
+    plan = Plan.of(1000, 256, 2, 900)
+    moments = sample(chain, plan, 0.5)
+    for column, skip in enumerate((0.1, inf)):
+        mixed = BatchMeans(moments[:, column::2], plan.count)
+        alone = means(make("rotated", 128, 8, skip, seed=2), 1000, burn_in=900)
+        assert_agree(mixed, alone, "rank_bound")
+
+
+def test_state_stays_normalised_and_finite():
+    chain = make("rotated", 4, 64, 0.1)
+    chain.advance(2000)
+    torch.testing.assert_close(chain.state.square().sum(dim=-1), torch.ones(4, 64).double())
+
+
+def test_observables_against_the_paper_s_formulas():
+    H = theory.batch_norm(gaussian_inputs(7, 9, 12, stream(), torch.float64))
+    values = observe(H / 12**0.5, 0.5)
+    M = theory.second_moment(H)
+    expected = [
+        theory.soft_rank(H, 0.5).double(),
+        theory.rank_bound(H),
+        M.square().sum(dim=(-2, -1)),
+        *theory.regularity_terms(M),
+    ]
+    torch.testing.assert_close(values, torch.stack(expected, dim=-1))
+
+
+def test_a_direction_that_sank_to_rounding_rises_again():
+    """The floor reflects: from almost rank one the chain reaches the law of full rank."""
+    generator = stream()
+    inputs = collinear_inputs(128, 16, columns(16), 1e-12, generator)
+    lifted = means(RotatedChain(inputs, torch.full((128,), inf), generator), 400)
+    assert_agree(lifted, means(make("rotated", 128, 16, inf, seed=1), 400), "soft_rank")
+
+
+def test_collinear_inputs_are_nearly_of_rank_one():
+    sigma = torch.linalg.svdvals(collinear_inputs(5, 32, 32, 1e-3, stream()))
+    assert (sigma[:, 1] / sigma[:, 0]).max() < 1e-2
+
+
+def test_transverse_exponent_at_rank_one_in_closed_form():
+    """From rank one, gamma = inf: the new direction is the part of z / |z_1| across sign(z_1)."""
+    chain = ProbedChain(torch.ones(64, 8, 1).double(), torch.full((64,), inf), stream())
+    chain.advance(2000)
+    rates = chain.growth_rate()
+    draws = 400_000
+    z = torch.randn(2, draws, 8, generator=stream(1), dtype=torch.float64)
+    ratio = z[0] / (8**0.5 * z[1].abs())  # the norm of W G is sqrt(8) |z_1|: G^T G = 8
+    signs = z[1].sign()[..., None] / 8**0.5
+    expected = outside_range(ratio[..., None], signs).norm(dim=(1, 2)).log()
+    error = (rates.var() / len(rates) + expected.var() / draws).sqrt()
+    assert abs(rates.mean() - expected.mean()) < 4 * error
+    assert error < 0.01 * expected.mean()
+
+
+def test_probe_grows_below_the_live_directions_and_dies_above():
+    for rank, sign in ((3, 1), (8, -1)):
+        inputs = gaussian_inputs(32, 16, rank, stream(), torch.float64)
+        chain = ProbedChain(inputs, torch.full((32,), inf), stream(1))
+        chain.advance(400)
+        rates = chain.growth_rate()
+        assert (sign * rates > 0).all()
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, float("nan")])
+def test_gamma_must_be_positive(bad):
+    with pytest.raises(InputError, match="gamma must be positive"):
+        make("direct", 2, 4, bad)
+
+
+def test_autocorrelation_and_error_of_a_known_process():
+    """x_{t+1} = a x_t + noise has integrated time (1 + a) / (1 - a) and that much more variance."""
+    a, chains, count = 0.8, 2000, 400
+    x = torch.randn(chains, generator=stream(), dtype=torch.float64) / (1 - a**2) ** 0.5
+    sums = torch.zeros(2, chains, 5, dtype=torch.float64)
+    generator = stream(1)
+    for _ in range(count):
+        x = a * x + torch.randn(chains, generator=generator, dtype=torch.float64)
+        sums[0] += x[:, None]
+        sums[1] += x[:, None] ** 2
+    batches = BatchMeans(sums / count, count)
+    assert batches.autocorrelation("soft_rank") == pytest.approx(9, rel=0.12)
+    mean, error = batches.mean("soft_rank")
+    assert error == pytest.approx(1 / (1 - a) / (chains * count) ** 0.5, rel=0.1)
+    assert abs(mean) < 4 * error
+
+
+def test_a_chain_of_rank_one_outlives_a_draw_of_zero():
+    """float32 draws an exact zero once in 2^24 times: here in step 24 (seed 12)."""
+    generator = stream(12)
+    inputs = gaussian_inputs(64, 256, 1, generator, torch.float64)
+    chain = RotatedChain(inputs, torch.full((64,), inf), generator)
+    zeros = 0
+    for _ in range(30):
+        chain.step()
+        zeros += (chain._normals == 0).sum().item()
+        assert (chain.state.abs() == 1).all()
+        assert (observe(chain.state, 0.5)[:, :2] == 1).all()
+    assert zeros, "the test could not fail"
+
+
+def test_the_size_of_a_draw_of_zero_is_that_of_the_numbers_it_was_rounded_from():
+    """`sqrt(-2 log(1 - u)) cos(angle)` for u below 2^-24: the exponent averages its logarithm."""
+    u, angle = torch.rand(2, 10**6, generator=stream(), dtype=torch.float64)
+    radius = (-2 * torch.log1p(-(2.0**-24) * u)).sqrt()
+    typical = (radius * (2 * torch.pi * angle).cos().abs()).log().mean()
+    assert abs(typical - np.log(ZERO_DRAW)) < 0.2
+
+
+@pytest.mark.parametrize("law", ["gaussian", "uniform"])
+def test_a_direct_chain_of_one_sample_outlives_a_sum_of_zero(law):
+    generator = stream()
+    inputs = gaussian_inputs(2, 2, 1, generator, torch.float32)
+    chain = DirectChain(inputs, torch.full((2,), inf), generator, law)
+    chain._draw_product = lambda out: out.zero_()
+    chain.step()
+    assert (chain.state == 1).all()
+
+
+def test_one_sample_is_never_drawn_as_zero():
+    X = gaussian_inputs(2**12, 2**12, 1, stream(2), torch.float32)
+    plain = torch.empty_like(X).normal_(generator=stream(2))
+    assert (plain == 0).any(), "the test could not fail"
+    assert torch.equal(X, plain.where(plain != 0, ZERO_DRAW))
+
+
+@pytest.mark.parametrize("kept, skip", [(1, inf), (1, 0.5), (4, inf)])
+def test_a_compiled_chain_outlives_a_radius_of_zero(kept, skip):
+    """The radius of two normals is zero where the word that they come from is all ones."""
+    chains = CompiledChains(5, kept, skip, 0)
+    chains.chains.stream[0], chains.chains.stream[3] = 0, 2**32 - 1
+    values = chains.sample(Plan(0, 1, 1, 1), 0.5)
+    np.testing.assert_allclose(np.square(chains.state).sum(axis=-1), 1, rtol=1e-15)
+    assert np.isfinite(values).all()
+    if kept == 1:
+        assert (values[0, 0, :, :2] == 1).all()
+
+
+def test_nan_is_counted_by_no_engine():
+    chains = CompiledChains(5, 4, inf, 0)
+    chains.chains.G[0, 0, 3] = chains.chains.S[0, 0, 3] = np.nan
+    values = chains.sample(Plan(0, 1, 1, 1), 0.5)[0, 0]
+    assert np.isnan(values).any(axis=1).tolist() == [lane == 3 for lane in range(8)]
+    assert np.isnan(values[3]).all()
+    seen = observe(torch.from_numpy(chains.state), 0.5)
+    assert torch.equal(seen.isnan(), torch.from_numpy(np.isnan(values)))
+
+
+def test_errors_of_nan_are_nan():
+    moments = torch.ones(2, 4, 5, dtype=torch.float64)
+    moments[:, 2] = torch.nan
+    means = BatchMeans(moments, 10)
+    numbers = [*means.mean("soft_rank"), *means.ratio("diagonal", "cubic")]
+    numbers += [means.deviation("soft_rank"), means.autocorrelation("soft_rank")]
+    assert np.isnan(numbers).all()

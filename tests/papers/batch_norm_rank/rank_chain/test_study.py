@@ -1,0 +1,208 @@
+"""The study `rank_chain`: its rows, its checks, its resume, and the command."""
+
+import dataclasses
+from math import inf
+
+import pandas as pd
+import pytest
+import torch
+
+from runner.bench.growth import embedded
+from runner.core.errors import InputError
+from runner.core.progress import Progress
+from runner.core.studies import Context
+from runner.papers.batch_norm_rank.rank_chain import workers
+from runner.papers.batch_norm_rank.rank_chain.config import RankChain
+from runner.papers.batch_norm_rank.rank_chain.study import run
+from runner.papers.batch_norm_rank.rank_chain.tables import power_law
+
+SMALL = {"widths": [8], "skips": [0.5, inf], "layers": 2000, "chains": 16, "burn_in": 100}
+
+
+def rows(restored=None, checkpoint=lambda make_state: None, **parameters):
+    context = Context(torch.device("cpu"), restored, Progress, checkpoint, embedded)
+    found = list(run(RankChain(**parameters), context))
+    tables = {}
+    for row in found:
+        tables.setdefault(row.table(), []).append(dataclasses.asdict(row))
+    return {name: pd.DataFrame(table) for name, table in tables.items()}
+
+
+def test_average_has_errors_and_keeps_lemma_1():
+    metrics = rows(**SMALL)["metrics"]
+    assert list(metrics["skip"]) == [0.5, inf]
+    assert (metrics["layers"] >= 2000).all()
+    assert (metrics["soft_rank"] >= 0.25 * metrics["rank_bound"]).all()
+    for column in ("soft_rank", "rank_bound", "frobenius", "regularity"):
+        assert (metrics[f"{column}_se"] > 0).all()
+    assert metrics["regularity"].between(0, 1).all()
+    assert (metrics["autocorrelation"] > 0).all()
+
+
+def test_same_numbers_whatever_the_threads_and_the_other_points():
+    alone = rows(**SMALL | {"skips": [inf]})["metrics"]
+    torch.set_num_threads(2)
+    try:
+        together = rows(**SMALL | {"widths": [16, 8]})["metrics"]
+    finally:
+        torch.set_num_threads(1)
+    together = together[(together["width"] == 8) & (together["skip"] == inf)]
+    pd.testing.assert_frame_equal(alone, together.reset_index(drop=True), check_exact=True)
+
+
+@pytest.mark.parametrize("engine, blocks", [("kernel", 4), ("rotated", 2)])
+def test_restored_blocks_are_not_computed_again(monkeypatch, engine, blocks):
+    states = []
+    whole = rows(checkpoint=lambda make: states.append(dict(make())), **SMALL, engine=engine)
+    half = states[0]
+    assert len(half) == 1
+    computed = []
+    original = workers.batch_means
+
+    def counted(block, *arguments):
+        computed.append(block.name)
+        return original(block, *arguments)
+
+    monkeypatch.setattr(workers, "batch_means", counted)
+    resumed = rows(restored=half, **SMALL, engine=engine)
+    assert len(computed) == blocks - 1 and not set(computed) & set(half)
+    pd.testing.assert_frame_equal(whole["metrics"], resumed["metrics"], check_exact=True)
+
+
+def test_an_error_in_a_block_ends_the_run(monkeypatch):
+    def broken(*arguments):
+        raise ValueError("broken block")
+
+    monkeypatch.setattr(workers, "batch_means", broken)
+    with pytest.raises(ValueError, match="broken block"):
+        rows(**SMALL)
+
+
+def test_fewer_chains_are_cut_into_batches():
+    metrics = rows(**SMALL | {"chains": 1})["metrics"]
+    assert (metrics["soft_rank_se"] > 0).all()
+
+
+def test_direct_engine_of_every_law():
+    for law in ("gaussian", "uniform", "rademacher"):
+        metrics = rows(**SMALL, engine="direct", law=law)["metrics"]
+        assert metrics["soft_rank"].between(2, 4).all()
+
+
+def test_auto_is_the_kernel_where_the_rotation_applies():
+    assert RankChain().engine_on("cpu") == "kernel"
+    assert RankChain().engine_on("cuda") == "rotated"
+    for changed in ({"law": "uniform"}, {"centred": True}, {"dtype": "float32"}):
+        assert RankChain(**changed).engine_on("cpu") == "direct"
+    kernel, auto = (rows(**SMALL, engine=engine)["metrics"] for engine in ("kernel", "auto"))
+    pd.testing.assert_frame_equal(kernel, auto, check_exact=True)
+
+
+def test_the_kernel_refuses_a_gpu():
+    context = Context(torch.device("cuda"), None, Progress, lambda make_state: None, embedded)
+    with pytest.raises(InputError, match="engine=kernel needs device=cpu, not cuda"):
+        list(run(RankChain(**SMALL, engine="kernel"), context))
+
+
+def test_spectrum_starts_collinear():
+    spectrum = rows(measure="spectrum", widths=[8], skips=[inf], layers=5, chains=3)["spectrum"]
+    assert set(spectrum["layer"]) == set(range(6))
+    start = spectrum[spectrum["layer"] == 0].groupby("index")["singular_value"].max()
+    assert start[1] == pytest.approx(8**0.5, rel=1e-2)
+    assert start[2] < 0.5
+    total = spectrum.assign(square=spectrum["singular_value"] ** 2)
+    total = total.groupby(["layer", "replicate"])["square"].sum()
+    assert total.to_numpy() == pytest.approx(8)  # Tr M = d
+
+
+def test_products_are_thinned_and_carry_the_expected_rate():
+    found = rows(measure="product", widths=[6], skips=[0.5, inf], layers=400, chains=2)["products"]
+    assert sorted(found["layer"].unique()) == list(range(2, 401, 2))
+    assert (found["gap"] > 0).all()
+    assert (found[found["skip"] == inf]["gap_se"] == 0).all()
+
+
+def test_expansions_keep_matrices_and_weights_for_every_gamma():
+    found = rows(measure="expansion", widths=[6], skips=[1e-3, 2e-3], chains=3, draws=50)
+    found = found["expansions"]
+    by_skip = found.pivot(index="replicate", columns="skip")
+    assert (by_skip["predicted", 1e-3] == by_skip["predicted", 2e-3]).all()
+    difference = (by_skip["change", 1e-3] - by_skip["change", 2e-3]).abs()
+    assert (difference < 0.01 * by_skip["change_se", 1e-3]).all()
+
+
+def test_input_ranks_start_at_one():
+    found = rows(measure="input_rank", widths=[8], skips=[inf], layers=1600, chains=8, burn_in=50)
+    found = found["input_ranks"]
+    assert list(found["input_rank"]) == list(range(1, 8))
+    first = found.iloc[0]
+    assert first["soft_rank"] == 1 and first["rank_bound"] == pytest.approx(1)
+    assert first["exponent"] > 0 > found["exponent"].iloc[-1]
+
+
+@pytest.mark.parametrize(
+    "bad, message",
+    [
+        ({"law": "cauchy"}, "law=cauchy is not known"),
+        ({"skips": [-0.1]}, "skips=-0.1 must be above 0"),
+        ({"skips": [float("nan")]}, "skips=nan must be above 0"),
+        ({"skips": []}, "skips=.. is empty"),
+        ({"widths": [1]}, "widths=1 must be at least 2"),
+        ({"widths": [16], "columns": 7}, "columns=7 for width 16.*keep 8 to 16"),
+        ({"widths": [16], "columns": 17}, "columns=17 for width 16.*keep 8 to 16"),
+        ({"layers": 640, "chains": 64, "stride": 11}, "stride=11 .* more than the 10 layers"),
+        ({"widths": [256], "layers": 320}, "stride=16 for width 256 is more than the 10 layers"),
+        ({"engine": "rotated", "law": "uniform"}, "gaussian weights only. Use engine=direct"),
+        ({"engine": "kernel", "dtype": "float32"}, "range of float64. Use engine=direct"),
+        ({"engine": "kernel", "centred": True}, "lose the mean. Use engine=direct"),
+        ({"measure": "input_rank", "engine": "direct"}, "needs engine=rotated"),
+        ({"measure": "input_rank", "law": "uniform"}, "gaussian weights only$"),
+        ({"measure": "expansion", "skips": [inf]}, "gamma must be at most 1e\\+100"),
+        ({"measure": "expansion", "skips": [1e-9]}, "loses gamma W .* below 1e-06"),
+        ({"measure": "product", "skips": [1e-200]}, "loses gamma W .* below 1e-06"),
+        ({"skips": [1e-25], "burn_in": 1}, "loses gamma W .* below 2e-16"),
+        ({"dtype": "float32", "skips": [1e-8], "burn_in": 1}, "below 1e-07.*dtype=float32"),
+        ({"samples": 1, "centred": True}, "samples=1: centred=true leaves nothing"),
+    ],
+)
+def test_bad_input(bad, message):
+    with pytest.raises(InputError, match=message):
+        RankChain(**bad)
+
+
+def test_power_law_recovers_its_exponent():
+    d = pd.Series([8, 16, 64])
+    assert power_law(d, 3.0 * d**0.7) == pytest.approx((0.7, 3.0))
+
+
+def test_one_point_from_the_command_line(command):
+    done = command("study=rank_chain", "scale=smoke", "widths=[8]", "skips=[inf]")
+    assert done.returncode == 0, done.stderr
+    assert "inf" in done.stdout
+    bad = command("study=rank_chain", "scale=smoke", "skips=[-1]")
+    assert bad.returncode == 2
+    assert "must be above 0" in bad.stderr and "Traceback" not in bad.stderr
+
+
+LOST = {"law": "rademacher", "widths": [4], "skips": [inf], "chains": 4, "burn_in": 200}
+"""A row of zeros has a positive probability: all chains end in nan."""
+
+
+@pytest.mark.parametrize("measure", ["average", "spectrum"])
+def test_chains_that_ended_in_nan_are_told_and_not_counted(measure, caplog):
+    caplog.set_level("INFO", "runner")
+    (table,) = rows(measure=measure, layers=300, samples=2, **LOST).values()
+    assert [text for text in caplog.messages if "nan" in text] == [
+        "d=4 gamma=inf: 4 of 4 chains ended in nan"
+    ]
+    if measure == "average":
+        measured = table.drop(columns=["width", "skip", "law", "layers"])
+        assert measured.isna().all(axis=None)
+
+
+def test_one_of_the_chains_is_enough_for_nan(caplog):
+    caplog.set_level("INFO", "runner")
+    shape = {"samples": 1, "chains": 32, "layers": 32, "stride": 1, "burn_in": 0}
+    metrics = rows(**LOST | shape)["metrics"]
+    assert "27 of 32 chains ended in nan" in caplog.text
+    assert metrics[["soft_rank", "soft_rank_se", "soft_rank_sd"]].isna().all(axis=None)

@@ -1,0 +1,152 @@
+"""The stack of depths: every network in it is the network alone."""
+
+import pytest
+import torch
+
+from runner.bench.growth import embedded
+from runner.core.progress import Progress
+from runner.core.studies import Context
+from runner.papers.bottleneck_structure.networks import Network
+from runner.papers.bottleneck_structure.recipes import RECIPES, Recipe
+from runner.papers.bottleneck_structure.stack import DepthStack
+from runner.papers.bottleneck_structure.training import STEPS_AT_ONCE, RidgeTrainer, start
+
+DEPTHS = [6, 4, 4, 3, 2]
+F64 = torch.float64
+
+
+def randn(*shape: int, seed: int) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=F64)
+
+
+def batch(count: int, samples: int = 11) -> tuple[torch.Tensor, torch.Tensor]:
+    xs = [randn(3, samples, seed=r) for r in range(count)]
+    ys = [randn(2, samples, seed=100 + r) for r in range(count)]
+    return torch.stack(xs), torch.stack(ys)
+
+
+def new_stack(depths: list[int], replicates: list[int], dtype=F64) -> DepthStack:
+    return start(DepthStack(depths, 7, 3, 2, dtype=dtype), replicates, RECIPES["annealed"], seed=0)
+
+
+def context(restored=None, saved=None) -> Context:
+    def checkpoint(make_state) -> None:
+        if saved is not None:
+            saved.append({name: value.clone() for name, value in make_state().items()})
+
+    return Context(torch.device("cpu"), restored, Progress, checkpoint, embedded)
+
+
+def test_gradients_equal_automatic_differentiation():
+    stack, (x, y) = new_stack(DEPTHS, list(range(5))), batch(5)
+    cost = stack.descend(x, y)
+    for r in range(len(DEPTHS)):
+        network = stack.network(r)
+        parameters = [p.requires_grad_() for p in (*network.weights, *network.biases)]
+        expected = (network.activations(x[r].mT)[-1] - y[r].mT).square().sum(1).mean()
+        torch.testing.assert_close(cost[r], expected.detach())
+        gradients = torch.autograd.grad(expected, parameters)
+        views = _gradient_network(stack, r)
+        for found, gradient in zip((*views.weights, *views.biases), gradients, strict=True):
+            torch.testing.assert_close(found, gradient)
+
+
+def _gradient_network(stack: DepthStack, r: int) -> Network:
+    """The gradient of network r in the shape of a network."""
+    copy = DepthStack(stack.depths, stack.width, stack.d_in, stack.d_out, dtype=F64)
+    copy.parameters.copy_(stack.gradient)
+    return copy.network(r)
+
+
+def test_every_parameter_belongs_to_one_network():
+    stack = new_stack(DEPTHS, list(range(5)))
+    total = sum(
+        parameter.numel()
+        for r in range(5)
+        for parameter in (*stack.network(r).weights, *stack.network(r).biases)
+    )
+    assert total == stack.parameters.numel()
+
+
+def test_norms_and_outputs_are_those_of_the_networks():
+    stack, (x, _) = new_stack(DEPTHS, list(range(5))), batch(5)
+    outputs, norms = stack.predict(x), stack.parameter_norms()
+    for r in range(5):
+        network = stack.network(r)
+        torch.testing.assert_close(outputs[r].mT, network.activations(x[r].mT)[-1])
+        torch.testing.assert_close(norms[r], network.parameter_norm())
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_a_network_trained_in_the_stack_equals_the_same_network_alone(recipe):
+    (x, y), replicates, steps = batch(5), [0, 1, 0, 2, 1], 60
+    stack = new_stack(DEPTHS, replicates)
+    RidgeTrainer(stack, RECIPES[recipe], 1e-3, 5e-3, steps).run(lambda b: [(x, y)], context())
+    for r, (L, replicate) in enumerate(zip(DEPTHS, replicates, strict=True)):
+        alone = new_stack([L], [replicate])
+        data = [(x[r : r + 1], y[r : r + 1])]
+        training = RidgeTrainer(alone, RECIPES[recipe], 1e-3, 5e-3, steps)
+        training.run(lambda b, data=data: data, context())
+        ours, its = stack.network(r), alone.network(0)
+        for a, b in zip((*ours.weights, *ours.biases), (*its.weights, *its.biases), strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-7, atol=1e-9)
+
+
+def test_training_equals_adam_on_the_regularised_loss():
+    (x, y), steps, ridge = batch(1), 25, 0.01
+    stack = new_stack([4], [0])
+    network = stack.network(0)
+    parameters = [p.requires_grad_() for p in (*network.weights, *network.biases)]
+    training = RidgeTrainer(stack, Recipe(1.0, 5e-3), ridge, 5e-3, steps)
+    adam = torch.optim.Adam(parameters, lr=5e-3, betas=training.adam.defaults["betas"])
+    for step in range(steps):
+        training.advance((x, y))
+        adam.param_groups[0]["lr"] = 5e-3 * training.recipe.rate_factor(step, steps)
+        cost = (network.activations(x[0].mT)[-1] - y[0].mT).square().sum(1).mean()
+        adam.zero_grad()
+        (cost + ridge * network.parameter_norm()).backward()
+        adam.step()
+    trained = stack.network(0)
+    for a, b in zip((*trained.weights, *trained.biases), parameters, strict=True):
+        torch.testing.assert_close(a, b.detach(), rtol=1e-6, atol=1e-8)
+
+
+def test_training_goes_on_from_a_checkpoint_with_the_same_numbers():
+    (x, y), steps, saved = batch(5), 2 * STEPS_AT_ONCE + 7, []
+    data = [[(x.float() * (1 + i), y.float())] for i in range(3)]
+    whole = new_stack(DEPTHS, list(range(5)), torch.float32)
+    training = RidgeTrainer(whole, RECIPES["annealed"], 1e-3, 5e-3, steps)
+    training.run(data.__getitem__, context(saved=saved))
+    assert [int(state["step"]) for state in saved] == [STEPS_AT_ONCE, 2 * STEPS_AT_ONCE, steps]
+    resumed = new_stack(DEPTHS, list(range(5)), torch.float32)
+    training = RidgeTrainer(resumed, RECIPES["annealed"], 1e-3, 5e-3, steps)
+    training.run(data.__getitem__, context(restored=saved[0]))
+    assert torch.equal(whole.parameters, resumed.parameters)
+
+
+def test_a_narrower_network_fits_into_the_stack():
+    stack = DepthStack([3], 7, 3, 2, dtype=F64)
+    small = Network(
+        [randn(4, 3, seed=1), randn(4, 4, seed=2), randn(2, 4, seed=3)],
+        [randn(4, seed=4), randn(4, seed=5), randn(2, seed=6)],
+    )
+    stack.load(0, small)
+    x = randn(5, 3, seed=7)
+    torch.testing.assert_close(stack.predict(x.mT[None])[0].mT, small.activations(x)[-1])
+
+
+def test_depths_out_of_order_are_refused():
+    with pytest.raises(ValueError, match="depths"):
+        DepthStack([3, 4], 7, 3, 2)
+    with pytest.raises(ValueError, match="depths"):
+        DepthStack([3, 1], 7, 3, 2)
+
+
+def test_the_annealed_ridge_is_off_then_high_then_lambda():
+    recipe, steps = RECIPES["annealed"], 6000
+    course = [recipe.ridge_factor(step, steps) for step in range(steps)]
+    assert course[0] == course[199] == 0
+    assert 0 < course[300] < course[800] < 5
+    assert course[900] == course[3599] == 5
+    assert course[3600] == course[-1] == 1
+    assert {RECIPES["plain"].ridge_factor(step, steps) for step in range(steps)} == {1.0}

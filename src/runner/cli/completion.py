@@ -84,7 +84,7 @@ def _words_of(subcommand: str, typed: list[str]) -> list[str]:
     """What a subcommand takes beside keys and `--help`, after the words typed so far."""
     actions = {
         "runs": ("list", "check", "diff", "export", "clean"),
-        "reference": ("keep", "draw", "judge"),
+        "reference": ("keep", "draw", "judge", "restamp"),
         "new": ("study",),
     }
     if subcommand in actions:

@@ -33,7 +33,7 @@ SUBCOMMANDS = {
     "runs list|check|diff|export|clean": "the runs of an outputs folder",
     "figures": "all figures, or those named, with a summary",
     "report": "a gallery of all figures and claims; computes nothing",
-    "reference keep|draw|judge": "the tables behind every figure, kept in git",
+    "reference keep|draw|judge|restamp": "the tables behind every figure, kept in git",
     "claims": "all statements with their rules and planned numbers; computes nothing",
     "compare": "where your results differ from the reference by more than chance",
     "new study": "a working study of one's own, to be changed",

@@ -25,6 +25,7 @@ from runner.core.arguments import key_values, outputs_folder
 from runner.core.errors import InputError
 from runner.core.folders import outputs_at, require_readable, require_writable
 from runner.core.rooms import package_of, rows_of
+from runner.publish.restamping import restamp
 from runner.results.claims import claims_of, judge
 from runner.results.figures import as_png, drawn, header_of, is_current, publish, save
 from runner.results.findings import DOT, Header
@@ -205,17 +206,19 @@ def _ages(path: Path) -> pd.DataFrame:
 
 
 def main(arguments: list[str]) -> int:
-    """Keep what was made, draw all figures of the reference, or judge its claims; returns 0.
+    """Keep what was made, draw or judge all figures of the reference, or restamp it; returns 0.
 
     Raises InputError when an override is wrong, or a claim comes out otherwise than it was kept.
     """
     parser = argparse.ArgumentParser(
         prog="python -m runner reference",
         description="keep: take what was made into the reference. draw: draw all figures from it."
-        " judge: judge all its claims anew, after a judge was changed.",
+        " judge: judge all its claims anew, after a judge was changed. restamp: say that kept runs"
+        " are of today's code, where that computes at scale smoke the bytes of theirs; after it the"
+        " folders of outputs that theirs has computed.",
     )
-    parser.add_argument("what", choices=("keep", "draw", "judge"))
-    keys = "scale=..., outputs=...; of draw: outputs=..., style=..."
+    parser.add_argument("what", choices=("keep", "draw", "judge", "restamp"))
+    keys = "scale=..., outputs=...; of draw: outputs=..., style=...; of restamp: FOLDER outputs=..."
     parser.add_argument("overrides", nargs="*", metavar="key=value", help=keys)
     options = parser.parse_args(arguments)
     if options.what == "keep":
@@ -224,6 +227,12 @@ def main(arguments: list[str]) -> int:
         return 0
     if options.what == "judge":
         judge_all(REFERENCE)
+        return 0
+    if options.what == "restamp":
+        pairs = [word for word in options.overrides if "=" in word]
+        before = [Path(word) for word in options.overrides if "=" not in word]
+        for line in restamp(REFERENCE, before, outputs_folder(pairs)):
+            print(line)
         return 0
     if any("=" not in word for word in options.overrides):
         raise InputError(

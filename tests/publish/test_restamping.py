@@ -1,0 +1,79 @@
+"""Kept runs are of today's code where that computes at scale smoke what theirs did."""
+
+import json
+import shutil
+
+import pytest
+
+import runner
+from runner.core.errors import InputError
+from runner.publish.restamping import restamp
+from runner.runs.code import code_of
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """A reference of one figure, the runs of its code, and those of today's."""
+    for seed in (0, 1):
+        runner.run("example20", seed=seed, scale="smoke", outputs=tmp_path / "after", device="cpu")
+    shutil.copytree(tmp_path / "after", tmp_path / "before")
+    for path in (tmp_path / "before").rglob("provenance.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"code": "theirs"}))
+    kept = [
+        {"run": "example20 seed=7", "code": "theirs", "stale": True},
+        {"run": "example20 seed=8", "code": "another", "stale": True},
+        {"run": "linear", "code": "theirs", "stale": True},
+    ]
+    place = tmp_path / "reference" / "quick" / "fig" / "provenance.json"
+    place.parent.mkdir(parents=True)
+    place.write_text(json.dumps({"runs": kept}))
+    return place, tmp_path / "before", tmp_path / "after"
+
+
+def restamped(folders):
+    """What is said of the study, and the runs as they are kept now."""
+    place, before, after = folders
+    said = [line for line in restamp(place.parents[2], [before], after) if "example20:" in line]
+    return said, json.loads(place.read_text())["runs"]
+
+
+def test_runs_of_the_same_bytes_are_of_todays_code(folders):
+    said, (first, other, linear) = restamped(folders)
+    assert said == ["example20: the same bytes; 1 kept runs restamped"]
+    assert (first["code"], first["code_then"]) == (code_of("example20"), "theirs")
+    assert first["stale"] is False
+    assert other["code"] == "another" and linear["code"] == "theirs"
+
+
+def test_other_bytes_leave_all_as_it_is(folders):
+    result = next(folders[1].rglob("result.json"))
+    result.write_text(re_digested(result.read_text()))
+    said, runs = restamped(folders)
+    assert said == ["example20: other bytes, or no runs to compare; 0 kept runs restamped"]
+    assert [run["code"] for run in runs] == ["theirs", "another", "theirs"]
+
+
+def re_digested(text):
+    result = json.loads(text)
+    for table in result["tables"].values():
+        table["sha256"] = "0" * 64
+    return json.dumps(result)
+
+
+def test_a_run_that_only_one_code_has_computed_proves_nothing(folders):
+    shutil.rmtree(next(folders[1].rglob("result.json")).parent)
+    said, _ = restamped(folders)
+    assert "0 kept runs" in said[0]
+
+
+def test_runs_after_must_be_of_todays_code(folders):
+    path = next(folders[2].rglob("provenance.json"))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"code": "theirs"}))
+    with pytest.raises(InputError, match="not all runs of example20 are of today's code"):
+        restamped(folders)
+
+
+def test_a_study_stands_in_one_folder_of_before(folders):
+    place, before, after = folders
+    with pytest.raises(InputError, match="example20 is in another folder, too"):
+        list(restamp(place.parents[2], [before, before], after))

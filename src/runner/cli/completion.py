@@ -10,7 +10,7 @@ import dataclasses
 import os
 from collections.abc import Iterable
 
-from runner.cli.catalogue import conf_folders, figure_names, figure_study
+from runner.cli.catalogue import SCALES, conf_folders, figure_names, figure_study
 from runner.cli.settings import CommandSettings
 from runner.core.errors import InputError, nearest
 from runner.core.rooms import configs
@@ -106,13 +106,13 @@ def _values(key: str, value: str, typed: list[str]) -> list[str]:
 def _groups() -> list[str]:
     """The keys that choose among files, those of a study and of a data set in the first place."""
     own = {path.name for folder in conf_folders() for path in folder.glob("*/")}
-    return sorted((own - {"hydra", "size"}) | {"hydra/launcher"})
+    return sorted((own - {"hydra", "size"}) | {"hydra/launcher", "scale"})
 
 
 def _options(group: str) -> list[str]:
     """The options of a group, none where the key is no group."""
-    installed = LAUNCHERS if group == "hydra/launcher" else []
-    return installed + [
+    stored = {"hydra/launcher": LAUNCHERS, "scale": [*SCALES]}.get(group, [])
+    return stored + [
         path.stem for folder in conf_folders() for path in (folder / group).glob("*.yaml")
     ]
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.axes import Axes
 
+from runner.core.errors import InputError
 from runner.papers.norm_tuning.bn_only import tables as tuned
 from runner.papers.norm_tuning.looks import METHODS
 from runner.papers.training_invariances.invariances.tables import part, unrolled
@@ -102,20 +103,23 @@ def paper_d(axes: Axes, tables: Tables) -> None:
 
 
 PANELS = {
-    paper_a: "quick/fig4",
-    paper_b: "medium/rank-fig1",
-    paper_c: "quick/invariances-fig1",
-    paper_d: "quick/bottleneck-fig1",
+    paper_a: ("quick/fig4", ["exact", "constructions-beat-sgd", "sgd-constant-loss"]),
+    paper_b: ("medium/rank-fig1", ["batch-norm-keeps-rank", "vanilla-rank-collapses"]),
+    paper_c: ("quick/invariances-fig1", ["linear-layers", "relu-not-invariant"]),
+    paper_d: ("quick/bottleneck-fig1", ["slope-is-rank", "singular-values"]),
 }
-"""The tables of the reference that each is drawn from."""
+"""The figure of the reference that each is drawn from, and the claims that its title rests on."""
 
 
 def drawn(reference: Path) -> bytes:
-    """The picture as PNG."""
+    """The picture as PNG. Raises InputError where a claim that a title rests on does not hold."""
     content = BytesIO()
     with drawn_in("screen"):
         picture, axes = sheet(2, 2, height=5.4, left=0.95, right=0.2, gap=0.95)
-        for panel_axes, (draw, folder) in zip(axes.flat, PANELS.items(), strict=True):
-            draw(panel_axes, read_tables(reference / folder))
+        for panel_axes, (draw, (figure, claims)) in zip(axes.flat, PANELS.items(), strict=True):
+            kept = pd.read_csv(reference / figure / "claims.csv").set_index("claim")["verdict"]
+            if not (kept[claims] == "holds").all():
+                raise InputError(f"{figure}: what the overview says of it does not hold any more")
+            draw(panel_axes, read_tables(reference / figure))
         picture.savefig(content, format="png", metadata={"Software": None})
     return content.getvalue()

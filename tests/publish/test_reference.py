@@ -14,7 +14,7 @@ from runner.publish import figures, reference
 from runner.publish.comparison import compare
 from runner.publish.entries import collect
 from runner.publish.gallery import counts, first_results
-from runner.publish.reference import draw_all, keep, picture
+from runner.publish.reference import REFERENCE, draw_all, judge_all, keep, picture
 from runner.results.figures import FILES, is_current, make
 from runner.runs.execution import execute
 
@@ -217,3 +217,21 @@ def test_wrong_words_are_explained(words, capsys):
         reference.main(words)
     assert error.value.code == 2
     assert "usage: python -m runner reference" in capsys.readouterr().err
+
+
+def test_a_claim_that_another_rule_judges_has_a_rule_younger_than_its_numbers(tmp_path, capsys):
+    place = tmp_path / "quick" / "bottleneck-example20"
+    shutil.copytree(REFERENCE / "quick" / "bottleneck-example20", place)
+    path = place / "claims.csv"
+    as_kept = path.read_bytes()
+    judge_all(tmp_path)
+    assert path.read_bytes() == as_kept and not capsys.readouterr().out
+    kept = pd.read_csv(path).assign(rule="fixed before")
+    kept.loc[0, "expected"] = "another rule"
+    kept.iloc[:-1].to_csv(path, index=False)
+    judge_all(tmp_path)
+    assert str(path) in capsys.readouterr().out
+    now = pd.read_csv(path)
+    assert "another rule" not in set(now["expected"])
+    middle = ["fixed before"] * (len(now) - 2)
+    assert list(now["rule"]) == ["after", *middle, "after"]

@@ -195,6 +195,17 @@ def test_the_overview_is_drawn_from_the_reference():
     assert width == 1680 and 900 < height < 1300
 
 
+def test_the_overview_says_nothing_that_does_not_hold(tmp_path):
+    for figure, _ in overview.PANELS.values():
+        shutil.copytree(REFERENCE / figure, tmp_path / figure)
+    path = tmp_path / "quick" / "invariances-fig1" / "claims.csv"
+    claims = pd.read_csv(path)
+    claims.loc[claims["claim"] == "relu-not-invariant", "verdict"] = "undecided"
+    claims.to_csv(path, index=False)
+    with pytest.raises(InputError, match="invariances-fig1: what the overview says"):
+        overview.drawn(tmp_path)
+
+
 def test_a_page_has_every_kept_figure_with_its_caption(tmp_path):
     kept = REFERENCE / "quick" / "bottleneck-example20"
     for scale in ("quick", "medium", "paper"):

@@ -19,7 +19,8 @@ SCALES = {
     "quick": "minutes on two cores; the default",
     "medium": "hours on two cores. Paper B: its own images, fewer of them, smaller networks."
     " All other papers: as paper",
-    "paper": "the papers' own sizes: a GPU for paper B's images, hours on two cores for most else",
+    "paper": "the papers' own sizes: a GPU for paper B's images; hours on two cores for most other"
+    " figures",
 }
 """How big, and what that means."""
 

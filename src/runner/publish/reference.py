@@ -38,6 +38,8 @@ from runner.runs.run import load
 
 AGES = ("scale", "rule", "rule_commit", "run_commits")
 """Columns of kept claims: what came first, the rule or the numbers, when they were kept."""
+SAID = ("expected", "verdict", "measured")
+"""Columns of kept claims that another rule changes."""
 
 LARGE = 200_000
 """Bytes from which a table is kept compressed."""
@@ -192,17 +194,26 @@ def judge_all(reference: Path) -> None:
         name = path.parent.name
         claims = claims_of(name, figure_study(name))
         judged = judge(name, claims, read_tables(path.parent))
-        judged = judged.merge(_ages(path), on="claim", how="left")
+        judged = _aged(judged, pd.read_csv(path))
         content = judged.to_csv(index=False).encode()
         if content != path.read_bytes():
             write_atomically(path, content)
             print(path)
 
 
-def _ages(path: Path) -> pd.DataFrame:
-    """What kept claims say of the ages of their rules; the claims alone where they say nothing."""
-    kept = pd.read_csv(path)
-    return kept[["claim", *(name for name in AGES if name in kept)]]
+def _aged(judged: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
+    """Claims judged anew, with what is kept of the ages of their rules.
+
+    What comes out otherwise than it was kept, or was not kept, is judged by a rule that is younger
+    than the numbers.
+    """
+    if "rule" not in kept:
+        return judged
+    aged = judged.merge(kept[["claim", *AGES]], on="claim", how="left")
+    before = kept.set_index("claim").reindex(judged["claim"])[[*SAID]].fillna("").to_numpy()
+    differs = (judged[[*SAID]].fillna("").to_numpy() != before).any(axis=1)
+    aged.loc[differs, "rule"] = "after"
+    return aged
 
 
 def main(arguments: list[str]) -> int:

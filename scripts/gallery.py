@@ -17,10 +17,10 @@ import overview
 import pandas as pd
 
 from runner.bench.table import machine_name
-from runner.cli.catalogue import figure_names, figure_study, headline
+from runner.core.catalogue import figure_names, figure_study, headline
 from runner.core.errors import InputError
 from runner.core.papers import PAPERS, paper_of
-from runner.core.rooms import room_of
+from runner.core.catalogue import paper_folder
 from runner.publish.counting import once
 from runner.publish.entries import Entry, collect
 from runner.publish.gallery import Pages, duration, shown
@@ -183,7 +183,7 @@ def table(reference: Path) -> str:
     ]
     for name in figure_names():
         study = figure_study(name)
-        letter = paper_of(room_of(study)).letter
+        letter = paper_of(paper_folder(study)).letter
         what = headline("figure", name).partition(": ")[2].replace("|", "\\|")
         cells = []
         for scale in SCALES:
@@ -229,7 +229,7 @@ def papers(reference: Path) -> str:
         "| --- | --- | --- |" + " --- |" * len(SCALES),
     ]
     for room, paper in PAPERS.items():
-        names = [name for name in figure_names() if room_of(figure_study(name)) == room]
+        names = [name for name in figure_names() if paper_folder(figure_study(name)) == room]
         cells = [counted(reference / scale, names) for scale in SCALES]
         title = f"[{paper.title}](https://arxiv.org/abs/{paper.arxiv}) ({paper.venue})"
         lines.append(f"| {paper.letter} | {title} | {len(names)} | {' | '.join(cells)} |")

@@ -17,9 +17,9 @@ Importing this package loads neither torch nor matplotlib.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from runner.api import PaperFigure, add_room, figure, load, run, sweep, tables
+    from runner.api import PaperFigure, add_studies, figure, load, run, sweep, tables
 
-__all__ = ["PaperFigure", "add_room", "figure", "load", "run", "sweep", "tables"]
+__all__ = ["PaperFigure", "add_studies", "figure", "load", "run", "sweep", "tables"]
 
 
 def __getattr__(name: str) -> Any:

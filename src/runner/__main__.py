@@ -1,89 +1,58 @@
-"""python -m runner: runs, sweeps and figures; and the subcommands."""
+"""The command: `runner study=... key=value`, `runner -m ...`, `runner figure=...`, subcommands.
+
+The way of a command, from top to bottom: `main` (what ends badly), `dispatch` (which command it
+is), `compute` (words to jobs: `cli.composing`, `cli.orders`), `carry_out` (jobs to runs:
+`cli.launching` and `runs.execution`; runs to figures and verdicts: `results.figures`; what is
+printed).
+"""
 
 import logging
 import os
 import re
 import shlex
+import signal
 import sys
+import time
 import traceback
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from runner.core import catalogue
 from runner.core.errors import InputError, RunFailed
-from runner.core.folders import at_home
-from runner.core.rooms import add_room
 from runner.runs.provenance import COMMAND
 
+if TYPE_CHECKING:
+    from runner.cli.orders import Order
+
+log = logging.getLogger("runner")
+
 SUBCOMMANDS = {
-    "runs": "runner.runs.command",
-    "figures": "runner.publish.figures",
-    "show": "runner.publish.show",
-    "report": "runner.publish.gallery",
-    "reference": "runner.publish.reference",
-    "compare": "runner.publish.comparison",
-    "bench": "runner.bench.table",
-    "new": "runner.cli.new",
-    "claims": "runner.publish.plan",
+    "show": ("runner.publish.show", "a figure as the reference has it; computes nothing"),
+    "figures": ("runner.cli.figures", "all figures, or those named, all their runs in one pool"),
+    "runs": ("runner.runs.command", "list|check|diff|export|clean: the runs of an outputs folder"),
+    "report": ("runner.publish.gallery", "a gallery of all figures and claims; computes nothing"),
+    "reference": ("runner.publish.reference", "keep|draw|judge|restamp: the tables behind figures"),
+    "claims": ("runner.publish.plan", "all statements with their rules; computes nothing"),
+    "compare": ("runner.publish.comparison", "where results differ from the reference"),
+    "new": ("runner.cli.new", "study: a working study of one's own, to be changed"),
+    "bench": ("runner.bench.table", "speed against the straightforward way, cost against size"),
 }
-"""Each module has a `main(arguments)` that returns an exit code; its parser knows `--help`."""
-
-
-def enter_rooms(arguments: list[str]) -> list[str]:
-    """Add the rooms that `--config-dir` gives; returns the other arguments.
-
-    Raises InputError when there is no such folder.
-    """
-    rest = []
-    words = iter(arguments)
-    for word in words:
-        flag, equals, folder = word.partition("=")
-        if flag not in ("--config-dir", "-cd"):
-            rest.append(word)
-            continue
-        folder = folder if equals else next(words, "")
-        if not folder:
-            raise InputError(f"{flag} needs a folder")
-        add_room(Path(folder))
-    return rest
-
-
-def dispatch(arguments: list[str]) -> int:
-    """Carry out the command; returns its exit code.
-
-    Raises InputError when the input is wrong, RunFailed when a run failed.
-    """
-    if arguments and arguments[0] in SUBCOMMANDS:
-        return import_module(SUBCOMMANDS[arguments[0]]).main(arguments[1:])
-    if arguments and arguments[0] in ("-sc", "--shell-completion"):
-        from runner.cli import completion
-
-        return completion.main(arguments[1:], SUBCOMMANDS)
-    asks = {"--help", "-h"} & set(arguments)
-    bare = arguments and re.fullmatch(r"\w[\w-]*", arguments[0])
-    if asks or bare or not arguments:
-        from runner.cli import help  # late: Hydra takes a while to import
-
-        if bare and not asks:
-            raise help.meant(arguments[0])
-        print(help.text(arguments) if asks else help.ALONE)
-        return 0
-    from runner.cli import command
-
-    return command.main()
+"""Each has the module whose `main(words)` carries it out, and what it is for."""
 
 
 def main() -> int:
-    """Returns 0, 1 (a run failed, a check did not hold), 2 (wrong input), 130 or 141.
+    """Carry out the command of `sys.argv`; return its exit code.
 
-    130: interrupted. 141: whoever read the output has gone (`| head`).
+    0: well; 1: a run failed, a check did not hold; 2: wrong input; 130: interrupted; 141: whoever
+    read the output has gone (`| head`).
     """
-    sys.argv[1:] = map(at_home, sys.argv[1:])
     try:
-        rest = enter_rooms(sys.argv[1:])
-        command = shlex.join(["python", "-m", "runner", *sys.argv[1:]])
-        os.environ[COMMAND] = command.replace("\0", "")  # which no shell can pass on
+        words = list(map(_at_home, sys.argv[1:]))
+        os.environ[COMMAND] = shlex.join(["python", "-m", "runner", *words]).replace("\0", "")
         try:
-            return dispatch(rest)
+            return dispatch(_without_folders(words))
         finally:
             print(end="", flush=True)  # a reader that has gone is noticed here at the latest
     except (InputError, RunFailed) as error:
@@ -106,8 +75,123 @@ def main() -> int:
 
 
 def _drop_output() -> None:
-    """What is left to be printed is lost: at its end Python would try again, and fail again."""
+    """Lose what is left to be printed: at its end Python would try again, and fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def _at_home(word: str) -> str:
+    """Put the home folder where the shell has left a `~`: `outputs=~/folder`."""
+    key, equals, value = word.partition("=")
+    return f"{key}={os.path.expanduser(value)}" if value.startswith("~") else word
+
+
+def _without_folders(words: list[str]) -> list[str]:
+    """Make the studies in folders that `--config-dir` names known; return the other words."""
+    rest, following = [], iter(words)
+    for word in following:
+        flag, equals, folder = word.partition("=")
+        if flag not in ("--config-dir", "-cd"):
+            rest.append(word)
+            continue
+        folder = folder if equals else next(following, "")
+        if not folder:
+            raise InputError(f"{flag} needs a folder")
+        catalogue.add_studies(Path(folder))
+    return rest
+
+
+def dispatch(words: list[str]) -> int:
+    """Find out which command it is, and carry it out; return its exit code."""
+    if words and words[0] in SUBCOMMANDS:
+        return import_module(SUBCOMMANDS[words[0]][0]).main(words[1:])
+    asks = {"--help", "-h"} & set(words)
+    bare = bool(words) and re.fullmatch(r"\w[\w-]*", words[0])
+    if asks or bare or not words:
+        from runner.cli import help  # late: it needs no Hydra, whose import takes a while
+
+        if bare and not asks:
+            raise help.meant(words[0], SUBCOMMANDS)
+        about = {name: what for name, (_, what) in SUBCOMMANDS.items()}
+        print(help.text(words, about) if asks else help.ALONE)
+        return 0
+    return compute(words)
+
+
+def compute(words: list[str]) -> int:
+    """Compose what `key=value` words ask for, and carry it out; return 0.
+
+    What belongs to Hydra is left to Hydra: its own flags (`--cfg job`, `-sc`), and sweepers that
+    choose their jobs by what came out of others.
+    """
+    from runner.cli import composing, orders, others  # late, as above
+
+    prepare(words)
+    flags = [word for word in words if word.startswith("-")]
+    if set(flags) - {"-m", "--multirun"}:
+        return others.main(words)
+    typed = [word for word in words if word not in flags]
+    with composing.hydra_ready(typed):
+        order = orders.compose_order(typed, multirun=bool(flags))
+        if not order.searches:
+            return carry_out(order)
+    return others.main(words)
+
+
+def carry_out(order: "Order", redraw: bool = True) -> int:
+    """Compute what is missing, draw and judge, and print what came out; return 0.
+
+    redraw: also figures that were drawn from these very runs. Raises RunFailed at the end when runs
+    failed, which stops no other.
+    """
+    from runner.cli.launching import launch, submit  # late, as above
+    from runner.results import figures, sweeps
+
+    start = time.monotonic()
+    for figure in order.figures:
+        for note in figures.require_drawn(figure):  # before anything is computed
+            log.info(note)
+    if order.settings.submit_only:
+        return submit(order)
+    failures = launch(order)
+    complete = [job.run for job in order.jobs if job.run.is_complete()]
+    drawn = []
+    for figure in order.figures:
+        if missing := sum(run not in complete for run in figure.runs):
+            failures.append(f"{figure.name}: {missing} of {len(figure.runs)} runs are missing")
+            continue
+        current = not redraw and figures.is_current(figure)
+        try:
+            said = "" if current else figures.make(figure)
+        except Exception as error:  # of any kind: the other figures are drawn all the same
+            if len(order.figures) == 1:
+                raise
+            failures.append(f"{figure.name} is not drawn: {type(error).__name__}: {error}")
+            continue
+        drawn.append(figure)
+        if len(order.figures) == 1:
+            print(said)
+        else:
+            what = "unchanged" if current else "drawn"
+            log.info("[%d/%d] %s: %s", len(drawn), len(order.figures), figure.name, what)
+    if len(order.figures) > 1:
+        print(f"{sweeps.summary(drawn)} in {time.monotonic() - start:.0f} s")
+    elif not order.figures and len(order.jobs) > 1:
+        print(sweeps.ending(complete))
+    elif not order.figures and complete:
+        print(figures.report(complete[0]))
+    if failures:
+        raise RunFailed("\n".join(failures))
+    return 0
+
+
+def prepare(words: Iterable[str] = ()) -> None:
+    """Prepare this process for a command that computes: its log, and what ends it."""
+    from runner.cli.working import log_everything, log_to_terminal  # late, as above
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the run says so
+    log_to_terminal()
+    if "hydra.verbose=true" in words:
+        log_everything()
 
 
 if __name__ == "__main__":

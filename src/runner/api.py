@@ -15,17 +15,15 @@ from typing import Any
 import matplotlib.figure
 import pandas as pd
 
-from runner.cli.catalogue import headline
-from runner.cli.composing import FigureSweep, compose_figure, compose_study
+from runner.cli.composing import hydra_ready
 from runner.cli.launching import launch
-from runner.cli.overrides import as_overrides
-from runner.cli.sweeping import launcher_of
-from runner.cli.working import carry_out, run_study
-from runner.core import rooms
-from runner.core.errors import InputError
+from runner.cli.orders import Order, compose_order, paper_figure
+from runner.cli.overrides import overrides_of
+from runner.core import catalogue
+from runner.core.errors import InputError, RunFailed
 from runner.core.studies import StudyConfig
 from runner.publish import reference
-from runner.results import claims, figures
+from runner.results import claims, figures, paper_figures
 from runner.results.captions import caption
 from runner.results.claims import Tables
 from runner.results.style import drawn_in
@@ -33,19 +31,19 @@ from runner.runs import inventory
 from runner.runs import run as stored
 from runner.runs.run import Run
 
-__all__ = ["PaperFigure", "add_room", "figure", "load", "run", "sweep", "tables"]
+__all__ = ["PaperFigure", "add_studies", "figure", "load", "run", "sweep", "tables"]
 
 
-def add_room(folder: str | Path) -> None:
-    """Make the studies in a folder known, as `--config-dir <folder>` does: see `core.rooms`.
+def add_studies(folder: str | Path) -> None:
+    """Make the studies in a folder known, as `--config-dir <folder>` does.
 
     Raises InputError when there is no such folder, or its name is another module's.
     """
-    rooms.add_room(Path(folder))
+    catalogue.add_studies(folder)
 
 
 def run(study: str, **keys: Any) -> Run:
-    """Compute a study at one configuration, or find it complete; returns the run.
+    """Compute a study at one configuration, or find it complete; return the run.
 
     keys: its parameters (`depth=32`), and settings (`scale="smoke"`, `outputs="elsewhere"`,
     `device="cpu"`, `force=True`); `python -m runner study=<name> --help` lists them. The tables are
@@ -54,15 +52,14 @@ def run(study: str, **keys: Any) -> Run:
     Raises InputError when a key or a value is wrong, RunFailed when the study raises.
     """
     _require_one(study, keys)
-    _, (job, *more) = compose_study(study, as_overrides(keys))
-    if more:
-        raise InputError("a list of values makes several runs: runner.sweep")
-    return run_study(job)
+    return _computed([f"study={study}", *overrides_of(keys)]).jobs[0].run
 
 
 def _require_one(study: str, keys: Mapping[str, Any]) -> None:
-    """Raise InputError where a list stands for a parameter that is none."""
-    known = {item.name: item for item in fields(rooms.configs().get(study, StudyConfig))}
+    """Raise InputError where a list stands for a parameter that is none, or a figure is meant."""
+    if "figure" in keys:
+        raise InputError("runner.figure makes figures")
+    known = {item.name: item for item in fields(catalogue.configs().get(study, StudyConfig))}
     for name, value in keys.items():
         several = isinstance(value, list | tuple | range)
         if several and name in known and "list" not in str(known[name].type):
@@ -73,20 +70,21 @@ def _require_one(study: str, keys: Mapping[str, Any]) -> None:
 
 
 def sweep(study: str, n_jobs: int = 1, **keys: Any) -> list[Run]:
-    """Compute a study at all combinations of the values that are given in lists; returns the runs.
+    """Compute a study at all combinations of the values that are given in lists; return the runs.
 
     keys: as of `run`, where a list is a choice of values: `depth=[8, 16]`. Of a parameter that is a
     list itself, a list of lists. n_jobs: runs computed side by side, in processes of their own.
 
     Raises InputError before anything is computed, RunFailed at the end when runs failed.
     """
-    whole, jobs = compose_study(study, [*as_overrides(keys, choices=True), *_launcher(n_jobs)])
-    launch(launcher_of(whole, carry_out), jobs)
-    return [job.run for job in jobs]
+    if "figure" in keys:
+        raise InputError("runner.figure makes figures")
+    words = [f"study={study}", *overrides_of(keys, choices=True), *_launcher(n_jobs)]
+    return [job.run for job in _computed(words, multirun=True).jobs]
 
 
 def load(folder: str | Path) -> Run:
-    """The run that is kept in a folder, `<outputs>/runs/<study>/<name>`.
+    """Return the run that is kept in a folder, `<outputs>/runs/<study>/<name>`.
 
     Raises InputError when there is none, or it is of a study or a version that is no more.
     """
@@ -98,7 +96,7 @@ def load(folder: str | Path) -> Run:
 
 
 def tables(runs: Run | Iterable[Run]) -> dict[str, pd.DataFrame]:
-    """The tables of complete runs by name, those of one name joined, with the runs' parameters.
+    """Return the tables of complete runs by name, with the runs' parameters, joined.
 
     Raises InputError when a run is missing or damaged.
     """
@@ -106,106 +104,119 @@ def tables(runs: Run | Iterable[Run]) -> dict[str, pd.DataFrame]:
 
 
 def figure(name: str, **keys: Any) -> "PaperFigure":
-    """A figure of a paper: its runs, its drawing and its claims. Computes nothing.
+    """Return a figure of a paper: its runs, its drawing and its claims. Computes nothing.
 
     keys: settings (`scale="smoke"`), and parameters that are other than the figure's own.
 
     Raises InputError when there is no such figure, or a key or a value is wrong.
     """
-    return PaperFigure(compose_figure(name, as_overrides(keys)), tuple(as_overrides(keys)))
+    words = overrides_of(keys)
+    return PaperFigure(paper_figure(name, words), (f"figure={name}", *words))
 
 
 @dataclass(frozen=True)
 class PaperFigure:
     """A figure at a scale, as `runner.figure` gives it."""
 
-    sweep: FigureSweep
-    overrides: tuple[str, ...]
+    about: paper_figures.PaperFigure
+    words: tuple[str, ...]
+    """What the command would be."""
 
     def __repr__(self) -> str:
-        variant = self.sweep.variant
-        return f"<figure {variant.name} at scale {variant.scale}: {len(variant.runs)} runs>"
+        about = self.about
+        return f"<figure {about.name} at scale {about.scale}: {len(about.runs)} runs>"
 
     def _repr_png_(self) -> bytes | None:
         """What a notebook shows: the picture of its runs if they are complete, else that of the
         reference, which its header says; None where that has none."""
-        variant = self.sweep.variant
-        if all(run.is_complete() for run in variant.runs):
+        about = self.about
+        if all(run.is_complete() for run in about.runs):
             return self.draw()._repr_png_()
-        kept = reference.REFERENCE / variant.scale / variant.figure
-        if variant.is_canonical and kept.exists():
+        kept = reference.REFERENCE / about.scale / about.figure
+        if about.is_canonical and kept.exists():
             return reference.drawn_png(kept, note="from the reference")
         return None
 
     @property
     def runs(self) -> tuple[Run, ...]:
         """The runs that it draws, complete or not."""
-        return self.sweep.variant.runs
+        return self.about.runs
 
     def compute(self, n_jobs: int = 1) -> dict[str, pd.DataFrame]:
         """Compute those of its runs that are not complete; returns the tables of all.
 
         n_jobs: as of `runner.sweep`. Raises RunFailed at the end when runs failed.
         """
-        whole = self.sweep.whole
-        if n_jobs != 1:
-            words = [*self.overrides, *_launcher(n_jobs)]
-            whole = compose_figure(self.sweep.variant.figure, words).whole
-        launch(launcher_of(whole, carry_out), self.sweep.jobs)
+        _computed([*self.words, *_launcher(n_jobs)])
         return self.tables()
 
     def tables(self) -> dict[str, pd.DataFrame]:
-        """The tables of its runs. Raises InputError when one is missing: `compute()` first."""
+        """Return the tables of its runs; raises InputError without: `compute()` first."""
         return stored.load(self.runs)
 
     def reference(self) -> dict[str, pd.DataFrame]:
-        """The tables kept with the program's repository; a wheel has those that pictures at `quick`
-        need, in six digits. Raises InputError where there are none."""
-        variant = self.sweep.variant
-        return reference.read_tables(reference.REFERENCE / variant.scale / variant.figure)
+        """Return the tables kept with the program; a wheel has those that pictures at `quick` need,
+        in six digits. Raises InputError where there are none."""
+        about = self.about
+        return reference.read_tables(reference.REFERENCE / about.scale / about.figure)
 
     def draw(self, tables: Tables | None = None, style: str = "screen") -> matplotlib.figure.Figure:
-        """The picture, of these tables or of its own runs; style: `screen` or `paper`.
+        """Return the picture, of these tables or of its own runs; style: `screen` or `paper`.
 
         Raises InputError as `tables` does, and when there is no such style.
         """
         return self._drawn(tables, style)[0]
 
     def numbers(self, tables: Tables | None = None) -> pd.DataFrame:
-        """The numbers drawn, as `<figure>.csv` holds them; raises InputError as `tables` does."""
+        """Return the numbers drawn, as `<figure>.csv` has them; raises as `tables` does."""
         return self._drawn(tables, "screen")[1]
 
     def caption(self, tables: Tables | None = None) -> str:
-        """What a paper would print below the picture; raises InputError as `tables` does."""
-        variant = self.sweep.variant
-        said = figures.said_of(variant.figure, variant.study)
+        """Return what a paper would print below the picture; raises InputError as `tables` does."""
+        about = self.about
+        said = figures.said_of(about.figure, about.study)
         drawn = self.tables() if tables is None else tables
-        what, overrides = headline("figure", variant.figure), variant.overrides
-        return caption(what, said, variant.study, drawn, variant.scale, overrides)
+        what, overrides = about.headline, about.overrides
+        return caption(what, said, about.study, drawn, about.scale, overrides)
 
     def judge(self, tables: Tables | None = None) -> pd.DataFrame:
-        """One row per claim: statement, verdict, what was measured and what was expected.
+        """Return one row per claim: statement, verdict, what was measured and what was expected.
 
         Of these tables, or of its own runs; raises InputError as `tables` does.
         """
-        variant = self.sweep.variant
-        made = claims.claims_of(variant.figure, variant.study)
-        return claims.judge(variant.name, made, self.tables() if tables is None else tables)
+        about = self.about
+        made = claims.claims_of(about.figure, about.study)
+        return claims.judge(about.name, made, self.tables() if tables is None else tables)
 
     def _drawn(
         self, tables: Tables | None, style: str
     ) -> tuple[matplotlib.figure.Figure, pd.DataFrame]:
-        variant = self.sweep.variant
+        about = self.about
         tables = self.tables() if tables is None else tables
-        about = {"scale": variant.scale, "headline": headline("figure", variant.figure)}
-        about["overrides"] = variant.overrides
-        above = figures.header_of(variant.figure, variant.study, tables, **about)
+        above = figures.header_of(
+            about.figure,
+            about.study,
+            tables,
+            scale=about.scale,
+            headline=about.headline,
+            overrides=about.overrides,
+        )
         with drawn_in(style):
-            return figures.drawn(variant.figure, variant.study, tables, style, above)
+            return figures.drawn(about.figure, about.study, tables, style, above)
+
+
+def _computed(words: list[str], multirun: bool = False) -> Order:
+    """Compose and launch; return the order. Raises RunFailed when runs failed."""
+    with hydra_ready(words):
+        order = compose_order(words, multirun)
+        failures = launch(order)
+    if failures:
+        raise RunFailed("\n".join(failures))
+    return order
 
 
 def _launcher(n_jobs: int) -> list[str]:
-    """The overrides for runs side by side."""
+    """Return the overrides for runs side by side."""
     if n_jobs == 1:
         return []
     return ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={n_jobs}"]

@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
+from runner.core.catalogue import module_of
 from runner.core.progress import Progress
-from runner.core.rooms import module_of
 from runner.core.studies import Context, StudyConfig
 from runner.data.datasets import Dataset, load
 from runner.runs import allocator, memory

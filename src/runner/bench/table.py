@@ -25,9 +25,9 @@ from threadpoolctl import threadpool_limits
 from runner.bench.growth import Growth, exponents
 from runner.bench.timing import Comparison, matrix_rate, normal_rate
 from runner.core.arguments import outputs_folder
+from runner.core.catalogue import configs, part_of
 from runner.core.errors import InputError, nearest
 from runner.core.folders import require_writable
-from runner.core.rooms import configs, part_of
 from runner.runs import allocator, provenance
 from runner.runs.devices import torch_device
 from runner.runs.files import write_atomically

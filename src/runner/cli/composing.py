@@ -1,283 +1,265 @@
-"""From the YAML files and the command line to checked settings and parameters."""
+"""From overrides to checked jobs: Hydra composes `conf/`, the dataclasses check.
+
+A job is what Hydra takes it for, a list of overrides, of which `config.yaml` and the files that it
+names make a configuration; and what has been read out of that: the values themselves go to the
+process that computes the run.
+"""
 
 import copy
-import dataclasses
-import re
-from collections.abc import Iterable, Iterator
+import json
+import threading
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache, cached_property, partial
+from dataclasses import dataclass, field, fields, make_dataclass
+from datetime import datetime
+from functools import cached_property
+from itertools import product
 from typing import Any
 
 from hydra import compose, initialize_config_dir
 from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override, OverrideType
+from hydra.core.override_parser.types import Override, OverrideType, RangeSweep
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from runner.cli.catalogue import CONF, SCALES, headline, is_group, sizes
 from runner.cli.explaining import explain, explain_key, is_hydras
-from runner.cli.grids import expand, grids_at
-from runner.cli.settings import CommandSettings
+from runner.cli.overrides import as_typed
+from runner.core.catalogue import (
+    CONF,
+    SCALES,
+    config_of,
+    figure_names,
+    figure_study,
+    own_packages,
+    sizes,
+    studies,
+)
 from runner.core.errors import InputError
-from runner.core.rooms import configs
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig, default_of
-from runner.results.variants import Variant, variant_name
 from runner.runs.run import Run
 
-OF_THE_COMMAND = {item.name for item in dataclasses.fields(CommandSettings)} - {
-    "study",
-    "source",
-    "data_folder",
-}
-"""Keys that make no figure another: the overrides of a variant go without them."""
+GROUPS = {"study", "scale", "size", "data", "figure", "experiment"}
+"""The keys that choose files: those that `config.yaml` lists."""
+
+PATHS = {"outputs", "data_folder"}
+"""Settings that are never several in one command."""
+
+DIGITS = 12
+"""Of the values of a range: 0.1 + 0.2 is 0.3."""
+
+HYDRA = threading.RLock()
+"""Hydra's state is one for the process."""
 
 
-def register() -> None:
-    """Store what `conf/config.yaml` names and no file of its own holds: scales, schemas, sizes."""
-    store = partial(ConfigStore.instance().store, package="_global_")
-    for scale in SCALES:
-        store(group="scale", name=scale, node={"scale": scale})
-    for study, config_class in configs().items():
-        store(group="schema", name=study, node=_schema(study, config_class))
-        for scale, values in sizes(study).items():
-            store(group=f"size/{study}", name=scale, node=values)
-
-
-@cache
-def _schema(study: str, config_class: type[StudyConfig]) -> type:
-    """A mutable dataclass of a figure's grids, the settings and the study's parameters."""
-    members: list[tuple[str, Any, Any]] = [("grids", Any, None)]
-    for item in (*dataclasses.fields(CommandSettings), *dataclasses.fields(config_class)):
-        value = study if item.name == "study" else default_of(item)
-        members.append((item.name, item.type, _field(value)))
-    return dataclasses.make_dataclass(config_class.__name__, members)
-
-
-def _field(value: Any) -> Any:
-    if isinstance(value, list | dict):
-        return dataclasses.field(default_factory=value.copy)
-    return dataclasses.field(default=value)
-
-
-def read(composed: DictConfig) -> tuple[CommandSettings, StudyConfig]:
-    """The settings and the study's parameters out of a composed configuration.
-
-    Raises InputError when a value is outside its range.
-    """
-    config_class = configs()[composed.study]
-    known = {item.name for item in dataclasses.fields(_schema(composed.study, config_class))}
-    for key in set(composed) - known:
-        if key != "hydra":
-            raise InputError(explain_key(str(key), config_class.__name__))
-
-    def pick(dataclass: type) -> Any:
-        names = [item.name for item in dataclasses.fields(dataclass)]
-        masked = OmegaConf.masked_copy(composed, names)
-        return dataclass(**OmegaConf.to_container(masked, resolve=True, throw_on_missing=True))
-
-    return pick(CommandSettings), pick(config_class)
-
-
-def require_own_folders(hydra: DictConfig) -> None:
-    """Raise InputError where Hydra is told to make folders of its own for runs."""
-    if not hydra.run.dir == hydra.sweep.dir == hydra.sweep.subdir == "." or hydra.job.chdir:
-        raise InputError(
-            "hydra.run.dir, hydra.sweep.dir and hydra.job.chdir have no use here: each run has its"
-            " own folder under outputs/runs; outputs=FOLDER moves them all"
-        )
-
-
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Job:
-    """One run of a sweep, composed and checked."""
+    """One run to be: what it computes and how, and the overrides that Hydra composes it from."""
 
-    values: dict[str, Any]
-    """All keys but BESIDE."""
-    settings: CommandSettings
     config: StudyConfig
-
-    @classmethod
-    def of(cls, composed: DictConfig) -> "Job":
-        """Read a composed configuration; raises InputError when a value is outside its range."""
-        settings, config = read(composed)
-        values = OmegaConf.to_container(composed, resolve=True)
-        return cls(
-            {key: value for key, value in values.items() if key not in BESIDE},
-            settings,
-            config,
-        )
+    settings: Settings
+    overrides: tuple[str, ...] = ()
 
     @cached_property
     def run(self) -> Run:
         """The run that the job is."""
         return Run(self.config, self.settings.folder())
 
-
-BESIDE = ("hydra", "grids")
-"""Keys of a composition that are not of a job: Hydra's own, and the grids of its figure."""
-
-Bases = dict[tuple[str, ...], DictConfig]
-"""Compositions by those of their overrides that are no plain values."""
+    def __reduce__(self) -> tuple:
+        """Go to another process by values: what makes the study known there is in the catalogue."""
+        return _job, (self.config.study, vars(self.config), self.settings, self.overrides)
 
 
-def compose_jobs(jobs: Iterable[list[str]], bases: Bases | None = None) -> list[Job]:
-    """Compose and check the jobs of a sweep, given by their overrides; Hydra is initialised.
+def _job(study: str, values: dict[str, Any], settings: Settings, overrides: tuple[str, ...]) -> Job:
+    return Job(config_of(study)(**values), settings, overrides)
 
-    Jobs that choose the same files share the composition of these. Of jobs that are the same run
-    the first is kept: the grids of a union may overlap. bases: what has been composed before.
+
+@contextmanager
+def hydra_ready(words: Iterable[str] = ()) -> Iterator[None]:
+    """Let Hydra know `conf/`, and the types and sizes of studies; its errors become InputError.
+
+    words: what will be composed. One thread at a time; Hydra is left as it was found.
     """
-    bases = bases or {}
-    identities: list[tuple[str, dict[str, Any]]] = []
-    kept: list[Job] = []
-    for overrides in jobs:
-        job = Job.of(_composed(overrides, bases))
-        identity = (job.config.study, job.config.identity())
-        if identity not in identities:
-            identities.append(identity)
-            kept.append(job)
-    return kept
+    with HYDRA:
+        hydra, config = GlobalHydra.instance().hydra, HydraConfig.instance().cfg
+        GlobalHydra.instance().clear()
+        try:
+            register(words)
+            with initialize_config_dir(str(CONF), version_base="1.3"):
+                # A moment of the command: no two runs of a sweep have folders of their own by it.
+                OmegaConf.register_new_resolver("now", datetime.now().strftime, replace=True)
+                yield
+        except Exception as error:
+            if not is_hydras(error):
+                raise
+            raise InputError(explain(error)) from error
+        finally:
+            GlobalHydra.instance().hydra = hydra
+            HydraConfig.instance().cfg = config
 
 
-def _composed(job: list[str], bases: Bases) -> DictConfig:
-    """What `compose("config", job)` gives, sooner. bases: added to."""
-    files, plain = _split(job)
-    if files not in bases:
-        bases[files] = _of_one_job(compose("config", list(files)))
-    config = copy.deepcopy(bases[files])
-    for override in plain:
-        OmegaConf.update(config, override.key_or_group, override.value())
-    return config
+def register(words: Iterable[str] = ()) -> None:
+    """Store what `config.yaml` names and no file of its own holds: schemas, scales, sizes.
 
-
-def _split(overrides: list[str]) -> tuple[tuple[str, ...], list[Override]]:
-    """The overrides that choose files or are Hydra's own, and those that are plain values."""
-    parsed = OverridesParser.create().parse_overrides(overrides)
-    plain = [
-        override
-        for override in parsed
-        if override.type == OverrideType.CHANGE
-        and not override.is_hydra_override()
-        and not is_group(override.key_or_group)
-        and override.key_or_group.partition(".")[0] not in BESIDE
-    ]
-    return tuple(each.input_line for each in parsed if each not in plain), plain
-
-
-@dataclasses.dataclass(frozen=True)
-class FigureSweep:
-    """A figure, composed and checked: what is drawn, and the jobs that compute its runs."""
-
-    variant: Variant
-    jobs: list[Job]
-    whole: DictConfig
-    """The composition before the jobs differ, with Hydra's own keys: what launchers ask for."""
-
-
-def compose_figure(figure: str, typed: list[str]) -> FigureSweep:
-    """The sweep of a figure. Raises InputError when the overrides do not compose.
-
-    typed: further overrides (`scale=smoke`, `replicates=3`).
+    words: where they name one study, or a figure, only this study is imported.
     """
-    with _initialized():
-        whole, jobs = _figure_jobs(figure, typed)
-        return FigureSweep(variant_of(figure, jobs, typed), jobs, whole)
+    store = ConfigStore.instance().store
+    for scale in SCALES:
+        store(group="scale", name=scale, node={"scale": scale}, package="_global_")
+    for study in _named(words):
+        store(group="schema", name=study, node=_schema(study), package="_global_")
+        for scale, values in sizes(study).items():
+            store(group=f"size/{study}", name=scale, node=values, package="_global_")
 
 
-def compose_study(study: str, typed: list[str]) -> tuple[DictConfig, list[Job]]:
-    """The composition of a sweep of a study, with Hydra's own keys, and its jobs.
+def _named(words: Iterable[str]) -> list[str]:
+    """Return the studies that words may mean: all of them unless one is named."""
+    keys = dict(word.partition("=")[::2] for word in words)
+    if "experiment" not in keys:
+        if keys.get("study") in studies():
+            return [keys["study"]]
+        if "study" not in keys and keys.get("figure") in figure_names():
+            return [figure_study(keys["figure"])]
+    return list(studies())
 
-    typed: overrides, which may hold choices (`depth=8,16`). Raises InputError when they do not
-    compose.
+
+def _schema(study: str) -> type:
+    """Return a mutable dataclass of the settings, the study's parameters and a figure's grids."""
+    parameters = config_of(study)
+    members: list[tuple[str, Any, Any]] = [("grids", Any, None)]
+    for item in (*fields(Settings), *fields(parameters)):
+        value = study if item.name == "study" else default_of(item)
+        is_plain = not isinstance(value, list | dict)
+        default = {"default": value} if is_plain else {"default_factory": value.copy}
+        members.append((item.name, item.type, field(**default)))
+    return make_dataclass(parameters.__name__, members)
+
+
+def search_path() -> list[str]:
+    """Return the override that lets Hydra search the YAML files of one's own packages."""
+    own = ",".join(json.dumps(f"file://{each.conf}") for each in own_packages())
+    return [f"hydra.searchpath=[{own}]"] if own else []
+
+
+def read(composed: DictConfig) -> tuple[StudyConfig, Settings]:
+    """Return the parameters and the settings that a composed configuration holds.
+
+    Raises InputError when a key is not known or a value is outside its range.
     """
-    with _initialized():
-        overrides = [f"study={study}", *typed]
-        parsed = OverridesParser.create().parse_overrides(overrides)
-        if "figure" in (each.key_or_group for each in parsed):
-            raise InputError("runner.figure makes figures")
-        single = [each.input_line for each in parsed if not each.is_sweep_override()]
-        whole = compose("config", single, return_hydra_config=True)
-        return whole, compose_jobs(expand([{}], overrides))
+    parameters = config_of(composed.study)
+    names = [[item.name for item in fields(each)] for each in (parameters, Settings)]
+    for key in set(composed) - {*names[0], *names[1], "grids", "hydra"}:
+        raise InputError(explain_key(str(key), parameters.__name__))
+    bare = _without(composed, "grids", "hydra")
+    values = OmegaConf.to_container(bare, resolve=True, throw_on_missing=True)
+    of_study, of_settings = ({name: values[name] for name in each} for each in names)
+    return parameters(**of_study), Settings(**of_settings)
 
 
-def figure_variant(figure: str, typed: list[str]) -> Variant:
-    """The figure that these overrides make. Raises InputError when they do not compose."""
-    return compose_figure(figure, typed).variant
-
-
-def figure_runs(figure: str, typed: list[str]) -> tuple[Settings, list[StudyConfig]]:
-    """The settings and the configurations of all runs of a figure.
-
-    Raises InputError when the overrides do not compose.
-    """
-    jobs = compose_figure(figure, typed).jobs
-    return jobs[0].settings, [job.config for job in jobs]
-
-
-def variant_of(figure: str, jobs: list[Job], typed: list[str]) -> Variant:
-    """The figure that the jobs of its sweep make; Hydra is initialised.
-
-    The canonical one draws its runs in their canonical order, however they were typed.
-    """
-    settings = jobs[0].settings
-    runs = {job.run.folder.name: job.run for job in jobs}
-    overrides = tuple(filter(_is_of_figure, typed))
-    name = figure
-    if overrides:
-        _, plain = _figure_jobs(figure, [f"scale={settings.scale}"])
-        canonical = [job.run.folder.name for job in plain]
-        if set(runs) == set(canonical):
-            overrides, runs = (), {each: runs[each] for each in canonical}
-        else:
-            name = variant_name(figure, runs)
-    kept = tuple(runs.values())
-    return Variant(
-        figure,
-        settings.scale,
-        name,
-        overrides,
-        kept,
-        settings.folder(),
-        headline("figure", figure),
-        settings.style,
-    )
-
-
-def _figure_jobs(figure: str, typed: list[str]) -> tuple[DictConfig, list[Job]]:
-    """The composition of a figure's sweep, and its jobs; Hydra is initialised."""
-    overrides = [f"figure={figure}", *(text for text in typed if not text.startswith("figure="))]
-    parsed = OverridesParser.create().parse_overrides(overrides)
-    single = [each.input_line for each in parsed if not each.is_sweep_override()]
-    whole = compose("config", single, return_hydra_config=True)
-    grids = grids_at(whole.grids, whole.scale)
-    return whole, compose_jobs(expand(grids, overrides), {_split(single)[0]: _of_one_job(whole)})
-
-
-def _of_one_job(composed: DictConfig) -> DictConfig:
-    """A composition without what is Hydra's, and without the grids, which take long to copy."""
-    bare = copy.copy(composed)  # masked_copy would lose the types
+def _without(composed: DictConfig, *keys: str) -> DictConfig:
+    """Return a copy without some keys, with the types that `masked_copy` would lose."""
+    bare = copy.copy(composed)
     with open_dict(bare):
-        for key in BESIDE:
+        for key in keys:
             bare.pop(key, None)
     return bare
 
 
-def _is_of_figure(override: str) -> bool:
-    """Whether an override can make a figure another: how its runs are launched cannot."""
-    key = override.partition("=")[0].lstrip("+~")
-    if re.match("hydra[./]", key):
-        return key.startswith("hydra.sweeper.")
-    return key.partition(".")[0] not in OF_THE_COMMAND
+class Composer:
+    """Composes jobs, those that choose the same files at once: a composition takes 0.1 s."""
+
+    def __init__(self) -> None:
+        # The loader knows what study=glob(rank*) means.
+        self.parser = OverridesParser.create(GlobalHydra.instance().config_loader())
+        self.composed: dict[tuple[str, ...], tuple[DictConfig, DictConfig]] = {}
+
+    def compose(self, files: Iterable[str]) -> tuple[DictConfig, DictConfig]:
+        """Return what Hydra makes of overrides: what a job needs of it, and all of it."""
+        key = tuple(files)
+        if key not in self.composed:
+            composed = compose("config", [*search_path(), *key], return_hydra_config=True)
+            self.composed[key] = _without(composed, "grids", "hydra"), composed
+        return self.composed[key]
+
+    def job(self, overrides: list[str]) -> Job:
+        """Return the job of these overrides, as Hydra would compose it of all of them at once."""
+        parsed = self.parser.parse_overrides(overrides)
+        files, _ = self.compose(each.input_line for each in parsed if not self.is_value(each))
+        composed = copy.deepcopy(files)
+        for each in filter(self.is_value, parsed):
+            OmegaConf.update(composed, each.key_or_group, self.value(each, composed.study))
+        # Hydra's own keys reach a job with those of its launcher.
+        own = (each.input_line for each in parsed if not each.is_hydra_override())
+        return Job(*read(composed), tuple(own))
+
+    def value(self, override: Override, study: str) -> Any:
+        """Return the value that an override gives: 1e3 is a whole number where one is wanted."""
+        known = {each.name: each for of in (Settings, config_of(study)) for each in fields(of)}
+        item = known.get(override.key_or_group)
+        wants_int = item is not None and item.type in (int, int | None, list[int])
+        return _whole(override.value()) if wants_int else override.value()
+
+    def is_value(self, override: Override) -> bool:
+        """Return whether an override gives a key its value, and neither chooses a file nor more."""
+        return (
+            override.type == OverrideType.CHANGE
+            and not override.is_hydra_override()
+            and override.key_or_group not in GROUPS
+        )
+
+    def common(self, words: list[str]) -> DictConfig:
+        """Return what the jobs of a command have in common: files that are chosen once."""
+        parsed = self.parser.parse_overrides(words)
+        once = [each for each in parsed if not each.is_sweep_override()]
+        return self.compose(each.input_line for each in once if not self.is_value(each))[1]
+
+    def points(self, grids: Iterable[Mapping[str, str]], typed: list[str]) -> list[list[str]]:
+        """Return the overrides of every job of a union of grids, in order, none twice.
+
+        grids: of each, key -> choices as one types them (`1,2`); typed: what was typed, and wins.
+        Raises InputError where there is none.
+        """
+        keys = {each.key_or_group for each in self.parser.parse_overrides(typed)}
+        found: dict[tuple[str, ...], None] = {}
+        for grid in grids:
+            lines = [f"{key}={values}" for key, values in grid.items() if key not in keys]
+            parsed = self.parser.parse_overrides([*lines, *typed])
+            found |= dict.fromkeys(product(*map(_texts, parsed)))
+        if not found:
+            raise InputError(f"no values, and so no runs: {' '.join(typed)}")
+        return [list(point) for point in found]
 
 
-@contextmanager
-def _initialized() -> Iterator[None]:
-    """Hydra, for composing outside its own command; its errors come as InputError."""
-    register()
-    try:
-        with initialize_config_dir(str(CONF), version_base="1.3"):
-            yield
-    except Exception as error:
-        if not is_hydras(error):
-            raise
-        raise InputError(explain(error)) from error
+def _whole(value: Any) -> Any:
+    if isinstance(value, list):
+        return list(map(_whole, value))
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _texts(override: Override) -> list[str]:
+    """Return the overrides of single jobs that one override of a sweep stands for."""
+    key = override.get_key_element()
+    if not override.is_sweep_override():
+        return [override.input_line]
+    if not override.is_discrete_sweep():
+        raise InputError(f"{override.input_line}: list the values, {key}=1,2,3")
+    texts = list(override.sweep_string_iterator())
+    if isinstance(override.value(), RangeSweep):
+        texts = [
+            text if text.lstrip("-").isdigit() else f"{float(text):.{DIGITS}g}" for text in texts
+        ]
+    return [f"{key}={text}" for text in texts]
+
+
+def words_as_typed(words: Iterable[str]) -> list[str]:
+    """Return words with the values of texts and paths in quotes, where Hydra needs these."""
+    words = list(words)
+    classes = [Settings, *map(config_of, _named(words))]
+    types: dict[str, set[Any]] = {}
+    for each in classes:
+        for item in fields(each):
+            types.setdefault(item.name, set()).add(item.type)
+    texts = {name for name, of in types.items() if of <= {str, str | None}} - GROUPS - PATHS
+    return [as_typed(word, texts, PATHS) for word in words]

@@ -1,74 +1,31 @@
-"""What runs cost, seconds and memory, and what a cluster is asked for on their behalf."""
+"""What runs cost: the seconds that they took before, here or for the reference."""
 
 import json
 import math
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from runner.cli.composing import Job
-from runner.core.errors import InputError
 from runner.core.progress import duration
 from runner.runs.provenance import DRIVER, REFERENCE
 from runner.runs.run import Run
 
-PACK_SECONDS = 300
-"""Shorter runs share a task until it takes so long: starting one costs some five seconds."""
-
-SMOKE_SECONDS = 10
-"""What a run at scale smoke takes at most, where nothing else is known."""
-
-SLOWER = 3
-"""How many times longer than for the reference a run may take: nodes and their company differ."""
-
-MINUTES = (15, 60, 240, 1440)
-"""Time limits that are asked for: the fewer, the fewer arrays. Longer runs are queued again."""
-
-UNKNOWN_MINUTES = 240
-
-GIBIBYTE = 2**30
-
-PROGRAM = GIBIBYTE
-"""Bytes of Python with its libraries, beside what the formula of a study gives."""
-
-GPU_PROGRAM = 4 * GIBIBYTE
-"""The same on a node with a GPU, whose libraries are large."""
-
-UNKNOWN_GIBIBYTES = 8
-"""For a study without a formula."""
-
-
-@dataclass(frozen=True, order=True)
-class Needs:
-    """What a task asks for: minutes, and memory in GiB."""
-
-    minutes: int
-    gibibytes: int
-
-
-def expense(job: Job) -> tuple[float, int]:
-    """How long a job takes, to sort by; those not known count as longest, by their memory."""
-    from runner.runs import memory  # late, with torch
-
-    return expected_seconds(job.run), memory.needed(job.config)
-
 
 def expected_seconds(run: Run) -> float:
-    """How long the run takes: as it took before, here or for the reference; inf: not known."""
+    """Return how long the run takes: as it took before, here or for the reference; inf: unknown."""
     before = run.provenance()
     if before.get("status") == "complete" and isinstance(before.get("seconds"), float):
         return before["seconds"]
-    return _of_reference().get(str(run), {"seconds": math.inf})["seconds"]
+    return of_reference().get(str(run), {"seconds": math.inf})["seconds"]
 
 
 def announcement(jobs: list[Job], abreast: int) -> str:
-    """What the jobs will cost, in words; nothing where the reference does not tell.
+    """Return what the jobs will cost, in words; nothing where the reference does not tell.
 
     abreast: how many run side by side.
     """
-    known = [_of_reference().get(str(job.run), {"device": ""}) for job in jobs]
+    known = [of_reference().get(str(job.run), {"device": ""}) for job in jobs]
     if not known or any(about.get("device", "cpu") != "cpu" for about in known):
         return ""
     wish = jobs[0].settings.device
@@ -81,73 +38,7 @@ def announcement(jobs: list[Job], abreast: int) -> str:
 
 
 @cache
-def _of_reference() -> dict[str, dict[str, Any]]:
-    """The provenance of all runs behind the kept figures, by the name of the run."""
+def of_reference() -> dict[str, dict[str, Any]]:
+    """Return the provenance of all runs behind the kept figures, by the name of the run."""
     kept = [json.loads(path.read_text()) for path in REFERENCE.glob("*/*/provenance.json")]
     return {run["run"]: run for about in kept for run in about["runs"]}
-
-
-def packed(
-    jobs: list[Job], wishes: Mapping[str, Any], pack_seconds: float = PACK_SECONDS
-) -> dict[Needs, list[list[Job]]]:
-    """The tasks that jobs make, each a list of jobs in order, by what they ask for.
-
-    Short ones of one memory share a task. wishes: `mem_gb`, `timeout_min` and `gpus_per_node` of
-    the launcher; the first two are kept where they are given. pack_seconds: how long a shared task
-    takes at most. Raises InputError when a run will not fit into `mem_gb`.
-    """
-    open_tasks: dict[int, list[Job]] = {}
-    tasks: list[tuple[int, list[Job]]] = []
-    for job in jobs:
-        gibibytes = _gibibytes(job, wishes)
-        pack = open_tasks.get(gibibytes)
-        if pack is None or _seconds([*pack, job]) > pack_seconds:
-            pack = open_tasks[gibibytes] = []
-            tasks.append((gibibytes, pack))
-        pack.append(job)
-    found: dict[Needs, list[list[Job]]] = {}
-    for gibibytes, pack in tasks:
-        minutes = wishes.get("timeout_min") or _minutes(_seconds(pack))
-        found.setdefault(Needs(minutes, gibibytes), []).append(pack)
-    return found
-
-
-def _seconds(jobs: list[Job]) -> float:
-    """How long the jobs take one after the other; inf: not known."""
-    total = 0.0
-    for job in jobs:
-        seconds = expected_seconds(job.run)
-        small = math.isinf(seconds) and job.settings.scale == "smoke"
-        total += SMOKE_SECONDS if small else seconds
-    return total
-
-
-def _minutes(seconds: float) -> int:
-    """The time limit for work of so many seconds."""
-    if math.isinf(seconds):
-        return UNKNOWN_MINUTES
-    enough = [minutes for minutes in MINUTES if 60 * minutes > SLOWER * seconds]
-    return min(enough, default=MINUTES[-1])
-
-
-def _gibibytes(job: Job, wishes: Mapping[str, Any]) -> int:
-    """The memory to ask for: a power of two, unless it is given."""
-    from runner.runs import memory  # late, with torch
-
-    formula = memory.needed(job.config)
-    need = formula + (GPU_PROGRAM if wishes.get("gpus_per_node") else PROGRAM)
-    given = wishes.get("mem_gb")
-    if not given:
-        return _power_of_two(need) if formula else UNKNOWN_GIBIBYTES
-    if given * GIBIBYTE < formula:
-        raise InputError(
-            f"{job.run} needs about {formula / GIBIBYTE:.1f} GiB, more than"
-            f" hydra.launcher.mem_gb={given}.\n"
-            f"hydra.launcher.mem_gb=null asks for {_power_of_two(need)} GiB."
-        )
-    return given
-
-
-def _power_of_two(size: int) -> int:
-    """The fewest GiB, as a power of two, that hold so many bytes."""
-    return 2 ** math.ceil(math.log2(size / GIBIBYTE))

@@ -4,17 +4,16 @@ import dataclasses
 import re
 import traceback
 
-from runner.cli.catalogue import SCALES
-from runner.cli.settings import CommandSettings
+from runner.core.catalogue import SCALES, configs
 from runner.core.errors import nearest
-from runner.core.rooms import configs
+from runner.core.settings import Settings
 
 READERS = ("hydra", "omegaconf", "antlr4", "yaml")
 """The packages that read a configuration."""
 
 
 def is_hydras(error: Exception) -> bool:
-    """Whether the error was raised inside Hydra or OmegaConf: the configuration is wrong then."""
+    """Return whether Hydra or OmegaConf raised the error: the configuration is wrong then."""
     if type(error).__module__.partition(".")[0] in READERS:
         return True
     if isinstance(error, OSError):  # a closed pipe, a folder where a file should be
@@ -24,7 +23,7 @@ def is_hydras(error: Exception) -> bool:
 
 
 def explain(error: Exception) -> str:
-    """What is wrong, in one or two lines, for an error of Hydra or OmegaConf."""
+    """Return what is wrong, in one or two lines, for an error of Hydra or OmegaConf."""
     causes = [error]
     while causes[-1].__cause__ is not None:
         causes.append(causes[-1].__cause__)
@@ -43,11 +42,11 @@ def explain(error: Exception) -> str:
 
 
 def _explain_option(group: str, name: str, text: str) -> str:
-    """No such file in a config group; Hydra's text ends with the options that there are."""
+    """Say that there is no such file in a group; Hydra's text ends with those that there are."""
     listing = text.partition("Available options in ")[2].partition("Config search path")[0]
     options = [line.strip() for line in listing.splitlines()[1:] if line.strip()]
     if group == "schema":
-        return f"conf/study/{name}.yaml has no study: no room has a folder with study={name!r}"
+        return f"conf/study/{name}.yaml has no study: no folder {name} with a config.py"
     if group == "study" and name in configs():
         return f"study={name} has no conf/study/{name}.yaml"
     if group.startswith("size/") and name in SCALES:
@@ -57,8 +56,8 @@ def _explain_option(group: str, name: str, text: str) -> str:
 
 
 def explain_key(key: str, class_name: str) -> str:
-    """No such key: the nearest of the study's own, else of another study, else where all are."""
-    settings = {item.name for item in dataclasses.fields(CommandSettings)}
+    """Say that there is no such key, and which is nearest: the study's own, else another's."""
+    settings = {item.name for item in dataclasses.fields(Settings)}
     own: set[str] = set()
     others: dict[str, str] = {}
     chosen = ""

@@ -1,14 +1,21 @@
 """The text of `python -m runner --help`, and of `python -m runner study=<name> --help`."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from runner.cli.catalogue import SCALES, figure_names, figure_study, headline, sizes
-from runner.cli.settings import CommandSettings
+from runner.core.catalogue import (
+    SCALES,
+    configs,
+    figure_names,
+    figure_study,
+    headline,
+    package_of,
+    sizes,
+)
 from runner.core.errors import InputError, nearest
-from runner.core.rooms import configs, package_of
-from runner.core.studies import StudyConfig, default_of
+from runner.core.settings import Settings
+from runner.core.studies import default_of
 
 EXAMPLES = """\
   python -m runner study=bn_only target_width=7 sparsity=0.37 scale=smoke
@@ -28,18 +35,6 @@ Nothing is computed without a study or a figure.
   runner --help                list everything"""
 """What `runner` says without a word."""
 
-SUBCOMMANDS = {
-    "show": "a figure as the reference has it: verdicts and picture; computes nothing",
-    "runs list|check|diff|export|clean": "the runs of an outputs folder",
-    "figures": "all figures, or those named, with a summary",
-    "report": "a gallery of all figures and claims; computes nothing",
-    "reference keep|draw|judge|restamp": "the tables behind every figure, kept in git",
-    "claims": "all statements with their rules and planned numbers; computes nothing",
-    "compare": "where your results differ from the reference by more than chance",
-    "new study": "a working study of one's own, to be changed",
-    "bench": "speed against the straightforward way, cost against size",
-}
-
 HYDRA = {
     "-m, --multirun": "a sweep over all values that are given (key=1,2,3)",
     "--config-dir FOLDER": "studies and experiments of one's own, in a folder",
@@ -49,37 +44,36 @@ HYDRA = {
 }
 
 
-def text(arguments: list[str]) -> str:
-    """The help that the arguments ask for: of a study, or of the command."""
-    chosen = dict(argument.partition("=")[::2] for argument in arguments)
+def text(words: list[str], subcommands: Mapping[str, str]) -> str:
+    """Return the help that words ask for: of a study, of that of a figure, or of the command.
+
+    subcommands: what each is for. Raises InputError when there is no such study or figure.
+    """
+    chosen = dict(argument.partition("=")[::2] for argument in words)
     study = chosen.get("study")
     if "figure" in chosen:
-        if chosen["figure"] not in figure_names():
-            hint = nearest(chosen["figure"], figure_names())
-            raise InputError(f"figure={chosen['figure']} is not known: {hint}")
         study = figure_study(chosen["figure"])
-    return _of_command() if study is None else of_study(study)
+    return _of_command(subcommands) if study is None else of_study(study)
 
 
-def meant(word: str) -> InputError:
-    """What to type in place of a word that is no command, as an error to be raised."""
+def meant(word: str, subcommands: Iterable[str]) -> InputError:
+    """Return what to type in place of a word that is no command, as an error to be raised."""
     if word in figure_names():
         see, compute = f"runner show {word}", f"runner figure={word}"
         return InputError(f"{word} is a figure. To see it: {see}. To compute it: {compute}")
     if word in configs():
         run = f"runner study={word}"
         return InputError(f"{word} is a study. To run it: {run}. Its parameters: {run} --help")
-    classes = (CommandSettings, *configs().values())
+    classes = (Settings, *configs().values())
     if word in {item.name for each in classes for item in dataclasses.fields(each)}:
         return InputError(f"{word} is a key: write {word}=value")
-    commands = {name.partition(" ")[0] for name in SUBCOMMANDS}
-    hint = nearest(word, [*figure_names(), *configs(), *commands])
+    hint = nearest(word, [*figure_names(), *configs(), *subcommands])
     hint = hint if hint.startswith("did") else "all of them: runner --help"
     return InputError(f"{word} is no command, figure or study: {hint}")
 
 
 def of_study(study: str) -> str:
-    """All keys of a study, each with type, default, range and help text.
+    """Return all keys of a study, each with type, default, range and help text.
 
     Raises InputError when there is no such study.
     """
@@ -88,9 +82,9 @@ def of_study(study: str) -> str:
     sized = {scale: sizes(study).get(scale, {}) for scale in SCALES}
     parts = [
         f"usage: python -m runner study={study} [key=value ...]",
-        f"{(config_class.__doc__ or '').strip()}\nCode: {package.replace('.', '/')}",
+        f"{headline('study', study)}\nCode: {package.replace('.', '/')}",
         "Parameters, which change the numbers:\n" + _keys(config_class, sized),
-        "Settings, which do not:\n" + _keys(CommandSettings, {}),
+        "Settings, which do not:\n" + _keys(Settings, {}),
     ]
     return "\n\n".join(parts)
 
@@ -104,7 +98,7 @@ def _keys(dataclass: type, sizes: dict[str, dict[str, Any]]) -> str:
 
 
 def _facts(item: dataclasses.Field, sizes: dict[str, dict[str, Any]]) -> Iterator[str]:
-    """Type, default, values at the scales that have their own, and range of one key."""
+    """Yield type, default, values at the scales that have their own, and range of one key."""
     yield item.type.__name__ if isinstance(item.type, type) else str(item.type)
     yield f"default {_value(default_of(item))}"
     own = [
@@ -126,28 +120,24 @@ def _value(value: Any) -> str:
     return f"[{', '.join(map(_value, value))}]" if isinstance(value, list) else str(value)
 
 
-def _of_command() -> str:
-    """Studies, scales, figures, examples, subcommands, flags."""
-    studies = {name: _first_line(config_class) for name, config_class in configs().items()}
+def _of_command(subcommands: Mapping[str, str]) -> str:
+    """Return studies, scales, figures, examples, subcommands, flags."""
+    studies = {name: headline("study", name) for name in configs()}
     figures = {name: headline("figure", name) for name in figure_names()}
     parts = [
         "usage: python -m runner [-m] [study=...] [scale=...] [figure=...] [key=value ...]\n"
-        "       python -m runner show|runs|figures|report|reference|compare|new|bench ...",
+        f"       python -m runner {'|'.join(subcommands)} ...",
         "Studies (study=...; their parameters: python -m runner study=<name> --help):\n"
         + _listing(studies),
         "Scales (scale=...):\n" + _listing(SCALES),
         "Figures (figure=...):\n" + _listing(figures),
         "Examples:\n" + EXAMPLES,
-        "Subcommands (each with --help):\n" + _listing(SUBCOMMANDS),
+        "Subcommands (each with --help):\n" + _listing(subcommands),
         "Flags:\n" + _listing(HYDRA),
     ]
     return "\n\n".join(parts)
 
 
-def _first_line(config_class: type[StudyConfig]) -> str:
-    return (config_class.__doc__ or "").split("\n")[0]
-
-
-def _listing(entries: dict[str, str]) -> str:
+def _listing(entries: Mapping[str, str]) -> str:
     width = max(map(len, entries), default=0)
     return "\n".join(f"  {name:<{width}}  {about}" for name, about in entries.items())

@@ -1,228 +1,203 @@
-"""Launching a sweep: each incomplete run once, one failure never stopping the others.
+"""Launching jobs by whichever launcher of Hydra's: each incomplete run once, whatever fails.
 
-Works with every launcher of Hydra; those with a queue are followed through it. Runs that another
-process computes are left for the end, so that several processes share the work of one sweep.
+Runs that another process computes are left for the end, so that several processes share the work
+of one sweep.
 """
 
-import copy
-import json
 import logging
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from hydra._internal.callbacks import Callbacks
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.plugins import Plugins
 from hydra.plugins.launcher import Launcher
-from omegaconf import DictConfig, OmegaConf
+from hydra.types import HydraContext
+from omegaconf import DictConfig
 
-from runner.cli.composing import Job
-from runner.cli.costs import announcement, expected_seconds, expense
+from runner.cli.costs import announcement, expected_seconds
+from runner.cli.orders import Order
 from runner.cli.watching import Watch
-from runner.cli.working import Attempt
+from runner.cli.working import Attempt, work
+from runner.core.catalogue import module_of
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.folders import require_writable
-from runner.core.rooms import module_of
-from runner.results.variants import Variant
 from runner.runs.run import kept_notes
 
 if TYPE_CHECKING:
-    from runner.cli.following import Following
+    from runner.cluster.following import Following
 
 log = logging.getLogger("runner")
 
 KILLED = "its process was killed (by the system, when memory ran out)"
 
+Outcome = tuple[Attempt, Exception | None]
+"""An attempt, and what went wrong with it."""
 
-class ComposedJobs:
-    """What launchers ask for the configuration of a job: here it is composed already.
 
-    They know a job by a list of texts, as a rule its overrides; here one text, all its values.
+def launch(order: Order) -> list[str]:
+    """Compute those runs of an order that are not complete; return what failed, in lines.
+
+    Hydra is ready. Raises InputError before anything runs when a study is not whole, a tracker is
+    not installed, a stale run is refused, the folder takes no files, or no job can be started.
     """
-
-    @staticmethod
-    def text(job: Job, **changes: Any) -> str:
-        """The job as a launcher carries it, with other values for some keys."""
-        return json.dumps(job.values | changes)
-
-    def load_sweep_config(
-        self, master_config: DictConfig, sweep_overrides: list[str]
-    ) -> DictConfig:
-        """The configuration of one job, as Hydra's own loader would compose it."""
-        (text,) = sweep_overrides
-        composed = OmegaConf.create(json.loads(text))
-        composed.hydra = copy.deepcopy(master_config.hydra)
-        return composed
-
-
-def launch(launcher: Launcher, jobs: list[Job]) -> None:
-    """Launch the jobs whose runs are not complete.
-
-    Raises InputError before anything runs when there is no such device here, a study is not whole,
-    a tracker is not installed, a run will not fit into its memory, or the folder takes no files;
-    RunFailed at the end when runs failed, with the path of each one's traceback.
-    """
-    settings = jobs[0].settings
-    attempts = _wanted(launcher, jobs)
-    failures: list[str] = []
-    if attempts and has_queue(launcher):
-        following = _queued(launcher, attempts)
-        failures = following.follow()
-    elif attempts:
-        with _watched(launcher, attempts):
-            busy = _launch_all(launcher, attempts, False, settings.fail_fast, failures)
-            if not (failures and settings.fail_fast):
-                _launch_all(launcher, busy, True, settings.fail_fast, failures)
-    if failures:
-        raise RunFailed(f"{len(failures)} of {len(jobs)} runs failed:\n" + "\n".join(failures))
+    attempts = wanted(order)
+    if not attempts:
+        return []
+    if on_slurm(order.composed):
+        return _counted(_queued(order, attempts).follow(), order)
+    composed, abreast = order.composed, side_by_side(order.composed)
+    if len(attempts) == 1 and "n_jobs" in composed.hydra.launcher:
+        composed.hydra.launcher.n_jobs = abreast = 1  # needs no process of its own
+    seconds = [expected_seconds(attempt.job.run) for attempt in attempts]
+    with Watch(attempts, seconds, abreast) if len(attempts) > 1 else nullcontext():
+        outcomes = _launch(composed, attempts, wait=False)
+        busy = [attempt for attempt, error in outcomes if isinstance(error, Busy)]
+        if busy and order.settings.wait and not _stops(outcomes, order):
+            outcomes = [each for each in outcomes if each[0] not in busy]
+            outcomes += _launch(composed, busy, wait=True)
+    failed = [(attempt.job.run, error) for attempt, error in outcomes if error is not None]
+    if len(order.jobs) == 1 and failed and isinstance(failed[0][1], InputError):
+        raise failed[0][1]
+    return _counted([
+        str(error) if isinstance(error, RunFailed) else f"{run} failed: {error}"
+        for run, error in failed
+    ], order)  # fmt: skip
 
 
-def submit(launcher: Launcher, jobs: list[Job], variants: list[Variant]) -> bool:
-    """Put the jobs whose runs are not complete into Slurm's queue, and behind them the drawing of
-    their figures; whether there were any.
+def submit(order: Order) -> int:
+    """Put the runs of an order that are not complete into Slurm's queue, and behind them the
+    drawing of its figures; return 0.
 
     Raises InputError as `launch` does, and for a launcher whose queue ends with the command.
     """
-    if type(launcher).__name__ != "SlurmLauncher":
+    if len(order.jobs) == 1 and not order.figures:
+        raise InputError("submit_only=true is for sweeps: -m hydra/launcher=slurm-cpu")
+    if not on_slurm(order.composed):
         raise InputError("submit_only=true needs hydra/launcher=slurm-cpu or slurm-gpu")
-    attempts = _wanted(launcher, jobs)
-    if not attempts:
-        return False
-    following = _queued(launcher, attempts)
-    if variants:
-        following.draw_afterwards(variants)
-    return True
+    queued = _queued(order, wanted(order))
+    if order.figures:
+        queued.draw_afterwards(order.figures)
+    return 0
 
 
-def _wanted(launcher: Launcher, jobs: list[Job]) -> list[Attempt]:
-    """Attempts at the jobs whose runs are not complete; raises InputError as `launch` does."""
-    settings = jobs[0].settings
-    require_writable(settings.folder())
-    wanted = [job for job in jobs if job.run.is_wanted(settings)]
-    here = not has_queue(launcher)
-    cost = announcement(wanted, side_by_side(launcher)) if here else ""
-    runs = "1 run" if len(jobs) == 1 else f"{len(jobs)} runs"
-    begun = f"{runs}, {len(jobs) - len(wanted)} of them complete"
-    log.info("%s", "; ".join(filter(None, (begun, cost))))
-    for note in kept_notes((job.run for job in jobs if job not in wanted), settings):
-        log.info(note)
-    require_sound(wanted, launcher)
-    if wanted:
-        require_writable(settings.folder(), wanted[0].run.folder)
-    if type(launcher).__name__ != "BasicLauncher":  # which runs one after the other
-        wanted.sort(key=expense, reverse=True)
-    return [Attempt(job) for job in wanted]
+def _queued(order: Order, attempts: list[Attempt]) -> "Following":
+    """Return the attempts, in the queue of Slurm."""
+    from runner.cluster.following import Following  # late: submitit is not needed everywhere
+    from runner.cluster.queueing import queue_of
+    from runner.cluster.tasks import fetch_data
 
-
-@contextmanager
-def _watched(launcher: Launcher, attempts: list[Attempt]) -> Iterator[None]:
-    """While these attempts are launched, one line tells how far all are.
-
-    A single run has a bar of its own, and needs no second process.
-    """
-    if len(attempts) > 1:
-        seconds = [expected_seconds(attempt.job.run) for attempt in attempts]
-        with Watch(attempts, seconds, side_by_side(launcher)):
-            yield
-        return
-    if type(launcher).__name__ == "JoblibLauncher" and side_by_side(launcher) > 1:
-        launcher.joblib["n_jobs"] = launcher.config.hydra.launcher.n_jobs = 1
-    yield
-
-
-def _queued(launcher: Launcher, attempts: list[Attempt]) -> "Following":
-    """The attempts, in the queue of the launcher."""
-    from runner.cli.following import Following  # late: submitit is not needed everywhere
-    from runner.cli.queueing import queue_of
-    from runner.cli.tasks import fetch_data
-
-    settings = attempts[0].job.settings
-    fetch_data([attempt.job for attempt in attempts])
-    following = Following(queue_of(launcher, settings.folder()), attempts, settings)
+    fetch_data(order.jobs)
+    launcher = launcher_of(order.composed, work)
+    following = Following(queue_of(launcher, order.settings.folder()), attempts, order.settings)
     following.submit()
     return following
 
 
-def has_queue(launcher: Launcher) -> bool:
-    """Whether the jobs go into a queue, or run as processes of their own, by submitit."""
-    return type(launcher).__name__ in ("SlurmLauncher", "LocalLauncher")
+def launcher_of(composed: DictConfig, task: Callable[[DictConfig], Any]) -> Launcher:
+    """Return the launcher that a composition chooses; it calls `task` for each job."""
+    context = HydraContext(GlobalHydra.instance().config_loader(), Callbacks(composed))
+    return Plugins.instance().instantiate_launcher(
+        hydra_context=context, task_function=task, config=composed
+    )
 
 
-def require_sound(jobs: list[Job], launcher: Launcher) -> None:
-    """Raise InputError unless all studies are whole, their tracker is installed and, if they run
-    here, they fit on the device.
+def _counted(failures: list[str], order: Order) -> list[str]:
+    """Put before several failures, of several runs, how many there are."""
+    if not failures or len(order.jobs) == 1:
+        return failures
+    return [f"{len(failures)} of {len(order.jobs)} runs failed:", *failures]
 
-    Those that run side by side have equal shares of the memory.
+
+def _stops(outcomes: list[Outcome], order: Order) -> bool:
+    errors = (error for _, error in outcomes if not isinstance(error, Busy))
+    return order.settings.fail_fast and any(errors)
+
+
+def wanted(order: Order) -> list[Attempt]:
+    """Return attempts at the jobs whose runs are not complete, and say what is there and to come.
+
+    Raises InputError as `launch` does.
     """
-    if not jobs:
-        return
-    from runner.runs import memory, trackers  # late, with torch: not needed where all is complete
-    from runner.runs.devices import torch_device
+    settings = order.settings
+    require_writable(settings.folder())
+    jobs = [job for job in order.jobs if job.run.is_wanted(job.settings)]
+    cost = "" if on_slurm(order.composed) else announcement(jobs, side_by_side(order.composed))
+    count = f"{len(order.jobs)} runs, {len(order.jobs) - len(jobs)} of them complete"
+    if said := "; ".join(filter(None, (count if len(order.jobs) > 1 else "", cost))):
+        log.info("%s", said)
+    for note in kept_notes((job.run for job in order.jobs if job not in jobs), settings):
+        log.info(note)
+    if jobs:
+        from runner.runs import trackers  # late, with torch: where all is complete, none runs
 
-    for study in {job.config.study for job in jobs}:
-        module_of(study)
-    trackers.require(jobs[0].settings.tracker)
-    if not has_queue(launcher):
-        device = torch_device(jobs[0].settings.device)
-        abreast = min(len(jobs), side_by_side(launcher))
-        for job in jobs:
-            memory.require(job.config, device, abreast)
-
-
-def _launch_all(
-    launcher: Launcher, attempts: list[Attempt], wait: bool, fail_fast: bool, failures: list[str]
-) -> list[Attempt]:
-    """Launch the attempts, add what failed to `failures`, and return those that are another's."""
-    step = side_by_side(launcher) if fail_fast else max(1, len(attempts))
-    busy: list[Attempt] = []
-    for start in range(0, len(attempts), step):
-        for attempt, error in _launch_batch(launcher, attempts[start : start + step], wait):
-            if isinstance(error, Busy):
-                busy.append(attempt)
-            elif isinstance(error, RunFailed):
-                failures.append(str(error))
-            elif error is not None:
-                failures.append(f"{attempt.job.run} failed: {error}")
-            elif not attempt.is_done():
-                failures.append(f"{attempt.job.run} failed: it ended without a result")
-        if failures and fail_fast:
-            break
-    return busy
+        for study in {job.config.study for job in jobs}:
+            module_of(study)
+        trackers.require(settings.tracker)
+        require_writable(settings.folder(), jobs[0].run.folder)
+    if side_by_side(order.composed) > 1:
+        jobs.sort(key=lambda job: expected_seconds(job.run), reverse=True)
+    return [Attempt(job) for job in jobs]
 
 
-def side_by_side(launcher: Launcher) -> int:
-    """How many jobs the launcher runs at once."""
-    number = launcher.config.hydra.launcher.get("n_jobs", 1)
+def on_slurm(composed: DictConfig) -> bool:
+    """Return whether a launcher is chosen whose queue outlives the command."""
+    return "SlurmLauncher" in composed.hydra.launcher._target_
+
+
+def side_by_side(composed: DictConfig) -> int:
+    """Return how many jobs the launcher runs at once."""
+    number = composed.hydra.launcher.get("n_jobs", 1)
     return number if number > 0 else os.cpu_count() or 1
 
 
-def _launch_batch(
-    launcher: Launcher, batch: list[Attempt], wait: bool
-) -> list[tuple[Attempt, Exception | None]]:
-    """Each job of the batch with the exception that ended it, None where it ended well."""
-    texts = [[ComposedJobs.text(attempt.job, wait=wait)] for attempt in batch]
-    try:
-        returns = launcher.launch(texts, initial_job_idx=0)
-    except Exception as error:  # jobs return what they raise: a process died, or none began
-        if not any(each.is_done() or each.job.run.status() == "running" for each in batch):
-            name = launcher.config.hydra.runtime.choices["hydra/launcher"]
-            raise InputError(f"hydra/launcher={name} cannot start jobs: {error}") from error
-        if len(batch) == 1:
-            return [(batch[0], RunFailed(f"{batch[0].job.run} failed: {KILLED}"))]
-        return _launch_rest(launcher, batch, wait)
-    return [(each, returned.return_value) for each, returned in zip(batch, returns, strict=True)]
+def _launch(composed: DictConfig, attempts: list[Attempt], wait: bool) -> list[Outcome]:
+    """Launch attempts; with fail_fast as many at once as run side by side, until one has failed."""
+    fail_fast = attempts[0].job.settings.fail_fast
+    step = side_by_side(composed) if fail_fast else len(attempts)
+    outcomes: list[Outcome] = []
+    for start in range(0, len(attempts), step):
+        outcomes += _launch_together(composed, attempts[start : start + step], wait)
+        if fail_fast and any(error for _, error in outcomes if not isinstance(error, Busy)):
+            break
+    return outcomes
 
 
-def _launch_rest(
-    launcher: Launcher, batch: list[Attempt], wait: bool
-) -> list[tuple[Attempt, Exception | None]]:
-    """Go on after the death of a worker, which took all the others with it.
+def _launch_together(composed: DictConfig, attempts: list[Attempt], wait: bool) -> list[Outcome]:
+    """Launch attempts at once; go on when the death of a worker has ended them all.
 
-    Which run killed it is not known: those that were running go on one by one, the others together.
+    Which run killed it is not known: those that had begun go on one by one.
     """
-    done = [each for each in batch if each.is_done()]
-    running = [each for each in batch if each not in done and each.job.run.status() == "running"]
-    waiting = [each for each in batch if each not in done and each not in running]
-    log.info("a process was killed: %d runs go on one by one", len(running))
-    pieces = [[each] for each in running] + ([waiting] if waiting else [])
-    ended = [pair for piece in pieces for pair in _launch_batch(launcher, piece, wait)]
-    return [(each, None) for each in done] + ended
+    for attempt in attempts:
+        attempt.job.settings.wait = wait
+    task = partial(work, [attempt.job for attempt in attempts], side_by_side(composed))
+    try:
+        launcher = launcher_of(composed, task)
+        overrides = [list(attempt.job.overrides) for attempt in attempts]
+        returned = launcher.launch(overrides, initial_job_idx=0)
+    except Exception as error:  # jobs hand back what they raise: a process died, or none began
+        left = [attempt for attempt in attempts if not attempt.is_done()]
+        begun = [attempt for attempt in left if attempt.job.run.status() == "running"]
+        if not begun and len(left) == len(attempts):
+            name = composed.hydra.runtime.choices["hydra/launcher"]
+            raise InputError(f"hydra/launcher={name} cannot start jobs: {error}") from error
+        done = [(attempt, None) for attempt in attempts if attempt not in left]
+        if len(left) == 1:
+            return [*done, (left[0], RunFailed(f"{left[0].job.run} failed: {KILLED}"))]
+        log.info("a process was killed: %d runs go on one by one", len(begun))
+        waiting = [attempt for attempt in left if attempt not in begun]
+        parts = [[attempt] for attempt in begun] + ([waiting] if waiting else [])
+        return done + [each for part in parts for each in _launch_together(composed, part, wait)]
+    return [
+        (attempt, each.return_value or _without_result(attempt))
+        for attempt, each in zip(attempts, returned, strict=True)
+    ]
+
+
+def _without_result(attempt: Attempt) -> RunFailed | None:
+    if attempt.is_done():
+        return None
+    return RunFailed(f"{attempt.job.run} failed: it ended without a result")

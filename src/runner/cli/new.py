@@ -7,8 +7,8 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from runner.core.catalogue import configs
 from runner.core.errors import InputError
-from runner.core.rooms import configs
 
 TEMPLATE = "template"
 """The folder with the files; `{room}`, `{study}` and `{figure}` in their names stand for names."""

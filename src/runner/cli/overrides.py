@@ -1,30 +1,31 @@
-"""Values of Python as the overrides that one would type."""
+"""Words as Hydra is to understand them: values of Python, and texts that are taken as typed."""
 
-import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from runner.core.errors import InputError
 
 
-def as_overrides(keys: Mapping[str, Any], choices: bool = False) -> list[str]:
-    """`key=value` for each. choices: a list stands for several runs, each with one of its values.
+def overrides_of(keys: Mapping[str, Any], choices: bool = False) -> list[str]:
+    """Return `key=value` for each key. choices: a list stands for several runs.
 
     Raises InputError for a value that cannot be typed.
     """
-    return [f"{key}={_choices(value) if choices else _text(value)}" for key, value in keys.items()]
+    return [f"{key}={choices_of(value) if choices else text(value)}" for key, value in keys.items()]
 
 
-def _choices(value: Any) -> str:
+def choices_of(value: Any) -> str:
+    """Return values as they are typed in a sweep. Raises InputError as `overrides_of` does."""
     values = value if isinstance(value, list | tuple | range) else [value]
     if not values:
         raise InputError("an empty list of values makes no runs")
-    return ",".join(map(_text, values))
+    return ",".join(map(text, values))
 
 
-def _text(value: Any) -> str:
+def text(value: Any) -> str:
+    """Return a value of Python as one would type it; a text means itself, whatever is in it."""
     value = value.item() if hasattr(value, "item") else value  # of numpy and torch
     if value is None:
         return "null"
@@ -33,9 +34,36 @@ def _text(value: Any) -> str:
     if isinstance(value, int | float):
         return str(value)
     if isinstance(value, str | Path):
-        # What stands without quotes may choose a file; a number in quotes stays a text.
-        plain = re.fullmatch(r"[A-Za-z_][\w./-]*", str(value))
-        return str(value) if plain else json.dumps(str(value), ensure_ascii=False)
+        # What stands without quotes may choose a file.
+        plain = (
+            re.fullmatch(r"[A-Za-z_][\w./-]*", str(value)) and str(value).lower() not in NO_TEXTS
+        )
+        return str(value) if plain else quoted(re.sub(r"(\\*)\$\{", r"\1\1\\${", str(value)))
     if isinstance(value, list | tuple | range):
-        return f"[{','.join(map(_text, value))}]"
+        return f"[{','.join(map(text, value))}]"
     raise InputError(f"{value!r} is no value of a parameter: {type(value).__name__}")
+
+
+NO_TEXTS = {"null", "true", "false", "nan", "inf"}
+"""Words that are values of other types where they stand without quotes."""
+
+
+def quoted(value: str) -> str:
+    """Return a text in quotes of Hydra's, where backslashes count before a quote alone."""
+    return "'" + re.sub(r"(\\*)('|$)", lambda m: m[1] * 2 + m[2].replace("'", "\\'"), value) + "'"
+
+
+def as_typed(word: str, texts: Collection[str], paths: Collection[str]) -> str:
+    """Return `key=value` so that Hydra takes its value for the text that it is.
+
+    texts: the keys whose values are texts; paths: those that never have several. What stands in
+    quotes already, or is null, is left as it is; of texts also a function of Hydra's.
+    """
+    key, equals, value = word.partition("=")
+    if not equals or re.fullmatch(r"""null|'.*'|".*"|\s*""", value, re.DOTALL):
+        return word
+    if key in paths:
+        return f"{key}={quoted(value)}"
+    if key in texts and not re.fullmatch(r"\w+\(.*\)", value):
+        return f"{key}={','.join(map(quoted, value.split(',')))}"
+    return word

@@ -11,7 +11,7 @@ from tqdm import tqdm
 from runner.cli.composing import Job
 from runner.core import progress
 from runner.core.folders import require_writable
-from runner.runs.run import Run, kept_notes
+from runner.runs.run import Run
 
 
 class Attempt:
@@ -24,11 +24,11 @@ class Attempt:
         self.begun = time.time()
 
     def is_done(self) -> bool:
-        """Whether the run has been completed since."""
+        """Return whether the run has been completed since."""
         return self._result() != self.before and self.job.run.is_complete()
 
     def has_failed(self) -> bool:
-        """Whether the run has failed since."""
+        """Return whether the run has failed since."""
         run = self.job.run
         last = run.again if run.again.is_dir() else run.folder
         with suppress(OSError):
@@ -37,7 +37,7 @@ class Attempt:
         return False
 
     def _result(self) -> tuple[int, int] | None:
-        """What tells one `result.json` from another; None where there is none."""
+        """Return what tells one `result.json` from another; None where there is none."""
         try:
             about = self.job.run.result_path.stat()
         except OSError:
@@ -45,37 +45,35 @@ class Attempt:
         return about.st_ino, about.st_mtime_ns
 
 
-def carry_out(composed: DictConfig) -> Exception | None:
-    """Called by a launcher for a job; hands its error back, so that the sweep goes on."""
-    hydra_config = HydraConfig.get()
+def work(jobs: list[Job], n_jobs: int, composed: DictConfig) -> Exception | None:
+    """Bring the run of one of these jobs to completion; called by a launcher, wherever it likes.
+
+    n_jobs: how many run side by side; composed: what Hydra makes of the job's overrides, which are
+    read already. Hands back what goes wrong, so that the other jobs go on.
+    """
+    turn = HydraConfig.get().job.num
     try:
         with ExitStack() as stack:
-            launcher = hydra_config.launcher
-            n_jobs = launcher.get("n_jobs", 1 if "BasicLauncher" in launcher._target_ else None)
             if n_jobs != 1:  # in a process of its own
                 log_to_terminal()
                 stack.enter_context(progress.told_of_all())
-            run_study(Job.of(composed), turn=hydra_config.job.num, n_jobs=n_jobs or 1)
+            complete(jobs[turn], turn, n_jobs)
     except Exception as error:
         return error
     return None
 
 
-def run_study(job: Job, turn: int = 0, n_jobs: int = 1) -> Run:
+def complete(job: Job, turn: int = 0, n_jobs: int = 1) -> Run:
     """Bring the run of a job to completion, and return it.
 
     turn, n_jobs: number of the job in its sweep, and how many run side by side.
     """
-    require_writable(job.settings.folder())
-    if job.run.is_wanted(job.settings):
-        from runner.runs.devices import next_gpu  # late, with torch: checking needs none of it
-        from runner.runs.execution import execute
+    from runner.runs.devices import next_gpu  # late, with torch: where all is complete, none runs
+    from runner.runs.execution import execute
 
-        job.settings.device = next_gpu(job.settings.device, turn, n_jobs)
-        execute(job.run, job.settings)
-    else:
-        for note in kept_notes([job.run], job.settings):
-            logging.getLogger("runner").info(note)
+    require_writable(job.settings.folder())
+    job.settings.device = next_gpu(job.settings.device, turn, n_jobs)
+    execute(job.run, job.settings)
     return job.run
 
 
@@ -100,7 +98,8 @@ class _AroundBars(logging.StreamHandler):
 
 
 def log_everything() -> None:
-    """Send the logs of all packages to stderr as well, those that `hydra.verbose` has opened."""
+    """Send the logs of all packages to stderr as well."""
+    logging.getLogger().setLevel(logging.DEBUG)
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
     logging.getLogger().handlers[:] = [handler]

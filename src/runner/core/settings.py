@@ -37,6 +37,18 @@ class Settings:
         None,
         choices=("tensorboard", "mlflow", "wandb"),
     )
+    submit_only: bool = parameter(
+        "queue a sweep on Slurm, with a job that draws its figure, and return at once", False
+    )
+    objective: str | None = parameter(
+        "what a run returns to a sweeper that searches: table.column, its mean at the end", None
+    )
+    style: str = parameter(
+        "how a figure is drawn: for the screen, or for paper, a column or a page of two columns"
+        " wide and in LaTeX's fonts",
+        "screen",
+        choices=("screen", "paper"),
+    )
     source: dict[str, Any] = parameter("where the dataset comes from: conf/data/<dataset>.yaml", {})
 
     def __post_init__(self) -> None:
@@ -44,5 +56,5 @@ class Settings:
         self.folder()
 
     def folder(self) -> Path:
-        """The outputs folder. Raises InputError when `outputs` names none."""
+        """Return the outputs folder. Raises InputError when `outputs` names none."""
         return outputs_at(self.outputs)

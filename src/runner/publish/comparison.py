@@ -10,11 +10,10 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from runner.cli.catalogue import figure_names
-from runner.cli.composing import figure_variant
+from runner.cli.orders import paper_figure
+from runner.core.catalogue import figure_names, rows_of
 from runner.core.errors import InputError
 from runner.core.folders import require_readable
-from runner.core.rooms import rows_of
 from runner.core.studies import Row
 from runner.publish.reference import REFERENCE, canonical_figure, read_tables
 from runner.results.claims import claims_of, judge
@@ -275,7 +274,7 @@ def main(arguments: list[str]) -> int:
     typed = parser.parse_args(arguments).overrides
     if INSTALLED:
         raise InputError("the tables to compare with are in the repository: compare in a clone")
-    first = figure_variant(figure_names()[0], typed)
+    first = paper_figure(figure_names()[0], typed)
     require_readable(first.outputs)
     scale = first.scale
     differing, absent = 0, {}

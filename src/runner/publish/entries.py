@@ -15,11 +15,10 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from runner.cli.catalogue import figure_names, figure_study, headline, natural_order
+from runner.core.catalogue import figure_names, figure_study, headline, natural_order, paper_folder
 from runner.core.errors import InputError
 from runner.core.papers import Paper, paper_of
 from runner.core.progress import Progress
-from runner.core.rooms import room_of
 from runner.publish.reference import picture
 from runner.runs.code import code_of
 
@@ -158,7 +157,7 @@ def _entries(
     drawings: Path | None,
 ) -> Iterator[Entry]:
     """A figure, and its variants."""
-    known = Entry(name, headline("figure", name), paper_of(room_of(figure_study(name))))
+    known = Entry(name, headline("figure", name), paper_of(paper_folder(figure_study(name))))
     own, kept, variants = [], [], []
     for scale in scales:
         folder, in_reference = outputs / "figures" / scale, reference / scale / name

@@ -2,11 +2,10 @@
 
 import argparse
 
-from runner.cli.catalogue import figure_names, figure_study
-from runner.cli.composing import figure_runs
+from runner.cli.orders import paper_figure
+from runner.core.catalogue import figure_names, paper_folder
 from runner.core.errors import InputError, nearest
 from runner.core.papers import paper_of
-from runner.core.rooms import room_of
 from runner.core.studies import StudyConfig
 from runner.results.claims import Claim, claims_of
 
@@ -16,10 +15,11 @@ def plan(figure: str, typed: list[str]) -> str:
 
     typed: further overrides (`scale=paper`). Raises InputError when they do not compose.
     """
-    settings, configs = figure_runs(figure, typed)
-    study = figure_study(figure)
+    planned = paper_figure(figure, typed)
+    study, configs = planned.study, [run.config for run in planned.runs]
+    paper = paper_of(paper_folder(study)).letter
     lines = [
-        f"{figure}: paper {paper_of(room_of(study)).letter}, study {study}, scale {settings.scale}",
+        f"{figure}: paper {paper}, study {study}, scale {planned.scale}",
         f"  planned: {_planned(configs)}",
     ]
     for claim in claims_of(figure, study):

@@ -19,18 +19,17 @@ from typing import Any
 
 import pandas as pd
 
-from runner.cli.catalogue import figure_names, figure_study, headline
-from runner.cli.composing import figure_variant
+from runner.cli.orders import paper_figure
 from runner.core.arguments import key_values, outputs_folder
+from runner.core.catalogue import figure_names, figure_study, headline, package_of, rows_of
 from runner.core.errors import InputError
 from runner.core.folders import outputs_at, require_readable, require_writable
-from runner.core.rooms import package_of, rows_of
 from runner.publish.restamping import restamp
 from runner.results.claims import claims_of, judge
 from runner.results.figures import as_png, drawn, header_of, is_current, publish, save
 from runner.results.findings import DOT, Header
+from runner.results.paper_figures import PaperFigure
 from runner.results.style import drawn_in
-from runner.results.variants import Variant
 from runner.runs.code import fingerprint
 from runner.runs.files import write_atomically
 from runner.runs.provenance import REFERENCE
@@ -45,12 +44,12 @@ LARGE = 200_000
 """Bytes from which a table is kept compressed."""
 
 
-def canonical_figure(name: str, typed: list[str]) -> Variant:
+def canonical_figure(name: str, typed: list[str]) -> PaperFigure:
     """The figure that the reference knows.
 
     Raises InputError when the overrides make another one, or do not compose.
     """
-    variant = figure_variant(name, typed)
+    variant = paper_figure(name, typed)
     if not variant.is_canonical:
         overrides = " ".join(variant.overrides)
         raise InputError(f"the reference has {name} as it is, not with {overrides}")
@@ -233,7 +232,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("overrides", nargs="*", metavar="key=value", help=keys)
     options = parser.parse_args(arguments)
     if options.what == "keep":
-        require_readable(figure_variant(figure_names()[0], options.overrides).outputs)
+        require_readable(paper_figure(figure_names()[0], options.overrides).outputs)
         _keep_all(options.overrides)
         return 0
     if options.what == "judge":

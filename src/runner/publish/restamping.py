@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from runner.core.catalogue import configs
 from runner.core.errors import InputError
-from runner.core.rooms import configs
 from runner.runs.code import code_of
 from runner.runs.files import write_atomically
 from runner.runs.inventory import find

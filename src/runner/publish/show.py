@@ -10,8 +10,8 @@ from textwrap import fill
 
 import pandas as pd
 
-from runner.cli.catalogue import SCALES, figure_names, headline
 from runner.core.arguments import key_values
+from runner.core.catalogue import SCALES, figure_names, headline
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at, require_writable
 from runner.publish.reference import picture

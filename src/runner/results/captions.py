@@ -10,7 +10,7 @@ from textwrap import fill
 
 import pandas as pd
 
-from runner.core.rooms import configs
+from runner.core.catalogue import configs
 from runner.results.claims import Tables
 from runner.results.labels import Labels
 from runner.results.rows import NoRows, Present

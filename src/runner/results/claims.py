@@ -28,7 +28,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from runner.core.rooms import part_of
+from runner.core.catalogue import part_of
 from runner.results.evidence import Evidence, Verdict, verdict
 from runner.results.rows import NoRows, Present
 

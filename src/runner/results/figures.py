@@ -32,15 +32,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from runner.core.catalogue import package_of, part_of
 from runner.core.errors import InputError
-from runner.core.rooms import package_of, part_of
 from runner.results import claims
 from runner.results.captions import Said, caption
 from runner.results.claims import Tables
 from runner.results.findings import Finding, Header, header
+from runner.results.paper_figures import PaperFigure, folder_words
 from runner.results.rows import NoRows, Present
 from runner.results.style import BLUE, Picture, drawn_in, print_at, settle, sheet
-from runner.results.variants import Variant, room_words
 from runner.results.verdicts import lines as verdict_lines
 from runner.runs.files import write_atomically
 from runner.runs.provenance import REFERENCE
@@ -250,67 +250,79 @@ def _leave_empty(axes: Axes, absent: NoRows) -> None:
     axes.text(0.5, 0.5, str(absent), color="grey", fontsize="small", wrap=True, **middle)
 
 
-def make(variant: Variant) -> str:
-    """Draw a figure of exactly its runs, judge its claims and write both; returns what is said.
+def require_drawn(figure: PaperFigure) -> list[str]:
+    """Return what is to be said of runs that a figure does not draw, before they are computed.
+
+    Raises InputError where the figure has no drawing.
+    """
+    configs = [run.config for run in figure.runs]
+    absent = not_in_the_picture(figure.figure, figure.study, configs)
+    if not absent or figure.is_canonical:
+        return []
+    return [f"{figure.figure} does not draw {absent}: only the tables will have it"]
+
+
+def make(figure: PaperFigure) -> str:
+    """Draw a figure of exactly its runs, judge its claims and write both; return what is said.
 
     Writes what `publish` writes and `<name>.provenance.json` beside it. Raises InputError when a
     run is missing or damaged, or the folder cannot be written.
     """
     try:
-        tables = load(variant.runs)
+        tables = load(figure.runs)
     except InputError as error:
-        raise InputError(f"{error}\nThis computes them: {variant.command}") from error
-    folder = variant.path("png").parent
-    about = {"figure": variant.figure, "scale": variant.scale, "command": variant.command}
-    about["overrides"] = list(variant.overrides)
-    about["runs"] = [describe(run) for run in variant.runs]
+        raise InputError(f"{error}\nThis computes them: {figure.command}") from error
+    folder = figure.path("png").parent
+    about = {"figure": figure.figure, "scale": figure.scale, "command": figure.command}
+    about["overrides"] = list(figure.overrides)
+    about["runs"] = [describe(run) for run in figure.runs]
     verdicts = publish(
-        variant.figure,
-        variant.study,
+        figure.figure,
+        figure.study,
         tables,
         folder,
-        variant.name,
-        variant.overrides,
-        scale=variant.scale,
-        headline=variant.headline,
-        style=variant.style,
+        figure.name,
+        figure.overrides,
+        scale=figure.scale,
+        headline=figure.headline,
+        style=figure.style,
     )
-    about["style"] = variant.style
-    about["stale"] = stale_note(variant.runs)
+    about["style"] = figure.style
+    about["stale"] = stale_note(figure.runs)
     seconds = [run["seconds"] for run in about["runs"]]
     about["seconds"] = round(sum(each for each in seconds if isinstance(each, int | float)), 3)
-    write_atomically(variant.path("provenance.json"), json.dumps(about, indent=2).encode())
-    words = (variant.figure, f"scale={variant.scale}", *variant.overrides)
-    lines = [f"{', '.join(words)}: {variant.headline}".removesuffix(": ")]
-    lines += verdict_lines(verdicts, variant.path("claims.csv"), variant.scale)
+    write_atomically(figure.path("provenance.json"), json.dumps(about, indent=2).encode())
+    words = (figure.figure, f"scale={figure.scale}", *figure.overrides)
+    lines = [f"{', '.join(words)}: {figure.headline}".removesuffix(": ")]
+    lines += verdict_lines(verdicts, figure.path("claims.csv"), figure.scale)
     if len(verdicts):
-        listing = ["runner", *room_words(variant.study), "claims", *words]
+        listing = ["runner", *folder_words(figure.study), "claims", *words]
         lines += [f"rules and sources: {shlex.join(listing)}"]
-    lines += [f"compare with the reference: {compare}" for compare in comparing(variant)]
+    lines += [f"compare with the reference: {compare}" for compare in comparing(figure)]
     lines += [f"note: {about['stale']}"] if about["stale"] else []
-    return "\n".join([*lines, str(variant.path("png"))])
+    return "\n".join([*lines, str(figure.path("png"))])
 
 
-def comparing(variant: Variant) -> list[str]:
-    """The command that compares a figure with the reference, where that has it."""
-    if not (variant.is_canonical and (REFERENCE / variant.scale / variant.figure).is_dir()):
+def comparing(figure: PaperFigure) -> list[str]:
+    """Return the command that compares a figure with the reference, where that has it."""
+    if not (figure.is_canonical and (REFERENCE / figure.scale / figure.figure).is_dir()):
         return []
-    scale = [] if variant.scale == "quick" else [f"SCALE={variant.scale}"]
-    outputs = [] if variant.outputs == Path("outputs") else [f"OUTPUTS={variant.outputs}"]
+    scale = [] if figure.scale == "quick" else [f"SCALE={figure.scale}"]
+    outputs = [] if figure.outputs == Path("outputs") else [f"OUTPUTS={figure.outputs}"]
     return [shlex.join(["make", "compare", *scale, *outputs])]
 
 
-def is_current(variant: Variant) -> bool:
-    """Whether the figure was drawn from exactly its runs as they are now, in its style."""
+def is_current(figure: PaperFigure) -> bool:
+    """Return whether the figure was drawn from exactly its runs as they are now, in its style."""
     try:
-        about = json.loads(variant.path("provenance.json").read_text())
+        about = json.loads(figure.path("provenance.json").read_text())
         keys = ("run", "tables", "stale")
         drawn = [[run[key] for key in keys] for run in about["runs"]]
-        same = (about["scale"], about["style"]) == (variant.scale, variant.style)
-        now = [[run[key] for key in keys] for run in map(describe, variant.runs)]
+        same = (about["scale"], about["style"]) == (figure.scale, figure.style)
+        now = [[run[key] for key in keys] for run in map(describe, figure.runs)]
     except (OSError, ValueError, KeyError, TypeError, InputError):
         return False
-    return drawn == now and same and all(map(Path.exists, map(variant.path, FILES)))
+    return drawn == now and same and all(map(Path.exists, map(figure.path, FILES)))
 
 
 def publish(
@@ -415,32 +427,34 @@ def overview_of(study: str) -> Drawing:
     return _overviews.get(module.__name__, histograms) if module else histograms
 
 
-@contextmanager
-def _looked_at(run: Run) -> Iterator[tuple[Figure, pd.DataFrame]]:
-    """The quick look at a complete run: its picture and its summary, in the style of both."""
+def quick_look(run: Run) -> tuple[bytes, pd.DataFrame]:
+    """Return the overview of a complete run: a picture as PNG, and its summary."""
     # A diverged run draws zeros, nan and inf, of which numpy and matplotlib warn.
     with drawn_in("screen"), np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         picture, summary = draw(overview_of(run.config.study), load([run]))
-        yield picture, summary
-
-
-def quick_look(run: Run) -> str:
-    """Draw `overview.png` of a complete run and return its summary as text."""
-    with _looked_at(run) as (picture, summary):
         settle(picture)
-        with suppress(OSError):  # a complete run on a disk that is read only
-            _write(picture, run.folder / "overview.png", "Software")
-    return summary.to_string(index=False, float_format=lambda value: f"{value:.4g}")
+        content = BytesIO()
+        picture.savefig(content, format="png", metadata={"Software": None})
+    return content.getvalue(), summary
+
+
+def report(run: Run) -> str:
+    """Write `overview.png` of a complete run; return its summary and where its files are."""
+    png, summary = quick_look(run)
+    with suppress(OSError):  # a complete run on a disk that is read only
+        write_atomically(run.folder / "overview.png", png)
+    lines = [summary.to_string(index=False, float_format=lambda value: f"{value:.4g}"), ""]
+    lines += [str(run), f"{run.folder}: overview.png, config.yaml, run.log, provenance.json"]
+    lines += [f"  {name}.csv  {table['rows']} rows" for name, table in run.result["tables"].items()]
+    return "\n".join(lines)
 
 
 def summary_of(run: Run) -> pd.DataFrame:
-    """The summary that the quick look at a complete run gives, without one of its study's the first
-    table; no picture is kept."""
+    """Return the summary of a complete run; without an overview of its study's the first table."""
     if overview_of(run.config.study) is histograms:
         return next(iter(load([run]).values()))
-    with _looked_at(run) as (_, summary):
-        return summary
+    return quick_look(run)[1]
 
 
 def histograms(tables: Tables) -> tuple[Figure, pd.DataFrame]:

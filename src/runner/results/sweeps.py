@@ -1,76 +1,70 @@
-"""The end of a sweep: its runs in one short table, where they are, and how to go on from there."""
+"""The end of a sweep, or of many figures: one short table, and how to go on from there."""
 
 import shlex
 from collections.abc import Sequence
-from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from runner.core.rooms import rows_of
+from runner.core.catalogue import rows_of
 from runner.results.figures import summary_of
-from runner.results.variants import Variant, room_words
-from runner.runs.inventory import find
+from runner.results.paper_figures import PaperFigure, folder_words
 from runner.runs.run import Run
-from runner.runs.selection import choosing, differing
 
 MOST_LINES = 20
 """Of the table; `runs export` has all runs."""
 
 
-def ending(runs: Sequence[Run], outputs: Path, variant: Variant | None = None) -> str:
-    """What is said of a sweep that has ended: for each study its table, where its runs are, and
-    commands that go on from there; nothing where no run is complete.
-
-    variant: the figure that it was for, whose numbers are told by its claims and need no table.
-    """
-    ordered = sorted(runs, key=lambda run: run.config.study)
-    studies = [list(group) for _, group in groupby(ordered, lambda run: run.config.study)]
-    texts = [_of_study(group, outputs, variant) for group in studies]
-    return "\n\n".join(filter(None, texts))
-
-
-def _of_study(runs: list[Run], outputs: Path, variant: Variant | None) -> str:
-    complete = [run for run in runs if run.is_complete()]
-    if not complete:
-        return ""
-    study = runs[0].config.study
-    lines = [] if variant else [_table(complete), ""]
-    count = str(len(runs)) if len(complete) == len(runs) else f"{len(complete)} of {len(runs)}"
-    lines += [f"{count} run{'s' * (len(runs) > 1)} of {study}: {runs[0].folder.parent}"]
-    chosen = choosing(runs, find(outputs, study)).words
-    commands = [["runs", "list", *chosen]]
-    if variant:
-        commands += [["figures", variant.name, "--redraw", f"scale={variant.scale}"]]
-    else:
-        commands += [["runs", "export", *chosen, "--csv", f"{study}.csv"]]
-    if len(complete) > 1 and not variant:
-        commands += [["runs", "diff", _hash8(complete[0]), _hash8(complete[-1])]]
-    elsewhere = [] if outputs == Path("outputs") else [f"outputs={outputs}"]
-    typed = [
-        shlex.join(["python", "-m", "runner", *room_words(study), *words, *elsewhere])
-        for words in commands
-    ]
-    return "\n".join([*lines, *(f"  {text}" for text in typed)])
+def summary(figures: Sequence[PaperFigure]) -> str:
+    """Return a table of figures, with the seconds of their runs and their verdicts, and totals."""
+    verdicts, lines = ["holds", "fails", "undecided"], []
+    for figure in figures:
+        counts = pd.read_csv(figure.path("claims.csv"))["verdict"].value_counts()
+        seconds = sum(run.provenance().get("seconds", 0) for run in figure.runs)
+        line = {"figure": figure.name, "runs": len(figure.runs), "seconds": round(seconds)}
+        lines.append(line | {verdict: counts.get(verdict, 0) for verdict in verdicts})
+    table = pd.DataFrame(lines, columns=["figure", "runs", "seconds", *verdicts])
+    totals = ", ".join(f"{table[verdict].sum()} {verdict}" for verdict in verdicts)
+    return f"{table.to_string(index=False)}\nclaims: {totals}; {len(figures)} figures"
 
 
-def _table(runs: Sequence[Run]) -> str:
-    """The last numbers of the runs, or of the first of them where they are many."""
+def ending(runs: Sequence[Run]) -> str:
+    """Return what is said of the complete runs of a sweep: for each study its table, where its runs
+    are, and commands that go on from there."""
+    studies = dict.fromkeys(sorted(run.config.study for run in runs))
+    return "\n\n".join(
+        _of_study([run for run in runs if run.config.study == study]) for study in studies
+    )
+
+
+def _of_study(runs: list[Run]) -> str:
+    study, folder = runs[0].config.study, runs[0].folder.parent
     table, count = last_numbers(runs, MOST_LINES)
     text = table.head(MOST_LINES).to_string(index=False, na_rep="", float_format="{:.4g}".format)
     left = len(runs) - count
-    return f"{text}\n... and {left} more run{'s' * (left > 1)}" if left else text
+    lines = [text] + [f"... and {left} more run{'s' * (left > 1)}"] * (left > 0)
+    lines += ["", f"{len(runs)} run{'s' * (len(runs) > 1)} of {study}: {folder}"]
+    commands = [["list"], ["export", "--csv", f"{study}.csv"]]
+    if len(runs) > 1:
+        commands += [["diff", _hash8(runs[0]), _hash8(runs[-1])]]
+    outputs = folder.parent.parent
+    elsewhere = [] if str(outputs) == "outputs" else [f"outputs={outputs}"]
+    for action, *words in commands:
+        chosen = [] if action == "diff" else ["--study", study]
+        typed = ["python", "-m", "runner", *folder_words(study), "runs", action, *chosen]
+        lines.append(f"  {shlex.join([*typed, *words, *elsewhere])}")
+    return "\n".join(lines)
 
 
 def last_numbers(runs: Sequence[Run], most_lines: int) -> tuple[pd.DataFrame, int]:
-    """One table of complete runs of one study, and of how many: those that give so many lines.
+    """Return one table of runs of a study, and of how many: those that give so many lines.
 
     Its columns are the parameters in which the runs differ, what the quick look at a run shows
     where the run ends, and the hash at the end of its name. What a run repeats is averaged; of what
     it follows (layers, epochs, a grid) the last is taken.
     """
-    swept = differing(runs)
+    first, *others = [vars(run.config) for run in runs]
+    swept = [name for name in first if any(each[name] != first[name] for each in others)]
     parts: list[pd.DataFrame] = []
     for run in runs:
         if sum(map(len, parts)) >= most_lines:
@@ -90,7 +84,7 @@ def _cell(value: Any) -> Any:
 
 
 def _ends(run: Run) -> pd.DataFrame:
-    """The summary of a run, a line for each of its kinds (methods, targets, stages)."""
+    """Return the summary of a run, a line for each of its kinds (methods, targets, stages)."""
     summary = summary_of(run)
     keys = {key for row_class in rows_of(run.config.study).values() for key in row_class.keys}
     unneeded = {"run", "replicate", *vars(run.config)} - (keys - {"replicate"})

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from filelock import Timeout
 
+from runner.core.catalogue import configs, rows_of
 from runner.core.errors import InputError
-from runner.core.rooms import configs, rows_of
 from runner.runs import locks
 from runner.runs.files import PART
 from runner.runs.inventory import (

@@ -6,7 +6,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from runner.core.rooms import package_of
+from runner.core.catalogue import package_of
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from runner.core.rooms import rows_of
+from runner.core.catalogue import rows_of
 from runner.runs.run import Run
 
 ROUNDING = 1e-9

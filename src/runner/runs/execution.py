@@ -15,10 +15,10 @@ from filelock import Timeout
 from threadpoolctl import threadpool_limits
 
 from runner.core import progress
+from runner.core.catalogue import module_of, rows_of
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.folders import require_writable
 from runner.core.progress import Progress
-from runner.core.rooms import module_of, rows_of
 from runner.core.settings import Settings
 from runner.core.studies import Context, Row
 from runner.data.datasets import Dataset, load

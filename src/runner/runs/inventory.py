@@ -12,9 +12,9 @@ from typing import Any, Literal, get_args
 
 import yaml
 
+from runner.core.catalogue import configs, rows_of
 from runner.core.errors import InputError
 from runner.core.folders import require_readable
-from runner.core.rooms import configs, rows_of
 from runner.core.studies import StudyConfig
 from runner.runs import files, locks
 from runner.runs.code import code_of

@@ -11,8 +11,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
+from runner.core.catalogue import module_of
 from runner.core.errors import InputError
-from runner.core.rooms import module_of
 from runner.core.studies import StudyConfig
 from runner.runs import limits
 

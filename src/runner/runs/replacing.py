@@ -9,8 +9,8 @@ a kill in between is made up for by who next holds the run's lock.
 import shutil
 from pathlib import Path
 
+from runner.core.catalogue import rows_of
 from runner.core.errors import InputError
-from runner.core.rooms import rows_of
 from runner.runs.run import RESULT, Run, holds, read_result
 
 LEFT_OVER = ("checkpoint.safetensors", "error.txt", "overview.png")

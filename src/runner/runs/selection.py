@@ -7,8 +7,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from runner.core.catalogue import configs
 from runner.core.errors import InputError, nearest
-from runner.core.rooms import configs
 from runner.core.studies import StudyConfig
 from runner.runs.inventory import STATUSES, Found, describe, find
 from runner.runs.run import UNNAMED, Run, readable

@@ -12,7 +12,7 @@ from submitit.core.utils import UncompletedJobError
 from runner.cli.composing import Job
 from runner.cli.working import log_to_terminal, run_study
 from runner.core.errors import InputError, RunFailed
-from runner.results.variants import Variant
+from runner.results.paper_figures import PaperFigure
 from runner.runs.provenance import COMMAND, command_line
 from runner.runs.run import Run
 
@@ -22,7 +22,7 @@ def label_of(run: Run, outputs: Path) -> str:
     return str(run.folder.relative_to(outputs))
 
 
-def drawing_label(variants: list[Variant]) -> str:
+def drawing_label(variants: list[PaperFigure]) -> str:
     """What the drawing of figures is called in the records of the queue."""
     return " ".join(["drawing", *(f"{variant.scale}/{variant.name}" for variant in variants)])
 
@@ -63,7 +63,7 @@ def _error_of(job: Job) -> Exception | None:
 class Drawing:
     """What the last task of a sweep does: it draws the figures."""
 
-    def __init__(self, variants: list[Variant]) -> None:
+    def __init__(self, variants: list[PaperFigure]) -> None:
         self.variants = variants
 
     def __call__(self) -> None:

@@ -16,13 +16,13 @@ from typing import Any, ClassVar
 import submitit
 from hydra.plugins.launcher import Launcher
 
-from runner.cli import costs, slurm
 from runner.cli.composing import Job
 from runner.cli.costs import Needs
-from runner.cli.slurm import Seen
-from runner.cli.tasks import Drawing, Task, Work, drawing_label, label_of
+from runner.cluster import slurm
+from runner.cluster.slurm import Seen
+from runner.cluster.tasks import Drawing, Task, Work, drawing_label, label_of
 from runner.core.errors import InputError
-from runner.results.variants import Variant
+from runner.results.paper_figures import PaperFigure
 from runner.runs import files, locks
 from runner.runs.files import write_atomically
 from runner.runs.inventory import QUEUED
@@ -110,7 +110,7 @@ class Queue(ABC):
                     raise InputError(f"{error}\nOthers are in the queue: {left}") from error
         return submitted
 
-    def submit_drawing(self, variants: list[Variant], after: set[str]) -> Task:
+    def submit_drawing(self, variants: list[PaperFigure], after: set[str]) -> Task:
         """Put the drawing of figures into a queue that outlives the command.
 
         after: the jobs that compute their runs. Raises InputError when the queue refuses it.

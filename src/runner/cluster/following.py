@@ -9,14 +9,14 @@ import time
 from collections import Counter
 from contextlib import suppress
 
-from runner.cli import slurm
-from runner.cli.queueing import Queue
-from runner.cli.slurm import Seen, job_of
-from runner.cli.tasks import Task, drawing_label, label_of
 from runner.cli.working import Attempt
+from runner.cluster import slurm
+from runner.cluster.queueing import Queue
+from runner.cluster.slurm import Seen, job_of
+from runner.cluster.tasks import Task, drawing_label, label_of
 from runner.core.errors import Busy, InputError
 from runner.core.settings import Settings
-from runner.results.variants import Variant
+from runner.results.paper_figures import PaperFigure
 from runner.runs import locks
 
 log = logging.getLogger("runner")
@@ -74,7 +74,7 @@ class Following:
             raise
         return list(self.failures.values())
 
-    def draw_afterwards(self, variants: list[Variant]) -> None:
+    def draw_afterwards(self, variants: list[PaperFigure]) -> None:
         """Queue the drawing of figures behind what is in the queue, unless it waits there."""
         label = drawing_label(variants)
         with self.queue.alone():

@@ -1,0 +1,151 @@
+"""What a command asks for: its jobs, and the figures that are drawn of them.
+
+A plain command is one job; a sweep is a product of choices; a figure is a union of such products,
+which its file lists for each scale. What is typed wins over what the file says.
+"""
+
+import copy
+import dataclasses
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+
+from runner.cli.composing import Composer, Job, hydra_ready, words_as_typed
+from runner.cli.overrides import choices_of
+from runner.core.catalogue import headline
+from runner.core.errors import InputError
+from runner.core.settings import Settings
+from runner.results.paper_figures import PaperFigure, variant_name
+
+SETTINGS = {item.name for item in dataclasses.fields(Settings)} - {"source", "data_folder"}
+"""Keys that make no figure another."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Order:
+    """What a command asks for: the jobs, of which no two are one run, and what is drawn of them."""
+
+    jobs: list[Job]
+    figures: list[PaperFigure]
+    composed: DictConfig
+    """What the jobs have in common, with Hydra's own keys: which launcher, which sweeper."""
+
+    @property
+    def searches(self) -> bool:
+        """Whether a sweeper is chosen that finds its jobs on the way."""
+        return self.composed.hydra.runtime.choices["hydra/sweeper"] != "basic"
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the first job: what concerns the whole command is the same in all."""
+        return self.jobs[0].settings
+
+
+def compose_order(words: list[str], multirun: bool = False) -> Order:
+    """Compose what a command asks for: a run, a sweep, or a figure. Hydra is ready.
+
+    Raises InputError when something does not compose, or a value is outside its range.
+    """
+    composer = Composer()
+    typed = words_as_typed(words)
+    composed = composer.common(typed)
+    order = Order([], [], composed)
+    if order.searches:
+        return order
+    _require_own_folders(composed)
+    preset = OmegaConf.select(composed, "hydra.sweeper.params") or {}
+    multirun = multirun or bool(preset) or composed.hydra.mode == RunMode.MULTIRUN
+    keys = {word.partition("=")[0] for word in words}
+    own = [f"{key}={values}" for key, values in preset.items() if key not in keys]
+    words, typed = [*own, *words], [*own, *typed]
+    grids = [{}] if composed.figure is None else _grids(composed)
+    jobs = _distinct(map(composer.job, composer.points(grids, typed)))
+    for _, whole in composer.composed.values():
+        if (OmegaConf.select(whole, "hydra.sweeper.params") or {}) != preset:
+            raise InputError("of several experiments none may sweep by itself: give each alone")
+    if composed.figure is None and len(jobs) > 1 and not multirun:
+        raise InputError("several values of a key are a sweep: add -m, or write key=[value,value]")
+    if composed.figure is not None:
+        order.figures.append(_figure(composed.figure, jobs, words, composer))
+    common = copy.deepcopy(composed)
+    common.outputs = jobs[0].settings.outputs  # a launcher's file may name it: ${outputs}/submitit
+    return dataclasses.replace(order, jobs=jobs, composed=common)
+
+
+def compose_figures(names: list[str], words: list[str]) -> Order:
+    """Compose several figures: all their runs, those that figures share once. Hydra is ready."""
+    orders = [compose_order([f"figure={name}", *words]) for name in names]
+    jobs = _distinct(job for each in orders for job in each.jobs)
+    figures = {figure.name: figure for each in orders for figure in each.figures}
+    return Order(jobs, list(figures.values()), orders[0].composed)
+
+
+def _grids(composed: DictConfig) -> list[dict[str, str]]:
+    """Return the grids of a figure at its scale: key -> choices as they are typed."""
+    if composed.scale not in composed.grids:
+        scales = ", ".join(composed.grids)
+        raise InputError(f"scale={composed.scale}: this figure is drawn at {scales} only")
+    listed = OmegaConf.to_container(composed.grids[composed.scale], resolve=True)
+    return [{key: choices_of(value) for key, value in grid.items()} for grid in listed]
+
+
+def _distinct(jobs: Iterable[Job]) -> list[Job]:
+    """Keep the first of those that are one run: the grids of a union may overlap."""
+    found: dict[Path, Job] = {}
+    for job in jobs:
+        found.setdefault(job.run.folder, job)
+    return list(found.values())
+
+
+def _figure(name: str, jobs: list[Job], words: list[str], composer: Composer) -> PaperFigure:
+    """Return the figure of these jobs; with other runs than its own by a name of its own.
+
+    The canonical one draws its runs in their canonical order, however they were typed.
+    """
+    settings, runs = jobs[0].settings, tuple(job.run for job in jobs)
+    if any(job.settings.figure != name or job.settings.scale != settings.scale for job in jobs):
+        raise InputError("one command makes one figure; several at once: runner figures fig4 fig5")
+    changes, variant = tuple(filter(_is_parameter, words)), name
+    if changes:
+        plain = [f"figure={name}", f"scale={settings.scale}"]
+        points = composer.points(_grids(composer.common(plain)), plain)
+        canonical = [job.run.folder.name for job in _distinct(map(composer.job, points))]
+        by_name = {run.folder.name: run for run in runs}
+        if set(by_name) == set(canonical):
+            changes, runs = (), tuple(by_name[each] for each in canonical)
+        else:
+            variant = variant_name(name, runs)
+    return PaperFigure(
+        figure=name,
+        scale=settings.scale,
+        name=variant,
+        overrides=changes,
+        runs=runs,
+        outputs=settings.folder(),
+        headline=headline("figure", name),
+        style=settings.style,
+    )
+
+
+def _is_parameter(word: str) -> bool:
+    key = re.split(r"[=@.]", word.lstrip("+~"))[0]
+    return not re.match("hydra(/|$)", key) and key not in SETTINGS
+
+
+def _require_own_folders(composed: DictConfig) -> None:
+    hydra = composed.hydra
+    if not hydra.run.dir == hydra.sweep.dir == hydra.sweep.subdir == "." or hydra.job.chdir:
+        raise InputError(
+            "hydra.run.dir, hydra.sweep.dir and hydra.job.chdir have no use here: each run has its"
+            " own folder under outputs/runs; outputs=FOLDER moves them all"
+        )
+
+
+def paper_figure(name: str, words: list[str]) -> PaperFigure:
+    """Return the figure that these words make. Raises InputError when they do not compose."""
+    typed = [f"figure={name}", *words]
+    with hydra_ready(typed):
+        return compose_order(typed).figures[0]

@@ -1,0 +1,65 @@
+"""What is left to Hydra's own command: its flags, and sweepers that search, as Optuna's."""
+
+import os
+import sys
+from dataclasses import fields
+
+import hydra
+from omegaconf import DictConfig
+
+from runner.cli.composing import Job, read, register, search_path
+from runner.cli.explaining import explain, is_hydras
+from runner.cli.working import complete
+from runner.core.catalogue import CONF, rows_of
+from runner.core.errors import InputError, nearest
+from runner.runs.run import Run
+
+CLOCKS = ("epoch", "step", "time")
+"""Columns that say when a row was measured: of tables that have one, the last rows count."""
+
+
+def main(words: list[str]) -> int:
+    """Hand the words over to Hydra; return 0. Raises InputError when they do not compose."""
+    register(words)
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # errors arrive here as exceptions
+    sys.argv[1:] = [*search_path(), *words]  # argparse wants its words in one piece
+    try:
+        task()
+    except Exception as error:
+        if not is_hydras(error):
+            raise
+        raise InputError(explain(error)) from error
+    return 0
+
+
+@hydra.main(config_path=str(CONF), config_name="config", version_base="1.3")
+def task(composed: DictConfig) -> float | None:
+    """Bring the run of a job to completion; return its objective, where one is asked for."""
+    job = Job(*read(composed))
+    name = job.settings.objective
+    if name is not None:
+        require_objective(name, job.config.study)
+    run = complete(job) if job.run.is_wanted(job.settings) else job.run
+    return None if name is None else value_of(name, run)
+
+
+def require_objective(objective: str, study: str) -> None:
+    """Raise InputError unless `table.column` is a column of numbers of the study."""
+    columns = [
+        f"{table}.{item.name}"
+        for table, row_class in rows_of(study).items()
+        for item in fields(row_class)  # inherited ones as well
+        if item.type in (int, float)
+    ]
+    if objective not in columns:
+        raise InputError(f"objective={objective} is not known: {nearest(objective, columns)}")
+
+
+def value_of(objective: str, run: Run) -> float:
+    """Return the mean of a column, `table.column`; of a table with a clock, of its last rows."""
+    table, column = objective.split(".")
+    rows = run.tables()[table]
+    for clock in CLOCKS:
+        if clock in rows:
+            rows = rows[rows[clock] == rows[clock].max()]
+    return float(rows[column].mean())

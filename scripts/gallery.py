@@ -228,8 +228,8 @@ def papers(reference: Path) -> str:
         "| | paper | figures |" + "".join(f" `{scale}` |" for scale in SCALES),
         "| --- | --- | --- |" + " --- |" * len(SCALES),
     ]
-    for room, paper in PAPERS.items():
-        names = [name for name in figure_names() if paper_folder(figure_study(name)) == room]
+    for folder, paper in PAPERS.items():
+        names = [name for name in figure_names() if paper_folder(figure_study(name)) == folder]
         cells = [counted(reference / scale, names) for scale in SCALES]
         title = f"[{paper.title}](https://arxiv.org/abs/{paper.arxiv}) ({paper.venue})"
         lines.append(f"| {paper.letter} | {title} | {len(names)} | {' | '.join(cells)} |")

@@ -18,13 +18,14 @@ from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext
 from omegaconf import DictConfig
 
-from runner.cli.costs import announcement, expected_seconds
 from runner.cli.orders import Order
 from runner.cli.watching import Watch
-from runner.cli.working import Attempt, work
+from runner.cli.working import work
 from runner.core.catalogue import module_of
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.folders import require_writable
+from runner.runs.costs import announcement, expected_seconds
+from runner.runs.jobs import Attempt
 from runner.runs.run import kept_notes
 
 if TYPE_CHECKING:

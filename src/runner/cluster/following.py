@@ -9,7 +9,6 @@ import time
 from collections import Counter
 from contextlib import suppress
 
-from runner.cli.working import Attempt
 from runner.cluster import slurm
 from runner.cluster.queueing import Queue
 from runner.cluster.slurm import Seen, job_of
@@ -18,6 +17,7 @@ from runner.core.errors import Busy, InputError
 from runner.core.settings import Settings
 from runner.results.paper_figures import PaperFigure
 from runner.runs import locks
+from runner.runs.jobs import Attempt
 
 log = logging.getLogger("runner")
 

@@ -16,16 +16,16 @@ from typing import Any, ClassVar
 import submitit
 from hydra.plugins.launcher import Launcher
 
-from runner.cli.composing import Job
-from runner.cli.costs import Needs
 from runner.cluster import slurm
 from runner.cluster.slurm import Seen
 from runner.cluster.tasks import Drawing, Task, Work, drawing_label, label_of
 from runner.core.errors import InputError
 from runner.results.paper_figures import PaperFigure
 from runner.runs import files, locks
+from runner.runs.costs import Needs
 from runner.runs.files import write_atomically
 from runner.runs.inventory import QUEUED
+from runner.runs.jobs import Job
 
 LARGEST_ARRAY = 1000
 """Tasks; Slurm's own limit, unless its administrator has set another."""

@@ -9,10 +9,9 @@ from pathlib import Path
 import submitit
 from submitit.core.utils import UncompletedJobError
 
-from runner.cli.composing import Job
-from runner.cli.working import log_to_terminal, run_study
 from runner.core.errors import InputError, RunFailed
 from runner.results.paper_figures import PaperFigure
+from runner.runs.jobs import Job
 from runner.runs.provenance import COMMAND, command_line
 from runner.runs.run import Run
 

@@ -1,6 +1,6 @@
 """What a study is: typed parameters, rows, and what a run lends to it.
 
-A study is a folder in a room (see `core.rooms`): a frozen dataclass of parameters in its
+A study is a folder (see `core.catalogue`): a frozen dataclass of parameters in its
 `config.py`, and in its `study.py` the row classes (the columns of its tables) and
 
     def run(config, context) -> Iterator[Row]

@@ -6,8 +6,8 @@ import os
 from functools import cache
 from typing import Any
 
-from runner.cli.composing import Job
 from runner.core.progress import duration
+from runner.runs.jobs import Job
 from runner.runs.provenance import DRIVER, REFERENCE
 from runner.runs.run import Run
 

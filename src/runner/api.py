@@ -178,7 +178,7 @@ class PaperFigure:
     def caption(self, tables: Tables | None = None) -> str:
         """What a paper would print below the picture; raises InputError as `tables` does."""
         variant = self.sweep.variant
-        said = figures.said_of(variant.figure, variant.study)
+        said = figures.drawing_of(variant.figure, variant.study).said
         drawn = self.tables() if tables is None else tables
         what, overrides = headline("figure", variant.figure), variant.overrides
         return caption(what, said, variant.study, drawn, variant.scale, overrides)

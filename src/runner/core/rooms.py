@@ -168,14 +168,18 @@ def module_of(study: str) -> ModuleType:
         raise InputError(f"{place} is missing")
     if not callable(getattr(module, "run", None)):
         raise InputError(f"{place} has no run(config, context)")
-    if not _row_classes(module):
+    found = _row_classes(module)
+    if not found:
         raise InputError(f"{place} has no row class: a frozen dataclass derived from Row")
+    for each in found:
+        if "table" not in vars(each):
+            raise InputError(f'{place}: {each.__name__} lacks table: ClassVar[str] = "its name"')
     return module
 
 
 def rows_of(study: str) -> dict[str, type[Row]]:
     """The row classes of a study by the names of their tables."""
-    return {row_class.table(): row_class for row_class in _row_classes(module_of(study))}
+    return {row_class.table: row_class for row_class in _row_classes(module_of(study))}
 
 
 def _row_classes(module: ModuleType) -> list[type[Row]]:

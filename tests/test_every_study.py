@@ -201,7 +201,7 @@ def numbers(config: StudyConfig) -> str:
     rows: dict[str, list] = {}
     for row in module_of(config.study).run(config, lent(torch.device("cpu"))):
         measured = {k: v for k, v in vars(row).items() if k not in said and not isinstance(v, str)}
-        rows.setdefault(row.table(), []).append(measured)
+        rows.setdefault(row.table, []).append(measured)
     return repr(rows)
 
 

@@ -160,7 +160,7 @@ def part_of(study: str, part: str) -> ModuleType | None:
 def module_of(study: str) -> ModuleType:
     """The module that holds the study's rows and its `run`.
 
-    Raises InputError when there is none, or it lacks one of them.
+    Raises InputError when there is none, it lacks one of them, or a row class has no table.
     """
     place = f"study={study}: {package_of(study).replace('.', '/')}/study.py"
     module = part_of(study, "study")
@@ -171,9 +171,12 @@ def module_of(study: str) -> ModuleType:
     found = _row_classes(module)
     if not found:
         raise InputError(f"{place} has no row class: a frozen dataclass derived from Row")
-    for each in found:
-        if "table" not in vars(each):
-            raise InputError(f'{place}: {each.__name__} lacks table: ClassVar[str] = "its name"')
+    tables = [vars(each).get("table") for each in found]
+    for each, table in zip(found, tables, strict=True):
+        if table is None or tables.count(table) > 1:
+            raise InputError(
+                f"{place}: {each.__name__} needs a table of its own: table: ClassVar[str]"
+            )
     return module
 
 

@@ -37,7 +37,7 @@ def tables(config) -> dict[str, pd.DataFrame]:
     context = Context(torch.device("cpu"), None, Progress, lambda make_state: None, embedded)
     rows: dict[str, list] = {}
     for row in module_of(config.study).run(config, context):
-        rows.setdefault(row.table(), []).append(vars(row))
+        rows.setdefault(row.table, []).append(vars(row))
     return {name: pd.DataFrame(found) for name, found in rows.items()}
 
 

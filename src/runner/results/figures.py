@@ -108,13 +108,13 @@ def _names(column: str, tables: Iterable[pd.DataFrame]) -> set[str]:
     return {each for rows in tables if column in rows for each in rows[column].dropna().unique()}
 
 
-def drawing_of(figure: str, study: str) -> Drawing:
+def drawing_of(name: str, study: str) -> Drawing:
     """Return the drawing of a figure. Raises InputError when its study's `figures.py` has none."""
     for each in getattr(part_of(study, "figures"), "FIGURES", []):
-        if each.figure == figure:
+        if each.figure == name:
             return each
     place = f"{package_of(study).replace('.', '/')}/figures.py"
-    raise InputError(f"figure={figure} has no drawing: FIGURES of {place} does not list it")
+    raise InputError(f"figure={name} has no drawing: FIGURES of {place} does not list it")
 
 
 def not_in_the_picture(name: str, study: str, configs: Iterable[Any]) -> str:

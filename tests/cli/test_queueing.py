@@ -15,19 +15,19 @@ from types import SimpleNamespace
 import pytest
 import submitit
 from in_process import composed
-
-from runner.cli import costs, following, launching, slurm, tasks
 from runner.cli.command import carry_out
-from runner.cli.composing import Job, compose_figure
 from runner.cli.costs import Needs
 from runner.cli.following import Following
 from runner.cli.queueing import Queue, SlurmQueue, queue_of
-from runner.cli.settings import CommandSettings
 from runner.cli.slurm import Seen
 from runner.cli.sweeping import launcher_of
 from runner.cli.tasks import Task, Work, label_of
+
+from runner.cli import costs, following, launching, slurm, tasks
+from runner.cli.composing import Job, compose_figure
 from runner.cli.working import Attempt, run_study
 from runner.core.errors import Busy, InputError, RunFailed
+from runner.core.settings import Settings
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs import locks
 from runner.runs.provenance import COMMAND
@@ -36,7 +36,7 @@ TINY = {"train_samples": 640, "test_samples": 100, "batch_size": 32, "replicates
 
 
 def job(outputs: Path, width: int, **changes) -> Job:
-    settings = CommandSettings(outputs=str(outputs), **changes)
+    settings = Settings(outputs=str(outputs), **changes)
     return Job({}, settings, BnOnly(target_width=width, **TINY))
 
 
@@ -112,7 +112,7 @@ def test_runs_at_scale_smoke_are_short(tmp_path):
 
 
 def test_memory_that_will_not_do_is_refused_before_the_queue(tmp_path):
-    large = Job({}, CommandSettings(outputs=str(tmp_path)), BnOnly(replicates=100_000))
+    large = Job({}, Settings(outputs=str(tmp_path)), BnOnly(replicates=100_000))
     with pytest.raises(InputError, match=r"more than hydra.launcher.mem_gb=2\.\n.*asks for \d+"):
         costs.packed([large], {"mem_gb": 2})
 
@@ -323,7 +323,7 @@ def test_an_interrupted_command_says_what_it_leaves(tmp_path, monkeypatch, caplo
     some = List(tmp_path, {label(tmp_path, 2): [Seen("PENDING", "Resources")]})
     monkeypatch.setattr(following.log, "propagate", True)
     caplog.set_level("INFO", following.log.name)
-    way = Following(some, [Attempt(job(tmp_path, 2))], CommandSettings(outputs=str(tmp_path)))
+    way = Following(some, [Attempt(job(tmp_path, 2))], Settings(outputs=str(tmp_path)))
     way.submit()
 
     def interrupt(seconds):

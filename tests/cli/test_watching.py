@@ -10,14 +10,14 @@ from types import SimpleNamespace
 import pytest
 import warm
 from repository import REPOSITORY
+from runner.cli.costs import announcement
 
 from runner.cli import watching
 from runner.cli.composing import Job, compose_figure
-from runner.cli.costs import announcement
-from runner.cli.settings import CommandSettings
 from runner.cli.watching import Watch
 from runner.cli.working import Attempt
 from runner.core import progress
+from runner.core.settings import Settings
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(REPOSITORY / "src")}
@@ -40,7 +40,7 @@ class FakeAttempt(Attempt):
 
 
 def job(outputs, config, device="cpu"):
-    return Job({}, CommandSettings(outputs=str(outputs), device=device), config)
+    return Job({}, Settings(outputs=str(outputs), device=device), config)
 
 
 @pytest.fixture

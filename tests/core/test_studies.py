@@ -1,12 +1,12 @@
 import re
-from dataclasses import dataclass, fields, make_dataclass
+from dataclasses import fields, make_dataclass
 from typing import ClassVar
 
 import pytest
 
+from runner.core.catalogue import configs, module_of, room_of
 from runner.core.errors import InputError
-from runner.core.rooms import configs, module_of, room_of
-from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, Row, StudyConfig, parameter
+from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, StudyConfig, parameter
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs.run import run_name
 
@@ -52,14 +52,6 @@ def test_a_new_version_of_a_study_moves_its_runs():
         version: ClassVar[int] = BnOnly.version + 1
 
     assert run_name(Changed()) != run_name(BnOnly())
-
-
-def test_the_table_of_a_row_is_its_name():
-    @dataclass(frozen=True)
-    class RankBySeed(Row):
-        rank: int
-
-    assert RankBySeed.table() == "rank_by_seed"
 
 
 def test_every_study_has_its_module_its_help_and_described_parameters():

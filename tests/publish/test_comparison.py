@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from runner.cli.composing import figure_variant
-from runner.core.rooms import rows_of
+from runner.core.catalogue import rows_of
 from runner.core.settings import Settings
 from runner.core.studies import Row
 from runner.publish import comparison

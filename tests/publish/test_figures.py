@@ -9,8 +9,8 @@ import pytest
 
 from runner import __main__ as program
 from runner.cli import costs, launching, making
+from runner.core.catalogue import configs
 from runner.core.errors import InputError
-from runner.core.rooms import configs
 from runner.runs.provenance import COMMAND
 from runner.runs.run import Run
 

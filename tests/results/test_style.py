@@ -102,9 +102,9 @@ def test_a_style_that_there_is_not_is_explained():
 
 
 def test_the_styles_are_those_of_the_command():
-    from runner.cli.settings import CommandSettings
+    from runner.core.settings import Settings
 
-    field = CommandSettings.__dataclass_fields__["style"]
+    field = Settings.__dataclass_fields__["style"]
     assert set(field.metadata["choices"]) == set(STYLES) and field.default in STYLES
 
 

@@ -8,10 +8,10 @@ import pytest
 from in_process import run as run_here
 from some_runs import METHODS, one, say
 
-from runner.core.rooms import FOLDERS, Room
+from runner.core.catalogue import FOLDERS, Room
 from runner.results import figures, sweeps, variants
+from runner.results.paper_figures import Variant
 from runner.results.sweeps import ending, last_numbers
-from runner.results.variants import Variant
 from runner.runs.inventory import find, run_in
 
 

@@ -10,8 +10,8 @@ import pytest
 import torch
 from in_process import composed
 
-from runner.cli.catalogue import figure_names, figure_study
 from runner.cli.composing import figure_runs
+from runner.core.catalogue import figure_names, figure_study
 from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.papers.batch_norm_rank.breaking_bn.config import BreakingBN

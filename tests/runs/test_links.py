@@ -12,7 +12,7 @@ from runner.core.settings import Settings
 from runner.papers.norm_tuning.bn_only import study as bn_only
 from runner.publish import gallery
 from runner.results.figures import make, quick_look
-from runner.results.variants import Variant
+from runner.results.paper_figures import Variant
 from runner.runs import execution, files
 from runner.runs.execution import execute
 from runner.runs.inventory import describe

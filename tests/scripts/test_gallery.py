@@ -25,8 +25,8 @@ from gallery import (
 )
 from repository import REPOSITORY
 
-from runner.cli.catalogue import figure_names
 from runner.cli.composing import figure_runs, figure_variant
+from runner.core.catalogue import figure_names
 from runner.core.errors import InputError
 from runner.publish.entries import collect
 from runner.publish.gallery import counts, first_results

@@ -33,7 +33,7 @@ def draw(*shape):
 
 def rows(**changes):
     found = study.run(BnOnly(**{**SMALL, **changes}), lent(CPU))
-    return pd.DataFrame([asdict(row) for row in found if isinstance(row, study.Metrics)])
+    return pd.DataFrame([asdict(row) for row in found if isinstance(row, study.Approximation)])
 
 
 class Straightforward(nn.Module):

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import pytest
 
-from runner.core.catalogue import configs, module_of, room_of
+from runner.core.catalogue import configs, module_of, paper_folder
 from runner.core.errors import InputError
 from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, StudyConfig, parameter
 from runner.papers.norm_tuning.bn_only.config import BnOnly
@@ -66,7 +66,7 @@ def test_every_study_has_its_module_its_help_and_described_parameters():
 
 def test_an_unknown_study_is_refused_with_the_nearest_name():
     with pytest.raises(InputError, match="did you mean 'bn_only'"):
-        room_of("bn_onli")
+        paper_folder("bn_onli")
 
 
 FACTOR = re.compile("ridges?|weight_decays?|gains?|step_size|noise|input_noise")

@@ -11,7 +11,14 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from repository import REPOSITORY
 
-from runner.core.catalogue import configs, figure_names, figure_study, headline, part_of, room_of
+from runner.core.catalogue import (
+    configs,
+    figure_names,
+    figure_study,
+    headline,
+    paper_folder,
+    part_of,
+)
 from runner.core.papers import PAPERS
 from runner.papers.training_invariances.invariances.items import ITEMS
 from runner.publish.reference import read_tables
@@ -70,7 +77,7 @@ def test_the_header_of_a_kept_figure_has_room_and_no_finding_without_its_claims(
 
 def test_every_figure_is_kept_at_scale_quick():
     kept = {folder.name for folder in KEPT if folder.parent.name == "quick"}
-    assert kept == {name for name in figure_names() if room_of(figure_study(name)) in PAPERS}
+    assert kept == {name for name in figure_names() if paper_folder(figure_study(name)) in PAPERS}
 
 
 def marks_in(picture: Figure) -> set[str]:

@@ -5,8 +5,11 @@ import sys
 
 from runner import __main__ as command_line
 from runner.cli import others
-from runner.cli.composing import Job, hydra_ready
-from runner.cli.orders import Order, compose_order
+from runner.cli.composing import hydra_ready
+from runner.cli.orders import Order, compose_order, paper_figure
+from runner.core.settings import Settings
+from runner.core.studies import StudyConfig
+from runner.runs.jobs import Job
 
 
 def order_of(*words: str, multirun: bool = False) -> Order:
@@ -19,6 +22,17 @@ def job_of(*words: str) -> Job:
     """The one job of these words."""
     (job,) = order_of(*words).jobs
     return job
+
+
+def composed(*words: str) -> tuple[Settings, StudyConfig]:
+    """The settings and the parameters of the one job of these words."""
+    job = job_of(*words)
+    return job.settings, job.config
+
+
+def configs_of(figure: str, *words: str) -> list[StudyConfig]:
+    """The parameters of all runs of a figure."""
+    return [run.config for run in paper_figure(figure, list(words)).runs]
 
 
 def check_only(arguments, monkeypatch) -> int:

@@ -25,7 +25,7 @@ from runner.core.errors import InputError, RunFailed, nearest
 from runner.runs.provenance import COMMAND
 
 if TYPE_CHECKING:
-    from runner.cli.orders import Order
+    import runner.cli.orders  # late: torch and Hydra take a while
 
 log = logging.getLogger("runner")
 
@@ -170,7 +170,7 @@ def make_figures(words: list[str]) -> int:
     return 0
 
 
-def carry_out(order: "Order", redraw: bool = True) -> int:
+def carry_out(order: "runner.cli.orders.Order", redraw: bool = True) -> int:
     """Compute what is missing, draw and judge, and print what came out; return 0.
 
     redraw: also figures that were drawn from these very runs. Raises RunFailed at the end when runs

@@ -29,7 +29,7 @@ from runner.runs.jobs import Attempt
 from runner.runs.run import kept_notes
 
 if TYPE_CHECKING:
-    from runner.cluster.following import Following
+    import runner.cluster.following
 
 log = logging.getLogger("runner")
 
@@ -85,7 +85,7 @@ def submit(order: Order) -> int:
     return 0
 
 
-def _queued(order: Order, attempts: list[Attempt]) -> "Following":
+def _queued(order: Order, attempts: list[Attempt]) -> "runner.cluster.following.Following":
     """Return the attempts, in the queue of Slurm."""
     from runner.cluster.following import Following  # late: submitit is not needed everywhere
     from runner.cluster.queueing import queue_of

@@ -1,0 +1,56 @@
+"""Every command of the README runs, as it is typed there, at scale smoke."""
+
+import re
+import shlex
+
+import pytest
+from in_process import run as run_here
+from repository import REPOSITORY
+
+COMMANDS = [
+    line
+    for line in (REPOSITORY / "tests" / "readme_commands.txt").read_text().splitlines()
+    if not line.startswith("#")
+]
+
+SMALL = {
+    "study=rank_collapse": ["train=false"],
+    "study=bn_only": ["train_samples=2000", "test_samples=200", "replicates=2"],
+    "experiment=deep": ["train=false"],
+}
+"""What makes a command a matter of seconds, beside its scale."""
+
+EXPERIMENT = "# @package _global_\ndefaults:\n  - override /study: rank_collapse\ndepth: 64\n"
+
+
+def test_the_list_has_every_command_of_the_readme():
+    """But for those of make, of the installation and of a cluster's queue."""
+    readme = (REPOSITORY / "README.md").read_text()
+    shown = re.findall(r"^(?:python -m )?(runner (?!figure=fig4 +# from).*?)(?: *#.*)?$", readme, re.M)
+    listed = {" ".join(line.split()).replace(" scale=smoke", "") for line in COMMANDS}
+    for command in shown:
+        words = re.sub(r"\b(1a2b3c4d)\b", "FIRST", command.replace(" scale=smoke", ""))
+        assert words.replace("5e6f7a8b", "LAST").strip() in listed, command
+
+
+@pytest.mark.long
+def test_every_command_of_the_readme_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RUNNER_STUDIES", "")
+    (tmp_path / "mine" / "experiment").mkdir(parents=True)
+    (tmp_path / "mine" / "experiment" / "deep.yaml").write_text(EXPERIMENT)
+    for line in COMMANDS:
+        if "FIRST" in line:
+            hashes = [path.name[-8:] for path in sorted(tmp_path.glob("outputs/runs/bn_only/*"))]
+            line = line.replace("FIRST", hashes[0]).replace("LAST", hashes[-1])
+        _, *words = shlex.split(line)
+        computes = any("=" in word for word in words) and "--where" not in words
+        if computes or words[0] in ("figures", "report", "compare", "reference", "claims"):
+            words += ["scale=smoke"]
+        if computes or words[0] == "figures":
+            words += ["device=cpu", *(more for key in words for more in SMALL.get(key, []))]
+        expected = 1 if words[:2] == ["runs", "diff"] else 0  # they differ
+        code = run_here(words, monkeypatch)
+        shown = capsys.readouterr()
+        assert code == expected, (line, shown.err)
+        assert "Traceback" not in shown.err, line

@@ -4,6 +4,7 @@ import logging
 import os
 import re
 import shlex
+import signal
 import sys
 import traceback
 from importlib import import_module
@@ -78,6 +79,7 @@ def main() -> int:
     130: interrupted. 141: whoever read the output has gone (`| head`).
     """
     sys.argv[1:] = map(at_home, sys.argv[1:])
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the run says so
     try:
         rest = enter_rooms(sys.argv[1:])
         command = shlex.join(["python", "-m", "runner", *sys.argv[1:]])

@@ -9,7 +9,6 @@ from functools import cache
 from typing import Any
 
 from runner.cli.composing import Job
-from runner.core.errors import InputError
 from runner.core.progress import duration
 from runner.runs.provenance import DRIVER, REFERENCE
 from runner.runs.run import Run
@@ -30,14 +29,14 @@ UNKNOWN_MINUTES = 240
 
 GIBIBYTE = 2**30
 
-PROGRAM = GIBIBYTE
-"""Bytes of Python with its libraries, beside what the formula of a study gives."""
+LARGER = 1.3
+"""How many times more memory than for the reference a run may take."""
 
-GPU_PROGRAM = 4 * GIBIBYTE
-"""The same on a node with a GPU, whose libraries are large."""
+GPU_PROGRAM = 3 * GIBIBYTE
+"""Bytes that the libraries of a GPU take on its node, beside the peak without one."""
 
 UNKNOWN_GIBIBYTES = 8
-"""For a study without a formula."""
+"""Where no peak has been measured."""
 
 
 @dataclass(frozen=True, order=True)
@@ -48,19 +47,17 @@ class Needs:
     gibibytes: int
 
 
-def expense(job: Job) -> tuple[float, int]:
-    """How long a job takes, to sort by; those not known count as longest, by their memory."""
-    from runner.runs import memory  # late, with torch
-
-    return expected_seconds(job.run), memory.needed(job.config)
-
-
 def expected_seconds(run: Run) -> float:
     """How long the run takes: as it took before, here or for the reference; inf: not known."""
+    return _measured(run, "seconds") or math.inf
+
+
+def _measured(run: Run, what: str) -> float | None:
+    """What a complete run took before, here or for the reference; None: not known."""
     before = run.provenance()
-    if before.get("status") == "complete" and isinstance(before.get("seconds"), float):
-        return before["seconds"]
-    return _of_reference().get(str(run), {"seconds": math.inf})["seconds"]
+    if before.get("status") == "complete" and isinstance(before.get(what), int | float):
+        return before[what]
+    return _of_reference().get(str(run), {}).get(what)
 
 
 def announcement(jobs: list[Job], abreast: int) -> str:
@@ -94,7 +91,7 @@ def packed(
 
     Short ones of one memory share a task. wishes: `mem_gb`, `timeout_min` and `gpus_per_node` of
     the launcher; the first two are kept where they are given. pack_seconds: how long a shared task
-    takes at most. Raises InputError when a run will not fit into `mem_gb`.
+    takes at most.
     """
     open_tasks: dict[int, list[Job]] = {}
     tasks: list[tuple[int, list[Job]]] = []
@@ -132,22 +129,10 @@ def _minutes(seconds: float) -> int:
 
 def _gibibytes(job: Job, wishes: Mapping[str, Any]) -> int:
     """The memory to ask for: a power of two, unless it is given."""
-    from runner.runs import memory  # late, with torch
-
-    formula = memory.needed(job.config)
-    need = formula + (GPU_PROGRAM if wishes.get("gpus_per_node") else PROGRAM)
-    given = wishes.get("mem_gb")
-    if not given:
-        return _power_of_two(need) if formula else UNKNOWN_GIBIBYTES
-    if given * GIBIBYTE < formula:
-        raise InputError(
-            f"{job.run} needs about {formula / GIBIBYTE:.1f} GiB, more than"
-            f" hydra.launcher.mem_gb={given}.\n"
-            f"hydra.launcher.mem_gb=null asks for {_power_of_two(need)} GiB."
-        )
-    return given
-
-
-def _power_of_two(size: int) -> int:
-    """The fewest GiB, as a power of two, that hold so many bytes."""
-    return 2 ** math.ceil(math.log2(size / GIBIBYTE))
+    if given := wishes.get("mem_gb"):
+        return given
+    peak = _measured(job.run, "peak_memory_bytes")
+    if peak is None:
+        return UNKNOWN_GIBIBYTES
+    need = LARGER * peak + GPU_PROGRAM * bool(wishes.get("gpus_per_node"))
+    return 2 ** max(0, math.ceil(math.log2(need / GIBIBYTE)))

@@ -17,7 +17,7 @@ from runner.cli.working import Attempt
 from runner.core.errors import Busy, InputError
 from runner.core.settings import Settings
 from runner.results.variants import Variant
-from runner.runs import locks
+from runner.runs import lock
 
 log = logging.getLogger("runner")
 
@@ -211,7 +211,7 @@ class Following:
             attempt = self.attempts[label]
             if attempt.is_done():
                 self.elsewhere.remove(label)
-            elif not locks.is_held(attempt.job.run.folder):
+            elif lock.is_held(attempt.job.run.folder) is False:
                 self.elsewhere.remove(label)
                 again.append(label)
         self._submit_again(again)

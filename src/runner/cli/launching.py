@@ -16,7 +16,7 @@ from hydra.plugins.launcher import Launcher
 from omegaconf import DictConfig, OmegaConf
 
 from runner.cli.composing import Job
-from runner.cli.costs import announcement, expected_seconds, expense
+from runner.cli.costs import announcement, expected_seconds
 from runner.cli.watching import Watch
 from runner.cli.working import Attempt
 from runner.core.errors import Busy, InputError, RunFailed
@@ -58,7 +58,7 @@ def launch(launcher: Launcher, jobs: list[Job]) -> None:
     """Launch the jobs whose runs are not complete.
 
     Raises InputError before anything runs when there is no such device here, a study is not whole,
-    a tracker is not installed, a run will not fit into its memory, or the folder takes no files;
+    a tracker is not installed, or the folder takes no files;
     RunFailed at the end when runs failed, with the path of each one's traceback.
     """
     settings = jobs[0].settings
@@ -109,7 +109,7 @@ def _wanted(launcher: Launcher, jobs: list[Job]) -> list[Attempt]:
     if wanted:
         require_writable(settings.folder(), wanted[0].run.folder)
     if type(launcher).__name__ != "BasicLauncher":  # which runs one after the other
-        wanted.sort(key=expense, reverse=True)
+        wanted.sort(key=lambda job: expected_seconds(job.run), reverse=True)
     return [Attempt(job) for job in wanted]
 
 
@@ -149,23 +149,17 @@ def has_queue(launcher: Launcher) -> bool:
 
 def require_sound(jobs: list[Job], launcher: Launcher) -> None:
     """Raise InputError unless all studies are whole, their tracker is installed and, if they run
-    here, they fit on the device.
-
-    Those that run side by side have equal shares of the memory.
+    here, there is such a device.
     """
     if not jobs:
         return
-    from runner.runs import memory, trackers  # late, with torch: not needed where all is complete
-    from runner.runs.devices import torch_device
+    from runner.runs import machine, trackers  # late, with torch: not needed where all is complete
 
     for study in {job.config.study for job in jobs}:
         module_of(study)
     trackers.require(jobs[0].settings.tracker)
     if not has_queue(launcher):
-        device = torch_device(jobs[0].settings.device)
-        abreast = min(len(jobs), side_by_side(launcher))
-        for job in jobs:
-            memory.require(job.config, device, abreast)
+        machine.device(jobs[0].settings.device)
 
 
 def _launch_all(

@@ -19,7 +19,7 @@ from runner.cli.sweeping import launcher_of
 from runner.cli.working import Attempt, carry_out
 from runner.core.errors import InputError, RunFailed
 from runner.results.figures import drawing_of, is_current, make
-from runner.runs.code import code_of
+from runner.runs.provenance import code_of
 
 log = logging.getLogger("runner")
 

@@ -68,11 +68,9 @@ def run_study(job: Job, turn: int = 0, n_jobs: int = 1) -> Run:
     """
     require_writable(job.settings.folder())
     if job.run.is_wanted(job.settings):
-        from runner.runs.devices import next_gpu  # late, with torch: checking needs none of it
-        from runner.runs.execution import execute
+        from runner.runs.execution import execute  # late, with torch: checking needs none of it
 
-        job.settings.device = next_gpu(job.settings.device, turn, n_jobs)
-        execute(job.run, job.settings)
+        execute(job.run, job.settings, turn, n_jobs)
     else:
         for note in kept_notes([job.run], job.settings):
             logging.getLogger("runner").info(note)

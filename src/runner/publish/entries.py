@@ -21,7 +21,7 @@ from runner.core.papers import Paper, paper_of
 from runner.core.progress import Progress
 from runner.core.rooms import room_of
 from runner.publish.reference import picture
-from runner.runs.code import code_of
+from runner.runs.provenance import code_of
 
 SCALES = ("paper", "medium", "quick", "smoke")
 """From the largest."""

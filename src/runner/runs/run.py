@@ -19,10 +19,10 @@ from runner.core.errors import InputError, lookup
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig
 from runner.runs import files
-from runner.runs.code import code_of
-from runner.runs.tables import extent_of, read_table
+from runner.runs.provenance import code_of
+from runner.runs.tables import read_table, sha256_of
 
-RESULT = "result.json"
+RESULT, CHECKPOINT = "result.json", "checkpoint.safetensors"
 
 AGAIN = ".again"
 """The folder, in that of a run, where it is computed again."""
@@ -66,12 +66,12 @@ class Run:
 
     def is_complete(self) -> bool:
         """Whether the run has ended and its tables are there, byte for byte."""
-        if not self.result_path.exists():
-            return False
         try:
-            tables = self.result["tables"].items()
-            return all(holds(self.folder / f"{name}.csv", table) for name, table in tables)
-        except (InputError, AttributeError, KeyError, TypeError, ValueError, OSError):
+            return self.result_path.exists() and all(
+                holds(self.folder / f"{name}.csv", table)
+                for name, table in self.result["tables"].items()
+            )
+        except (InputError, AttributeError, KeyError, TypeError, ValueError):
             return False
 
     def provenance(self) -> dict[str, Any]:
@@ -140,17 +140,20 @@ def _json(path: Path, inode: int, changed: int) -> dict[str, Any]:
 
 
 def holds(path: Path, table: dict[str, Any]) -> bool:
-    """Whether the file is the table that `result.json` describes."""
-    about = path.stat()
-    if about.st_size != table["bytes"]:
+    """Return whether there is the file of a table that `result.json` describes."""
+    try:
+        about = path.stat()
+        if about.st_size != table["bytes"]:
+            return False
+        return _sha256(path, about.st_size, about.st_mtime_ns) == table["sha256"]
+    except OSError:
         return False
-    return _content(path, about.st_size, about.st_mtime_ns) == table["sha256"]
 
 
 @cache
-def _content(path: Path, size: int, changed: int) -> str:
-    """SHA-256 of a file, computed again when its size or its time of change is another."""
-    return extent_of(path, size).sha256
+def _sha256(path: Path, size: int, changed: int) -> str:
+    """Return the SHA-256 of a file, computed again when its size or time of change is another."""
+    return sha256_of(path)
 
 
 def knobs(config: StudyConfig) -> str:

@@ -28,7 +28,6 @@ from runner.papers.batch_norm_rank.rank_chain.engines import (
     columns,
     gaussian_inputs,
 )
-from runner.runs.devices import torch_dtype
 
 NUMBERS_IN_STACK = 2**17
 """Numbers in the state `G` of a stack: what stays in the cache of a core. The compiled engine takes
@@ -173,7 +172,7 @@ def make_chain(stack: ChainStack, config: RankChain, device: torch.device) -> Ch
     Raises InputError for an unknown engine.
     """
     stream = generator(config.seed, stack.index, stack.name)
-    dtype = torch_dtype(config.dtype)
+    dtype = getattr(torch, config.dtype)
     skips = torch.full((stack.chains,), stack.skip, dtype=dtype, device=device)
 
     def inputs(count: int) -> Float[Tensor, "chains d count"]:

@@ -5,10 +5,10 @@ import shutil
 
 import pytest
 from repository import REPOSITORY
+from runner.runs.code import code_of
 from scratch_copy import in_copy
 
 from runner.core.rooms import configs
-from runner.runs.code import code_of
 
 ARGUMENTS = ("study=example20", "scale=smoke", "device=cpu")
 STUDY = "src/runner/papers/bottleneck_structure/example20/study.py"

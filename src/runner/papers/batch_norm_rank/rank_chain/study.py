@@ -20,6 +20,7 @@ import torch
 from runner.core.errors import lookup
 from runner.core.streams import generator
 from runner.core.studies import Context, Row
+from runner.networks.precision import torch_dtype
 from runner.networks.spectra import svdvals
 from runner.papers.batch_norm_rank import theory
 from runner.papers.batch_norm_rank.rank_chain.batch_means import (
@@ -212,7 +213,7 @@ def spectra(
     stream = generator(config.seed, 0, f"spectrum d={width} gamma={skip}")
     samples = config.samples_of(width)
     inputs = collinear_inputs(config.chains, width, samples, config.input_noise, stream)
-    inputs = inputs.to(device, getattr(torch, config.dtype))
+    inputs = inputs.to(device, torch_dtype(config.dtype))
     chain = DirectChain(inputs, _filled(inputs, skip), stream, config.law, config.centred)
     for layer in range(config.layers + 1):
         sigma = svdvals(chain.state)[:, :TOP_SINGULAR_VALUES]

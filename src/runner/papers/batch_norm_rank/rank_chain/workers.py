@@ -18,6 +18,7 @@ from torch import Tensor
 from runner.core.errors import InputError, lookup
 from runner.core.streams import generator, stream_seed
 from runner.core.studies import Context
+from runner.networks.precision import torch_dtype
 from runner.papers.batch_norm_rank.rank_chain.batch_means import Plan, sample, tell_nan
 from runner.papers.batch_norm_rank.rank_chain.config import RankChain
 from runner.papers.batch_norm_rank.rank_chain.engines import (
@@ -172,7 +173,7 @@ def make_chain(stack: ChainStack, config: RankChain, device: torch.device) -> Ch
     Raises InputError for an unknown engine.
     """
     stream = generator(config.seed, stack.index, stack.name)
-    dtype = getattr(torch, config.dtype)
+    dtype = torch_dtype(config.dtype)
     skips = torch.full((stack.chains,), stack.skip, dtype=dtype, device=device)
 
     def inputs(count: int) -> Float[Tensor, "chains d count"]:

@@ -19,6 +19,7 @@ from torch import Tensor
 from runner.core.streams import generators
 from runner.core.studies import Context, Row
 from runner.networks.mlp import MLP
+from runner.networks.precision import torch_dtype
 from runner.papers.batch_norm_rank.measures import ranks_by_layer
 from runner.papers.batch_norm_rank.mlp_training import (
     load_images,
@@ -71,7 +72,7 @@ class Training(Selection):
 
 def run(config: RankCollapse, context: Context) -> Iterator[Metrics | Selection]:
     """Ranks by layer, then training: of the selection replicates, then of the others."""
-    dtype = getattr(torch, config.dtype)
+    dtype = torch_dtype(config.dtype)
     data = None if config.data == "gaussian" else load_images(config, context)
     x = gaussian_inputs(config) if data is None else probe_images(config, data)
     features, classes = x.shape[-1], 1 if data is None else data.classes

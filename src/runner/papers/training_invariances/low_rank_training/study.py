@@ -20,6 +20,7 @@ from torch import Tensor
 from runner.core.streams import generator
 from runner.core.studies import Context, Row
 from runner.data.batches import epoch_order
+from runner.networks.precision import torch_dtype
 from runner.networks.spectra import svd
 from runner.papers.training_invariances import theory
 from runner.papers.training_invariances.low_rank_training import networks
@@ -124,7 +125,7 @@ Member = tuple[int, float, float, float]
 
 def run(config: LowRankTraining, context: Context) -> Iterator[Training | Layers | Spectrum]:
     """Train the stack, measuring it at epochs that double."""
-    dtype = getattr(torch, config.dtype)
+    dtype = torch_dtype(config.dtype)
     problem = draw_problem(config, context.load_data).to(context.device, dtype)
     start = starting_stack(config, tuple(problem.x.shape[2:]))
     parameters = {name: W.to(context.device, dtype) for name, W in start.items()}

@@ -178,6 +178,8 @@ def test_a_removal_that_was_stopped_can_be_ended(outputs, folder, monkeypatch):
     unlink, taken = cleaning.Path.unlink, []
 
     def once(path, missing_ok=False):
+        if path.name == ".lease":  # which is released as ever
+            return unlink(path, missing_ok)
         if len(taken) > steps:
             raise KeyboardInterrupt
         taken.append(path.name)

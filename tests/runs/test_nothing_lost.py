@@ -23,7 +23,6 @@ from runner.cli import costs, launching
 from runner.cli.composing import Job
 from runner.cli.settings import CommandSettings
 from runner.core.errors import Busy, RunFailed
-from runner.core.rooms import configs
 from runner.core.settings import Settings
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs import lock
@@ -32,9 +31,9 @@ from runner.runs.execution import execute
 from runner.runs.run import Run
 
 TINY = {"target_width": 2, "train_samples": 640, "test_samples": 100, "batch_size": 32}
-KILLS = 6
-KILLED = sorted(set(configs()) - {"breaking_bn", "pretraining"})
-"""The studies whose every start takes seconds are stopped step by step in tests of their own."""
+KILLS = 5
+KILLED = ("bn_only", "rank_chain", "invariances", "bottleneck")
+"""One of each paper; all studies are stopped step by step in `test_every_study_on_cuda`."""
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 

@@ -108,9 +108,26 @@ def test_beyond_the_limit_there_is_an_exception_that_is_understood(allocate, mon
     allocate(150_000_000)
 
 
+@pytest.mark.parametrize(
+    "allocate",
+    [
+        lambda: torch.empty(2**62, 4),
+        lambda: torch.empty(2**63),
+        lambda: torch.eye(2**40),
+        lambda: np.zeros((2**62, 4)),
+        lambda: np.zeros(2**63),
+        lambda: [0] * 2**63,
+    ],
+)
+def test_sizes_that_nothing_has_are_too_large_as_well(allocate):
+    with pytest.raises((RuntimeError, ValueError, TypeError, OverflowError)) as error:
+        allocate()
+    assert machine.is_exhausted(error.value)
+
+
 def test_other_errors_are_not_taken_for_want_of_memory():
     assert not machine.is_exhausted(RuntimeError("shapes do not match"))
-    assert not machine.is_exhausted(ValueError("not enough memory"))
+    assert not machine.is_exhausted(KeyError("not enough memory"))
     assert not machine.is_exhausted(FileNotFoundError(2, "No such file"))
     assert machine.is_exhausted(OSError(12, "Cannot allocate memory"))
     assert machine.is_exhausted(torch.OutOfMemoryError("CUDA out of memory"))

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import pickle
+import signal
 from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
@@ -30,6 +31,7 @@ from runner.cli.working import Attempt, run_study
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs import lock
+from runner.runs.checkpoint import Checkpoint
 from runner.runs.provenance import COMMAND
 
 TINY = {"train_samples": 640, "test_samples": 100, "batch_size": 32, "replicates": 2}
@@ -123,6 +125,29 @@ def test_memory_is_asked_for_by_what_was_measured(tmp_path, monkeypatch):
     assert (
         asked() == [1, 8, 8] and asked(gpus_per_node=1) == [4, 8, 8] and asked(mem_gb=3) == [3] * 3
     )
+
+
+@pytest.mark.parametrize("error", [SystemExit(-1), submitit.core.utils.UncompletedJobError("over")])
+def test_a_task_whose_end_is_announced_interrupts_its_run_first(tmp_path, monkeypatch, error):
+    """Submitit queues a task again at this signal, and ends it by an error of its own."""
+
+    def ending(*signalled):
+        raise error
+
+    before = signal.signal(signal.SIGUSR2, ending)
+    one = job(tmp_path, 5, device="cpu", checkpoint_seconds=0)
+    write = Checkpoint.write
+    monkeypatch.setattr(
+        Checkpoint, "write", lambda *given: (write(*given), signal.raise_signal(signal.SIGUSR2))
+    )
+    try:
+        with pytest.raises(type(error)):
+            Work([one], on_gpu=False)()
+        assert signal.getsignal(signal.SIGUSR2) is ending
+    finally:
+        signal.signal(signal.SIGUSR2, before)
+    assert one.run.status() == "interrupted" and not (one.run.folder / "error.txt").exists()
+    assert (one.run.folder / "checkpoint.safetensors").exists()
 
 
 def note(queue: Queue, number: str, tasks: list[list[str]], forced: bool = False) -> Path:

@@ -115,21 +115,16 @@ def test_a_study_that_is_not_whole_is_refused(place, text, instead, message):
     assert not list(place.glob("outputs/runs/*/*/metrics.csv"))
 
 
-@pytest.mark.parametrize("optional", ["claims", "memory"])
-def test_what_is_optional_may_be_absent(place, optional):
-    if optional == "claims":
+@pytest.mark.parametrize("claims", [True, False])
+def test_claims_may_be_absent(place, claims):
+    if not claims:
         (place / "walks" / "distance" / "claims.py").unlink()
-    else:
-        path = place / "walks" / "distance" / "study.py"
-        path.write_text(path.read_text().partition("\n\ndef memory")[0] + "\n")
     done = python(place, "runner", *ROOM, "figure=distance", "scale=smoke", "device=cpu")
     assert done.returncode == 0, done.stderr
     *_, before, place_of_picture = done.stdout.splitlines()
     assert place_of_picture.endswith("distance.png")
-    assert ("--config-dir" in before and before.endswith("claims distance scale=smoke")) == (
-        optional == "memory"
-    )
-    assert ("1 claim holds." in done.stdout) == (optional == "memory")
+    assert ("--config-dir" in before and before.endswith("claims distance scale=smoke")) == claims
+    assert ("1 claim holds." in done.stdout) == claims
 
 
 @pytest.mark.parametrize(

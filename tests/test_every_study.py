@@ -24,7 +24,7 @@ from runner.core.progress import Progress
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig
 from runner.results.figures import quick_look
-from runner.runs import execution, memory
+from runner.runs import execution, machine
 from runner.runs.execution import execute
 from runner.runs.run import Run
 
@@ -136,9 +136,12 @@ class Impatient(Progress):
 
 @pytest.fixture
 def impatient(monkeypatch):
-    """A machine with 164 MiB, on which nothing may take long."""
+    """A machine with 164 MiB beside the program, on which nothing may take long."""
     monkeypatch.setattr(execution, "Progress", Impatient)
-    monkeypatch.setattr(memory, "available", lambda *arguments: 164 * 2**20)
+    statm = Path("/proc/self/statm")
+    monkeypatch.setattr(
+        machine, "memory", lambda: 2**12 * int(statm.read_text().split()[1]) + 164 * 2**20
+    )
 
 
 @pytest.mark.parametrize("study", sorted(configs()))

@@ -49,6 +49,7 @@ def main() -> int:
     0: well; 1: a run failed, a check did not hold; 2: wrong input; 130: interrupted; 141: whoever
     read the output has gone (`| head`).
     """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the run says so
     try:
         words = list(map(_at_home, sys.argv[1:]))
         os.environ[COMMAND] = shlex.join(["python", "-m", "runner", *words]).replace("\0", "")
@@ -218,10 +219,9 @@ def carry_out(order: "runner.cli.orders.Order", redraw: bool = True) -> int:
 
 
 def prepare(words: Iterable[str] = ()) -> None:
-    """Prepare this process for a command that computes: its log, and what ends it."""
+    """Prepare the log of a command that computes."""
     from runner.cli.working import log_everything, log_to_terminal  # late, as above
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the run says so
     log_to_terminal()
     if "hydra.verbose=true" in words:
         log_everything()

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import pickle
+import signal
 from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
@@ -29,7 +30,8 @@ from runner.cli.working import Attempt, run_study
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.settings import Settings
 from runner.papers.norm_tuning.bn_only.config import BnOnly
-from runner.runs import locks
+from runner.runs import lock
+from runner.runs.checkpoint import Checkpoint
 from runner.runs.provenance import COMMAND
 
 TINY = {"train_samples": 640, "test_samples": 100, "batch_size": 32, "replicates": 2}
@@ -98,23 +100,54 @@ def test_short_runs_share_a_task_and_long_ones_have_their_own(tmp_path, monkeypa
     kept = {str(job.run): {"seconds": each} for job, each in zip(jobs, known, strict=True)}
     monkeypatch.setattr(costs, "_of_reference", lambda: kept)
     assert costs.packed(jobs, {}) == {
-        Needs(240, 2): [[jobs[0]]],  # not known
-        Needs(1440, 2): [[jobs[1]]],
-        Needs(15, 2): [[jobs[2], jobs[3]], [jobs[4], jobs[5]]],
+        Needs(240, 8): [[jobs[0]]],  # not known
+        Needs(1440, 8): [[jobs[1]]],
+        Needs(15, 8): [[jobs[2], jobs[3]], [jobs[4], jobs[5]]],
     }
     alone = costs.packed(jobs, {"timeout_min": 7}, 0)
-    assert alone == {Needs(7, 2): [[each] for each in jobs]}
+    assert alone == {Needs(7, 8): [[each] for each in jobs]}
 
 
 def test_runs_at_scale_smoke_are_short(tmp_path):
     jobs = [job(tmp_path, width, scale="smoke") for width in range(2, 9)]
-    assert costs.packed(jobs, {}) == {Needs(15, 2): [jobs]}
+    assert costs.packed(jobs, {}) == {Needs(15, 8): [jobs]}
 
 
-def test_memory_that_will_not_do_is_refused_before_the_queue(tmp_path):
-    large = Job({}, Settings(outputs=str(tmp_path)), BnOnly(replicates=100_000))
-    with pytest.raises(InputError, match=r"more than hydra.launcher.mem_gb=2\.\n.*asks for \d+"):
-        costs.packed([large], {"mem_gb": 2})
+def test_memory_is_asked_for_by_what_was_measured(tmp_path, monkeypatch):
+    jobs = [job(tmp_path, width) for width in (2, 3, 4)]
+    peaks = {str(jobs[0].run): 2**28, str(jobs[1].run): 3.5 * 2**30}
+    kept = {run: {"seconds": 1.0, "peak_memory_bytes": peak} for run, peak in peaks.items()}
+    monkeypatch.setattr(costs, "_of_reference", lambda: kept)
+
+    def asked(**wishes) -> list[int]:
+        return [next(iter(costs.packed([each], wishes))).gibibytes for each in jobs]
+
+    assert (
+        asked() == [1, 8, 8] and asked(gpus_per_node=1) == [4, 8, 8] and asked(mem_gb=3) == [3] * 3
+    )
+
+
+@pytest.mark.parametrize("error", [SystemExit(-1), submitit.core.utils.UncompletedJobError("over")])
+def test_a_task_whose_end_is_announced_interrupts_its_run_first(tmp_path, monkeypatch, error):
+    """Submitit queues a task again at this signal, and ends it by an error of its own."""
+
+    def ending(*signalled):
+        raise error
+
+    before = signal.signal(signal.SIGUSR2, ending)
+    one = job(tmp_path, 5, device="cpu", checkpoint_seconds=0)
+    write = Checkpoint.write
+    monkeypatch.setattr(
+        Checkpoint, "write", lambda *given: (write(*given), signal.raise_signal(signal.SIGUSR2))
+    )
+    try:
+        with pytest.raises(type(error)):
+            Work([one], on_gpu=False)()
+        assert signal.getsignal(signal.SIGUSR2) is ending
+    finally:
+        signal.signal(signal.SIGUSR2, before)
+    assert one.run.status() == "interrupted" and not (one.run.folder / "error.txt").exists()
+    assert (one.run.folder / "checkpoint.safetensors").exists()
 
 
 def note(queue: Queue, number: str, tasks: list[list[str]], forced: bool = False) -> Path:
@@ -298,7 +331,7 @@ def test_errors_of_runs_and_of_tasks_are_told(follow, fate, told):
 
 def test_another_processes_run_is_waited_for_here(follow, monkeypatch):
     held = [True, True, False]
-    monkeypatch.setattr(locks, "is_held", lambda folder: held.pop(0))
+    monkeypatch.setattr(lock, "is_held", lambda folder: held.pop(0))
     failures, queue = follow(Busy("another's"))
     assert failures == [] and not held and len(queue.submitted) == 2
 

@@ -26,7 +26,9 @@ EXPERIMENT = "# @package _global_\ndefaults:\n  - override /study: rank_collapse
 def test_the_list_has_every_command_of_the_readme():
     """But for those of make, of the installation and of a cluster's queue."""
     readme = (REPOSITORY / "README.md").read_text()
-    shown = re.findall(r"^(?:python -m )?(runner (?!figure=fig4 +# from).*?)(?: *#.*)?$", readme, re.M)
+    shown = re.findall(
+        r"^(?:python -m )?(runner (?!figure=fig4 +# from).*?)(?: *#.*)?$", readme, re.M
+    )
     listed = {" ".join(line.split()).replace(" scale=smoke", "") for line in COMMANDS}
     for command in shown:
         words = re.sub(r"\b(1a2b3c4d)\b", "FIRST", command.replace(" scale=smoke", ""))

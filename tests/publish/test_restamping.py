@@ -4,11 +4,11 @@ import json
 import shutil
 
 import pytest
+from runner.runs.code import code_of
 
 import runner
 from runner.core.errors import InputError
 from runner.publish.restamping import restamp
-from runner.runs.code import code_of
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import stopped
 import torch
 from pretended_cuda import pretended_cuda
 from safetensors import safe_open
@@ -11,7 +12,6 @@ from safetensors.torch import save
 from runner.core.settings import Settings
 from runner.papers.batch_norm_rank.rank_chain.config import RankChain
 from runner.papers.norm_tuning.bn_only.config import BnOnly
-from runner.runs import execution
 from runner.runs.execution import execute
 from runner.runs.run import Run
 
@@ -22,32 +22,22 @@ def settings(outputs, device="cpu"):
     return Settings(outputs=str(outputs), device=device, checkpoint_seconds=0)
 
 
-def interrupted(outputs, monkeypatch, **changes):
+def interrupted(outputs, **changes):
     """A run that was stopped after its third checkpoint."""
     run = Run(BnOnly(**TINY | {"replicates": 2} | changes), outputs)
-    stop(run, 3, monkeypatch)
+    stop(run, 3)
     return run
 
 
-def stop(run, after, monkeypatch, device="cpu"):
+def stop(run, after, device="cpu"):
     """Stop a run after so many checkpoints."""
-    checkpoint, calls = execution._Execution._checkpoint, []
-
-    def stopping(self, make_state):
-        checkpoint(self, make_state)
-        calls.append(self)
-        if len(calls) == after:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(execution._Execution, "_checkpoint", stopping)
-        with pytest.raises(KeyboardInterrupt):
-            execute(run, settings(run.folder.parents[2], device))
+    with stopped.interrupted(after):
+        execute(run, settings(run.folder.parents[2], device))
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
-    return interrupted(tmp_path / "parts", monkeypatch)
+def run(tmp_path):
+    return interrupted(tmp_path / "parts")
 
 
 @pytest.fixture
@@ -115,7 +105,8 @@ def digit(path, run):
 def changed(**changes):
     def change(path, run):
         state, about = content(path)
-        path.write_bytes(save(state, about | changes))
+        said = json.loads(about["about"]) | changes
+        path.write_bytes(save(state, {"about": json.dumps(said)}))
 
     return change
 
@@ -135,9 +126,8 @@ def outside(path, run):
     """A table that lies outside of the folder: today's code would cut it off."""
     victim = run.folder.parents[2] / "victim.csv"
     victim.write_text("precious")
-    state, about = content(path)
-    held = {"../../../victim": {"bytes": 3, "sha256": "0" * 64}}
-    path.write_bytes(save(state, about | {"tables": json.dumps(held)}))
+    held = {"bytes": 3, "rows": 1, "sha256": "0" * 64, "columns": {}}
+    changed(tables={"../../../victim": held})(path, run)
 
 
 DAMAGES = [
@@ -149,8 +139,8 @@ DAMAGES = [
     (changed(run="another"), "it is of the run another"),
     (changed(code="0" * 16), "the code has changed since"),
     (changed(seconds="many"), "cannot be used"),
-    (changed(tables="[]"), "cannot be used"),
-    (changed(tables='{"curves": 7}'), "cannot be used"),
+    (changed(tables=[]), "cannot be used"),
+    (changed(tables={"curves": 7}), "cannot be used"),
     (missing_key, "its numbers have changed"),
     (other_shape, "its numbers have changed"),
     (outside, "Invalid name"),
@@ -167,22 +157,20 @@ def test_a_checkpoint_that_must_not_be_used_means_a_clean_start(run, whole, dama
     assert not victim.exists() or victim.read_text() == "precious"
 
 
-def test_the_checkpoint_of_another_run_is_not_used(run, whole, tmp_path, monkeypatch):
-    other = interrupted(tmp_path / "other", monkeypatch, seed=1)
+def test_the_checkpoint_of_another_run_is_not_used(run, whole, tmp_path):
+    other = interrupted(tmp_path / "other", seed=1)
     for name in ("checkpoint.safetensors", "curves.csv"):
         (run.folder / name).write_bytes((other.folder / name).read_bytes())
     assert "it is of the run" in finish(run) and tables(run) == whole
 
 
 @pytest.mark.parametrize(("before", "after"), [("cuda:0", "cpu"), ("cpu", "cuda:0")])
-def test_the_checkpoint_of_another_kind_of_device_means_a_clean_start(
-    before, after, tmp_path, monkeypatch
-):
+def test_the_checkpoint_of_another_kind_of_device_means_a_clean_start(before, after, tmp_path):
     """Else what eight chains gave on the CPU were joined with the 32 that a GPU takes at once."""
     size = {"widths": [6], "skips": [0.5, 1.0], "layers": 320, "chains": 32, "burn_in": 5}
     run = Run(RankChain(**size), tmp_path)
     with pretended_cuda():
-        stop(run, 1, monkeypatch, before)
+        stop(run, 1, before)
         finish(run, after)
         log = (run.folder / "run.log").read_text()
         whole = Run(run.config, tmp_path / "whole")

@@ -9,7 +9,7 @@ import pytest
 from in_process import run as run_here
 from some_runs import METHODS, one, say
 
-from runner.runs import locks
+from runner.runs import lock
 
 
 @pytest.fixture
@@ -53,9 +53,8 @@ def test_the_list_tells_the_living_from_the_dead(runs, outputs):
     living, dead = (one(outputs, target_width=width, methods=METHODS) for width in (2, 3))
     for folder in (living, dead):
         say(folder, "running")
-    lock = locks.acquire(living, wait=False)
-    _, shown, _ = runs("list")
-    lock.release()
+    with lock.held(living, wait=False, what="this"):
+        _, shown, _ = runs("list")
     assert "4 runs: 2 complete, 1 running, 1 dead" in shown
     (line,) = [line for line in shown.splitlines() if dead.name[-8:] in line]
     assert " dead " in line and "target_width=3" in line

@@ -14,11 +14,9 @@ from runner.core.catalogue import figure_names, figure_study
 from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.papers.batch_norm_rank.breaking_bn.config import BreakingBN
-from runner.papers.batch_norm_rank.images import image_count
 from runner.papers.batch_norm_rank.pretraining.config import Pretraining
 from runner.papers.batch_norm_rank.rank_collapse.config import RankCollapse
 from runner.papers.training_invariances.low_rank_training.config import LowRankTraining
-from runner.runs import execution
 from runner.runs.execution import execute
 from runner.runs.inventory import problem, read_config
 from runner.runs.run import Run, run_name
@@ -108,23 +106,14 @@ def test_a_complete_run_needs_its_files_no_more(tmp_path):
     assert run.result_path.stat().st_mtime_ns == before
 
 
-def test_files_replaced_while_a_run_is_interrupted_are_noticed(tmp_path, monkeypatch):
+def test_files_replaced_while_a_run_is_interrupted_are_noticed(tmp_path):
     data = tmp_path / "data"
     checksums = place(data, contents())
     config = RankCollapse(**TINY, checksums=checksums)
     whole, run = Run(config, tmp_path / "whole"), Run(config, tmp_path / "parts")
     execute(whole, settings(tmp_path / "whole", data))
 
-    checkpoint, saved = execution._Execution._checkpoint, []
-
-    def interrupting(self, make_state):
-        if len(saved) == 4:
-            raise KeyboardInterrupt
-        checkpoint(self, make_state)
-        saved.append(True)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(execution._Execution, "_checkpoint", interrupting)
+    with interrupted(after=4):
         execute(run, settings(tmp_path / "parts", data, checkpoint_seconds=0))
     assert list(run.provenance()["data"].values()) == checksums
 
@@ -182,12 +171,6 @@ def test_the_first_images_are_another_run_and_other_numbers(tmp_path):
     assert tables(runs[8])["training.csv"] != tables(runs[None])["training.csv"]
     with pytest.raises(InputError, match="train_images=13: fashion_mnist has 12 training images"):
         execute(runs[13], settings(tmp_path, tmp_path / "data"))
-
-
-def test_fewer_images_take_less_memory():
-    all_of_them, few = RankCollapse(data="cifar10"), RankCollapse(data="cifar10", train_images=100)
-    assert (image_count(all_of_them), image_count(few)) == (60_000, 10_100)
-    assert image_count(RankCollapse(data="digits", train_images=100)) == 1797
 
 
 @pytest.mark.parametrize("study", ["rank_collapse", "pretraining", "breaking_bn"])

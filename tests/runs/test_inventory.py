@@ -1,7 +1,6 @@
 """What a run's folder shows: how far it is, whether it lives, and which runs are meant."""
 
 import json
-import os
 import time
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from some_runs import METHODS, one, say
 from runner.core.errors import InputError
 from runner.papers.bottleneck_structure.example20.config import Example20
 from runner.papers.norm_tuning.bn_only.config import BnOnly
-from runner.runs import locks
+from runner.runs import lock
 from runner.runs.inventory import QUEUED, describe, find, in_queue
 from runner.runs.selection import Selection, choosing, is_one_of, named, parse_where, titles
 
@@ -59,9 +58,8 @@ def test_a_run_of_other_code_is_stale(folder):
 @pytest.mark.parametrize("said", ["running", "complete"])
 def test_begun_and_not_ended_is_running_with_a_living_process_and_dead_without(folder, said):
     say(folder, said)
-    lock = locks.acquire(folder, wait=False)
-    assert describe(folder).status == "running" and describe(folder).ended is None
-    lock.release()
+    with lock.held(folder, wait=False, what="this"):
+        assert describe(folder).status == "running" and describe(folder).ended is None
     assert describe(folder).status == "dead"
     assert describe(folder, is_queued=True).status == "running"
 
@@ -70,9 +68,8 @@ def test_begun_and_not_ended_is_running_with_a_living_process_and_dead_without(f
 def test_what_has_ended_badly_says_so_until_a_process_takes_it_up(folder, said):
     say(folder, said)
     assert describe(folder).status == said
-    lock = locks.acquire(folder, wait=False)
-    assert describe(folder).status == "running"
-    lock.release()
+    with lock.held(folder, wait=False, what="this"):
+        assert describe(folder).status == "running"
 
 
 def test_a_folder_without_a_word_is_absent(folder):
@@ -81,31 +78,6 @@ def test_a_folder_without_a_word_is_absent(folder):
     found = describe(folder)
     assert (found.status, found.config, found.ended) == ("absent", None, None)
     assert found.seconds != found.seconds and found.knobs == folder.name.rpartition("-")[0]
-
-
-def test_a_look_takes_no_lock_and_writes_nothing(folder):
-    (folder / ".lock").unlink()
-    assert locks.held(folder) is False
-    assert not (folder / ".lock").exists()
-
-
-def test_a_lock_that_cannot_be_read_is_not_known(folder, monkeypatch):
-    (folder / ".lock").unlink()
-    (folder / ".lock").mkdir()
-    assert locks.held(folder) is None
-    assert describe(say(folder, "running")).status == "running"
-
-
-@pytest.mark.parametrize(
-    ("silent", "held"), [(0, True), (2, None), (locks.CLOCKS_DIFFER + 1, False)]
-)
-def test_a_lease_of_another_machine_lives_until_it_has_been_silent_for_long(folder, silent, held):
-    lease = folder / ".lease"
-    lease.write_text("of another machine")
-    then = time.time() - silent * locks.LEASE_SECONDS
-    os.utime(lease, (then, then))
-    assert locks.held(folder) is held
-    assert describe(say(folder, "running")).status == ("dead" if held is False else "running")
 
 
 def test_a_run_that_a_queue_may_have_is_not_dead(outputs, folder):

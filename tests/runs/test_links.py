@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 from some_runs import one, say
+from stopped import interrupted
 
 from runner.core.errors import InputError, RunFailed
 from runner.core.settings import Settings
 from runner.papers.norm_tuning.bn_only import study as bn_only
 from runner.publish import gallery
-from runner.results.figures import make, quick_look
+from runner.results.figures import make, report
 from runner.results.paper_figures import PaperFigure
-from runner.runs import execution, files
+from runner.runs import files
 from runner.runs.execution import execute
 from runner.runs.inventory import describe
 
@@ -75,7 +76,7 @@ def test_a_run_follows_no_link(outputs, outside, kind, wishes):
         (outside / ".again").mkdir()
     plant(folder, names, outside, kind)
     execute(run, settings(outputs, **wishes))
-    quick_look(run)
+    report(run)
     assert_untouched(outside / ".again" if wishes else outside)
     assert run.is_complete()
     for name in {*FILES} - {"checkpoint.safetensors", "error.txt"}:
@@ -101,23 +102,12 @@ def test_a_failing_run_follows_no_link(outputs, outside, monkeypatch, kind):
 
 
 @pytest.mark.parametrize("kind", ["symbolic", "hard"])
-def test_a_run_that_goes_on_writes_no_further_through_links(
-    outputs, tmp_path, outside, monkeypatch, kind
-):
+def test_a_run_that_goes_on_writes_no_further_through_links(outputs, tmp_path, outside, kind):
     """Their content is what the checkpoint vouches for: it is taken over, and theirs stays."""
     folder = one(outputs, target_width=2)
     whole = {name: (folder / name).read_bytes() for name in ("metrics.csv", "curves.csv")}
     run = describe(say(folder, "failed")).run
-    checkpoint, saved = execution._Execution._checkpoint, []
-
-    def interrupting(self, make_state):
-        if saved:
-            raise KeyboardInterrupt
-        checkpoint(self, make_state)
-        saved.append(True)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(execution._Execution, "_checkpoint", interrupting)
+    with interrupted():
         execute(run, settings(outputs, checkpoint_seconds=0))
     tables = list(folder.glob("*.csv"))
     assert tables

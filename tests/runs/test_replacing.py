@@ -8,17 +8,17 @@ import signal
 from pathlib import Path
 
 import pytest
-from some_runs import TINY
+from some_runs import TINY, described
+from stopped import interrupted
 
 from runner.core.errors import Busy, RunFailed
 from runner.core.settings import Settings
 from runner.papers.norm_tuning.bn_only import study as bn_only
 from runner.papers.norm_tuning.bn_only.config import BnOnly
-from runner.runs import execution, inventory
+from runner.runs import inventory
 from runner.runs.execution import execute
 from runner.runs.inventory import describe
 from runner.runs.run import Run, load
-from runner.runs.tables import facts_of
 
 CONFIG = BnOnly(target_width=2, **TINY)
 WISHES = [{"force": True}, {"stale": "recompute"}]
@@ -44,7 +44,7 @@ def run(fresh, tmp_path) -> Run:
     for name in result["tables"]:
         path = run.folder / f"{name}.csv"
         path.write_text(path.read_text().replace("sgd", "old"))
-        result["tables"][name] = facts_of(path)
+        result["tables"][name] = described(path)
     shutil.copy(run.folder / "curves.csv", run.folder / "steps.csv")
     run.result_path.write_text(json.dumps(result))
     provenance = run.folder / "provenance.json"
@@ -119,18 +119,9 @@ def test_readers_see_the_old_run_meanwhile_and_writers_wait(run, monkeypatch):
     assert seen == [(True, "complete", "running", "running")] and not is_old(run)
 
 
-def test_an_attempt_that_was_stopped_goes_on_from_its_checkpoint(run, fresh, monkeypatch):
-    checkpoint, saved = execution._Execution._checkpoint, []
+def test_an_attempt_that_was_stopped_goes_on_from_its_checkpoint(run, fresh):
     outputs = run.folder.parents[2]
-
-    def interrupting(self, make_state):
-        if saved:
-            raise KeyboardInterrupt
-        checkpoint(self, make_state)
-        saved.append(True)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(execution._Execution, "_checkpoint", interrupting)
+    with interrupted():
         execute(run, settings(outputs, force=True, checkpoint_seconds=0))
     assert is_old(run) and (run.again / "checkpoint.safetensors").exists()
     execute(run, settings(outputs, force=True))

@@ -6,13 +6,14 @@ import time
 import pytest
 import warm
 from in_process import run as run_here
+from stopped import interrupted
 from threadpoolctl import threadpool_info
+from toys import toys
 
 from runner.core.errors import InputError, RunFailed
 from runner.core.settings import Settings
 from runner.papers.norm_tuning.bn_only import study as bn_only
 from runner.papers.norm_tuning.bn_only.config import BnOnly
-from runner.runs import execution
 from runner.runs.execution import execute
 from runner.runs.inventory import describe
 from runner.runs.run import Run, load
@@ -40,7 +41,7 @@ def completed(outputs, **changes) -> Run:
 
 def test_a_complete_run_holds_its_evidence(tmp_path):
     run = completed(tmp_path)
-    names = {path.name for path in run.folder.iterdir()} - {".lock"}
+    names = {path.name for path in run.folder.iterdir()}
     assert names == {
         "config.yaml",
         "metrics.csv",
@@ -74,22 +75,10 @@ def test_a_complete_run_is_not_run_again_unless_forced(tmp_path):
 
 
 @pytest.mark.parametrize("stop_after", [1, 3, 8])
-def test_a_run_that_was_interrupted_goes_on_and_ends_with_the_same_bytes(
-    tmp_path, monkeypatch, stop_after
-):
+def test_a_run_that_was_interrupted_goes_on_and_ends_with_the_same_bytes(tmp_path, stop_after):
     whole = tables(completed(tmp_path / "whole"))
-    checkpoint = execution._Execution._checkpoint
-    saved = []
-
-    def interrupting(self, make_state):
-        if len(saved) == stop_after:
-            raise KeyboardInterrupt
-        checkpoint(self, make_state)
-        saved.append(True)
-
     run = Run(tiny(), tmp_path / "parts")
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(execution._Execution, "_checkpoint", interrupting)
+    with interrupted(stop_after):
         execute(run, settings(tmp_path / "parts", checkpoint_seconds=0))
     assert not run.is_complete()
     assert json.loads((run.folder / "provenance.json").read_text())["status"] == "interrupted"
@@ -101,8 +90,12 @@ def test_a_run_that_was_interrupted_goes_on_and_ends_with_the_same_bytes(
     assert not (run.folder / "checkpoint.safetensors").exists()
 
 
-def test_a_killed_process_is_resumed(tmp_path):
-    """SIGKILL in the middle of training; the same command then ends with the same bytes."""
+@pytest.mark.parametrize(
+    ("number", "code", "said"),
+    [(signal.SIGKILL, -signal.SIGKILL, "dead"), (signal.SIGTERM, 130, "interrupted")],
+)
+def test_a_process_that_is_ended_is_resumed(tmp_path, number, code, said):
+    """In the middle of training; the same command then ends with the same bytes."""
     changes = {"train_samples": 60_000, "target_width": 4}
     arguments = [f"{key}={value}" for key, value in {**TINY, **changes, "replicates": 2}.items()]
     command = ["-m", "runner", *arguments, "checkpoint_seconds=0"]
@@ -116,9 +109,9 @@ def test_a_killed_process_is_resumed(tmp_path):
         assert time.monotonic() < deadline
         time.sleep(0.01)
     assert describe(run.folder).status == "running"
-    os.kill(process.pid, signal.SIGKILL)
-    assert process.wait(10) == -signal.SIGKILL
-    assert not run.is_complete() and describe(run.folder).status == "dead"
+    os.kill(process.pid, number)
+    assert process.wait(10) == code
+    assert not run.is_complete() and describe(run.folder).status == said
     execute(run, settings(tmp_path / "killed"))
     assert "goes on" in (run.folder / "run.log").read_text()
     assert tables(run) == tables(completed(tmp_path / "whole", **changes))
@@ -169,6 +162,29 @@ def test_a_failing_run_leaves_its_traceback_and_no_result(tmp_path, monkeypatch)
     assert not run.is_complete()
     execute(run, settings(tmp_path))
     assert run.is_complete() and not (run.folder / "error.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("sys.exit(0)", "SystemExit: 0"),
+        (r"raise ValueError('a lone surrogate: \ud800')", r"a lone surrogate: \ud800"),
+        ("return", "the study has yielded no row"),
+    ],
+)
+def test_what_a_study_should_not_do_fails_its_run_alone(tmp_path, body, said):
+    room = toys(tmp_path, toy=f"if config.value == 2: {body}")
+    words = ("--config-dir", str(room), "-m", "study=toy", "value=1,2,3", "scale=smoke")
+    done = warm.run("-m", "runner", *words, "device=cpu", cwd=tmp_path)
+    assert done.returncode == 1 and "1 of 3 runs failed" in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(list(tmp_path.glob("outputs/runs/toy/*/result.json"))) == 2
+    (error,) = tmp_path.glob("outputs/runs/toy/*/error.txt")
+    assert said in error.read_text()
+    assert json.loads((error.parent / "provenance.json").read_text())["status"] == "failed"
+    alone = (*words[:2], *words[3:4], "value=2", *words[5:])
+    done = warm.run("-m", "runner", *alone, "device=cpu", cwd=tmp_path)
+    assert done.returncode == 1 and "Traceback" not in done.stderr and said in done.stderr
 
 
 def test_a_missing_run_is_named(tmp_path):
@@ -228,14 +244,14 @@ def test_a_run_of_another_number_of_threads_is_reused_and_said(tmp_path, monkeyp
         assert run_here([*words, *smallest], monkeypatch) == 0
         return [line for line in capsys.readouterr().err.splitlines() if "threads" in line]
 
-    assert said("threads=2") == said("threads=2") == said("-m", "threads=2") == []
+    assert said("threads=2") == said("threads=2") == []
     (path,) = tmp_path.glob("runs/*/*/provenance.json")
     about = json.loads(path.read_text())
     assert about["threads"] == 2
     for words in (["threads=1"], ["-m", "threads=1"]):
         (line,) = said(*words)
         assert "was computed with threads=2, not 1, and kept" in line and "force=true" in line
-    assert said("-m", "threads=1", "seed=0,1")[0].startswith("example20 ")
+    said("seed=1")
     assert said("-m", "threads=1", "seed=0,1")[0].startswith("1 of 2 runs were computed with")
     path.write_text(json.dumps(about | {"threads": 1, "first": {"threads": 3}}))
     assert "threads=3, not 1" in said("threads=1")[0], "what began it counts, too"

@@ -155,6 +155,7 @@ def pretended_cuda() -> Iterator[None]:
         "get_device_name": lambda device: "pretended",
         "get_device_properties": lambda device: SimpleNamespace(total_memory=2**36),
         "max_memory_allocated": lambda device: 0,
+        "reset_peak_memory_stats": lambda device: None,
         "empty_cache": lambda: None,
     }
     with ExitStack() as patches:

@@ -1,12 +1,30 @@
 """A run that is stopped after chosen checkpoints, and goes on."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import pytest
 
 from runner.core.settings import Settings
-from runner.runs import execution
+from runner.runs.checkpoint import Checkpoint
+from runner.runs.execution import execute
 from runner.runs.run import Run
+
+
+@contextmanager
+def interrupted(after: int = 1) -> Iterator[None]:
+    """Within, a run is interrupted when it has written so many checkpoints."""
+    write, written = Checkpoint.write, []
+
+    def interrupting(self, path):
+        write(self, path)
+        written.append(path)
+        if len(written) == after:
+            raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Checkpoint, "write", interrupting)
+        yield
 
 
 def compute_with_stops(
@@ -17,23 +35,23 @@ def compute_with_stops(
     Returns how many were written in all.
     """
     settings = Settings(outputs=str(run.folder.parents[2]), device=device, checkpoint_seconds=0)
-    checkpoint, written = execution._Execution._checkpoint, []
+    write, written = Checkpoint.write, []
 
-    def interrupting(self, make_state):
-        checkpoint(self, make_state)
+    def interrupting(self, path):
+        write(self, path)
         written.append(1)
         if len(written) in stops:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(execution._Execution, "_checkpoint", interrupting)
+        patch.setattr(Checkpoint, "write", interrupting)
         for _ in stops:
             with pytest.raises(KeyboardInterrupt):
-                execution.execute(run, settings)
-        execution.execute(run, settings)
+                execute(run, settings)
+        execute(run, settings)
     return len(written)
 
 
 def bytes_of(run: Run) -> dict[str, bytes]:
-    """The tables of a run."""
+    """Return the tables of a run."""
     return {path.name: path.read_bytes() for path in run.folder.glob("*.csv")}

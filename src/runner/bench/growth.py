@@ -8,9 +8,10 @@ import multiprocessing
 import resource
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,11 @@ from runner.core.catalogue import module_of
 from runner.core.progress import Progress
 from runner.core.studies import Context, StudyConfig
 from runner.data.datasets import Dataset, load
-from runner.runs import allocator, memory
-from runner.runs.devices import torch_device
-from runner.runs.limits import Occupied
+from runner.runs.machine import device as device_of
+from runner.runs.machine import keep_freed_memory
+
+STATM = Path("/proc/self/statm")
+"""Where Linux tells a process how much memory it has; other systems do not."""
 
 OWN = 100
 """MiB below which the libraries' own memory, about 25 MiB, hides how that of a study grows."""
@@ -37,10 +40,6 @@ PRELOADED = [
 ]
 """What the server imports that measured processes are forked from. It does nothing else, so that
 they inherit no freed memory. Torch's optimizers import `_dynamo` when they are first used."""
-
-MEMORY = 24 * 2**30 - 400 * 2**20
-"""The largest size that fits is given for so many bytes: those of 24 GiB beside Python with torch
-and a study."""
 
 
 class Quiet(Progress):
@@ -89,8 +88,6 @@ class Exponents:
     seconds_exponent: float
     mebibytes: float  # at the last value
     memory_exponent: float  # nan below `OWN`
-    formula: float  # bytes by formula over those measured, at the last value
-    fits_24_gib: float  # the largest value that does, by formula; nan where any value does
 
 
 def cost(config: StudyConfig) -> Cost:
@@ -112,12 +109,12 @@ def cost(config: StudyConfig) -> Cost:
 def _run(config: StudyConfig, answer: Connection) -> None:
     """The measured process."""
     torch.set_num_threads(1)  # as every run, and the next line
-    allocator.keep_freed_memory()
-    device = torch_device("auto")
+    keep_freed_memory()
+    device = device_of("auto")
     run = module_of(config.study).run
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
-    before = Occupied.now().resident
+    before = int(STATM.read_text().split()[1]) * resource.getpagesize()
     start = time.perf_counter()
     with threadpool_limits(1, user_api="blas"):
         for _ in run(config, lent(device)):
@@ -137,11 +134,13 @@ def exponent(sizes: list[float], costs: list[float]) -> float:
 def exponents(growth: Growth) -> Iterator[Exponents]:
     """Measure every size of a growth at each of its values."""
     for name, values in growth.sizes.items():
-        configs = [memory.resized(growth.config, name, value) for value in values]
+        is_list = isinstance(getattr(growth.config, name), list)
+        configs = [
+            replace(growth.config, **{name: [value] if is_list else value}) for value in values
+        ]
         costs = [cost(config) for config in configs]
         seconds = [each.seconds for each in costs]
         peaks = [float(each.bytes) for each in costs]
-        fits = memory.largest(configs[-1], name, MEMORY)
         yield Exponents(
             study=growth.config.study,
             size=name,
@@ -151,6 +150,4 @@ def exponents(growth: Growth) -> Iterator[Exponents]:
             seconds_exponent=exponent(values, seconds),
             mebibytes=peaks[-1] / 2**20,
             memory_exponent=exponent(values, peaks) if peaks[-1] > OWN * 2**20 else float("nan"),
-            formula=memory.needed(configs[-1]) / peaks[-1],
-            fits_24_gib=float("nan") if fits is None else fits,
         )

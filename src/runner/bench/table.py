@@ -22,16 +22,16 @@ import pandas as pd
 import torch
 from threadpoolctl import threadpool_limits
 
-from runner.bench.growth import Growth, exponents
+from runner.bench.growth import STATM, Growth, exponents
 from runner.bench.timing import Comparison, matrix_rate, normal_rate
 from runner.core.arguments import outputs_folder
 from runner.core.catalogue import configs, part_of
 from runner.core.errors import InputError, nearest
 from runner.core.folders import require_writable
-from runner.runs import allocator, provenance
-from runner.runs.devices import torch_device
+from runner.runs import provenance
 from runner.runs.files import write_atomically
-from runner.runs.limits import STATM
+from runner.runs.machine import device as device_of
+from runner.runs.machine import keep_freed_memory
 from runner.runs.provenance import REFERENCE
 
 SLOWER = 1.2
@@ -76,7 +76,7 @@ def collect() -> tuple[dict[str, Callable[[], Iterator[Comparison]]], dict[str, 
 
 def machine() -> dict[str, Any]:
     """What the times were taken on; rates in GFLOP and in millions of numbers per second."""
-    device = torch_device("auto")
+    device = device_of("auto")
     return {
         **provenance.describe(device),
         "processor": provenance.processor(),
@@ -144,7 +144,7 @@ def main(arguments: list[str]) -> int:
     require_writable(folder.parent, folder)
     torch.set_num_threads(1)  # as every run, and the next lines; both ways profit from it
     threadpool_limits(1, user_api="blas")
-    allocator.keep_freed_memory()
+    keep_freed_memory()
     described = machine()
     print(
         f"{machine_name(described)} in float32 / float64 with one thread,"
@@ -179,6 +179,6 @@ def main(arguments: list[str]) -> int:
     if unknown := [study for study, factor in slower.items() if isnan(factor)]:
         print(f"no row is kept of {', '.join(unknown)}: nothing to compare with")
     if grown:
-        print("\nCost ~ size^exponent; formula: predicted over measured bytes at the last value")
+        print("\nCost ~ size^exponent")
         show(grown)
     return 0

@@ -15,9 +15,7 @@ from runner.cluster.slurm import Seen, job_of
 from runner.cluster.tasks import Task, drawing_label, label_of
 from runner.core.errors import Busy, InputError
 from runner.core.settings import Settings
-from runner.results.paper_figures import PaperFigure
-from runner.runs import locks
-from runner.runs.jobs import Attempt
+from runner.runs import lock
 
 log = logging.getLogger("runner")
 
@@ -211,7 +209,7 @@ class Following:
             attempt = self.attempts[label]
             if attempt.is_done():
                 self.elsewhere.remove(label)
-            elif not locks.is_held(attempt.job.run.folder):
+            elif lock.is_held(attempt.job.run.folder) is False:
                 self.elsewhere.remove(label)
                 again.append(label)
         self._submit_again(again)

@@ -20,9 +20,7 @@ from runner.cluster import slurm
 from runner.cluster.slurm import Seen
 from runner.cluster.tasks import Drawing, Task, Work, drawing_label, label_of
 from runner.core.errors import InputError
-from runner.results.paper_figures import PaperFigure
-from runner.runs import files, locks
-from runner.runs.costs import Needs
+from runner.runs import files, lock
 from runner.runs.files import write_atomically
 from runner.runs.inventory import QUEUED
 from runner.runs.jobs import Job
@@ -56,11 +54,8 @@ class Queue(ABC):
     def alone(self) -> Iterator[None]:
         """Keep other commands on the same outputs from submitting."""
         self.records.mkdir(parents=True, exist_ok=True)
-        lock = locks.acquire(self.records, wait=True)
-        try:
+        with lock.held(self.records, wait=True, what=str(self.records)):
             yield
-        finally:
-            lock.release()
 
     @property
     @abstractmethod
@@ -188,7 +183,7 @@ class LocalQueue(Queue):
         return True
 
     def living(self, forced: bool) -> dict[str, Task]:
-        """None: locks tell what other commands compute."""
+        """None: leases tell what other commands compute."""
         return {}
 
     def look(self, tasks: list[Task]) -> dict[str, Seen]:

@@ -1,13 +1,14 @@
 """Tasks of a queue: what they do, and one that has been submitted."""
 
 import os
+import signal
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import submitit
-from submitit.core.utils import UncompletedJobError
 
 from runner.core.errors import InputError, RunFailed
 from runner.results.paper_figures import PaperFigure
@@ -40,18 +41,43 @@ class Work:
         """The error of each run by its label, None where it is complete."""
         os.environ[COMMAND] = self.command  # provenance tells what was typed
         log_to_terminal()
-        return {label_of(job.run, job.settings.folder()): _error_of(job) for job in self.jobs}
+        with _interrupted_first():
+            return {label_of(job.run, job.settings.folder()): _error_of(job) for job in self.jobs}
 
     def checkpoint(self) -> submitit.helpers.DelayedSubmission:
         """Asked for by submitit before a task is queued again: the runs know where they stood."""
         return submitit.helpers.DelayedSubmission(self)
 
 
+@contextmanager
+def _interrupted_first() -> Iterator[None]:
+    """Interrupt the run when the end of the task is announced, then let submitit do its part.
+
+    It queues the task again and ends it by an error, which is none of the run's.
+    """
+    announced: list[int] = []
+    number = signal.SIGUSR2
+    handler = signal.getsignal(number)
+
+    def interrupt(*signalled: object) -> None:
+        announced.append(number)
+        raise KeyboardInterrupt
+
+    signal.signal(number, interrupt)
+    try:
+        yield
+    except KeyboardInterrupt:
+        signal.signal(number, handler)
+        if announced and callable(handler):
+            handler(number, None)
+        raise
+    finally:
+        signal.signal(number, handler)
+
+
 def _error_of(job: Job) -> Exception | None:
     try:
         run_study(job)
-    except UncompletedJobError:  # submitit ends the task by it
-        raise
     except (InputError, RunFailed) as error:
         return error
     except Exception as error:  # whose class may not be known where it is read

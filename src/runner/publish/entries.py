@@ -20,7 +20,7 @@ from runner.core.errors import InputError
 from runner.core.papers import Paper, paper_of
 from runner.core.progress import Progress
 from runner.publish.reference import picture
-from runner.runs.code import code_of
+from runner.runs.provenance import code_of
 
 SCALES = ("paper", "medium", "quick", "smoke")
 """From the largest."""

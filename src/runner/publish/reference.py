@@ -30,9 +30,8 @@ from runner.results.figures import as_png, drawn, header_of, is_current, publish
 from runner.results.findings import DOT, Header
 from runner.results.paper_figures import PaperFigure
 from runner.results.style import drawn_in
-from runner.runs.code import fingerprint
 from runner.runs.files import write_atomically
-from runner.runs.provenance import REFERENCE
+from runner.runs.provenance import REFERENCE, fingerprint
 from runner.runs.run import load
 
 AGES = ("scale", "rule", "rule_commit", "run_commits")

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from runner.core.catalogue import configs
 from runner.core.errors import InputError
-from runner.runs.code import code_of
 from runner.runs.files import write_atomically
 from runner.runs.inventory import find
+from runner.runs.provenance import code_of
 
 
 class Computed(NamedTuple):

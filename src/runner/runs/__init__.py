@@ -1,1 +1,1 @@
-"""One run: its identity, its folder, its execution and resumption, tables, provenance, memory."""
+"""One run: its identity, its folder, its execution and resumption, tables, provenance."""

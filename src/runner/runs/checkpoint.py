@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import torch
@@ -11,71 +11,62 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from runner.runs.files import open_to_read, replaced
-from runner.runs.tables import Extent, extent_of
+from runner.runs.tables import Extent, sha256_of
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a run stood.
+    """Where a run stood; with nothing in it, the start.
 
     run: its name; code: the fingerprint of the code; device: the kind that it was written on;
     seconds, cpu_seconds: worked so far, by the clock and by the processor; tables: what each table
-    held.
+    held; state: the study's, None at the start.
     """
 
     run: str
     code: str
     device: str
-    seconds: float
-    cpu_seconds: float
-    tables: dict[str, Extent]
-    state: dict[str, Tensor]
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    tables: dict[str, Extent] = field(default_factory=dict)
+    state: dict[str, Tensor] | None = None
 
     def write(self, path: Path) -> None:
         """Replace the checkpoint at `path` in one step."""
-        tables = {name: asdict(extent) for name, extent in self.tables.items()}
-        about = {
-            "run": self.run,
-            "code": self.code,
-            "device": self.device,
-            "seconds": str(self.seconds),
-            "cpu_seconds": str(self.cpu_seconds),
-            "tables": json.dumps(tables),
-            "state": digest(self.state),
-        }
-        with replaced(path) as part:
-            save_file(self.state, part, about)  # from the tensors themselves, without a copy
+        about = {**vars(self), "state": digest(self.state)}
+        about["tables"] = {name: asdict(extent) for name, extent in self.tables.items()}
+        with replaced(path) as part:  # from the tensors themselves, without a copy
+            save_file(self.state, part, {"about": json.dumps(about)})
 
-    @classmethod
-    def read(cls, path: Path, run: str, code: str, device: str) -> "Checkpoint":
-        """The checkpoint at `path`, if it is this run's, of this code and kind of device, and
-        nothing was changed.
+    def read(self, path: Path) -> "Checkpoint":
+        """Return the checkpoint at `path`, if it is of the run, the code and the kind of device of
+        this one, and nothing was changed.
 
         Raises FileNotFoundError when there is none, ValueError, which says why, when it must not be
         used; other exceptions when the file is damaged.
         """
         with open_to_read(path), safe_open(path, "pt") as file:
-            about = file.metadata()
+            about = json.loads(file.metadata()["about"])
             state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        if about["run"] != run:
+        if about["run"] != self.run:
             raise ValueError(f"it is of the run {about['run']}")
-        if about["code"] != code:
+        if about["code"] != self.code:
             raise ValueError("the code has changed since")
-        if about.get("device") != device:
-            raise ValueError(f"it is of the device {about.get('device')}, not {device}")
+        if about["device"] != self.device:
+            raise ValueError(f"it is of the device {about['device']}, not {self.device}")
         if about["state"] != digest(state):
             raise ValueError("its numbers have changed")
-        tables = {name: Extent(**each) for name, each in json.loads(about["tables"]).items()}
+        tables = {name: Extent(**each) for name, each in about["tables"].items()}
         for name, extent in tables.items():
             table = path.with_name(f"{name}.csv")
-            if table.parent != path.parent or extent_of(table, extent.bytes) != extent:
+            if table.parent != path.parent or sha256_of(table, extent.bytes) != extent.sha256:
                 raise ValueError(f"{name}.csv is not what it was")
-        seconds, cpu_seconds = float(about["seconds"]), float(about["cpu_seconds"])
-        return cls(run, code, device, seconds, cpu_seconds, tables, state)
+        spent = float(about["seconds"]), float(about["cpu_seconds"])
+        return Checkpoint(self.run, self.code, self.device, *spent, tables, state)
 
 
 def digest(state: dict[str, Tensor]) -> str:
-    """SHA-256 of names, types, shapes and numbers of CPU tensors."""
+    """Return the SHA-256 of names, types, shapes and numbers of CPU tensors."""
     whole = hashlib.sha256()
     for name in sorted(state):
         tensor = state[name].contiguous()

@@ -10,11 +10,9 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from filelock import Timeout
-
 from runner.core.catalogue import configs, rows_of
-from runner.core.errors import InputError
-from runner.runs import locks
+from runner.core.errors import Busy, InputError
+from runner.runs import lock
 from runner.runs.files import PART
 from runner.runs.inventory import (
     Found,
@@ -129,16 +127,13 @@ def remove(found: Found, queued: Mapping[Path, Path]) -> str | None:
     if note := queued.get(found.home):
         return f"a queue may have it, says {note}: cancel job {note.stem} and remove this note"
     try:
-        lock = locks.acquire(found.home, wait=False)
-    except Timeout:
+        with lock.held(found.home, wait=False, what=found.home.name):
+            if (status := status_of(folder, is_held=False)) != found.status:
+                return f"it is {status} now"
+            others = sorted(path.name for path in folder.iterdir() if not _is_written(path))
+            _empty(folder)
+    except Busy:
         return "a process works on it"
-    try:
-        if (status := status_of(folder, is_held=False)) != found.status:
-            return f"it is {status} now"
-        others = sorted(path.name for path in folder.iterdir() if not _is_written(path))
-        _empty(folder)
-    finally:
-        lock.release()
     with suppress(OSError):  # another process may have begun it anew
         folder.rmdir()
     return f"no run writes {', '.join(others)}; its own files are removed" if others else None

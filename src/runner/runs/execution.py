@@ -1,4 +1,7 @@
-"""One attempt at a run: started or gone on with, claimed, checkpointed, completed or failed."""
+"""A run from its configuration to its result: claimed, resumed, computed, checkpointed, completed.
+
+To be read from `execute` down.
+"""
 
 import json
 import logging
@@ -6,13 +9,13 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
 import yaml
-from filelock import Timeout
-from threadpoolctl import threadpool_limits
+from torch import Tensor
 
 from runner.core import progress
 from runner.core.catalogue import module_of, rows_of
@@ -20,48 +23,35 @@ from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.folders import require_writable
 from runner.core.progress import Progress
 from runner.core.settings import Settings
-from runner.core.studies import Context, Row
+from runner.core.studies import Context
 from runner.data.datasets import Dataset, load
-from runner.runs import (
-    allocator,
-    files,
-    locks,
-    memory,
-    provenance,
-    replacing,
-    signals,
-    trackers,
-)
+from runner.runs import files, lock, machine, provenance, replacing, trackers
 from runner.runs.checkpoint import Checkpoint
-from runner.runs.code import code_of
-from runner.runs.devices import torch_device
 from runner.runs.files import write_atomically
-from runner.runs.run import RESULT, Run, read_provenance
-from runner.runs.tables import Extent, TableWriter, facts_of, rows_in
+from runner.runs.run import CHECKPOINT, RESULT, Run, read_provenance
+from runner.runs.tables import TableWriter, rows_in
 from runner.runs.tracking import Tracking
 
 log = logging.getLogger("runner")
 log.setLevel(logging.INFO)  # run.log tells the whole story, whatever the caller's level
 
 
-def execute(run: Run, settings: Settings) -> None:
+def execute(run: Run, settings: Settings, turn: int = 0, n_jobs: int = 1) -> None:
     """Bring the run to completion: start it, go on with it, or leave it when it is complete.
 
-    A complete run that is computed again is kept until the new attempt is complete.
-    Raises InputError when the run does not fit into memory, the folder cannot be written or the
-    tracker is not installed, RunFailed when the study raises, Busy when another process computes
-    the run and `settings.wait` is false.
+    A complete run that is computed again is kept until the new attempt is complete. turn: its
+    number in a sweep; n_jobs: how many runs share this machine. Raises InputError when the folder
+    cannot be written, the device is not there, the tracker not installed or the memory ends,
+    RunFailed when the study raises, Busy when another process computes the run and `settings.wait`
+    is false.
     """
-    device = torch_device(settings.device)
+    device = machine.device(settings.device, turn, n_jobs)
     if not run.is_wanted(settings):
         return
-    memory.require(run.config, device)
     trackers.require(settings.tracker)
     require_writable(settings.folder(), run.folder)
-    with _claimed(run, settings.wait):
-        if replacing.settle(run) and not run.is_stale():
-            return
-        if not run.is_wanted(settings):
+    with lock.held(run.folder, settings.wait, str(run)) as require_lock:
+        if replacing.settle(run) and not run.is_stale() or not run.is_wanted(settings):
             return
         folder = run.folder
         if run.is_complete():
@@ -70,41 +60,37 @@ def execute(run: Run, settings: Settings) -> None:
             folder = replacing.begin(run)
         elif run.result_path.exists():
             log.info("%s is computed again: its files are damaged", run)
-            _clear(run)
-        with signals.held() as notice:
-            _Execution(run, folder, settings, device, notice).carry_out()
+            run.result_path.unlink()  # first, so that no step leaves a false one
+            (folder / CHECKPOINT).unlink(missing_ok=True)
+        with _logged_to(folder):
+            _Attempt(run, folder, settings, device, require_lock).carry_out(n_jobs)
         replacing.settle(run)
 
 
 @contextmanager
-def _claimed(run: Run, wait: bool) -> Iterator[None]:
-    """Hold the run's folder for this process. A dead owner holds nothing."""
+def _logged_to(folder: Path) -> Iterator[None]:
+    """Write the log to the folder's `run.log` as well. Raises InputError when it takes no files."""
     try:
-        try:
-            lock = locks.acquire(run.folder, wait=False)
-        except Timeout:
-            if not wait:
-                raise Busy(f"{run} is being computed by another process") from None
-            log.info("%s is being computed by another process: waiting", run)
-            lock = locks.acquire(run.folder, wait=True)
+        files.remove_parts(folder)
+        written = files.open_to_append(folder / "run.log")
     except OSError as error:
-        raise InputError(f"{run.folder} cannot be written ({error.strerror})") from error
-    try:
-        yield
-    finally:
-        lock.release()
+        raise InputError(f"{folder} cannot be written ({error.strerror})") from error
+    handler = logging.StreamHandler(written)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    handler.addFilter(lambda record: record.name != progress.OF_ALL)
+    log.addHandler(handler)
+    with written:
+        try:
+            yield
+        finally:
+            log.removeHandler(handler)
 
 
-def _clear(run: Run) -> None:
-    """Make the run incomplete: `result.json` goes first, so that no step leaves a false one."""
-    run.result_path.unlink(missing_ok=True)
-    (run.folder / "checkpoint.safetensors").unlink(missing_ok=True)
-
-
-class _Execution:
+class _Attempt:
     """One attempt at a run, from its config file to its result or its error.
 
-    folder: where it leaves them, the run's own or `run.again`.
+    folder: where it leaves them, the run's own or `run.again`. require_lock: raises Busy once
+    another process has the run.
     """
 
     def __init__(
@@ -113,177 +99,134 @@ class _Execution:
         folder: Path,
         settings: Settings,
         device: torch.device,
-        notice: signals.Notice,
+        require_lock: Callable[[], None],
     ) -> None:
-        self.run, self.settings, self.device, self.notice = run, settings, device, notice
-        self.folder = folder
-        self.checkpoint_path = self.folder / "checkpoint.safetensors"
-        self.started = self.saved = time.monotonic()
-        self.cpu_started = time.process_time()
-        self.seconds_before = self.cpu_seconds_before = 0.0
-        self.code = code_of(run.config.study)
-        self.status = "running"
-        tracker = trackers.tracker_of(settings.tracker, settings.folder())
-        self.tracking = Tracking(run, tracker, lambda: notice.is_ending)
+        self.run, self.folder, self.settings, self.device = run, folder, settings, device
+        self.require_lock = require_lock
+        self.status, self.about = "running", {"code": None, "data": {}}
+        self.began, self.cpu_began = time.monotonic(), time.process_time()
+        self.tracking = Tracking(run, trackers.tracker_of(settings.tracker, settings.folder()))
 
-    def carry_out(self) -> None:
+    def carry_out(self, n_jobs: int) -> None:
         """Run the study and leave its result, or its error and where it stopped."""
-        exhausted = False
-        allocator.keep_freed_memory()
-        if self.settings.threads is not None:
-            torch.set_num_threads(self.settings.threads)
-        if self.device.type == "cuda":
-            torch.backends.cuda.matmul.allow_tf32 = False
-            torch.backends.cudnn.allow_tf32 = False
-        self.provenance = {"code": self.code, "data": {}, **provenance.describe(self.device)}
+        run, exhausted = self.run, False
         try:
-            files.remove_parts(self.folder)
-            written = files.open_to_append(self.folder / "run.log")
-        except OSError as error:
-            raise InputError(f"{self.folder} cannot be written ({error.strerror})") from error
-        handler = logging.StreamHandler(written)
-        handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
-        handler.addFilter(lambda record: record.name != progress.OF_ALL)
-        log.addHandler(handler)
-        try:
-            self.tracking.start(self.provenance)
-            self.started = self.saved = time.monotonic()  # what was before is no work of the run
-            self.cpu_started = time.process_time()
-            # numpy's and scipy's products have threads of their own
-            blas = threadpool_limits(self.settings.threads, user_api="blas")
-            with memory.capped(self.device), blas:
-                self._start()
-                self._iterate()
-        except (KeyboardInterrupt, SystemExit):
-            self._mark("interrupted")
+            with machine.shared(self.device, self.settings.threads, n_jobs):
+                self.study = module_of(run.config.study)
+                self.about["code"] = provenance.code_of(run.config.study)  # of what was imported
+                self.about |= provenance.describe(self.device)
+                self.tracking.start(self.about)
+                self._begin()
+                self._compute()
+        except Busy:
+            raise  # what is in the folder is another's
+        except (KeyboardInterrupt, InputError) as error:
+            self._mark("failed" if isinstance(error, InputError) else "interrupted")
             raise
-        except InputError:
-            self._mark("failed")
-            raise
-        except Exception as error:
-            if self.notice.is_ending:  # the error is what the signal ends the process with
-                self._mark("interrupted")
-                raise
-            exhausted = memory.is_exhausted(error)
+        except (Exception, SystemExit) as error:
+            exhausted = machine.is_exhausted(error)
             if not exhausted:
-                self._fail(error)
+                with suppress(OSError):  # a full disk may be what went wrong
+                    self._mark("failed")
+                    text = traceback.format_exc().encode(errors="backslashreplace")
+                    write_atomically(self.folder / "error.txt", text)
+                raise RunFailed(
+                    f"{run} failed: {type(error).__name__}: {error}\n"
+                    f"  traceback: {self.folder / 'error.txt'}"
+                ) from error
         finally:
             self.tracking.end("failed" if exhausted else self.status)
-            log.removeHandler(handler)
-            handler.close()
-            written.close()
         if exhausted:  # only here, behind the handler, is free what the error held on to
+            machine.free_memory()
             self._mark("failed")
-            raise memory.exhausted(self.run.config, self.device)
+            raise InputError(
+                f"{run} ran out of memory on {self.device}: smaller sizes take less\n"
+                f"  (runner study={run.config.study} --help lists them)"
+            )
 
-    def _fail(self, error: Exception) -> NoReturn:
-        """Leave the error's traceback in the folder. Raises RunFailed."""
-        with suppress(OSError):  # a full disk may be what went wrong
-            write_atomically(self.folder / "error.txt", traceback.format_exc().encode())
-            self._mark("failed")
-        raise RunFailed(
-            f"{self.run} failed: {type(error).__name__}: {error}\n"
-            f"  traceback: {self.folder / 'error.txt'}"
-        ) from error
-
-    def _start(self) -> None:
-        config = self.run.config
+    def _begin(self) -> None:
+        """Go on from the last checkpoint, or start where there is none that can be used."""
+        config, device = self.run.config, self.device
         content = {"study": config.study, "version": config.version, **vars(config)}
-        write_atomically(
-            self.folder / "config.yaml", yaml.safe_dump(content, sort_keys=False).encode()
-        )
-        self.state, tables = self._restore()
-        self.tables = TableWriter(self.folder, tables)
-        self.tracking.rows(self._kept(tables))
-        self._mark("running")
-        begins = "goes on:" if self.state else "starts:"
-        progress.log.info("%s %s on %s", begins, self.run, self.device)
-
-    def _iterate(self) -> None:
-        context = Context(self.device, self.state, Progress, self._checkpoint, self._load_data)
+        text = yaml.safe_dump(content, sort_keys=False)
+        write_atomically(self.folder / "config.yaml", text.encode())
+        self.start = Checkpoint(self.run.folder.name, self.about["code"], device.type)
         try:
-            for row in module_of(self.run.config.study).run(self.run.config, context):
+            self.start = self.start.read(self.folder / CHECKPOINT)
+            before = read_provenance(self.folder)  # what began the run is kept beside what ends it
+            first = before.get("first") or {key: before.get(key) for key in self.about}
+            self.about["first"] = first
+        except FileNotFoundError:
+            pass
+        except Exception as error:  # whatever a damaged file comes up with
+            log.info("%s starts anew: its checkpoint cannot be used (%s)", self.run, error)
+        self.saved = time.monotonic()  # what was before is no work of the run
+        self.began = self.saved - self.start.seconds
+        self.cpu_began = time.process_time() - self.start.cpu_seconds
+        self.tables = TableWriter(self.folder, self.start.tables)
+        for table in self.start.tables:
+            row_class = rows_of(config.study)[table]
+            self.tracking.rows(rows_in(self.folder / f"{table}.csv", row_class))
+        self._mark("running")
+        begins = "goes on:" if self.start.tables or self.start.state else "starts:"
+        progress.log.info("%s %s on %s", begins, self.run, device)
+
+    def _compute(self) -> None:
+        """Write the rows that the study yields, and the result."""
+        config = self.run.config
+        lent = (Progress, self._checkpoint, self._load_data)
+        try:
+            for row in self.study.run(config, Context(self.device, self.start.state, *lent)):
+                self.require_lock()
                 self.tables.write(row)
                 self.tracking.row(row)
             written = self.tables.flush()
         finally:
             self.tables.close()
+        if not written:
+            raise ValueError("the study has yielded no row")
+        if provenance.code_of(config.study) != self.start.code:
+            raise InputError(f"{self.run}: its code has changed meanwhile: run it again")
         self._mark("complete")
-        result = {
-            "status": "complete",
-            "tables": {table: facts_of(self.folder / f"{table}.csv") for table in written},
-        }
-        write_atomically(self.folder / RESULT, _json(result))
-        for leftover in (self.checkpoint_path, self.folder / "error.txt"):  # of use until here
-            leftover.unlink(missing_ok=True)
-        progress.log.info("complete: %s in %.1f s", self.run, self._seconds())
+        tables = {table: asdict(extent) for table, extent in written.items()}
+        write_atomically(self.folder / RESULT, _json({"status": "complete", "tables": tables}))
+        for leftover in (CHECKPOINT, "error.txt"):  # of use until here
+            (self.folder / leftover).unlink(missing_ok=True)
+        progress.log.info("complete: %s in %.1f s", self.run, time.monotonic() - self.began)
 
     def _load_data(self, name: str, seed: int, checksums: list[str] | None = None) -> Dataset:
-        """The dataset; the provenance has the content of its files from then on."""
+        """Return the dataset; the provenance has the content of its files from then on."""
         data = load(name, self.settings.source, self.settings.data_folder, seed, checksums)
-        self.provenance["data"] |= data.files
+        self.about["data"] |= data.files
         self._mark("running")
         return data
 
-    def _seconds(self) -> float:
-        return self.seconds_before + time.monotonic() - self.started
+    def _checkpoint(self, make_state: Callable[[], dict[str, Tensor]]) -> None:
+        """Keep where the study stands, if the last time was long enough ago."""
+        if time.monotonic() - self.saved < self.settings.checkpoint_seconds:
+            return
+        state = {name: tensor.detach().cpu().contiguous() for name, tensor in make_state().items()}
+        kept = {"tables": self.tables.flush(), "state": state, **self._spent()}
+        self.require_lock()
+        replace(self.start, **kept).write(self.folder / CHECKPOINT)
+        self.saved = time.monotonic()
 
-    def _cpu_seconds(self) -> float:
-        """Of all threads of this process: what other work on the machine does not lengthen."""
-        return self.cpu_seconds_before + time.process_time() - self.cpu_started
+    def _spent(self) -> dict[str, float]:
+        """Return the seconds of work so far, by the clock and of all threads of this process.
+
+        The latter are not lengthened by other work on the machine.
+        """
+        now, cpu = time.monotonic(), time.process_time()
+        return {"seconds": now - self.began, "cpu_seconds": cpu - self.cpu_began}
 
     def _mark(self, status: str) -> None:
         """Write the provenance with the run's status; times are in seconds, memory in bytes."""
+        self.require_lock()
         self.status = status
-        content = {
-            "status": status,
-            "seconds": round(self._seconds(), 3),
-            "cpu_seconds": round(self._cpu_seconds(), 3),
-            **provenance.peak_memory(self.device),
-            **self.provenance,
-        }
+        spent = {name: round(seconds, 3) for name, seconds in self._spent().items()}
+        used = provenance.peak_memory(self.device)
+        content = {"status": status, **spent, **used, **self.about}
         write_atomically(self.folder / "provenance.json", _json(content))
-
-    def _checkpoint(self, make_state: Callable[[], dict[str, torch.Tensor]]) -> None:
-        is_due = time.monotonic() - self.saved >= self.settings.checkpoint_seconds
-        if not (is_due or self.notice.is_given):
-            return
-        state = {name: tensor.detach().cpu().contiguous() for name, tensor in make_state().items()}
-        written = self.tables.flush()
-        spent = self._seconds(), self._cpu_seconds()
-        checkpoint = Checkpoint(
-            self.run.folder.name, self.code, self.device.type, *spent, written, state
-        )
-        checkpoint.write(self.checkpoint_path)
-        self.saved = time.monotonic()
-        if self.notice.is_given:
-            log.info("checkpoint: %s, for the process is to end", self.run)
-            self.notice.pass_on()
-
-    def _restore(self) -> tuple[dict[str, torch.Tensor] | None, dict[str, Extent]]:
-        """State and tables of the checkpoint; nothing where there is none that can be used."""
-        try:
-            found = Checkpoint.read(
-                self.checkpoint_path, self.run.folder.name, self.code, self.device.type
-            )
-        except FileNotFoundError:
-            return None, {}
-        except Exception as error:  # whatever a damaged file comes up with
-            log.info("%s starts anew: its checkpoint cannot be used (%s)", self.run, error)
-            return None, {}
-        self.seconds_before, self.cpu_seconds_before = found.seconds, found.cpu_seconds
-        self.provenance["first"] = self._first_provenance()
-        return found.state, found.tables
-
-    def _kept(self, tables: dict[str, Extent]) -> Iterator[Row]:
-        """The rows that the checkpoint vouches for."""
-        for table in tables:
-            yield from rows_in(self.folder / f"{table}.csv", rows_of(self.run.config.study)[table])
-
-    def _first_provenance(self) -> dict[str, Any]:
-        """What began the run that now goes on: kept beside what ends it."""
-        before = read_provenance(self.folder)
-        return before.get("first") or {key: before.get(key) for key in self.provenance}
 
 
 def _json(content: dict[str, Any]) -> bytes:

@@ -16,8 +16,8 @@ from runner.core.catalogue import configs, rows_of
 from runner.core.errors import InputError
 from runner.core.folders import require_readable
 from runner.core.studies import StudyConfig
-from runner.runs import files, locks
-from runner.runs.code import code_of
+from runner.runs import files, lock
+from runner.runs.provenance import code_of
 from runner.runs.run import AGAIN, RESULT, Run, knobs, read_provenance, run_name
 from runner.runs.tables import read_table
 
@@ -107,7 +107,7 @@ def describe(folder: Path, is_queued: bool = False) -> Found:
         config = None
     about = read_provenance(folder)
     is_attempt = folder.name == AGAIN
-    is_held = locks.held(folder.parent if is_attempt else folder)
+    is_held = lock.is_held(folder.parent if is_attempt else folder)
     status = status_of(folder, is_held, is_queued)
     again: Status = "absent"
     if not (folder / AGAIN).is_symlink():

@@ -40,12 +40,10 @@ def complete(job: Job, turn: int = 0, n_jobs: int = 1) -> Run:
 
     turn, n_jobs: number of the job in its sweep, and how many run side by side.
     """
-    from runner.runs.devices import next_gpu  # late, with torch: where all is complete, none runs
-    from runner.runs.execution import execute
+    from runner.runs.execution import execute  # late, with torch: where all is complete, none runs
 
     require_writable(job.settings.folder())
-    job.settings.device = next_gpu(job.settings.device, turn, n_jobs)
-    execute(job.run, job.settings)
+    execute(job.run, job.settings, turn, n_jobs)
     return job.run
 
 

@@ -1,5 +1,7 @@
-"""Where numbers come from: commit, command, versions, device, time and memory of a run."""
+"""Where numbers come from: code, commit, command, versions, device, time and memory of a run."""
 
+import ast
+import hashlib
 import importlib.metadata
 import os
 import platform
@@ -7,20 +9,25 @@ import re
 import resource
 import subprocess
 import sys
+from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
+from importlib.util import find_spec, resolve_name
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from threadpoolctl import threadpool_info
 
+from runner.core.catalogue import package_of
+
 if TYPE_CHECKING:
     import torch
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-_CLONE, _WHEEL = REPOSITORY / "outputs" / "reference", Path(__file__).resolve().parents[1]
+_WHEEL = Path(__file__).resolve().parents[1]
 INSTALLED = (_WHEEL / "reference").is_dir()
 """Whether this is a wheel's, which has what the pictures at `quick` need, in six digits."""
-REFERENCE = _WHEEL / "reference" if INSTALLED else _CLONE
+REFERENCE = _WHEEL / "reference" if INSTALLED else REPOSITORY / "outputs" / "reference"
 """What stands behind every figure, kept in git: `<scale>/<figure>/`."""
 COMMAND = "RUNNER_COMMAND"
 """The environment variable with the command; processes started from this one know it, too."""
@@ -41,12 +48,17 @@ PACKAGES = (
 
 
 def git(*arguments: str) -> str | None:
-    """What git prints in this checkout; None where it fails, or is not there."""
+    """Return what git prints in this checkout; None where it fails, or is not there.
+
+    Hooks of git and some editors export where their own repository is: that is not passed on.
+    """
     if not (REPOSITORY / "src" / "runner").is_dir():  # installed, maybe inside another checkout
         return None
     command = ["git", "-C", str(REPOSITORY), *arguments]
+    own = {name: os.environ[name] for name in os.environ if not re.match("GIT_(?!CONFIG)", name)}
+    own["GIT_OPTIONAL_LOCKS"] = "0"  # others may be at work there
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, env=own)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() if done.returncode == 0 else None
@@ -54,27 +66,25 @@ def git(*arguments: str) -> str | None:
 
 @cache
 def commit() -> dict[str, Any]:
-    """The commit of the code and whether files differ from it; nulls outside a git checkout."""
+    """Return the commit of the code and whether files differ from it; nulls outside a checkout."""
     status = git("status", "--porcelain", "--untracked-files=no")
     return {"commit": git("rev-parse", "HEAD"), "dirty": None if status is None else status != ""}
 
 
 def command_line() -> str:
-    """The command as it was typed; without one, that the package was imported, and by what."""
+    """Return the command as it was typed; else that the package was imported, and by what."""
     program = Path(sys.argv[0]).name
     return os.environ.get(COMMAND, f"import runner ({program or 'Python'})")
 
 
 def describe(device: "torch.device") -> dict[str, Any]:
-    """What is known before a run: commit, command, versions, device and its instructions."""
+    """Return what is known before a run: commit, command, versions, device and instructions."""
     import torch
 
-    versions = {"python": platform.python_version()}
+    versions = {"python": platform.python_version(), **dict.fromkeys(PACKAGES)}
     for package in PACKAGES:
-        try:
+        with suppress(importlib.metadata.PackageNotFoundError):
             versions[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            versions[package] = None
     versions |= gpu_versions(device)
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else processor()
     return {
@@ -89,39 +99,35 @@ def describe(device: "torch.device") -> dict[str, Any]:
 
 
 def gpu_versions(device: "torch.device") -> dict[str, str | None]:
-    """The versions of CUDA, cuDNN and the driver; nulls where no GPU computes."""
+    """Return the versions of CUDA, cuDNN and the driver; nulls where no GPU computes."""
     import torch
 
     if device.type != "cuda":
         return dict.fromkeys(("cuda", "cudnn", "driver"))
+    driver = re.search(r"\d+(\.\d+)+", _text(DRIVER))
     return {
         "cuda": torch.version.cuda,
         "cudnn": str(torch.backends.cudnn.version()),
-        "driver": driver(),
+        "driver": driver and driver[0],
     }
 
 
-def driver() -> str | None:
-    """The version of NVIDIA's driver; None where Linux does not tell it."""
-    try:
-        found = re.search(r"\d+(\.\d+)+", DRIVER.read_text())
-    except OSError:
-        return None
-    return found and found[0]
-
-
 def processor() -> str:
-    """The processor's name where Linux tells it, else its architecture."""
+    """Return the processor's name where Linux tells it, else its architecture."""
+    name = re.search(r"^model name\s*:\s*(.+)$", _text(Path("/proc/cpuinfo")), re.MULTILINE)
+    return name[1] if name else platform.machine()
+
+
+def _text(path: Path) -> str:
+    """Return what a file holds, nothing where there is none."""
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return path.read_text()
     except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
+        return ""
 
 
 def instructions() -> dict[str, str]:
-    """What the processor's sums are made with, by whom: with others, they round differently.
+    """Return what the processor's sums are made with, by whom: with others, they round differently.
 
     The instruction set of torch, and the BLAS libraries of NumPy and SciPy with the processor that
     each takes this one for (OpenBLAS chooses by it, or by OPENBLAS_CORETYPE).
@@ -135,10 +141,128 @@ def instructions() -> dict[str, str]:
 
 
 def peak_memory(device: "torch.device") -> dict[str, int]:
-    """Peak memory of this process, and of the GPU where one is used, in bytes."""
+    """Return the peak memory of this process, and of the GPU where one is used, in bytes."""
     import torch
 
     used = {"peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
     if device.type == "cuda":
         used["peak_device_memory_bytes"] = torch.cuda.max_memory_allocated(device)
     return used
+
+
+@cache
+def code_of(study: str) -> str:
+    """Return sixteen digits that change when the code of a study does.
+
+    They cover `config.py` and `study.py` of the study and every module of this package, and of the
+    study's own, that these import, directly or through others, without comments, docstrings and
+    layout. Other packages are named in the provenance by their versions. Raises InputError when
+    there is no such study.
+    """
+    package = package_of(study)
+    return fingerprint({f"{package}.config", f"{package}.study"})
+
+
+def fingerprint(modules: set[str]) -> str:
+    """Return sixteen digits that change when one of these modules does, or one that they import.
+
+    Comments, docstrings and layout count as nothing.
+    """
+    packages = {"runner", *(name.partition(".")[0] for name in modules)}
+    found: set[str] = set()
+    waiting = set(modules)
+    while waiting:
+        name = waiting.pop()
+        if name not in found and name.partition(".")[0] in packages and _source(name) is not None:
+            found.add(name)
+            waiting |= _imports(name, _source(name))
+    digest = hashlib.sha256()
+    for name in sorted(found):
+        digest.update(f"{name}\n{_stripped(_source(name))}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+_sources: dict[str, str | None] = {}
+"""The texts of modules as they were imported or, before that, looked at; None: there is none."""
+
+
+class _Remembering:
+    """A finder that finds nothing, and remembers the text of each module that is being imported.
+
+    Its file may change at any time from then on; numbers come from what was imported. Other
+    installed packages are left out: the provenance has their versions.
+    """
+
+    @staticmethod
+    def find_spec(name: str, path: Iterable[str] | None, target: object = None) -> None:
+        folder = next(iter(path or ()), "-packages")
+        if name.startswith("runner.") or "-packages" not in folder:
+            text = _text_of(Path(folder, name.rpartition(".")[2]))
+            if _sources.get(name) != text:
+                _sources[name] = text
+                code_of.cache_clear()
+
+
+def _source(name: str) -> str | None:
+    """Return the text of a module; None for what is no module of Python's."""
+    if name not in _sources:
+        _sources[name] = _text_of(_place(name))
+    return _sources[name]
+
+
+def _place(name: str) -> Path:
+    """Return the folder of a package, or the file of a module without its ending."""
+    package, *rest = name.split(".")
+    return _folder(package).joinpath(*rest)
+
+
+@cache
+def _folder(package: str) -> Path:
+    """Return where a package is. Raises ModuleNotFoundError when there is none."""
+    spec = find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise ModuleNotFoundError(f"there is no package {package}")
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+def _text_of(place: Path) -> str | None:
+    path = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError:
+        return None
+
+
+@cache
+def _imports(name: str, text: str) -> frozenset[str]:
+    """Return what a module imports, wherever in its text; some are names in modules."""
+    package = name if _place(name).is_dir() else name.rpartition(".")[0]
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found.update(each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = resolve_name("." * node.level + (node.module or ""), package)
+            found.update([module, *(f"{module}.{each.name}" for each in node.names)])
+    return frozenset(found)
+
+
+@cache
+def _stripped(text: str) -> str:
+    """Return a module's text without comments and docstrings, laid out by the parser."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(body := getattr(node, "body", None), list):
+            node.body = [each for each in body if not _is_docstring(each)] or [ast.Pass()]
+    return ast.unparse(tree)
+
+
+def _is_docstring(node: ast.AST) -> bool:
+    """Return whether a statement is a string alone: it does nothing."""
+    value = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
+
+
+for _name in [name for name in sys.modules if name.startswith("runner.")]:
+    _source(_name)  # what has been imported this very moment
+sys.meta_path.insert(0, _Remembering)

@@ -1,9 +1,9 @@
 """A complete run is computed again beside itself, and replaced once the new attempt is complete.
 
-The attempt is a folder in the run's own, `.again`, with all that a run's folder has but the lock;
+The attempt is a folder in the run's own, `.again`, with all that a run's folder has but the lease;
 meanwhile the complete run is what everybody sees. An attempt that was stopped stays there, and goes
 on when it is asked for again. One that is complete is put in place file by file, its result last:
-a kill in between is made up for by who next holds the run's lock.
+a kill in between is made up for by who next holds the run's lease.
 """
 
 import shutil
@@ -11,14 +11,14 @@ from pathlib import Path
 
 from runner.core.catalogue import rows_of
 from runner.core.errors import InputError
-from runner.runs.run import RESULT, Run, holds, read_result
+from runner.runs.run import CHECKPOINT, RESULT, Run, holds, read_result
 
-LEFT_OVER = ("checkpoint.safetensors", "error.txt", "overview.png")
+LEFT_OVER = (CHECKPOINT, "error.txt", "overview.png")
 """What a complete attempt does not bring, and would be that of the run before."""
 
 
 def begin(run: Run) -> Path:
-    """The folder of a new attempt, as the last one left it. Only for who holds the run's lock."""
+    """Return the folder of a new attempt, as the last one left it. Only for who holds the lease."""
     if run.again.is_symlink():
         run.again.unlink()
     run.again.mkdir(exist_ok=True)
@@ -26,13 +26,22 @@ def begin(run: Run) -> Path:
 
 
 def settle(run: Run) -> bool:
-    """Put a complete new attempt in the place of the run; whether there was one.
+    """Put a complete new attempt in the place of the run; return whether there was one.
 
-    Only for who holds the run's lock. Raises OSError when a file cannot be moved.
+    Only for who holds the lease. Raises OSError when a file cannot be moved.
     """
     if run.again.is_symlink() or not (run.again / RESULT).is_file():
         return False
-    if (tables := _vouched(run)) is None:
+    try:
+        tables = read_result(run.again / RESULT)["tables"]
+        places = (run.again, run.folder)  # a table has been moved, or not yet
+        is_whole = all(
+            any(holds(place / f"{name}.csv", table) for place in places)
+            for name, table in tables.items()
+        )
+    except (InputError, AttributeError, KeyError, TypeError, ValueError):
+        is_whole = False
+    if not is_whole:
         shutil.rmtree(run.again)
         return False
     for name in LEFT_OVER:
@@ -42,27 +51,8 @@ def settle(run: Run) -> bool:
             path.unlink()
         elif path.name != RESULT:
             path.replace(run.folder / path.name)
-    for table in set(rows_of(run.config.study)) - tables:
+    for table in set(rows_of(run.config.study)) - set(tables):
         (run.folder / f"{table}.csv").unlink(missing_ok=True)
     (run.again / RESULT).replace(run.result_path)
     run.again.rmdir()
     return True
-
-
-def _vouched(run: Run) -> set[str] | None:
-    """The tables that the attempt's result names; None unless all are there, moved or not."""
-    try:
-        tables = read_result(run.again / RESULT)["tables"]
-        for name, table in tables.items():
-            if not any(_is(path / f"{name}.csv", table) for path in (run.again, run.folder)):
-                return None
-    except (InputError, AttributeError, KeyError, TypeError, ValueError):
-        return None
-    return set(tables)
-
-
-def _is(path: Path, table: dict) -> bool:
-    try:
-        return holds(path, table)
-    except OSError:
-        return False

@@ -15,20 +15,17 @@ from typing import Any
 
 import pandas as pd
 
-from runner.core.errors import InputError, lookup
+from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig
 from runner.runs import files
-from runner.runs.code import code_of
-from runner.runs.tables import extent_of, read_table
+from runner.runs.provenance import code_of
+from runner.runs.tables import read_table, sha256_of
 
-RESULT = "result.json"
+RESULT, CHECKPOINT = "result.json", "checkpoint.safetensors"
 
 AGAIN = ".again"
 """The folder, in that of a run, where it is computed again."""
-
-WHEN_STALE = {"keep": False, "recompute": True, "refuse": None}
-"""Whether a complete run of other code is computed again; None: it is an error."""
 
 LONGEST_NAME = 120
 
@@ -65,40 +62,38 @@ class Run:
         return read_result(self.result_path)
 
     def is_complete(self) -> bool:
-        """Whether the run has ended and its tables are there, byte for byte."""
-        if not self.result_path.exists():
-            return False
+        """Return whether the run has ended and its tables are there, byte for byte."""
         try:
-            tables = self.result["tables"].items()
-            return all(holds(self.folder / f"{name}.csv", table) for name, table in tables)
-        except (InputError, AttributeError, KeyError, TypeError, ValueError, OSError):
+            return self.result_path.exists() and all(
+                holds(self.folder / f"{name}.csv", table)
+                for name, table in self.result["tables"].items()
+            )
+        except (InputError, AttributeError, KeyError, TypeError, ValueError):
             return False
 
     def provenance(self) -> dict[str, Any]:
-        """The content of `provenance.json`; nothing where there is none that can be read."""
+        """Return the content of `provenance.json`; nothing where there is none that can be read."""
         return read_provenance(self.folder)
 
     def status(self) -> str:
-        """What the provenance of the last attempt says: running, interrupted, failed, complete; or
-        absent."""
+        """Return what the provenance of the last attempt says; absent where it says nothing."""
         last = self.again if self.again.is_dir() else self.folder
         return str(read_provenance(last).get("status", "absent"))
 
     def is_stale(self) -> bool:
-        """Whether the run is complete and its numbers are those of other code than today's."""
+        """Return whether the run is complete, by other code than today's."""
         return self.is_complete() and self.provenance().get("code") != code_of(self.config.study)
 
     def is_wanted(self, settings: Settings) -> bool:
-        """Whether the run is to be computed.
+        """Return whether the run is to be computed.
 
         Raises InputError when it is stale and `stale=refuse`.
         """
         if settings.force or not self.is_complete():
             return True
-        wanted = lookup("stale", settings.stale, WHEN_STALE)
-        if wanted is False or not self.is_stale():
+        if settings.stale == "keep" or not self.is_stale():
             return False
-        if wanted is None:
+        if settings.stale == "refuse":
             raise InputError(
                 f"{self} was computed by other code.\n"
                 "stale=recompute computes it again, stale=keep takes it as it is."
@@ -106,7 +101,7 @@ class Run:
         return True
 
     def tables(self) -> dict[str, pd.DataFrame]:
-        """All tables of the complete run. Raises InputError when one is damaged."""
+        """Return all tables of the complete run. Raises InputError when one is damaged."""
         return {
             name: read_table(self.folder / f"{name}.csv", expected)
             for name, expected in self.result["tables"].items()
@@ -114,7 +109,7 @@ class Run:
 
 
 def read_provenance(folder: Path) -> dict[str, Any]:
-    """The content of a run's `provenance.json`; nothing where there is none that can be read."""
+    """Return the content of a folder's `provenance.json`; nothing where none can be read."""
     try:
         found = json.loads(files.read(folder / "provenance.json"))
     except (OSError, ValueError, RecursionError):
@@ -123,49 +118,45 @@ def read_provenance(folder: Path) -> dict[str, Any]:
 
 
 def read_result(path: Path) -> dict[str, Any]:
-    """The content of a `result.json` as it is now. Raises InputError when it cannot be read."""
+    """Return the content of a `result.json`. Raises InputError when it cannot be read."""
     try:
-        about = path.stat()
-        return _json(path, about.st_ino, about.st_mtime_ns)
+        return json.loads(files.read(path))
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(
             f"{path} cannot be read ({error}).\nRun it again with force=true."
         ) from error
 
 
-@cache
-def _json(path: Path, inode: int, changed: int) -> dict[str, Any]:
-    """The content of a file, read again when it is another or its time of change is."""
-    return json.loads(files.read(path))
-
-
 def holds(path: Path, table: dict[str, Any]) -> bool:
-    """Whether the file is the table that `result.json` describes."""
-    about = path.stat()
-    if about.st_size != table["bytes"]:
+    """Return whether there is the file of a table that `result.json` describes."""
+    try:
+        about = path.stat()
+        if about.st_size != table["bytes"]:
+            return False
+        return _sha256(path, about.st_size, about.st_mtime_ns) == table["sha256"]
+    except OSError:
         return False
-    return _content(path, about.st_size, about.st_mtime_ns) == table["sha256"]
 
 
 @cache
-def _content(path: Path, size: int, changed: int) -> str:
-    """SHA-256 of a file, computed again when its size or its time of change is another."""
-    return extent_of(path, size).sha256
+def _sha256(path: Path, size: int, changed: int) -> str:
+    """Return the SHA-256 of a file, computed again when its size or time of change is another."""
+    return sha256_of(path)
 
 
 def knobs(config: StudyConfig) -> str:
-    """What a person calls the run: the parameters that differ from their defaults."""
+    """Return what a person calls the run: the parameters that differ from their defaults."""
     values = config.identity().items()
     return ",".join(f"{name}={readable(value)}" for name, value in values if name not in UNNAMED)
 
 
 def readable(value: Any) -> str:
-    """A parameter's value as names of runs have it."""
+    """Return a parameter's value as names of runs have it."""
     return "+".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def run_name(config: StudyConfig) -> str:
-    """`<readable knobs>-<hash8>`: the hash covers what changes the numbers and nothing else.
+    """Return `<readable knobs>-<hash8>`: the hash covers what changes the numbers and nothing else.
 
     A field that equals its default is left out, so that a new field does not move old runs.
     """
@@ -179,53 +170,50 @@ def run_name(config: StudyConfig) -> str:
 
 
 def stale_note(runs: Iterable[Run]) -> str | None:
-    """One line on the complete runs of other code among these; None where there are none."""
+    """Return one line on the complete runs of other code among these; None without any."""
     runs = list(runs)
-    count = sum(run.is_stale() for run in runs)
-    if not count:
+    stale = [run for run in runs if run.is_stale()]
+    if not stale:
         return None
-    what = f"{count} of {len(runs)} runs were" if len(runs) > 1 else f"{runs[0]} was"
-    return f"{what} computed by other code and kept: stale=recompute computes again"
+    return f"{_were(stale, runs)} computed by other code and kept: stale=recompute computes again"
 
 
-def threads_note(runs: Iterable[Run], threads: int | None) -> str | None:
-    """One line on the runs that were computed with other numbers of threads; None without any.
+def kept_notes(runs: Iterable[Run], settings: Settings) -> list[str]:
+    """Return what is to be said of complete runs that are taken as they are, a line each.
 
-    Sums that are shared out otherwise round otherwise, and threads are no part of a run's identity.
-    threads: what is asked for; None: as many as torch takes.
+    Of other code, and of other numbers of threads: sums that are shared out otherwise round
+    otherwise, and threads are no part of a run's identity.
     """
-    if threads is None:
+    runs = list(runs)
+    notes = [note] if (note := stale_note(runs)) else []
+    threads = settings.threads
+    if runs and threads is None:
         import torch  # late: as a rule the number is given
 
         threads = torch.get_num_threads()
     used = {run: _threads(run.provenance()) - {threads} for run in runs}
-    others = [run for run, numbers in used.items() if numbers]
-    if not others:
-        return None
-    what = f"{len(others)} of {len(used)} runs were" if len(used) > 1 else f"{others[0]} was"
-    numbers = " or ".join(map(str, sorted(set.union(*used.values()))))
-    return (
-        f"{what} computed with threads={numbers}, not {threads}, and kept: last digits may differ,"
-        " force=true computes again"
-    )
+    if others := [run for run, numbers in used.items() if numbers]:
+        numbers = " or ".join(map(str, sorted(set.union(*used.values()))))
+        notes.append(
+            f"{_were(others, runs)} computed with threads={numbers}, not {threads}, and kept:"
+            " last digits may differ, force=true computes again"
+        )
+    return notes
+
+
+def _were(some: list[Run], runs: list[Run]) -> str:
+    return f"{len(some)} of {len(runs)} runs were" if len(runs) > 1 else f"{some[0]} was"
 
 
 def _threads(about: dict[str, Any]) -> set[int]:
-    """The numbers of threads that a provenance names, of what began the run and what ended it."""
+    """Return the numbers of threads of what began a run and of what ended it, as far as known."""
     first = about.get("first")
     said = [about.get("threads"), first.get("threads") if isinstance(first, dict) else None]
     return {number for number in said if isinstance(number, int)}
 
 
-def kept_notes(runs: Iterable[Run], settings: Settings) -> list[str]:
-    """What is to be said of complete runs that are taken as they are, a line each."""
-    runs = list(runs)
-    notes = [stale_note(runs), threads_note(runs, settings.threads) if runs else None]
-    return [note for note in notes if note]
-
-
 def load(runs: Iterable[Run]) -> dict[str, pd.DataFrame]:
-    """The tables of several complete runs, those of one name joined into one.
+    """Return the tables of several complete runs, those of one name joined into one.
 
     Each gets the column `run` and, as far as it has no such column, the parameters of the run.
     Raises InputError when a run is missing or damaged.
@@ -238,15 +226,8 @@ def load(runs: Iterable[Run]) -> dict[str, pd.DataFrame]:
         raise InputError(f"{len(missing)} of {len(runs)} runs are missing:\n{names}{more}")
     collected: dict[str, list[pd.DataFrame]] = {}
     for run in runs:
+        scalars = {k: v for k, v in vars(run.config).items() if isinstance(v, int | float | str)}
         for name, table in run.tables().items():
-            collected.setdefault(name, []).append(_with_parameters(table, run))
+            own = {key: value for key, value in scalars.items() if key not in table.columns}
+            collected.setdefault(name, []).append(table.assign(run=run.folder.name, **own))
     return {name: pd.concat(parts, ignore_index=True) for name, parts in collected.items()}
-
-
-def _with_parameters(table: pd.DataFrame, run: Run) -> pd.DataFrame:
-    scalars = {
-        name: value
-        for name, value in vars(run.config).items()
-        if name not in table.columns and isinstance(value, int | float | str)
-    }
-    return table.assign(run=run.folder.name, **scalars)

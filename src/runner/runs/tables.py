@@ -17,50 +17,43 @@ from runner.core.studies import Row
 from runner.runs import files
 
 
-def _cell(value: Any, kind: type, where: str) -> str:
-    """One value as CSV text: the shortest text that reads back to the same number."""
-    if kind is float and isinstance(value, int | float):
-        return repr(float(value)) if math.isfinite(value) else str(float(value))
-    if type(value) is kind:
-        return str(value)
-    raise TypeError(f"{where} is {value!r}, a {type(value).__name__}; the column holds {kind}")
-
-
 @dataclass(frozen=True)
 class Extent:
-    """The beginning of a file: so many bytes, and their SHA-256."""
+    """The beginning of a table: so many bytes and rows, their SHA-256, and the columns' types."""
 
     bytes: int
+    rows: int
     sha256: str
+    columns: dict[str, str]
 
 
-def extent_of(path: Path, size: int) -> Extent:
-    """The first `size` bytes of a file, or all there are. Raises OSError when it cannot be read."""
+def sha256_of(path: Path, size: int = -1) -> str:
+    """Return the SHA-256 of a file, or of its first bytes. Raises OSError if it cannot be read."""
     with files.open_to_read(path) as file:
-        content = file.read(size)
-    return Extent(len(content), hashlib.sha256(content).hexdigest())
+        return hashlib.sha256(file.read(size)).hexdigest()
 
 
 class TableWriter:
     """Appends the rows of one study to one CSV file per row class.
 
-    tables: what a checkpoint vouches for of each table; what lies behind is cut off. A table that
-    is not named there starts anew. Each is a file of its own from then on, whatever stood there.
+    kept: what a checkpoint vouches for of each table; what lies behind is cut off. A table that is
+    not named there starts anew. Each is a file of its own from then on, whatever stood there.
     """
 
-    def __init__(self, folder: Path, tables: dict[str, Extent]) -> None:
+    def __init__(self, folder: Path, kept: dict[str, Extent]) -> None:
         self.folder = folder
+        self.rows = {table: extent.rows for table, extent in kept.items()}
+        self.columns = {table: extent.columns for table, extent in kept.items()}
         self.files: dict[str, io.BufferedWriter] = {}
-        self.digests = {}
-        for other in folder.glob("*.csv"):
-            if other.stem not in tables:
-                other.unlink()
-        for table, extent in tables.items():
+        self.digests: dict[str, Any] = {}
+        for path in folder.glob("*.csv"):
+            if path.stem not in kept:
+                path.unlink()
+        for table, extent in kept.items():
             path = folder / f"{table}.csv"
             content = files.read(path)[: extent.bytes]
             files.write_atomically(path, content)
-            self.digests[table] = hashlib.sha256(content)
-            self.files[table] = path.open("ab")
+            self.files[table], self.digests[table] = path.open("ab"), hashlib.sha256(content)
 
     def write(self, row: Row) -> None:
         """Append one row. Raises TypeError when a value is not of its column's type."""
@@ -69,28 +62,27 @@ class TableWriter:
         if table not in self.files:
             self.files[table] = (self.folder / f"{table}.csv").open("xb")
             self.digests[table] = hashlib.sha256()
-            self._line(table, [column.name for column in columns])
-        cells = [
-            _cell(getattr(row, column.name), column.type, f"{table}.{column.name}")
-            for column in columns
-        ]
-        self._line(table, cells)
+            self.columns[table] = {column.name: column.type.__name__ for column in columns}
+            self.rows[table] = -1  # the line of the names is none
+            self._line(table, list(self.columns[table]))
+        self._line(table, [_cell(getattr(row, c.name), c.type, table, c.name) for c in columns])
 
     def _line(self, table: str, cells: list[str]) -> None:
         text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerow(cells)
-        line = text.getvalue().encode()
+        csv.writer(text, lineterminator="\r\n").writerow(cells)  # quotes what holds either of them
+        line = f"{text.getvalue()[:-2]}\n".encode()
         self.files[table].write(line)
         self.digests[table].update(line)
+        self.rows[table] += 1
 
     def flush(self) -> dict[str, Extent]:
-        """Bring all rows to the disk; returns what each table holds."""
+        """Bring all rows to the disk; return what each table holds, as it was written here."""
         for file in self.files.values():
             file.flush()
             os.fsync(file.fileno())
         return {
-            table: Extent(file.tell(), self.digests[table].hexdigest())
-            for table, file in self.files.items()
+            name: Extent(file.tell(), self.rows[name], digest.hexdigest(), self.columns[name])
+            for (name, file), digest in zip(self.files.items(), self.digests.values(), strict=True)
         }
 
     def close(self) -> None:
@@ -99,31 +91,33 @@ class TableWriter:
             file.close()
 
 
+def _cell(value: Any, kind: type, table: str, column: str) -> str:
+    """Return a value as CSV text: the shortest text that reads back to the same number."""
+    if kind is float and isinstance(value, int | float):
+        return repr(float(value)) if math.isfinite(value) else str(float(value))
+    if type(value) is not kind:
+        held = f"{value!r}, a {type(value).__name__}"
+        raise TypeError(f"{table}.{column} is {held}; the column holds {kind}")
+    return str(value)
+
+
 def rows_in(path: Path, row_class: type[Row]) -> Iterator[Row]:
-    """The rows of a table as the study gave them."""
+    """Yield the rows of a table as the study gave them."""
     kinds = {item.name: item.type for item in fields(row_class)}
     with path.open(newline="") as file:
         for cells in csv.DictReader(file):
-            yield row_class(**{name: _value(text, kinds[name]) for name, text in cells.items()})
-
-
-def _value(text: str, kind: type) -> Any:
-    """What `_cell` made the text of."""
-    return text == "True" if kind is bool else kind(text)
-
-
-def facts_of(path: Path) -> dict[str, Any]:
-    """Size in bytes, SHA-256 and number of rows of a table: what `result.json` says of it."""
-    content = files.read(path)
-    return {
-        "bytes": len(content),
-        "rows": content.count(b"\n") - 1,
-        "sha256": hashlib.sha256(content).hexdigest(),
-    }
+            values = {
+                name: text == "True" if kinds[name] is bool else kinds[name](text)
+                for name, text in cells.items()
+            }
+            yield row_class(**values)
 
 
 def read_table(path: Path, expected: dict[str, Any]) -> pd.DataFrame:
-    """The table at `path`. Raises InputError when it is not the one that was `expected`."""
+    """Return the table at `path`; text is what was written, whatever it looks like.
+
+    expected: what `result.json` says of it. Raises InputError when it is another.
+    """
     try:
         content = files.read(path)
     except OSError as error:
@@ -133,4 +127,9 @@ def read_table(path: Path, expected: dict[str, Any]) -> pd.DataFrame:
             f"{path} is damaged: {len(content)} bytes where result.json promises"
             f" {expected['bytes']}, or other content.\nRun it again with force=true."
         )
-    return pd.read_csv(io.BytesIO(content))
+    kinds = expected.get("columns")
+    if kinds is None:  # a run of before: pandas tells numbers from text
+        return pd.read_csv(io.BytesIO(content))
+    text = {name: str for name, kind in kinds.items() if kind == "str"}
+    nan = {name: ["nan"] for name in kinds if name not in text}
+    return pd.read_csv(io.BytesIO(content), dtype=text, keep_default_na=False, na_values=nan)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from runner.core.errors import InputError, lookup
-from runner.runs import locks
+from runner.runs import lock
 from runner.runs.run import Run
 
 if TYPE_CHECKING:
@@ -122,11 +122,8 @@ class MLflow:
         if not is_local:
             return MlflowClient()
         self.folder.mkdir(parents=True, exist_ok=True)
-        lock = locks.acquire(self.folder, wait=True)
-        try:
+        with lock.held(self.folder, wait=True, what=str(self.folder)):
             return MlflowClient(f"sqlite:///{self.folder.resolve() / 'mlflow.db'}")
-        finally:
-            lock.release()
 
     def _experiment(self, study: str, is_local: bool) -> str:
         """The id of the study's experiment, made where there is none."""

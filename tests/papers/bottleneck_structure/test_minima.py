@@ -23,7 +23,7 @@ from runner.papers.bottleneck_structure.minima import (
 )
 from runner.papers.bottleneck_structure.networks import Network
 from runner.papers.bottleneck_structure.spectra import gap_rank
-from runner.runs import execution
+from runner.runs.checkpoint import Checkpoint
 from runner.runs.execution import execute
 from runner.runs.run import Run
 
@@ -197,17 +197,16 @@ def test_a_search_that_goes_on_in_the_middle_ends_with_the_same_bytes(stop, tmp_
     monkeypatch.setattr(engine, "ITERATIONS", 5)
     whole, broken = (Run(TINY, tmp_path / name) for name in ("whole", "broken"))
     execute(whole, settings("whole"))
-    checkpoint = execution._Execution._checkpoint
+    write = Checkpoint.write
 
-    def interrupting(self, make_state):
-        checkpoint(self, make_state)
-        if stop == "training" or any(name.startswith("minima") for name in make_state()):
+    def interrupting(self, path):
+        write(self, path)
+        if stop == "training" or any(name.startswith("minima") for name in self.state):
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(execution._Execution, "_checkpoint", interrupting)
-    with pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Checkpoint, "write", interrupting)
         execute(broken, settings("broken"))
-    monkeypatch.setattr(execution._Execution, "_checkpoint", checkpoint)
     execute(broken, settings("broken"))
     assert files(broken) == files(whole)
     metrics = whole.tables()["metrics"]

@@ -57,12 +57,6 @@ def run(config: ResidualStream, context: Context) -> Iterator[BlockRank]:
                 bar.update(block > 0, rank=ranks[0])
 
 
-def memory(config: ResidualStream) -> int:
-    """Bytes at the peak: a few copies of the stream, the MLP's neurons, the attention's scores."""
-    n, d = config.tokens, config.width
-    return 8 * config.replicates * (6 * n * d + 4 * n * d + config.heads * n * n + 8 * d * d)
-
-
 def start(config: ResidualStream, device: torch.device) -> tuple[Tensor, "Weights"]:
     """The tokens, (R, n, d), and where the weights come from; in float64.
 

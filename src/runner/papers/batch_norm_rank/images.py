@@ -1,7 +1,6 @@
 """The images that networks of paper B are trained on."""
 
 from runner.core.studies import Context
-from runner.data import SHAPES
 from runner.data.datasets import Dataset
 from runner.papers.batch_norm_rank.images_config import OnImages
 
@@ -16,9 +15,3 @@ def training_images(config: OnImages, context: Context) -> Dataset:
     """
     data = context.load_data(config.data, config.seed, config.checksums)
     return data.first(config.train_images)
-
-
-def image_count(config: OnImages) -> int:
-    """How many images there are at most, those to test on included."""
-    count = SHAPES[config.data][0]
-    return count if config.train_images is None else min(count, config.train_images + TEST_IMAGES)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
-from math import inf, prod
+from math import inf
 
 import torch
 from jaxtyping import Float
@@ -12,20 +12,14 @@ from torch import Tensor
 from runner.core.errors import InputError
 from runner.core.streams import generator
 from runner.core.studies import Context
-from runner.data import SHAPES
 from runner.data.datasets import Dataset, Images
 from runner.networks.initialization import draw
 from runner.networks.mlp import MLP
-from runner.papers.batch_norm_rank.images import image_count, training_images
+from runner.papers.batch_norm_rank.images import training_images
 from runner.papers.batch_norm_rank.measures import last_hidden, ranks
 from runner.papers.batch_norm_rank.mlp_config import TrainedMLPs
 from runner.training.classification import Group, StackTrainer, evaluate
-from runner.training.epochs import EVALUATED_AT_ONCE
 from runner.training.selection import Choice, choose, score, selection_range
-
-HOLES = 1.25
-"""The heap a training step needs over the bytes of its activations, which differ in size: how much
-falls between them depends on where the system puts the heap (0 to 40 % in repeated runs)."""
 
 
 def load_images(config: TrainedMLPs, context: Context) -> Dataset:
@@ -68,59 +62,6 @@ def starting_stack(
     streams = [generator(config.seed, replicate, "initialisation") for replicate in replicates]
     weights, biases = draw(init, sizes, streams, dtype)
     return MLP(weights, biases, activation, normalization, skip)
-
-
-def features_of(config: TrainedMLPs) -> int:
-    """Numbers of one input."""
-    return config.width if config.data == "gaussian" else prod(SHAPES[config.data][1:])
-
-
-def parameter_bytes(config: TrainedMLPs, networks: int, itemsize: int) -> int:
-    """Bytes of the weights of so many networks, and of five vectors in each layer."""
-    d, L = config.width, config.depth
-    return networks * itemsize * (features_of(config) * d + (L - 1) * d**2 + (L + 1) * 5 * d)
-
-
-def measurement_bytes(config: TrainedMLPs, networks: int, itemsize: int, features: int) -> int:
-    """Bytes at the peak of measuring the ranks of one layer with so many features.
-
-    The representations of float32, beside the layer's before, are also there in float64, and
-    squared; those of float64 in copies for the SVD.
-    """
-    N, k = config.samples, min(config.samples, features)
-    if itemsize == 8:
-        return networks * 8 * 4 * N * features
-    return networks * (N * features * (2 * 4 + 8 + 8) + 8 * 2 * k**2)
-
-
-def training_bytes(config: TrainedMLPs, normalizations: list[str], itemsize: int = 4) -> int:
-    """Bytes at the peak of training stacks of networks on images.
-
-    normalizations: of each group, which has `networks_at_once`. Every group's parameters stay, as
-    they started and in training; gradients, and the activations of a step or of an evaluation,
-    are those of one group at a time, beside what the allocator keeps of a measurement. Activations
-    count by `HOLES` more than their bytes.
-    """
-    L, d, features, B = config.depth, config.width, features_of(config), config.batch_size
-    count, R = image_count(config), networks_at_once(config)
-    images = 4 * count * features
-    # As read, and standardised in two steps; bytes and float32 of all, before the first are taken.
-    reading = max(3 * images, (1 + 4) * SHAPES[config.data][0] * features)
-    networks = 3 * parameter_bytes(config, len(normalizations) * R, itemsize)
-    gradients = parameter_bytes(config, R, itemsize)
-    of_layer = 1 if set(normalizations) == {"none"} else 2  # tensors
-    activations = R * itemsize * B * (L * d * of_layer + 3 * d + features)
-    at_once = min(EVALUATED_AT_ONCE, count // 6)  # at most every sixth image is for tests
-    evaluation = R * itemsize * at_once * 3 * d
-    measurement = measurement_bytes(config, R, itemsize, d)
-    working = max(gradients + int(HOLES * activations), evaluation) + measurement
-    return max(reading, images + networks + working)
-
-
-def networks_at_once(config: TrainedMLPs) -> int:
-    """How many networks of one variant train side by side, at most."""
-    rates = len(config.learning_rates)
-    return max(config.replicates, config.selection_replicates * rates if rates > 1 else 0)
 
 
 Member = tuple[float, int]

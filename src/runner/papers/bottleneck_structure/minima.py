@@ -20,7 +20,7 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from runner.networks.spectra import svdvals
-from runner.papers.bottleneck_structure.networks import Network, activation_bytes, network_bytes
+from runner.papers.bottleneck_structure.networks import Network
 from runner.papers.bottleneck_structure.spectra import gap_rank
 
 DEAD = 1e-6
@@ -233,12 +233,3 @@ def minima(
                     network = change(network, problem)
                 offer(network)
     return dict(sorted(best.items()))
-
-
-def minimizing_bytes(depth: int, width: int, d_in: int, d_out: int, samples: int) -> int:
-    """Bytes of a descent: the pairs that L-BFGS remembers, some vectors more, the activations."""
-    parameters = network_bytes(depth, width, d_in, d_out)
-    at_once = min(samples, SAMPLES_AT_ONCE)
-    activations = activation_bytes(depth, width, d_in, d_out, samples)  # of all, for the loss
-    activations += activation_bytes(depth, width, d_in, d_out, at_once)
-    return (2 * CORRECTIONS + 15) * parameters + activations

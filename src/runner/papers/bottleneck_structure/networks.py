@@ -64,25 +64,3 @@ def differentiate(network: Network, x: Float[Tensor, "N d_in"]) -> Derivatives:
     for W, D in zip(network.weights[:0:-1], active[-2::-1], strict=True):
         outer.insert(0, (outer[0] @ W).mul_(D[:, None, :]))
     return Derivatives(active, inner[:-1], outer, inner[-1])
-
-
-TENSOR = 600
-"""Bytes of a tensor in Python beside its numbers."""
-
-
-def network_bytes(depth: int, width: int, d_in: int, d_out: int) -> int:
-    """Bytes of the weights and biases of a `Network`, in float64."""
-    hidden = (depth - 2) * width * (width + 1) + width * (d_in + 1)
-    return 8 * (hidden + d_out * (width + 1)) + 2 * depth * TENSOR
-
-
-def activation_bytes(depth: int, width: int, d_in: int, d_out: int, points: int) -> int:
-    """Bytes of what `Network.activations` returns, its inputs included, in float64."""
-    return 8 * points * (d_in + (depth - 1) * width + d_out) + depth * TENSOR
-
-
-def derivative_bytes(depth: int, width: int, d_in: int, d_out: int, points: int) -> int:
-    """Bytes of what `differentiate` returns, with the squares of one layer for `ntk_trace`."""
-    diagonals = (depth - 1) * width + d_out
-    inner, outer = d_in * ((depth - 1) * width + d_out), d_out * depth * width
-    return 8 * points * (diagonals + inner + outer) + 4 * depth * TENSOR

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.ops import aten
 
-from runner.papers.bottleneck_structure.networks import TENSOR, Network
+from runner.papers.bottleneck_structure.networks import Network
 
 
 class DepthStack:
@@ -136,31 +136,6 @@ class DepthStack:
         if not self._H or self._H[0].shape[-1] != N:
             self._H = [x.new_empty(A, self.width, N) for A in self.active]
             self._delta = [x.new_empty(self.active[0], self.width, N) for _ in range(2)]
-
-
-def parameter_bytes(depths: list[int], width: int, d_in: int, d_out: int) -> int:
-    """Bytes of the parameters of a stack in float32."""
-    hidden = sum((L - 2) * width * (width + 1) + width * (d_in + 1) for L in depths)
-    return 4 * (hidden + len(depths) * d_out * (width + 1))
-
-
-def step_bytes(depths: list[int], width: int, d_in: int, d_out: int, samples: int) -> int:
-    """Bytes that a stack keeps for `descend` beside its parameters: the gradient, the activations
-    of all layers and the errors of two; with the tensors in Python of its views.
-    """
-    neurons = width * (sum(L - 1 for L in depths) + 2 * len(depths))
-    views = 5 * max(depths) * TENSOR
-    return parameter_bytes(depths, width, d_in, d_out) + 4 * samples * neurons + views
-
-
-def training_bytes(depths: list[int], width: int, d_in: int, d_out: int, samples: int) -> int:
-    """Bytes of a float32 stack in training by Adam, which keeps two moments: see `step_bytes`.
-
-    With the outputs and their squares.
-    """
-    parameters = parameter_bytes(depths, width, d_in, d_out)
-    kept = step_bytes(depths, width, d_in, d_out, samples)
-    return 3 * parameters + kept + 4 * 2 * len(depths) * samples * d_out
 
 
 def _views(flat: Tensor, weights: list, biases: list) -> tuple[list[Tensor], list[Tensor]]:

@@ -14,7 +14,6 @@ from runner.papers.bottleneck_structure import theory
 from runner.papers.bottleneck_structure.networks import (
     Derivatives,
     Network,
-    derivative_bytes,
     differentiate,
 )
 
@@ -77,16 +76,6 @@ def theorem_rows(
     }
     for theorem, (lower, upper) in sides.items():
         yield TheoremCheck(**key, theorem=theorem, **_compared(lower, upper))
-
-
-def theorem_bytes(depth: int, width: int, d_in: int, d_out: int, points: int) -> int:
-    """Bytes that `theorem_rows` takes at the peak: the derivatives twice, where points are left
-    out, or once beside the large matrices of Proposition 9: their sum so far, a summand, the new
-    sum.
-    """
-    derivatives = derivative_bytes(depth, width, d_in, d_out, points)
-    large = 8 * NARROW_POINTS * (d_in * d_out) ** 2
-    return derivatives + max(derivatives, 3 * large)
 
 
 def _pointwise(

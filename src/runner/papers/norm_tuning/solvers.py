@@ -80,7 +80,7 @@ def solve_scales(
       squares (SVD).
 
     A system that is not finite has the solution nan, and rank 0. All tensors are float64 on the
-    CPU. Memory: `system_bytes`.
+    CPU.
     """
     m, dk = W1.shape[0], target.numel()
     if not all(bool(each.isfinite().all()) for each in (W1, W2, target)):
@@ -91,19 +91,6 @@ def solve_scales(
     elif m == dk:
         scales = _solve_lu(W1, W2, target)
     return scales or _solve_least_squares(W1, W2, target)
-
-
-def system_bytes(d: int, k: int, m: int, singular: bool = False) -> int:
-    """Bytes that `solve_scales` takes at the peak for W1 (m, k) and W2 (d, m), beside these two.
-
-    singular: whether K is likely to have a lower rank than min(d k, m), so that it ends in least
-    squares. LU factors K in place; least squares take K, the copy that LAPACK destroys, and its
-    workspace; LSMR a copy of W1 and of W2, and its bases.
-    """
-    equations = d * k
-    if m >= 2 * equations and not singular:
-        return 8 * (m * (d + k) + 2 * LANCZOS_VECTORS * equations + 8 * m)
-    return 8 * equations * m * (1 if m == equations and not singular else 3)
 
 
 def _solve_lu(

@@ -41,7 +41,6 @@ __all__ = [
     "khatri_rao",
     "live_units_probability",
     "low_rank",
-    "rank_is_likely_lower",
     "solve_scales",
     "wide",
     "wide_layer",
@@ -344,17 +343,6 @@ def deep_weights(target: Network, block: int, generator: torch.Generator) -> lis
         hidden = tuple(draw(w, w) for _ in range(n))
         drawn.append(DeepWeights(hidden, tuple(draw(w, block) for _ in range(n)), draw(d_out, w)))
     return drawn
-
-
-def rank_is_likely_lower(d: int, k: int, m: int, sparsity: float) -> bool:
-    """Whether zeros alone make it likely that sparse W1 (m, k), W2 (d, m) have a K of lower rank.
-
-    For m < 2 d k by hidden units that are cut off; for more of them by entries of the target that
-    no unit reaches, zero rows of K, each with probability `(1 - p^2)^m`.
-    """
-    if m < 2 * d * k:
-        return live_units_probability(d, k, m, sparsity) < 0.5
-    return (1 - (1 - sparsity**2) ** m) ** (d * k) < 0.5
 
 
 def live_units_probability(d: int, k: int, m: int, sparsity: float) -> float:

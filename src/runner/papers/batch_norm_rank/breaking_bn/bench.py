@@ -15,7 +15,7 @@ from runner.data.datasets import Dataset, Images, random_pixels
 from runner.networks.convolutional import ConvolutionalClassifier
 from runner.papers.batch_norm_rank.breaking_bn.config import BreakingBN
 from runner.papers.batch_norm_rank.breaking_bn.study import ARCHITECTURES
-from runner.runs.devices import torch_device
+from runner.runs import machine
 from runner.training.convolutional import ConvolutionalTrainer, on_device
 
 BATCH = 128
@@ -71,7 +71,7 @@ def compare() -> Iterator[Comparison]:
 
     The floor is at the rate of a large matrix product.
     """
-    device = torch_device("auto")
+    device = machine.device("auto")
     steps, multiplier = STEPS[device.type], MULTIPLIER[device.type]
     data = random_pixels(0, train=BATCH * steps, test=BATCH, shape=SHAPE)
     moved = on_device(data, device)

@@ -16,29 +16,25 @@ method. They are trained one after the other: each one fills the machine.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
-from math import prod
 from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from runner.core.errors import InputError, lookup
 from runner.core.streams import generator
 from runner.core.studies import Context, Row
-from runner.data import CLASSES, SHAPES
 from runner.data.datasets import Dataset, Images
-from runner.networks.convolutional import BatchNorm, ConvolutionalClassifier, initialize
-from runner.networks.resnet import Bottleneck, ResNet50
+from runner.networks.convolutional import ConvolutionalClassifier, initialize
+from runner.networks.resnet import ResNet50
 from runner.networks.vgg import VGG19
 from runner.papers.batch_norm_rank.breaking_bn.alignment import gradient_alignment
 from runner.papers.batch_norm_rank.breaking_bn.config import BreakingBN as Config
-from runner.papers.batch_norm_rank.images import image_count, training_images
+from runner.papers.batch_norm_rank.images import training_images
 from runner.papers.batch_norm_rank.measures import ranks
 from runner.training.convolutional import ConvolutionalTrainer, on_device
-from runner.training.epochs import EVALUATED_AT_ONCE
 from runner.training.selection import choose, score, selection_range
 
 ARCHITECTURES = {"vgg19": VGG19, "resnet50": ResNet50}
@@ -191,50 +187,6 @@ def run(config: Config, context: Context) -> Iterator[UntrainedNetwork | TrialEp
                         torch.tensor(scores["train_loss"]),
                     )
                     yield TrialEpoch(**columns)
-
-
-def memory(config: Config) -> int:
-    """Bytes at the peak: the images, the network, and what its backward pass needs."""
-    count, channels, *sides = SHAPES[config.data]
-    as_read = (1 + 4) * count * channels * prod(sides)  # bytes and float32 of all
-    side = config.image_size or sides[0]
-    normalizations = {METHODS[name].normalization for name in config.methods}
-    norm = "none" if normalizations == {"none"} else "batch"
-    parameters, of_one = numbers(config.architecture, channels, norm, config.multiplier, side)
-    outputs = [config.batch_size * kept for kept in of_one]
-    pixels = image_count(config) * channels * side**2
-    at_once = max(EVALUATED_AT_ONCE, config.samples) / config.batch_size
-    evaluation = int(3 * at_once * max(outputs))
-    # Copies that a layer makes for its backward pass; without centring they are torch's own.
-    copies = 7 if "batch_no_mean" in normalizations else 3
-    step = int(1.2 * sum(outputs)) + copies * max(outputs)  # a fifth for the convolutions' copies
-    datasets = len(pixels_needed(config))
-    used = 4 * ((datasets + 3) * pixels + 4 * parameters + max(step, evaluation))
-    return max(as_read, used)
-
-
-@cache
-def numbers(
-    architecture: str, channels: int, norm: str, multiplier: float, side: int
-) -> tuple[int, list[int]]:
-    """How many parameters a network has, and how many numbers its layers keep of one image.
-
-    Counted in a forward pass on the meta device, which computes shapes alone. A ReLU overwrites its
-    input; a maximum also keeps where it was.
-    """
-    outputs: list[int] = []
-
-    def add(module: nn.Module, inputs: tuple, output: Tensor) -> None:
-        indices = 2 if isinstance(module, nn.MaxPool2d) else 0  # int64 each
-        outputs.append(output[0].numel() * (1 + indices))
-
-    with torch.device("meta"):
-        network = ARCHITECTURES[architecture](channels, CLASSES, norm, multiplier)
-        for module in network.modules():
-            if isinstance(module, nn.Conv2d | BatchNorm | nn.MaxPool2d | Bottleneck):
-                module.register_forward_hook(add)
-        network(torch.empty(2, channels, side, side))  # one would be too few for batch norm
-    return sum(parameter.numel() for parameter in network.parameters()), outputs
 
 
 def pixels_needed(config: Config) -> list[bool]:

@@ -37,17 +37,12 @@ from runner.core.streams import generator
 from runner.core.studies import Context, Row
 from runner.data.datasets import Dataset
 from runner.networks.mlp import MLP
-from runner.papers.batch_norm_rank.images import image_count
 from runner.papers.batch_norm_rank.measures import last_hidden, ranks, ranks_by_layer
 from runner.papers.batch_norm_rank.mlp_training import (
-    features_of,
     load_images,
-    measurement_bytes,
-    parameter_bytes,
     probe_images,
     stages,
     starting_stack,
-    training_bytes,
 )
 from runner.papers.batch_norm_rank.pretraining.config import Pretraining as Config
 from runner.papers.batch_norm_rank.pretraining.rank_ascent import (
@@ -226,44 +221,6 @@ def run(
         row = TrainedEpoch if stage.judged else TrialEpoch
         for name, columns in stage.train(networks, data):
             yield row(**vars(variants[name]), **columns)
-
-
-def memory(config: Config) -> int:
-    """Bytes at the peak: training, or before it an ascent at all its angles, or the whitening, or
-    the ranks of all starting networks from the inputs on.
-    """
-    S = max(config.replicates, config.selection_replicates)
-    d, features, L = config.width, features_of(config), config.depth
-    N, M, A, E = (
-        config.pretraining_batch_size,
-        max(config.pretraining_steps),
-        len(config.angles),
-        len(config.end_to_end_angles),
-    )
-    variants = variants_of(config)
-    training = training_bytes(config, [variant.start.normalization for variant in variants])
-    ascents = {  # stacks, and numbers of a network: of a layer on all minibatches, or all on one
-        "pretrained": (A, M * N * d),
-        "pretrained_end_to_end": (E, 2 * L * N * d),
-        "plain_ascent": (1, M * N * d),
-    }
-    of_methods = [ascents[method] for method in config.methods if method in ascents]
-    ascent = max(
-        (
-            2 * parameter_bytes(config, S * stacks, 4)
-            + 4 * S * stacks * (numbers + 3 * N * max(features, d))
-            for stacks, numbers in of_methods
-        ),
-        default=0,
-    )
-    raised = len(config.pretraining_steps) * A * ("pretrained" in config.methods)
-    raised += E * ("pretrained_end_to_end" in config.methods)
-    starting = parameter_bytes(config, S * (raised + 2 * len(variants)), 4)
-    whitening = 8 * S * config.samples * (features + 3 * max(d, features))
-    measuring = measurement_bytes(config, S, 4, max(d, features))
-    whitens = "whitened" in config.methods
-    images = 4 * image_count(config) * features
-    return max(training, images + starting + max(ascent, whitening * whitens, measuring))
 
 
 def variants_of(config: Config, raising: set[Variant] | None = None) -> list[Variant]:

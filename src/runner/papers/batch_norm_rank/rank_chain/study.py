@@ -20,10 +20,10 @@ import torch
 from runner.core.errors import lookup
 from runner.core.streams import generator
 from runner.core.studies import Context, Row
+from runner.networks.precision import torch_dtype
 from runner.networks.spectra import svdvals
 from runner.papers.batch_norm_rank import theory
 from runner.papers.batch_norm_rank.rank_chain.batch_means import (
-    OBSERVABLES,
     BatchMeans,
     Plan,
     mean_and_error,
@@ -39,11 +39,10 @@ from runner.papers.batch_norm_rank.rank_chain.engines import (
     columns,
     gaussian_inputs,
 )
-from runner.papers.batch_norm_rank.rank_chain.expansion import DRAWS_AT_ONCE, frobenius_step
+from runner.papers.batch_norm_rank.rank_chain.expansion import frobenius_step
 from runner.papers.batch_norm_rank.rank_chain.lyapunov import ProbedChain
 from runner.papers.batch_norm_rank.rank_chain.random_products import collapse
-from runner.papers.batch_norm_rank.rank_chain.workers import average, chains_in_stack
-from runner.runs.devices import torch_dtype
+from runner.papers.batch_norm_rank.rank_chain.workers import average
 
 LAYERS_AT_ONCE = 10_000
 """Layers between two looks at the clock."""
@@ -53,9 +52,6 @@ TOP_SINGULAR_VALUES = 10
 
 GAP_NUMBERS = 4_000_000
 """Random numbers spent on the expected rate of Lemma 3: it is then known better than measured."""
-
-COMPILER = 100 * 2**20
-"""Bytes of the library that compiles the kernel."""
 
 
 @dataclass(frozen=True)
@@ -182,37 +178,6 @@ def work(config: RankChain, width: int, skip: float) -> int:
         layers = config.burn_in_of(width, skip) + plan_of(config, width).layers
         return len(input_ranks_of(config, width)) * layers
     return config.layers
-
-
-def memory(config: RankChain) -> int:
-    """Bytes at the peak, which the largest width decides.
-
-    A chain takes its state, the next one and what its step draws; and the matrices of an
-    observation, a QR or an SVD.
-    """
-    d, chains = max(config.widths), config.chains
-    K, N = columns(d), config.samples_of(d)
-    if config.measure == "product":
-        gap = 8 * GAP_NUMBERS * (2 * 2 + 1)  # two columns of W and of A, and a product
-        return max(8 * chains * 5 * d * d, gap)
-    itemsize = torch_dtype(config.dtype).itemsize
-    direct = itemsize * (d * d + 2 * d * N)
-    if config.measure == "spectrum":
-        return chains * (direct + d * N * (itemsize + 2 * 8))
-    kept = min(config.columns or K, N)
-    rotated = 8 * (6 * d * kept + 6 * kept**2)
-    if config.measure == "average":
-        engine, stack = config.engine_on("cpu"), chains_in_stack(config, d, "cpu")
-        points = len(config.widths) * len(config.skips)
-        moments = 2 * points * 8 * 2 * len(OBSERVABLES) * max(chains, 32)  # of all stacks, joined
-        if engine == "kernel":
-            return COMPILER + moments + stack * 8 * (d * K + 2 * K * K)
-        observed = direct + itemsize * (3 * N * N + d * N)
-        return moments + min(chains, stack) * (rotated if engine == "rotated" else observed)
-    if config.measure == "expansion":
-        state = 8 * chains * 6 * d * K
-        return state + 8 * min(DRAWS_AT_ONCE, config.draws) * (d * d + 4 * d * K + K * K)
-    return chains * 8 * (8 * d * K + 6 * K * K)
 
 
 def averages(config: RankChain, context: Context) -> Iterator[ChainAverage]:

@@ -18,6 +18,7 @@ from torch import Tensor
 from runner.core.errors import InputError, lookup
 from runner.core.streams import generator, stream_seed
 from runner.core.studies import Context
+from runner.networks.precision import torch_dtype
 from runner.papers.batch_norm_rank.rank_chain.batch_means import Plan, sample, tell_nan
 from runner.papers.batch_norm_rank.rank_chain.config import RankChain
 from runner.papers.batch_norm_rank.rank_chain.engines import (
@@ -28,7 +29,6 @@ from runner.papers.batch_norm_rank.rank_chain.engines import (
     columns,
     gaussian_inputs,
 )
-from runner.runs.devices import torch_dtype
 
 NUMBERS_IN_STACK = 2**17
 """Numbers in the state `G` of a stack: what stays in the cache of a core. The compiled engine takes

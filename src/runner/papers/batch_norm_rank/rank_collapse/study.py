@@ -19,19 +19,15 @@ from torch import Tensor
 from runner.core.streams import generators
 from runner.core.studies import Context, Row
 from runner.networks.mlp import MLP
+from runner.networks.precision import torch_dtype
 from runner.papers.batch_norm_rank.measures import ranks_by_layer
 from runner.papers.batch_norm_rank.mlp_training import (
-    features_of,
     load_images,
-    measurement_bytes,
-    parameter_bytes,
     probe_images,
     stages,
     starting_stack,
-    training_bytes,
 )
 from runner.papers.batch_norm_rank.rank_collapse.config import RankCollapse
-from runner.runs.devices import torch_dtype
 
 
 @dataclass(frozen=True)
@@ -113,21 +109,6 @@ def run(config: RankCollapse, context: Context) -> Iterator[LayerRank | TrialEpo
         row = TrainedEpoch if stage.judged else TrialEpoch
         for normalization, columns in stage.train(networks, data):
             yield row(normalization=normalization, **columns)
-
-
-def memory(config: RankCollapse) -> int:
-    """Bytes at the peak: one stack after another is drawn, copied to the device and measured, from
-    the inputs on; then all train.
-    """
-    itemsize, R = torch_dtype(config.dtype).itemsize, config.replicates
-    features = features_of(config)
-    stack = parameter_bytes(config, R, itemsize)
-    inputs = 8 * R * config.samples * features if config.data == "gaussian" else 0
-    measuring = measurement_bytes(config, R, itemsize, max(features, config.width))
-    start = 2 * inputs + stack + max(stack, measuring)
-    if not config.train:
-        return start
-    return max(start, training_bytes(config, config.normalizations, itemsize))
 
 
 def gaussian_inputs(config: RankCollapse) -> Float[Tensor, "R N d"]:

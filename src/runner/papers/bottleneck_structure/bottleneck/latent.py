@@ -37,16 +37,6 @@ def draw_task(rank: int, samples: int, test_samples: int, generator: torch.Gener
     return Task(x[:, :samples], y[:, :samples], x[:, samples:], y[:, samples:])
 
 
-def task_bytes(samples: int) -> int:
-    """Bytes of a `Task` of so many samples, for training and test together."""
-    return 8 * samples * (D_IN + D_OUT)
-
-
-def drawing_bytes(samples: int) -> int:
-    """Bytes that `draw_task` takes at the peak: the hidden layer of h between z, x and y."""
-    return 8 * samples * (LATENT + D_IN + HIDDEN + D_OUT)
-
-
 def _shallow_network(d_in: int, d_out: int, generator: torch.Generator):
     """z -> B relu(A z + a), entries of A, a and B standard Gaussian over the root of the fan-in."""
 

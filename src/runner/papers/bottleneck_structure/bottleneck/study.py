@@ -27,26 +27,18 @@ from runner.papers.bottleneck_structure.bottleneck.latent import (
     D_OUT,
     Task,
     draw_task,
-    drawing_bytes,
-    task_bytes,
 )
-from runner.papers.bottleneck_structure.minima import Problem, minima, minimizing_bytes
+from runner.papers.bottleneck_structure.minima import Problem, minima
 from runner.papers.bottleneck_structure.networks import (
     Network,
-    activation_bytes,
-    derivative_bytes,
     differentiate,
-    network_bytes,
 )
 from runner.papers.bottleneck_structure.recipes import RECIPES
 from runner.papers.bottleneck_structure.spectra import gap_rank, spectra, threshold_rank
 from runner.papers.bottleneck_structure.stack import (
     DepthStack,
-    parameter_bytes,
-    step_bytes,
-    training_bytes,
 )
-from runner.papers.bottleneck_structure.theorems import TheoremCheck, theorem_bytes, theorem_rows
+from runner.papers.bottleneck_structure.theorems import TheoremCheck, theorem_rows
 from runner.papers.bottleneck_structure.training import RidgeTrainer, start
 
 REPLICATES_DONE = "minima/replicates"
@@ -153,37 +145,6 @@ def _minima(
             bar.update(1)
             kept = {REPLICATES_DONE: torch.tensor(replicate + 1)}
             context.checkpoint(lambda kept=kept: trainer.state() | kept)
-
-
-def memory(config: Bottleneck) -> int:
-    """Bytes at the peak: all tasks, and either the drawing of the last one, or training, or the
-    stack beside the measurement of its deepest network.
-
-    That holds the derivatives at all training inputs, and by turns the activations of the training
-    or of the test inputs, or the derivatives at the points of the theorems, twice.
-    """
-    shape = (config.width, D_IN, D_OUT)
-    R, N, M, L = config.replicates, config.samples, config.test_samples, max(config.depths)
-    depths = [depth for depth in set(config.trained_depths) for _ in range(R)]
-    # The stacked inputs or targets are there in both precisions before the others come.
-    batch = len(depths) * N * (4 * (D_IN + D_OUT) + 8 * D_OUT)
-    training = training_bytes(depths, *shape, N) + batch
-    measuring = (
-        parameter_bytes(depths, *shape)
-        + step_bytes(depths, *shape, N)
-        + network_bytes(L, *shape)
-        + derivative_bytes(L, *shape, N)
-        + max(
-            activation_bytes(L, *shape, max(N, M)),
-            theorem_bytes(L, *shape, min(config.points, N)),
-        )
-    )
-    if config.recipe == "minimum":
-        found = len(set(config.depths)) * network_bytes(L, *shape)
-        minimizing = minimizing_bytes(L, *shape, N) + parameter_bytes(depths, *shape)
-        measuring = found + max(measuring, minimizing)
-    drawing = drawing_bytes(N + M) - task_bytes(N + M)
-    return R * task_bytes(N + M) + max(drawing, training, measuring)
 
 
 def _task(config: Bottleneck, replicate: int) -> Task:

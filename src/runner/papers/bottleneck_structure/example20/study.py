@@ -15,10 +15,7 @@ from runner.networks.spectra import operator_norm
 from runner.papers.bottleneck_structure import theory
 from runner.papers.bottleneck_structure.example20.config import Example20
 from runner.papers.bottleneck_structure.networks import (
-    TENSOR,
     Network,
-    activation_bytes,
-    derivative_bytes,
     differentiate,
 )
 
@@ -51,15 +48,6 @@ def run(config: Example20, context: Context) -> Iterator[ExampleNetwork]:
             for exponent in config.exponents:
                 yield measure(config, L, exponent)
                 bar.update(L, depth=L)
-
-
-def memory(config: Example20) -> int:
-    """Bytes at the peak: the deepest network, and its derivatives at the two sides of the kink or
-    its activations at all points of the grid, beside f there; one layer has four neurons.
-    """
-    L, points = max(config.depths), config.grid**3
-    activations = activation_bytes(L, 3, 3, 3, points) + 8 * points * (1 + 3)
-    return L * TENSOR + max(activations, derivative_bytes(L, 3, 3, 3, len(SIDES)))
 
 
 def measure(config: Example20, L: int, exponent: float) -> ExampleNetwork:

@@ -60,13 +60,6 @@ def run(config: Linear, context: Context) -> Iterator[LinearNetwork | TheoremChe
                 bar.update(depth=L)
 
 
-def memory(config: Linear) -> int:
-    """Bytes at the peak, as so many copies of the parameters: what L-BFGS keeps, and beside it the
-    parameters with their limits, gradients, and the products of both passes (22, measured).
-    """
-    return 8 * config.width**2 * max(config.depths) * (2 * MEMORY_OF_LBFGS + 22)
-
-
 def draw_target(config: Linear, replicate: int) -> Float[Tensor, "n n"]:
     """T of rank k: random singular vectors, singular values uniform in [1, 3]."""
     stream = generator(config.seed, replicate, "target")

@@ -24,14 +24,11 @@ from runner.networks.spectra import svdvals
 from runner.papers.bottleneck_structure import theory
 from runner.papers.bottleneck_structure.networks import (
     Network,
-    activation_bytes,
-    derivative_bytes,
     differentiate,
-    network_bytes,
 )
 from runner.papers.bottleneck_structure.rank_one.config import RankOne
 from runner.papers.bottleneck_structure.recipes import Recipe
-from runner.papers.bottleneck_structure.stack import DepthStack, training_bytes
+from runner.papers.bottleneck_structure.stack import DepthStack
 from runner.papers.bottleneck_structure.training import RidgeTrainer
 
 GAIN = 1.4
@@ -75,22 +72,6 @@ def run(config: RankOne, context: Context) -> Iterator[TrainedNetwork]:
         for r, (N, replicate) in enumerate(order):
             yield measure(config, stack.network(r), inputs[r], N, replicate)
             bar.update(N=N)
-
-
-def memory(config: RankOne) -> int:
-    """Bytes at the peak: the stack in training, and two networks in float64 with the derivatives
-    and the activations of one on the segments of the largest set.
-    """
-    shape = (config.width, 2, 2)
-    N, L = max(config.samples), config.depth
-    points = N * config.segment_points
-    stack = training_bytes([L] * len(set(config.samples)) * config.replicates, *shape, N)
-    return (
-        stack
-        + 2 * network_bytes(L, *shape)
-        + derivative_bytes(L, *shape, points)
-        + activation_bytes(L, *shape, points)
-    )
 
 
 def draw_inputs(config: RankOne, N: int, replicate: int) -> Float[Tensor, "N 2"]:

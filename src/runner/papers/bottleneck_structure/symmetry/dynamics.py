@@ -70,8 +70,3 @@ def draw_dynamics(d: int, noise: float, step_size: float, generator: torch.Gener
     E = torch.randn(d, d, generator=generator, dtype=torch.float64)
     E = E + E.mT
     return Dynamics(w / w.norm(), E * (noise / torch.linalg.matrix_norm(E, 2)), step_size)
-
-
-def path_bytes(count: int, d: int, steps: int) -> int:
-    """Bytes that `costs` takes at the peak: every point of the paths, one by one and stacked."""
-    return 8 * count * d * 2 * (steps + 1)

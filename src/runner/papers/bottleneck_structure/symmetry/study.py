@@ -21,21 +21,15 @@ from runner.core.streams import generator
 from runner.core.studies import Context, Row
 from runner.networks.spectra import svdvals
 from runner.papers.bottleneck_structure import theory
-from runner.papers.bottleneck_structure.minima import Problem, minimizing_bytes, polished
+from runner.papers.bottleneck_structure.minima import Problem, polished
 from runner.papers.bottleneck_structure.networks import (
     Network,
-    activation_bytes,
-    derivative_bytes,
     differentiate,
-    network_bytes,
 )
 from runner.papers.bottleneck_structure.recipes import RECIPES
 from runner.papers.bottleneck_structure.spectra import gap_rank, spectra, threshold_rank
 from runner.papers.bottleneck_structure.stack import (
     DepthStack,
-    parameter_bytes,
-    step_bytes,
-    training_bytes,
 )
 from runner.papers.bottleneck_structure.symmetry.config import (
     DISTANCE_LAYER,
@@ -47,7 +41,6 @@ from runner.papers.bottleneck_structure.symmetry.dynamics import (
     ORTHOGONAL_NORM,
     Dynamics,
     draw_dynamics,
-    path_bytes,
 )
 from runner.papers.bottleneck_structure.symmetry.summaries import (
     collapse_ratio,
@@ -55,17 +48,13 @@ from runner.papers.bottleneck_structure.symmetry.summaries import (
     neighbours,
     principal_components,
 )
-from runner.papers.bottleneck_structure.theorems import TheoremCheck, theorem_bytes, theorem_rows
+from runner.papers.bottleneck_structure.theorems import TheoremCheck, theorem_rows
 from runner.papers.bottleneck_structure.training import STEPS_AT_ONCE, Batch, RidgeTrainer, start
 
 ORBITS, MEMBERS = 50, 20
 """Orbits of the rotation around w, and points on each."""
 PATHS = 60
 """Gradient-descent paths of panel (b)."""
-NUMBER = 32
-"""Bytes of a number in Python and of its place in a list."""
-
-
 REPLICATES_DONE = "polished/replicates"
 """Name of what a checkpoint holds beside the state of the trainer."""
 
@@ -212,43 +201,6 @@ def run(
             bar.update(replicate=replicate)
             kept = {REPLICATES_DONE: torch.tensor(replicate + 1)}
             context.checkpoint(lambda kept=kept: trainer.state() | kept)
-
-
-def memory(config: Symmetry) -> int:
-    """Bytes at the peak: all training sets, and either the paths of the last one, or training with
-    the minibatches of a block, or the stack beside the measurement of one network.
-
-    That holds the derivatives at the probes, and by turns their costs, what `_layers` compares,
-    the map of distances, or the derivatives at the points of the theorems, twice.
-    """
-    R, L, d, T = config.replicates, config.depth, config.dimension, config.horizon
-    B, probes, pixels = config.batch_size, config.probes, config.resolution**2
-    shape, depths = (config.width, d, T), [L] * R
-    sets = 8 * R * config.starts * (d + T)
-    pools = R * config.starts * (4 * (d + T) + 8 * max(d, T))  # the last one in both precisions
-    blocks = 2 if config.steps <= STEPS_AT_ONCE else 3
-    minibatches = R * STEPS_AT_ONCE * B * (4 * blocks * (d + T) + 2 * 8)  # and their indices
-    training = training_bytes(depths, *shape, B) + pools + minibatches
-    compared = activation_bytes(L, *shape, probes + PATHS * (T + 1) + 2 * ORBITS * MEMBERS)
-    pairs = max(probes, PATHS * T) ** 2 * (8 + 1)  # their distances, and which do not count
-    shown = activation_bytes(L, *shape, pixels) + pixels * (8 * 2 * config.width + 5 * NUMBER)
-    measuring = (
-        parameter_bytes(depths, *shape)
-        + step_bytes(depths, *shape, B)
-        + (R + 1) * network_bytes(L, *shape)
-        + derivative_bytes(L, *shape, probes)
-        + max(
-            path_bytes(probes, d, T),
-            compared + pairs,
-            shown,
-            theorem_bytes(L, *shape, min(config.points, probes)),
-        )
-    )
-    polishing = parameter_bytes(depths, *shape) + R * network_bytes(L, *shape)
-    polishing += minimizing_bytes(L, *shape, config.starts)
-    if not config.polish:
-        polishing = 0
-    return sets + max(path_bytes(config.starts, d, T), training, measuring, polishing)
 
 
 def new_stack(config: Symmetry, device: torch.device) -> DepthStack:

@@ -23,14 +23,12 @@ from torch import Tensor, nn
 
 from runner.core.streams import generator
 from runner.core.studies import Context, Row
-from runner.data import CLASSES, SHAPES
 from runner.data.datasets import Dataset, Images
 from runner.papers.norm_tuning import theory
 from runner.papers.norm_tuning.bn_classifier.config import BnClassifier
-from runner.papers.norm_tuning.classifier import PIXELS, train_classifier
+from runner.papers.norm_tuning.classifier import train_classifier
 from runner.papers.norm_tuning.modules import as_modules, frozen_linear
 from runner.papers.norm_tuning.network import Network, agreement
-from runner.papers.norm_tuning.solvers import system_bytes
 from runner.training.optimizers import Adam
 from runner.training.selection import choose, score, selection_range
 
@@ -110,18 +108,6 @@ def run(config: BnClassifier, context: Context) -> Iterator[Classifier | TrialEp
                 yield Classifier(name, replicate, **columns(each, target, data), **how)
             how = {"learning_rate": choice.rate, "selected_on": choice.selected_on}
             yield Classifier("bn_only", replicate, **columns(network, target, data), **how)
-
-
-def memory(config: BnClassifier) -> int:
-    """Bytes at the peak: images, frozen weights in both precisions, and either the larger of the
-    two systems, or the widest layer of all images in the construction.
-    """
-    h, images = config.target_width, SHAPES["digits"][0]
-    pairs = [(PIXELS, h), (h, CLASSES)]
-    frozen = sum(3 * 8 * k * d * (k + d) for k, d in pairs)
-    systems = max(system_bytes(d, k, k * d, False) for k, d in pairs)
-    widest = max(k * d for k, d in pairs)
-    return 8 * 3 * images * PIXELS + frozen + max(systems, 8 * 4 * images * widest)
 
 
 def drawn(config: BnClassifier, data: Dataset, replicate: int) -> tuple[Network, Pairs]:

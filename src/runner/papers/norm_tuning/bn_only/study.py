@@ -152,25 +152,6 @@ def run(config: BnOnly, context: Context) -> Iterator[CurvePoint | Approximation
     yield from metrics(config, learners, systems, errors)
 
 
-def memory(config: BnOnly) -> int:
-    """Bytes at the peak: the frozen weights, and the largest of their drawing, the linear systems
-    of the widest f, and a step of training with, since freed memory is kept, a chunk of measuring.
-    """
-    R, d, N, m = config.replicates, config.target_width, config.batch_size, max(config.m)
-    widths = sum(config.m)
-    frozen = 8 * R * d * (m + widths)
-    drawing = 8 * R * d * 2 * m
-    training = 4 * R * (d * m + m * N + 8 * d * N)
-    if "sgd" in config.methods:
-        training += 4 * R * (d * widths + 3 * m * N)
-    system = 0
-    if any(method.endswith("construction") for method in config.methods):
-        system = 8 * R * d**2 * m * 2
-    hidden = m if config.methods == ["dense"] else 2 * m
-    measuring = 8 * R * min(CHUNK, config.test_samples) * (hidden + 4 * d)
-    return frozen + max(drawing, system, training + measuring)
-
-
 def draw_problem(config: BnOnly) -> Problem:
     """W* ~ N(0, 1/d), W1 ~ N(0, 1/d), W2 ~ N(0, 2/m), the last two over sqrt(p) when sparse.
 

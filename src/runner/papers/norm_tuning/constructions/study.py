@@ -22,7 +22,7 @@ from torch import Tensor
 from runner.core.errors import lookup
 from runner.core.streams import generator
 from runner.core.studies import Context, Row
-from runner.data import CLASSES, SHAPES
+from runner.data import CLASSES
 from runner.papers.norm_tuning import theory
 from runner.papers.norm_tuning.arithmetic import FLOAT64, Arithmetic, MultiPrecision
 from runner.papers.norm_tuning.classifier import PIXELS, digit_images, train_classifier
@@ -40,10 +40,7 @@ from runner.papers.norm_tuning.network import (
     relu_network,
     truncate,
 )
-from runner.papers.norm_tuning.solvers import EPSILON, system_bytes
-
-MPMATH_NUMBER = 200
-"""Bytes of a number of mpmath without its digits."""
+from runner.papers.norm_tuning.solvers import EPSILON
 
 
 @dataclass(frozen=True)
@@ -99,49 +96,6 @@ def run(config: Constructions, context: Context) -> Iterator[Reconstruction]:
                 row = _measure(config, replicate, bar.update)
             bar.update(0, error=row.max_abs_error)
             yield row
-
-
-def memory(config: Constructions) -> int:
-    """Bytes at the peak of one replicate: the target and the frozen weights, and by turns the
-    training or the factorization of the target, one linear system or the zeros of one, and an
-    evaluation of the reconstruction. With mpmath a number is an object.
-    """
-    number = 8 if config.dtype == "float64" else MPMATH_NUMBER + config.precision // 2
-    digits, p = config.target == "digits", config.sparsity
-    points = SHAPES["digits"][0] if digits else config.points
-    ends = (PIXELS, CLASSES) if digits else (config.target_width,) * 2
-    hidden = [config.target_width] * (config.depth - 1)
-    shapes = list(pairwise([ends[0], *hidden, ends[1]]))
-    target = 8 * sum(n_in * n_out for n_in, n_out in shapes)
-    largest = 8 * max(n_in * n_out for n_in, n_out in shapes)
-    training = 4 * target + 8 * 2 * points * sum(n_out for _, n_out in shapes) if digits else 0
-    if config.theorem == "deep":
-        blocks = [(n_out * config.block, -(-n_in // config.block)) for n_in, n_out in shapes]
-        # The W_i and A_i as they are drawn and in the arithmetic of the construction; half as much
-        # again is lost between them, measured.
-        frozen = int(1.5 * (8 + number)) * sum(n * w * (w + config.block) for w, n in blocks)
-        widest = max(w for w, _ in blocks)
-        elimination = 1 if config.dtype == "float64" else 6
-        systems = [number * elimination * widest**2]
-    else:
-        rank = config.rank
-        pairs = [(k, d, config.width or d * k) for k, d in shapes]
-        if config.theorem == "low_rank":
-            pairs = [
-                (a, b, a * b) for n_in, n_out in shapes for a, b in ((n_in, rank), (rank, n_out))
-            ]
-        frozen = 8 * sum(m * (k + d) for k, d, m in pairs)
-        widest = max(m for _, _, m in pairs)
-        systems = [
-            system_bytes(d, k, m, theory.rank_is_likely_lower(d, k, m, p)) for k, d, m in pairs
-        ]
-        if p < 1:
-            systems += [int(d * k * m * (5 + 30 * p**2)) for k, d, m in pairs]
-    factorization = 8 * largest  # the copies and the workspace of an SVD
-    # The values of a layer on their way through it, and what the skips of Theorem 2 bring in.
-    passing = 5 if config.theorem == "deep" else 3
-    evaluation = number * points * (passing * widest + 2 * ends[0])
-    return 2 * target + frozen + max(training, factorization, *systems, evaluation)
 
 
 def mpmath_seconds(config: Constructions) -> float:

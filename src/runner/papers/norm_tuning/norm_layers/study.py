@@ -26,7 +26,6 @@ from runner.core.studies import Context, Row
 from runner.papers.norm_tuning.modules import as_modules
 from runner.papers.norm_tuning.network import Block, Layer, Network, relu_network
 from runner.papers.norm_tuning.norm_layers.config import NormLayers
-from runner.papers.norm_tuning.solvers import system_bytes
 from runner.papers.norm_tuning.theory import wide_layer, wide_weights
 
 
@@ -61,14 +60,6 @@ def run(config: NormLayers, context: Context) -> Iterator[LayerAccuracy]:
         for replicate in range(config.replicates):
             yield from _measure(config, replicate)
             bar.update(replicate=replicate)
-
-
-def memory(config: NormLayers) -> int:
-    """Bytes at the peak: the frozen weights, and either the linear system or the hidden layer of
-    all samples, before and after its normalization, with what that computes in between.
-    """
-    d, m = config.target_width, config.target_width**2
-    return 8 * 3 * 2 * m * d + max(system_bytes(d, d, m, False), 8 * config.samples * (4 * m + d))
 
 
 def _measure(config: NormLayers, replicate: int) -> Iterator[LayerAccuracy]:

@@ -9,7 +9,7 @@ of, `lowrank.csv` how the layers' singular values come to look (Theorem 2, Corol
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import log, prod
+from math import log
 from typing import ClassVar
 
 import torch
@@ -30,7 +30,6 @@ from runner.papers.training_invariances.invariances.decomposition import (
 )
 from runner.papers.training_invariances.invariances.gradient_flow import Flow
 from runner.papers.training_invariances.invariances.junctions import Junction, junctions
-from runner.papers.training_invariances.invariances.layers import Convolution
 from runner.papers.training_invariances.invariances.network import Network
 from runner.papers.training_invariances.invariances.trajectory import (
     Trajectory,
@@ -119,24 +118,6 @@ def run(
         yield from lowrank_rows(config, flow, trajectory, bar.update)
     yield from assumption_rows(config, flow, trajectory)
     yield from decomposition_rows(config, flow, trajectory)
-
-
-def memory(config: Invariances) -> int:
-    """Bytes at the peak: the trajectory, and either a step with its activations or the largest
-    invariant at all records.
-    """
-    network = network_of(config)
-    S, n = len(rates(config)), config.samples
-    parameters = sum(prod(shape) for layer in network.layers for shape in layer.shapes().values())
-    trajectory, step = config.records + 1, {"euler": 6, "rk4": 10}[config.integrator]
-    activations, neurons = 0, config.width
-    for layer in network.layers:
-        activations += 4 * layer.source.features + 4 * layer.target.features
-        if isinstance(layer, Convolution):  # the patches
-            activations += 4 * layer.target.positions * layer.source.channels * layer.kernel**2
-        neurons = max(neurons, layer.target.channels)
-    invariant = 4 * (config.records + 1) * neurons**2
-    return 8 * S * (trajectory * parameters + max(step * parameters + n * activations, invariant))
 
 
 def metrics(

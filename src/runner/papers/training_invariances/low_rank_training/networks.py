@@ -61,13 +61,6 @@ def positions(image: tuple[int, ...]) -> list[int]:
     return found
 
 
-def feature_count(layers: list[tuple[int, ...]], image: tuple[int, ...]) -> int:
-    """Outputs of all ReLU units for one image. layers: their `shapes`."""
-    before = layers[:-TAIL]
-    places = positions(image) if len(before[0]) > 2 else [1] * len(before)
-    return sum(shape[0] * each for shape, each in zip(before, places, strict=True))
-
-
 def draw(layers: list[tuple[int, ...]], stream: Generator) -> list[Float[Tensor, "*_"]]:
     """The weights of one network at gain one, N(0, 1 / fan in), in float64."""
     return [

@@ -10,7 +10,7 @@ end.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import nan, prod
+from math import nan
 from typing import ClassVar
 
 import torch
@@ -19,8 +19,8 @@ from torch import Tensor
 
 from runner.core.streams import generator
 from runner.core.studies import Context, Row
-from runner.data import CLASSES, SHAPES
 from runner.data.batches import epoch_order
+from runner.networks.precision import torch_dtype
 from runner.networks.spectra import svd
 from runner.papers.training_invariances import theory
 from runner.papers.training_invariances.low_rank_training import networks
@@ -28,14 +28,12 @@ from runner.papers.training_invariances.low_rank_training.config import LowRankT
 from runner.papers.training_invariances.low_rank_training.networks import Parameters, outputs, tail
 from runner.papers.training_invariances.low_rank_training.problem import Problem, draw_problem
 from runner.papers.training_invariances.low_rank_training.training import (
-    LANCZOS,
     WAYS,
     Decayed,
     losses_and_gradients,
     losses_and_hits,
     sharpness,
 )
-from runner.runs.devices import torch_dtype
 
 DIVERGED = 2.0
 """A network whose loss was above so many times its start has diverged, as one not finite. It may
@@ -360,23 +358,3 @@ def invariants(weights: list[Float[Tensor, "S _ _"]]) -> list[Float[Tensor, "S _
     """D_l of the linear layers but the last, in float64."""
     exact = [W.double() for W in weights]
     return [theory.matrix_invariant(U, V) for U, V in zip(exact[:-1], exact[1:], strict=True)]
-
-
-def memory(config: LowRankTraining) -> int:
-    """Bytes at the peak: reading the images; or the weights, and with them the sharpness (a basis,
-    its products, and activations in both directions twice) or spectra in float64.
-    """
-    S, R, n = len(members(config)), config.replicates, config.samples
-    itemsize = torch_dtype(config.dtype).itemsize
-    count, pixels = SHAPES[config.data][0], prod(SHAPES[config.data][1:])
-    kept = 4 * count * pixels * config.classes // CLASSES
-    reading = 5 * count * pixels + kept + 12 * R * n * pixels
-    image = SHAPES[config.data][1:]
-    layers = layer_shapes(config, image)
-    weights = itemsize * S * sum(map(prod, layers))
-    moments = WAYS[config.optimizer].moments
-    features = networks.feature_count(layers, image)
-    curvature = 2 * LANCZOS * weights + 8 * itemsize * S * n * features
-    spectra = 8 * 14 * S * config.width**2
-    training = (6 + moments) * weights + max(curvature, spectra)
-    return max(reading, kept // 6 + itemsize * R * n * pixels + training)

@@ -1,0 +1,186 @@
+"""What memory there is, on trees of files as Linux shows them, and the limit on a run."""
+
+import gc
+import os
+import resource
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from runner.core.errors import InputError
+from runner.runs import machine
+
+WHOLE = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+CPU = torch.device("cpu")
+STATM = Path("/proc/self/statm")
+on_linux = pytest.mark.skipif(not STATM.exists(), reason="needs /proc")
+HUGE = "9223372036854771712\n"
+
+
+def occupied() -> tuple[int, int]:
+    """Bytes of this process in memory, and of its addresses for data."""
+    pages = STATM.read_text().split()
+    return int(pages[1]) * resource.getpagesize(), int(pages[5]) * resource.getpagesize()
+
+
+@pytest.mark.parametrize(
+    ("own", "files", "expected"),
+    [
+        ("0::/\n", {"memory.max": "4000\n"}, 4000),
+        ("0::/\n", {"memory.max": "max\n"}, WHOLE),
+        ("0::/a/b\n", {"a/memory.max": "5000\n", "a/b/memory.max": "max\n"}, 5000),
+        ("0::/a/b\n", {"a/memory.max": "5000\n", "a/b/memory.max": "300\n"}, 300),
+        ("0::/a/b\n", {"a/c/memory.max": "300\n"}, WHOLE),  # another's
+        ("0::/../other\n", {"memory.max": "700\n"}, 700),
+        (
+            "4:memory:/job/step\n0::/\n",
+            {
+                "memory/memory.limit_in_bytes": HUGE,
+                "memory/job/memory.limit_in_bytes": "6000\n",
+                "memory/job/step/memory.limit_in_bytes": HUGE,
+                "cpu/job/memory.limit_in_bytes": "1\n",
+            },
+            6000,
+        ),
+        ("3:cpu,memory:/job\n", {"memory/job/memory.limit_in_bytes": "6000\n"}, 6000),
+        # A container sees its own cgroup as the root, and its path from the root of the host.
+        ("4:memory:/docker/ab12\n", {"memory/memory.limit_in_bytes": "8000"}, 8000),
+        ("9:name=systemd:/\n1:cpu:/\n", {}, WHOLE),
+        (None, {}, WHOLE),  # no Linux
+    ],
+)
+def test_the_smallest_limit_of_the_cgroups_counts(own, files, expected, tmp_path):
+    contents = {f"sys/fs/cgroup/{name}": text for name, text in files.items()}
+    if own is not None:
+        contents["proc/self/cgroup"] = own
+    for name, text in contents.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert machine.memory(tmp_path) == expected
+
+
+@pytest.mark.parametrize(
+    ("environment", "mebibytes"),
+    [
+        ({"SLURM_MEM_PER_NODE": "900"}, 900),
+        ({"SLURM_MEM_PER_CPU": "200", "SLURM_CPUS_ON_NODE": "4"}, 800),
+        ({"SLURM_MEM_PER_CPU": "200"}, None),
+        ({"SLURM_MEM_PER_GPU": "300", "SLURM_GPUS_ON_NODE": "2"}, 600),
+        ({"SLURM_MEM_PER_NODE": "0"}, None),
+        ({"SLURM_MEM_PER_NODE": "all of it"}, None),
+    ],
+)
+def test_what_slurm_gives_a_job_counts(environment, mebibytes, tmp_path, monkeypatch):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert machine.memory(tmp_path) == (WHOLE if mebibytes is None else mebibytes * 2**20)
+
+
+@on_linux
+@pytest.mark.parametrize("n_jobs", [1, 2, -1])
+def test_the_share_of_a_run_is_what_is_left_beside_the_program(monkeypatch, n_jobs):
+    monkeypatch.setattr(machine, "memory", lambda: 64 * 2**30)
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    with machine.shared(CPU, 1, n_jobs):
+        resident, data = occupied()
+        limit = resource.getrlimit(resource.RLIMIT_DATA)[0]
+    share = 64 * 2**30 // (n_jobs if n_jobs > 0 else os.cpu_count())
+    assert limit - data == pytest.approx(share - resident, abs=2**26)
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+
+
+@on_linux
+@pytest.mark.parametrize(
+    "allocate",
+    [partial(torch.zeros, dtype=torch.float64), np.zeros, lambda numbers: [None] * numbers],
+    ids=["torch", "np", "py"],
+)
+def test_beyond_the_limit_there_is_an_exception_that_is_understood(allocate, monkeypatch):
+    gc.collect()  # what an earlier test left would be room below the limit
+    monkeypatch.setattr(machine, "memory", lambda: occupied()[0] + 400 * 2**20)
+    with machine.shared(CPU, 1), pytest.raises((RuntimeError, MemoryError)) as error:
+        allocate(10_000_000)
+        allocate(150_000_000)
+    assert machine.is_exhausted(error.value)
+    allocate(150_000_000)
+
+
+@pytest.mark.parametrize(
+    "allocate",
+    [
+        lambda: torch.empty(2**62, 4),
+        lambda: torch.empty(2**63),
+        lambda: torch.eye(2**40),
+        lambda: np.zeros((2**62, 4)),
+        lambda: np.zeros(2**63),
+        lambda: [0] * 2**63,
+    ],
+)
+def test_sizes_that_nothing_has_are_too_large_as_well(allocate):
+    with pytest.raises((RuntimeError, ValueError, TypeError, OverflowError)) as error:
+        allocate()
+    assert machine.is_exhausted(error.value)
+
+
+def test_other_errors_are_not_taken_for_want_of_memory():
+    assert not machine.is_exhausted(RuntimeError("shapes do not match"))
+    assert not machine.is_exhausted(KeyError("not enough memory"))
+    assert not machine.is_exhausted(FileNotFoundError(2, "No such file"))
+    assert machine.is_exhausted(OSError(12, "Cannot allocate memory"))
+    assert machine.is_exhausted(torch.OutOfMemoryError("CUDA out of memory"))
+
+
+SIZES = ("study=example20", "grid=100000"), ("study=linear", "width=100000")
+
+
+@on_linux
+@pytest.mark.parametrize("words", SIZES)
+def test_a_size_that_does_not_fit_ends_in_two_lines(words, command):
+    done = command(*words, "scale=smoke", "device=cpu")
+    assert done.returncode == 2, done.stderr
+    *_, first, second = done.stderr.splitlines()
+    assert first.startswith(f"error: {words[0][6:]} ") and "ran out of memory on cpu" in first
+    assert second == f"  (runner {words[0]} --help lists them)" and "Traceback" not in done.stderr
+
+
+@on_linux
+def test_in_a_sweep_it_is_named_and_the_others_go_on(command):
+    done = command("-m", "study=linear", "scale=smoke", "device=cpu", "width=4,100000")
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "1 of 2 runs failed:" in done.stderr
+    assert done.stderr.count("ran out of memory on cpu") == 1
+
+
+@on_linux
+def test_peaks_are_of_each_run(monkeypatch):
+    """Not of what this process held before it."""
+    from runner.runs.provenance import peak_memory
+
+    held = torch.zeros(2**27, dtype=torch.uint8)
+    assert float(held.sum()) == 0
+    del held
+    with machine.shared(CPU, 1):
+        resident = occupied()[0]
+        assert peak_memory(CPU)["peak_memory_bytes"] == pytest.approx(resident, abs=2**25)
+
+
+@pytest.mark.parametrize("name", ["gpu", "cuda:", "cpu:0"])
+def test_a_device_that_is_not_known_is_named(name):
+    with pytest.raises(InputError, match=f"device={name} is not known"):
+        machine.device(name)
+
+
+def test_gpus_take_turns_where_runs_are_side_by_side(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert [str(machine.device("auto", turn, 4)) for turn in range(3)] == [
+        "cuda:0",
+        "cuda:1",
+        "cuda:0",
+    ]
+    assert str(machine.device("auto", 3, 1)) == "cuda" and str(machine.device("cpu", 1, 4)) == "cpu"
+    with pytest.raises(InputError, match="torch sees 2 CUDA devices"):
+        machine.device("cuda:2")

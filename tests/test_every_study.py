@@ -13,11 +13,11 @@ from tempfile import TemporaryDirectory
 
 import pytest
 import torch
+from bench.growth import lent
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 from in_process import composed
 
-from runner.bench.growth import lent
 from runner.core.errors import InputError
 from runner.core.progress import Progress
 from runner.core.rooms import configs, module_of, rows_of

@@ -21,7 +21,6 @@ SUBCOMMANDS = {
     "report": "runner.publish.gallery",
     "reference": "runner.publish.reference",
     "compare": "runner.publish.comparison",
-    "bench": "runner.bench.table",
     "new": "runner.cli.new",
     "claims": "runner.publish.plan",
 }

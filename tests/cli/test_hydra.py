@@ -12,7 +12,7 @@ from runner.cli.objective import require_objective
 from runner.core.errors import InputError
 
 SMOKE = ("study=example20", "scale=smoke", "device=cpu")
-SUBCOMMANDS = ("runs", "report", "figures", "bench")
+SUBCOMMANDS = ("runs", "report", "figures")
 
 EXPERIMENT = """\
 # @package _global_
@@ -161,7 +161,6 @@ def test_a_basic_sweep_computes_the_runs_as_well(place):
         ("runner runs l", ["list"]),
         ("runner runs list l", []),
         ("runner figures fig4 rank-fig3", ["rank-fig3a", "rank-fig3b"]),
-        ("runner bench rank_c", ["rank_chain", "rank_collapse"]),
         ("runner study=nothing nowh", []),
     ],
 )

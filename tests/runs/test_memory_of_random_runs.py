@@ -8,10 +8,10 @@ import random
 from typing import Any
 
 import pytest
+from bench.growth import cost
 from compiled import compile_loops
 from starved import starved
 
-from runner.bench.growth import cost
 from runner.core.rooms import configs
 from runner.runs import memory
 from runner.runs.limits import STATM

@@ -6,8 +6,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import torch
+from bench.growth import PRELOADED
 
-from runner.bench.growth import PRELOADED
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig
 from runner.runs import memory

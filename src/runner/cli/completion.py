@@ -89,7 +89,7 @@ def _words_of(subcommand: str, typed: list[str]) -> list[str]:
     }
     if subcommand in actions:
         return [*actions[subcommand]] if not typed else []
-    several = {"figures": figure_names, "claims": figure_names, "bench": configs}
+    several = {"figures": figure_names, "claims": figure_names}
     return [*several[subcommand]()] if subcommand in several else []
 
 

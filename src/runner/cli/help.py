@@ -37,7 +37,6 @@ SUBCOMMANDS = {
     "claims": "all statements with their rules and planned numbers; computes nothing",
     "compare": "where your results differ from the reference by more than chance",
     "new study": "a working study of one's own, to be changed",
-    "bench": "speed against the straightforward way, cost against size",
 }
 
 HYDRA = {
@@ -132,7 +131,7 @@ def _of_command() -> str:
     figures = {name: headline("figure", name) for name in figure_names()}
     parts = [
         "usage: python -m runner [-m] [study=...] [scale=...] [figure=...] [key=value ...]\n"
-        "       python -m runner show|runs|figures|report|reference|compare|new|bench ...",
+        "       python -m runner show|runs|figures|report|reference|compare|new ...",
         "Studies (study=...; their parameters: python -m runner study=<name> --help):\n"
         + _listing(studies),
         "Scales (scale=...):\n" + _listing(SCALES),

@@ -152,7 +152,7 @@ def room_of(study: str) -> str:
 
 
 def part_of(study: str, part: str) -> ModuleType | None:
-    """The module `<part>.py` of a study's folder (figures, claims, bench), None without one."""
+    """The module `<part>.py` of a study's folder (figures, claims), None without one."""
     name = f"{package_of(study)}.{part}"
     return importlib.import_module(name) if importlib.util.find_spec(name) else None
 

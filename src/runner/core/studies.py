@@ -6,8 +6,8 @@ A study is a folder in a room (see `core.rooms`): a frozen dataclass of paramete
     def run(config, context) -> Iterator[Row]
     def memory(config) -> int: bytes of its tensors at the peak, by formula (optional)
 
-Its figures, claims and benchmarks are the modules of these names beside them, as far as there are
-such. This module imports no torch, so that the command line can check a configuration at once.
+Its figures and claims are the modules of these names beside them, as far as there are such. This
+module imports no torch, so that the command line can check a configuration at once.
 """
 
 import re

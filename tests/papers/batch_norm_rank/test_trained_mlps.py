@@ -6,9 +6,9 @@ from math import cos, inf, sin, sqrt
 import pandas as pd
 import pytest
 import torch
+from bench.growth import embedded
 from stopped import bytes_of, compute_with_stops
 
-from runner.bench.growth import embedded
 from runner.core.errors import InputError
 from runner.core.progress import Progress
 from runner.core.streams import generators

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from bench.growth import lent
 from torch import nn
 
-from runner.bench.growth import lent
 from runner.cli.composing import figure_runs
 from runner.papers.norm_tuning.bn_only import networks, study, tables
 from runner.papers.norm_tuning.bn_only.config import BnOnly

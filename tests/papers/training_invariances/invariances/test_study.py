@@ -3,9 +3,9 @@ from math import inf
 import numpy as np
 import pytest
 import torch
+from bench.growth import embedded
 from scipy.optimize import linprog
 
-from runner.bench.growth import embedded
 from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.core.streams import generator

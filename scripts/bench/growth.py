@@ -1,14 +1,14 @@
 """How seconds and memory grow with the sizes of a study: measured runs, and exponents of them.
 
-A study's `bench.py` holds GROWTH: a small configuration and the sizes to vary, each with the values
-that it takes. Every run is a process of its own, whose peak memory is its own.
+A study's module in `studies` holds GROWTH: a small configuration and the sizes to vary, each with
+the values that it takes. Every run is a process of its own, whose peak memory is its own.
 """
 
 import multiprocessing
 import resource
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 from multiprocessing.connection import Connection
 from typing import Any
@@ -17,19 +17,18 @@ import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
+from bench.timing import device
 from runner.core.progress import Progress
 from runner.core.rooms import module_of
 from runner.core.studies import Context, StudyConfig
 from runner.data.datasets import Dataset, load
-from runner.runs import allocator, memory
-from runner.runs.devices import torch_device
-from runner.runs.limits import Occupied
+from runner.runs import allocator
 
 OWN = 100
 """MiB below which the libraries' own memory, about 25 MiB, hides how that of a study grows."""
 
 PRELOADED = [
-    "runner.bench.growth",
+    "bench.growth",
     "torch._dynamo",
     "scipy.sparse.linalg",
     "sklearn.datasets",
@@ -37,10 +36,6 @@ PRELOADED = [
 ]
 """What the server imports that measured processes are forked from. It does nothing else, so that
 they inherit no freed memory. Torch's optimizers import `_dynamo` when they are first used."""
-
-MEMORY = 24 * 2**30 - 400 * 2**20
-"""The largest size that fits is given for so many bytes: those of 24 GiB beside Python with torch
-and a study."""
 
 
 class Quiet(Progress):
@@ -89,8 +84,6 @@ class Exponents:
     seconds_exponent: float
     mebibytes: float  # at the last value
     memory_exponent: float  # nan below `OWN`
-    formula: float  # bytes by formula over those measured, at the last value
-    fits_24_gib: float  # the largest value that does, by formula; nan where any value does
 
 
 def cost(config: StudyConfig) -> Cost:
@@ -113,20 +106,29 @@ def _run(config: StudyConfig, answer: Connection) -> None:
     """The measured process."""
     torch.set_num_threads(1)  # as every run, and the next line
     allocator.keep_freed_memory()
-    device = torch_device("auto")
+    where = device()
     run = module_of(config.study).run
-    if device.type == "cuda":
+    if where.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
-    before = Occupied.now().resident
+    before = peak()
     start = time.perf_counter()
     with threadpool_limits(1, user_api="blas"):
-        for _ in run(config, lent(device)):
+        for _ in run(config, lent(where)):
             pass
     seconds = time.perf_counter() - start
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
-    if device.type == "cuda":
-        peak = torch.cuda.max_memory_allocated()
-    answer.send(Cost(seconds, peak))
+    taken = torch.cuda.max_memory_allocated() if where.type == "cuda" else peak() - before
+    answer.send(Cost(seconds, taken))
+
+
+def peak() -> int:
+    """The most bytes that this process has had in memory (Linux counts in KiB)."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def resized(config: StudyConfig, name: str, value: float) -> StudyConfig:
+    """The configuration with another size; of a list it is the only value."""
+    is_list = isinstance(getattr(config, name), list)
+    return replace(config, **{name: [value] if is_list else value})
 
 
 def exponent(sizes: list[float], costs: list[float]) -> float:
@@ -137,11 +139,10 @@ def exponent(sizes: list[float], costs: list[float]) -> float:
 def exponents(growth: Growth) -> Iterator[Exponents]:
     """Measure every size of a growth at each of its values."""
     for name, values in growth.sizes.items():
-        configs = [memory.resized(growth.config, name, value) for value in values]
+        configs = [resized(growth.config, name, value) for value in values]
         costs = [cost(config) for config in configs]
         seconds = [each.seconds for each in costs]
         peaks = [float(each.bytes) for each in costs]
-        fits = memory.largest(configs[-1], name, MEMORY)
         yield Exponents(
             study=growth.config.study,
             size=name,
@@ -151,6 +152,4 @@ def exponents(growth: Growth) -> Iterator[Exponents]:
             seconds_exponent=exponent(values, seconds),
             mebibytes=peaks[-1] / 2**20,
             memory_exponent=exponent(values, peaks) if peaks[-1] > OWN * 2**20 else float("nan"),
-            formula=memory.needed(configs[-1]) / peaks[-1],
-            fits_24_gib=float("nan") if fits is None else fits,
         )

@@ -38,7 +38,6 @@ from runner.runs.devices import torch_device
 from runner.runs.files import write_atomically
 from runner.runs.run import RESULT, Run, read_provenance
 from runner.runs.tables import Extent, TableWriter, facts_of, rows_in
-from runner.runs.tracking import Tracking
 
 log = logging.getLogger("runner")
 log.setLevel(logging.INFO)  # run.log tells the whole story, whatever the caller's level
@@ -123,8 +122,7 @@ class _Execution:
         self.seconds_before = self.cpu_seconds_before = 0.0
         self.code = code_of(run.config.study)
         self.status = "running"
-        tracker = trackers.tracker_of(settings.tracker, settings.folder())
-        self.tracking = Tracking(run, tracker, lambda: notice.is_ending)
+        self.tracking = trackers.Tracking(run, settings.tracker, settings.folder())
 
     def carry_out(self) -> None:
         """Run the study and leave its result, or its error and where it stopped."""
@@ -194,7 +192,8 @@ class _Execution:
         )
         self.state, tables = self._restore()
         self.tables = TableWriter(self.folder, tables)
-        self.tracking.rows(self._kept(tables))
+        for row in self._kept(tables) if self.settings.tracker else ():
+            self.tracking.row(row)
         self._mark("running")
         begins = "goes on:" if self.state else "starts:"
         progress.log.info("%s %s on %s", begins, self.run, self.device)

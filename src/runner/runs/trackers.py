@@ -6,80 +6,66 @@ apart from those that are a parameter of the run and have its value. Where the s
 number (a time), or there is none, steps count the records of a series, and the time is a series of
 its own. Text is left to the tables.
 
-A tracker is a class with `start`, `row` and `end`. Each is an optional package, imported when a run
-begins, and writes below `<outputs>/tracking`; what its own environment variables say
-(MLFLOW_TRACKING_URI, WANDB_MODE, ...) comes first. A local store holds one entry a run, that of the
-last attempt; a server keeps every attempt.
+A tracker is a class: calling it begins an attempt at a run, `row` takes numbers by their series,
+`end` how the attempt ended. Its package is optional, and is imported when a run begins. What the
+environment says (MLFLOW_TRACKING_URI, WANDB_MODE, ...) comes first.
 """
 
-import json
 import logging
 import os
 import re
 import shutil
 import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import fields
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
 
-from runner.core.errors import InputError, lookup
+from runner.core.errors import InputError
 from runner.core.studies import Row
 from runner.runs.run import Run
 
 log = logging.getLogger("runner")
 
-PROJECT = "theory-runner"
-"""What the runs are filed under at Weights & Biases, unless WANDB_PROJECT says otherwise."""
-
 STEPS = ("step", "epoch", "time", "layer", "depth")
 """The keys that a curve is drawn against, the first that there is."""
 
-SERIES = 1000
-"""The most series of a column: what lies beyond is in the table alone, and the log says so."""
-
-SECONDS = 1.0
-"""How long MLflow's metrics are collected: each request costs more than what it carries."""
+ENVIRONMENT = {"WANDB_MODE": "offline", "WANDB_SILENT": "true", "WANDB_CONSOLE": "off"}
+ENVIRONMENT |= {"WANDB_PROJECT": "theory-runner", "WANDB_ERROR_REPORTING": "false"}
+ENVIRONMENT |= {"MLFLOW_DISABLE_TELEMETRY": "true"}
+"""What holds for the packages unless the user's own variables say otherwise."""
 
 
 class TensorBoard:
-    """Writes event files into `<folder>/<study>/<run>`, in single precision."""
+    """Writes event files in single precision into a folder for each run."""
 
     modules = ("tensorboard",)
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def start(self, run: Run, provenance: dict[str, Any]) -> None:
-        """Write parameters as hyperparameters, the provenance as text."""
+    def __init__(self, place: Path, parameters: dict[str, Any], provenance: dict[str, Any]) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
-        self.writer = SummaryWriter(_emptied(self.folder, run), flush_secs=5)
-        simple = bool | int | float | str
-        parameters = {k: v if isinstance(v, simple) else str(v) for k, v in _parameters(run)}
-        self.writer.add_hparams(parameters, {}, run_name=".")
-        self.writer.add_text("provenance", f"```\n{json.dumps(provenance, indent=2)}\n```")
+        self.writer = SummaryWriter(place, flush_secs=5)
+        listed = {k: v if isinstance(v, int | float) else str(v) for k, v in parameters.items()}
+        self.writer.add_hparams(listed, {}, run_name=".")
+        self.writer.add_text("provenance", "\n".join(f"- {k}: {provenance[k]}" for k in provenance))
 
-    def row(self, table: str, step: int, values: dict[str, float]) -> None:
+    def row(self, values: dict[str, float], step: int) -> None:
         """Write a scalar for each value."""
         for name, value in values.items():
             self.writer.add_scalar(name, value, step)
 
     def end(self, status: str) -> None:
         """Bring everything to the disk."""
-        self.writer.add_text("status", status)
         self.writer.close()
 
 
 class MLflow:
-    """Fills the database `<folder>/mlflow.db`, an experiment for each study, or the server of
-    MLFLOW_TRACKING_URI.
+    """Fills the database `mlflow.db`, or the server of MLFLOW_TRACKING_URI: an experiment for each
+    study, an entry for each attempt. Metrics go there once a second, since a request costs more
+    than what it carries.
 
     MLflow admits neither `=` nor `,` in names, which become `:` and a space; and it keeps an
     infinity as the largest number.
@@ -87,104 +73,128 @@ class MLflow:
 
     modules = ("mlflow", "sqlalchemy", "alembic")
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def start(self, run: Run, provenance: dict[str, Any]) -> None:
-        """Write parameters as params, the provenance as tags."""
-        os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+    def __init__(self, place: Path, parameters: dict[str, Any], provenance: dict[str, Any]) -> None:
         from mlflow import MlflowClient, MlflowException
-        from mlflow.entities import Param
 
-        is_local = not os.environ.get("MLFLOW_TRACKING_URI")
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(self.folder / "lock"):  # two at once would spoil a database in making
-            store = f"sqlite:///{self.folder.resolve()}/mlflow.db"
-            self.client = MlflowClient(store if is_local else None)
-        name = os.environ.get("MLFLOW_EXPERIMENT_NAME", run.config.study)
-        artifacts = (self.folder.resolve() / "artifacts").as_uri() if is_local else None
+        with FileLock(place.parents[1] / "lock"):  # two at once would spoil a database in making
+            store = f"sqlite:///{place.parents[1]}/mlflow.db"
+            self.client = MlflowClient(os.environ.get("MLFLOW_TRACKING_URI", store))
+        name = os.environ.get("MLFLOW_EXPERIMENT_NAME", parameters["study"])
         with suppress(MlflowException):  # it is there already
-            self.client.create_experiment(name, artifact_location=artifacts)
+            self.client.create_experiment(name)
         experiment = self.client.get_experiment_by_name(name).experiment_id
-        for earlier in self.client.search_runs(
-            [experiment], f"attributes.run_name = '{run.folder.name}'"
-        ):
-            if is_local:
-                self.client.delete_run(earlier.info.run_id)
-        tags = {key: _text(value) for key, value in provenance.items()}
-        tags |= {"mlflow.source.name": tags["command"], "mlflow.source.git.commit": tags["commit"]}
-        created = self.client.create_run(experiment, run_name=run.folder.name, tags=tags)
-        self.id, self.waiting, self.sent = created.info.run_id, [], time.monotonic()
-        params = [Param(key, _text(value)) for key, value in _parameters(run)]
-        self.client.log_batch(self.id, params=params)
+        tags = {key: str(value) for key, value in provenance.items()}
+        run = self.client.create_run(experiment, run_name=place.name, tags=tags)
+        self.id, self.waiting, self.due = run.info.run_id, [], 0.0
+        for key, value in parameters.items():
+            self.client.log_param(self.id, key, value)
 
-    def row(self, table: str, step: int, values: dict[str, float]) -> None:
-        """Keep a metric for each value; they are sent together, about once a second."""
+    def row(self, values: dict[str, float], step: int) -> None:
+        """Keep a metric for each value, and send them from time to time."""
         from mlflow.entities import Metric
 
         now = int(time.time() * 1000)
         self.waiting += [Metric(admitted(name), v, now, step) for name, v in values.items()]
-        if len(self.waiting) > 900 or time.monotonic() - self.sent >= SECONDS:  # 1000 are allowed
-            self._send()
-
-    def _send(self) -> None:
-        self.client.log_batch(self.id, metrics=self.waiting)
-        self.waiting, self.sent = [], time.monotonic()
+        if len(self.waiting) > 900 or time.monotonic() > self.due:  # 1000 are allowed
+            self.client.log_batch(self.id, metrics=self.waiting)
+            self.waiting, self.due = [], time.monotonic() + 1
 
     def end(self, status: str) -> None:
         """Send what is left, and say how the run ended."""
-        self._send()
+        self.client.log_batch(self.id, metrics=self.waiting)
         ends = {"complete": "FINISHED", "interrupted": "KILLED"}
         self.client.set_terminated(self.id, ends.get(status, "FAILED"))
 
 
 class WeightsAndBiases:
-    """Writes offline runs into `<folder>/<study>/<run>`, which `wandb sync` uploads; or what
-    WANDB_MODE and WANDB_DIR say.
-    """
+    """Writes offline runs, which `wandb sync` uploads, into a folder for each run."""
 
     modules = ("wandb",)
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def start(self, run: Run, provenance: dict[str, Any]) -> None:
-        """Write parameters and provenance as its config, the study as its group."""
-        os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
+    def __init__(self, place: Path, parameters: dict[str, Any], provenance: dict[str, Any]) -> None:
         import wandb
 
-        self.tables: set[str] = set()
-        self.run = wandb.init(
-            project=os.environ.get("WANDB_PROJECT", PROJECT),
-            group=os.environ.get("WANDB_RUN_GROUP", run.config.study),
-            name=run.folder.name,
-            config={**dict(_parameters(run)), "provenance": provenance},
-            dir=os.environ.get("WANDB_DIR") or str(_emptied(self.folder, run)),
-            mode=os.environ.get("WANDB_MODE", "offline"),
-            settings=wandb.Settings(console="off", silent=True),
-        )
+        place.mkdir(parents=True)
+        options = {"dir": os.environ.get("WANDB_DIR", place), "mode": os.environ["WANDB_MODE"]}
+        options["group"] = os.environ.get("WANDB_RUN_GROUP", parameters["study"])
+        config = parameters | {"provenance": provenance}
+        self.run = wandb.init(name=place.name, config=config, **options)
+        self.run.define_metric("*", step_metric="step")
 
-    def row(self, table: str, step: int, values: dict[str, float]) -> None:
-        """Write one entry of the history; the step of a table is `<table>/step`."""
-        if table not in self.tables:
-            self.tables.add(table)
-            self.run.define_metric(f"{table}/*", step_metric=f"{table}/step")
-        self.run.log({f"{table}/step": step, **values})
+    def row(self, values: dict[str, float], step: int) -> None:
+        """Write one entry of the history, with a step of its own."""
+        self.run.log({"step": step, **values})
 
     def end(self, status: str) -> None:
         """Close the run."""
         self.run.finish(exit_code=int(status != "complete"))
 
 
-Tracker = TensorBoard | MLflow | WeightsAndBiases
 TRACKERS = {"tensorboard": TensorBoard, "mlflow": MLflow, "wandb": WeightsAndBiases}
 
 
 def require(name: str | None) -> None:
-    """Raise InputError when the packages of a tracker are not installed."""
-    missing = [module for module in TRACKERS[name].modules if not is_installed(module)] if name else []
-    if missing:
-        raise InputError(
-            f"tracker={name}: {' and '.join(missing)} not installed here.\n"
-            f"pip install '{PROJECT}[{name}]' does so."
-        )
+    """Raise InputError when the packages of a tracker are not installed.
+
+    A mere folder of a package's name, as wandb leaves one behind, is none.
+    """
+    modules = TRACKERS[name].modules if name else ()
+    if missing := [each for each in modules if not getattr(find_spec(each), "origin", None)]:
+        told = f"tracker={name}: {' and '.join(missing)} not installed here.\n"
+        raise InputError(f"{told}pip install 'theory-runner[{name}]' does so.")
+
+
+class Tracking:
+    """Hands the rows of one attempt at a run to the tracker of a name, if there is one, and goes on
+    without one that fails. It writes below `<outputs>/tracking`; an attempt takes the place of the
+    last one in the files of a run.
+    """
+
+    def __init__(self, run: Run, name: str | None, outputs: Path) -> None:
+        self.run, self.name, self.tracker = run, name, None
+        self.place = outputs.resolve() / f"tracking/{name}/{run.config.study}/{run.folder.name}"
+        self.parameters = {"study": run.config.study, **vars(run.config)}
+        self.records: dict[tuple[str, str], int] = {}
+
+    def start(self, provenance: dict[str, Any]) -> None:
+        """Begin the attempt. provenance: commit, code, command, versions, device."""
+        if self.name:
+            os.environ.update({**ENVIRONMENT, **os.environ})
+            shutil.rmtree(self.place, ignore_errors=True)
+            begin = TRACKERS[self.name]
+            self.tracker = self._survived(begin, self.place, self.parameters, provenance)
+
+    def row(self, row: Row) -> None:
+        """Hand over the step of a row, and its numbers by their series."""
+        if self.tracker is None:
+            return
+        numeric = [item.name for item in fields(row) if item.type in (int, float, bool)]
+        values = {name: float(getattr(row, name)) for name in numeric if name not in row.keys}
+        keys = {key: getattr(row, key) for key in row.keys}
+        key = next((key for key in STEPS if key in keys and key in numeric), "")
+        step = keys.pop(key, None)
+        name = ",".join(f"{k}={v}" for k, v in keys.items() if self.parameters.get(k, ...) != v)
+        if not isinstance(step, int):
+            values |= {key: step} if key else {}
+            step = self.records.get((row.table(), name), 0)
+            self.records[row.table(), name] = step + 1
+        series = {"/".join(filter(None, (row.table(), c, name))): v for c, v in values.items()}
+        self._survived(self.tracker.row, series, step)
+
+    def end(self, status: str) -> None:
+        """Say how the attempt has ended: complete, failed or interrupted."""
+        if self.tracker is not None:
+            self._survived(self.tracker.end, status)
+
+    def _survived(self, call: Any, *arguments: Any) -> Any:
+        """Call, and return what it returns; whatever it raises ends the tracking, not the run."""
+        try:
+            return call(*arguments)
+        except Exception as error:
+            log.info("%s goes on without %s: %r", self.run, self.name, error)
+            self.tracker = None
+
+
+def admitted(name: str) -> str:
+    """Write a name as MLflow takes it."""
+    return re.sub(r"[^\w\-. :/]", "_", name.replace("=", ":").replace(",", " "))

@@ -219,6 +219,6 @@ def overview_symmetry(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     axes.set_ylim(-0.05, 1.05)
     name_ends(axes, ends[-len(COLUMNS) :])
     panel(axes, "a", "by layer; dotted: before training", "layer")
-    layers = metrics.query("layer == @PCA_LAYER or layer == bottleneck_structureISTANCE_LAYER")
+    layers = metrics.query("layer == @PCA_LAYER or layer == @DISTANCE_LAYER")
     kept = ["s1", "s2", "s3", "rank_gap", *COLUMNS]
     return picture, layers.groupby(["stage", "layer"])[kept].mean().reset_index()

@@ -56,7 +56,7 @@ SMALLER = {
     "bottleneck": "depths=[3] width=6 samples=10 steps=20 replicates=1",
     "breaking_bn": "image_size=4 train_images=32 batch_size=16 samples=16 learning_rates=[0.01]"
     " replicates=1",
-    "invariances": "learning_rates=[0.1] replicates=2 time=0.3 records=2",
+    "invariances": "learning_rates=[0.1] replicates=2 time=0.4 records=2",
     "linear": "depths=[3] iterations=10",
     "low_rank_training": "epochs=2 samples=8",
     "pretraining": "depth=2 train_images=64 pretraining_steps=[2]",

@@ -83,7 +83,7 @@ lint: $(DEVELOPED) ## check style with ruff, and the import layers with import-l
 	.venv/bin/lint-imports
 
 bench: $(INSTALLED) ## measure speed against the straightforward way, as ratios from one run
-	$(RUN) bench $(strip $(STUDY))
+	PYTHONPATH=scripts .venv/bin/python -m bench --outputs '$(strip $(OUTPUTS))' $(strip $(STUDY))
 
 clean: ## remove caches, never outputs
 	rm -rf .pytest_cache .ruff_cache

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import overview
 import pandas as pd
+from bench.timing import machine_name
 
-from runner.bench.table import machine_name
 from runner.core.catalogue import figure_names, figure_study, headline, paper_folder
 from runner.core.errors import InputError
 from runner.core.papers import PAPERS, paper_of
@@ -59,7 +59,6 @@ GROWTH = {
     "seconds_exponent": "exponent",
     "mebibytes": "MiB",
     "memory_exponent": "exponent",
-    "fits_24_gib": "largest in 24 GiB",
 }
 """Headings of the tables of benchmarks by column."""
 

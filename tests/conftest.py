@@ -1,5 +1,6 @@
 """Shape and type checks for the whole package while the tests run, and what tests share."""
 
+import compileall
 import os
 import shutil
 from pathlib import Path
@@ -13,13 +14,26 @@ typechecking.install()  # before anything of the package is imported
 import pytest  # noqa: E402
 import torch  # noqa: E402
 import warm  # noqa: E402
+from repository import REPOSITORY  # noqa: E402
 
 torch.set_num_threads(1)
+compileall.compile_dir(REPOSITORY / "src", quiet=1)  # hundreds of processes import it
 
 
 def pytest_collection_modifyitems(items):
-    """The longest tests first, so that no worker is left with one when all else is done."""
+    """The longest tests first, so that no worker is left with one when all else is done; last those
+    that read what one of them has made.
+    """
+    items.sort(key=lambda item: "smoke_figures" in getattr(item, "fixturenames", ()))
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+@pytest.fixture(scope="session")
+def smoke_figures(tmp_path_factory):
+    """All figures at scale smoke, as `make figures` has made them for all tests."""
+    import smoke_figures
+
+    return smoke_figures.make(tmp_path_factory)
 
 
 @pytest.fixture

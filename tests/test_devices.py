@@ -6,10 +6,10 @@ reading one raises. Operations on tensors of two devices are caught as they are 
 
 import pytest
 import torch
+from bench.growth import Quiet, embedded
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from runner.bench.growth import Quiet, embedded
 from runner.core.studies import Context
 from runner.data import gaussian
 from runner.data.datasets import Dataset, Images

@@ -51,19 +51,19 @@ def test_what_cuda_allows_is_allowed():
 
 
 SMALLER = {
-    "bn_classifier": "target_width=2 epochs=1 batch_size=1024 replicates=1",
+    "bn_classifier": "target_width=2 epochs=1 batch_size=1024 replicates=1 learning_rates=[0.01]",
     "bn_only": "target_width=3 train_samples=2000 test_samples=300 replicates=2",
     "bottleneck": "depths=[3] width=6 samples=10 steps=20 replicates=1",
     "breaking_bn": "image_size=4 train_images=32 batch_size=16 samples=16 learning_rates=[0.01]"
     " replicates=1",
-    "invariances": "learning_rates=[0.1] replicates=2",
+    "invariances": "learning_rates=[0.1] replicates=2 time=0.4 records=2",
     "linear": "depths=[3] iterations=10",
     "low_rank_training": "epochs=2 samples=8",
     "pretraining": "depth=2 train_images=64 pretraining_steps=[2]",
     "rank_chain": "widths=[8] skips=[0.5] layers=80 chains=4 burn_in=20 draws=20",
     "rank_collapse": "train_images=128",
     "rank_one": "steps=20",
-    "symmetry": "steps=10 polish=1",
+    "symmetry": "steps=10 polish=1 starts=30 probes=10 resolution=3",
 }
 """What makes a run at scale smoke a matter of seconds."""
 

@@ -22,8 +22,7 @@ from nbconvert import MarkdownExporter
 
 from runner.__main__ import SUBCOMMANDS
 from runner.cli import help as help_text
-from runner.cli.catalogue import figure_names, headline
-from runner.core.rooms import configs
+from runner.core.catalogue import configs, figure_names, headline
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"

@@ -38,7 +38,6 @@ SUBCOMMANDS = {
     "claims": ("runner.publish.plan", "all statements with their rules; computes nothing"),
     "compare": ("runner.publish.comparison", "where results differ from the reference"),
     "new": ("runner.cli.new", "study: a working study of one's own, to be changed"),
-    "bench": ("runner.bench.table", "speed against the straightforward way, cost against size"),
 }
 """Each has the module whose `main(words)` carries it out, and what it is for."""
 

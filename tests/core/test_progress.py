@@ -10,7 +10,7 @@ import torch
 from repository import REPOSITORY
 
 from runner.core import progress
-from runner.core.progress import Progress, Stage, WhenShown, duration, told_of_all
+from runner.core.progress import Progress, Stage, duration, told_of_all
 
 
 class Lines(logging.Handler):
@@ -74,7 +74,7 @@ def test_a_line_shows_the_numbers(lines):
     with Progress(1000, "training") as bar:
         advance(bar, 0.2)
         time.sleep(2 * bar.pause)
-        bar.update(loss=WhenShown(lambda: 0.25), rank=torch.tensor(3))
+        bar.update(loss=lambda: 0.25, rank=torch.tensor(3))
     assert lines[-1].endswith("loss 0.25, rank 3")
 
 
@@ -96,7 +96,7 @@ def test_of_several_networks_the_median_is_shown_and_how_many_diverged(lines, va
 
 def test_a_number_that_is_not_shown_is_not_computed(lines):
     with Progress(2, "training") as bar:
-        bar.update(loss=WhenShown(lambda: 1 / 0))
+        bar.update(loss=lambda: 1 / 0)
 
 
 def test_what_one_line_tells_of_all_runs_no_run_shows(monkeypatch):

@@ -1,7 +1,6 @@
 """Every figure is drawn and every claim judged: from the kept tables, and by the real command."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import pandas as pd
@@ -50,11 +49,9 @@ def test_what_a_figure_finds_rests_on_claims_of_its_own(name):
         assert finding.rests_on and set(finding.rests_on) <= claims
 
 
-@pytest.mark.parametrize("folder", KEPT, ids=lambda folder: f"{folder.parent.name}-{folder.name}")
-def test_the_header_of_a_kept_figure_has_room_and_no_finding_without_its_claims(folder):
-    """As judged at its scale; as if nothing had been decided; and at `smoke`."""
-    name, scale, tables = folder.name, folder.parent.name, read_tables(folder)
-    judged = pd.read_csv(folder / "claims.csv")
+def check_header(name: str, scale: str, tables: dict, judged: pd.DataFrame) -> None:
+    """It has room, and no finding without its claims: as judged at its scale; as if nothing had
+    been decided; and at `smoke`."""
     what = headline("figure", name)
     about = {"headline": what, "scale": scale}
     study = figure_study(name)
@@ -99,17 +96,19 @@ def without_dust(claims: pd.DataFrame) -> pd.DataFrame:
 
 @pytest.mark.parametrize("folder", KEPT, ids=lambda folder: f"{folder.parent.name}-{folder.name}")
 def test_a_figure_is_explained_and_its_claims_come_out_as_kept(folder, tmp_path, monkeypatch):
-    """It is rendered once; the files of pictures, which take longer, are written by tests below."""
-    name, pictures = folder.name, []
+    """It is rendered at scale quick; files of pictures, which take longer, are written below."""
+    name, scale, tables, pictures = folder.name, folder.parent.name, read_tables(folder), []
 
     def render(picture: Figure, path: Path) -> None:
-        picture.canvas.draw()
+        if scale == "quick":
+            picture.canvas.draw()
         pictures.append(picture)
 
     monkeypatch.setattr(figures, "save", render)
-    publish(name, figure_study(name), read_tables(folder), tmp_path)
+    publish(name, figure_study(name), tables, tmp_path)
     claims = pd.read_csv(tmp_path / f"{name}.claims.csv")
     kept = pd.read_csv(folder / "claims.csv")
+    check_header(name, scale, tables, kept)
     now, then = without_dust(claims), without_dust(kept[list(COLUMNS)])
     pd.testing.assert_frame_equal(now, then, rtol=1e-9, atol=1e-14)
     assert len(pd.read_csv(tmp_path / f"{name}.csv"))
@@ -120,12 +119,11 @@ def test_a_figure_is_explained_and_its_claims_come_out_as_kept(folder, tmp_path,
 
 
 @pytest.mark.long
-def test_make_figures_at_scale_smoke(tmp_path):
-    command = ["make", "figures", "SCALE=smoke", "JOBS=1", f"OUTPUTS={tmp_path}"]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=1500)
+def test_make_figures_at_scale_smoke(smoke_figures):
+    done = smoke_figures
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Warning" not in done.stderr
-    folder = tmp_path / "figures" / "smoke"
+    folder = done.outputs / "figures" / "smoke"
     for name in figure_names():
         for end in ("png", "pdf", "svg", "csv", "claims.csv", "caption.txt", "provenance.json"):
             assert (folder / f"{name}.{end}").stat().st_size > 50, f"{name}.{end}"

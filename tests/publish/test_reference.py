@@ -154,24 +154,6 @@ def test_the_gallery_shows_an_overridden_figure_and_counts_it_nowhere(made, tmp_
     assert sum(counts(first_results(entries))["paper"].values()) == 3
 
 
-def test_an_overridden_figure_is_redrawn_by_its_name(made, tmp_path, capsys):
-    variant = compute([*made[:2], OVERRIDE])
-    files = {path: path.read_bytes() for path in (tmp_path / "figures").glob("*/*")}
-    for path in files:
-        if path.name.startswith(variant.name) and not path.name.endswith("provenance.json"):
-            path.unlink()
-    assert figures.main([variant.name, "--redraw", f"outputs={tmp_path}"]) == 0
-    assert {path: path.read_bytes() for path in files} == files
-    assert OVERRIDE in capsys.readouterr().out
-    with pytest.raises(InputError, match=f"and no longer {variant.name}"):
-        figures.main([variant.name, "--redraw", f"outputs={tmp_path}", "seed=1", "depths=[4]"])
-    with pytest.raises(InputError, match=f"did you mean '{variant.name}'"):
-        figures.main([f"{variant.name}0", f"outputs={tmp_path}"])
-    variant.path("provenance.json").write_text("{}")
-    with pytest.raises(InputError, match="cannot be read"):
-        figures.main([variant.name, "--redraw", f"outputs={tmp_path}"])
-
-
 def test_the_reference_knows_no_overridden_figure(made, tmp_path):
     compute([*made[:2], OVERRIDE])
     for what in (keep, compare):

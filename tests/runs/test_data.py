@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 from in_process import composed, configs_of
+from stopped import interrupted
 
 from runner.core.catalogue import figure_names, figure_study
 from runner.core.errors import InputError

@@ -1,7 +1,7 @@
 import pytest
 import torch
+from bench.growth import embedded
 
-from runner.bench.growth import embedded
 from runner.core.errors import InputError
 from runner.core.progress import Progress
 from runner.core.streams import generators

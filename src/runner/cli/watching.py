@@ -68,16 +68,11 @@ class Watch(Progress):
         self.running = [each for each in left if each.job.run.status() == "running"]
         if not self.done and not was_running:
             self.begun = time.monotonic()  # what was before is the start of processes
-        if has_ended:
-            self._foretell_again()
-
-    def _foretell_again(self) -> None:
-        """The rest takes as long for its share as what is done; what runs is, on average, half."""
-        of_all = sum(self.seconds.values())
-        left = sum(map(self.seconds.get, self.open))
-        half = sum(map(self.seconds.get, self.running)) / 2
-        worked = of_all - left + half
-        self.foretell((left - half) / worked * (time.monotonic() - self.begun))
+        if has_ended:  # the rest takes as long for its share; what runs is, on average, half done
+            left = sum(map(self.seconds.get, left))
+            left -= sum(map(self.seconds.get, self.running)) / 2
+            worked = sum(self.seconds.values()) - left
+            self.foretell(left / worked * (time.monotonic() - self.begun))
 
     def seconds_left(self) -> float:
         """As foretold when a run ended last."""
@@ -85,10 +80,9 @@ class Watch(Progress):
 
     def text(self) -> str:
         """How many runs have ended, the time left, and how far those are that run."""
-        left = self.seconds_left()
-        time_left = f", {progress.duration(left)} left" if left >= 1 else ""
         running = ", ".join(self.titles[each] + _stage(each.job.run) for each in self.running)
-        return f"{self._count()}{time_left}{f'; running {running}' if running else ''}"
+        told = ", ".join(filter(None, (self._count(), self.time_left())))
+        return f"{told}; running {running}" if running else told
 
     def _count(self) -> str:
         failed = f", {self.failed} failed" if self.failed else ""

@@ -4,7 +4,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -17,8 +17,8 @@ Stage = Literal["choosing rates", "pre-training", "training", "polishing", "solv
 SECONDS_TO_FIRST_LINE = 1.0
 SECONDS_BETWEEN_LINES = 25.0
 """Reached by doubling: a log is never silent for half a minute."""
-SECONDS_BETWEEN_NUMBERS = 0.5
-"""On a bar."""
+SECONDS_ON_A_BAR = 0.5
+"""Between two looks at the numbers."""
 
 log = logging.getLogger("runner.run")
 """What a run says of itself: shown unless another line tells of all runs, as in `told_of_all`."""
@@ -43,47 +43,33 @@ def told_of_all() -> Iterator[None]:
 
 
 def is_shown(record: logging.LogRecord) -> bool:
-    """Whether a line of the log belongs on the terminal."""
+    """Say whether a line of the log belongs on the terminal."""
     return not (_told_of_all and record.name == log.name)
-
-
-class WhenShown:
-    """A number of a progress bar that is computed only when the bar shows it."""
-
-    def __init__(self, compute: Callable[[], Any]) -> None:
-        self.compute = compute
 
 
 class Progress:
     """Counts towards `total` and shows the time left and the numbers that matter (loss, rank).
 
     The first line comes after a second, whether a unit is done by then or not. A number may be a
-    tensor: it is read, and the device waited for, only when it is shown. Of several values (of
-    networks that are trained at once) the median of the finite ones is shown, and how many are not.
+    tensor or a function: it is read, and the device waited for, only when it is shown. Of several
+    values (of networks that are trained at once) the median of the finite ones is shown, and how
+    many are not.
     """
 
     log = log
 
     def __init__(self, total: int, what: str, done: int = 0, unit: str = "steps") -> None:
         self.total, self.what, self.done, self.unit = total, what, done, unit
-        self.shown = self.said = time.monotonic()  # when there were numbers, and when any line
-        self.updated = self.shown
-        self.pause = SECONDS_TO_FIRST_LINE
+        self.numbers, self.foretold, self.pause = "", 0.0, SECONDS_TO_FIRST_LINE
         self.since: tuple[float, int] | None = None
-        self.foretold = 0.0
-        self.numbers = ""
+        self.shown = self.said = self.updated = time.monotonic()  # with numbers, at all, counted
         self.ended = threading.Event()
         self.watcher = threading.Thread(target=self._watch, daemon=True)
         self.bar = None
         if _bars and not _told_of_all:
-            self.bar = tqdm(
-                total=total,
-                desc=self.text(),
-                initial=done,
-                bar_format="{bar}{desc}" if _notebook else "|{bar:20}| {desc}",
-                dynamic_ncols=True,
-                leave=False,
-            )
+            form = "{bar}{desc}" if _notebook else "|{bar:20}| {desc}"
+            look = {"bar_format": form, "dynamic_ncols": True, "leave": False}
+            self.bar = tqdm(total=total, desc=self.text(), initial=done, **look)
 
     def __enter__(self) -> "Progress":
         self.watcher.start()
@@ -96,36 +82,37 @@ class Progress:
             self.bar.close()
 
     def update(self, count: int = 1, **numbers: Any) -> None:
-        """`count` more units are done, or a part of one: 0; `numbers` go beside the bar."""
+        """Count `count` more units, or a part of one: 0; `numbers` go beside the bar."""
         self.done += count
-        now = self.updated = time.monotonic()
-        if self.since is None:  # the first units also load libraries and fill caches
-            self.since = (now, self.done)
-        if now - self.shown < (SECONDS_BETWEEN_NUMBERS if self.bar is not None else self.pause):
-            return
-        self.shown = now
-        self.numbers = ", ".join(_in_words(name, value) for name, value in numbers.items())
-        self._show()
+        self.updated = time.monotonic()
+        self.since = self.since or (self.updated, self.done)  # the first also load libraries
+        if self.updated - self.shown >= (self.pause if self.bar is None else SECONDS_ON_A_BAR):
+            self.shown = self.updated
+            self.numbers = ", ".join(_in_words(name, value) for name, value in numbers.items())
+            self._show()
 
     def foretell(self, seconds: float) -> None:
         """Let the work take so many seconds from now on, until its speed is known."""
         self.foretold = time.monotonic() + seconds
 
     def text(self) -> str:
-        """How far the work is: `training: 340 of 1000 steps, about 30 s left, loss 0.25`."""
-        left = self.seconds_left()
-        time_left = f"{duration(left)} left" if left >= 1 else ""
-        parts = (f"{self.done} of {self.total} {self.unit}", time_left, self.numbers)
+        """Say how far it is: `training: 340 of 1000 steps, about 30 s left, loss 0.25`."""
+        parts = (f"{self.done} of {self.total} {self.unit}", self.time_left(), self.numbers)
         return f"{self.what}: {', '.join(filter(None, parts))}"
 
+    def time_left(self) -> str:
+        """Say it in words; nothing where it is not known."""
+        left = self.seconds_left()
+        return f"{duration(left)} left" if left >= 1 else ""
+
     def seconds_left(self) -> float:
-        """At the speed since the first units were done; 0: not known."""
+        """Return the time left at the speed since the first units were done; 0: not known."""
         now = time.monotonic()
         start, done = self.since or (now, self.done)
         if self.done == done or self.updated - start < SECONDS_TO_FIRST_LINE:
             return self.foretold - now
-        left = (self.total - self.done) * (self.updated - start) / (self.done - done)
-        return left - (now - self.updated)
+        speed = (self.done - done) / (self.updated - start)
+        return (self.total - self.done) / speed - (now - self.updated)
 
     def _watch(self) -> None:
         """Say what is being done when no unit ends for long."""
@@ -136,32 +123,32 @@ class Progress:
                 self._show()
 
     def look(self) -> None:
-        """Called every second, by another thread: what is counted may have to be looked at."""
+        """Look at what is counted, where it has to be looked at: every second, in a thread."""
 
     def _show(self) -> None:
-        """On the bar, or as a line of the log."""
+        """Put it on the bar, or into the log."""
         if self.bar is not None:
             self.bar.n = self.done
             self.bar.set_description_str(self.text())
-            return
-        self.said, self.pause = time.monotonic(), min(2 * self.pause, SECONDS_BETWEEN_LINES)
-        self.log.info("%s", self.text())
+        else:
+            self.said, self.pause = time.monotonic(), min(2 * self.pause, SECONDS_BETWEEN_LINES)
+            self.log.info("%s", self.text())
 
 
 def _in_words(name: str, value: Any) -> str:
-    """A number with its name; of several the median of the finite ones."""
-    value = value.compute() if isinstance(value, WhenShown) else value
+    """Name a number; of several the median of the finite ones."""
+    value = value() if callable(value) else value
     values = np.ravel(value.tolist() if hasattr(value, "tolist") else value).astype(float)
     if len(values) == 1:
         return f"{name} {values[0]:.4g}"
     finite = values[np.isfinite(values)]
-    lost = f" ({len(values) - len(finite)} of {len(values)} diverged)"
+    lost = len(values) - len(finite)
     median = f"median {name} {np.median(finite):.4g}" if len(finite) else name
-    return median + lost * (len(finite) < len(values))
+    return f"{median} ({lost} of {len(values)} diverged)" if lost else median
 
 
 def duration(seconds: float) -> str:
-    """A time in the unit that suits it: `about 3 days`."""
+    """Write a time in the unit that suits it: `about 3 days`."""
     units = (("years", 365.25 * 86400), ("days", 86400), ("hours", 3600), ("min", 60))
     for unit, length in units:
         if seconds >= 2 * length:

@@ -30,7 +30,6 @@ from runner.runs.checkpoint import Checkpoint
 from runner.runs.files import write_atomically
 from runner.runs.run import CHECKPOINT, RESULT, Run, read_provenance
 from runner.runs.tables import TableWriter, rows_in
-from runner.runs.tracking import Tracking
 
 log = logging.getLogger("runner")
 log.setLevel(logging.INFO)  # run.log tells the whole story, whatever the caller's level
@@ -105,7 +104,7 @@ class _Attempt:
         self.require_lock = require_lock
         self.status, self.about = "running", {"code": None, "data": {}}
         self.began, self.cpu_began = time.monotonic(), time.process_time()
-        self.tracking = Tracking(run, trackers.tracker_of(settings.tracker, settings.folder()))
+        self.tracking = trackers.Tracking(run, settings.tracker, settings.folder())
 
     def carry_out(self, n_jobs: int) -> None:
         """Run the study and leave its result, or its error and where it stopped."""
@@ -164,9 +163,9 @@ class _Attempt:
         self.began = self.saved - self.start.seconds
         self.cpu_began = time.process_time() - self.start.cpu_seconds
         self.tables = TableWriter(self.folder, self.start.tables)
-        for table in self.start.tables:
-            row_class = rows_of(config.study)[table]
-            self.tracking.rows(rows_in(self.folder / f"{table}.csv", row_class))
+        for table in self.start.tables if self.settings.tracker else ():
+            for row in rows_in(self.folder / f"{table}.csv", rows_of(config.study)[table]):
+                self.tracking.row(row)
         self._mark("running")
         begins = "goes on:" if self.start.tables or self.start.state else "starts:"
         progress.log.info("%s %s on %s", begins, self.run, device)

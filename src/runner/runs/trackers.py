@@ -1,252 +1,200 @@
 """Where rows can go beside their tables, while they come: TensorBoard, MLflow, Weights & Biases.
 
-Each is an optional package, imported when a run begins, and writes below `<outputs>/tracking`; what
-its own environment variables say (MLFLOW_TRACKING_URI, WANDB_MODE, ...) comes first. A local store
-holds one entry a run, that of the last attempt; a server keeps every attempt.
+A table and its columns make the series `<table>/<column>/<key>=<value>,...`. The step is the first
+of the keys step, epoch, time, layer and depth that the table has; the others stand in the name,
+apart from those that are a parameter of the run and have its value. Where the step is no whole
+number (a time), or there is none, steps count the records of a series, and the time is a series of
+its own. Text is left to the tables.
+
+A tracker is a class: calling it begins an attempt at a run, `row` takes numbers by their series,
+`end` how the attempt ended. Its package is optional, and is imported when a run begins. What the
+environment says (MLFLOW_TRACKING_URI, WANDB_MODE, ...) comes first.
 """
 
-import json
+import logging
 import os
 import re
 import shutil
 import time
+from contextlib import suppress
+from dataclasses import fields
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any
 
-from runner.core.errors import InputError, lookup
-from runner.runs import lock
+from filelock import FileLock
+
+from runner.core.errors import InputError
+from runner.core.studies import Row
 from runner.runs.run import Run
 
-if TYPE_CHECKING:
-    from mlflow import MlflowClient
+log = logging.getLogger("runner")
 
-PROJECT = "theory-runner"
-"""What the runs are filed under at Weights & Biases, unless WANDB_PROJECT says otherwise."""
+STEPS = ("step", "epoch", "time", "layer", "depth")
+"""The keys that a curve is drawn against, the first that there is."""
 
-SECONDS = 1.0
-"""How long MLflow's metrics are collected: each request costs more than what it carries."""
-
-MOST = 1000
-"""The most metrics that MLflow takes in a request."""
-
-
-@runtime_checkable
-class Tracker(Protocol):
-    """Takes the rows of one run. Whatever it raises ends the tracking, not the run."""
-
-    def start(self, run: Run, provenance: dict[str, Any]) -> None:
-        """An attempt at the run begins. provenance: commit, code, command, versions, device."""
-
-    def row(self, table: str, step: int, values: dict[str, float]) -> None:
-        """One row of a table, as the values of its series at a step."""
-
-    def end(self, status: str) -> None:
-        """The attempt has ended: complete, failed or interrupted."""
+ENVIRONMENT = {"WANDB_MODE": "offline", "WANDB_SILENT": "true", "WANDB_CONSOLE": "off"}
+ENVIRONMENT |= {"WANDB_PROJECT": "theory-runner", "WANDB_ERROR_REPORTING": "false"}
+ENVIRONMENT |= {"MLFLOW_DISABLE_TELEMETRY": "true"}
+"""What holds for the packages unless the user's own variables say otherwise."""
 
 
 class TensorBoard:
-    """Event files in `<folder>/<study>/<run>`, in single precision."""
+    """Writes event files in single precision into a folder for each run."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    modules = ("tensorboard",)
 
-    def start(self, run: Run, provenance: dict[str, Any]) -> None:
-        """Parameters as hyperparameters, the provenance as text."""
+    def __init__(self, place: Path, parameters: dict[str, Any], provenance: dict[str, Any]) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
-        place = self.folder / run.config.study / run.folder.name
-        for earlier in place.glob("events.out.tfevents.*"):
-            earlier.unlink()
         self.writer = SummaryWriter(place, flush_secs=5)
-        scalars = {
-            name: value if isinstance(value, bool | int | float | str) else str(value)
-            for name, value in _parameters(run).items()
-        }
-        self.writer.add_hparams(scalars, {}, run_name=".")
-        indented = json.dumps(provenance, indent=2).replace("\n", "\n    ")
-        self.writer.add_text("provenance", f"    {indented}")
+        listed = {k: v if isinstance(v, int | float) else str(v) for k, v in parameters.items()}
+        self.writer.add_hparams(listed, {}, run_name=".")
+        self.writer.add_text("provenance", "\n".join(f"- {k}: {provenance[k]}" for k in provenance))
 
-    def row(self, table: str, step: int, values: dict[str, float]) -> None:
-        """A scalar for each value."""
+    def row(self, values: dict[str, float], step: int) -> None:
+        """Write a scalar for each value."""
         for name, value in values.items():
             self.writer.add_scalar(name, value, step)
 
     def end(self, status: str) -> None:
         """Bring everything to the disk."""
-        self.writer.add_text("status", status)
         self.writer.close()
 
 
 class MLflow:
-    """The database `<folder>/mlflow.db`, with an experiment for each study; or the server of
-    MLFLOW_TRACKING_URI.
+    """Fills the database `mlflow.db`, or the server of MLFLOW_TRACKING_URI: an experiment for each
+    study, an entry for each attempt. Metrics go there once a second, since a request costs more
+    than what it carries.
 
     MLflow admits neither `=` nor `,` in names, which become `:` and a space; and it keeps an
     infinity as the largest number.
     """
 
-    STATUS = {"complete": "FINISHED", "failed": "FAILED", "interrupted": "KILLED"}
+    modules = ("mlflow", "sqlalchemy", "alembic")
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, place: Path, parameters: dict[str, Any], provenance: dict[str, Any]) -> None:
+        from mlflow import MlflowClient, MlflowException
 
-    def start(self, run: Run, provenance: dict[str, Any]) -> None:
-        """Parameters as params, the provenance as tags."""
-        os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-        from mlflow.entities import Metric, Param
-        from mlflow.utils.mlflow_tags import MLFLOW_GIT_COMMIT, MLFLOW_SOURCE_NAME
+        with FileLock(place.parents[1] / "lock"):  # two at once would spoil a database in making
+            store = f"sqlite:///{place.parents[1]}/mlflow.db"
+            self.client = MlflowClient(os.environ.get("MLFLOW_TRACKING_URI", store))
+        name = os.environ.get("MLFLOW_EXPERIMENT_NAME", parameters["study"])
+        with suppress(MlflowException):  # it is there already
+            self.client.create_experiment(name)
+        experiment = self.client.get_experiment_by_name(name).experiment_id
+        tags = {key: str(value) for key, value in provenance.items()}
+        run = self.client.create_run(experiment, run_name=place.name, tags=tags)
+        self.id, self.waiting, self.due = run.info.run_id, [], 0.0
+        for key, value in parameters.items():
+            self.client.log_param(self.id, key, value)
 
-        self.metric = Metric
-        is_local = not os.environ.get("MLFLOW_TRACKING_URI")
-        self.client = self._client(is_local)
-        experiment = self._experiment(run.config.study, is_local)
-        hash8 = run.folder.name.rpartition("-")[2]
-        if is_local:
-            for earlier in self.client.search_runs([experiment], f"tags.run_hash = '{hash8}'"):
-                self.client.delete_run(earlier.info.run_id)
-        tags = {"run_hash": hash8, **{name: _text(value) for name, value in provenance.items()}}
-        tags[MLFLOW_SOURCE_NAME] = _text(provenance.get("command"))
-        tags[MLFLOW_GIT_COMMIT] = _text(provenance.get("commit"))
-        created = self.client.create_run(experiment, run_name=run.folder.name, tags=tags)
-        self.id = created.info.run_id
-        params = [Param(name, _text(value)) for name, value in _parameters(run).items()]
-        self.client.log_batch(self.id, params=params)
-        self.waiting: list[Metric] = []
-        self.sent = time.monotonic()
+    def row(self, values: dict[str, float], step: int) -> None:
+        """Keep a metric for each value, and send them from time to time."""
+        from mlflow.entities import Metric
 
-    def _client(self, is_local: bool) -> "MlflowClient":
-        """A client of the server, or of the database, which two at once would spoil in making."""
-        from mlflow import MlflowClient
-
-        if not is_local:
-            return MlflowClient()
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with lock.held(self.folder, wait=True, what=str(self.folder)):
-            return MlflowClient(f"sqlite:///{self.folder.resolve() / 'mlflow.db'}")
-
-    def _experiment(self, study: str, is_local: bool) -> str:
-        """The id of the study's experiment, made where there is none."""
-        from mlflow.exceptions import MlflowException
-
-        name = os.environ.get("MLFLOW_EXPERIMENT_NAME", study)
-        found = self.client.get_experiment_by_name(name)
-        if found is None:
-            artifacts = (self.folder.resolve() / "artifacts" / study).as_uri() if is_local else None
-            try:
-                return self.client.create_experiment(name, artifact_location=artifacts)
-            except MlflowException:  # another process was first
-                found = self.client.get_experiment_by_name(name)
-                if found is None:
-                    raise
-        return found.experiment_id
-
-    def row(self, table: str, step: int, values: dict[str, float]) -> None:
-        """A metric for each value; they are sent together, about once a second."""
         now = int(time.time() * 1000)
-        self.waiting += [
-            self.metric(_admitted(name), value, now, step) for name, value in values.items()
-        ]
-        if len(self.waiting) >= MOST or time.monotonic() - self.sent >= SECONDS:
-            self._send()
-
-    def _send(self) -> None:
-        while self.waiting:
-            self.client.log_batch(self.id, metrics=self.waiting[:MOST])
-            del self.waiting[:MOST]
-        self.sent = time.monotonic()
+        self.waiting += [Metric(admitted(name), v, now, step) for name, v in values.items()]
+        if len(self.waiting) > 900 or time.monotonic() > self.due:  # 1000 are allowed
+            self.client.log_batch(self.id, metrics=self.waiting)
+            self.waiting, self.due = [], time.monotonic() + 1
 
     def end(self, status: str) -> None:
         """Send what is left, and say how the run ended."""
-        self._send()
-        self.client.set_terminated(self.id, self.STATUS.get(status, "FAILED"))
+        self.client.log_batch(self.id, metrics=self.waiting)
+        ends = {"complete": "FINISHED", "interrupted": "KILLED"}
+        self.client.set_terminated(self.id, ends.get(status, "FAILED"))
 
 
 class WeightsAndBiases:
-    """Offline runs in `<folder>/<study>/<run>`, which `wandb sync` uploads; or what WANDB_MODE and
-    WANDB_DIR say.
-    """
+    """Writes offline runs, which `wandb sync` uploads, into a folder for each run."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    modules = ("wandb",)
 
-    def start(self, run: Run, provenance: dict[str, Any]) -> None:
-        """Parameters and provenance as its config, the study as its group."""
-        os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
+    def __init__(self, place: Path, parameters: dict[str, Any], provenance: dict[str, Any]) -> None:
         import wandb
 
-        place = self.folder / run.config.study / run.folder.name
-        if "WANDB_DIR" not in os.environ:
-            place.mkdir(parents=True, exist_ok=True)
-            for earlier in place.glob("wandb/offline-run-*"):
-                shutil.rmtree(earlier, ignore_errors=True)
-        self.tables: set[str] = set()
-        self.run = wandb.init(
-            project=os.environ.get("WANDB_PROJECT", PROJECT),
-            group=os.environ.get("WANDB_RUN_GROUP", run.config.study),
-            name=run.folder.name,
-            config={**_parameters(run), "provenance": provenance},
-            dir=os.environ.get("WANDB_DIR", str(place)),
-            mode=os.environ.get("WANDB_MODE", "offline"),
-            settings=wandb.Settings(console="off", silent=True),
-        )
+        place.mkdir(parents=True)
+        options = {"dir": os.environ.get("WANDB_DIR", place), "mode": os.environ["WANDB_MODE"]}
+        options["group"] = os.environ.get("WANDB_RUN_GROUP", parameters["study"])
+        config = parameters | {"provenance": provenance}
+        self.run = wandb.init(name=place.name, config=config, **options)
+        self.run.define_metric("*", step_metric="step")
 
-    def row(self, table: str, step: int, values: dict[str, float]) -> None:
-        """One entry of the history; the step of a table is `<table>/step`."""
-        if table not in self.tables:
-            self.tables.add(table)
-            self.run.define_metric(f"{table}/step")
-            self.run.define_metric(f"{table}/*", step_metric=f"{table}/step")
-        self.run.log({f"{table}/step": step, **values})
+    def row(self, values: dict[str, float], step: int) -> None:
+        """Write one entry of the history, with a step of its own."""
+        self.run.log({"step": step, **values})
 
     def end(self, status: str) -> None:
         """Close the run."""
         self.run.finish(exit_code=int(status != "complete"))
 
 
-TRACKERS: dict[str, type] = {
-    "tensorboard": TensorBoard,
-    "mlflow": MLflow,
-    "wandb": WeightsAndBiases,
-}
-
-MODULES = {
-    "tensorboard": ("tensorboard",),
-    "mlflow": ("mlflow", "sqlalchemy", "alembic"),
-    "wandb": ("wandb",),
-}
-"""What each needs; the extras of these names install it."""
+TRACKERS = {"tensorboard": TensorBoard, "mlflow": MLflow, "wandb": WeightsAndBiases}
 
 
 def require(name: str | None) -> None:
-    """Raise InputError when the packages of a tracker are not installed."""
-    missing = [module for module in MODULES.get(name or "", ()) if not _is_installed(module)]
-    if missing:
-        raise InputError(
-            f"tracker={name}: {' and '.join(missing)} not installed here.\n"
-            f"pip install '{PROJECT}[{name}]' does so."
-        )
+    """Raise InputError when the packages of a tracker are not installed.
+
+    A mere folder of a package's name, as wandb leaves one behind, is none.
+    """
+    modules = TRACKERS[name].modules if name else ()
+    if missing := [each for each in modules if not getattr(find_spec(each), "origin", None)]:
+        told = f"tracker={name}: {' and '.join(missing)} not installed here.\n"
+        raise InputError(f"{told}pip install 'theory-runner[{name}]' does so.")
 
 
-def _is_installed(module: str) -> bool:
-    """Whether it can be imported; a mere folder of the name, as wandb leaves behind, cannot."""
-    spec = find_spec(module)
-    return spec is not None and spec.origin is not None
+class Tracking:
+    """Hands the rows of one attempt at a run to the tracker of a name, if there is one, and goes on
+    without one that fails. It writes below `<outputs>/tracking`; an attempt takes the place of the
+    last one in the files of a run.
+    """
+
+    def __init__(self, run: Run, name: str | None, outputs: Path) -> None:
+        self.run, self.name, self.tracker = run, name, None
+        self.place = outputs.resolve() / f"tracking/{name}/{run.config.study}/{run.folder.name}"
+        self.parameters = {"study": run.config.study, **vars(run.config)}
+        self.records: dict[tuple[str, str], int] = {}
+
+    def start(self, provenance: dict[str, Any]) -> None:
+        """Begin the attempt. provenance: commit, code, command, versions, device."""
+        if self.name:
+            os.environ.update({**ENVIRONMENT, **os.environ})
+            shutil.rmtree(self.place, ignore_errors=True)
+            begin = TRACKERS[self.name]
+            self.tracker = self._survived(begin, self.place, self.parameters, provenance)
+
+    def row(self, row: Row) -> None:
+        """Hand over the step of a row, and its numbers by their series."""
+        if self.tracker is None:
+            return
+        numeric = [item.name for item in fields(row) if item.type in (int, float, bool)]
+        values = {name: float(getattr(row, name)) for name in numeric if name not in row.keys}
+        keys = {key: getattr(row, key) for key in row.keys}
+        key = next((key for key in STEPS if key in keys and key in numeric), "")
+        step = keys.pop(key, None)
+        name = ",".join(f"{k}={v}" for k, v in keys.items() if self.parameters.get(k, ...) != v)
+        if not isinstance(step, int):
+            values |= {key: step} if key else {}
+            step = self.records.get((row.table, name), 0)
+            self.records[row.table, name] = step + 1
+        series = {"/".join(filter(None, (row.table, c, name))): v for c, v in values.items()}
+        self._survived(self.tracker.row, series, step)
+
+    def end(self, status: str) -> None:
+        """Say how the attempt has ended: complete, failed or interrupted."""
+        if self.tracker is not None:
+            self._survived(self.tracker.end, status)
+
+    def _survived(self, call: Any, *arguments: Any) -> Any:
+        """Call, and return what it returns; whatever it raises ends the tracking, not the run."""
+        try:
+            return call(*arguments)
+        except Exception as error:
+            log.info("%s goes on without %s: %r", self.run, self.name, error)
+            self.tracker = None
 
 
-def tracker_of(name: str | None, outputs: Path) -> Tracker | None:
-    """The tracker of that name, which writes below `<outputs>/tracking`; None without a name."""
-    return lookup("tracker", name, TRACKERS)(outputs / "tracking" / name) if name else None
-
-
-def _parameters(run: Run) -> dict[str, Any]:
-    return {"study": run.config.study, **vars(run.config)}
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _admitted(name: str) -> str:
-    """A name as MLflow takes it."""
+def admitted(name: str) -> str:
+    """Write a name as MLflow takes it."""
     return re.sub(r"[^\w\-. :/]", "_", name.replace("=", ":").replace(",", " "))

@@ -1,14 +1,15 @@
 """The studies `rank_collapse` and `pretraining`: rows, measures, pre-training, resume."""
 
 import dataclasses
+from functools import cache
 from math import cos, inf, sin, sqrt
 
 import pandas as pd
 import pytest
 import torch
+from bench.growth import embedded
 from stopped import bytes_of, compute_with_stops
 
-from runner.bench.growth import embedded
 from runner.core.errors import InputError
 from runner.core.progress import Progress
 from runner.core.streams import generators
@@ -61,6 +62,12 @@ def tables(study, config, restored=None, checkpoint=lambda make_state: None):
     for row in study.run(config, context):
         found.setdefault(row.table, []).append(dataclasses.asdict(row))
     return {name: pd.DataFrame(rows) for name, rows in found.items()}
+
+
+@cache
+def tables_of(name):
+    """Those of a study as above, which several tests read."""
+    return tables({"rank_collapse": rank_collapse, "pretraining": pretraining}[name], STUDIES[name])
 
 
 def gaussian(replicates: int, d: int, N: int, dtype=torch.float64) -> torch.Tensor:
@@ -138,7 +145,7 @@ def test_without_normalization_the_rank_of_deep_products_falls_and_with_it_it_st
 
 
 def test_networks_of_a_replicate_start_alike_however_normalized():
-    metrics = tables(rank_collapse, STUDIES["rank_collapse"])["metrics"]
+    metrics = tables_of("rank_collapse")["metrics"]
     inputs = metrics[metrics["layer"] == 0].drop(columns=["normalization", "replicate"])
     assert len(inputs.drop_duplicates()) == 1
     assert set(metrics["layer"]) == {0, 1, 2, 3}
@@ -146,11 +153,7 @@ def test_networks_of_a_replicate_start_alike_however_normalized():
 
 @pytest.mark.parametrize("name", sorted(STUDIES))
 def test_every_network_has_a_row_for_every_epoch(name):
-    config, module = (
-        STUDIES[name],
-        {"rank_collapse": rank_collapse, "pretraining": pretraining}[name],
-    )
-    found = tables(module, config)
+    found = tables_of(name)
     kinds = KINDS[name]
     for training, replicates in ((found["selection"], {2}), (found["training"], {0, 1})):
         assert len(training) == kinds * 2 * 2 and set(training["replicate"]) == replicates
@@ -375,7 +378,7 @@ def test_a_network_that_is_off_stays_so_and_finite_at_unit_scale(start):
 
 
 def test_every_variant_of_unit_scale_has_it_and_angles_are_those_that_raise_r_most():
-    found = tables(pretraining, STUDIES["pretraining"])
+    found = tables_of("pretraining")
     metrics, angles = found["metrics"].query("layer > 0"), found["angles"]
     scaled = ("unit_scale", "pretrained", "pretrained_end_to_end", "orthogonal")
     assert metrics[metrics["method"].isin(scaled)]["root_mean_square"].between(0.6, 1.6).all()
@@ -390,7 +393,7 @@ def test_every_variant_of_unit_scale_has_it_and_angles_are_those_that_raise_r_mo
 
 
 def test_the_chosen_angles_alone_are_trained_when_asked_for():
-    every = tables(pretraining, STUDIES["pretraining"])
+    every = tables_of("pretraining")
     config = dataclasses.replace(STUDIES["pretraining"], all_angles=False)
     found = tables(pretraining, config)
     chosen = found["angles"].query("chosen")

@@ -2,8 +2,8 @@
 
 import pytest
 import torch
+from bench.growth import embedded
 
-from runner.bench.growth import embedded
 from runner.core.progress import Progress
 from runner.core.studies import Context
 from runner.papers.bottleneck_structure.networks import Network

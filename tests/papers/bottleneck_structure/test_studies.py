@@ -6,8 +6,8 @@ from math import isnan
 import pandas as pd
 import pytest
 import torch
+from bench.growth import embedded
 
-from runner.bench.growth import embedded
 from runner.core.catalogue import module_of
 from runner.core.errors import InputError
 from runner.core.progress import Progress

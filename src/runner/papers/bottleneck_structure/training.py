@@ -7,7 +7,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.core.progress import WhenShown
 from runner.core.streams import generator
 from runner.core.studies import Context
 from runner.networks.spectra import svdvals
@@ -70,8 +69,7 @@ class RidgeTrainer:
                 first = self.step
                 while self.step < min(first + STEPS_AT_ONCE, self.steps):
                     cost = self.advance(block[self.step % len(block)])
-                    loss = WhenShown(partial(self._loss, cost))
-                    bar.update(loss=loss, rank=WhenShown(self._rank))
+                    bar.update(loss=partial(self._loss, cost), rank=self._rank)
                 context.checkpoint(self.state)
 
     def _loss(self, cost: Float[Tensor, " R"]) -> Float[Tensor, " R"]:

@@ -6,10 +6,10 @@ from math import isnan
 import pandas as pd
 import pytest
 import torch
+from bench.growth import embedded
 from stopped import bytes_of, compute_with_stops
 from torch.nn import functional
 
-from runner.bench.growth import embedded
 from runner.core.errors import InputError
 from runner.core.progress import Progress
 from runner.core.studies import Context

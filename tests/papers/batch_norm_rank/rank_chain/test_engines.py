@@ -96,7 +96,7 @@ def test_rotated_product_has_the_law_of_the_direct_one():
     assert between.abs().max() < 0.03
 
 
-@pytest.mark.parametrize("width, skip", [(8, inf), (8, 0.5), (16, 0.1), (32, 1.0), (32, inf)])
+@pytest.mark.parametrize("width, skip", [(8, inf), (8, 0.5), (16, 0.1), (32, inf)])
 def test_engines_agree(width, skip):
     direct = means(make("direct", 128, width, skip, seed=1), 400)
     plan = Plan.of(800, 128, 2, 200)

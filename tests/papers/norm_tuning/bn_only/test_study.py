@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from bench.growth import lent
 from in_process import configs_of
 from torch import nn
 
-from runner.bench.growth import lent
 from runner.papers.norm_tuning.bn_only import networks, study, tables
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.papers.norm_tuning.bn_only.networks import Batch, Dense, FrozenWithNorm, f, g

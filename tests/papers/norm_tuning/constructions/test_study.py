@@ -6,8 +6,8 @@ import math
 import pandas as pd
 import pytest
 import torch
+from bench.growth import embedded
 
-from runner.bench.growth import embedded
 from runner.core.errors import InputError
 from runner.core.progress import Progress
 from runner.core.studies import Context

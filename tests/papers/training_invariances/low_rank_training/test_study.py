@@ -6,9 +6,9 @@ from math import log
 
 import pytest
 import torch
+from bench.growth import Quiet, embedded
 from torch import nn
 
-from runner.bench.growth import Quiet, embedded
 from runner.core.errors import InputError
 from runner.core.studies import Context
 from runner.papers.training_invariances.low_rank_training import networks, study

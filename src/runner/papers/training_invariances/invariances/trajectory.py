@@ -7,7 +7,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.core.progress import WhenShown
 from runner.core.streams import generator
 from runner.core.studies import Context
 from runner.papers.training_invariances.invariances.config import Invariances
@@ -84,10 +83,13 @@ def follow(config: Invariances, flow: Flow, context: Context) -> Trajectory:
         flow.restore(state)
     duration = config.time / config.records
     steps = flow.steps(duration)
-    log_loss = WhenShown(lambda: flow.objective.log_risk(flow.theta)[0])
+
+    def log_losses() -> torch.Tensor:
+        return flow.objective.log_risk(flow.theta)[0]
+
     with context.progress(config.records * steps, "training", done=done * steps) as bar:
         for record in range(done + 1, config.records + 1):
-            flow.advance(duration, lambda: bar.update(log_loss=log_loss))
+            flow.advance(duration, lambda: bar.update(log_loss=log_losses))
             theta[record], log_time[record] = flow.theta, flow.log_time
             position = torch.tensor(record)
             context.checkpoint(lambda at=position: {**flow.state(), **kept, "done": at})

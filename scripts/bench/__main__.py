@@ -1,6 +1,6 @@
 """The table of `make bench`: every study's comparisons, and how its cost grows with its sizes.
 
-Each study's tables are kept in `outputs/bench/`: `<study>.csv`, `<study>-growth.csv`, and
+Each study's tables are kept in `<outputs>/bench/`: `<study>.csv`, `<study>-growth.csv`, and
 `<study>.provenance.json` with the machine. `make reference` keeps them in the reference, with which
 the next measurement is compared.
 """
@@ -14,25 +14,23 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from importlib import import_module
 from math import isnan
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pandas as pd
 import torch
 from threadpoolctl import threadpool_limits
 
-from runner.bench.growth import STATM, Growth, exponents
-from runner.bench.timing import Comparison, matrix_rate, normal_rate
-from runner.core.arguments import outputs_folder
-from runner.core.catalogue import configs, part_of
-from runner.core.errors import InputError, nearest
-from runner.core.folders import require_writable
+from bench.growth import exponents
+from bench.timing import Comparison, device, machine_name, matrix_rate, normal_rate
 from runner.runs import provenance
-from runner.runs.files import write_atomically
-from runner.runs.machine import device as device_of
 from runner.runs.machine import keep_freed_memory
 from runner.runs.provenance import REFERENCE
+
+STUDIES = sorted(path.stem for path in (Path(__file__).parent / "studies").glob("[a-z]*.py"))
 
 SLOWER = 1.2
 """From which slowdown on a study is named."""
@@ -63,44 +61,33 @@ def _seconds(*arguments: str) -> float:
         return time.perf_counter() - start
 
 
-def collect() -> tuple[dict[str, Callable[[], Iterator[Comparison]]], dict[str, Growth]]:
-    """The benchmarks and the growths of all studies that have a `bench.py`, by study."""
-    comparisons: dict[str, Callable[[], Iterator[Comparison]]] = {"sweep": sweep}
-    growths: dict[str, Growth] = {}
-    for study in configs():
-        module = part_of(study, "bench")
-        if module is not None:
-            comparisons[study], growths[study] = module.compare, module.GROWTH
-    return comparisons, growths
+def module(study: str) -> ModuleType:
+    """Import the benchmark of a study."""
+    return import_module(f"bench.studies.{study}")
+
+
+def comparer(name: str) -> Callable[[], Iterator[Comparison]]:
+    """Return what yields the comparisons of a study, or of a sweep."""
+    return sweep if name == "sweep" else module(name).compare
 
 
 def machine() -> dict[str, Any]:
-    """What the times were taken on; rates in GFLOP and in millions of numbers per second."""
-    device = device_of("auto")
+    """Describe what times are taken on; rates in GFLOP and millions of numbers per second."""
+    where = device()
     return {
-        **provenance.describe(device),
+        **provenance.describe(where),
         "processor": provenance.processor(),
         "cores": os.cpu_count(),
         "memory_gib": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30,
-        "float32_gflops": matrix_rate(torch.float32, device.type) / 1e9,
-        "float64_gflops": matrix_rate(torch.float64, device.type) / 1e9,
-        "float32_normals_per_us": normal_rate(device.type) / 1e6,
+        "float32_gflops": matrix_rate(torch.float32, where.type) / 1e9,
+        "float64_gflops": matrix_rate(torch.float64, where.type) / 1e9,
+        "float32_normals_per_us": normal_rate(where.type) / 1e6,
     }
-
-
-def machine_name(described: dict[str, Any]) -> str:
-    """What `machine` says, in a few words."""
-    gpu = f" and {described['device_name']}" if described["device"] != "cpu" else ""
-    rates = (described[f"{dtype}_gflops"] for dtype in ("float32", "float64"))
-    float32, float64 = (f"{rate:.0f}" for rate in rates)
-    return f"{described['processor']}{gpu}: {float32} / {float64} GFLOP/s"
 
 
 def keep(folder: Path, study: str, table: str, rows: list[dict[str, Any]]) -> None:
     """Write one table of a study."""
-    folder.mkdir(parents=True, exist_ok=True)
-    content = pd.DataFrame(rows).to_csv(index=False, float_format="%.4g").encode()
-    write_atomically(folder / f"{study}{table}.csv", content)
+    pd.DataFrame(rows).to_csv(folder / f"{study}{table}.csv", index=False, float_format="%.4g")
 
 
 def show(rows: list[dict[str, Any]]) -> None:
@@ -109,7 +96,7 @@ def show(rows: list[dict[str, Any]]) -> None:
 
 
 def slowdown(rows: list[dict[str, Any]], kept: Path) -> float:
-    """How many times slower a study is than when its table was kept, by its median row.
+    """Return how many times slower a study is than when its table was kept, by its median row.
 
     Not in seconds, of which another machine has others, but in speedup over the straightforward
     way. nan where no row was kept. What stands behind a colon in the name of a row is measured.
@@ -124,24 +111,19 @@ def slowdown(rows: list[dict[str, Any]], kept: Path) -> float:
 
 
 def main(arguments: list[str]) -> int:
-    """Measure all studies, or those named, into <outputs>/bench; returns 0.
-
-    Raises InputError when a study has no benchmark.
-    """
+    """Measure all studies, or those named, into <outputs>/bench; return 0."""
     parser = argparse.ArgumentParser(
-        prog="python -m runner bench",
+        prog="make bench",
         description="Measure all studies, or those named, into <outputs>/bench; say which of them"
         " are slower than in the reference.",
     )
-    parser.add_argument("words", nargs="*", metavar="STUDY | outputs=...")
-    words = parser.parse_args(arguments).words
-    studies = [word for word in words if "=" not in word]
-    folder = outputs_folder(word for word in words if "=" in word) / "bench"
-    comparisons, growths = collect()
-    for name in studies:
-        if name not in comparisons:
-            raise InputError(f"{name} has no benchmark: {nearest(name, comparisons)}")
-    require_writable(folder.parent, folder)
+    parser.add_argument("studies", nargs="*", metavar="STUDY", help=", ".join(STUDIES))
+    parser.add_argument("--outputs", type=Path, default=Path("outputs"))
+    typed = parser.parse_args(arguments)
+    if unknown := set(typed.studies) - {"sweep", *STUDIES}:
+        parser.error(f"no benchmark: {', '.join(unknown)}; there are: sweep, {', '.join(STUDIES)}")
+    folder = typed.outputs / "bench"
+    folder.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)  # as every run, and the next lines; both ways profit from it
     threadpool_limits(1, user_api="blas")
     keep_freed_memory()
@@ -154,19 +136,17 @@ def main(arguments: list[str]) -> int:
     compared: list[dict[str, Any]] = []
     slower: dict[str, float] = {}
     grown: list[dict[str, Any]] = []
-    for study in studies or comparisons:
+    for study in typed.studies or ["sweep", *STUDIES]:
         print(f"measuring {study}", file=sys.stderr)
-        rows = [comparison.as_row() for comparison in comparisons[study]()]
+        rows = [comparison.as_row() for comparison in comparer(study)()]
         compared += rows
         slower[study] = slowdown(rows, REFERENCE / "bench" / f"{study}.csv")
         keep(folder, study, "", rows)
-        if study in growths and STATM.exists():
-            rows = [asdict(row) for row in exponents(growths[study])]
+        if study != "sweep" and sys.platform == "linux":
+            rows = [asdict(row) for row in exponents(module(study).GROWTH)]
             grown += rows
             keep(folder, study, "-growth", rows)
-        write_atomically(
-            folder / f"{study}.provenance.json", json.dumps(described, indent=1).encode()
-        )
+        (folder / f"{study}.provenance.json").write_text(json.dumps(described, indent=1))
     print("\nSeconds for the same work; speedup over the straightforward way, share of the floor")
     print(f"on {machine_name(described)} in float32 / float64")
     show(compared)
@@ -182,3 +162,7 @@ def main(arguments: list[str]) -> int:
         print("\nCost ~ size^exponent")
         show(grown)
     return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -7,8 +7,8 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from runner.bench.growth import Growth, lent
-from runner.bench.timing import Comparison, median_seconds
+from bench.growth import Growth, lent
+from bench.timing import Comparison, device, median_seconds
 from runner.core.streams import generators
 from runner.data.datasets import Dataset, load
 from runner.networks.initialization import draw
@@ -112,8 +112,7 @@ def arithmetic(data: Dataset, width: int, depth: int) -> float:
 def compare() -> Iterator[Comparison]:
     """Both ways on one epoch of the digits, for each shape, without and with batch
     normalization."""
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    data = load("digits", {}, None, seed=0).standardized().to(device)
+    data = load("digits", {}, None, seed=0).standardized().to(device())
     few = 2
     scale = REPLICATES * len(RATES) / few  # networks differ in nothing that takes time
     for normalized in (False, True):
@@ -130,7 +129,7 @@ def compare() -> Iterator[Comparison]:
                 work=f"{name}, width {width}, depth {depth}: {flop / ours / 1e9:.0f} GFLOP/s",
                 straightforward=scale * median_seconds(loop, 3),
                 ours=ours,
-                floor=flop / batched_rate(width, device),
+                floor=flop / batched_rate(width, device()),
             )
 
 

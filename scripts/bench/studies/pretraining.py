@@ -7,8 +7,8 @@ from math import cos, sin
 import torch
 from torch import nn
 
-from runner.bench.growth import Growth
-from runner.bench.timing import Comparison, matrix_rate, median_seconds
+from bench.growth import Growth
+from bench.timing import Comparison, matrix_rate, median_seconds
 from runner.core.streams import generators
 from runner.networks.initialization import draw
 from runner.networks.mlp import MLP

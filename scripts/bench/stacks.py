@@ -7,7 +7,7 @@ differentiation, and torch's Adam with the ridge as weight decay.
 import torch
 from torch import Tensor, nn
 
-from runner.bench.timing import Comparison, matrix_rate, median_seconds
+from bench.timing import Comparison, matrix_rate, median_seconds
 from runner.core.streams import generator
 from runner.papers.bottleneck_structure.recipes import RECIPES
 from runner.papers.bottleneck_structure.stack import DepthStack

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from runner.bench.growth import Growth
-from runner.bench.timing import Comparison, matrix_rate, median_seconds
+from bench.growth import Growth
+from bench.timing import Comparison, matrix_rate, median_seconds
 from runner.papers.norm_tuning.network import relu_network
 from runner.papers.norm_tuning.norm_layers.config import NormLayers
 from runner.papers.norm_tuning.solvers import khatri_rao, solve_scales

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import torch
 
-from runner.bench.growth import Growth
-from runner.bench.timing import Comparison
+from bench.growth import Growth
+from bench.stacks import compare_stacks
+from bench.timing import Comparison
 from runner.papers.bottleneck_structure.rank_one.config import RankOne
-from runner.papers.bottleneck_structure.stack_bench import compare_stacks
 
 
 def compare() -> Iterator[Comparison]:

@@ -1,7 +1,7 @@
 """Benchmarks: the same work done the straightforward way and by this project, timed side by side.
 
-A study's `bench.py` holds `compare()`, which yields Comparisons, and checks first that both ways
-give the same numbers. Times are medians of several repetitions taken in one process, with
+A study's module in `studies` holds `compare()`, which yields Comparisons, and checks first that
+both ways give the same numbers. Times are medians of several repetitions taken in one process, with
 one thread as every run; only their ratios mean something on another machine.
 """
 
@@ -9,6 +9,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import torch
 
@@ -35,6 +36,19 @@ class Comparison:
             "speedup": self.straightforward / self.ours,
             "share_of_floor": self.floor / self.ours,
         }
+
+
+def device() -> torch.device:
+    """Return the GPU, where there is one, else the CPU."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def machine_name(described: dict[str, Any]) -> str:
+    """Name a machine, as `provenance.json` describes it, in a few words."""
+    gpu = f" and {described['device_name']}" if described["device"] != "cpu" else ""
+    rates = (described[f"{dtype}_gflops"] for dtype in ("float32", "float64"))
+    float32, float64 = (f"{rate:.0f}" for rate in rates)
+    return f"{described['processor']}{gpu}: {float32} / {float64} GFLOP/s"
 
 
 def synchronize() -> None:

@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-from runner.bench.growth import Growth
-from runner.bench.timing import Comparison, matrix_rate, median_seconds
+from bench.growth import Growth
+from bench.timing import Comparison, matrix_rate, median_seconds
 from runner.papers.bottleneck_structure.example20.config import Example20
 from runner.papers.bottleneck_structure.example20.study import SIDES, lipschitz
 from runner.papers.bottleneck_structure.networks import Network
 from runner.papers.bottleneck_structure.theory import divergent_network
+
+L = 128
 
 
 def plain_lipschitz(network: Network, x: Tensor) -> tuple[float, float]:
@@ -45,7 +47,6 @@ def plain_lipschitz(network: Network, x: Tensor) -> tuple[float, float]:
 
 def compare() -> Iterator[Comparison]:
     """The Lipschitz constants of Example 20 at depth 128; the arithmetic is next to nothing."""
-    L = 128
     network = divergent_network(L, L**-0.8)
     ours, theirs = lipschitz(network), plain_lipschitz(network, SIDES)
     torch.testing.assert_close(torch.tensor(ours), torch.tensor(theirs))

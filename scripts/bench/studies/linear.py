@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from runner.bench.growth import Growth
-from runner.bench.timing import Comparison, matrix_rate, median_seconds
+from bench.growth import Growth
+from bench.timing import Comparison, matrix_rate, median_seconds
 from runner.papers.bottleneck_structure.linear.config import Linear
 from runner.papers.bottleneck_structure.linear.study import NOISE, draw_target, product, trained
 

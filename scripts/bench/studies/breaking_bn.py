@@ -9,13 +9,12 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 from torch.utils.flop_counter import FlopCounterMode
 
-from runner.bench.growth import Growth
-from runner.bench.timing import Comparison, matrix_rate, median_seconds
+from bench.growth import Growth
+from bench.timing import Comparison, device, matrix_rate, median_seconds
 from runner.data.datasets import Dataset, Images, random_pixels
 from runner.networks.convolutional import ConvolutionalClassifier
 from runner.papers.batch_norm_rank.breaking_bn.config import BreakingBN
 from runner.papers.batch_norm_rank.breaking_bn.study import ARCHITECTURES
-from runner.runs import machine
 from runner.training.convolutional import ConvolutionalTrainer, on_device
 
 BATCH = 128
@@ -71,16 +70,16 @@ def compare() -> Iterator[Comparison]:
 
     The floor is at the rate of a large matrix product.
     """
-    device = machine.device("auto")
-    steps, multiplier = STEPS[device.type], MULTIPLIER[device.type]
+    where = device()
+    steps, multiplier = STEPS[where.type], MULTIPLIER[where.type]
     data = random_pixels(0, train=BATCH * steps, test=BATCH, shape=SHAPE)
-    moved = on_device(data, device)
-    rate = matrix_rate(torch.float32, device.type, n=4096 if device.type == "cuda" else 1024)
+    moved = on_device(data, where)
+    rate = matrix_rate(torch.float32, where.type, n=4096 if where.type == "cuda" else 1024)
     for name, architecture in ARCHITECTURES.items():
-        network = architecture(SHAPE[0], 10, "batch", multiplier).to(device)
+        network = architecture(SHAPE[0], 10, "batch", multiplier).to(where)
         require_same_step(network, moved)
-        usual = median_seconds(partial(usual_loop, network, data.train, device), 3)
-        flop = steps * arithmetic(network, device)
+        usual = median_seconds(partial(usual_loop, network, data.train, where), 3)
+        flop = steps * arithmetic(network, where)
         network = network.to(memory_format=torch.channels_last)
         ours = median_seconds(partial(resident, network, moved), 3)
         images = BATCH * steps

@@ -1,7 +1,7 @@
 """How seconds and memory grow with the sizes of a study: measured runs, and exponents of them.
 
-A study's `bench.py` holds GROWTH: a small configuration and the sizes to vary, each with the values
-that it takes. Every run is a process of its own, whose peak memory is its own.
+A study's module in `studies` holds GROWTH: a small configuration and the sizes to vary, each with
+the values that it takes. Every run is a process of its own, whose peak memory is its own.
 """
 
 import multiprocessing
@@ -11,28 +11,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import log
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
+from bench.timing import device
 from runner.core.catalogue import module_of
 from runner.core.progress import Progress
 from runner.core.studies import Context, StudyConfig
 from runner.data.datasets import Dataset, load
-from runner.runs.machine import device as device_of
 from runner.runs.machine import keep_freed_memory
-
-STATM = Path("/proc/self/statm")
-"""Where Linux tells a process how much memory it has; other systems do not."""
 
 OWN = 100
 """MiB below which the libraries' own memory, about 25 MiB, hides how that of a study grows."""
 
 PRELOADED = [
-    "runner.bench.growth",
+    "bench.growth",
     "torch._dynamo",
     "scipy.sparse.linalg",
     "sklearn.datasets",
@@ -110,20 +106,29 @@ def _run(config: StudyConfig, answer: Connection) -> None:
     """The measured process."""
     torch.set_num_threads(1)  # as every run, and the next line
     keep_freed_memory()
-    device = device_of("auto")
+    where = device()
     run = module_of(config.study).run
-    if device.type == "cuda":
+    if where.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
-    before = int(STATM.read_text().split()[1]) * resource.getpagesize()
+    before = peak()
     start = time.perf_counter()
     with threadpool_limits(1, user_api="blas"):
-        for _ in run(config, lent(device)):
+        for _ in run(config, lent(where)):
             pass
     seconds = time.perf_counter() - start
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
-    if device.type == "cuda":
-        peak = torch.cuda.max_memory_allocated()
-    answer.send(Cost(seconds, peak))
+    taken = torch.cuda.max_memory_allocated() if where.type == "cuda" else peak() - before
+    answer.send(Cost(seconds, taken))
+
+
+def peak() -> int:
+    """The most bytes that this process has had in memory (Linux counts in KiB)."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def resized(config: StudyConfig, name: str, value: float) -> StudyConfig:
+    """The configuration with another size; of a list it is the only value."""
+    is_list = isinstance(getattr(config, name), list)
+    return replace(config, **{name: [value] if is_list else value})
 
 
 def exponent(sizes: list[float], costs: list[float]) -> float:
@@ -134,10 +139,7 @@ def exponent(sizes: list[float], costs: list[float]) -> float:
 def exponents(growth: Growth) -> Iterator[Exponents]:
     """Measure every size of a growth at each of its values."""
     for name, values in growth.sizes.items():
-        is_list = isinstance(getattr(growth.config, name), list)
-        configs = [
-            replace(growth.config, **{name: [value] if is_list else value}) for value in values
-        ]
+        configs = [resized(growth.config, name, value) for value in values]
         costs = [cost(config) for config in configs]
         seconds = [each.seconds for each in costs]
         peaks = [float(each.bytes) for each in costs]

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-from runner.bench.growth import Growth, embedded
-from runner.bench.timing import Comparison, matrix_rate, median_seconds
+from bench.growth import Growth, embedded
+from bench.timing import Comparison, matrix_rate, median_seconds
 from runner.papers.training_invariances.low_rank_training.config import LowRankTraining
 from runner.papers.training_invariances.low_rank_training.networks import TAIL, Parameters
 from runner.papers.training_invariances.low_rank_training.problem import Problem, draw_problem

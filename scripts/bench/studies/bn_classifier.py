@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from runner.bench.growth import Growth
-from runner.bench.timing import Comparison, matrix_rate, median_seconds
+from bench.growth import Growth
+from bench.timing import Comparison, matrix_rate, median_seconds
 from runner.papers.norm_tuning.bn_classifier.config import BnClassifier
 from runner.papers.norm_tuning.classifier import PIXELS
 from runner.papers.norm_tuning.network import relu_network

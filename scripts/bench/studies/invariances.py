@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import torch
 from torch import nn
 
-from runner.bench.growth import Growth, embedded
-from runner.bench.timing import Comparison, matrix_rate, median_seconds
+from bench.growth import Growth, embedded
+from bench.timing import Comparison, matrix_rate, median_seconds
 from runner.papers.training_invariances.invariances.config import Invariances
 from runner.papers.training_invariances.invariances.gradient_flow import Flow
 from runner.papers.training_invariances.invariances.network import build

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import torch
 
-from runner.bench.growth import Growth
-from runner.bench.timing import Comparison
-from runner.papers.bottleneck_structure.stack_bench import compare_stacks
+from bench.growth import Growth
+from bench.stacks import compare_stacks
+from bench.timing import Comparison
 from runner.papers.bottleneck_structure.symmetry.config import Symmetry
 
 

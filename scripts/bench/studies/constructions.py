@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import torch
 
-from runner.bench.growth import Growth
-from runner.bench.timing import Comparison, matrix_rate, median_seconds
+from bench.growth import Growth
+from bench.timing import Comparison, matrix_rate, median_seconds
 from runner.papers.norm_tuning.constructions.config import Constructions
 from runner.papers.norm_tuning.constructions.study import random_target
 from runner.papers.norm_tuning.solvers import khatri_rao, structured_lsmr

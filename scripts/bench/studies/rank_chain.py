@@ -8,8 +8,8 @@ from math import inf
 
 import torch
 
-from runner.bench.growth import Growth
-from runner.bench.timing import Comparison, matrix_rate, median_seconds
+from bench.growth import Growth
+from bench.timing import Comparison, matrix_rate, median_seconds
 from runner.papers.batch_norm_rank.rank_chain.batch_means import OBSERVABLES, Plan, sample
 from runner.papers.batch_norm_rank.rank_chain.config import RankChain
 from runner.papers.batch_norm_rank.rank_chain.engines import (

@@ -1,0 +1,1 @@
+"""Benchmarks: speed against the straightforward way, and how cost grows with size."""

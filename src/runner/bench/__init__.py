@@ -1,1 +1,0 @@
-"""Benchmarks: timing against the straightforward way, growth of cost with size, the table."""

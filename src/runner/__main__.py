@@ -17,6 +17,7 @@ import time
 import traceback
 from collections.abc import Iterable
 from importlib import import_module
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,6 +50,9 @@ def main() -> int:
     read the output has gone (`| head`).
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the run says so
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal may know no check mark
     try:
         words = list(map(_at_home, sys.argv[1:]))
         os.environ[COMMAND] = shlex.join(["python", "-m", "runner", *words]).replace("\0", "")

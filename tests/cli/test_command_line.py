@@ -221,3 +221,18 @@ def test_every_subcommand_has_help(words):
     command = [sys.executable, "-m", "runner", *words, "--help"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and f"usage: python -m runner {words[0]}" in done.stdout
+
+
+def test_a_terminal_without_check_marks_and_a_matplotlibrc_of_the_users(tmp_path):
+    """Neither stops a figure, nor changes its picture."""
+    (tmp_path / "matplotlibrc").write_text("text.usetex: True\nsavefig.facecolor: red\n")
+    words = ("figure=bottleneck-example20", "scale=smoke", "device=cpu")
+    pictures = []
+    for name, more in (("plain", {}), ("own", {"MATPLOTLIBRC": str(tmp_path / "matplotlibrc")})):
+        env = {**os.environ, "PYTHONIOENCODING": "ascii", **more}
+        outputs = tmp_path / name
+        done = warm.run("-m", "runner", *words, f"outputs={outputs}", env=env, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert "? holds" in done.stdout
+        pictures.append((outputs / "figures/smoke/bottleneck-example20.png").read_bytes())
+    assert pictures[0] == pictures[1]

@@ -282,3 +282,22 @@ def test_hydra_is_left_as_it_was_found():
         compose(overrides=[])
     job_of("study=example20")
     assert not GlobalHydra.instance().is_initialized()
+
+
+def test_a_wrong_key_of_a_file_names_the_file(own):
+    (own / "experiment" / "bad.yaml").write_text(EXPERIMENT + "depht: 3\n")
+    with pytest.raises(InputError, match=r"^conf/experiment/bad.yaml: depht is not a key"):
+        order_of("experiment=bad")
+
+
+def test_a_folder_of_studies_may_have_any_name(tmp_path, monkeypatch):
+    monkeypatch.setenv(catalogue.FOLDERS, "")
+    folder = tmp_path / "a:b c"
+    (folder / "experiment").mkdir(parents=True)
+    (folder / "experiment" / "one.yaml").write_text(EXPERIMENT + "seed: 5\n")
+    catalogue.add_studies(folder)
+    try:
+        assert job_of("experiment=one").config.seed == 5
+    finally:
+        catalogue.packages.cache_clear()
+        catalogue.studies.cache_clear()

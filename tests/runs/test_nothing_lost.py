@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -299,7 +300,7 @@ def test_a_full_disk_fails_the_run_and_leaves_complete_ones_alone(tmp_path):
     first = tiny_run(tmp_path)
     execute(first, Settings(outputs=str(tmp_path), device="cpu"))
     arguments = [sys.executable, *command(tmp_path, "target_width=9", "replicates=200")]
-    limited = f"ulimit -f 6; exec {' '.join(arguments)}"
+    limited = f"ulimit -f 6; exec {shlex.join(map(str, arguments))}"
     done = subprocess.run(
         ["bash", "-c", limited], cwd=REPOSITORY, capture_output=True, text=True, env=ENVIRONMENT
     )

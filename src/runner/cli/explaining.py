@@ -33,12 +33,18 @@ def explain(error: Exception) -> str:
     if ambiguous := re.search(r"Ambiguous value for argument '(.*)'", text):
         return f"{ambiguous[1]}: add -m to sweep over several values, or write key=[value,value]"
     if key := re.search(r"Key '([^']+)' (?:is )?not in '(\w+)'", text):
-        return explain_key(key[1], key[2])
+        return _file_in(text) + explain_key(key[1], key[2])
     where = re.search(r"full_key: (\S+)", text)
     if where and (value := re.search(r"(Value '.*|.*could not be converted.*)", str(causes[-1]))):
         return f"{where[1]}: {value[1]}"
     lines = [line.strip() for line in str(causes[-1]).splitlines() if line.strip()]
     return "\n".join(lines[:2]) or type(error).__name__
+
+
+def _file_in(text: str) -> str:
+    """Return the YAML file that Hydra's text names as the place of an error, with a colon."""
+    place = re.search(r"In '(size/\w+|[\w/-]+)[^']*': ", text)
+    return f"conf/{place[1]}.yaml: " if place else ""
 
 
 def _explain_option(group: str, name: str, text: str) -> str:

@@ -65,10 +65,15 @@ STYLES = {"screen": SCREEN, "paper": PAPER}
 
 @contextmanager
 def drawn_in(style: str) -> Iterator[None]:
-    """What is drawn and saved within has this style. Raises InputError when there is no such."""
+    """Draw and save what is within in this style, whatever the user's `matplotlibrc` says.
+
+    Raises InputError when there is no such style.
+    """
     if style not in STYLES:
         raise InputError(f"style={style} is not known: {nearest(style, STYLES)}")
-    with matplotlib.rc_context(STYLES[style]):
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(STYLES[style])
         yield
 
 

@@ -8,7 +8,7 @@ printed, and the backend of matplotlib stays as it is.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,7 @@ from runner.core import catalogue
 from runner.core.errors import InputError, RunFailed
 from runner.core.studies import StudyConfig
 from runner.publish import reference
-from runner.results import claims, figures, paper_figures
-from runner.results.captions import caption
+from runner.results import figures, paper_figures
 from runner.results.claims import Tables
 from runner.results.style import drawn_in
 from runner.runs import inventory
@@ -173,36 +172,22 @@ class PaperFigure:
 
     def caption(self, tables: Tables | None = None) -> str:
         """Return what a paper would print below the picture; raises InputError as `tables` does."""
-        about = self.about
-        said = figures.drawing_of(about.figure, about.study).said
-        drawn = self.tables() if tables is None else tables
-        what, overrides = about.headline, about.overrides
-        return caption(what, said, about.study, drawn, about.scale, overrides)
+        return figures.caption_of(self.about, self.tables() if tables is None else tables)
 
     def judge(self, tables: Tables | None = None) -> pd.DataFrame:
         """Return one row per claim: statement, verdict, what was measured and what was expected.
 
         Of these tables, or of its own runs; raises InputError as `tables` does.
         """
-        about = self.about
-        made = claims.claims_of(about.figure, about.study)
-        return claims.judge(about.name, made, self.tables() if tables is None else tables)
+        return figures.judge(self.about, self.tables() if tables is None else tables)
 
     def _drawn(
         self, tables: Tables | None, style: str
     ) -> tuple[matplotlib.figure.Figure, pd.DataFrame]:
-        about = self.about
+        about = replace(self.about, style=style)
         tables = self.tables() if tables is None else tables
-        above = figures.header_of(
-            about.figure,
-            about.study,
-            tables,
-            scale=about.scale,
-            headline=about.headline,
-            overrides=about.overrides,
-        )
         with drawn_in(style):
-            return figures.drawn(about.figure, about.study, tables, style, above)
+            return figures.drawn(about, tables, figures.header_of(about, tables))
 
 
 def _computed(words: list[str], multirun: bool = False) -> Order:

@@ -117,53 +117,41 @@ def drawing_of(name: str, study: str) -> Drawing:
     raise InputError(f"figure={name} has no drawing: FIGURES of {place} does not list it")
 
 
-def not_in_the_picture(name: str, study: str, configs: Iterable[Any]) -> str:
-    """Say what runs of these configurations would add that a figure does not draw.
+def judge(figure: PaperFigure, tables: Tables) -> pd.DataFrame:
+    """Return one row for each claim of a figure, as `<figure>.claims.csv` has them."""
+    made = claims.claims_of(figure.figure, figure.study)
+    return claims.judge(figure.name, made, tables)
 
-    Empty where there is nothing. Raises InputError where the figure has no drawing.
+
+def header_of(figure: PaperFigure, tables: Tables, judged: pd.DataFrame | None = None) -> Header:
+    """Return what stands above a figure's picture. Raises InputError where it has no drawing.
+
+    judged: its claims over these tables; judged here where none are given.
     """
-    drawing = drawing_of(name, study)
-    found: dict[str, set[str]] = {column: set() for column in drawing.shows}
-    for config in configs:
-        for column in found:
-            value = getattr(config, column, None) or getattr(config, f"{column}s", None) or []
-            found[column] |= {value} if isinstance(value, str) else set(value)
-    return drawing.left_out(found)
+    drawing = drawing_of(figure.figure, figure.study)
+    judged = judge(figure, tables) if judged is None else judged
+    what, whose, findings = figure.headline or figure.name, drawing.whose, drawing.findings
+    return header(what, whose, findings, tables, judged, figure.scale, figure.overrides)
 
 
-def header_of(
-    name: str,
-    study: str,
-    tables: Tables,
-    judged: pd.DataFrame | None = None,
-    *,
-    scale: str | None = None,
-    headline: str = "",
-    overrides: Sequence[str] = (),
-) -> Header:
-    """What stands above a figure's picture. Raises InputError where it has no drawing.
-
-    judged: its claims over these tables, as `claims.judge` gives them; judged here where none is
-    given.
-    """
-    drawing = drawing_of(name, study)
-    if judged is None:
-        judged = claims.judge(name, claims.claims_of(name, study), tables)
-    whose, findings = drawing.whose, drawing.findings
-    return header(headline or name, whose, findings, tables, judged, scale, overrides)
+def caption_of(figure: PaperFigure, tables: Tables) -> str:
+    """Return what a paper would print below a figure. Raises as `header_of`."""
+    said = drawing_of(figure.figure, figure.study).said
+    what = figure.headline or figure.name
+    return caption(what, said, figure.study, tables, figure.scale, figure.overrides)
 
 
 def drawn(
-    name: str, study: str, tables: Tables, style: str = "screen", above: Header | None = None
+    figure: PaperFigure, tables: Tables, above: Header | None = None
 ) -> tuple[Figure, pd.DataFrame]:
-    """The picture of a figure, as it can be saved in this style, and the numbers drawn.
+    """Return a figure's picture, as it can be saved in its style, and the numbers drawn.
 
-    above: what stands above it; on paper nothing does. Raises InputError where it has no drawing.
+    above: what stands above it; on paper nothing does. Raises as `header_of`.
     """
-    picture, numbers = draw(drawing_of(name, study), tables)
+    picture, numbers = draw(drawing_of(figure.figure, figure.study), tables)
     settle(picture)
     if isinstance(picture, Picture):
-        if style == "paper":
+        if figure.style == "paper":
             print_at(picture)
         elif above:
             picture.add_header(above.what, above.finding, above.counts)
@@ -205,8 +193,13 @@ def require_drawn(figure: PaperFigure) -> list[str]:
 
     Raises InputError where the figure has no drawing.
     """
-    configs = [run.config for run in figure.runs]
-    absent = not_in_the_picture(figure.figure, figure.study, configs)
+    drawing = drawing_of(figure.figure, figure.study)
+    found: dict[str, set[str]] = {column: set() for column in drawing.shows}
+    for config in (run.config for run in figure.runs):
+        for column in found:
+            value = getattr(config, column, None) or getattr(config, f"{column}s", None) or []
+            found[column] |= {value} if isinstance(value, str) else set(value)
+    absent = drawing.left_out(found)
     if not absent or figure.is_canonical:
         return []
     return [f"{figure.figure} does not draw {absent}: only the tables will have it"]
@@ -222,25 +215,8 @@ def make(figure: PaperFigure) -> str:
         tables = load(figure.runs)
     except InputError as error:
         raise InputError(f"{error}\nThis computes them: {figure.command}") from error
-    folder = figure.path("png").parent
-    about = {"figure": figure.figure, "scale": figure.scale, "command": figure.command}
-    about["overrides"] = list(figure.overrides)
-    about["runs"] = [describe(run) for run in figure.runs]
-    verdicts = publish(
-        figure.figure,
-        figure.study,
-        tables,
-        folder,
-        figure.name,
-        figure.overrides,
-        scale=figure.scale,
-        headline=figure.headline,
-        style=figure.style,
-    )
-    about["style"] = figure.style
-    about["stale"] = stale_note(figure.runs)
-    seconds = [run["seconds"] for run in about["runs"]]
-    about["seconds"] = round(sum(each for each in seconds if isinstance(each, int | float)), 3)
+    about = provenance_of(figure)
+    verdicts = publish(figure, tables)
     write_atomically(figure.path("provenance.json"), json.dumps(about, indent=2).encode())
     words = (figure.figure, f"scale={figure.scale}", *figure.overrides)
     lines = [f"{', '.join(words)}: {figure.headline}".removesuffix(": ")]
@@ -251,6 +227,22 @@ def make(figure: PaperFigure) -> str:
     lines += [f"compare with the reference: {compare}" for compare in comparing(figure)]
     lines += [f"note: {about['stale']}"] if about["stale"] else []
     return "\n".join([*lines, str(figure.path("png"))])
+
+
+def provenance_of(figure: PaperFigure) -> dict[str, Any]:
+    """Return where a figure comes from: its command, and commit, machine and time of each run."""
+    runs = [describe(run) for run in figure.runs]
+    seconds = [run["seconds"] for run in runs if isinstance(run["seconds"], int | float)]
+    return {
+        "figure": figure.figure,
+        "scale": figure.scale,
+        "command": figure.command,
+        "overrides": list(figure.overrides),
+        "runs": runs,
+        "style": figure.style,
+        "stale": stale_note(figure.runs),
+        "seconds": round(sum(seconds), 3),
+    }
 
 
 def comparing(figure: PaperFigure) -> list[str]:
@@ -264,9 +256,9 @@ def comparing(figure: PaperFigure) -> list[str]:
 
 def is_current(figure: PaperFigure) -> bool:
     """Return whether the figure was drawn from exactly its runs as they are now, in its style."""
+    keys = ("run", "tables", "stale")
     try:
         about = json.loads(figure.path("provenance.json").read_text())
-        keys = ("run", "tables", "stale")
         drawn = [[run[key] for key in keys] for run in about["runs"]]
         same = (about["scale"], about["style"]) == (figure.scale, figure.style)
         now = [[run[key] for key in keys] for run in map(describe, figure.runs)]
@@ -275,63 +267,41 @@ def is_current(figure: PaperFigure) -> bool:
     return drawn == now and same and all(map(Path.exists, map(figure.path, FILES)))
 
 
-def publish(
-    figure: str,
-    study: str,
-    tables: Tables,
-    folder: Path,
-    name: str | None = None,
-    overrides: Sequence[str] = (),
-    *,
-    scale: str | None = None,
-    headline: str = "",
-    style: str = "screen",
-) -> pd.DataFrame:
-    """Draw a figure from its tables and judge its claims; returns the claims.
+def publish(figure: PaperFigure, tables: Tables) -> pd.DataFrame:
+    """Draw a figure from its tables and judge its claims; return the claims.
 
-    Writes `<name>.png`, `.pdf`, `.svg`, `.body.png`, `.header.json`, `.csv` (the numbers drawn),
-    `.claims.csv` and `.caption.txt` into `folder`; name: the figure's where none is given;
-    overrides: stand above the picture; scale: for header and caption;
-    headline: what the figure is; style: `screen`, or `paper`, where what stands above the picture
-    is left to the text. Raises InputError when there is no such style, or the folder cannot be
+    Writes all of FILES. Raises InputError when there is no such style, or the folder cannot be
     written.
     """
-    name = name or figure
-    drawing = drawing_of(figure, study)
-    verdicts = claims.judge(name, claims.claims_of(figure, study), tables)
-    below = caption(headline or name, drawing.said, study, tables, scale, overrides)
-    about = {"scale": scale, "headline": headline, "overrides": overrides}
-    above = header_of(figure, study, tables, verdicts, **about)
+    verdicts = judge(figure, tables)
+    above = header_of(figure, tables, verdicts)
+    below = caption_of(figure, tables)
+    folder = figure.path("png").parent
     try:
-        with drawn_in(style):
-            picture, numbers = drawn(figure, study, tables, style, above)
+        with drawn_in(figure.style):
+            picture, numbers = drawn(figure, tables, above)
             folder.mkdir(parents=True, exist_ok=True)
-            save(picture, folder / name)
-        write_atomically(folder / f"{name}.header.json", above.as_json())
-        write_atomically(folder / f"{name}.csv", numbers.to_csv(index=False).encode())
-        write_atomically(folder / f"{name}.claims.csv", verdicts.to_csv(index=False).encode())
-        write_atomically(folder / f"{name}.caption.txt", below.encode())
+            save(picture, folder / figure.name)
+        write_atomically(figure.path("header.json"), above.as_json())
+        write_atomically(figure.path("csv"), numbers.to_csv(index=False).encode())
+        write_atomically(figure.path("claims.csv"), verdicts.to_csv(index=False).encode())
+        write_atomically(figure.path("caption.txt"), below.encode())
     except OSError as error:
         raise InputError(f"{folder} cannot be written ({error.strerror})") from error
     return verdicts
 
 
+OF_A_RUN = (
+    "seconds", "cpu_seconds", "commit", "dirty", "code", "device", "device_name", "instructions",
+    "threads", "versions",
+)  # fmt: skip
+"""What a figure's provenance says of each of its runs, out of theirs."""
+
+
 def describe(run: Run) -> dict[str, Any]:
-    """What a figure's provenance says of one of its runs: name, seconds, machine, code."""
+    """Return what a figure's provenance says of one of its runs: name, seconds, machine, code."""
     about = run.provenance()
-    kept = (
-        "seconds",
-        "cpu_seconds",
-        "commit",
-        "dirty",
-        "code",
-        "device",
-        "device_name",
-        "instructions",
-        "threads",
-        "versions",
-    )
-    facts = {key: about.get(key) for key in kept} | {"stale": run.is_stale()}
+    facts = {key: about.get(key) for key in OF_A_RUN} | {"stale": run.is_stale()}
     tables = {name: table["sha256"] for name, table in run.result["tables"].items()}
     return {"run": str(run), **facts, "tables": tables}
 
@@ -357,15 +327,15 @@ def _write(picture: Figure, path: Path, left_out: str, **options: Any) -> None:
 
 
 def as_png(
-    figure: str, study: str, tables: Tables, above: Header | None = None, dpi: float | None = None
+    figure: PaperFigure, tables: Tables, above: Header | None = None, dpi: float | None = None
 ) -> bytes:
-    """The picture of a figure alone: what `publish` writes as its PNG.
+    """Return the picture of a figure alone: what `publish` writes as its PNG.
 
     above: its header; dpi: dots in an inch; None: those of the style.
     """
     content = BytesIO()
-    with drawn_in("screen"):
-        picture, _ = drawn(figure, study, tables, above=above)
+    with drawn_in(figure.style):
+        picture, _ = drawn(figure, tables, above)
         options = {"dpi": dpi} if dpi else {}
         picture.savefig(content, format="png", metadata={"Software": None}, **options)
     return content.getvalue()

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.core.catalogue import given_folders, package_of, packages
+from runner.core.catalogue import figure_study, given_folders, package_of, packages
 from runner.runs.run import Run
 
 
@@ -35,7 +35,8 @@ class PaperFigure:
     """A figure at a scale: which runs it draws, what it is called, and where its files are.
 
     name: the figure's own where it is canonical; overrides: what was typed to make it another;
-    headline: what the figure is, in its configuration; style: of `results.style`.
+    headline: what the figure is, in its configuration; style: of `results.style`; place: where in
+    `outputs` its files are. Of the reference, no runs are known.
     """
 
     figure: str
@@ -46,6 +47,7 @@ class PaperFigure:
     outputs: Path
     headline: str = ""
     style: str = "screen"
+    place: str = "figures"
 
     @property
     def is_canonical(self) -> bool:
@@ -55,7 +57,7 @@ class PaperFigure:
     @property
     def study(self) -> str:
         """The study of its runs."""
-        return self.runs[0].config.study
+        return figure_study(self.figure)
 
     @property
     def command(self) -> str:
@@ -66,5 +68,5 @@ class PaperFigure:
         return shlex.join(["python", "-m", "runner", *words])
 
     def path(self, end: str) -> Path:
-        """Return one of its files: `<outputs>/figures/<scale>/<name>.<end>`."""
-        return self.outputs / "figures" / self.scale / f"{self.name}.{end}"
+        """Return one of its files: `<outputs>/<place>/<scale>/<name>.<end>`."""
+        return self.outputs / self.place / self.scale / f"{self.name}.{end}"

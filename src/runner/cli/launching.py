@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hydra._internal.callbacks import Callbacks
 from hydra.core.global_hydra import GlobalHydra
@@ -18,17 +18,14 @@ from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext
 from omegaconf import DictConfig
 
-from runner.cli.costs import announcement, expected_seconds
 from runner.cli.orders import Order
 from runner.cli.watching import Watch
-from runner.cli.working import Attempt, work
+from runner.cli.working import Attempt, complete_elsewhere, work
 from runner.core.catalogue import module_of
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.folders import require_writable
+from runner.runs.costs import announcement, expected_seconds
 from runner.runs.run import kept_notes
-
-if TYPE_CHECKING:
-    from runner.cluster.following import Following
 
 log = logging.getLogger("runner")
 
@@ -48,7 +45,9 @@ def launch(order: Order) -> list[str]:
     if not attempts:
         return []
     if on_slurm(order.composed):
-        return _counted(_queued(order, attempts).follow(), order)
+        from runner.cluster import following  # late: submitit is not needed everywhere
+
+        return _counted(following.follow(order, attempts, complete_elsewhere), order)
     composed, abreast = order.composed, side_by_side(order.composed)
     if len(attempts) == 1 and "n_jobs" in composed.hydra.launcher:
         composed.hydra.launcher.n_jobs = abreast = 1  # needs no process of its own
@@ -78,23 +77,10 @@ def submit(order: Order) -> int:
         raise InputError("submit_only=true is for sweeps: -m hydra/launcher=slurm-cpu")
     if not on_slurm(order.composed):
         raise InputError("submit_only=true needs hydra/launcher=slurm-cpu or slurm-gpu")
-    queued = _queued(order, wanted(order))
-    if order.figures:
-        queued.draw_afterwards(order.figures)
+    from runner.cluster import following  # late, as above
+
+    following.submit(order, wanted(order), complete_elsewhere)
     return 0
-
-
-def _queued(order: Order, attempts: list[Attempt]) -> "Following":
-    """Return the attempts, in the queue of Slurm."""
-    from runner.cluster.following import Following  # late: submitit is not needed everywhere
-    from runner.cluster.queueing import queue_of
-    from runner.cluster.tasks import fetch_data
-
-    fetch_data(order.jobs)
-    launcher = launcher_of(order.composed, work)
-    following = Following(queue_of(launcher, order.settings.folder()), attempts, order.settings)
-    following.submit()
-    return following
 
 
 def launcher_of(composed: DictConfig, task: Callable[[DictConfig], Any]) -> Launcher:
@@ -125,7 +111,8 @@ def wanted(order: Order) -> list[Attempt]:
     settings = order.settings
     require_writable(settings.folder())
     jobs = [job for job in order.jobs if job.run.is_wanted(job.settings)]
-    cost = "" if on_slurm(order.composed) else announcement(jobs, side_by_side(order.composed))
+    runs, abreast = [job.run for job in jobs], side_by_side(order.composed)
+    cost = "" if on_slurm(order.composed) else announcement(runs, settings.device, abreast)
     count = f"{len(order.jobs)} runs, {len(order.jobs) - len(jobs)} of them complete"
     if said := "; ".join(filter(None, (count if len(order.jobs) > 1 else "", cost))):
         log.info("%s", said)

@@ -77,6 +77,12 @@ def complete(job: Job, turn: int = 0, n_jobs: int = 1) -> Run:
     return job.run
 
 
+def complete_elsewhere(job: Job) -> None:
+    """Bring the run of a job to completion in a process of its own, wherever that is."""
+    log_to_terminal()
+    complete(job)
+
+
 def log_to_terminal() -> None:
     """Send the log of the program to stderr, once."""
     log = logging.getLogger("runner")

@@ -1,259 +1,338 @@
-"""Following runs through a queue: each is collected by itself, and only what died is queued again.
+"""Runs through Slurm's queue: what is missing is submitted, and followed by its folders.
 
-The command may end before them: nothing in the queue depends on it, and the same command finds its
-runs there.
+Runs are idempotent, so that nothing in the queue depends on the command: it may end before them,
+the same command finds them there, and a task whose run another computes ends at once.
 """
 
+import json
 import logging
+import signal
+import sys
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from runner.cli.working import Attempt
-from runner.cluster import slurm
-from runner.cluster.queueing import Queue
-from runner.cluster.slurm import Seen, job_of
-from runner.cluster.tasks import Task, drawing_label, label_of
-from runner.core.errors import Busy, InputError
-from runner.core.settings import Settings
+import submitit
+from filelock import SoftFileLease
+from omegaconf import OmegaConf
+
+from runner.cluster import requests, slurm
+from runner.cluster.slurm import Seen
+from runner.core.errors import Busy, InputError, RunFailed
 from runner.results.paper_figures import PaperFigure
-from runner.runs import locks
+from runner.runs import files, locks
+from runner.runs.inventory import QUEUED
+
+if TYPE_CHECKING:
+    from runner.cli.composing import Job
+    from runner.cli.orders import Order
+    from runner.cli.working import Attempt
 
 log = logging.getLogger("runner")
 
-LOOK_SECONDS = 0.5
-"""Between two looks at the folders of the tasks."""
+LOOK_SECONDS, ASK_SECONDS, SAY_SECONDS = 0.5, 10, 60
+"""Between two looks at twenty folders, two questions to the scheduler, two lines on the queue."""
 
-MOST_LOOKS = 20
-"""Folders in that time: a network's file system is others' too."""
+LARGEST_ARRAY = 1000
+"""Tasks; Slurm's own limit, unless its administrator has set another."""
 
-SAY_SECONDS = 60
-"""Between two lines that say how far the queue is."""
-
-OF_THE_CLUSTER = {"NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "REVOKED"}
+OF_THE_CLUSTER = ("NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "REVOKED")
 """Deaths that are no fault of the run."""
 
 MOST_TRIES = 10
 """Of a run whose tasks the cluster ends; one that dies for reasons of its own is tried twice."""
 
+OF_GPUS, OF_MEMORY = ("gpus_per_node", "gpus_per_task", "gres"), {"mem_per_cpu", "mem_per_gpu"}
+
+DRAWING = {"timeout_min": 60, "mem_gb": 4, "cpus_per_task": 1, "cpus_per_gpu": None}
+DRAWING |= dict.fromkeys((*OF_GPUS, *OF_MEMORY))
+"""What the task asks for that draws figures."""
+
+
+class Work(submitit.helpers.Checkpointable):
+    """What a task does: its jobs by label, one after the other. compute: computes one's run."""
+
+    def __init__(self, jobs: dict[str, "Job"], compute: Callable[["Job"], object]) -> None:
+        self.jobs, self.compute = jobs, compute
+
+    def __call__(self) -> dict[str, str]:
+        """Return what runs say that have failed, by label."""
+        queue_again = signal.signal(signal.SIGUSR2, signal.default_int_handler)
+        errors = {}
+        for label, job in self.jobs.items():
+            try:
+                self.compute(job)
+            except Busy as error:
+                log.info("%s", error)
+            except (InputError, RunFailed) as error:
+                errors[label] = str(error)
+            except KeyboardInterrupt:  # Slurm's warning of the time limit; the run has let go
+                queue_again(signal.SIGUSR2, None)
+                raise
+        return errors
+
+
+def draw(figures: list[PaperFigure]) -> None:
+    """Print what the commands that compute figures would print at their end."""
+    from runner.results.figures import make  # late: matplotlib
+
+    for figure in figures:
+        try:
+            print(make(figure))
+        except InputError as error:
+            sys.exit(f"error: {error}")
+
 
 class Following:
-    """The attempts of a sweep on their way through a queue, until each has ended."""
+    """The attempts of an order on their way through the queue, until each has ended.
 
-    def __init__(self, queue: Queue, attempts: list[Attempt], settings: Settings) -> None:
-        self.queue, self.settings = queue, settings
-        self.attempts = {label_of(each.job.run, queue.outputs): each for each in attempts}
-        self.tasks: dict[str, Task] = {}
-        """Those that are waited for, by id."""
+    compute: computes the run of a job, on a node. Raises InputError when the queue refuses them.
+    """
+
+    def __init__(
+        self, order: "Order", attempts: list["Attempt"], compute: Callable[["Job"], object]
+    ) -> None:
+        self.settings, self.compute, self.total = order.settings, compute, len(attempts)
+        self.wishes = OmegaConf.to_container(order.composed.hydra.launcher, resolve=True)
+        self.wishes.pop("_target_")
+        self.folder = self.wishes["submitit_folder"]
+        self.on_gpu = any(map(self.wishes.get, OF_GPUS))
+        self.notes = self.settings.folder() / QUEUED
+        self.notes.mkdir(parents=True, exist_ok=True)
+        self.open = {"/".join(each.job.run.folder.parts[-3:]): each for each in attempts}
+        """Those that have not ended, by label: the folder of the run in the outputs."""
         self.seen: dict[str, Seen] = {}
-        self.gone: Counter[str] = Counter()
-        """How often a task without a result was found to have ended."""
-        self.tries: Counter[str] = Counter()
-        self.elsewhere: set[str] = set()
-        """Runs that processes outside the queue compute."""
-        self.failures: dict[str, str] = {}
-        self.silent = False
+        """The last task of each label in the queue."""
+        self.gibibytes: dict[str, int] = {}
+        self.absent, self.tries = Counter[str](), Counter[str]()
+        self.failures: list[str] = []
+        self.submit(list(self.open), requests.PACK_SECONDS)
 
-    def submit(self) -> None:
-        """Queue the attempts, or find them there. Raises InputError when they are refused."""
-        self._submit(list(self.attempts), packed=True)
+    def submit(self, labels: list[str], pack_seconds: float) -> None:
+        """Have runs computed, by the tasks that do already or by new ones.
+
+        pack_seconds: how long a task of several takes. Raises InputError when they are refused.
+        """
+        with self._alone():
+            self._look()
+            found = [label for label in labels if self._is_queued(label)]
+            self._say("found in the queue:", found)
+            left = [label for label in labels if label not in found]
+            jobs = {each: self._job(each) for each in left if not self.open[each].is_done()}
+            for packs, wishes in self._arrays(jobs, pack_seconds) if jobs else ():
+                works = [Work({each: jobs[each] for each in pack}, self.compute) for pack in packs]
+                self._put(works, packs, wishes)
+                self._say("submitted", [label for pack in packs for label in pack])
+        self.tries.update(labels)
+
+    def draw_afterwards(self, figures: list[PaperFigure]) -> None:
+        """Queue the drawing of figures behind what is in the queue, unless it waits there."""
+        label = " ".join(["drawing", *(f"{figure.scale}/{figure.name}" for figure in figures)])
+        with self._alone():
+            self._look()
+            if not self._is_queued(label):
+                jobs = {self.seen[each].job for each in self.open if self._is_queued(each)}
+                after = {"dependency": ":".join(["afterany", *jobs]) if jobs else None}
+                self._put([partial(draw, figures)], [[label]], self.wishes | DRAWING | after)
+        task, names = self.seen[label].task, ", ".join(figure.name for figure in figures)
+        log.info("job %s draws %s when they have ended, log %s", task, names, self._log(task))
 
     def follow(self) -> list[str]:
-        """Wait until all have ended; what became of those that failed."""
+        """Wait until all have ended; return what failed, in lines."""
+        asked = said = time.monotonic()
         try:
-            self._follow()
+            while self.open:
+                time.sleep(LOOK_SECONDS * max(1, len(self.open) / 20))
+                for label in [each for each, attempt in self.open.items() if attempt.is_done()]:
+                    del self.open[label]
+                if time.monotonic() - asked >= ASK_SECONDS:
+                    self._ask()
+                    asked = time.monotonic()
+                if self.failures and self.settings.fail_fast:
+                    tasks = {self.seen[each].task for each in self.open if self._is_queued(each)}
+                    slurm.ask("scancel", *tasks)
+                    log.info("fail_fast=true: %s cancelled", counted(len(tasks), "task"))
+                    break
+                if time.monotonic() - said >= SAY_SECONDS:
+                    log.info("%s", self._count())
+                    said = time.monotonic()
         except KeyboardInterrupt:
-            if self.tasks:
-                with suppress(slurm.Unreachable):
-                    self.seen = self.queue.look(list(self.tasks.values()))
-                log.info(
-                    "left in the queue: %s\nthe same command goes on with them; cancel: %s",
-                    self._counts(),
-                    self.queue.how_to_cancel(list(self.tasks.values())),
-                )
+            jobs = " ".join(sorted({self.seen[label].job for label in self.open}))
+            log.info("left in the queue: job %s: %s", jobs, self._count())
+            log.info("the same command goes on with them; cancel: scancel %s", jobs)
             raise
-        return list(self.failures.values())
+        return self.failures
 
-    def draw_afterwards(self, variants: list[PaperFigure]) -> None:
-        """Queue the drawing of figures behind what is in the queue, unless it waits there."""
-        label = drawing_label(variants)
-        with self.queue.alone():
-            task = self.queue.living(forced=False).get(label)
-            if task is None:
-                task = self.queue.submit_drawing(variants, set(map(job_of, self.tasks)))
-        figures = ", ".join(variant.name for variant in variants)
-        log.info("job %s draws %s when they have ended, log %s", task.id, figures, task.log)
+    def _alone(self) -> SoftFileLease:
+        """Return what keeps other commands on the same outputs from submitting."""
+        return SoftFileLease(self.notes / ".lease", lease_duration=60)
 
-    def _follow(self) -> None:
-        asked, said = 0.0, time.monotonic()
-        while self.tasks or self.elsewhere:
-            for task in list(self.tasks.values()):
-                if task.has_answered():
-                    self._collect(task)
-            if time.monotonic() - asked >= self.queue.ask_seconds:
-                self._ask()
-                self._look_elsewhere()
-                asked = time.monotonic()
-            if time.monotonic() - said >= SAY_SECONDS and self.tasks:
-                log.info("%s", self._counts())
-                said = time.monotonic()
-            if self.failures and self.settings.fail_fast:
-                self._stop()
-                return
-            time.sleep(LOOK_SECONDS * max(1, len(self.tasks) / MOST_LOOKS))
+    def _look(self) -> None:
+        """Ask for the tasks of all jobs that are noted. Notes of jobs that have ended go."""
+        notes = {path.stem: _packs_in(path) for path in self.notes.glob("*.json")}
+        states, found = slurm.look(notes), {}
+        for job in sorted(notes, key=int):
+            several = len(notes[job]) > 1
+            ids = [f"{job}_{index}" if several else job for index in range(len(notes[job]))]
+            tasks = [states.get(task, Seen(task)) for task in ids]
+            for task, labels in zip(tasks, notes[job], strict=True):
+                found |= dict.fromkeys(labels, task)
+            if not any(task.is_alive for task in tasks):
+                (self.notes / f"{job}.json").unlink(missing_ok=True)
+        gone = {label: Seen(each.task) for label, each in self.seen.items() if each.is_alive}
+        self.seen |= gone | found
 
-    def _submit(self, labels: list[str], packed: bool) -> None:
-        """Have these runs computed, by the tasks that do already or by new ones."""
-        with self.queue.alone():
-            labels = [label for label in labels if not self.attempts[label].is_done()]
-            living = self.queue.living(self.settings.force)
-            found = {living[label].id: living[label] for label in labels if label in living}
-            jobs = [self.attempts[label].job for label in labels if label not in living]
-            new = self.queue.submit(jobs, packed) if jobs else []
-        self._say("found in the queue:", list(found.values()))
-        self._say("submitted", new)
-        for task in (*found.values(), *new):
-            self.tasks[task.id] = task
-            self.tries.update(task.labels)
+    def _is_queued(self, label: str) -> bool:
+        return label in self.seen and self.seen[label].is_alive
 
-    def _say(self, what: str, tasks: list[Task]) -> None:
-        for job, count in Counter(job_of(task.id) for task in tasks).items():
-            some = [task for task in tasks if job_of(task.id) == job]
-            runs = sum(len(task.labels) for task in some)
-            log.info(
-                "%s job %s (%s, %s), logs %s, cancel: %s",
-                what,
-                job,
-                _counted(count, "task"),
-                _counted(runs, "run"),
-                some[0].log if count == 1 else some[0].log.parent.with_name(f"{job}_*"),
-                self.queue.how_to_cancel(some[:1]),
+    def _job(self, label: str) -> "Job":
+        """Return the job for a node: what others compute is theirs, and GPUs are asked for."""
+        job = self.open[label].job
+        none = job.settings.device == "auto" and not self.on_gpu
+        changed = replace(job.settings, wait=False, device="cpu" if none else job.settings.device)
+        return replace(job, settings=changed)
+
+    def _arrays(
+        self, jobs: dict[str, "Job"], pack_seconds: float
+    ) -> Iterator[tuple[list[list[str]], dict[str, Any]]]:
+        """Yield the packs of labels of each array, and what its tasks ask for; what is typed wins.
+
+        Raises InputError where the number of CPUs is left open.
+        """
+        given = {key: value for key, value in self.wishes.items() if value}
+        threads = [job.settings.threads for job in jobs.values()]
+        if None in threads and "cpus_per_task" not in given:
+            raise InputError(
+                "threads=null takes all the CPUs there are: say how many, threads=8 or"
+                " hydra.launcher.cpus_per_task=8"
             )
+        if given.keys() & {*OF_MEMORY, "mem_gb"}:
+            self.gibibytes |= dict.fromkeys(jobs, 0)
+        unknown = {label: job for label, job in jobs.items() if label not in self.gibibytes}
+        self.gibibytes |= requests.memory(unknown, self.compute, self.on_gpu)
+        minutes = self.wishes["timeout_min"]
+        for needs, packs in requests.packed(jobs, self.gibibytes, minutes, pack_seconds).items():
+            asked = {"timeout_min": needs[0], "mem_gb": needs[1] or None}
+            asked["cpus_per_task"] = None if "cpus_per_gpu" in given else max(map(int, threads))
+            for start in range(0, len(packs), LARGEST_ARRAY):
+                yield packs[start : start + LARGEST_ARRAY], self.wishes | asked | given
 
-    def _collect(self, task: Task) -> None:
-        """Settle the runs of a task that has handed back its result."""
-        del self.tasks[task.id]
-        try:
-            errors = task.job.result()
-        except Exception as error:  # the task itself has failed, and submitit tells how
-            text = _last_error(str(error))
-            for label in self._open(task):
-                self._fail(label, f"job {task.id}: {text}; log {task.log}")
-            return
-        for label in self._open(task):
-            self._settle(label, errors.get(label), task)
+    def _put(self, works: list[Callable], packs: list[list[str]], wishes: dict[str, Any]) -> None:
+        """Submit one array, and note what its tasks compute. Raises InputError when refused."""
+        with slurm.undisturbed():
+            job = slurm.submit(works, wishes)
+            note = json.dumps({"tasks": packs}).encode()
+            files.write_atomically(self.notes / f"{job}.json", note)
+        self._look()
 
-    def _settle(self, label: str, error: Exception | None, task: Task) -> None:
-        if isinstance(error, Busy) and self.settings.wait:
-            self.elsewhere.add(label)
-        elif error is not None:
-            text = str(error)
-            name = str(self.attempts[label].job.run)
-            self.failures[label] = text if text.startswith(name) else f"{name} failed: {text}"
-        else:
-            self._fail(label, f"job {task.id} ended without a result; log {task.log}")
+    def _say(self, what: str, labels: list[str]) -> None:
+        for job in dict.fromkeys(self.seen[label].job for label in labels):
+            tasks = [self.seen[label].task for label in labels if self.seen[label].job == job]
+            named = f"{counted(len(set(tasks)), 'task')}, {counted(len(tasks), 'run')}"
+            logs = self.folder.replace("%j", f"{job}*")
+            log.info("%s job %s (%s), logs %s, cancel: scancel %s", what, job, named, logs, job)
 
-    def _open(self, task: Task) -> list[str]:
-        """The runs of a task that this command wants, and that are not complete."""
-        return [
-            label
-            for label in task.labels
-            if label in self.attempts and not self.attempts[label].is_done()
-        ]
-
-    def _fail(self, label: str, text: str) -> None:
-        self.failures[label] = f"{self.attempts[label].job.run} failed: {text}"
+    def _log(self, task: str) -> str:
+        return f"{self.folder.replace('%j', task)}/{task}_0_log.out"
 
     def _ask(self) -> None:
-        """Ask the scheduler about the tasks, and queue again what died."""
+        """Settle runs whose tasks have ended without a result, and queue again what died.
+
+        A result may be slow to appear, and a preempted job to be queued again: a second look tells.
+        """
         try:
-            self.seen = self.queue.look(list(self.tasks.values()))
-            self.silent = False
+            self._look()
+            again = [label for label in list(self.open) if self._is_to_be_tried_again(label)]
+            if again:  # each in its own task: which of a task's runs has killed it is not known
+                self.submit(again, 0)
         except slurm.Unreachable as error:
-            if not self.silent:
-                log.info("the scheduler does not answer (%s): asked again", error)
-            self.silent = True
-            return
-        again: list[str] = []
-        for task in list(self.tasks.values()):
-            seen = self.seen.get(task.id, Seen("gone from the queue"))
-            if seen.is_alive:
-                self.gone[task.id] = 0
-                continue
-            self.gone[task.id] += 1
-            # Its result may be slow to appear, a job that was preempted to be queued again.
-            if self.gone[task.id] > 1 and not task.has_answered():
-                again += self._bury(task, seen)
-        self._submit_again(again)
+            log.info("%s: asked again", error)
 
-    def _bury(self, task: Task, seen: Seen) -> list[str]:
-        """Settle the runs of a task that died; those that are to be tried again."""
-        del self.tasks[task.id]
-        again = []
-        for label in self._open(task):
-            where = f"job {task.id} {seen}; log {task.log}"
-            tries = MOST_TRIES if seen.state in OF_THE_CLUSTER else 2
-            if seen.state == "CANCELLED":
-                self._fail(label, where)
-            elif seen.state == "OUT_OF_MEMORY":
-                self._fail(label, f"{where}; hydra.launcher.mem_gb=... asks for more")
-            elif self.tries[label] >= tries:
-                self._fail(label, f"{where}; it died {self.tries[label]} times")
-            else:
-                log.info("%s: %s; queued again", self.attempts[label].job.run, where)
-                again.append(label)
-        return again
+    def _is_to_be_tried_again(self, label: str) -> bool:
+        run, task = self.open[label].job.run, self.seen[label]
+        is_held = self.settings.wait and not task.is_alive and locks.is_held(run.folder)
+        self.absent[label] = 0 if task.is_alive or is_held else self.absent[label] + 1
+        said = f"job {task.task} {task}; log {self._log(task.task)}"
+        tries = MOST_TRIES if task.state in OF_THE_CLUSTER else 2
+        if self.absent[label] and (error := self._error(label)):
+            said = error
+        elif self.absent[label] < 2:
+            return False
+        elif task.state == "OUT_OF_MEMORY":
+            said += "; hydra.launcher.mem_gb=... asks for more"
+        elif task.state != "CANCELLED" and self.tries[label] < tries:
+            log.info("%s: %s; queued again", run, said)
+            self.absent[label] = 0
+            return True
+        elif task.state != "CANCELLED":
+            said += f"; it died {tries} times"
+        self.failures.append(said if said.startswith(str(run)) else f"{run} failed: {said}")
+        del self.open[label]
+        return False
 
-    def _look_elsewhere(self) -> None:
-        """Queue again what other processes have left unfinished."""
-        again = []
-        for label in sorted(self.elsewhere):
-            attempt = self.attempts[label]
-            if attempt.is_done():
-                self.elsewhere.remove(label)
-            elif not locks.is_held(attempt.job.run.folder):
-                self.elsewhere.remove(label)
-                again.append(label)
-        self._submit_again(again)
+    def _error(self, label: str) -> str | None:
+        """Return what the task of a run says of it; None where it says nothing."""
+        job = submitit.SlurmJob(self.folder, self.seen[label].task)
+        with suppress(Exception):  # the task itself has failed, as its log tells
+            return job.result().get(label) if job.paths.result_pickle.exists() else None
 
-    def _submit_again(self, labels: list[str]) -> None:
-        """Each in a task of its own: which of a task's runs has killed it is not known."""
-        try:
-            if labels:
-                self._submit(labels, packed=False)
-        except InputError as error:  # what is in the queue goes on
-            for label in labels:
-                self._fail(label, str(error))
-
-    def _stop(self) -> None:
-        """Cancel what has not ended, for one run has failed."""
-        rest = list(self.tasks.values())
-        with suppress(slurm.Unreachable):
-            self.queue.cancel(rest)
-        if rest:
-            log.info("fail_fast=true: %s cancelled", _counted(len(rest), "task"))
-
-    def _counts(self) -> str:
-        """How many tasks are where, and why those wait that do."""
-        parts = []
-        for job, number in Counter(map(job_of, self.tasks)).items():
-            some = [task for task in self.tasks.values() if job_of(task.id) == job]
-            states = Counter(self.seen.get(task.id, Seen("PENDING")).state for task in some)
-            said = [f"{count} {state.lower()}" for state, count in sorted(states.items())]
-            waiting = [self.seen[task.id] for task in some if task.id in self.seen]
-            reasons = {seen.reason for seen in waiting if seen.state == "PENDING" and seen.reason}
-            if reasons:
-                said.append(f"waiting for {', '.join(sorted(reasons))}")
-            ended = f"{some[0].tasks - number} of {_counted(some[0].tasks, 'task')} ended"
-            parts.append(f"job {job}: {', '.join([ended, *said])}")
-        return "; ".join(parts)
+    def _count(self) -> str:
+        """Return how many runs have ended, and how the tasks of the others are."""
+        tasks = {self.seen[label] for label in self.open}
+        told = [f"{count} {state}" for state, count in Counter(map(str, tasks)).items()]
+        return ", ".join([f"{self.total - len(self.open)} of {self.total} runs ended", *told])
 
 
-def _last_error(trace: str) -> str:
-    """What the last error of a traceback says, out of the text that submitit makes of it."""
-    said = [line.partition("Error: ")[2] for line in trace.splitlines() if "Error: " in line]
-    return said[-1] if said else trace.partition("\n")[0]
-
-
-def _counted(number: int, what: str) -> str:
+def counted(number: int, what: str) -> str:
+    """Return a number and its noun: `1 task`, `2 tasks`."""
     return f"{number} {what}{'s' * (number != 1)}"
+
+
+def _packs_in(note: Path) -> list[list[str]]:
+    """Return the labels of each task of a job; none where the note cannot be read."""
+    with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+        return list(json.loads(files.read(note))["tasks"])
+    return []
+
+
+def follow(
+    order: "Order", attempts: list["Attempt"], compute: Callable[["Job"], object]
+) -> list[str]:
+    """Have the runs of attempts computed by Slurm; return what failed, in lines.
+
+    compute: computes the run of a job, on a node. Raises InputError when the queue refuses them, a
+    dataset cannot be fetched, or the number of CPUs is left open.
+    """
+    fetch_data(order)
+    return Following(order, attempts, compute).follow()
+
+
+def submit(order: "Order", attempts: list["Attempt"], compute: Callable[["Job"], object]) -> None:
+    """Put the runs of attempts into the queue, and the drawing of the order's figures behind them.
+
+    Raises InputError as `follow` does.
+    """
+    fetch_data(order)
+    following = Following(order, attempts, compute)
+    if order.figures:
+        following.draw_afterwards(order.figures)
+
+
+def fetch_data(order: "Order") -> None:
+    """Fetch the datasets of jobs where they are absent: nodes may have no network.
+
+    Raises InputError when one is in none of its places and cannot be fetched.
+    """
+    from runner.data.datasets import FROM_FILES  # late: torch
+
+    wanted = {
+        (getattr(job.config, "data", ""), job.settings.data_folder): job for job in order.jobs
+    }
+    for (data, folder), job in wanted.items():
+        if data in FROM_FILES:
+            FROM_FILES[data].files(job.settings.source, folder)

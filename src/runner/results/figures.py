@@ -372,6 +372,7 @@ def describe(run: Run) -> dict[str, Any]:
     kept = (
         "seconds",
         "cpu_seconds",
+        "peak_memory_bytes",
         "commit",
         "dirty",
         "code",

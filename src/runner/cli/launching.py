@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hydra._internal.callbacks import Callbacks
 from hydra.core.global_hydra import GlobalHydra
@@ -26,6 +26,9 @@ from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.folders import require_writable
 from runner.runs.costs import announcement, expected_seconds
 from runner.runs.run import kept_notes
+
+if TYPE_CHECKING:
+    from runner.cluster.following import Following
 
 log = logging.getLogger("runner")
 
@@ -45,9 +48,7 @@ def launch(order: Order) -> list[str]:
     if not attempts:
         return []
     if on_slurm(order.composed):
-        from runner.cluster import following  # late: submitit is not needed everywhere
-
-        return _counted(following.follow(order, attempts, complete_elsewhere), order)
+        return _counted(_queued(order, attempts).follow(), order)
     composed, abreast = order.composed, side_by_side(order.composed)
     if len(attempts) == 1 and "n_jobs" in composed.hydra.launcher:
         composed.hydra.launcher.n_jobs = abreast = 1  # needs no process of its own
@@ -77,10 +78,24 @@ def submit(order: Order) -> int:
         raise InputError("submit_only=true is for sweeps: -m hydra/launcher=slurm-cpu")
     if not on_slurm(order.composed):
         raise InputError("submit_only=true needs hydra/launcher=slurm-cpu or slurm-gpu")
-    from runner.cluster import following  # late, as above
-
-    following.submit(order, wanted(order), complete_elsewhere)
+    queued = _queued(order, wanted(order))
+    if order.figures:
+        queued.draw_afterwards(order.figures)
     return 0
+
+
+def _queued(order: Order, attempts: list[Attempt]) -> "Following":
+    """Return the attempts, in the queue of Slurm, and their datasets here: nodes have no network.
+
+    Raises InputError when a dataset cannot be fetched, or the queue refuses them.
+    """
+    from runner.cluster.following import Following  # late: submitit is not needed everywhere
+    from runner.data.datasets import FROM_FILES  # late, with torch
+
+    data = {getattr(attempt.job.config, "data", ""): attempt.job.settings for attempt in attempts}
+    for name in data.keys() & FROM_FILES.keys():
+        FROM_FILES[name].files(data[name].source, data[name].data_folder)
+    return Following(order, attempts, complete_elsewhere)
 
 
 def launcher_of(composed: DictConfig, task: Callable[[DictConfig], Any]) -> Launcher:

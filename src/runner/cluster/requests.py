@@ -1,31 +1,20 @@
 """What tasks ask for: by what their runs took before, or by a first step that is computed here."""
 
-import logging
 import math
-import pickle
-import re
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from runner.runs.costs import expected_seconds, taken
+from runner.runs.costs import first_peak, taken
 
 if TYPE_CHECKING:
     from runner.cli.composing import Job
 
-log = logging.getLogger("runner")
+SMOKE_SECONDS, UNKNOWN_SECONDS = 10, 4000
+"""What runs take of which nothing is known, at scale smoke and at others."""
 
-PACK_SECONDS = 300
-"""Shorter runs share a task until it takes so long: starting one costs some five seconds."""
-
-SMOKE_SECONDS = 10
-"""What a run at scale smoke takes at most, where nothing else is known."""
+PACK_SECONDS, LARGEST_ARRAY = 300, 1000
+"""How long a task of several runs takes, since starting one costs some five seconds; and how many
+tasks an array has, by Slurm's own limit."""
 
 SLOWER, LARGER = 3, 1.3
 """How many times the time and the memory of before a run may take: nodes and company differ."""
@@ -33,105 +22,62 @@ SLOWER, LARGER = 3, 1.3
 MINUTES = (15, 60, 240, 1440)
 """Time limits that are asked for: the fewer, the fewer arrays. Longer runs are queued again."""
 
-UNKNOWN_MINUTES, UNKNOWN_GIBIBYTES = 240, 8
-
-GIBIBYTE = 2**30
-
-LEAST_GIBIBYTES, GPU_GIBIBYTES = 2, 4
+LEAST_GIBIBYTES, UNKNOWN_GIBIBYTES, GPU_GIBIBYTES = 2, 8, 4
 """Libraries reserve more than they fill; those of a GPU come beside what was measured without."""
-
-MEASURED_SECONDS = 20
-"""How long a first step is waited for."""
-
-CHILD = "import pickle, sys; compute, job = pickle.load(sys.stdin.buffer); compute(job)"
 
 
 def packed(
-    jobs: Mapping[str, "Job"], gibibytes: Mapping[str, int], minutes: int, most_seconds: float
-) -> dict[tuple[int, int], list[list[str]]]:
-    """Return the tasks that jobs make, as lists of labels, by the minutes and GiB they ask for.
+    jobs: dict[str, "Job"], gibibytes: dict[str, int], minutes: int, most_seconds: float
+) -> dict[tuple[int, int, int], list[list[str]]]:
+    """Return the tasks of arrays, as lists of labels, by minutes, GiB and number of the array.
 
-    Short ones of one memory share a task. minutes: the time limit, 0 where it is open;
+    Short runs of one memory share a task. minutes: the time limit, 0 where it is open;
     most_seconds: how long a shared task takes.
     """
-    seconds = {label: _seconds(job) for label, job in jobs.items()}
-    packs: list[list[str]] = []
+    packs: dict[tuple[int, int], list[str]] = {}
+    total, last = 0.0, 0
     for label in sorted(jobs, key=gibibytes.__getitem__):
-        before = packs[-1] if packs and gibibytes[packs[-1][0]] == gibibytes[label] else []
-        if before and sum(map(seconds.get, before)) + seconds[label] <= most_seconds:
-            before.append(label)
-        else:
-            packs.append([label])
-    found: dict[tuple[int, int], list[list[str]]] = {}
-    for pack in packs:
-        limit = minutes or _minutes(sum(map(seconds.get, pack)))
-        found.setdefault((limit, gibibytes[pack[0]]), []).append(pack)
+        seconds = _seconds(jobs[label])
+        total += seconds
+        if gibibytes[label] != last or total > most_seconds:
+            total, last = seconds, gibibytes[label]
+            packs[label] = []
+        packs[next(reversed(packs))].append(label)
+    found: dict[tuple[int, int, int], list[list[str]]] = {}
+    for number, (first, pack) in enumerate(packs.items()):
+        needed = SLOWER * sum(_seconds(jobs[label]) for label in pack) / 60
+        limit = min((each for each in MINUTES if each > needed), default=MINUTES[-1])
+        needs = minutes or limit, gibibytes[first], number // LARGEST_ARRAY
+        found.setdefault(needs, []).append(pack)
     return found
 
 
 def _seconds(job: "Job") -> float:
-    known = expected_seconds(job.run)
-    return SMOKE_SECONDS if math.isinf(known) and job.settings.scale == "smoke" else known
-
-
-def _minutes(seconds: float) -> int:
-    """Return the time limit for work of so many seconds; inf: not known."""
-    if math.isinf(seconds):
-        return UNKNOWN_MINUTES
-    return next((limit for limit in MINUTES if 60 * limit > SLOWER * seconds), MINUTES[-1])
+    unknown = SMOKE_SECONDS if job.settings.scale == "smoke" else UNKNOWN_SECONDS
+    return taken(job.run, "seconds") or unknown
 
 
 def memory(
-    jobs: Mapping[str, "Job"], compute: Callable[["Job"], object], on_gpu: bool
+    jobs: dict[str, "Job"], compute: Callable[["Job"], object], on_gpu: bool
 ) -> dict[str, int]:
     """Return the GiB that jobs ask for, powers of two, by label.
 
     Where no peak is known, the largest of those jobs of its study is measured here by `compute`.
     """
     peaks = {label: taken(job.run, "peak_memory_bytes") for label, job in jobs.items()}
-    unknown = [label for label in jobs if not peaks[label]]
-    for study in {jobs[label].config.study for label in unknown}:
-        some = [label for label in unknown if jobs[label].config.study == study]
-        largest = max((jobs[label] for label in some), key=_size)
-        log.info("memory: a first step is measured here, of %s", largest.run)
-        peaks |= dict.fromkeys(some, first_peak(largest, compute))
+    unknown = sorted((each for each in jobs if not peaks[each]), key=lambda each: _size(jobs[each]))
+    largest = {jobs[label].config.study: jobs[label] for label in unknown}
+    measured = {study: first_peak(job, compute) for study, job in largest.items()}
+    peaks |= {label: measured[jobs[label].config.study] for label in unknown}
     return {label: _gibibytes(peak, on_gpu) for label, peak in peaks.items()}
 
 
 def _gibibytes(peak: float, on_gpu: bool) -> int:
-    if not peak:
-        return UNKNOWN_GIBIBYTES
-    need = LARGER * peak / GIBIBYTE + GPU_GIBIBYTES * on_gpu
+    need = LARGER * peak / 2**30 + GPU_GIBIBYTES * on_gpu if peak else UNKNOWN_GIBIBYTES
     return 2 ** math.ceil(math.log2(max(need, LEAST_GIBIBYTES)))
 
 
 def _size(job: "Job") -> int:
     """Return a number that is large where a run is: the product of its whole numbers."""
-    values = (value for name, value in vars(job.config).items() if name != "seed")
+    values = [value for name, value in vars(job.config).items() if name != "seed"]
     return math.prod(value for value in values if isinstance(value, int) and value > 0)
-
-
-def first_peak(job: "Job", compute: Callable[["Job"], object]) -> int:
-    """Return the bytes that a run takes here until a second after its first checkpoint.
-
-    They are those of a process of its own, libraries included. 0: it cannot be computed here.
-    """
-    peak = 0
-    with TemporaryDirectory() as folder:
-        here = {"outputs": folder, "device": "cpu", "checkpoint_seconds": 0, "tracker": None}
-        job = replace(job, settings=replace(job.settings, **here))
-        command = [sys.executable, "-c", CHILD]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
-            child.stdin.write(pickle.dumps((compute, job)))
-            child.stdin.close()
-            end = time.monotonic() + MEASURED_SECONDS
-            while child.poll() is None and time.monotonic() < end:
-                with suppress(OSError):
-                    status = Path(f"/proc/{child.pid}/status").read_text()
-                    peak = max(peak, *map(int, re.findall(r"VmHWM:\s*(\d+) kB", status)), 0)
-                if any(Path(folder).glob("runs/*/*/checkpoint.safetensors")):
-                    end = min(end, time.monotonic() + 1)
-                time.sleep(0.02)
-            code = child.poll()
-            child.kill()
-    return 0 if code else 1024 * peak

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import submitit
 from filelock import SoftFileLease
@@ -29,33 +29,24 @@ from runner.results.paper_figures import PaperFigure
 from runner.runs import files, locks
 from runner.runs.inventory import QUEUED
 
-if TYPE_CHECKING:
-    from runner.cli.composing import Job
-    from runner.cli.orders import Order
-    from runner.cli.working import Attempt
-
 log = logging.getLogger("runner")
 
 LOOK_SECONDS, ASK_SECONDS, SAY_SECONDS = 0.5, 10, 60
 """Between two looks at twenty folders, two questions to the scheduler, two lines on the queue."""
 
-ENDED = "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED GONE NODE_FAIL OUT_OF_MEMORY PREEMPTED"
-ENDED += " REVOKED TIMEOUT"
+ENDED = (
+    "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED GONE NODE_FAIL OUT_OF_MEMORY PREEMPTED TIMEOUT"
+)
 """States of tasks that neither run nor will. GONE: forgotten, some minutes after the end."""
 
-TRIES = {"CANCELLED": 0, "OUT_OF_MEMORY": 0}
-TRIES |= dict.fromkeys(("NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "REVOKED"), 10)
-"""How often runs whose task ended so are computed, other deaths twice: some are of the cluster."""
+TRIES = {"CANCELLED": 0, "OUT_OF_MEMORY": 0, "BOOT_FAIL": 10, "NODE_FAIL": 10, "PREEMPTED": 10}
+"""How often a run whose task ended so is computed, else twice: some deaths are of the cluster."""
 
 OF_GPUS, OF_MEMORY = {"gpus_per_node", "gpus_per_task", "gres"}, {"mem_per_cpu", "mem_per_gpu"}
 
 DRAWING = {"timeout_min": 60, "mem_gb": 4, "cpus_per_task": 1, "cpus_per_gpu": None}
 DRAWING |= dict.fromkeys((*OF_GPUS, *OF_MEMORY))
 """What the task asks for that draws figures."""
-
-
-class Unreachable(InputError):
-    """The scheduler does not answer; what it said last still holds."""
 
 
 class Seen(NamedTuple):
@@ -79,8 +70,8 @@ class Seen(NamedTuple):
 class Work(submitit.helpers.Checkpointable):
     """What a task does: its jobs, one after the other. compute: computes the run of one."""
 
-    jobs: list["Job"]
-    compute: Callable[["Job"], object]
+    jobs: list["runner.cli.composing.Job"]
+    compute: Callable
 
     def __call__(self) -> None:
         """Compute what others do not; errors are in the folders of the runs, and in the log."""
@@ -109,17 +100,16 @@ def draw(figures: list[PaperFigure]) -> None:
 class Following:
     """The attempts of an order on their way through the queue, until each has ended.
 
-    compute: computes the run of a job, on a node. Raises InputError when the queue refuses them, or
-    the number of CPUs is left open.
+    attempts: of `cli.working`; compute: computes the run of a job, on a node. Raises InputError
+    when the queue refuses them, Slurm does not answer, or the number of CPUs is left open.
     """
 
-    def __init__(
-        self, order: "Order", attempts: list["Attempt"], compute: Callable[["Job"], object]
-    ) -> None:
+    def __init__(self, order: "runner.cli.orders.Order", attempts: list, compute: Callable) -> None:
         self.settings, self.compute, self.total = order.settings, compute, len(attempts)
         self.wishes = OmegaConf.to_container(order.composed.hydra.launcher, resolve=True)
         self.wishes.pop("_target_")
         self.given = {key: value for key, value in self.wishes.items() if value}
+        self.on_gpu = bool(self.given.keys() & OF_GPUS)
         if self.settings.threads is None and "cpus_per_task" not in self.given:
             raise InputError("threads=null: say how many CPUs, hydra.launcher.cpus_per_task=8")
         self.notes = self.settings.folder() / QUEUED
@@ -165,8 +155,7 @@ class Following:
                 jobs = {self.seen[each].job for each in self._queued(self.open)}
                 after = {"dependency": ":".join(["afterany", *jobs]) if jobs else None}
                 self._put([partial(draw, figures)], [[label]], self.wishes | DRAWING | after)
-        names = ", ".join(figure.name for figure in figures)
-        log.info("job %s draws %s when they have ended", self.seen[label].task, names)
+        log.info("job %s, when they have ended: %s", self.seen[label].task, label)
 
     def _look(self) -> None:
         """Ask for the tasks of all jobs that are noted. Notes of jobs that have ended go."""
@@ -194,6 +183,7 @@ class Following:
 
         pack_seconds: how long a task of several takes. Raises InputError when they are refused.
         """
+        self.tries.update(labels)
         with self.alone:
             self._look()
             if found := self._queued(labels):
@@ -203,22 +193,19 @@ class Following:
             jobs = {label: self._job(label) for label in left}
             if not self.given.keys() & {"mem_gb", *OF_MEMORY}:
                 new = {label: jobs[label] for label in left if label not in self.gibibytes}
-                self.gibibytes |= requests.memory(
-                    new, self.compute, bool(self.given.keys() & OF_GPUS)
-                )
-            minutes = self.wishes["timeout_min"]
-            needs = requests.packed(jobs, self.gibibytes, minutes, pack_seconds)
-            for (minutes, gibibytes, _), packs in needs.items():
+                self.gibibytes |= requests.memory(new, self.compute, self.on_gpu)
+            limit = self.wishes["timeout_min"]
+            arrays = requests.packed(jobs, self.gibibytes, limit, pack_seconds)
+            for (minutes, gibibytes, _), packs in arrays.items():
                 cpus = None if "cpus_per_gpu" in self.given else self.settings.threads
                 asked = {"timeout_min": minutes, "mem_gb": gibibytes or None, "cpus_per_task": cpus}
                 works = [Work([jobs[label] for label in pack], self.compute) for pack in packs]
                 self._put(works, packs, self.wishes | asked | self.given)
-        self.tries.update(labels)
 
-    def _job(self, label: str) -> "Job":
+    def _job(self, label: str) -> "runner.cli.composing.Job":
         """Return the job for a node: what others compute is theirs, and GPUs are asked for."""
         job, device = self.open[label].job, self.open[label].job.settings.device
-        device = "cpu" if device == "auto" and not self.given.keys() & OF_GPUS else device
+        device = "cpu" if device == "auto" and not self.on_gpu else device
         return replace(job, settings=replace(job.settings, wait=False, device=device))
 
     def _put(self, works: list[Callable], packs: list[list[str]], wishes: dict[str, Any]) -> None:
@@ -234,7 +221,7 @@ class Following:
                 job = executor.submit_array(works)[0].job_id.partition("_")[0]
         except Exception as error:  # of whatever kind: nothing has been started
             text = " ".join(str(error).rpartition("sbatch: error: ")[2].split())
-            with suppress(Unreachable):
+            with suppress(InputError):
                 lines = sorted(set(ask("sinfo", "-h", "-o", "%P up to %l, GPUs: %G").splitlines()))
                 text += f"\nhydra.launcher.partition=... is one of {'; '.join(lines)}"
             raise InputError(f"Slurm cannot start jobs: {text}") from error
@@ -254,8 +241,8 @@ class Following:
             again = [label for label in list(self.open) if self._is_to_be_tried_again(label)]
             if again:  # each in its own task: which of a task's runs has killed it is not known
                 self._submit(again, 0)
-        except Unreachable as error:
-            log.info("%s: asked again", error)
+        except InputError as error:  # what is in the queue goes on
+            log.info("%s", error)
 
     def _is_to_be_tried_again(self, label: str) -> bool:
         """Return whether a run's task has died, and not too often; else fail what has failed.
@@ -265,24 +252,23 @@ class Following:
         attempt, task, run = self.open[label], self.seen[label], self.open[label].job.run
         is_at_work = task.is_alive or self.settings.wait and locks.is_held(run.folder)
         self.absent[label] = 0 if is_at_work else self.absent[label] + 1
-        has_failed = attempt.has_failed()
-        if not has_failed and self.absent[label] < 2:
-            return False
+        has_failed, is_dead = attempt.has_failed(), self.absent[label] > 1
         said = f"job {task.task} {task.state}; log {self._log(task.task)}"
-        if not has_failed and self.tries[label] < TRIES.get(task.state.split()[0], 2):
+        if is_dead and not has_failed and self.tries[label] < TRIES.get(task.state.split()[0], 2):
             log.info("%s: %s; queued again", run, said)
             return True
-        with suppress(OSError, IndexError):
-            said = f"{(run.folder / 'error.txt').read_text().splitlines()[-1]}; {said}"
-        self.failures.append(f"{run} failed: {said}")
-        del self.open[label]
+        if is_dead or has_failed:
+            with suppress(OSError, IndexError):
+                said = f"{(run.folder / 'error.txt').read_text().splitlines()[-1]}; {said}"
+            self.failures.append(f"{run} failed: {said}")
+            del self.open[label]
         return False
 
     def _count(self) -> str:
         """Return how many runs have ended, how the tasks of the others are, and their jobs."""
         tasks = {self.seen[label] for label in self.open}
-        states = Counter(task.state for task in tasks)
-        told = [f"{count} {state}" for state, count in states.items()]
+        states = Counter(task.state for task in tasks).items()
+        told = [f"{count} {state}" for state, count in states]
         cancel = f"cancel: scancel {' '.join(sorted({task.job for task in tasks}))}"
         return ", ".join([f"{self.total - len(self.open)} of {self.total} runs", *told, cancel])
 
@@ -295,11 +281,11 @@ def _packs_in(note: Path) -> list[list[str]]:
 
 
 def ask(*command: str) -> str:
-    """Return what a command of Slurm prints. Raises Unreachable when it comes to no answer."""
+    """Return what a command of Slurm prints. Raises InputError when it does not come to an answer."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        if done.returncode and "Invalid job id" not in done.stderr:
+            raise OSError(" ".join(done.stderr.split()))
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise Unreachable(f"Slurm does not answer: {error}") from error
-    if done.returncode and "Invalid job id" not in done.stderr:
-        raise Unreachable(f"Slurm does not answer: {' '.join(done.stderr.split())}")
+        raise InputError(f"Slurm does not answer: {error}") from error
     return done.stdout

@@ -2,12 +2,8 @@
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from runner.runs.costs import first_peak, taken
-
-if TYPE_CHECKING:
-    from runner.cli.composing import Job
 
 SMOKE_SECONDS, UNKNOWN_SECONDS = 10, 4000
 """What runs take of which nothing is known, at scale smoke and at others."""
@@ -26,40 +22,39 @@ LEAST_GIBIBYTES, UNKNOWN_GIBIBYTES, GPU_GIBIBYTES = 2, 8, 4
 """Libraries reserve more than they fill; those of a GPU come beside what was measured without."""
 
 
+Jobs = dict[str, "runner.cli.composing.Job"]
+"""By label: what runs are called in the queue."""
+
+
 def packed(
-    jobs: dict[str, "Job"], gibibytes: dict[str, int], minutes: int, most_seconds: float
+    jobs: Jobs, gibibytes: dict[str, int], minutes: int, most_seconds: float
 ) -> dict[tuple[int, int, int], list[list[str]]]:
     """Return the tasks of arrays, as lists of labels, by minutes, GiB and number of the array.
 
     Short runs of one memory share a task. minutes: the time limit, 0 where it is open;
     most_seconds: how long a shared task takes.
     """
-    packs: dict[tuple[int, int], list[str]] = {}
-    total, last = 0.0, 0
+    packs: list[tuple[float, int, list[str]]] = []
     for label in sorted(jobs, key=gibibytes.__getitem__):
-        seconds = _seconds(jobs[label])
-        total += seconds
-        if gibibytes[label] != last or total > most_seconds:
-            total, last = seconds, gibibytes[label]
-            packs[label] = []
-        packs[next(reversed(packs))].append(label)
+        seconds, need = _seconds(jobs[label]), gibibytes[label]
+        if packs and packs[-1][1] == need and packs[-1][0] + seconds <= most_seconds:
+            before, _, pack = packs.pop()
+            packs.append((before + seconds, need, [*pack, label]))
+        else:
+            packs.append((seconds, need, [label]))
     found: dict[tuple[int, int, int], list[list[str]]] = {}
-    for number, (first, pack) in enumerate(packs.items()):
-        needed = SLOWER * sum(_seconds(jobs[label]) for label in pack) / 60
-        limit = min((each for each in MINUTES if each > needed), default=MINUTES[-1])
-        needs = minutes or limit, gibibytes[first], number // LARGEST_ARRAY
-        found.setdefault(needs, []).append(pack)
+    for number, (seconds, need, pack) in enumerate(packs):
+        limit = next((each for each in MINUTES if 60 * each > SLOWER * seconds), MINUTES[-1])
+        found.setdefault((minutes or limit, need, number // LARGEST_ARRAY), []).append(pack)
     return found
 
 
-def _seconds(job: "Job") -> float:
+def _seconds(job: "runner.cli.composing.Job") -> float:
     unknown = SMOKE_SECONDS if job.settings.scale == "smoke" else UNKNOWN_SECONDS
     return taken(job.run, "seconds") or unknown
 
 
-def memory(
-    jobs: dict[str, "Job"], compute: Callable[["Job"], object], on_gpu: bool
-) -> dict[str, int]:
+def memory(jobs: Jobs, compute: Callable, on_gpu: bool) -> dict[str, int]:
     """Return the GiB that jobs ask for, powers of two, by label.
 
     Where no peak is known, the largest of those jobs of its study is measured here by `compute`.
@@ -77,7 +72,7 @@ def _gibibytes(peak: float, on_gpu: bool) -> int:
     return 2 ** math.ceil(math.log2(max(need, LEAST_GIBIBYTES)))
 
 
-def _size(job: "Job") -> int:
+def _size(job: "runner.cli.composing.Job") -> int:
     """Return a number that is large where a run is: the product of its whole numbers."""
     values = [value for name, value in vars(job.config).items() if name != "seed"]
     return math.prod(value for value in values if isinstance(value, int) and value > 0)

@@ -14,14 +14,11 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runner.core.progress import duration
 from runner.runs.provenance import DRIVER, REFERENCE
 from runner.runs.run import Run
-
-if TYPE_CHECKING:
-    from runner.cli.composing import Job
 
 log = logging.getLogger("runner")
 
@@ -63,7 +60,7 @@ def announcement(runs: list[Run], device: str, abreast: int) -> str:
     return f"{took}{f' on {cores} cores' * (cores > 1)} (from the reference's times)"
 
 
-def first_peak(job: "Job", compute: Callable[["Job"], object]) -> int:
+def first_peak(job: "runner.cli.composing.Job", compute: Callable) -> int:
     """Return the bytes that a run takes here until a second after its first checkpoint.
 
     They are those of a process of its own, libraries included. 0: it cannot be computed here.

@@ -107,13 +107,11 @@ class Following:
     def __init__(self, order: "runner.cli.orders.Order", attempts: list, compute: Callable) -> None:
         self.settings, self.compute, self.total = order.settings, compute, len(attempts)
         self.wishes = OmegaConf.to_container(order.composed.hydra.launcher, resolve=True)
-        self.wishes.pop("_target_")
         self.given = {key: value for key, value in self.wishes.items() if value}
         self.on_gpu = bool(self.given.keys() & OF_GPUS)
         if self.settings.threads is None and "cpus_per_task" not in self.given:
             raise InputError("threads=null: say how many CPUs, hydra.launcher.cpus_per_task=8")
         self.notes = self.settings.folder() / QUEUED
-        self.notes.mkdir(parents=True, exist_ok=True)
         self.alone = SoftFileLease(self.notes / ".lease", lease_duration=60)  # of all commands
         self.open = {"/".join(each.job.run.folder.parts[-3:]): each for each in attempts}
         """Those that have not ended, by label: the folder of the run in the outputs."""
@@ -210,7 +208,7 @@ class Following:
 
     def _put(self, works: list[Callable], packs: list[list[str]], wishes: dict[str, Any]) -> None:
         """Submit one array, and note what its tasks compute. Raises InputError when refused."""
-        given = {f"slurm_{key}": value for key, value in wishes.items()}
+        given = {f"slurm_{key}": value for key, value in wishes.items() if key != "_target_"}
         folder, timeouts = given.pop("slurm_submitit_folder"), given.pop("slurm_max_num_timeout")
         if cpus := given["slurm_cpus_per_task"]:  # since 22.05 srun does not take it from sbatch
             given["slurm_srun_args"] = [f"--cpus-per-task={cpus}"]
@@ -281,7 +279,7 @@ def _packs_in(note: Path) -> list[list[str]]:
 
 
 def ask(*command: str) -> str:
-    """Return what a command of Slurm prints. Raises InputError when it does not come to an answer."""
+    """Return what a command of Slurm prints. Raises InputError when it does not answer."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
         if done.returncode and "Invalid job id" not in done.stderr:

@@ -21,15 +21,15 @@ MINUTES = (15, 60, 240, 1440)
 LEAST_GIBIBYTES, UNKNOWN_GIBIBYTES, GPU_GIBIBYTES = 2, 8, 4
 """Libraries reserve more than they fill; those of a GPU come beside what was measured without."""
 
-
 Jobs = dict[str, "runner.cli.composing.Job"]
 """By label: what runs are called in the queue."""
 
+Arrays = dict[tuple[int, int, int], list[list[str]]]
+"""The labels of each task, by the minutes and GiB that tasks ask for, and a number of the array."""
 
-def packed(
-    jobs: Jobs, gibibytes: dict[str, int], minutes: int, most_seconds: float
-) -> dict[tuple[int, int, int], list[list[str]]]:
-    """Return the tasks of arrays, as lists of labels, by minutes, GiB and number of the array.
+
+def packed(jobs: Jobs, gibibytes: dict[str, int], minutes: int, most_seconds: float) -> Arrays:
+    """Return the arrays that jobs make.
 
     Short runs of one memory share a task. minutes: the time limit, 0 where it is open;
     most_seconds: how long a shared task takes.
@@ -42,7 +42,7 @@ def packed(
             packs.append((before + seconds, need, [*pack, label]))
         else:
             packs.append((seconds, need, [label]))
-    found: dict[tuple[int, int, int], list[list[str]]] = {}
+    found: Arrays = {}
     for number, (seconds, need, pack) in enumerate(packs):
         limit = next((each for each in MINUTES if 60 * each > SLOWER * seconds), MINUTES[-1])
         found.setdefault((minutes or limit, need, number // LARGEST_ARRAY), []).append(pack)

@@ -77,7 +77,7 @@ compare: $(INSTALLED) ## say where your results differ from outputs/reference by
 test: $(DEVELOPED) ## run all tests
 	.venv/bin/python -m pytest -n 3 --dist worksteal
 
-lint: $(DEVELOPED) ## check style with ruff, and the arrows between the rooms with import-linter
+lint: $(DEVELOPED) ## check style with ruff, and the import layers with import-linter
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/lint-imports

@@ -17,17 +17,16 @@ import overview
 import pandas as pd
 
 from runner.bench.table import machine_name
-from runner.core.catalogue import figure_names, figure_study, headline
+from runner.core.catalogue import figure_names, figure_study, headline, paper_folder
 from runner.core.errors import InputError
 from runner.core.papers import PAPERS, paper_of
-from runner.core.catalogue import paper_folder
 from runner.publish.counting import once
 from runner.publish.entries import Entry, collect
 from runner.publish.gallery import Pages, duration, shown
 from runner.publish.reference import REFERENCE, drawn_png, read_tables
 from runner.results.captions import caption
 from runner.results.evidence import ERROR
-from runner.results.figures import said_of
+from runner.results.figures import drawing_of
 from runner.runs.provenance import REPOSITORY
 
 SCALE = "quick"
@@ -111,7 +110,7 @@ def draw_pictures(reference: Path, folder: Path) -> None:
 def caption_of(reference: Path, name: str, scale: str) -> str:
     """The caption of a figure as its kept tables give it, as a line of Markdown."""
     study, tables = figure_study(name), read_tables(reference / scale / name)
-    text = caption(headline("figure", name), said_of(name, study), study, tables, scale)
+    text = caption(headline("figure", name), drawing_of(name, study).said, study, tables, scale)
     return re.sub(r"([*_|<])", r"\\\1", " ".join(text.split()))
 
 
@@ -228,8 +227,8 @@ def papers(reference: Path) -> str:
         "| | paper | figures |" + "".join(f" `{scale}` |" for scale in SCALES),
         "| --- | --- | --- |" + " --- |" * len(SCALES),
     ]
-    for room, paper in PAPERS.items():
-        names = [name for name in figure_names() if paper_folder(figure_study(name)) == room]
+    for folder, paper in PAPERS.items():
+        names = [name for name in figure_names() if paper_folder(figure_study(name)) == folder]
         cells = [counted(reference / scale, names) for scale in SCALES]
         title = f"[{paper.title}](https://arxiv.org/abs/{paper.arxiv}) ({paper.venue})"
         lines.append(f"| {paper.letter} | {title} | {len(names)} | {' | '.join(cells)} |")

@@ -84,7 +84,7 @@ def test_other_code_of_its_own_makes_its_runs_stale(place):
         ("walks/conf/study/distance.yaml", "study=distance", "has no conf/study/distance.yaml"),
         ("walks/conf/size/distance.yaml", "study=distance", "conf/size/distance.yaml has no scale"),
         ("walks/conf/figure/distance.yaml", "figure=distance", "figure=distance is not known"),
-        ("walks/distance/figures.py", "figure=distance", "walks/distance/figures.py has no @fig"),
+        ("walks/distance/figures.py", "figure=distance", "FIGURES of walks/distance/figures.py"),
     ],
 )
 def test_what_is_forgotten_is_named_before_anything_is_computed(place, forgotten, typed, message):
@@ -101,7 +101,8 @@ def test_what_is_forgotten_is_named_before_anything_is_computed(place, forgotten
     ("text", "instead", "message"),
     [
         ("def run(", "def go(", "study.py has no run(config, context)"),
-        ("class Metrics(Row)", "class Metrics", "study.py has no row class"),
+        ("class Distance(Row)", "class Distance", "study.py has no row class"),
+        ("    table: ClassVar", "    tables: ClassVar", "Distance needs a table of its own"),
     ],
 )
 def test_a_study_that_is_not_whole_is_refused(place, text, instead, message):

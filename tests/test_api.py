@@ -105,7 +105,7 @@ def test_a_figure_of_the_reference():
         (lambda: runner.run("example20", figure="fig4"), "runner.figure makes figures"),
         (lambda: runner.figure("fig44"), "did you mean 'fig4'"),
         (lambda: runner.load("/nowhere"), "cannot be read"),
-        (lambda: runner.add_room("/nowhere"), "there is no such folder"),
+        (lambda: runner.add_studies("/nowhere"), "there is no such folder"),
     ],
 )
 def test_what_is_wrong_is_said(attempt, message):

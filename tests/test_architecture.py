@@ -1,4 +1,4 @@
-"""The arrows between the rooms: import-linter holds them, and would notice one that goes astray."""
+"""The layers: import-linter holds them, and would notice one that goes astray."""
 
 import shutil
 import subprocess

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from in_process import composed
 
 from runner.bench.growth import lent
+from runner.core.catalogue import configs, module_of, rows_of
 from runner.core.errors import InputError
 from runner.core.progress import Progress
-from runner.core.rooms import configs, module_of, rows_of
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig
 from runner.results.figures import quick_look
@@ -201,7 +201,7 @@ def numbers(config: StudyConfig) -> str:
     rows: dict[str, list] = {}
     for row in module_of(config.study).run(config, lent(torch.device("cpu"))):
         measured = {k: v for k, v in vars(row).items() if k not in said and not isinstance(v, str)}
-        rows.setdefault(row.table(), []).append(measured)
+        rows.setdefault(row.table, []).append(measured)
     return repr(rows)
 
 

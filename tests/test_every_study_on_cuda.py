@@ -15,7 +15,7 @@ from in_process import composed
 from pretended_cuda import CUDA, pretended_cuda
 from stopped import compute_with_stops
 
-from runner.core.rooms import configs
+from runner.core.catalogue import configs
 from runner.runs.run import Run
 
 

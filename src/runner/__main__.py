@@ -6,6 +6,7 @@ is), `compute` (words to jobs: `cli.composing`, `cli.orders`), `carry_out` (jobs
 printed).
 """
 
+import argparse
 import logging
 import os
 import re
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.core import catalogue
-from runner.core.errors import InputError, RunFailed
+from runner.core.errors import InputError, RunFailed, nearest
 from runner.runs.provenance import COMMAND
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ log = logging.getLogger("runner")
 
 SUBCOMMANDS = {
     "show": ("runner.publish.show", "a figure as the reference has it; computes nothing"),
-    "figures": ("runner.cli.figures", "all figures, or those named, all their runs in one pool"),
+    "figures": ("runner.__main__", "all figures, or those named, all their runs in one pool"),
     "runs": ("runner.runs.command", "list|check|diff|export|clean: the runs of an outputs folder"),
     "report": ("runner.publish.gallery", "a gallery of all figures and claims; computes nothing"),
     "reference": ("runner.publish.reference", "keep|draw|judge|restamp: the tables behind figures"),
@@ -102,6 +103,8 @@ def _without_folders(words: list[str]) -> list[str]:
 
 def dispatch(words: list[str]) -> int:
     """Find out which command it is, and carry it out; return its exit code."""
+    if words and words[0] == "figures":
+        return make_figures(words[1:])
     if words and words[0] in SUBCOMMANDS:
         return import_module(SUBCOMMANDS[words[0]][0]).main(words[1:])
     asks = {"--help", "-h"} & set(words)
@@ -135,6 +138,36 @@ def compute(words: list[str]) -> int:
         if not order.searches:
             return carry_out(order)
     return others.main(words)
+
+
+def make_figures(words: list[str]) -> int:
+    """Make the figures that are named, or all: `runner figures fig4 fig5 scale=paper`; return 0.
+
+    Raises InputError when a name or an override is wrong, RunFailed when a run failed.
+    """
+    from runner.cli import composing, orders  # late, as above
+    from runner.results.figures import make
+
+    parser = argparse.ArgumentParser(
+        prog="python -m runner figures",
+        description="All figures, or those named; what is complete and drawn is left alone.",
+    )
+    parser.add_argument("words", nargs="*", metavar="FIGURE | key=value")
+    parser.add_argument("--redraw", action="store_true", help="draw again and compute nothing")
+    options = parser.parse_intermixed_args(words)
+    typed = [word for word in options.words if "=" in word]
+    known = catalogue.figure_names()
+    names = [word for word in options.words if "=" not in word] or known
+    for name in set(names) - set(known):
+        raise InputError(f"figure {name} is not known: {nearest(name, known)}")
+    prepare(typed)
+    with composing.hydra_ready([f"figure={names[0]}"] if len(names) == 1 else []):
+        order = orders.compose_figures(names, typed)
+        if not options.redraw:
+            return carry_out(order, redraw=False)
+    for figure in order.figures:
+        print(make(figure))
+    return 0
 
 
 def carry_out(order: "Order", redraw: bool = True) -> int:

@@ -174,7 +174,7 @@ class PaperFigure:
     def caption(self, tables: Tables | None = None) -> str:
         """Return what a paper would print below the picture; raises InputError as `tables` does."""
         about = self.about
-        said = figures.said_of(about.figure, about.study)
+        said = figures.drawing_of(about.figure, about.study).said
         drawn = self.tables() if tables is None else tables
         what, overrides = about.headline, about.overrides
         return caption(what, said, about.study, drawn, about.scale, overrides)

@@ -12,9 +12,9 @@ from compiled import compile_loops
 from runner.bench import growth, table
 from runner.bench.growth import Cost, Growth, cost, exponents
 from runner.bench.timing import Comparison
+from runner.core.catalogue import configs, room_of
 from runner.core.errors import InputError
 from runner.core.papers import PAPERS
-from runner.core.rooms import configs, room_of
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs import memory
 from runner.runs.limits import STATM

@@ -93,17 +93,16 @@ def test_a_figure_draws_exactly_its_own_runs(command, tmp_path):
     assert list(claims.columns)[: len(COLUMNS)] == list(COLUMNS)
     assert set(claims["verdict"]) <= {"holds", "fails", "undecided"}
     *before, summary, rules, place = done.stdout.splitlines()
-    assert len(before) < 22 and "runs list --study bn_only" in before[1]
+    assert len(before) < 22
     assert [line[:1] for line in before[-len(claims) :]] == ["?"] * len(claims)
     assert summary.startswith(f"{len(claims)} claims are undecided. smoke is too small to judge")
     assert rules.startswith("rules and sources: runner claims fig4 scale=smoke")
     assert place == str(folder / f"{name}.png")
 
     pictures = {path.name: path.read_bytes() for path in folder.iterdir()}
-    for words in (("fig4", *SMOKE, *sizes), (name,)):
-        again = command("figures", "--redraw", *words)
-        assert again.returncode == 0 and done.stdout.endswith(again.stdout)
-        assert {path.name: path.read_bytes() for path in folder.iterdir()} == pictures
+    again = command("figures", "--redraw", "fig4", *SMOKE, *sizes)
+    assert again.returncode == 0 and done.stdout == again.stdout
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == pictures
 
 
 def test_a_figure_names_its_missing_runs(command):
@@ -131,7 +130,7 @@ def test_a_failing_run_does_not_stop_the_others(command, tmp_path, launcher):
     done = command("-m", *TINY, "target_width=2,3", f"hydra/launcher={launcher}")
     assert done.returncode == 1, done.stderr
     assert "1 of 2 runs failed" in done.stderr and "error.txt" in done.stderr
-    assert "1 of 2 runs of bn_only: " in done.stdout
+    assert "1 run of bn_only: " in done.stdout
     assert "Traceback" in (folder / "error.txt").read_text()
     assert len(list(tmp_path.glob("runs/bn_only/*/result.json"))) == 1
     (folder / "config.yaml").rmdir()
@@ -165,7 +164,6 @@ def test_ctrl_c_marks_the_run_interrupted_and_the_same_command_goes_on(command, 
         (["reference", "keep", "scale=smoke"], "left out: fig4 is not drawn yet"),
         (["compare", "scale=smoke"], "not in the reference at scale smoke: "),
         (["compare", "outputs=nowhere"], "outputs=nowhere cannot be used"),
-        (["bench", "symetry"], "did you mean 'symmetry'"),
         (["study=bn_only", "--help"], "target_width: int; default 10; at least 1"),
         (["--help"], "Subcommands"),
         (["figure=fig4", "scale=smoke", "--cfg", "job"], "target_width: 10"),
@@ -217,7 +215,7 @@ def test_a_python_without_docstrings_and_with_warnings_as_errors(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "words", [["runs"], ["figures"], ["report"], ["reference"], ["compare"], ["bench"]]
+    "words", [["runs"], ["figures"], ["report"], ["reference"], ["compare"], ["claims"]]
 )
 def test_every_subcommand_has_help(words):
     command = [sys.executable, "-m", "runner", *words, "--help"]

@@ -1,51 +1,122 @@
-"""Every file in conf/ composes, and every figure has its drawing, its claims and its grids."""
+"""Every file in conf/ composes, and what a file, a word or a grid sets arrives in the jobs."""
 
-import dataclasses
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
+import warm
 import yaml
-from in_process import composed
+from hydra.core.global_hydra import GlobalHydra
+from in_process import job_of, order_of
 
-from runner.cli.catalogue import CONF, SCALES, figure_study, sizes
-from runner.cli.composing import figure_runs
-from runner.cli.grids import expand
-from runner.core.rooms import configs
+from runner.cli.composing import Composer, hydra_ready
+from runner.core import catalogue
+from runner.core.catalogue import CONF, SCALES, configs, figure_study, sizes
+from runner.core.errors import InputError
+from runner.core.settings import Settings
 from runner.core.studies import default_of
 from runner.results.claims import claims_of
 from runner.results.figures import drawing_of
 
 FIGURES = sorted(path.stem for path in (CONF / "figure").glob("*.yaml"))
 
+CHOSEN_BY_GROUPS = {"study", "scale", "figure", "source"}
+"""Settings that the defaults list chooses, each by a group of files."""
 
-@pytest.mark.parametrize("scale", SCALES)
+OTHER = {
+    "device": "cpu",
+    "outputs": "elsewhere",
+    "force": True,
+    "stale": "refuse",
+    "fail_fast": True,
+    "threads": 2,
+    "wait": False,
+    "checkpoint_seconds": 3.5,
+    "data_folder": "images",
+    "tracker": "mlflow",
+    "submit_only": True,
+    "objective": "metrics.parameter_norm",
+    "style": "paper",
+}
+"""Another value than the default for each setting."""
+
+EXPERIMENT = """\
+# @package _global_
+defaults:
+  - override /study: example20
+"""
+
+README_EXPERIMENT = """\
+# @package _global_
+# mine/experiment/deep.yaml              runner --config-dir mine experiment=deep
+defaults:
+  - override /study: rank_collapse
+depth: 64
+seed: 7
+"""
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """A folder of one's own: the experiment and the figure `mine`, each with OTHER and a seed."""
+    monkeypatch.setenv(catalogue.FOLDERS, "")
+    for group in ("experiment", "figure"):
+        (tmp_path / group).mkdir()
+        named = {"figure": "mine", "grids": {"smoke": [{}]}} if group == "figure" else {}
+        text = EXPERIMENT + yaml.safe_dump(OTHER | {"seed": 7} | named)
+        (tmp_path / group / "mine.yaml").write_text(text)
+    catalogue.add_studies(tmp_path)
+    yield tmp_path
+    catalogue.packages.cache_clear()
+    catalogue.studies.cache_clear()
+
+
+def values_of(path):
+    """The keys of a preset with their values, without what is read otherwise."""
+    content = yaml.safe_load(path.read_text())
+    return {key: value for key, value in content.items() if key not in ("defaults", "grids")}
+
+
+def is_the_same(arrived, written):
+    """Whether a value is that of the file, where a list has `inf` as a text."""
+    if isinstance(written, list):
+        written = [float(each) if each == "inf" else each for each in written]
+    return arrived == written
+
+
+def value_in(job, key):
+    """What a key has in the settings or the parameters of a job."""
+    return next(getattr(each, key) for each in (job.settings, job.config) if hasattr(each, key))
+
+
 @pytest.mark.parametrize("study", sorted(configs()))
-def test_every_study_composes_at_every_scale(study, scale):
-    settings, config = composed(f"study={study}", f"scale={scale}")
-    assert (settings.study, settings.scale) == (study, scale)
-    assert isinstance(config, configs()[study])
-
-
-@pytest.mark.parametrize("study", sorted(configs()))
-def test_defaults_are_those_of_the_code(study):
-    """No file of a study has a value: what the sizes leave alone is the dataclass's."""
+def test_a_study_has_its_sizes_at_every_scale_and_else_the_defaults_of_the_code(study):
     assert list(yaml.safe_load((CONF / "study" / f"{study}.yaml").read_text())) == ["defaults"]
-    _, config = composed(f"study={study}")
-    for field in dataclasses.fields(config):
-        if field.name not in sizes(study)["quick"]:
-            assert getattr(config, field.name) == default_of(field), field.name
-
-
-@pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("figure", FIGURES)
-def test_every_figure_has_runs_at_every_scale(figure, scale):
-    settings, runs = figure_runs(figure, [f"scale={scale}"])
-    assert settings.scale == scale
-    assert {run.study for run in runs} == {figure_study(figure)}
+    for scale in SCALES:
+        job = job_of(f"study={study}", f"scale={scale}")
+        assert (job.settings.study, job.settings.scale) == (study, scale)
+        for item in fields(job.config):
+            expected = sizes(study)[scale].get(item.name, default_of(item))
+            assert is_the_same(getattr(job.config, item.name), expected), item.name
 
 
 @pytest.mark.parametrize("figure", FIGURES)
-def test_every_figure_has_a_drawing_claims_and_a_headline(figure):
+def test_a_figure_has_runs_at_every_scale_with_the_values_of_its_file(figure):
+    path = CONF / "figure" / f"{figure}.yaml"
+    for scale in SCALES:
+        grids = yaml.safe_load(path.read_text())["grids"][scale]
+        varied = {key for grid in grids if isinstance(grid, dict) for key in grid}
+        order = order_of(f"figure={figure}", f"scale={scale}")
+        for job in order.jobs:
+            assert job.config.study == figure_study(figure)
+            for key, value in values_of(path).items():
+                assert key in varied or is_the_same(value_in(job, key), value), key
+        (made,) = order.figures
+        assert (made.name, made.scale, len(made.runs)) == (figure, scale, len(order.jobs))
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_a_figure_has_a_drawing_claims_and_a_headline(figure):
     assert drawing_of(figure, figure_study(figure))
     assert claims_of(figure, figure_study(figure))
     lines = Path(CONF / "figure" / f"{figure}.yaml").read_text().splitlines()
@@ -54,14 +125,160 @@ def test_every_figure_has_a_drawing_claims_and_a_headline(figure):
     assert lines[2] == f"# runner figure={figure}"
 
 
+@pytest.mark.parametrize("path", sorted(CONF.glob("data/*.yaml")), ids=lambda p: p.stem)
+def test_every_key_of_a_dataset_arrives(path):
+    study = ("rank_collapse", "train=false") if path.stem == "gaussian" else ("breaking_bn",)
+    job = job_of(f"study={study[0]}", f"data={path.stem}", *study[1:])
+    for key, value in values_of(path).items():
+        assert is_the_same(value_in(job, key), value), key
+
+
+def test_every_setting_has_another_value_here():
+    assert {item.name for item in fields(Settings)} == set(OTHER) | CHOSEN_BY_GROUPS
+    for key, value in OTHER.items():
+        assert getattr(Settings(), key) != value
+
+
+@pytest.mark.parametrize("word", ["experiment=mine", "figure=mine"])
+def test_settings_in_a_file_arrive_and_what_is_typed_wins(own, word):
+    job = job_of(word, "scale=smoke")
+    assert {key: getattr(job.settings, key) for key in OTHER} == OTHER
+    assert job.config.seed == 7
+    job = job_of(word, "scale=smoke", "seed=9", "threads=3")
+    assert (job.config.seed, job.settings.threads) == (9, 3)
+
+
+def test_the_experiment_of_the_readme_reaches_its_run(tmp_path):
+    readme = (CONF.parent / "README.md").read_text()
+    assert README_EXPERIMENT in readme
+    (tmp_path / "mine" / "experiment").mkdir(parents=True)
+    (tmp_path / "mine" / "experiment" / "deep.yaml").write_text(README_EXPERIMENT)
+    words = ("--config-dir", "mine", "experiment=deep", "scale=smoke", "device=cpu", "train=false")
+    done = warm.run("-m", "runner", *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (path,) = tmp_path.glob("outputs/runs/rank_collapse/*/config.yaml")
+    kept = yaml.safe_load(path.read_text())
+    assert (kept["seed"], kept["depth"]) == (7, 64)
+
+
+def points(grids, typed):
+    with hydra_ready():
+        return Composer().points(grids, typed)
+
+
 def test_a_union_of_grids_is_the_sum_of_products_without_repetitions():
-    grids = [{"a": [1, 2], "b": None}, {"a": 2, "b": [None, 3]}]
-    assert expand(grids, ["seed=4"]) == [
-        ["a=1", "b=null", "seed=4"],
-        ["a=2", "b=null", "seed=4"],
-        ["a=2", "b=3", "seed=4"],
+    grids = [{"seed": "1,2", "depth": "null"}, {"seed": "2", "depth": "null,3"}]
+    assert points(grids, ["width=4"]) == [
+        ["seed=1", "depth=null", "width=4"],
+        ["seed=2", "depth=null", "width=4"],
+        ["seed=2", "depth=3", "width=4"],
+    ]
+    assert points([{"seed": "1,2", "depth": "5"}], ["seed=7,8"]) == [
+        ["depth=5", "seed=7"],
+        ["depth=5", "seed=8"],
     ]
 
 
-def test_what_is_typed_wins_over_the_grid():
-    assert expand([{"a": [1, 2], "b": 5}], ["a=7,8"]) == [["b=5", "a=7"], ["b=5", "a=8"]]
+def test_a_figure_has_another_name_where_its_runs_are_others():
+    plain = order_of("figure=rank-fig3b", "scale=smoke").figures[0]
+    same = order_of("figure=rank-fig3b", "scale=smoke", f"seed={plain.runs[0].config.seed}")
+    assert same.figures[0].is_canonical and same.figures[0].overrides == ()
+    other = order_of("figure=rank-fig3b", "scale=smoke", "chains=3").figures[0]
+    assert other.name.startswith("rank-fig3b-") and other.overrides == ("chains=3",)
+    assert "chains=3" in other.command
+    style = order_of("figure=rank-fig3b", "scale=smoke", "style=paper", "outputs=x").figures[0]
+    assert style.is_canonical and style.style == "paper"
+
+
+# ------------------------------------------------------------- what is typed arrives as it is
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["2024_05_01", "1e3", "true", "null_", "/x/дані", "o#1", "a=b", "it's", "a,b", "back\\slash",
+     "q\\'x", "{a}", "[x]", "x(1)", "two words", "~x y"],
+)  # fmt: skip
+def test_a_text_arrives_as_typed(typed):
+    job = job_of("study=example20", f"outputs=/tmp/{typed}", f"data_folder={typed}")
+    assert (job.settings.outputs, job.settings.data_folder) == (f"/tmp/{typed}", typed)
+
+
+def test_quotes_and_functions_of_hydras_are_left_to_hydra():
+    job = job_of("study=example20", "outputs='a b'", "data_folder=null")
+    assert (job.settings.outputs, job.settings.data_folder) == ("a b", None)
+    jobs = order_of("study=rank_collapse", "activation=choice(linear,relu)", multirun=True).jobs
+    assert [job.config.activation for job in jobs] == ["linear", "relu"]
+
+
+@pytest.mark.parametrize(
+    ("study", "word", "value"),
+    [
+        ("rank_collapse", "train=${oc.env:T}", False),
+        ("rank_collapse", "depth=${oc.env:N}", 7),
+        ("rank_collapse", "width=1e3", 1000),
+        ("bn_only", "widths=[1e3,5]", [1000, 5]),
+        ("bottleneck", "ridge=1", 1.0),
+    ],
+)
+def test_values_have_the_types_of_their_parameters(study, word, value, monkeypatch):
+    monkeypatch.setenv("T", "false")
+    monkeypatch.setenv("N", "7")
+    found = getattr(job_of(f"study={study}", word).config, word.partition("=")[0])
+    assert repr(found) == repr(value)
+
+
+def test_one_way_of_composing_gives_one_name():
+    words = ("scale=smoke", "learning_rate=1")
+    figure = order_of("figure=fig4", *words).figures[0]
+    run = job_of("study=bn_only", "target_width=3", *words).run
+    assert all(each.config.learning_rate == 1.0 for each in figure.runs)
+    assert isinstance(run.config.learning_rate, float)
+    with pytest.raises(InputError, match="seed"):
+        order_of("figure=bottleneck-example20", "seed=true,2")
+
+
+def test_the_values_of_a_range_have_twelve_digits():
+    jobs = order_of("study=bottleneck", "ridge=range(0.1,0.4,0.1)", multirun=True).jobs
+    assert [job.config.ridge for job in jobs] == [0.1, 0.2, 0.3]
+
+
+@pytest.mark.parametrize("word", ["study=glob(zz*)", "seed=range(5,1)"])
+def test_choices_that_match_nothing_are_an_error(word):
+    with pytest.raises(InputError, match="no values, and so no runs"):
+        order_of(word, multirun=True)
+
+
+def test_now_is_one_moment_for_all_jobs_of_a_command():
+    words = ("study=example20", "outputs=r_${now:%f}", "seed=range(0,40)")
+    assert len({job.settings.outputs for job in order_of(*words, multirun=True).jobs}) == 1
+
+
+SWEEPING = EXPERIMENT + "hydra: {sweeper: {params: {seed: '1,2,3'}}}\n"
+
+
+def test_an_experiment_may_sweep_alone_and_not_beside_others(own):
+    (own / "experiment" / "sweeps.yaml").write_text(SWEEPING)
+    (own / "experiment" / "plain.yaml").write_text(EXPERIMENT)
+    assert [job.config.seed for job in order_of("experiment=sweeps").jobs] == [1, 2, 3]
+    assert [job.config.seed for job in order_of("experiment=sweeps", "seed=7").jobs] == [7]
+    with pytest.raises(InputError, match="give each alone"):
+        order_of("experiment=sweeps,plain", multirun=True)
+
+
+def test_a_launcher_of_an_experiment_is_chosen(own):
+    text = EXPERIMENT + "  - override /hydra/launcher: joblib\n"
+    (own / "experiment" / "joblib.yaml").write_text(text)
+    order = order_of("experiment=joblib", "seed=1,2", multirun=True)
+    assert order.composed.hydra.runtime.choices["hydra/launcher"] == "joblib"
+
+
+def test_hydra_is_left_as_it_was_found():
+    from hydra import compose, initialize_config_dir
+
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        before = GlobalHydra.instance().hydra
+        assert job_of("study=example20").config.study == "example20"
+        assert GlobalHydra.instance().hydra is before
+        compose(overrides=[])
+    job_of("study=example20")
+    assert not GlobalHydra.instance().is_initialized()

@@ -1,18 +1,16 @@
 """What users of Hydra expect: sweeps in its words, experiments, other sweepers, completion."""
 
 import logging
-import subprocess
 
 import pandas as pd
 import pytest
 import warm
+from in_process import run as run_here
 
-from runner.cli.completion import completions
-from runner.cli.objective import require_objective
+from runner.cli.others import require_objective
 from runner.core.errors import InputError
 
 SMOKE = ("study=example20", "scale=smoke", "device=cpu")
-SUBCOMMANDS = ("runs", "report", "figures", "bench")
 
 EXPERIMENT = """\
 # @package _global_
@@ -48,7 +46,7 @@ class Searcher(Sweeper):
 
 @pytest.fixture
 def place(tmp_path):
-    """A folder to run in, with a room `mine` that has an experiment."""
+    """A folder to run in, with a folder `mine` that has an experiment."""
     (tmp_path / "mine" / "experiment").mkdir(parents=True)
     (tmp_path / "mine" / "experiment" / "seeds.yaml").write_text(EXPERIMENT)
     return tmp_path
@@ -134,53 +132,41 @@ def test_an_objective_may_be_a_column_that_a_table_inherits():
         require_objective("training.method", "pretraining")
 
 
-def test_a_basic_sweep_computes_the_runs_as_well(place):
-    done = runner(place, "-m", *SMOKE, "hydra/sweeper=basic", "seed=1,2")
-    assert done.returncode == 0, done.stderr
-    assert seeds(place) == [1, 2]
+def test_the_shell_completes(place, monkeypatch, capsys):
+    """Hydra's own way: bash hears of `runner`, and asks it what the last word can become."""
+    assert run_here(["-sc", "install=bash"], monkeypatch) == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith("hydra_bash_completion runner")
+    monkeypatch.setenv("COMP_LINE", "runner study=ra")
+    monkeypatch.delenv("COMP_POINT", raising=False)
+    assert run_here(["-sc", "query=bash"], monkeypatch) == 0
+    assert capsys.readouterr().out.split() == [
+        "study=rank_chain", "study=rank_collapse", "study=rank_one"
+    ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        (
-            "python -m runner study=ra",
-            ["study=rank_chain", "study=rank_collapse", "study=rank_one"],
-        ),
-        ("runner figure=rank-fig3", ["figure=rank-fig3a", "figure=rank-fig3b"]),
-        ("runner study=rank_collapse activ", ["activation="]),
-        ("runner study=rank_collapse activation=", ["activation=linear", "activation=relu"]),
-        ("runner -m study=rank_one,rank_ch", ["study=rank_one,rank_chain"]),
-        ("runner scale=q", ["scale=quick"]),
-        ("runner force=", ["force=false", "force=true"]),
-        ("runner hydra/launcher=job", ["hydra/launcher=joblib"]),
-        ("runner re", ["replicates=", "report"]),
-        ("runner report sc", ["scale="]),
-        ("runner report scale=q", ["scale=quick"]),
-        ("runner report r", []),
-        ("runner runs l", ["list"]),
-        ("runner runs list l", []),
-        ("runner figures fig4 rank-fig3", ["rank-fig3a", "rank-fig3b"]),
-        ("runner bench rank_c", ["rank_chain", "rank_collapse"]),
-        ("runner study=nothing nowh", []),
-    ],
-)
-def test_what_tab_offers(line, expected):
-    assert completions(line, SUBCOMMANDS) == expected
+IN_A_PROGRAM = """\
+from concurrent.futures import ThreadPoolExecutor
+
+import hydra
+import runner
 
 
-def test_the_shell_completes(place):
-    """Bash itself, with what `-sc install=bash` prints; the part before `=` stays as it is."""
-    install = runner(place, "-sc", "install=bash").stdout
-    (place / "python").write_text("#!/bin/sh\necho study=rank_chain study=rank_one\n")
-    (place / "python").chmod(0o755)
-    script = f"""{install}
-COMP_LINE='./python -m runner study=ra'; COMP_POINT=${{#COMP_LINE}}
-_runner_completion ./python; echo "${{COMPREPLY[*]}}"
-COMP_LINE='./python other.py'; COMP_POINT=${{#COMP_LINE}}
-_runner_completion ./python; echo "none: ${{COMPREPLY[*]}}"
+@hydra.main(config_path=None, version_base="1.3")
+def main(config):
+    keys = {"scale": "smoke", "device": "cpu"}
+    before = hydra.core.hydra_config.HydraConfig.get()
+    with ThreadPoolExecutor(3) as pool:
+        runs = list(pool.map(lambda seed: runner.run("example20", seed=seed, **keys), range(3)))
+    assert [run.is_complete() for run in runs] == 3 * [True]
+    assert hydra.core.hydra_config.HydraConfig.get() is before
+
+
+main()
 """
-    done = subprocess.run(["bash", "-c", script], cwd=place, capture_output=True, text=True)
-    assert done.stdout == "rank_chain rank_one\nnone: \n", done.stderr
-    refused = runner(place, "-sc", "install=fsh")
-    assert refused.returncode == 2 and "bash" in refused.stderr
+
+
+def test_the_library_runs_within_another_program_of_hydras_and_in_threads(place):
+    (place / "program.py").write_text(IN_A_PROGRAM)
+    done = warm.run("program.py", cwd=place)
+    assert done.returncode == 0, done.stderr
+    assert seeds(place) == [0, 1, 2]

@@ -9,16 +9,16 @@ from types import SimpleNamespace
 
 import pytest
 import warm
+from in_process import job_of
 from repository import REPOSITORY
 
 from runner.cli import watching
-from runner.cli.composing import Job, compose_figure
-from runner.cli.costs import announcement
-from runner.cli.settings import CommandSettings
 from runner.cli.watching import Watch
-from runner.cli.working import Attempt
 from runner.core import progress
+from runner.core.settings import Settings
 from runner.papers.norm_tuning.bn_only.config import BnOnly
+from runner.runs.costs import announcement
+from runner.runs.jobs import Attempt, Job
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(REPOSITORY / "src")}
 SIZES = ("train_samples=2000", "test_samples=500", "replicates=3", "scale=smoke", "threads=1")
@@ -40,7 +40,7 @@ class FakeAttempt(Attempt):
 
 
 def job(outputs, config, device="cpu"):
-    return Job({}, CommandSettings(outputs=str(outputs), device=device), config)
+    return Job({}, Settings(outputs=str(outputs), device=device), config)
 
 
 @pytest.fixture
@@ -138,13 +138,13 @@ def test_a_single_run_speaks_for_itself(tmp_path):
 
 
 def test_what_the_reference_has_computed_has_a_cost_and_nothing_else(tmp_path, monkeypatch):
-    (known,) = compose_figure("rank-fig3b", [f"outputs={tmp_path}", "device=cpu"]).jobs
+    known = job_of("figure=rank-fig3b", f"outputs={tmp_path}", "device=cpu")
     assert announcement([known], abreast=2) == "about 1 s (from the reference's times)"
     assert announcement([known, job(tmp_path, BnOnly(seed=77))], abreast=2) == ""
     assert announcement([job(tmp_path, known.config, "cuda")], abreast=1) == ""
     assert announcement([], abreast=1) == ""
-    monkeypatch.setattr("runner.cli.costs.os.cpu_count", lambda: 2)
+    monkeypatch.setattr("runner.runs.costs.os.cpu_count", lambda: 2)
     kept = {str(known.run): {"seconds": 200.0}}
-    monkeypatch.setattr("runner.cli.costs._of_reference", lambda: kept)
+    monkeypatch.setattr("runner.runs.costs.of_reference", lambda: kept)
     said = announcement([known] * 6, abreast=4)
     assert said == "about 10 min on 2 cores (from the reference's times)"

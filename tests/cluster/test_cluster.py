@@ -17,14 +17,14 @@ import pytest
 import submitit
 
 from runner.cli import launching
-from runner.cli.composing import Job, hydra_ready
+from runner.cli.composing import hydra_ready
 from runner.cli.orders import compose_order
-from runner.cli.working import Attempt, complete
 from runner.cluster import following, requests
 from runner.cluster.following import Following, Work
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.results.paper_figures import PaperFigure
 from runner.runs import costs, locks
+from runner.runs.jobs import Attempt, Job
 
 WIDTHS = ("study=bn_only", "target_width=2,3,4", "scale=smoke")
 DIES = "FAILED (NonZeroExitCode)"
@@ -70,7 +70,7 @@ def queued(tmp_path, monkeypatch):
     monkeypatch.setattr(following, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(following, "ASK_SECONDS", 0)
     monkeypatch.setattr(requests, "PACK_SECONDS", 0)
-    monkeypatch.setattr(requests, "first_peak", lambda job, compute: 2**30)
+    monkeypatch.setattr(requests, "first_peak", lambda job: 2**30)
 
     def build(slurm: Slurm, *words: str, preset: str = "slurm-cpu") -> Following:
         monkeypatch.setattr(following, "ask", slurm.ask)
@@ -79,7 +79,7 @@ def queued(tmp_path, monkeypatch):
         with hydra_ready(words):
             order = compose_order(list(words), multirun=True)
         wanted = [Attempt(job) for job in order.jobs if job.run.is_wanted(job.settings)]
-        return Following(order, wanted, complete)
+        return Following(order, wanted)
 
     return build
 
@@ -123,12 +123,13 @@ def test_short_runs_share_a_task_and_long_ones_have_their_own(queued, monkeypatc
 
 def test_where_no_peak_is_known_the_largest_run_is_measured(queued, tmp_path, monkeypatch):
     measured = []
-    monkeypatch.setattr(requests, "first_peak", lambda job, _: measured.append(job) or 5 * 2**30)
+    monkeypatch.setattr(requests, "first_peak", lambda job: measured.append(job) or 5 * 2**30)
     queued(slurm := Slurm())
     assert [job.config.target_width for job in measured] == [4] and slurm.asked[0]["mem_gb"] == 8
-    assert 2**27 < costs.first_peak(measured[0], complete) < 2**31
+    assert 2**27 < costs.first_peak(measured[0]) < 2**31
     assert not list(tmp_path.glob("runs/*/*/config.yaml"))
-    assert costs.first_peak(measured[0], sys.exit) == 0
+    monkeypatch.setattr(costs, "complete", sys.exit)
+    assert costs.first_peak(measured[0]) == 0
 
 
 def test_each_run_is_collected_by_its_folder(queued, tmp_path):
@@ -231,8 +232,9 @@ def test_a_task_computes_its_runs_whatever_becomes_of_others(queued, monkeypatch
 
     job, again = first_job(queued), []
     monkeypatch.setattr(signal, "signal", lambda number, handler: lambda *of: again.append(number))
+    monkeypatch.setattr(following, "complete", compute)
     with pytest.raises(KeyboardInterrupt):  # of Slurm's warning, which submitit answers
-        Work([job] * 5, compute)()
+        Work([job] * 5)()
     assert done == [job] * 4 and again == [signal.SIGUSR2]
 
 

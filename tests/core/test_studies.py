@@ -1,12 +1,12 @@
 import re
-from dataclasses import dataclass, fields, make_dataclass
+from dataclasses import fields, make_dataclass
 from typing import ClassVar
 
 import pytest
 
+from runner.core.catalogue import configs, module_of, paper_folder
 from runner.core.errors import InputError
-from runner.core.rooms import configs, module_of, room_of
-from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, Row, StudyConfig, parameter
+from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, StudyConfig, parameter
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs.run import run_name
 
@@ -54,14 +54,6 @@ def test_a_new_version_of_a_study_moves_its_runs():
     assert run_name(Changed()) != run_name(BnOnly())
 
 
-def test_the_table_of_a_row_is_its_name():
-    @dataclass(frozen=True)
-    class RankBySeed(Row):
-        rank: int
-
-    assert RankBySeed.table() == "rank_by_seed"
-
-
 def test_every_study_has_its_module_its_help_and_described_parameters():
     for name, config_class in configs().items():
         assert issubclass(config_class, StudyConfig)
@@ -74,7 +66,7 @@ def test_every_study_has_its_module_its_help_and_described_parameters():
 
 def test_an_unknown_study_is_refused_with_the_nearest_name():
     with pytest.raises(InputError, match="did you mean 'bn_only'"):
-        room_of("bn_onli")
+        paper_folder("bn_onli")
 
 
 FACTOR = re.compile("ridges?|weight_decays?|gains?|step_size|noise|input_noise")

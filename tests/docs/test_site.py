@@ -19,7 +19,7 @@ pytest.importorskip("latex2mathml")
 from mkdocs.commands.build import build  # noqa: E402
 from mkdocs.config import load_config  # noqa: E402
 
-from runner.core.rooms import configs  # noqa: E402
+from runner.core.catalogue import configs  # noqa: E402
 
 DOCS = REPOSITORY / "docs"
 MADE_LATER = {"report/index.html"}

@@ -17,12 +17,11 @@ import pytest
 from matplotlib.figure import Figure
 from repository import REPOSITORY
 
-from runner.cli.catalogue import figure_study
-from runner.core.rooms import configs, rows_of
+from runner.core.catalogue import configs, figure_study, rows_of
 from runner.publish.reference import read_tables
 from runner.results.captions import caption
 from runner.results.claims import claims_of, judge
-from runner.results.figures import draw, drawing_of, overview_of, said_of, shown_of
+from runner.results.figures import draw, drawing_of, overview_of
 from runner.results.rows import Present
 from runner.results.style import SCREEN
 
@@ -208,10 +207,11 @@ def with_another(column: str, tables: TableSet) -> TableSet:
 def test_what_a_drawing_does_not_know_is_named_in_the_caption(figure):
     """No row is left out without a word, and none ends the drawing."""
     study = figure_study(figure)
-    for column in shown_of(figure, study):
+    drawing = drawing_of(figure, study)
+    for column in drawing.shows:
         tables = with_another(column, kept(figure))
-        require_picture(drawing_of(figure, study), tables)
-        words = caption(figure, said_of(figure, study), study, tables)
+        require_picture(drawing, tables)
+        words = caption(figure, drawing.said, study, tables)
         assert f"{column}" in words and UNKNOWN in " ".join(words.split())
 
 

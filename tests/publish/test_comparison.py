@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from runner.cli.composing import figure_variant
-from runner.core.rooms import rows_of
+from runner.cli.orders import paper_figure
+from runner.core.catalogue import rows_of
 from runner.core.settings import Settings
 from runner.core.studies import Row
 from runner.publish import comparison
@@ -124,7 +124,7 @@ NAME = "bottleneck-example20"
 def compared(tmp_path, monkeypatch, capsys):
     """Makes the figure, keeps it, changes what was kept; then the command: exit code and stdout."""
     typed = ["scale=smoke", f"outputs={tmp_path}"]
-    variant = figure_variant(NAME, typed)
+    variant = paper_figure(NAME, typed)
     for run in variant.runs:
         execute(run, Settings(outputs=str(tmp_path), device="cpu"))
     make(variant)

@@ -11,18 +11,34 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from repository import REPOSITORY
 
-from runner.cli.catalogue import figure_names, figure_study, headline
+from runner.core.catalogue import (
+    configs,
+    figure_names,
+    figure_study,
+    headline,
+    paper_folder,
+    part_of,
+)
 from runner.core.papers import PAPERS
-from runner.core.rooms import room_of
 from runner.papers.training_invariances.invariances.items import ITEMS
 from runner.publish.reference import read_tables
 from runner.results import figures
 from runner.results.claims import COLUMNS, claims_of
-from runner.results.figures import findings_of, header_of, publish
+from runner.results.figures import drawing_of, header_of, publish
 from runner.results.style import LARGE, SMALL, WIDTH, in_two
 
 REFERENCE = REPOSITORY / "outputs" / "reference"
 KEPT = sorted(path.parent for path in REFERENCE.glob("*/*/claims.csv"))
+
+
+@pytest.mark.parametrize("study", configs())
+def test_a_study_lists_drawings_and_claims_of_its_own_figures_each_once(study):
+    figures, claims = part_of(study, "figures").FIGURES, part_of(study, "claims").CLAIMS
+    own = [name for name in figure_names() if figure_study(name) == study]
+    assert sorted(each.figure for each in figures) == sorted(claims) == sorted(own)
+    for listed in claims.values():
+        names = [claim.name for claim in listed]
+        assert names and len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize("name", figure_names())
@@ -30,7 +46,7 @@ def test_what_a_figure_finds_rests_on_claims_of_its_own(name):
     """And on more than one verdict of none: a sentence without a claim behind it is not said."""
     study = figure_study(name)
     claims = {claim.name for claim in claims_of(name, study)}
-    for finding in findings_of(name, study):
+    for finding in drawing_of(name, study).findings:
         assert finding.rests_on and set(finding.rests_on) <= claims
 
 
@@ -61,7 +77,7 @@ def test_the_header_of_a_kept_figure_has_room_and_no_finding_without_its_claims(
 
 def test_every_figure_is_kept_at_scale_quick():
     kept = {folder.name for folder in KEPT if folder.parent.name == "quick"}
-    assert kept == {name for name in figure_names() if room_of(figure_study(name)) in PAPERS}
+    assert kept == {name for name in figure_names() if paper_folder(figure_study(name)) in PAPERS}
 
 
 def marks_in(picture: Figure) -> set[str]:

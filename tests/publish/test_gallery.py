@@ -13,7 +13,7 @@ from browser import CHROMIUM, Browser
 from PIL import Image
 from repository import REPOSITORY
 
-from runner.cli.catalogue import figure_names, natural_order
+from runner.core.catalogue import figure_names, natural_order
 from runner.core.errors import InputError
 from runner.core.papers import PAPERS
 from runner.publish import entries, gallery

@@ -7,10 +7,10 @@ import shutil
 import pandas as pd
 import pytest
 
-from runner.cli.composing import figure_variant
+from runner.cli.orders import paper_figure
 from runner.core.errors import InputError
 from runner.core.settings import Settings
-from runner.publish import figures, reference
+from runner.publish import reference
 from runner.publish.comparison import compare
 from runner.publish.entries import collect
 from runner.publish.gallery import counts, first_results
@@ -24,7 +24,7 @@ NAME = "bottleneck-example20"
 
 def compute(typed):
     """The runs of the figure, and its drawing."""
-    variant = figure_variant(NAME, typed)
+    variant = paper_figure(NAME, typed)
     for run in variant.runs:
         execute(run, Settings(outputs=str(variant.outputs), device="cpu"))
     make(variant)
@@ -101,20 +101,20 @@ def test_only_a_current_figure_is_kept(made, tmp_path):
 
 
 def test_a_figure_is_current_until_a_run_changes(made):
-    assert is_current(figure_variant(NAME, made))
-    figure_variant(NAME, made).runs[0].result_path.unlink()
-    assert not is_current(figure_variant(NAME, made))
+    assert is_current(paper_figure(NAME, made))
+    paper_figure(NAME, made).runs[0].result_path.unlink()
+    assert not is_current(paper_figure(NAME, made))
 
 
 def test_another_style_draws_the_figure_again_and_makes_it_no_other(made, tmp_path):
     path = tmp_path / "figures" / "smoke" / f"{NAME}.png"
     screen, kept = path.read_bytes(), {p.name for p in path.parent.glob("*.png")}
-    paper = figure_variant(NAME, [*made, "style=paper"])
+    paper = paper_figure(NAME, [*made, "style=paper"])
     assert paper.is_canonical and not is_current(paper)
     make(paper)
-    assert is_current(paper) and not is_current(figure_variant(NAME, made))
+    assert is_current(paper) and not is_current(paper_figure(NAME, made))
     assert path.read_bytes() != screen and {p.name for p in path.parent.glob("*.png")} == kept
-    make(figure_variant(NAME, made))
+    make(paper_figure(NAME, made))
     assert path.read_bytes() == screen
 
 
@@ -194,10 +194,10 @@ def test_the_reference_knows_no_overridden_figure(made, tmp_path):
     ],
 )
 def test_a_figure_is_canonical_when_its_runs_are(typed, canonical):
-    variant = figure_variant("fig4", ["scale=smoke", *typed])
+    variant = paper_figure("fig4", ["scale=smoke", *typed])
     assert variant.is_canonical == canonical
     if canonical:
-        plain = figure_variant("fig4", ["scale=smoke"])
+        plain = paper_figure("fig4", ["scale=smoke"])
         assert [run.config for run in variant.runs] == [run.config for run in plain.runs]
         assert variant.command == "make fig4 SCALE=smoke" and not variant.overrides
     else:
@@ -205,9 +205,9 @@ def test_a_figure_is_canonical_when_its_runs_are(typed, canonical):
 
 
 def test_the_name_of_a_variant_depends_on_its_runs_alone():
-    one = figure_variant("fig4", ["scale=smoke", "target_width=4,6", "device=cpu"])
-    other = figure_variant("fig4", ["scale=smoke", "outputs=elsewhere", "target_width=6,4"])
-    assert one.name == other.name != figure_variant("fig4", ["scale=smoke", "seed=1"]).name
+    one = paper_figure("fig4", ["scale=smoke", "target_width=4,6", "device=cpu"])
+    other = paper_figure("fig4", ["scale=smoke", "outputs=elsewhere", "target_width=6,4"])
+    assert one.name == other.name != paper_figure("fig4", ["scale=smoke", "seed=1"]).name
     assert one.overrides == ("target_width=4,6",)
 
 

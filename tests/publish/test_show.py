@@ -6,7 +6,7 @@ import sys
 import pytest
 from repository import REPOSITORY
 
-from runner.cli.catalogue import figure_names
+from runner.core.catalogue import figure_names
 from runner.core.errors import InputError
 from runner.publish.show import kept_scales, listed, main, shown
 

@@ -1,7 +1,6 @@
 """Captions: what is said of a figure from its configuration and its tables, and of what is not."""
 
 import pandas as pd
-import pytest
 
 from runner.data import LABELLED
 from runner.results.captions import DATASETS, caption, dataset, facts
@@ -80,10 +79,3 @@ def test_a_spread_has_median_and_range_of_the_replicates():
         *(c + e for c in ("loss", "rank") for e in ("", "_low", "_high")),
     ]
     assert found.loc[0, ["loss", "loss_low", "loss_high"]].tolist() == [2.0, 1.0, 5.0]
-
-
-def test_a_drawing_without_a_caption_is_no_figure():
-    from runner.results.figures import figure
-
-    with pytest.raises(TypeError, match="caption"):
-        figure("some-figure")

@@ -3,7 +3,8 @@
 import pandas as pd
 import pytest
 
-from runner.results.figures import drawn, figure, header_of
+from runner.papers.batch_norm_rank.rank_collapse import figures
+from runner.results.figures import Drawing, drawn, header_of
 from runner.results.findings import Finding, header
 from runner.results.rows import select
 from runner.results.style import sheet
@@ -80,11 +81,11 @@ def test_the_counts_are_those_of_the_paper_and_apart_those_of_ours():
     assert above([], {}).as_words()["counts"] == ""
 
 
-def test_a_header_is_drawn_on_the_screen_and_not_on_paper():
-    @figure("some-figure", caption="Points.")
+def test_a_header_is_drawn_on_the_screen_and_not_on_paper(monkeypatch):
     def draw(tables):
         return sheet(1, 1)[0], tables["metrics"]
 
+    monkeypatch.setattr(figures, "FIGURES", [Drawing("some-figure", draw, caption="Points.")])
     lines = above([FINDING], AS_NEEDED)
     shown, _ = drawn("some-figure", "rank_collapse", TABLES, "screen", lines)
     printed, _ = drawn("some-figure", "rank_collapse", TABLES, "paper", lines)

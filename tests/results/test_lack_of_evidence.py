@@ -3,7 +3,7 @@
 import pytest
 from repository import REPOSITORY
 
-from runner.cli.catalogue import figure_study
+from runner.core.catalogue import figure_study
 from runner.publish.reference import read_tables
 from runner.results.claims import claims_of, judge
 

@@ -102,9 +102,9 @@ def test_a_style_that_there_is_not_is_explained():
 
 
 def test_the_styles_are_those_of_the_command():
-    from runner.cli.settings import CommandSettings
+    from runner.core.settings import Settings
 
-    field = CommandSettings.__dataclass_fields__["style"]
+    field = Settings.__dataclass_fields__["style"]
     assert set(field.metadata["choices"]) == set(STYLES) and field.default in STYLES
 
 
@@ -150,9 +150,9 @@ def test_a_name_stands_at_its_line_on_any_scale_and_not_outside_of_the_axes():
     assert [text._check_xy() for text in axes.texts] == [True, False]
 
 
-def looks_of(room: str) -> dict[str, dict]:
-    """The looks of a room: by mapping, or by the place in a tuple."""
-    module = importlib.import_module(f"runner.papers.{room}.looks")
+def looks_of(paper: str) -> dict[str, dict]:
+    """The looks of a paper: by mapping, or by the place in a tuple."""
+    module = importlib.import_module(f"runner.papers.{paper}.looks")
     found = {}
     for name, value in vars(module).items():
         members = dict(enumerate(value)) if isinstance(value, tuple) else value
@@ -167,9 +167,9 @@ def grey(look: Look) -> float:
     return float(np.dot(matplotlib.colors.to_rgb(look.color), (0.3, 0.59, 0.11)))
 
 
-@pytest.mark.parametrize("room", PAPERS)
-def test_no_two_methods_differ_by_their_hue_alone(room):
-    for name, looks in looks_of(room).items():
+@pytest.mark.parametrize("paper", PAPERS)
+def test_no_two_methods_differ_by_their_hue_alone(paper):
+    for name, looks in looks_of(paper).items():
         kinds = list(looks.items())
         for number, (one, first) in enumerate(kinds):
             for other, second in kinds[number + 1 :]:
@@ -177,7 +177,7 @@ def test_no_two_methods_differ_by_their_hue_alone(room):
                 differs = sum(getattr(first, each) != getattr(second, each) for each in form)
                 differs += abs(grey(first) - grey(second)) > 0.08
                 assert differs, f"{name}: {one}, {other}"
-    assert looks_of(room)
+    assert looks_of(paper)
 
 
 def test_a_name_can_be_read_on_white():

@@ -6,12 +6,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from in_process import run as run_here
-from some_runs import METHODS, one, say
+from some_runs import METHODS, one
 
-from runner.core.rooms import FOLDERS, Room
-from runner.results import figures, sweeps, variants
+from runner.core.catalogue import FOLDERS, Package
+from runner.results import figures, paper_figures, sweeps
 from runner.results.sweeps import ending, last_numbers
-from runner.results.variants import Variant
 from runner.runs.inventory import find, run_in
 
 
@@ -56,14 +55,14 @@ def test_of_what_a_run_follows_the_last_is_shown_and_repetitions_are_averaged(ou
 
 def test_a_long_table_ends_with_how_many_runs_are_left_out(outputs, runs, monkeypatch):
     monkeypatch.setattr(sweeps, "MOST_LINES", 4)
-    text = ending(runs, outputs)
+    text = ending(runs)
     assert "... and 1 more run\n" in text
     assert len(text.partition("\n...")[0].splitlines()) == 1 + 4
     assert last_numbers(runs, 4)[1] == 1, "what is not shown is not drawn"
 
 
 def test_the_commands_choose_the_runs_of_the_sweep(outputs, runs, monkeypatch, capsys, tmp_path):
-    text = ending(runs, outputs)
+    text = ending(runs)
     assert f"\n2 runs of bn_only: {outputs}/runs/bn_only\n" in text
     monkeypatch.chdir(tmp_path)
     listing, export, diff = commands(text)
@@ -78,28 +77,8 @@ def test_the_commands_choose_the_runs_of_the_sweep(outputs, runs, monkeypatch, c
     assert "target_width  2  3" in capsys.readouterr().out
 
 
-def test_what_failed_has_no_numbers_but_is_listed(outputs, runs, monkeypatch, capsys):
-    say(runs[0].folder, "failed")
-    text = ending(runs, outputs)
-    assert f"\n1 of 2 runs of bn_only: {outputs}/runs/bn_only\n" in text
-    assert [words[1] for words in commands(text)] == ["list", "export"]
-    assert run_here(commands(text)[0], monkeypatch) == 0
-    assert "1 complete, 1 failed" in capsys.readouterr().out
-    say(runs[1].folder, "failed")
-    assert ending(runs, outputs) == ""
-
-
-def test_a_figure_needs_no_table_and_is_drawn_again(outputs, runs):
-    variant = Variant("fig4", "smoke", "fig4-01234567", ("seed=0",), tuple(runs), outputs)
-    text = ending(runs, outputs, variant)
-    assert text.startswith("2 runs of bn_only: ")
-    listing, drawing = commands(text)
-    assert listing[:2] == ["runs", "list"]
-    assert drawing == ["figures", "fig4-01234567", "--redraw", "scale=smoke", f"outputs={outputs}"]
-
-
 def test_each_study_of_a_sweep_has_a_table_of_its_own(outputs):
-    text = ending([found.run for found in find(outputs)], outputs)
+    text = ending([found.run for found in find(outputs)])
     assert "3 runs of bn_only: " in text and "1 run of example20: " in text
 
 
@@ -110,17 +89,16 @@ def test_a_study_without_a_quick_look_shows_its_first_table(outputs, monkeypatch
     assert list(table["depth"]) == [4] and "parameter_norm" in table
 
 
-def test_the_commands_make_a_room_known_that_was_given(outputs, runs, monkeypatch):
-    room = Room("runner.papers.norm_tuning", Path("/somewhere/norm_tuning"))
-    monkeypatch.setattr(variants, "own_rooms", lambda: [room])
-    assert all(words[0] == "runs" for words in commands(ending(runs, outputs))), "installed"
-    monkeypatch.setenv(FOLDERS, "/elsewhere:/somewhere/norm_tuning")
-    for words in commands(ending(runs, outputs)):
+def test_the_commands_name_the_folder_of_studies_that_was_given(runs, monkeypatch):
+    package = Package("runner.papers.norm_tuning", Path("/somewhere/norm_tuning"))
+    monkeypatch.setattr(paper_figures, "packages", lambda: [package])
+    assert all(words[0] == "runs" for words in commands(ending(runs))), "installed"
+    monkeypatch.setenv(FOLDERS, '["/else:where", "/somewhere/norm_tuning"]')
+    for words in commands(ending(runs)):
         assert words[:3] == ["--config-dir", "/somewhere/norm_tuning", "runs"]
 
 
 def test_the_default_folder_is_not_named(outputs, runs, monkeypatch):
     monkeypatch.chdir(outputs.parent)
-    text = ending([run_in(Path("outputs") / run.folder.relative_to(outputs)) for run in runs],
-                  Path("outputs"))  # fmt: skip
+    text = ending([run_in(Path("outputs") / run.folder.relative_to(outputs)) for run in runs])
     assert "outputs=" not in text and "2 runs of bn_only: outputs/runs/bn_only" in text

@@ -7,7 +7,7 @@ import pytest
 from repository import REPOSITORY
 from scratch_copy import in_copy
 
-from runner.core.rooms import configs
+from runner.core.catalogue import configs
 from runner.runs.code import code_of
 
 ARGUMENTS = ("study=example20", "scale=smoke", "device=cpu")

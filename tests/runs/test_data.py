@@ -8,10 +8,9 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 import torch
-from in_process import composed
+from in_process import composed, configs_of
 
-from runner.cli.catalogue import figure_names, figure_study
-from runner.cli.composing import figure_runs
+from runner.core.catalogue import figure_names, figure_study
 from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.papers.batch_norm_rank.breaking_bn.config import BreakingBN
@@ -221,5 +220,5 @@ IMAGE_FIGURES = [
 @pytest.mark.parametrize("figure", IMAGE_FIGURES)
 def test_runs_on_embedded_and_gaussian_data_keep_their_names(figure):
     """As they had before datasets had checksums: nothing of these is in what names a run."""
-    for config in figure_runs(figure, ["scale=quick"])[1]:
+    for config in configs_of(figure, "scale=quick"):
         assert {"checksums", "train_images"}.isdisjoint(config.identity())

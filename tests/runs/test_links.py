@@ -12,7 +12,7 @@ from runner.core.settings import Settings
 from runner.papers.norm_tuning.bn_only import study as bn_only
 from runner.publish import gallery
 from runner.results.figures import make, quick_look
-from runner.results.variants import Variant
+from runner.results.paper_figures import PaperFigure
 from runner.runs import execution, files
 from runner.runs.execution import execute
 from runner.runs.inventory import describe
@@ -146,7 +146,7 @@ def test_no_pipe_is_waited_for(outputs, name):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_figure_and_a_report_follow_no_link(outputs, outside, kind):
     run = describe(one(outputs, target_width=2)).run
-    variant = Variant("fig4", "smoke", "fig4-01234567", ("replicates=2",), (run,), outputs)
+    variant = PaperFigure("fig4", "smoke", "fig4-01234567", ("replicates=2",), (run,), outputs)
     endings = ("png", "pdf", "svg", "csv", "claims.csv", "caption.txt", "provenance.json")
     folder = variant.path("png").parent
     folder.mkdir(parents=True)

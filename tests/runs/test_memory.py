@@ -11,9 +11,9 @@ from omegaconf import OmegaConf
 
 from runner.cli.composing import Job, figure_runs
 from runner.cli.launching import launch
-from runner.cli.settings import CommandSettings
+from runner.core.catalogue import configs
 from runner.core.errors import InputError
-from runner.core.rooms import configs
+from runner.core.settings import Settings
 from runner.papers.bottleneck_structure.bottleneck.config import Bottleneck
 from runner.papers.bottleneck_structure.example20.config import Example20
 from runner.papers.norm_tuning.bn_only.config import BnOnly
@@ -68,7 +68,7 @@ class BasicLauncher(Launcher):
 
 
 def test_a_sweep_with_one_run_that_does_not_fit_starts_none(small_machine, tmp_path):
-    settings = CommandSettings(outputs=str(tmp_path))
+    settings = Settings(outputs=str(tmp_path))
     fits, does_not = Bottleneck(width=5), Bottleneck(width=2000)
     assert memory.needed(fits) < 100 * 2**20 < memory.needed(does_not)
     with pytest.raises(InputError, match="width="):
@@ -77,7 +77,7 @@ def test_a_sweep_with_one_run_that_does_not_fit_starts_none(small_machine, tmp_p
 
 
 def test_runs_side_by_side_share_the_memory(small_machine, tmp_path):
-    settings = CommandSettings(outputs=str(tmp_path))
+    settings = Settings(outputs=str(tmp_path))
     jobs = [Job({}, settings, Example20(depths=[1024], grid=10, exponents=[g])) for g in (0.6, 0.7)]
     assert 50 * 2**20 < memory.needed(jobs[0].config) < 100 * 2**20
     with pytest.raises(InputError, match=r"has 0\.0 GiB for each of 2 runs side by side: "):

@@ -12,7 +12,7 @@ from compiled import compile_loops
 from starved import starved
 
 from runner.bench.growth import cost
-from runner.core.rooms import configs
+from runner.core.catalogue import configs
 from runner.runs import memory
 from runner.runs.limits import STATM
 

@@ -20,9 +20,8 @@ from repository import REPOSITORY
 
 from runner.cli import costs, launching
 from runner.cli.composing import Job
-from runner.cli.settings import CommandSettings
+from runner.core.catalogue import configs
 from runner.core.errors import Busy, RunFailed
-from runner.core.rooms import configs
 from runner.core.settings import Settings
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs import execution
@@ -94,7 +93,7 @@ class FakeLauncher(Launcher):
 
 def sweep(outputs: Path, launcher: FakeLauncher, **changes) -> None:
     widths = [2, 3, 4, 5]
-    settings = CommandSettings(outputs=str(outputs), device="cpu", **changes)
+    settings = Settings(outputs=str(outputs), device="cpu", **changes)
     configs = [tiny_run(outputs, width).config for width in widths]
     jobs = [
         Job(dataclasses.asdict(config) | vars(settings), settings, config) for config in configs

@@ -1,5 +1,6 @@
 from dataclasses import dataclass
 from math import inf, nan
+from typing import ClassVar
 
 import pandas as pd
 import pytest
@@ -10,6 +11,8 @@ from runner.runs.tables import TableWriter, facts_of, read_table, rows_in
 
 @dataclass(frozen=True)
 class Metrics(Row):
+    table: ClassVar[str] = "metrics"
+
     name: str
     step: int
     value: float
@@ -17,6 +20,8 @@ class Metrics(Row):
 
 @dataclass(frozen=True)
 class Everything(Row):
+    table: ClassVar[str] = "everything"
+
     text: str
     whole: int
     number: float

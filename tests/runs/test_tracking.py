@@ -22,6 +22,7 @@ from runner.runs.tracking import Tracking, numbers, series_name, step_key
 
 @dataclass(frozen=True)
 class Training(Row):
+    table: ClassVar[str] = "training"
     keys: ClassVar[tuple[str, ...]] = ("method", "replicate", "depth", "epoch")
 
     method: str
@@ -36,6 +37,7 @@ class Training(Row):
 
 @dataclass(frozen=True)
 class Flow(Row):
+    table: ClassVar[str] = "flow"
     keys: ClassVar[tuple[str, ...]] = ("replicate", "time")
 
     replicate: int
@@ -47,6 +49,7 @@ class Flow(Row):
 class Layers(Row):
     """Its layers have names, so that they are no step."""
 
+    table: ClassVar[str] = "layers"
     keys: ClassVar[tuple[str, ...]] = ("layer",)
 
     layer: str

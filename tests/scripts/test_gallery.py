@@ -23,10 +23,11 @@ from gallery import (
     table,
     write_between,
 )
+from in_process import configs_of
 from repository import REPOSITORY
 
-from runner.cli.catalogue import figure_names
-from runner.cli.composing import figure_runs, figure_variant
+from runner.cli.orders import paper_figure
+from runner.core.catalogue import figure_names
 from runner.core.errors import InputError
 from runner.publish.entries import collect
 from runner.publish.gallery import counts, first_results
@@ -128,14 +129,14 @@ def test_every_figure_is_kept_at_scale_paper_or_has_an_estimate():
 @pytest.mark.parametrize("names", WORK_AT_PAPER)
 def test_the_work_at_paper_is_that_of_the_presets(names):
     """Images, epochs and the square of the channels; the networks trained where these are given."""
-    _, paper = figure_runs(names[0], ["scale=paper"])
+    paper = configs_of(names[0], "scale=paper")
     if paper[0].study == "bn_only":
-        _, quick = figure_runs(names[0], ["scale=quick"])
+        quick = configs_of(names[0], "scale=quick")
         seen = paper[0].train_samples / quick[0].train_samples
         measured = paper[0].test_samples / quick[0].test_samples
         assert WORK_AT_PAPER[names] == pytest.approx((11 * seen + measured) / 12, rel=0.02)
         return
-    _, medium = figure_runs(names[0], ["scale=medium"])
+    medium = configs_of(names[0], "scale=medium")
     everything = {"cifar10": 50_000, "fashion_mnist": 60_000}[paper[0].data]
 
     def work(config):
@@ -155,7 +156,7 @@ def test_figures_whose_hours_are_counted_once_share_runs():
 
 
 def runs_of(name, scale):
-    return {str(run) for run in figure_variant(name, [f"scale={scale}"]).runs}
+    return {str(run) for run in paper_figure(name, [f"scale={scale}"]).runs}
 
 
 def test_the_papers_have_their_counts_by_scale(reference):

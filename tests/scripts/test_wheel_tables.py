@@ -5,7 +5,7 @@ import pytest
 import wheel
 from repository import REPOSITORY
 
-from runner.cli.catalogue import figure_study
+from runner.core.catalogue import figure_study
 from runner.publish.reference import read_tables
 from runner.results.figures import draw, drawing_of, header_of
 from runner.results.rows import Present

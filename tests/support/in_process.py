@@ -3,26 +3,42 @@
 import logging
 import sys
 
-from hydra import compose, initialize_config_dir
-
 from runner import __main__ as command_line
-from runner.cli import command, composing, sweeping
-from runner.cli.catalogue import CONF
+from runner.cli import others
+from runner.cli.composing import hydra_ready
+from runner.cli.orders import Order, compose_order, paper_figure
+from runner.core.settings import Settings
+from runner.core.studies import StudyConfig
+from runner.runs.jobs import Job
 
 
-def composed(*overrides):
-    """The settings and the study's parameters that these overrides make."""
-    composing.register()
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        return composing.read(compose("config", list(overrides)))
+def order_of(*words: str, multirun: bool = False) -> Order:
+    """What these words ask for."""
+    with hydra_ready(words):
+        return compose_order(list(words), multirun)
+
+
+def job_of(*words: str) -> Job:
+    """The one job of these words."""
+    (job,) = order_of(*words).jobs
+    return job
+
+
+def composed(*words: str) -> tuple[Settings, StudyConfig]:
+    """The settings and the parameters of the one job of these words."""
+    job = job_of(*words)
+    return job.settings, job.config
+
+
+def configs_of(figure: str, *words: str) -> list[StudyConfig]:
+    """The parameters of all runs of a figure."""
+    return [run.config for run in paper_figure(figure, list(words)).runs]
 
 
 def check_only(arguments, monkeypatch) -> int:
     """The exit code of `python -m runner <arguments>` where a good command computes nothing."""
-    monkeypatch.setattr(command, "run_study", lambda job: job.run)
-    monkeypatch.setattr(command, "report", lambda run: None)
-    monkeypatch.setattr(sweeping, "launch", lambda launcher, jobs: None)
-    monkeypatch.setattr("runner.results.figures.make", lambda variant: "")
+    monkeypatch.setattr(command_line, "carry_out", lambda order, redraw=True: 0)
+    monkeypatch.setattr(others, "complete", lambda job: job.run)
     return run(arguments, monkeypatch)
 
 
@@ -31,8 +47,6 @@ def run(arguments, monkeypatch) -> int:
     log = logging.getLogger("runner")
     monkeypatch.setattr(log, "handlers", [])  # one that writes to this test's stderr
     monkeypatch.setattr(log, "propagate", log.propagate)
-    monkeypatch.setattr(command, "single", [])
-    monkeypatch.setattr(sweeping, "swept", [])
     monkeypatch.setattr(sys, "argv", ["runner", *arguments])
     try:
         return command_line.main()

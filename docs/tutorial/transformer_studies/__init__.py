@@ -1,1 +1,1 @@
-"""Studies of transformers: the room that docs/tutorial.md builds."""
+"""Studies of transformers: the package that docs/tutorial.md builds."""

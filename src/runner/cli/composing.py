@@ -7,12 +7,12 @@ process that computes the run.
 
 import copy
 import json
+import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, make_dataclass
+from dataclasses import field, fields, make_dataclass
 from datetime import datetime
-from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -39,7 +39,7 @@ from runner.core.catalogue import (
 from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig, default_of
-from runner.runs.run import Run
+from runner.runs.jobs import Job
 
 GROUPS = {"study", "scale", "size", "data", "figure", "experiment"}
 """The keys that choose files: those that `config.yaml` lists."""
@@ -52,28 +52,6 @@ DIGITS = 12
 
 HYDRA = threading.RLock()
 """Hydra's state is one for the process."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """One run to be: what it computes and how, and the overrides that Hydra composes it from."""
-
-    config: StudyConfig
-    settings: Settings
-    overrides: tuple[str, ...] = ()
-
-    @cached_property
-    def run(self) -> Run:
-        """The run that the job is."""
-        return Run(self.config, self.settings.folder())
-
-    def __reduce__(self) -> tuple:
-        """Go to another process by values: what makes the study known there is in the catalogue."""
-        return _job, (self.config.study, vars(self.config), self.settings, self.overrides)
-
-
-def _job(study: str, values: dict[str, Any], settings: Settings, overrides: tuple[str, ...]) -> Job:
-    return Job(config_of(study)(**values), settings, overrides)
 
 
 @contextmanager
@@ -198,7 +176,7 @@ class Composer:
         """Return the value that an override gives: 1e3 is a whole number where one is wanted."""
         known = {each.name: each for of in (Settings, config_of(study)) for each in fields(of)}
         item = known.get(override.key_or_group)
-        wants_int = item is not None and item.type in (int, int | None, list[int])
+        wants_int = item is not None and re.search(r"\bint\b", str(item.type))
         return _whole(override.value()) if wants_int else override.value()
 
     def is_value(self, override: Override) -> bool:
@@ -246,11 +224,14 @@ def _texts(override: Override) -> list[str]:
     if not override.is_discrete_sweep():
         raise InputError(f"{override.input_line}: list the values, {key}=1,2,3")
     texts = list(override.sweep_string_iterator())
-    if isinstance(override.value(), RangeSweep):
-        texts = [
-            text if text.lstrip("-").isdigit() else f"{float(text):.{DIGITS}g}" for text in texts
-        ]
+    if isinstance(override.value(), RangeSweep) and not all(map(_is_whole, texts)):
+        texts = [f"{float(text):.{DIGITS}g}" for text in texts]
+        texts = [text for text in texts if float(text) != override.value().stop]
     return [f"{key}={text}" for text in texts]
+
+
+def _is_whole(text: str) -> bool:
+    return text.lstrip("-").isdigit()
 
 
 def words_as_typed(words: Iterable[str]) -> list[str]:

@@ -20,15 +20,16 @@ from omegaconf import DictConfig
 
 from runner.cli.orders import Order
 from runner.cli.watching import Watch
-from runner.cli.working import Attempt, complete_elsewhere, work
+from runner.cli.working import work
 from runner.core.catalogue import module_of
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.folders import require_writable
 from runner.runs.costs import announcement, expected_seconds
+from runner.runs.jobs import Attempt
 from runner.runs.run import kept_notes
 
 if TYPE_CHECKING:
-    from runner.cluster.following import Following
+    import runner.cluster.following
 
 log = logging.getLogger("runner")
 
@@ -84,7 +85,7 @@ def submit(order: Order) -> int:
     return 0
 
 
-def _queued(order: Order, attempts: list[Attempt]) -> "Following":
+def _queued(order: Order, attempts: list[Attempt]) -> "runner.cluster.following.Following":
     """Return the attempts, in the queue of Slurm, and their datasets here: nodes have no network.
 
     Raises InputError when a dataset cannot be fetched, or the queue refuses them.
@@ -95,7 +96,7 @@ def _queued(order: Order, attempts: list[Attempt]) -> "Following":
     data = {getattr(attempt.job.config, "data", ""): attempt.job.settings for attempt in attempts}
     for name in data.keys() & FROM_FILES.keys():
         FROM_FILES[name].files(data[name].source, data[name].data_folder)
-    return Following(order, attempts, complete_elsewhere)
+    return Following(order, attempts)
 
 
 def launcher_of(composed: DictConfig, task: Callable[[DictConfig], Any]) -> Launcher:
@@ -126,8 +127,7 @@ def wanted(order: Order) -> list[Attempt]:
     settings = order.settings
     require_writable(settings.folder())
     jobs = [job for job in order.jobs if job.run.is_wanted(job.settings)]
-    runs, abreast = [job.run for job in jobs], side_by_side(order.composed)
-    cost = "" if on_slurm(order.composed) else announcement(runs, settings.device, abreast)
+    cost = "" if on_slurm(order.composed) else announcement(jobs, side_by_side(order.composed))
     count = f"{len(order.jobs)} runs, {len(order.jobs) - len(jobs)} of them complete"
     if said := "; ".join(filter(None, (count if len(order.jobs) > 1 else "", cost))):
         log.info("%s", said)

@@ -11,11 +11,11 @@ from runner.core.catalogue import configs
 from runner.core.errors import InputError
 
 TEMPLATE = "template"
-"""The folder with the files; `{room}`, `{study}` and `{figure}` in their names stand for names."""
+"""The folder with the files; `{package}`, `{study}`, `{figure}` in their names stand for names."""
 
 
 def main(arguments: list[str]) -> int:
-    """Write a working study into a room of one's own; returns 0.
+    """Write a working study into a package of one's own; returns 0.
 
     Raises InputError when a name cannot be used, or a file is there already.
     """
@@ -25,14 +25,16 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("what", choices=("study",))
     parser.add_argument("name", help="of the study: a word of Python, as my_study")
-    parser.add_argument("--room", default="my_studies", help="package for it, made here if needed")
+    parser.add_argument(
+        "--package", default="my_studies", help="package for it, made here if needed"
+    )
     options = parser.parse_args(arguments)
-    written = write(options.name, options.room, Path.cwd())
+    written = write(options.name, options.package, Path.cwd())
     print("\n".join(map(str, written)))
     figure = figure_of(options.name)
     print(
-        f"\npython -m runner --config-dir {options.room} study={options.name} scale=smoke"
-        f"\npython -m runner --config-dir {options.room} figure={figure} scale=smoke"
+        f"\npython -m runner --config-dir {options.package} study={options.name} scale=smoke"
+        f"\npython -m runner --config-dir {options.package} figure={figure} scale=smoke"
         f"\npython -m pytest tests/test_{options.name}.py"
         "\npip install -e .     then from any folder, without --config-dir"
     )
@@ -44,19 +46,19 @@ def figure_of(study: str) -> str:
     return study.replace("_", "-")
 
 
-def write(study: str, room: str, place: Path) -> list[Path]:
-    """Write `<room>/<study>/`, `<room>/conf/`, a test, and a pyproject.toml where there is none.
+def write(study: str, package: str, place: Path) -> list[Path]:
+    """Write `<package>/<study>/`, `<package>/conf/`, a test, and, without one, a pyproject.toml.
 
     Returns what was written, relative to `place`. Raises InputError when a name is no word of
     Python, the study is known already, or a file of it is there.
     """
-    for name in (study, room):
+    for name in (study, package):
         if not name.isidentifier() or keyword.iskeyword(name) or name == "conf":
             raise InputError(f"{name!r} cannot be the name of a Python package: say my_study")
     if study in configs():
         raise InputError(f"there is a study {study} already")
-    texts = _texts({"study": study, "room": room, "figure": figure_of(study)})
-    for shared in (Path("pyproject.toml"), Path(room, "__init__.py")):
+    texts = _texts({"study": study, "package": package, "figure": figure_of(study)})
+    for shared in (Path("pyproject.toml"), Path(package, "__init__.py")):
         if (place / shared).exists():
             del texts[shared]
     if there := [path for path in texts if os.path.lexists(place / path)]:

@@ -13,12 +13,13 @@ from pathlib import Path
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from runner.cli.composing import Composer, Job, hydra_ready, words_as_typed
+from runner.cli.composing import Composer, hydra_ready, words_as_typed
 from runner.cli.overrides import choices_of
 from runner.core.catalogue import headline
 from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.results.paper_figures import PaperFigure, variant_name
+from runner.runs.jobs import Job
 
 SETTINGS = {item.name for item in dataclasses.fields(Settings)} - {"source", "data_folder"}
 """Keys that make no figure another."""

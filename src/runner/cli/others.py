@@ -7,11 +7,11 @@ from dataclasses import fields
 import hydra
 from omegaconf import DictConfig
 
-from runner.cli.composing import Job, read, register, search_path
+from runner.cli.composing import read, register, search_path
 from runner.cli.explaining import explain, is_hydras
-from runner.cli.working import complete
 from runner.core.catalogue import CONF, rows_of
 from runner.core.errors import InputError, nearest
+from runner.runs.jobs import Job, complete
 from runner.runs.run import Run
 
 CLOCKS = ("epoch", "step", "time")

@@ -8,10 +8,10 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 
-from runner.cli.working import Attempt
 from runner.core import progress
 from runner.core.progress import Progress
 from runner.runs.files import open_to_read
+from runner.runs.jobs import Attempt
 from runner.runs.run import Run
 from runner.runs.selection import titles
 

@@ -28,6 +28,7 @@ from runner.core.errors import InputError, RunFailed
 from runner.results.paper_figures import PaperFigure
 from runner.runs import files, locks
 from runner.runs.inventory import QUEUED
+from runner.runs.jobs import Attempt, Job, complete
 
 log = logging.getLogger("runner")
 
@@ -68,17 +69,17 @@ class Seen(NamedTuple):
 
 @dataclass
 class Work(submitit.helpers.Checkpointable):
-    """What a task does: its jobs, one after the other. compute: computes the run of one."""
+    """What a task does: its jobs, one after the other."""
 
-    jobs: list["runner.cli.composing.Job"]
-    compute: Callable
+    jobs: list[Job]
 
     def __call__(self) -> None:
         """Compute what others do not; errors are in the folders of the runs, and in the log."""
+        logging.basicConfig(format="%(message)s")
         queue_again = signal.signal(signal.SIGUSR2, signal.default_int_handler)
         for job in self.jobs:
             try:
-                self.compute(job)
+                complete(job)
             except (InputError, RunFailed) as error:
                 log.info("%s", error)
             except KeyboardInterrupt:  # Slurm's warning of the time limit; the run has let go
@@ -100,12 +101,12 @@ def draw(figures: list[PaperFigure]) -> None:
 class Following:
     """The attempts of an order on their way through the queue, until each has ended.
 
-    attempts: of `cli.working`; compute: computes the run of a job, on a node. Raises InputError
-    when the queue refuses them, Slurm does not answer, or the number of CPUs is left open.
+    Raises InputError when the queue refuses them, Slurm does not answer, or the number of CPUs is
+    left open.
     """
 
-    def __init__(self, order: "runner.cli.orders.Order", attempts: list, compute: Callable) -> None:
-        self.settings, self.compute, self.total = order.settings, compute, len(attempts)
+    def __init__(self, order: "runner.cli.orders.Order", attempts: list[Attempt]) -> None:
+        self.settings, self.total = order.settings, len(attempts)
         self.wishes = OmegaConf.to_container(order.composed.hydra.launcher, resolve=True)
         self.given = {key: value for key, value in self.wishes.items() if value}
         self.on_gpu = bool(self.given.keys() & OF_GPUS)
@@ -133,7 +134,7 @@ class Following:
                 if time.monotonic() - asked >= ASK_SECONDS:
                     self._ask()
                     asked = time.monotonic()
-                if time.monotonic() - said >= SAY_SECONDS:
+                if self.open and time.monotonic() - said >= SAY_SECONDS:
                     log.info("%s", self._count())
                     said = time.monotonic()
         except KeyboardInterrupt:
@@ -176,10 +177,10 @@ class Following:
         """Return those of the labels whose task waits or runs."""
         return [label for label in labels if label in self.seen and self.seen[label].is_alive]
 
-    def _submit(self, labels: list[str], pack_seconds: float) -> None:
+    def _submit(self, labels: list[str], seconds: float) -> None:
         """Have runs computed, by the tasks that do already or by new ones.
 
-        pack_seconds: how long a task of several takes. Raises InputError when they are refused.
+        seconds: how long a task of several takes. Raises InputError when they are refused.
         """
         self.tries.update(labels)
         with self.alone:
@@ -191,16 +192,15 @@ class Following:
             jobs = {label: self._job(label) for label in left}
             if not self.given.keys() & {"mem_gb", *OF_MEMORY}:
                 new = {label: jobs[label] for label in left if label not in self.gibibytes}
-                self.gibibytes |= requests.memory(new, self.compute, self.on_gpu)
-            limit = self.wishes["timeout_min"]
-            arrays = requests.packed(jobs, self.gibibytes, limit, pack_seconds)
+                self.gibibytes |= requests.memory(new, self.on_gpu)
+            arrays = requests.packed(jobs, self.gibibytes, self.wishes["timeout_min"], seconds)
             for (minutes, gibibytes, _), packs in arrays.items():
                 cpus = None if "cpus_per_gpu" in self.given else self.settings.threads
                 asked = {"timeout_min": minutes, "mem_gb": gibibytes or None, "cpus_per_task": cpus}
-                works = [Work([jobs[label] for label in pack], self.compute) for pack in packs]
+                works = [Work([jobs[label] for label in pack]) for pack in packs]
                 self._put(works, packs, self.wishes | asked | self.given)
 
-    def _job(self, label: str) -> "runner.cli.composing.Job":
+    def _job(self, label: str) -> Job:
         """Return the job for a node: what others compute is theirs, and GPUs are asked for."""
         job, device = self.open[label].job, self.open[label].job.settings.device
         device = "cpu" if device == "auto" and not self.on_gpu else device

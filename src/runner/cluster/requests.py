@@ -1,9 +1,9 @@
 """What tasks ask for: by what their runs took before, or by a first step that is computed here."""
 
 import math
-from collections.abc import Callable
 
 from runner.runs.costs import first_peak, taken
+from runner.runs.jobs import Job
 
 SMOKE_SECONDS, UNKNOWN_SECONDS = 10, 4000
 """What runs take of which nothing is known, at scale smoke and at others."""
@@ -21,7 +21,7 @@ MINUTES = (15, 60, 240, 1440)
 LEAST_GIBIBYTES, UNKNOWN_GIBIBYTES, GPU_GIBIBYTES = 2, 8, 4
 """Libraries reserve more than they fill; those of a GPU come beside what was measured without."""
 
-Jobs = dict[str, "runner.cli.composing.Job"]
+Jobs = dict[str, Job]
 """By label: what runs are called in the queue."""
 
 Arrays = dict[tuple[int, int, int], list[list[str]]]
@@ -49,20 +49,20 @@ def packed(jobs: Jobs, gibibytes: dict[str, int], minutes: int, most_seconds: fl
     return found
 
 
-def _seconds(job: "runner.cli.composing.Job") -> float:
+def _seconds(job: Job) -> float:
     unknown = SMOKE_SECONDS if job.settings.scale == "smoke" else UNKNOWN_SECONDS
     return taken(job.run, "seconds") or unknown
 
 
-def memory(jobs: Jobs, compute: Callable, on_gpu: bool) -> dict[str, int]:
+def memory(jobs: Jobs, on_gpu: bool) -> dict[str, int]:
     """Return the GiB that jobs ask for, powers of two, by label.
 
-    Where no peak is known, the largest of those jobs of its study is measured here by `compute`.
+    Where no peak is known, the largest of those jobs of its study is measured here.
     """
     peaks = {label: taken(job.run, "peak_memory_bytes") for label, job in jobs.items()}
     unknown = sorted((each for each in jobs if not peaks[each]), key=lambda each: _size(jobs[each]))
     largest = {jobs[label].config.study: jobs[label] for label in unknown}
-    measured = {study: first_peak(job, compute) for study, job in largest.items()}
+    measured = {study: first_peak(job) for study, job in largest.items()}
     peaks |= {label: measured[jobs[label].config.study] for label in unknown}
     return {label: _gibibytes(peak, on_gpu) for label, peak in peaks.items()}
 
@@ -72,7 +72,7 @@ def _gibibytes(peak: float, on_gpu: bool) -> int:
     return 2 ** math.ceil(math.log2(max(need, LEAST_GIBIBYTES)))
 
 
-def _size(job: "runner.cli.composing.Job") -> int:
+def _size(job: Job) -> int:
     """Return a number that is large where a run is: the product of its whole numbers."""
     values = [value for name, value in vars(job.config).items() if name != "seed"]
     return math.prod(value for value in values if isinstance(value, int) and value > 0)

@@ -189,7 +189,7 @@ def part_of(study: str, part: str) -> ModuleType | None:
 def module_of(study: str) -> ModuleType:
     """Return the module that holds the study's rows and its `run`.
 
-    Raises InputError when there is none, or it lacks one of them.
+    Raises InputError when there is none, it lacks one of them, or a row class has no table.
     """
     place = f"study={study}: {package_of(study).replace('.', '/')}/study.py"
     module = part_of(study, "study")
@@ -197,14 +197,21 @@ def module_of(study: str) -> ModuleType:
         raise InputError(f"{place} is missing")
     if not callable(getattr(module, "run", None)):
         raise InputError(f"{place} has no run(config, context)")
-    if not _row_classes(module):
+    found = _row_classes(module)
+    if not found:
         raise InputError(f"{place} has no row class: a frozen dataclass derived from Row")
+    tables = [vars(each).get("table") for each in found]
+    for each, table in zip(found, tables, strict=True):
+        if table is None or tables.count(table) > 1:
+            raise InputError(
+                f"{place}: {each.__name__} needs a table of its own: table: ClassVar[str]"
+            )
     return module
 
 
 def rows_of(study: str) -> dict[str, type[Row]]:
     """Return the row classes of a study by the names of their tables."""
-    return {row_class.table(): row_class for row_class in _row_classes(module_of(study))}
+    return {row_class.table: row_class for row_class in _row_classes(module_of(study))}
 
 
 def _row_classes(module: ModuleType) -> list[type[Row]]:

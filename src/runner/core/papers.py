@@ -1,4 +1,4 @@
-"""The papers, by the room of each."""
+"""The papers, by the folder of each."""
 
 from dataclasses import dataclass
 
@@ -41,6 +41,6 @@ PAPERS = {
 }
 
 
-def paper_of(room: str) -> Paper:
-    """The paper of a room; a room of one's own has no letter, and its name for a title."""
-    return PAPERS.get(room, Paper("", room, ""))
+def paper_of(folder: str) -> Paper:
+    """Return the paper of a folder; one's own has no letter, and its name for a title."""
+    return PAPERS.get(folder, Paper("", folder, ""))

@@ -1,16 +1,16 @@
 """What a study is: typed parameters, rows, and what a run lends to it.
 
-A study is a folder in a room (see `core.rooms`): a frozen dataclass of parameters in its
-`config.py`, and in its `study.py` the row classes (the columns of its tables) and
+A study is a folder (see `core.catalogue`). It offers
 
-    def run(config, context) -> Iterator[Row]
-    def memory(config) -> int: bytes of its tensors at the peak, by formula (optional)
+    config.py    one frozen dataclass of parameters: type, default, range and help of each
+    study.py     the row classes, which are the columns of its tables, and run(config, context)
+    figures.py   FIGURES = [Drawing(...), ...] and overview(tables), the quick look at one run
+    claims.py    CLAIMS = {figure: [Claim(...), ...], ...}
 
-Its figures, claims and benchmarks are the modules of these names beside them, as far as there are
-such. This module imports no torch, so that the command line can check a configuration at once.
+of which the last two are optional, and so is overview. This module imports no torch, so that the
+command line can check a configuration at once.
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -128,18 +128,15 @@ def _check(item: Field, value: Any) -> None:
 
 
 class Row:
-    """Base of the row dataclasses: a class `Metrics` is the table `metrics.csv`.
+    """Base of the row dataclasses: the fields are the columns of a table, in order.
 
-    The fields are the columns, in order; each is an int, a float, a str or a bool.
+    Each is an int, a float, a str or a bool.
     """
 
+    table: ClassVar[str]
+    """The name of the table, without `.csv`."""
     keys: ClassVar[tuple[str, ...]]
     """The columns that say what was measured, unique within a run; the others are measurements."""
-
-    @classmethod
-    def table(cls) -> str:
-        """The name of the table, without `.csv`."""
-        return re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
 
 
 @dataclass

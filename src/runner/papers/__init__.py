@@ -1,1 +1,1 @@
-"""The four papers: a room each, in it theory, shared engines, and a folder for each study."""
+"""The four papers: a package each, in it theory, shared engines, and a folder for each study."""

@@ -144,7 +144,7 @@ def collect(outputs: Path, scale: str | None, reference: Path, draws: bool = Tru
 
 
 def _order(entry: Entry) -> tuple:
-    """By paper, those of rooms of one's own last; a paper's figures before what is beside them."""
+    """By paper, those of one's own studies last; a paper's figures before what is beside them."""
     paper = entry.paper
     return not paper.letter, paper, not entry.title.startswith("Figure"), natural_order(entry.name)
 

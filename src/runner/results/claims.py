@@ -1,28 +1,28 @@
 """What a claim is: one statement, judged by the program over the tables of its figure.
 
 One rule decides all claims (`evidence.verdict`): a claim *holds*, or *fails*, when that verdict is
-wrong with a probability of at most 5 %, and is *undecided* otherwise. In the `claims.py` of a study
-each statement stands above its judge, which gives the evidence at every point that the statement
-speaks of:
+wrong with a probability of at most 5 %, and is *undecided* otherwise. The `claims.py` of a study
+has a judge for each statement, which gives the evidence at every point that the statement speaks
+of, and lists its claims by figure, in the order in which they are judged:
 
-    @claim(
-        figure="fig4",
-        name="sgd-loses",
-        statement="the construction beats SGD at every d",
-        source="paper A, Appendix E",
-        expected="SGD / construction above 1 at every d",
-        needs={"target_width": 3},
-    )
     def sgd_loses(tables: Tables) -> Found: ...
 
-or all statements stand in one dictionary, the claims of each figure in their order:
-
-    CLAIMS = {"fig4": [Claim("sgd-loses", "the construction beats SGD at every d", ...), ...]}
+    CLAIMS = {
+        "fig4": [
+            Claim(
+                "sgd-loses",
+                "the construction beats SGD at every d",
+                "paper A, Appendix E",
+                sgd_loses,
+                "SGD / construction above 1 at every d",
+                needs={"target_width": 3},
+            ),
+        ],
+    }
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -68,6 +68,7 @@ class Judgement:
 class Claim:
     """A statement in our words, its source (paper, section or theorem), and how to judge it.
 
+    judge: from the tables to the evidence; `partial` lets one function judge several statements.
     expected: the statement as an inequality, with its margins. needs: how many different values of
     a column the tables must have before the statement can be judged ("at every depth" is no
     statement about one depth).
@@ -87,44 +88,9 @@ class Claim:
         return self.source if self.kind == "paper" else f"{self.kind}; {self.source}"
 
 
-_claims: dict[str, list[Claim]] = {}
-"""The claims of each figure, as far as the modules that make them have been imported."""
-
-
-def claim(
-    *,
-    figure: str,
-    name: str,
-    statement: str,
-    source: str,
-    expected: str = "",
-    kind: Kind = "paper",
-    needs: Mapping[str, int] | None = None,
-    **arguments: Any,
-) -> Callable[[Callable], Callable]:
-    """Make the function below the judge of a statement that a figure shows.
-
-    The claims of a figure are judged in the order in which they are made. `arguments` are given to
-    the judge beside the tables, so that one judge can serve several statements. Raises ValueError
-    when the figure has a claim of that name already.
-    """
-
-    def register(judge: Callable) -> Callable:
-        made = _claims.setdefault(figure, [])
-        if name in (each.name for each in made):
-            raise ValueError(f"figure {figure} has two claims named {name}")
-        bound = partial(judge, **arguments)
-        made.append(Claim(name, statement, source, bound, expected, kind, needs or {}))
-        return judge
-
-    return register
-
-
 def claims_of(figure: str, study: str) -> list[Claim]:
-    """The claims of a figure: those that the `claims.py` of its study lists in `CLAIMS`, by figure,
-    or makes with `@claim`; none where there are none."""
-    module = part_of(study, "claims")
-    return getattr(module, "CLAIMS", _claims).get(figure, [])
+    """Return the claims of a figure, in their order; none where its study makes none."""
+    return getattr(part_of(study, "claims"), "CLAIMS", {}).get(figure, [])
 
 
 def judgement(claim: Claim, tables: Tables) -> Judgement:

@@ -1,19 +1,21 @@
 """What a figure is: a sweep of runs, a drawing of their tables, and claims over them.
 
-In the `figures.py` of a study a drawing is named after its figure, with whose way it shows, what
-was found and on which claims that rests, and what the caption says of its marks; the quick look at
-one run is marked as such:
+The `figures.py` of a study has a function for each drawing, the list of its figures, and
+`overview`, the quick look at one run:
 
-    @figure(
-        "fig4",
-        whose="as in the paper",
-        finding=Finding(say_exact, holds=["exact", "constructions-beat-sgd"]),
-        caption="Points are medians over the replicates, dots single replicates.",
-    )
     def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]: ...
 
-    @overview
-    def overview_bn_only(tables: Tables) -> tuple[Figure, pd.DataFrame]: ...
+    FIGURES = [
+        Drawing(
+            "fig4",
+            draw,
+            whose="as in the paper",
+            findings=[Finding(say_exact, holds=["exact", "constructions-beat-sgd"])],
+            caption="Points are medians over the replicates, dots single replicates.",
+        ),
+    ]
+
+    def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]: ...
 """
 
 import json
@@ -22,7 +24,7 @@ import shlex
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
+from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -46,140 +48,87 @@ from runner.runs.files import write_atomically
 from runner.runs.provenance import REFERENCE
 from runner.runs.run import Run, load, stale_note
 
-Drawing = Callable[[Tables], tuple[Figure, pd.DataFrame]]
+Draw = Callable[[Tables], tuple[Figure, pd.DataFrame]]
 """From tables to the picture and the table of the numbers drawn in it."""
 
-_drawings: dict[str, Drawing] = {}
-"""By figure, as far as the modules that make them have been imported."""
-
-_said: dict[str, Said] = {}
-"""By figure, what its caption says of its marks."""
-
 Shows = Mapping[str, Iterable[str]]
-"""The names that a drawing tells apart, by the column that they stand in."""
-
-_shows: dict[str, Shows] = {}
-"""By figure, the names that its drawing knows."""
-
-_findings: dict[str, tuple[str, tuple[Finding, ...]]] = {}
-"""By figure, whose way it shows, and what may be found."""
-
-_overviews: dict[str, Drawing] = {}
-"""By module."""
+"""Names of methods and the like, by the column that they stand in."""
 
 FILES = ("png", "pdf", "svg", "body.png", "header.json", "csv", "claims.csv", "caption.txt")
 """What a figure is kept as, beside its provenance. The picture has its header; the body is without
 it, for pages that write the words of `header.json` as text."""
 
 
-def figure(
-    name: str,
-    *,
-    caption: Said,
-    whose: str = "",
-    finding: Finding | Sequence[Finding] = (),
-    shows: Shows | None = None,
-    **arguments: Any,
-) -> Callable[[Callable], Callable]:
-    """Make the function below the drawing of a figure.
+@dataclass(frozen=True)
+class Drawing:
+    """How a figure is drawn, and what is said of it.
 
-    caption: what its panels show, and what its points, lines, bars and bands are, or a function
-    that says so from the tables. whose: way of doing it: "as in the paper", "ours". finding: what
-    its header says in bold; of several the first that its claims allow. shows: the names of methods
-    and the like that it draws; rows of others are not given to it, and the caption names them.
-    `arguments` are given to the drawing beside the tables, so that one function can draw several
-    figures.
+    whose: way of doing it: "as in the paper", "ours". findings: of these the header says in bold
+    the first that its claims allow. caption: what its panels show, and what its points, lines, bars
+    and bands are, or a function that says so from the tables. shows: the names that it draws; rows
+    of others are not given to it, and the caption names them.
     """
-    findings = (finding,) if isinstance(finding, Finding) else tuple(finding)
 
-    def register(drawing: Callable) -> Callable:
-        _shows[name] = {column: tuple(names) for column, names in (shows or {}).items()}
-        _drawings[name] = partial(_drawn_of, _shows[name], partial(drawing, **arguments))
-        _said[name] = partial(_say, _shows[name], caption)
-        _findings[name] = whose, findings
-        return drawing
+    figure: str
+    draw: Draw
+    caption: Said
+    whose: str = ""
+    findings: Sequence[Finding] = ()
+    shows: Shows = field(default_factory=dict)
 
-    return register
+    def __call__(self, tables: Tables) -> tuple[Figure, pd.DataFrame]:
+        """Draw the rows with the names that are shown; return the picture and the numbers."""
+        return self.draw(self._shown(tables))
 
+    def said(self, tables: Tables) -> str:
+        """Say what the marks are, and which names are not in the picture."""
+        said = self.caption
+        words = said if isinstance(said, str) else said(self._shown(tables))
+        absent = self.left_out({c: _names(c, tables.values()) for c in self.shows})
+        return f"{words} Not in the picture: {absent}." if absent else words
 
-def _drawn_of(shows: Shows, drawing: Drawing, tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """What a drawing makes of the rows with names that it knows."""
-    return drawing(_known(shows, tables))
+    def left_out(self, names: Shows) -> str:
+        """Say which of the names are not shown; empty where there are none."""
+        others = {
+            column: sorted(set(names[column]) - set(known)) for column, known in self.shows.items()
+        }
+        return "; ".join(f"{column} {', '.join(each)}" for column, each in others.items() if each)
 
-
-def _known(shows: Shows, tables: Tables) -> Tables:
-    """The rows with the names that are shown."""
-    known = {}
-    for table, rows in tables.items():
-        for column in set(shows) & set(rows):
-            rows = rows[rows[column].isin(shows[column])]
-        known[table] = rows
-    return Present(known)
-
-
-def _say(shows: Shows, said: Said, tables: Tables) -> str:
-    """What a caption says of its marks, and the names that are not in the picture."""
-    words = said if isinstance(said, str) else said(_known(shows, tables))
-    found = {column: _names(column, tables.values()) for column in shows}
-    absent = _others(shows, found)
-    return f"{words} Not in the picture: {absent}." if absent else words
+    def _shown(self, tables: Tables) -> Tables:
+        """Return the rows with the names that are shown."""
+        known = {}
+        for table, rows in tables.items():
+            for column in set(self.shows) & set(rows):
+                rows = rows[rows[column].isin(self.shows[column])]
+            known[table] = rows
+        return Present(known)
 
 
 def _names(column: str, tables: Iterable[pd.DataFrame]) -> set[str]:
     return {each for rows in tables if column in rows for each in rows[column].dropna().unique()}
 
 
-def _others(shows: Shows, found: Shows) -> str:
-    """The names found that are not shown, as words; empty where there are none."""
-    others = {column: sorted(set(found[column]) - set(known)) for column, known in shows.items()}
-    return "; ".join(f"{column} {', '.join(names)}" for column, names in others.items() if names)
-
-
-def shown_of(name: str, study: str) -> Shows:
-    """The names that a figure's drawing knows. Raises InputError where it has no drawing."""
-    drawing_of(name, study)
-    return _shows[name]
+def drawing_of(name: str, study: str) -> Drawing:
+    """Return the drawing of a figure. Raises InputError when its study's `figures.py` has none."""
+    for each in getattr(part_of(study, "figures"), "FIGURES", []):
+        if each.figure == name:
+            return each
+    place = f"{package_of(study).replace('.', '/')}/figures.py"
+    raise InputError(f"figure={name} has no drawing: FIGURES of {place} does not list it")
 
 
 def not_in_the_picture(name: str, study: str, configs: Iterable[Any]) -> str:
-    """What runs of these configurations would add that a figure does not draw, as words.
+    """Say what runs of these configurations would add that a figure does not draw.
 
     Empty where there is nothing. Raises InputError where the figure has no drawing.
     """
-    shows = shown_of(name, study)
-    found: dict[str, set[str]] = {column: set() for column in shows}
+    drawing = drawing_of(name, study)
+    found: dict[str, set[str]] = {column: set() for column in drawing.shows}
     for config in configs:
         for column in found:
             value = getattr(config, column, None) or getattr(config, f"{column}s", None) or []
             found[column] |= {value} if isinstance(value, str) else set(value)
-    return _others(shows, found)
-
-
-def overview(drawing: Drawing) -> Drawing:
-    """Make the function below the quick look at a run of the study whose folder it stands in."""
-    _overviews[drawing.__module__] = drawing
-    return drawing
-
-
-def drawing_of(name: str, study: str) -> Drawing:
-    """The drawing of a figure. Raises InputError when the `figures.py` of its study has none."""
-    part_of(study, "figures")
-    if name not in _drawings:
-        place = f"{package_of(study).replace('.', '/')}/figures.py"
-        raise InputError(f'figure={name} has no drawing: {place} has no @figure("{name}")')
-    return _drawings[name]
-
-
-def said_of(name: str, study: str) -> Said:
-    """What a figure's caption says of its marks. Raises InputError where it has no drawing."""
-    drawing_of(name, study)
-    return _said[name]
-
-
-def findings_of(name: str, study: str) -> tuple[Finding, ...]:
-    """What a figure may say it has found. Raises InputError where it has no drawing."""
-    drawing_of(name, study)
-    return _findings[name][1]
+    return drawing.left_out(found)
 
 
 def header_of(
@@ -197,10 +146,11 @@ def header_of(
     judged: its claims over these tables, as `claims.judge` gives them; judged here where none is
     given.
     """
-    drawing_of(name, study)
+    drawing = drawing_of(name, study)
     if judged is None:
         judged = claims.judge(name, claims.claims_of(name, study), tables)
-    return header(headline or name, *_findings[name], tables, judged, scale, overrides)
+    whose, findings = drawing.whose, drawing.findings
+    return header(headline or name, whose, findings, tables, judged, scale, overrides)
 
 
 def drawn(
@@ -220,7 +170,7 @@ def drawn(
     return picture, numbers
 
 
-def draw(drawing: Drawing, tables: Tables) -> tuple[Figure, pd.DataFrame]:
+def draw(drawing: Draw, tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """The picture and the numbers drawn; where the rows for all of it are absent, which these are.
 
     A panel alone stays empty where its rows are drawn `with or_empty(axes):`.
@@ -347,9 +297,9 @@ def publish(
     written.
     """
     name = name or figure
-    drawing_of(figure, study)
+    drawing = drawing_of(figure, study)
     verdicts = claims.judge(name, claims.claims_of(figure, study), tables)
-    below = caption(headline or name, _said[figure], study, tables, scale, overrides)
+    below = caption(headline or name, drawing.said, study, tables, scale, overrides)
     about = {"scale": scale, "headline": headline, "overrides": overrides}
     above = header_of(figure, study, tables, verdicts, **about)
     try:
@@ -422,10 +372,9 @@ def as_png(
     return content.getvalue()
 
 
-def overview_of(study: str) -> Drawing:
-    """The `@overview` of a study; without one, histograms of the first table."""
-    module = part_of(study, "figures")
-    return _overviews.get(module.__name__, histograms) if module else histograms
+def overview_of(study: str) -> Draw:
+    """Return the `overview` of a study; without one, histograms of the first table."""
+    return getattr(part_of(study, "figures"), "overview", histograms)
 
 
 def quick_look(run: Run) -> tuple[bytes, pd.DataFrame]:

@@ -8,7 +8,6 @@ import pickle
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -17,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from runner.core.progress import duration
+from runner.runs.jobs import Job, complete
 from runner.runs.provenance import DRIVER, REFERENCE
 from runner.runs.run import Run
 
@@ -44,23 +44,24 @@ def expected_seconds(run: Run) -> float:
     return taken(run, "seconds") or math.inf
 
 
-def announcement(runs: list[Run], device: str, abreast: int) -> str:
-    """Return what the runs will cost, in words; nothing where the reference does not tell.
+def announcement(jobs: list[Job], abreast: int) -> str:
+    """Return what the jobs will cost, in words; nothing where the reference does not tell.
 
-    device: the setting; abreast: how many run side by side.
+    abreast: how many run side by side.
     """
-    known = [of_reference().get(str(run), {"device": ""}) for run in runs]
+    known = [of_reference().get(str(job.run), {"device": ""}) for job in jobs]
     if not known or any(about.get("device", "cpu") != "cpu" for about in known):
         return ""
-    if not (device == "cpu" or device == "auto" and not DRIVER.exists()):
+    wish = jobs[0].settings.device
+    if not (wish == "cpu" or wish == "auto" and not DRIVER.exists()):
         return ""
     seconds = [about["seconds"] for about in known]
-    cores = min(len(runs), abreast, os.cpu_count() or 1)
+    cores = min(len(jobs), abreast, os.cpu_count() or 1)
     took = duration(max(sum(seconds) / cores, *seconds))
     return f"{took}{f' on {cores} cores' * (cores > 1)} (from the reference's times)"
 
 
-def first_peak(job: "runner.cli.composing.Job", compute: Callable) -> int:
+def first_peak(job: Job) -> int:
     """Return the bytes that a run takes here until a second after its first checkpoint.
 
     They are those of a process of its own, libraries included. 0: it cannot be computed here.
@@ -69,7 +70,7 @@ def first_peak(job: "runner.cli.composing.Job", compute: Callable) -> int:
     peak, end = 0, time.monotonic() + MEASURED_SECONDS
     with TemporaryDirectory() as folder:
         here = {"outputs": folder, "device": "cpu", "checkpoint_seconds": 0, "tracker": None}
-        told = pickle.dumps((compute, replace(job, settings=replace(job.settings, **here))))
+        told = pickle.dumps((complete, replace(job, settings=replace(job.settings, **here))))
         command = [sys.executable, "-c", CHILD]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
             child.stdin.write(told)

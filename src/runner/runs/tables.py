@@ -64,7 +64,7 @@ class TableWriter:
 
     def write(self, row: Row) -> None:
         """Append one row. Raises TypeError when a value is not of its column's type."""
-        table = row.table()
+        table = row.table
         columns = fields(row)
         if table not in self.files:
             self.files[table] = (self.folder / f"{table}.csv").open("xb")

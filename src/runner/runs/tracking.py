@@ -63,7 +63,7 @@ class Tracking:
                 return
             step, values = self._point(row)
             if values:
-                tracker.row(row.table(), step, values)
+                tracker.row(row.table, step, values)
 
     def end(self, status: str) -> None:
         """Say how the attempt has ended: complete, failed or interrupted."""
@@ -74,7 +74,7 @@ class Tracking:
 
     def _point(self, row: Row) -> tuple[int, dict[str, float]]:
         """The step of a row, and the values of its series, as far as there is room for them."""
-        table, name, values = row.table(), series_name(row, vars(self.run.config)), numbers(row)
+        table, name, values = row.table, series_name(row, vars(self.run.config)), numbers(row)
         record = self.records[table, name]
         self.records[table, name] += 1
         key = step_key(type(row))

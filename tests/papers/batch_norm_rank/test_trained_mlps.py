@@ -59,7 +59,7 @@ def tables(study, config, restored=None, checkpoint=lambda make_state: None):
     context = Context(torch.device("cpu"), restored, Progress, checkpoint, embedded)
     found: dict[str, list] = {}
     for row in study.run(config, context):
-        found.setdefault(row.table(), []).append(dataclasses.asdict(row))
+        found.setdefault(row.table, []).append(dataclasses.asdict(row))
     return {name: pd.DataFrame(rows) for name, rows in found.items()}
 
 

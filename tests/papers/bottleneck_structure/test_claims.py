@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from runner.cli.catalogue import figure_study
+from runner.core.catalogue import figure_study
 from runner.papers.bottleneck_structure.bottleneck.config import Bottleneck
 from runner.papers.bottleneck_structure.bottleneck.tables import affine_fits, bottleneck_lengths
 from runner.papers.bottleneck_structure.theorem_claims import THEOREMS, inequality

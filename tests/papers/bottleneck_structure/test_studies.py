@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from runner.bench.growth import embedded
+from runner.core.catalogue import module_of
 from runner.core.errors import InputError
 from runner.core.progress import Progress
-from runner.core.rooms import module_of
 from runner.core.studies import LARGEST_FACTOR, Context
 from runner.papers.bottleneck_structure.bottleneck.config import Bottleneck
 from runner.papers.bottleneck_structure.bottleneck.latent import draw_task
@@ -37,7 +37,7 @@ def tables(config) -> dict[str, pd.DataFrame]:
     context = Context(torch.device("cpu"), None, Progress, lambda make_state: None, embedded)
     rows: dict[str, list] = {}
     for row in module_of(config.study).run(config, context):
-        rows.setdefault(row.table(), []).append(vars(row))
+        rows.setdefault(row.table, []).append(vars(row))
     return {name: pd.DataFrame(found) for name, found in rows.items()}
 
 

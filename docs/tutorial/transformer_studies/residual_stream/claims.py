@@ -1,8 +1,10 @@
 """What we say of the residual stream, judged over the tables of study `residual_stream`."""
 
+from functools import partial
+
 import pandas as pd
 
-from runner.results.claims import Found, Tables, claim
+from runner.results.claims import Claim, Found, Tables
 from runner.results.evidence import above, below, less
 
 COLLAPSED = 0.05
@@ -18,45 +20,44 @@ def last(tables: Tables, normalization: str) -> pd.Series:
     return of_it[of_it["block"] == of_it["block"].max()].set_index("replicate")["excess"]
 
 
-STATEMENTS = {
-    "collapse": (
-        "none",
-        "without normalisation the tokens of a deep random transformer become one direction",
-    ),
-    "post-norm-collapses": (
-        "post",
-        "post-norm does not help: the tokens become one direction as well",
-    ),
-}
-"""By name: the normalisation, and what is said of it."""
-
-
 def collapses(tables: Tables, normalization: str) -> Found:
     """The median over replicates."""
     return Found([below(last(tables, normalization), COLLAPSED)])
 
 
-for name, (normalization, statement) in STATEMENTS.items():
-    claim(
-        figure="residual-stream",
-        name=name,
-        statement=statement,
-        source=SOURCE,
-        kind="ours",
-        expected=f"r(H) - 1 behind the last block below {COLLAPSED:g}",
-        normalization=normalization,
-    )(collapses)
-
-
-@claim(
-    figure="residual-stream",
-    name="pre-norm-keeps",
-    statement="pre-norm keeps more than one direction, and more than no normalisation does",
-    source=SOURCE,
-    kind="ours",
-    expected=f"r(H) - 1 behind the last block above {COLLAPSED:g}, and above that without",
-)
 def pre_norm_keeps(tables: Tables) -> Found:
     """The median over replicates, and replicate by replicate."""
     without, pre = last(tables, "none"), last(tables, "pre")
     return Found([above(pre, COLLAPSED), less(without, pre)])
+
+
+def collapse(name: str, normalization: str, statement: str) -> Claim:
+    """Return the claim that a stream of this normalisation collapses."""
+    judge = partial(collapses, normalization=normalization)
+    expected = f"r(H) - 1 behind the last block below {COLLAPSED:g}"
+    return Claim(name, statement, SOURCE, judge, expected, kind="ours")
+
+
+CLAIMS = {
+    "residual-stream": [
+        collapse(
+            "collapse",
+            "none",
+            "without normalisation the tokens of a deep random transformer become one direction",
+        ),
+        collapse(
+            "post-norm-collapses",
+            "post",
+            "post-norm does not help: the tokens become one direction as well",
+        ),
+        Claim(
+            "pre-norm-keeps",
+            "pre-norm keeps more than one direction, and more than no normalisation does",
+            SOURCE,
+            pre_norm_keeps,
+            f"r(H) - 1 behind the last block above {COLLAPSED:g}, and above that without",
+            kind="ours",
+        ),
+    ],
+}
+"""By figure, in the order in which they are told."""

@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from runner.results.claims import Tables
-from runner.results.figures import figure
+from runner.results.figures import Drawing
 from runner.results.findings import Finding
 from runner.results.style import BLUE, DASHED, DOTTED, INK, VERMILION, Look, name_ends, panel, sheet
 
@@ -25,13 +25,6 @@ def say_orders(tables: Tables) -> str:
     return f"After {metrics['block'].max()} blocks r(H) − 1 of the stream is: {words}"
 
 
-@figure(
-    "residual-stream",
-    whose="ours",
-    finding=Finding(say_orders, holds=["collapse", "pre-norm-keeps"]),
-    caption="r(H) − 1 of the residual stream by block, for three places of the normalisation. Lines"
-    " are medians over the replicates, bands their range.",
-)
 def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """r(H) - 1 against the block: median over replicates, and their range."""
     metrics = tables["metrics"]
@@ -49,3 +42,15 @@ def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     name_ends(axes, ends)
     panel(axes, "a", "r(H) − 1 of the stream", "block")
     return picture, drawn
+
+
+FIGURES = [
+    Drawing(
+        "residual-stream",
+        draw,
+        whose="ours",
+        findings=[Finding(say_orders, holds=["collapse", "pre-norm-keeps"])],
+        caption="r(H) − 1 of the residual stream by block, for three places of the normalisation."
+        " Lines are medians over the replicates, bands their range.",
+    ),
+]

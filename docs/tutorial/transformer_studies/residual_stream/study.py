@@ -26,9 +26,10 @@ Layer = Callable[[Float[Tensor, "R n d"]], Float[Tensor, "R n d"]]
 
 
 @dataclass(frozen=True)
-class Metrics(Row):
+class BlockRank(Row):
     """One row per normalisation, replicate and block."""
 
+    table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("normalization", "replicate", "block")
 
     normalization: str
@@ -38,7 +39,7 @@ class Metrics(Row):
     excess: float  # r(H) - 1: what is left of other directions
 
 
-def run(config: ResidualStream, context: Context) -> Iterator[Metrics]:
+def run(config: ResidualStream, context: Context) -> Iterator[BlockRank]:
     """One normalisation after another, on the same tokens and the same weights."""
     total = len(config.normalizations) * config.depth
     with context.progress(total, "blocks", unit="blocks") as bar:
@@ -50,7 +51,7 @@ def run(config: ResidualStream, context: Context) -> Iterator[Metrics]:
                         H = advanced(H, layer, normalization)
                 ranks, excesses = (values.tolist() for values in effective_rank(H))
                 for replicate in range(config.replicates):
-                    yield Metrics(
+                    yield BlockRank(
                         normalization, replicate, block, ranks[replicate], excesses[replicate]
                     )
                 bar.update(block > 0, rank=ranks[0])

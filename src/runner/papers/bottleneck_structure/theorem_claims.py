@@ -7,10 +7,11 @@ which leaves little of the bound on a segment.)
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import pandas as pd
 
-from runner.results.claims import Found, Kind, Tables, claim
+from runner.results.claims import Claim, Found, Kind, Tables
 from runner.results.evidence import everywhere
 from runner.results.rows import nonempty
 
@@ -97,17 +98,16 @@ def inequality(tables: Tables, theorem: str, balanced: bool, additive: bool = Fa
     return Found([everywhere((rows["violations"] == 0).groupby(rows["replicate"]).all())], words)
 
 
-def claim_theorems(figure: str) -> None:
-    """Every theorem, for a figure whose study has the table `theorems`."""
-    for name, each in THEOREMS.items():
-        claim(
-            figure=figure,
-            name=name,
-            statement=each.statement,
-            source=each.source,
+def theorem_claims() -> list[Claim]:
+    """Return a claim for every theorem, for figures whose study has the table `theorems`."""
+    return [
+        Claim(
+            name,
+            each.statement,
+            each.source,
+            partial(inequality, theorem=name, balanced=each.balanced, additive=each.additive),
+            f"imbalance up to {BALANCED:g}: lower <= upper" if each.balanced else "",
             kind=each.kind,
-            expected=f"imbalance up to {BALANCED:g}: lower <= upper" if each.balanced else "",
-            theorem=name,
-            balanced=each.balanced,
-            additive=each.additive,
-        )(inequality)
+        )
+        for name, each in THEOREMS.items()
+    ]

@@ -25,9 +25,10 @@ NARROW_POINTS = 5
 
 
 @dataclass(frozen=True)
-class Theorems(Row):
+class TheoremCheck(Row):
     """One row per network and theorem: lower <= upper at every point, and where it is tightest."""
 
+    table: ClassVar[str] = "theorems"
     keys: ClassVar[tuple[str, ...]] = ("depth", "replicate", "theorem")
 
     depth: int
@@ -44,7 +45,7 @@ class Theorems(Row):
 
 def theorem_rows(
     network: Network, x: Float[Tensor, "N d_in"], k: int, replicate: int
-) -> Iterator[Theorems]:
+) -> Iterator[TheoremCheck]:
     """All theorems at the given inputs, for a network of rank k >= 1.
 
     schatten: `L ||J||_{2/L}^{2/L} <= ||theta||^2` (Appendix A.1). theorem-3: `2 log |J|_+ <= c_1`.
@@ -75,7 +76,7 @@ def theorem_rows(
         "imbalance": theory.imbalance(network),
     }
     for theorem, (lower, upper) in sides.items():
-        yield Theorems(**key, theorem=theorem, **_compared(lower, upper))
+        yield TheoremCheck(**key, theorem=theorem, **_compared(lower, upper))
 
 
 def theorem_bytes(depth: int, width: int, d_in: int, d_out: int, points: int) -> int:
@@ -125,7 +126,7 @@ def _segments(
 
 
 def _compared(lower: Tensor, upper: Tensor) -> dict[str, float]:
-    """The columns of `Theorems` that say how lower and upper compare."""
+    """The columns of `TheoremCheck` that say how lower and upper compare."""
     slack = upper - lower
     size = 1 + lower.abs().maximum(upper.abs())
     tightest = int(slack.argmin())

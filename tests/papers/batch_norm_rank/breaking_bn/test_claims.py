@@ -5,10 +5,10 @@ from math import nan
 import pandas as pd
 import pytest
 
-from runner.papers.batch_norm_rank.breaking_bn.figures import overview_breaking_bn
+from runner.papers.batch_norm_rank.breaking_bn.figures import overview
 from runner.papers.batch_norm_rank.breaking_bn.tables import paths
 from runner.results.claims import claims_of, judgement
-from runner.results.figures import drawing_of, shown_of
+from runner.results.figures import drawing_of
 
 FIGURES = ("rank-fig5", "rank-fig7", "rank-fig10", "rank-fig13")
 
@@ -165,12 +165,13 @@ def test_where_batch_norm_has_not_learned_nothing_is_decided():
 
 @pytest.mark.parametrize("figure", FIGURES)
 def test_figures_are_drawn_from_their_tables(figure):
-    picture, drawn = drawing_of(figure, "breaking_bn")(told(WELL))
-    assert set(drawn["method"]) == set(shown_of(figure, "breaking_bn")["method"])
+    drawing = drawing_of(figure, "breaking_bn")
+    _, drawn = drawing(told(WELL))
+    assert set(drawn["method"]) == set(drawing.shows["method"])
     assert set(drawn["epoch"]) == {0, 1, 2, 3}
 
 
 def test_the_quick_look_has_a_row_for_each_method():
-    picture, summary = overview_breaking_bn(told(WELL))
+    picture, summary = overview(told(WELL))
     assert set(summary["method"]) == set(WELL)
     assert summary.set_index("method").loc["vanilla", "rank_before"] == 20.0

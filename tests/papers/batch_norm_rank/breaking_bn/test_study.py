@@ -31,7 +31,7 @@ def tables(config):
     context = Context(torch.device("cpu"), None, Progress, lambda make_state: None, embedded)
     found: dict[str, list] = {}
     for row in breaking_bn.run(config, context):
-        found.setdefault(row.table(), []).append(dataclasses.asdict(row))
+        found.setdefault(row.table, []).append(dataclasses.asdict(row))
     return {name: pd.DataFrame(rows) for name, rows in found.items()}
 
 

@@ -24,7 +24,7 @@ def rows(restored=None, checkpoint=lambda make_state: None, **parameters):
     found = list(run(RankChain(**parameters), context))
     tables = {}
     for row in found:
-        tables.setdefault(row.table(), []).append(dataclasses.asdict(row))
+        tables.setdefault(row.table, []).append(dataclasses.asdict(row))
     return {name: pd.DataFrame(table) for name, table in tables.items()}
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from in_process import configs_of
 from torch import nn
 
 from runner.bench.growth import lent
-from runner.cli.composing import figure_runs
 from runner.papers.norm_tuning.bn_only import networks, study, tables
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.papers.norm_tuning.bn_only.networks import Batch, Dense, FrozenWithNorm, f, g
@@ -33,7 +33,7 @@ def draw(*shape):
 
 def rows(**changes):
     found = study.run(BnOnly(**{**SMALL, **changes}), lent(CPU))
-    return pd.DataFrame([asdict(row) for row in found if isinstance(row, study.Metrics)])
+    return pd.DataFrame([asdict(row) for row in found if isinstance(row, study.Approximation)])
 
 
 class Straightforward(nn.Module):
@@ -232,7 +232,7 @@ def test_runs_of_other_kinds_share_what_they_do_not_change():
 
 @pytest.mark.parametrize("scale", ["smoke", "quick", "paper"])
 def test_our_controls_stand_beside_the_runs_of_figure_4(scale):
-    _, paper = figure_runs("fig4", [f"scale={scale}"])
-    _, ours = figure_runs("fig4-training", [f"scale={scale}"])
+    paper = configs_of("fig4", f"scale={scale}")
+    ours = configs_of("fig4-training", f"scale={scale}")
     assert all(config in ours for config in paper)
     assert {config.seed for config in ours} == {paper[0].seed}

@@ -50,7 +50,7 @@ def rows(restored=None, checkpoint=lambda make_state: None, **changes):
 
 
 def of(table, found):
-    return [row for row in found if row.table() == table]
+    return [row for row in found if row.table == table]
 
 
 @pytest.mark.parametrize("data", ["gaussian", "digits"])

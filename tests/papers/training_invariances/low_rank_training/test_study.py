@@ -35,7 +35,7 @@ def rows(config, restored=None, checkpoint=lambda make_state: None):
 
 
 def of(table, found):
-    return [row for row in found if row.table() == table]
+    return [row for row in found if row.table == table]
 
 
 def started(config):

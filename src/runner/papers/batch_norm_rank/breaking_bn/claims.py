@@ -6,12 +6,14 @@ stands on one number for each replicate, that of its worst epoch; a network that
 the accuracy zero.
 """
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 
 from runner.papers.batch_norm_rank.breaking_bn.tables import LABELS, at_every_rate, before, of
 from runner.papers.batch_norm_rank.learning import LEARNED, LITTLE, learned_share
-from runner.results.claims import Found, Tables, claim
+from runner.results.claims import Claim, Found, Tables
 from runner.results.evidence import above, below, equivalent, less
 from runner.results.statistics import last_epoch
 
@@ -64,20 +66,6 @@ def _means(values: dict[str, pd.Series], what: str) -> str:
     return f"mean {what} {means}"
 
 
-@claim(
-    figure="rank-fig5",
-    name="asymmetric-start-lowers-rank",
-    statement="an asymmetric start breaks the rank that batch norm keeps in VGG-19",
-    source="paper B, Section 4, figure 5",
-    expected=f"rank before training, standard over asymmetric start, above {BROKEN:g}",
-)
-@claim(
-    figure="rank-fig13",
-    name="asymmetric-start-lowers-rank",
-    statement="an asymmetric start breaks the rank that batch norm keeps in ResNet-50",
-    source="paper B, Section 4, figure 13",
-    expected=f"rank before training, standard over asymmetric start, above {BROKEN:g}",
-)
 def lowers_rank(tables: Tables) -> Found:
     """The asymmetric start has less than half of the rank before training."""
     if missing := _missing(tables, STANDARD, ASYMMETRIC):
@@ -87,22 +75,6 @@ def lowers_rank(tables: Tables) -> Found:
     return Found(points, _means(rank, "rank"))
 
 
-@claim(
-    figure="rank-fig5",
-    name="rank-stays-lower",
-    statement="the order of the initial ranks is kept through training",
-    source="paper B, Section 4, figure 5",
-    expected="rank of the standard start over that of the asymmetric one above 1 at every epoch"
-    " (least of all epochs)",
-)
-@claim(
-    figure="rank-fig13",
-    name="rank-stays-lower",
-    statement="the order of the initial ranks is kept through training",
-    source="paper B, Section 4, figure 13",
-    expected="rank of the standard start over that of the asymmetric one above 1 at every epoch"
-    " (least of all epochs)",
-)
 def rank_stays_lower(tables: Tables) -> Found:
     """The order of the initial ranks is kept in every epoch."""
     if missing := _missing(tables, STANDARD, ASYMMETRIC):
@@ -111,22 +83,6 @@ def rank_stays_lower(tables: Tables) -> Found:
     return Found([above(ratio.min(skipna=False), 1.0, unit="ratio")])
 
 
-@claim(
-    figure="rank-fig5",
-    name="asymmetric-start-slows-learning",
-    statement="from an asymmetric start VGG-19 with batch norm learns more slowly",
-    source="paper B, Section 4, figure 5",
-    expected="accuracy of the standard start above that of the asymmetric one at every epoch"
-    " (least difference of all epochs)",
-)
-@claim(
-    figure="rank-fig13",
-    name="asymmetric-start-slows-learning",
-    statement="from an asymmetric start ResNet-50 with batch norm learns more slowly",
-    source="paper B, Section 4, figure 13",
-    expected="accuracy of the standard start above that of the asymmetric one at every epoch"
-    " (least difference of all epochs)",
-)
 def slows_learning(tables: Tables) -> Found:
     """The asymmetric start has the lower accuracy in every epoch."""
     if missing := _missing(tables, STANDARD, ASYMMETRIC):
@@ -135,20 +91,6 @@ def slows_learning(tables: Tables) -> Found:
     return Found([above(ahead.min(), unit="difference")], _ends(tables, STANDARD, ASYMMETRIC))
 
 
-@claim(
-    figure="rank-fig5",
-    name="asymmetric-start-cannot-fit",
-    statement="from an asymmetric start VGG-19 with batch norm is unable to fit the images",
-    source="paper B, Section 4, figure 5",
-    expected=f"learned share at the end below {LEARNED:g}, where the standard start is above",
-)
-@claim(
-    figure="rank-fig13",
-    name="asymmetric-start-cannot-fit",
-    statement="from an asymmetric start ResNet-50 with batch norm is unable to fit the images",
-    source="paper B, Section 4, figure 13",
-    expected=f"learned share at the end below {LEARNED:g}, where the standard start is above",
-)
 def cannot_fit(tables: Tables) -> Found:
     """From the standard start the network fits the images, from the asymmetric one it does not."""
     if missing := _not_learned(tables, ASYMMETRIC):
@@ -163,27 +105,6 @@ def _without_centring(tables: Tables) -> pd.DataFrame:
     return learned_share(centred) - learned_share(plain)
 
 
-@claim(
-    figure="rank-fig5",
-    name="centring-redundant",
-    statement="batch norm works as well without subtracting the mean",
-    source="paper B, Section 2, Appendix C, figure 5",
-    expected=f"learned shares at the end within {LITTLE:g} of each other",
-)
-@claim(
-    figure="rank-fig13",
-    name="centring-redundant",
-    statement="batch norm works as well without subtracting the mean",
-    source="paper B, Section 2, Appendix C, figure 13",
-    expected=f"learned shares at the end within {LITTLE:g} of each other",
-)
-@claim(
-    figure="rank-fig7",
-    name="centring-redundant",
-    statement="batch norm ends at the same accuracy without subtracting the mean",
-    source=FIGURE_7,
-    expected=f"learned shares at the end within {LITTLE:g} of each other",
-)
 def centring_is_redundant(tables: Tables) -> Found:
     """Without centring the network ends at the accuracy of batch norm, which has learned."""
     if missing := _not_learned(tables, "batch_norm_no_mean"):
@@ -192,13 +113,6 @@ def centring_is_redundant(tables: Tables) -> Found:
     return Found(points, _ends(tables, STANDARD, "batch_norm_no_mean"))
 
 
-@claim(
-    figure="rank-fig7",
-    name="centring-changes-no-path",
-    statement="batch norm learns as fast without subtracting the mean",
-    source=FIGURE_7,
-    expected=f"learned shares in the mean of all epochs within {LITTLE:g} of each other",
-)
 def centring_changes_no_path(tables: Tables) -> Found:
     """Without centring the accuracy takes the path of batch norm: the same mean over all epochs."""
     if missing := _not_learned(tables, "batch_norm_no_mean"):
@@ -208,16 +122,6 @@ def centring_changes_no_path(tables: Tables) -> Found:
     return Found(points, _means(r, "r before training"))
 
 
-@claim(
-    figure="rank-fig7",
-    name="centring-redundant-at-every-rate",
-    statement="control: so it does at every rate, not at the fastest alone",
-    source="ours, beside paper B, figure 7",
-    expected=f"learned shares at the end within {LITTLE:g} of each other at every rate (largest"
-    " difference of all rates)",
-    kind="ours",
-    needs={"learning_rate": 3},
-)
 def centring_is_redundant_at_every_rate(tables: Tables) -> Found:
     """The comparison at the end of training, with one rate for both, at each rate that was tried.
 
@@ -235,13 +139,6 @@ def centring_is_redundant_at_every_rate(tables: Tables) -> Found:
     return Found(points, f"mean difference {', '.join(texts)}")
 
 
-@claim(
-    figure="rank-fig10",
-    name="gradients-align",
-    statement="without batch norm the gradients of all samples are perfectly aligned",
-    source=f"{FIGURE_10} right, Proposition 19",
-    expected=f"alignment above {PERFECT:g} at every epoch (least of all epochs)",
-)
 def gradients_align(tables: Tables) -> Found:
     """Without batch norm the per-sample gradients are collinear before and through training."""
     if missing := _missing(tables, "vanilla"):
@@ -250,13 +147,6 @@ def gradients_align(tables: Tables) -> Found:
     return Found([above(aligned.min(skipna=False), PERFECT)])
 
 
-@claim(
-    figure="rank-fig10",
-    name="batch-norm-spreads-gradients",
-    statement="with batch norm the gradients are less aligned before training",
-    source=f"{FIGURE_10} right",
-    expected="alignment with batch norm below that without",
-)
 def batch_norm_spreads_gradients(tables: Tables) -> Found:
     """With batch norm the gradients point in more directions than without, before training."""
     if missing := _missing(tables, STANDARD, "vanilla"):
@@ -266,24 +156,6 @@ def batch_norm_spreads_gradients(tables: Tables) -> Found:
     return Found(points, _means(aligned, "alignment"))
 
 
-@claim(
-    figure="rank-fig10",
-    name="larger-rate-does-not-help",
-    statement="nor at 100 times the learning rate",
-    source=FIGURE_10,
-    expected=f"learned share below {LITTLE:g} at every epoch, where batch norm is above"
-    f" {LEARNED:g} at the end",
-    method="vanilla_100x",
-)
-@claim(
-    figure="rank-fig10",
-    name="vanilla-untrainable",
-    statement="VGG-19 without batch norm cannot be trained",
-    source=FIGURE_10,
-    expected=f"learned share below {LITTLE:g} at every epoch, where batch norm is above"
-    f" {LEARNED:g} at the end",
-    method="vanilla",
-)
 def cannot_train(tables: Tables, method: str) -> Found:
     """The method stays at the accuracy of a guess while batch norm learns."""
     if missing := _not_learned(tables, method):
@@ -294,14 +166,6 @@ def cannot_train(tables: Tables, method: str) -> Found:
     return Found([below(share, LITTLE, unit="share")], words)
 
 
-@claim(
-    figure="rank-fig10",
-    name="same-path-on-random-pixels",
-    statement="on images of random pixels it takes almost the same path as on data",
-    source=f"{FIGURE_10} left",
-    expected=f"log accuracies on data and on noise {NEARER:g} times nearer to each other than those"
-    " of two replicates on data, which do not learn either",
-)
 def same_path_on_random_pixels(tables: Tables) -> Found:
     """Log accuracies on data and on noise are nearer to each other than two replicates are.
 
@@ -326,15 +190,6 @@ def _log_accuracy(tables: Tables, method: str) -> pd.DataFrame:
     return np.log(_accuracy(tables, method).clip(lower=1e-4))
 
 
-@claim(
-    figure="rank-fig13",
-    name="r-tells-who-learns",
-    statement="control: vanilla networks, which do not learn, have a low r whatever their rank",
-    source="ours, beside paper B, figure 13",
-    expected=f"r before training below batch norm's, learned share at the end below {LITTLE:g},"
-    f" where batch norm is above {LEARNED:g}",
-    kind="ours",
-)
 def r_tells_who_learns(tables: Tables) -> Found:
     """Vanilla against batch norm: r is lower and nothing is learned; what the rank says beside."""
     if missing := _not_learned(tables, "vanilla"):
@@ -347,3 +202,161 @@ def r_tells_who_learns(tables: Tables) -> Found:
         below(share, LITTLE, point="learned share", unit="share"),
     ]
     return Found(points, f"{_means(r, 'r')}; {_means(rank, 'matrix rank')}")
+
+
+CLAIMS = {
+    "rank-fig13": [
+        Claim(
+            "asymmetric-start-lowers-rank",
+            "an asymmetric start breaks the rank that batch norm keeps in ResNet-50",
+            "paper B, Section 4, figure 13",
+            lowers_rank,
+            f"rank before training, standard over asymmetric start, above {BROKEN:g}",
+        ),
+        Claim(
+            "rank-stays-lower",
+            "the order of the initial ranks is kept through training",
+            "paper B, Section 4, figure 13",
+            rank_stays_lower,
+            "rank of the standard start over that of the asymmetric one above 1 at every epoch"
+            " (least of all epochs)",
+        ),
+        Claim(
+            "asymmetric-start-slows-learning",
+            "from an asymmetric start ResNet-50 with batch norm learns more slowly",
+            "paper B, Section 4, figure 13",
+            slows_learning,
+            "accuracy of the standard start above that of the asymmetric one at every epoch (least"
+            " difference of all epochs)",
+        ),
+        Claim(
+            "asymmetric-start-cannot-fit",
+            "from an asymmetric start ResNet-50 with batch norm is unable to fit the images",
+            "paper B, Section 4, figure 13",
+            cannot_fit,
+            f"learned share at the end below {LEARNED:g}, where the standard start is above",
+        ),
+        Claim(
+            "centring-redundant",
+            "batch norm works as well without subtracting the mean",
+            "paper B, Section 2, Appendix C, figure 13",
+            centring_is_redundant,
+            f"learned shares at the end within {LITTLE:g} of each other",
+        ),
+        Claim(
+            "r-tells-who-learns",
+            "control: vanilla networks, which do not learn, have a low r whatever their rank",
+            "ours, beside paper B, figure 13",
+            r_tells_who_learns,
+            f"r before training below batch norm's, learned share at the end below {LITTLE:g},"
+            f" where batch norm is above {LEARNED:g}",
+            kind="ours",
+        ),
+    ],
+    "rank-fig5": [
+        Claim(
+            "asymmetric-start-lowers-rank",
+            "an asymmetric start breaks the rank that batch norm keeps in VGG-19",
+            "paper B, Section 4, figure 5",
+            lowers_rank,
+            f"rank before training, standard over asymmetric start, above {BROKEN:g}",
+        ),
+        Claim(
+            "rank-stays-lower",
+            "the order of the initial ranks is kept through training",
+            "paper B, Section 4, figure 5",
+            rank_stays_lower,
+            "rank of the standard start over that of the asymmetric one above 1 at every epoch"
+            " (least of all epochs)",
+        ),
+        Claim(
+            "asymmetric-start-slows-learning",
+            "from an asymmetric start VGG-19 with batch norm learns more slowly",
+            "paper B, Section 4, figure 5",
+            slows_learning,
+            "accuracy of the standard start above that of the asymmetric one at every epoch (least"
+            " difference of all epochs)",
+        ),
+        Claim(
+            "asymmetric-start-cannot-fit",
+            "from an asymmetric start VGG-19 with batch norm is unable to fit the images",
+            "paper B, Section 4, figure 5",
+            cannot_fit,
+            f"learned share at the end below {LEARNED:g}, where the standard start is above",
+        ),
+        Claim(
+            "centring-redundant",
+            "batch norm works as well without subtracting the mean",
+            "paper B, Section 2, Appendix C, figure 5",
+            centring_is_redundant,
+            f"learned shares at the end within {LITTLE:g} of each other",
+        ),
+    ],
+    "rank-fig7": [
+        Claim(
+            "centring-redundant",
+            "batch norm ends at the same accuracy without subtracting the mean",
+            FIGURE_7,
+            centring_is_redundant,
+            f"learned shares at the end within {LITTLE:g} of each other",
+        ),
+        Claim(
+            "centring-changes-no-path",
+            "batch norm learns as fast without subtracting the mean",
+            FIGURE_7,
+            centring_changes_no_path,
+            f"learned shares in the mean of all epochs within {LITTLE:g} of each other",
+        ),
+        Claim(
+            "centring-redundant-at-every-rate",
+            "control: so it does at every rate, not at the fastest alone",
+            "ours, beside paper B, figure 7",
+            centring_is_redundant_at_every_rate,
+            f"learned shares at the end within {LITTLE:g} of each other at every rate (largest"
+            " difference of all rates)",
+            kind="ours",
+            needs={"learning_rate": 3},
+        ),
+    ],
+    "rank-fig10": [
+        Claim(
+            "gradients-align",
+            "without batch norm the gradients of all samples are perfectly aligned",
+            f"{FIGURE_10} right, Proposition 19",
+            gradients_align,
+            f"alignment above {PERFECT:g} at every epoch (least of all epochs)",
+        ),
+        Claim(
+            "batch-norm-spreads-gradients",
+            "with batch norm the gradients are less aligned before training",
+            f"{FIGURE_10} right",
+            batch_norm_spreads_gradients,
+            "alignment with batch norm below that without",
+        ),
+        Claim(
+            "vanilla-untrainable",
+            "VGG-19 without batch norm cannot be trained",
+            FIGURE_10,
+            partial(cannot_train, method="vanilla"),
+            f"learned share below {LITTLE:g} at every epoch, where batch norm is above {LEARNED:g}"
+            " at the end",
+        ),
+        Claim(
+            "larger-rate-does-not-help",
+            "nor at 100 times the learning rate",
+            FIGURE_10,
+            partial(cannot_train, method="vanilla_100x"),
+            f"learned share below {LITTLE:g} at every epoch, where batch norm is above {LEARNED:g}"
+            " at the end",
+        ),
+        Claim(
+            "same-path-on-random-pixels",
+            "on images of random pixels it takes almost the same path as on data",
+            f"{FIGURE_10} left",
+            same_path_on_random_pixels,
+            f"log accuracies on data and on noise {NEARER:g} times nearer to each other than those"
+            " of two replicates on data, which do not learn either",
+        ),
+    ],
+}
+"""By figure, in the order in which they are told."""

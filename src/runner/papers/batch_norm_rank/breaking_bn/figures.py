@@ -1,6 +1,7 @@
 """Drawings of study `breaking_bn`: Figures 5, 7, 10 and 13, and the quick look at one run."""
 
 from collections.abc import Collection
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from runner.data import CLASSES
 from runner.papers.batch_norm_rank.breaking_bn.tables import MEASURES, paths
 from runner.papers.batch_norm_rank.looks import METHODS
 from runner.results.claims import Tables
-from runner.results.figures import figure, or_empty, overview
+from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
 from runner.results.rows import NoRows, nonempty, select
 from runner.results.spreads import spread
@@ -135,35 +136,6 @@ def say_centring_redundant(tables: Tables) -> str:
 BROKEN = Finding(say_broken, holds=["asymmetric-start-lowers-rank", "asymmetric-start-cannot-fit"])
 
 
-@figure(
-    "rank-fig5",
-    whose="as in the paper",
-    shows={"method": ["batch_norm", "batch_norm_no_mean", "batch_norm_asymmetric"]},
-    finding=BROKEN,
-    caption="(a) Training accuracy and (b) rank of the last hidden layer through training." + MARKS,
-    columns=("train_accuracy", "rank"),
-)
-@figure(
-    "rank-fig7",
-    whose="as in the paper",
-    shows={"method": ["batch_norm", "batch_norm_no_mean"]},
-    finding=[
-        Finding(say_centring_redundant, holds=["centring-redundant"]),
-        Finding(say_centring, undecided=["centring-redundant"]),
-    ],
-    caption="(a) Training accuracy and (b) r, the lower bound of the rank of the last hidden layer,"
-    " by iterations of SGD." + MARKS,
-    columns=("train_accuracy", "rank_bound"),
-    x="steps",
-)
-@figure(
-    "rank-fig13",
-    whose="as in the paper",
-    shows={"method": ["batch_norm", "batch_norm_no_mean", "batch_norm_asymmetric", "vanilla"]},
-    finding=BROKEN,
-    caption="(a) Training accuracy and (b) rank of the last hidden layer through training." + MARKS,
-    columns=("train_accuracy", "rank"),
-)
 def draw(
     tables: Tables,
     columns: tuple[str, ...],
@@ -196,19 +168,6 @@ def say_parallel(tables: Tables) -> str:
     )
 
 
-@figure(
-    "rank-fig10",
-    whose="as in the paper",
-    shows={"method": ["batch_norm", "vanilla", "vanilla_100x", "vanilla_random_pixels"]},
-    finding=Finding(
-        say_parallel,
-        holds=["gradients-align", "vanilla-untrainable", "same-path-on-random-pixels"],
-    ),
-    caption="(a) Training accuracy of VGG-19; (b) that of the networks without batch norm, every"
-    " replicate, on images (wide lines) and on random pixels (dotted); (c) alignment of the"
-    " gradients of different examples. Lines in a and c are medians over the replicates, bands"
-    " their whole range. Where the last hidden layer is zero there is no alignment to draw.",
-)
 def draw_vanishing(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 10: accuracy as printed, the same around a guess, and alignment of the gradients."""
     drawn = curves(tables)
@@ -257,8 +216,7 @@ def draw_vanishing(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, drawn
 
 
-@overview
-def overview_breaking_bn(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Quick look at one run: accuracy, rank, r and alignment through training."""
     columns = ("train_accuracy", "rank", "rank_bound", "gradient_alignment")
     picture, drawn = draw(tables, columns, methods=NAMES)
@@ -266,3 +224,54 @@ def overview_breaking_bn(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     shown = ["method", "train_loss", "train_accuracy", "test_accuracy", *MEASURES]
     after = last_epoch(tables["training"])[shown].groupby("method", sort=False).mean()
     return picture, before.merge(after.reset_index(), on="method", suffixes=("_before", ""))
+
+
+FIGURES = [
+    Drawing(
+        "rank-fig13",
+        partial(draw, columns=("train_accuracy", "rank")),
+        whose="as in the paper",
+        findings=[BROKEN],
+        caption="(a) Training accuracy and (b) rank of the last hidden layer through training."
+        + MARKS,
+        shows={"method": ["batch_norm", "batch_norm_no_mean", "batch_norm_asymmetric", "vanilla"]},
+    ),
+    Drawing(
+        "rank-fig7",
+        partial(draw, columns=("train_accuracy", "rank_bound"), x="steps"),
+        whose="as in the paper",
+        findings=[
+            Finding(say_centring_redundant, holds=["centring-redundant"]),
+            Finding(say_centring, undecided=["centring-redundant"]),
+        ],
+        caption="(a) Training accuracy and (b) r, the lower bound of the rank of the last hidden"
+        " layer, by iterations of SGD." + MARKS,
+        shows={"method": ["batch_norm", "batch_norm_no_mean"]},
+    ),
+    Drawing(
+        "rank-fig5",
+        partial(draw, columns=("train_accuracy", "rank")),
+        whose="as in the paper",
+        findings=[BROKEN],
+        caption="(a) Training accuracy and (b) rank of the last hidden layer through training."
+        + MARKS,
+        shows={"method": ["batch_norm", "batch_norm_no_mean", "batch_norm_asymmetric"]},
+    ),
+    Drawing(
+        "rank-fig10",
+        draw_vanishing,
+        whose="as in the paper",
+        findings=[
+            Finding(
+                say_parallel,
+                holds=["gradients-align", "vanilla-untrainable", "same-path-on-random-pixels"],
+            )
+        ],
+        caption="(a) Training accuracy of VGG-19; (b) that of the networks without batch norm,"
+        " every replicate, on images (wide lines) and on random pixels (dotted); (c) alignment of"
+        " the gradients of different examples. Lines in a and c are medians over the replicates,"
+        " bands their whole range. Where the last hidden layer is zero there is no alignment to"
+        " draw.",
+        shows={"method": ["batch_norm", "vanilla", "vanilla_100x", "vanilla_random_pixels"]},
+    ),
+]

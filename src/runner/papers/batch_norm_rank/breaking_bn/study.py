@@ -69,9 +69,10 @@ METHODS = {
 
 
 @dataclass(frozen=True)
-class Metrics(Row):
+class UntrainedNetwork(Row):
     """One row per method and replicate: the last hidden layer before training."""
 
+    table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("method", "replicate")
 
     method: str
@@ -84,12 +85,13 @@ class Metrics(Row):
 
 
 @dataclass(frozen=True)
-class Selection(Row):
+class TrialEpoch(Row):
     """One row per method, rate, selection replicate and epoch: what a rate is chosen by.
 
     Nan where a network has diverged.
     """
 
+    table: ClassVar[str] = "selection"
     keys: ClassVar[tuple[str, ...]] = ("method", "replicate", "learning_rate", "epoch")
 
     method: str
@@ -101,14 +103,16 @@ class Selection(Row):
     train_accuracy: float  # likewise
     test_loss: float  # at the end of the epoch, with running statistics
     test_accuracy: float
-    rank: float  # of the last hidden layer on `samples` training images, as in Metrics
+    rank: float  # of the last hidden layer on `samples` training images, as in UntrainedNetwork
     rank_bound: float
     gradient_alignment: float
 
 
 @dataclass(frozen=True)
-class Training(Selection):
+class TrainedEpoch(TrialEpoch):
     """One row per method, replicate and epoch, at the rate chosen for the method."""
+
+    table: ClassVar[str] = "training"
 
     selected_on: str  # the replicates that the rate was chosen on
 
@@ -141,7 +145,7 @@ def with_own_rate(config: Config) -> list[str]:
     return list(dict.fromkeys(rate_source(name) for name in config.methods))
 
 
-def run(config: Config, context: Context) -> Iterator[Metrics | Selection]:
+def run(config: Config, context: Context) -> Iterator[UntrainedNetwork | TrialEpoch]:
     """Train each network in turn, and measure those that are judged before training, too."""
     networks, sources = tasks(config), with_own_rate(config)
     selection = selection_range(config.replicates, config.selection_replicates)
@@ -180,13 +184,13 @@ def run(config: Config, context: Context) -> Iterator[Metrics | Selection]:
             for epoch, scores in trainer.until(config.epochs, after_step):
                 columns = after_epoch(config, task.method, trainer, rate, epoch, scores)
                 if tried is None:
-                    yield Training(**columns, selected_on=choice.selected_on)
+                    yield TrainedEpoch(**columns, selected_on=choice.selected_on)
                 else:
                     of_method[tried, selection.index(task.replicate)] += score(
                         torch.tensor(scores["train_accuracy"], dtype=torch.float64),
                         torch.tensor(scores["train_loss"]),
                     )
-                    yield Selection(**columns)
+                    yield TrialEpoch(**columns)
 
 
 def memory(config: Config) -> int:
@@ -292,17 +296,17 @@ def last_layer(
 
 
 def measure(config: Config, trainer: ConvolutionalTrainer) -> dict[str, float]:
-    """The measures of the last hidden layer, by the name of their column in Metrics."""
+    """The measures of the last hidden layer, by the name of their column in UntrainedNetwork."""
     H, errors = last_layer(trainer.network, probe(config, trainer.data))
     measured = ranks(H.mT[None], config.tau)
     values = {name: float(value[0]) for name, value in vars(measured).items()}
     return values | {"gradient_alignment": float(gradient_alignment(H, errors))}
 
 
-def before_training(config: Config, name: str, trainer: ConvolutionalTrainer) -> Metrics:
+def before_training(config: Config, name: str, trainer: ConvolutionalTrainer) -> UntrainedNetwork:
     """The row of a network at initialisation."""
     parameters = sum(p.numel() for p in trainer.network.parameters())
-    return Metrics(name, trainer.replicate, parameters, **measure(config, trainer))
+    return UntrainedNetwork(name, trainer.replicate, parameters, **measure(config, trainer))
 
 
 def after_epoch(

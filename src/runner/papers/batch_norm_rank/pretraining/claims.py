@@ -10,10 +10,9 @@ compared replicate by replicate: they share initialisation and data. What they l
 over all epochs; one that has diverged has an infinite loss and the accuracy zero.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import permutations
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -37,7 +36,7 @@ from runner.papers.batch_norm_rank.pretraining.tables import (
     through_training,
     variants_in,
 )
-from runner.results.claims import Found, Tables, claim
+from runner.results.claims import Claim, Found, Tables
 from runner.results.evidence import Evidence, above, below, less, slopes
 from runner.results.rows import NoRows, nonempty
 
@@ -63,6 +62,9 @@ OF_THE_PAPER = 75
 
 BY_DEPTH = {"depth": 3}
 """What a statement on growing depth needs."""
+
+NOTHING: Mapping[str, int] = {}
+"""What a statement on one depth needs."""
 
 
 def _deep(rows: pd.DataFrame) -> pd.DataFrame:
@@ -104,36 +106,6 @@ def _ahead(
     return less(lower, higher, point=f"{name_of(winner)}, {column.replace('_', ' ')}, {_at(rows)}")
 
 
-def _at_both_budgets(
-    *, name: str, statement: str, **options: Any
-) -> Callable[[Callable], Callable]:
-    """Two claims of one judge: with the paper's M, and with the largest there is."""
-
-    def register(judge: Callable) -> Callable:
-        for M, suffix, words in (
-            (OF_THE_PAPER, "", f"M = {OF_THE_PAPER}"),
-            (None, "-with-more", "the largest M"),
-        ):
-            claim(name=name + suffix, statement=f"{statement} ({words})", M=M, **options)(judge)
-        return judge
-
-    return register
-
-
-_raised = partial(
-    _at_both_budgets,
-    name="rank-is-raised",
-    statement="our pre-training raises r above that of batch norm",
-    source=f"{BY_TURNS}, Appendix G, figure 6 right",
-    kind="ours",
-    expected=f"r of the last layer before training: pre-trained / batch norm above {RAISED:g}, and"
-    f" pre-trained / vanilla above {RAISED:g}",
-)
-
-
-@_raised(figure="rank-fig4", needs=BY_DEPTH)
-@_raised(figure="rank-fig6")
-@_raised(figure="rank-fig12", needs=BY_DEPTH)
 def rank_is_raised(tables: Tables, M: int | None) -> Found:
     """At every depth."""
     points = []
@@ -146,20 +118,6 @@ def rank_is_raised(tables: Tables, M: int | None) -> Found:
     return Found(points)
 
 
-_scale_alone_raises_nothing = partial(
-    claim,
-    name="scale-alone-raises-no-rank",
-    statement="control: neither unit scale alone nor He's initialisation raises r above that of"
-    " batch norm",
-    source=OURS,
-    expected="r of the last layer before training: either / batch norm below 1 at every depth",
-    kind="ours",
-)
-
-
-@_scale_alone_raises_nothing(figure="rank-fig4", needs=BY_DEPTH)
-@_scale_alone_raises_nothing(figure="rank-pretraining")
-@_scale_alone_raises_nothing(figure="rank-fig12", needs=BY_DEPTH)
 def scale_alone_raises_no_rank(tables: Tables) -> Found:
     """What pre-training does beyond the scale of the weights is to raise r."""
     points = [
@@ -175,14 +133,6 @@ def scale_alone_raises_no_rank(tables: Tables) -> Found:
     return Found(points)
 
 
-@claim(
-    figure="rank-pretraining",
-    name="end-to-end-raises-rank",
-    statement="from unit scale the ascent on all layers at once raises r of the last layer, too",
-    source="ours, beside paper B, Appendix G: from PyTorch's initialisation Algorithm 1 is dead",
-    expected=f"r of the last layer before training: end to end / unit scale alone above {RAISED:g}",
-    kind="ours",
-)
 def end_to_end_raises_rank(tables: Tables) -> Found:
     """Of the deepest networks, against those that it starts from."""
     rows = _deep(starts(tables))
@@ -191,18 +141,6 @@ def end_to_end_raises_rank(tables: Tables) -> Found:
     return Found([above(ratio, RAISED, point=f"{name_of(variant)}, {_at(rows)}", unit="ratio")])
 
 
-_lets_learn = partial(
-    _at_both_budgets,
-    name="pretraining-lets-learn",
-    statement="deep vanilla networks, which do not learn, learn with our pre-training",
-    kind="ours",
-    expected=f"learned share: vanilla below {LITTLE:g}, pre-trained above {LEARNED:g}",
-)
-
-
-@_lets_learn(figure="rank-fig4", source=f"{BY_TURNS}, figure 4", needs=BY_DEPTH)
-@_lets_learn(figure="rank-fig6", source=f"{BY_TURNS}, figure 6")
-@_lets_learn(figure="rank-fig12", source=f"{BY_TURNS}, figure 12", needs=BY_DEPTH)
 def vanilla_fails_pretrained_learns(tables: Tables, M: int | None) -> Found:
     """The deepest vanilla network does not learn, the pre-trained one does."""
     rows, most = _learned(tables)
@@ -215,20 +153,6 @@ def vanilla_fails_pretrained_learns(tables: Tables, M: int | None) -> Found:
     return Found(points, _means(rows, "train_accuracy", VANILLA, best))
 
 
-_only_then = partial(
-    claim,
-    name="only-then",
-    statement="they learn only then: neither at unit scale alone, nor with He's initialisation",
-    expected=f"learned share below {LITTLE:g} for both (the larger of the two)",
-    source=OURS,
-    kind="ours",
-)
-
-
-@_only_then(figure="rank-fig4", needs=BY_DEPTH)
-@_only_then(figure="rank-pretraining")
-@_only_then(figure="rank-fig11", needs=BY_DEPTH)
-@_only_then(figure="rank-fig12", needs=BY_DEPTH)
 def nothing_else_lets_learn(tables: Tables) -> Found:
     """Whether pre-training is needed at all."""
     rows = _deep(through_training(tables))
@@ -238,40 +162,6 @@ def nothing_else_lets_learn(tables: Tables) -> Found:
     return Found([below(larger, LITTLE, point=_at(rows), unit="share")], words)
 
 
-@_at_both_budgets(
-    figure="rank-fig4",
-    name="ahead-of-batch-norm",
-    statement="on the deepest networks SGD after our pre-training is ahead of batch norm in"
-    " training loss",
-    source=f"{BY_TURNS}, figure 4",
-    kind="ours",
-    expected="lower train loss, in the mean of all epochs",
-    needs=BY_DEPTH,
-    columns=LOSS,
-)
-@_at_both_budgets(
-    figure="rank-fig11",
-    name="ahead-of-batch-norm",
-    statement="on the deepest networks SGD after our pre-training is ahead of batch norm in"
-    " training accuracy and test loss",
-    source=f"{BY_TURNS}, figure 11",
-    kind="ours",
-    expected="higher train accuracy and lower test loss, in the mean of all epochs",
-    needs=BY_DEPTH,
-    columns=OTHERS,
-)
-@_at_both_budgets(
-    figure="rank-fig12",
-    name="ahead-of-batch-norm",
-    statement="on the deepest networks SGD after our pre-training is ahead of batch norm in"
-    " training loss, training accuracy and test loss",
-    source=f"{BY_TURNS}, figure 12",
-    kind="ours",
-    expected="lower train loss, higher train accuracy and lower test loss, in the mean of all"
-    " epochs",
-    needs=BY_DEPTH,
-    columns=LOSS | OTHERS,
-)
 def beats_batch_norm(tables: Tables, columns: dict[str, bool], M: int | None) -> Found:
     """At the deepest."""
     rows, most = _learned(tables)
@@ -280,28 +170,6 @@ def beats_batch_norm(tables: Tables, columns: dict[str, bool], M: int | None) ->
     return Found(points, "; ".join(_means(rows, column, best, BATCH_NORM) for column in columns))
 
 
-def _scale_alone_ahead(*, figure: str, words: str, columns: dict[str, bool]) -> Callable:
-    """The control of what `ahead-of-batch-norm` says of the same columns."""
-    return claim(
-        figure=figure,
-        name="scale-alone-ahead-of-batch-norm",
-        statement="control: at unit scale alone, and from He's initialisation, SGD is ahead of"
-        f" batch norm on the deepest networks, too, in {words}",
-        source=OURS,
-        expected="as for pre-trained networks, for both",
-        kind="ours",
-        needs=BY_DEPTH,
-        columns=columns,
-    )
-
-
-@_scale_alone_ahead(figure="rank-fig4", words="training loss", columns=LOSS)
-@_scale_alone_ahead(figure="rank-fig11", words="training accuracy and test loss", columns=OTHERS)
-@_scale_alone_ahead(
-    figure="rank-fig12",
-    words="training loss, training accuracy and test loss",
-    columns=LOSS | OTHERS,
-)
 def scale_alone_beats_batch_norm(tables: Tables, columns: dict[str, bool]) -> Found:
     """At the deepest."""
     rows = _deep(through_training(tables))
@@ -327,18 +195,6 @@ def _slopes(tables: Tables, *variants: Callable[[int], Variant]) -> list[pd.Seri
     return [slopes(each, "depth", "train_loss") for each in found]
 
 
-_slows_down_less = partial(
-    _at_both_budgets,
-    name="slows-down-less",
-    statement="depth slows networks of our pre-training down less than those with batch norm",
-    kind="ours",
-    expected="slope of the mean training loss in depth below that of batch norm",
-    needs=BY_DEPTH,
-)
-
-
-@_slows_down_less(figure="rank-fig4", source=f"{BY_TURNS}, figure 4")
-@_slows_down_less(figure="rank-fig12", source=f"{BY_TURNS}, figure 12")
 def slows_down_less(tables: Tables, M: int | None) -> Found:
     """With every layer the training loss rises by less than batch norm's."""
     own, other = _slopes(
@@ -350,20 +206,6 @@ def slows_down_less(tables: Tables, M: int | None) -> Found:
     return Found([less(own, other, point="batch norm's slope less that of pre-trained")], words)
 
 
-_scale_alone_slows_down_less = partial(
-    claim,
-    name="scale-alone-slows-down-less",
-    statement="control: depth slows networks at unit scale alone, and from He's initialisation,"
-    " down less than those with batch norm, too",
-    source=OURS,
-    expected="slope of the mean training loss in depth below that of batch norm, for both",
-    kind="ours",
-    needs=BY_DEPTH,
-)
-
-
-@_scale_alone_slows_down_less(figure="rank-fig4")
-@_scale_alone_slows_down_less(figure="rank-fig12")
 def scale_alone_slows_down_less(tables: Tables) -> Found:
     """What is said of pre-training is said of the scale of the weights, where this holds."""
     every = (*SCALE_ALONE, BATCH_NORM)
@@ -378,15 +220,6 @@ def scale_alone_slows_down_less(tables: Tables) -> Found:
     return Found(points, f"loss a layer: {means}, batch norm {other.mean():.3g}")
 
 
-@claim(
-    figure="rank-fig6",
-    name="more-is-better",
-    statement="the more of our pre-training, the better networks learn",
-    source=f"{BY_TURNS}, figure 6 left",
-    kind="ours",
-    expected="higher training accuracy with each larger M, from none at the same scale on",
-    needs={"pretraining_steps": 3},
-)
 def more_is_better(tables: Tables) -> Found:
     """From the control on, which has the scale of pre-trained networks."""
     rows, most = _learned(tables)
@@ -399,30 +232,6 @@ def more_is_better(tables: Tables) -> Found:
     return Found(points, _means(rows, "train_accuracy", *chain))
 
 
-_order_kept = partial(
-    claim,
-    expected="r in the mean of all epochs / that of the lower one above 1, for every pair of"
-    " networks whose r differs by a tenth or more before training",
-    needs={"pretraining_steps": 3},
-)
-
-
-@_order_kept(
-    figure="rank-pretraining",
-    name="order-of-ranks-kept-with-controls",
-    statement="control: the order of the initial ranks is kept through training, too, between"
-    " networks at unit scale alone or from He's initialisation and the others",
-    source=OURS,
-    kind="ours",
-    controls=SCALE_ALONE,
-)
-@_order_kept(
-    figure="rank-fig6",
-    name="order-of-ranks-kept",
-    statement="the order of the initial ranks is kept through training",
-    source=f"{BY_TURNS}, figure 6 right; Section 1 (ii)",
-    kind="ours",
-)
 def order_is_kept(tables: Tables, controls: tuple[Variant, ...] = ()) -> Found:
     """Those of the paper's figure 6, and what M = 300 adds; with controls, the pairs that these are
     in. A pair is one that differs in every replicate. A network that diverges has no r any more,
@@ -452,14 +261,6 @@ def order_is_kept(tables: Tables, controls: tuple[Variant, ...] = ()) -> Found:
     return Found(points, f"{len(points)} pairs")
 
 
-@claim(
-    figure="rank-fig6",
-    name="asymmetric-start",
-    statement="batch norm from an asymmetric start has a low rank and learns slowly",
-    source=f"{SECTION}, figure 6",
-    expected="r before training, and training accuracy in the mean of all epochs, below those of"
-    " the standard start",
-)
 def asymmetric_start_breaks_batch_norm(tables: Tables) -> Found:
     """The asymmetric initialisation has the lower r before training and learns more slowly."""
     before, after = _deep(starts(tables)), _deep(through_training(tables))
@@ -470,20 +271,6 @@ def asymmetric_start_breaks_batch_norm(tables: Tables) -> Found:
     return Found(points, _means(after, "train_accuracy", BATCH_NORM, ASYMMETRIC))
 
 
-_beyond_scale = partial(
-    _at_both_budgets,
-    name="rank-beyond-scale",
-    statement="our pre-training helps beyond what it does to the scale of the weights",
-    source=OURS,
-    expected="higher training accuracy than at unit scale alone",
-    kind="ours",
-)
-
-
-@_beyond_scale(figure="rank-fig4", needs=BY_DEPTH)
-@_beyond_scale(figure="rank-pretraining")
-@_beyond_scale(figure="rank-fig11", needs=BY_DEPTH)
-@_beyond_scale(figure="rank-fig12", needs=BY_DEPTH)
 def rank_beyond_scale(tables: Tables, M: int | None) -> Found:
     """At the same scale as the control, where rank alone differs."""
     rows, most = _learned(tables)
@@ -492,15 +279,6 @@ def rank_beyond_scale(tables: Tables, M: int | None) -> Found:
     return Found(points, _means(rows, "train_accuracy", CONTROL, best))
 
 
-@claim(
-    figure="rank-pretraining",
-    name="rank-beyond-scale-at-every-angle",
-    statement="our pre-training helps beyond the scale of the weights however far and fast it goes",
-    source=OURS,
-    expected="higher training accuracy than at unit scale alone, at every M and angle",
-    kind="ours",
-    needs={"angle": 3},
-)
 def rank_beyond_scale_at_every_angle(tables: Tables) -> Found:
     """All pre-trained networks against the control."""
     rows = _deep(through_training(tables))
@@ -509,15 +287,6 @@ def rank_beyond_scale_at_every_angle(tables: Tables) -> Found:
     return Found(points, _means(rows, "train_accuracy", CONTROL))
 
 
-@claim(
-    figure="rank-pretraining",
-    name="low-rank-does-not",
-    statement="of two networks of one scale that of the higher rank learns better: our pre-training"
-    " with the largest M against orthogonal",
-    source="ours, beside paper B, Section 1 (ii): rank is crucial for gradient-based learning",
-    expected="higher training accuracy, where r before training is higher by a tenth",
-    kind="ours",
-)
 def higher_rank_learns_better(tables: Tables) -> Found:
     """At fixed scale, whatever r comes from: the explanation of the paper as it stands."""
     before = _deep(starts(tables))
@@ -531,16 +300,6 @@ def higher_rank_learns_better(tables: Tables) -> Found:
     return Found([_ahead(rows, pretrained, ORTHOGONAL, "train_accuracy")], words)
 
 
-@claim(
-    figure="rank-pretraining",
-    name="rank-and-learning",
-    statement="rank before training and learning are positively correlated at one scale",
-    source=f"{BY_TURNS}: a clear correlation of pre-training and performance",
-    expected="Spearman's correlation of r before training and training accuracy above 0, over all"
-    " networks at unit scale: control, orthogonal, and pre-trained at every angle",
-    kind="ours",
-    needs={"angle": 3},
-)
 def rank_and_learning_go_together(tables: Tables) -> Found:
     """One correlation for each replicate."""
     keys = [*VARIANT, "replicate"]
@@ -554,16 +313,6 @@ def rank_and_learning_go_together(tables: Tables) -> Found:
     return Found([above(correlation, point=f"{count} networks, {_at(learned)}")])
 
 
-@claim(
-    figure="rank-pretraining",
-    name="plain-ascent-inflates",
-    statement="a plain ascent on r makes the weights longer and longer",
-    source="ours, beside paper B, Appendix G, Algorithm 1",
-    expected="root mean square of the last layer above 10 times that of vanilla, and larger with"
-    " each larger M",
-    kind="ours",
-    needs={"pretraining_steps": 3},
-)
 def plain_ascent_inflates(tables: Tables) -> Found:
     """Before training; what is no longer finite is larger than all."""
     rows = _deep(starts(tables)).fillna({"root_mean_square": np.inf})
@@ -577,3 +326,273 @@ def plain_ascent_inflates(tables: Tables) -> Found:
         ),
     ]
     return Found(points, _means(rows, "root_mean_square", VANILLA, *plain))
+
+
+def _at_both_budgets(
+    name: str,
+    statement: str,
+    source: str,
+    judge: Callable[..., Found],
+    expected: str,
+    needs: Mapping[str, int] = NOTHING,
+) -> list[Claim]:
+    """Return two claims of ours by one judge: with the paper's M, and with the largest there is."""
+    return [
+        Claim(
+            name + suffix,
+            f"{statement} ({words})",
+            source,
+            partial(judge, M=M),
+            expected,
+            kind="ours",
+            needs=needs,
+        )
+        for M, suffix, words in (
+            (OF_THE_PAPER, "", f"M = {OF_THE_PAPER}"),
+            (None, "-with-more", "the largest M"),
+        )
+    ]
+
+
+def _rank_is_raised(needs: Mapping[str, int] = NOTHING) -> list[Claim]:
+    return _at_both_budgets(
+        "rank-is-raised",
+        "our pre-training raises r above that of batch norm",
+        f"{BY_TURNS}, Appendix G, figure 6 right",
+        rank_is_raised,
+        f"r of the last layer before training: pre-trained / batch norm above {RAISED:g}, and"
+        f" pre-trained / vanilla above {RAISED:g}",
+        needs,
+    )
+
+
+def _scale_alone_raises_no_rank(needs: Mapping[str, int] = NOTHING) -> Claim:
+    return Claim(
+        "scale-alone-raises-no-rank",
+        "control: neither unit scale alone nor He's initialisation raises r above that of batch"
+        " norm",
+        OURS,
+        scale_alone_raises_no_rank,
+        "r of the last layer before training: either / batch norm below 1 at every depth",
+        kind="ours",
+        needs=needs,
+    )
+
+
+def _lets_learn(figure: int, needs: Mapping[str, int] = NOTHING) -> list[Claim]:
+    return _at_both_budgets(
+        "pretraining-lets-learn",
+        "deep vanilla networks, which do not learn, learn with our pre-training",
+        f"{BY_TURNS}, figure {figure}",
+        vanilla_fails_pretrained_learns,
+        f"learned share: vanilla below {LITTLE:g}, pre-trained above {LEARNED:g}",
+        needs,
+    )
+
+
+def _only_then(needs: Mapping[str, int] = NOTHING) -> Claim:
+    return Claim(
+        "only-then",
+        "they learn only then: neither at unit scale alone, nor with He's initialisation",
+        OURS,
+        nothing_else_lets_learn,
+        f"learned share below {LITTLE:g} for both (the larger of the two)",
+        kind="ours",
+        needs=needs,
+    )
+
+
+def _beyond_scale(needs: Mapping[str, int] = NOTHING) -> list[Claim]:
+    return _at_both_budgets(
+        "rank-beyond-scale",
+        "our pre-training helps beyond what it does to the scale of the weights",
+        OURS,
+        rank_beyond_scale,
+        "higher training accuracy than at unit scale alone",
+        needs,
+    )
+
+
+def _ahead_of_batch_norm(
+    figure: int, words: str, expected: str, columns: dict[str, bool]
+) -> list[Claim]:
+    """Return what a figure by depth says of these columns, and its control."""
+    return [
+        *_at_both_budgets(
+            "ahead-of-batch-norm",
+            f"on the deepest networks SGD after our pre-training is ahead of batch norm in {words}",
+            f"{BY_TURNS}, figure {figure}",
+            partial(beats_batch_norm, columns=columns),
+            f"{expected}, in the mean of all epochs",
+            BY_DEPTH,
+        ),
+        Claim(
+            "scale-alone-ahead-of-batch-norm",
+            "control: at unit scale alone, and from He's initialisation, SGD is ahead of batch norm"
+            f" on the deepest networks, too, in {words}",
+            OURS,
+            partial(scale_alone_beats_batch_norm, columns=columns),
+            "as for pre-trained networks, for both",
+            kind="ours",
+            needs=BY_DEPTH,
+        ),
+    ]
+
+
+def _slows_down_less(figure: int) -> list[Claim]:
+    """Return what a figure by depth says of growing depth, and its control."""
+    return [
+        *_at_both_budgets(
+            "slows-down-less",
+            "depth slows networks of our pre-training down less than those with batch norm",
+            f"{BY_TURNS}, figure {figure}",
+            slows_down_less,
+            "slope of the mean training loss in depth below that of batch norm",
+            BY_DEPTH,
+        ),
+        Claim(
+            "scale-alone-slows-down-less",
+            "control: depth slows networks at unit scale alone, and from He's initialisation, down"
+            " less than those with batch norm, too",
+            OURS,
+            scale_alone_slows_down_less,
+            "slope of the mean training loss in depth below that of batch norm, for both",
+            kind="ours",
+            needs=BY_DEPTH,
+        ),
+    ]
+
+
+ORDER_KEPT = (
+    "r in the mean of all epochs / that of the lower one above 1, for every pair of networks whose"
+    " r differs by a tenth or more before training"
+)
+"""By which it is judged whether the order of the initial ranks is kept."""
+
+CLAIMS = {
+    "rank-fig4": [
+        *_rank_is_raised(BY_DEPTH),
+        _scale_alone_raises_no_rank(BY_DEPTH),
+        *_lets_learn(4, BY_DEPTH),
+        _only_then(BY_DEPTH),
+        *_ahead_of_batch_norm(4, "training loss", "lower train loss", LOSS),
+        *_slows_down_less(4),
+        *_beyond_scale(BY_DEPTH),
+    ],
+    "rank-fig11": [
+        _only_then(BY_DEPTH),
+        *_ahead_of_batch_norm(
+            11,
+            "training accuracy and test loss",
+            "higher train accuracy and lower test loss",
+            OTHERS,
+        ),
+        *_beyond_scale(BY_DEPTH),
+    ],
+    "rank-fig12": [
+        *_rank_is_raised(BY_DEPTH),
+        _scale_alone_raises_no_rank(BY_DEPTH),
+        *_lets_learn(12, BY_DEPTH),
+        _only_then(BY_DEPTH),
+        *_ahead_of_batch_norm(
+            12,
+            "training loss, training accuracy and test loss",
+            "lower train loss, higher train accuracy and lower test loss",
+            LOSS | OTHERS,
+        ),
+        *_slows_down_less(12),
+        *_beyond_scale(BY_DEPTH),
+    ],
+    "rank-fig6": [
+        *_rank_is_raised(),
+        *_lets_learn(6),
+        Claim(
+            "more-is-better",
+            "the more of our pre-training, the better networks learn",
+            f"{BY_TURNS}, figure 6 left",
+            more_is_better,
+            "higher training accuracy with each larger M, from none at the same scale on",
+            kind="ours",
+            needs={"pretraining_steps": 3},
+        ),
+        Claim(
+            "order-of-ranks-kept",
+            "the order of the initial ranks is kept through training",
+            f"{BY_TURNS}, figure 6 right; Section 1 (ii)",
+            order_is_kept,
+            ORDER_KEPT,
+            kind="ours",
+            needs={"pretraining_steps": 3},
+        ),
+        Claim(
+            "asymmetric-start",
+            "batch norm from an asymmetric start has a low rank and learns slowly",
+            f"{SECTION}, figure 6",
+            asymmetric_start_breaks_batch_norm,
+            "r before training, and training accuracy in the mean of all epochs, below those of the"
+            " standard start",
+        ),
+    ],
+    "rank-pretraining": [
+        _scale_alone_raises_no_rank(),
+        Claim(
+            "end-to-end-raises-rank",
+            "from unit scale the ascent on all layers at once raises r of the last layer, too",
+            "ours, beside paper B, Appendix G: from PyTorch's initialisation Algorithm 1 is dead",
+            end_to_end_raises_rank,
+            f"r of the last layer before training: end to end / unit scale alone above {RAISED:g}",
+            kind="ours",
+        ),
+        _only_then(),
+        Claim(
+            "order-of-ranks-kept-with-controls",
+            "control: the order of the initial ranks is kept through training, too, between"
+            " networks at unit scale alone or from He's initialisation and the others",
+            OURS,
+            partial(order_is_kept, controls=SCALE_ALONE),
+            ORDER_KEPT,
+            kind="ours",
+            needs={"pretraining_steps": 3},
+        ),
+        *_beyond_scale(),
+        Claim(
+            "rank-beyond-scale-at-every-angle",
+            "our pre-training helps beyond the scale of the weights however far and fast it goes",
+            OURS,
+            rank_beyond_scale_at_every_angle,
+            "higher training accuracy than at unit scale alone, at every M and angle",
+            kind="ours",
+            needs={"angle": 3},
+        ),
+        Claim(
+            "low-rank-does-not",
+            "of two networks of one scale that of the higher rank learns better: our pre-training"
+            " with the largest M against orthogonal",
+            "ours, beside paper B, Section 1 (ii): rank is crucial for gradient-based learning",
+            higher_rank_learns_better,
+            "higher training accuracy, where r before training is higher by a tenth",
+            kind="ours",
+        ),
+        Claim(
+            "rank-and-learning",
+            "rank before training and learning are positively correlated at one scale",
+            f"{BY_TURNS}: a clear correlation of pre-training and performance",
+            rank_and_learning_go_together,
+            "Spearman's correlation of r before training and training accuracy above 0, over all"
+            " networks at unit scale: control, orthogonal, and pre-trained at every angle",
+            kind="ours",
+            needs={"angle": 3},
+        ),
+        Claim(
+            "plain-ascent-inflates",
+            "a plain ascent on r makes the weights longer and longer",
+            "ours, beside paper B, Appendix G, Algorithm 1",
+            plain_ascent_inflates,
+            "root mean square of the last layer above 10 times that of vanilla, and larger with"
+            " each larger M",
+            kind="ours",
+            needs={"pretraining_steps": 3},
+        ),
+    ],
+}
+"""By figure, in the order in which they are told."""

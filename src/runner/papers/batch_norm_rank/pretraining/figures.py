@@ -2,6 +2,7 @@
 the weights, and the quick look at one run."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,7 @@ from runner.papers.batch_norm_rank.pretraining.tables import (
     variants_in,
 )
 from runner.results.claims import Tables
-from runner.results.figures import figure, or_empty, overview
+from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
 from runner.results.rows import NoRows, Present, nonempty
 from runner.results.spreads import spread
@@ -233,37 +234,6 @@ PAPERS = {"method": ["vanilla", "pretrained", "batch_norm"]}
 """The curves of the paper's figures 4, 11 and 12."""
 
 
-@figure(
-    "rank-fig4",
-    whose=WHOSE,
-    shows=PAPERS,
-    finding=Finding(
-        say_ahead, holds=["ahead-of-batch-norm-with-more", "pretraining-lets-learn-with-more"]
-    ),
-    caption=say_by_depth,
-    columns=("train_loss",),
-)
-@figure(
-    "rank-fig11",
-    whose=WHOSE,
-    shows=PAPERS,
-    finding=Finding(say_both, undecided=["ahead-of-batch-norm-with-more"]),
-    caption=say_by_depth,
-    columns=("train_accuracy", "test_loss"),
-)
-@figure(
-    "rank-fig12",
-    whose=WHOSE,
-    shows=PAPERS,
-    finding=[
-        Finding(
-            say_slowed, holds=["pretraining-lets-learn-with-more", "slows-down-less-with-more"]
-        ),
-        Finding(say_learn, holds=["pretraining-lets-learn-with-more"]),
-    ],
-    caption=say_by_depth,
-    columns=("train_loss", "train_accuracy", "test_loss"),
-)
 def draw_by_depth(tables: Tables, columns: tuple[str, ...]) -> tuple[Figure, pd.DataFrame]:
     """Figures 4, 11 and 12: one column of panels for each depth, one row for each measure."""
     drawn = spoken_for(tables, drawn_curves(tables))
@@ -354,13 +324,6 @@ def say_rank_lost(tables: Tables) -> str:
     )
 
 
-@figure(
-    "rank-fig6",
-    whose=WHOSE,
-    shows={"method": ["vanilla", "pretrained", "batch_norm", "batch_norm_asymmetric"]},
-    finding=Finding(say_rank_lost, holds=["rank-is-raised", "pretraining-lets-learn"]),
-    caption=say_rank_and_accuracy,
-)
 def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 6 for the deepest networks: accuracy and r through training."""
     tables = Present({name: deepest(table) for name, table in tables.items()})
@@ -444,31 +407,6 @@ def say_no_ascent(tables: Tables) -> str:
     )
 
 
-@figure(
-    "rank-pretraining",
-    whose="ours, with our way of pre-training",
-    shows={
-        "method": [
-            "vanilla",
-            "he",
-            "unit_scale",
-            "pretrained",
-            "pretrained_end_to_end",
-            "orthogonal",
-            "batch_norm",
-            "batch_norm_asymmetric",
-        ]
-    },
-    finding=Finding(
-        say_no_ascent, fails=["rank-beyond-scale", "low-rank-does-not", "rank-and-learning"]
-    ),
-    caption="The deepest networks. (a) Training accuracy, in the mean of all epochs, against r of"
-    " the last hidden layer before training. Dots are networks, markers medians over the"
-    " replicates, one for each length M and angle of pre-training: none is chosen; grey and hollow:"
-    " the same scale without ascent. Networks that diverge in the first epoch lie on the rail. (b)"
-    " Training accuracy by epoch, of the pre-trained at the angle that raises r most; lines are"
-    " medians, bands the range of the replicates.",
-)
 def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Who learns from which r, and how controls of the same scale learn."""
     tables = Present({name: deepest(table) for name, table in tables.items()})
@@ -503,8 +441,7 @@ NAMED = (
 )
 
 
-@overview
-def overview_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Quick look at one run: figure 6, and how every variant starts and ends."""
     picture, _ = draw_rank_and_accuracy(tables)
     at_start = summarize(starts(tables), VARIANT, ["rank_bound", "root_mean_square"])
@@ -512,3 +449,77 @@ def overview_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     columns = [*VARIANT, "learning_rate", "train_loss", "train_accuracy", "test_accuracy"]
     shown = at_start[[*VARIANT, "rank_bound", "root_mean_square"]]
     return picture, shown.merge(ends[columns], on=VARIANT)
+
+
+FIGURES = [
+    Drawing(
+        "rank-fig12",
+        partial(draw_by_depth, columns=("train_loss", "train_accuracy", "test_loss")),
+        whose=WHOSE,
+        findings=[
+            Finding(
+                say_slowed, holds=["pretraining-lets-learn-with-more", "slows-down-less-with-more"]
+            ),
+            Finding(say_learn, holds=["pretraining-lets-learn-with-more"]),
+        ],
+        caption=say_by_depth,
+        shows=PAPERS,
+    ),
+    Drawing(
+        "rank-fig11",
+        partial(draw_by_depth, columns=("train_accuracy", "test_loss")),
+        whose=WHOSE,
+        findings=[Finding(say_both, undecided=["ahead-of-batch-norm-with-more"])],
+        caption=say_by_depth,
+        shows=PAPERS,
+    ),
+    Drawing(
+        "rank-fig4",
+        partial(draw_by_depth, columns=("train_loss",)),
+        whose=WHOSE,
+        findings=[
+            Finding(
+                say_ahead,
+                holds=["ahead-of-batch-norm-with-more", "pretraining-lets-learn-with-more"],
+            )
+        ],
+        caption=say_by_depth,
+        shows=PAPERS,
+    ),
+    Drawing(
+        "rank-fig6",
+        draw_rank_and_accuracy,
+        whose=WHOSE,
+        findings=[Finding(say_rank_lost, holds=["rank-is-raised", "pretraining-lets-learn"])],
+        caption=say_rank_and_accuracy,
+        shows={"method": ["vanilla", "pretrained", "batch_norm", "batch_norm_asymmetric"]},
+    ),
+    Drawing(
+        "rank-pretraining",
+        draw_pretraining,
+        whose="ours, with our way of pre-training",
+        findings=[
+            Finding(
+                say_no_ascent, fails=["rank-beyond-scale", "low-rank-does-not", "rank-and-learning"]
+            )
+        ],
+        caption="The deepest networks. (a) Training accuracy, in the mean of all epochs, against r"
+        " of the last hidden layer before training. Dots are networks, markers medians over the"
+        " replicates, one for each length M and angle of pre-training: none is chosen; grey and"
+        " hollow: the same scale without ascent. Networks that diverge in the first epoch lie on"
+        " the rail. (b) Training accuracy by epoch, of the pre-trained at the angle that raises r"
+        " most; lines are medians, bands the range of the replicates.",
+        shows={
+            "method": [
+                "vanilla",
+                "he",
+                "unit_scale",
+                "pretrained",
+                "pretrained_end_to_end",
+                "orthogonal",
+                "batch_norm",
+                "batch_norm_asymmetric",
+            ]
+        },
+    ),
+]

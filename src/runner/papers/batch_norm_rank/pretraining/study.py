@@ -105,9 +105,10 @@ class Variant:
 
 
 @dataclass(frozen=True)
-class Angles(Row):
+class TriedAngle(Row):
     """One row per method, M, angle and selection replicate: what an angle is chosen by."""
 
+    table: ClassVar[str] = "angles"
     keys: ClassVar[tuple[str, ...]] = ("method", "pretraining_steps", "angle", "replicate")
 
     method: str  # pretrained or pretrained_end_to_end
@@ -119,9 +120,10 @@ class Angles(Row):
 
 
 @dataclass(frozen=True)
-class Pretraining(Row):
+class LayerAscent(Row):
     """One row per M, angle, replicate and layer: the layer-wise ascent."""
 
+    table: ClassVar[str] = "pretraining"
     keys: ClassVar[tuple[str, ...]] = ("pretraining_steps", "angle", "replicate", "layer")
 
     pretraining_steps: int  # M
@@ -133,9 +135,10 @@ class Pretraining(Row):
 
 
 @dataclass(frozen=True)
-class Metrics(Row):
+class LayerRank(Row):
     """One row per variant, replicate and layer, before training."""
 
+    table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = (
         "method",
         "pretraining_steps",
@@ -156,9 +159,10 @@ class Metrics(Row):
 
 
 @dataclass(frozen=True)
-class Selection(Row):
+class TrialEpoch(Row):
     """One row per variant, rate, selection replicate and epoch: what a rate is chosen by."""
 
+    table: ClassVar[str] = "selection"
     keys: ClassVar[tuple[str, ...]] = (
         "method",
         "pretraining_steps",
@@ -179,8 +183,10 @@ class Selection(Row):
 
 
 @dataclass(frozen=True)
-class Training(Selection):
+class TrainedEpoch(TrialEpoch):
     """One row per variant, replicate and epoch, at the rate chosen for the variant."""
+
+    table: ClassVar[str] = "training"
 
     test_loss: float  # at the end of the epoch, with running statistics
     test_accuracy: float
@@ -189,7 +195,9 @@ class Training(Selection):
     selected_on: str  # the replicates that the rate was chosen on
 
 
-def run(config: Config, context: Context) -> Iterator[Angles | Pretraining | Metrics | Selection]:
+def run(
+    config: Config, context: Context
+) -> Iterator[TriedAngle | LayerAscent | LayerRank | TrialEpoch]:
     """Choose the angles, pre-train what is to be pre-trained, measure the ranks, train everything.
 
     First the selection replicates, without a word on their ranks, then those that are judged.
@@ -215,7 +223,7 @@ def run(config: Config, context: Context) -> Iterator[Angles | Pretraining | Met
             of_variants |= plain_ascents(config, data, S, context)
             yield from ranks_before(config, of_variants, x, context)
             del of_variants
-        row = Training if stage.judged else Selection
+        row = TrainedEpoch if stage.judged else TrialEpoch
         for name, columns in stage.train(networks, data):
             yield row(**vars(variants[name]), **columns)
 
@@ -294,7 +302,7 @@ def untrained(config: Config, variant: Variant, data: Dataset, replicates: range
 
 def choose_angles(
     config: Config, data: Dataset, x: Float[Tensor, "N features"], context: Context
-) -> list[Angles]:
+) -> list[TriedAngle]:
     """r at every angle on the selection replicates, and which one of a method and M raises it most.
 
     One that leads to numbers that are not finite is never chosen.
@@ -311,7 +319,7 @@ def choose_angles(
         kind = (each.method, each.pretraining_steps)
         best[kind] = max(best.get(kind, each), each, key=mean.__getitem__)
     return [
-        Angles(**vars(variant), replicate=replicate, rank_bound=value, chosen=chosen)
+        TriedAngle(**vars(variant), replicate=replicate, rank_bound=value, chosen=chosen)
         for variant, bound in bounds.items()
         for chosen in [variant in best.values()]
         for replicate, value in zip(selection, bound.tolist(), strict=True)
@@ -320,12 +328,12 @@ def choose_angles(
 
 def raise_ranks(
     config: Config, data: Dataset, replicates: range, context: Context
-) -> tuple[dict[Variant, MLP], list[Pretraining]]:
+) -> tuple[dict[Variant, MLP], list[LayerAscent]]:
     """Algorithm 1, as the methods ask for it: the stack of each M and angle, and what was raised
     layer by layer.
     """
     raised: dict[Variant, MLP] = {}
-    rows: list[Pretraining] = []
+    rows: list[LayerAscent] = []
     L, T, device = config.depth, config.gradient_steps, context.device
     start = untrained(config, Variant("vanilla"), data, replicates).to(device)
 
@@ -353,7 +361,7 @@ def raise_ranks(
                     values = zip(*(bound.tolist() for bound in bounds), strict=True)
                     places = product(config.angles, replicates)
                     for (angle, replicate), of_network in zip(places, values, strict=True):
-                        rows.append(Pretraining(M, angle, replicate, layer, *of_network))
+                        rows.append(LayerAscent(M, angle, replicate, layer, *of_network))
                 keep(network, "pretrained", M, config.angles)
     if "pretrained_end_to_end" in config.methods:
         M = max(config.pretraining_steps)
@@ -373,7 +381,7 @@ def prepare(
     data: Dataset,
     replicates: range,
     context: Context,
-) -> Iterator[Pretraining]:
+) -> Iterator[LayerAscent]:
     """Pre-train, scale and whiten, in the dictionary, the networks that ask for it."""
     raised, rows = raise_ranks(config, data, replicates, context)
     yield from rows
@@ -436,7 +444,7 @@ def draw_minibatches(
 
 def ranks_before(
     config: Config, networks: dict[Variant, MLP], x: Float[Tensor, "N features"], context: Context
-) -> Iterator[Metrics]:
+) -> Iterator[LayerRank]:
     """The ranks of all starting networks, layer by layer."""
     total = len(networks) * (config.depth + 1)
     with context.progress(total, "measuring", unit="layers") as bar:
@@ -450,12 +458,12 @@ def metrics(
     network: MLP,
     x: Float[Tensor, "N features"],
     tick: Callable[[], None],
-) -> Iterator[Metrics]:
+) -> Iterator[LayerRank]:
     """Ranks by layer of the networks of one variant; `tick` is called after every layer."""
     inputs = x.expand(len(network), -1, -1)
     for layer, measured, size in ranks_by_layer(network, inputs, config.tau, tick):
         for replicate in range(len(network)):
-            yield Metrics(
+            yield LayerRank(
                 **vars(variant),
                 replicate=replicate,
                 layer=layer,

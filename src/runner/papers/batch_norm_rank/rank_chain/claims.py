@@ -5,6 +5,7 @@ are short against the time in which they forget their start, nothing is judged.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from runner.papers.batch_norm_rank.rank_chain.tables import (
     rank_bound,
     too_short,
 )
-from runner.results.claims import Found, Tables, claim
+from runner.results.claims import Claim, Found, Tables
 from runner.results.evidence import (
     above,
     below,
@@ -60,59 +61,6 @@ def _ratios_to_bound(rows: pd.DataFrame, column: str, bounds: pd.Series) -> pd.D
     return rows.assign(ratio=ratio, error=ratio * relative, n=pieces(rows))
 
 
-@claim(
-    figure="rank-fig3a",
-    name="r-bound-sharper",
-    statement="the mean of r is above 2 sqrt((1 - alpha) d): the proof without its lost factor 4",
-    source="paper B, Lemma 13 (53) to (55), corrected",
-    expected="mean / bound above 1 at every d and gamma",
-    needs={"width": 3},
-    column="rank_bound",
-    tau=0.0,
-    as_printed=False,
-)
-@claim(
-    figure="rank-fig3a",
-    name="r-bound",
-    statement="the mean of r is above sqrt((1 - alpha) d)",
-    source="paper B, Theorem 14 (58)",
-    expected="mean / bound above 1 at every d and gamma",
-    needs={"width": 3},
-    column="rank_bound",
-    tau=0.0,
-)
-@claim(
-    figure="rank-fig3a",
-    name="soft-rank-bound",
-    statement="the soft rank averaged over depth is above Theorem 14's bound, also without skips",
-    source="paper B, Theorem 14 (58), figure 3a",
-    expected="mean / bound above 1 at every d and gamma",
-    needs={"width": 3},
-    column="soft_rank",
-    tau=TAU,
-)
-@claim(
-    figure="rank-laws",
-    name="r-bound",
-    statement="the mean of r is above sqrt((1 - alpha) d): for uniform and Rademacher weights"
-    " without skips, and for all three laws at gamma = 1 / (8 d) and 1 / (16 d)",
-    source="paper B, Theorem 14 (58)",
-    expected="mean / bound above 1 at every law, d and gamma",
-    needs={"width": 3, "law": 3},
-    column="rank_bound",
-    tau=0.0,
-)
-@claim(
-    figure="rank-laws",
-    name="soft-rank-bound",
-    statement="the soft rank averaged over depth is above Theorem 14's bound: for uniform and"
-    " Rademacher weights without skips, and for all three laws at gamma = 1 / (8 d) and 1 / (16 d)",
-    source="paper B, Theorem 14 (58)",
-    expected="mean / bound above 1 at every law, d and gamma",
-    needs={"width": 3, "law": 3},
-    column="soft_rank",
-    tau=TAU,
-)
 def rank_bound_kept(tables: Tables, column: str, tau: float, as_printed: bool = True) -> Found:
     """Theorem 14: the mean of r, or of the soft rank, is above its bound at every d and gamma."""
     rows = averages(tables)
@@ -140,24 +88,6 @@ def _exponents(rows: pd.DataFrame, column: str) -> Iterator[tuple[str, float, fl
             yield f"{gamma(skip)}, {name}", exponent, error, int(pieces(part).min())
 
 
-@claim(
-    figure="rank-fig3a",
-    name="r-growth",
-    statement="the mean of r grows at least as sqrt(d), for all gamma",
-    source="paper B, Theorem 2 (5)",
-    expected=EXPONENTS,
-    needs={"width": 3},
-    column="rank_bound",
-)
-@claim(
-    figure="rank-fig3a",
-    name="soft-rank-growth",
-    statement="the soft rank averaged over depth grows at least as sqrt(d), for all gamma",
-    source="paper B, Section 3.1, figure 3a",
-    expected=EXPONENTS,
-    needs={"width": 3},
-    column="soft_rank",
-)
 def grows_as_root(tables: Tables, column: str) -> Found:
     """Omega(sqrt(d)): the exponent in d is above 1/2, and still so where d is largest."""
     rows = averages(tables)
@@ -170,16 +100,6 @@ def grows_as_root(tables: Tables, column: str) -> Found:
     return Found(points, "" if points else "fewer than three powers of two among the widths")
 
 
-@claim(
-    figure="rank-laws",
-    name="law-hardly-matters",
-    statement="without skips the soft rank of uniform and Rademacher weights is that of Gaussian"
-    " ones, to a twentieth",
-    source="ours, beside paper B, Theorem 14: Gaussian weights stand for those of bounded support",
-    expected=f"mean over that of Gaussian weights within {SAME_RANK:g} of 1 at every d",
-    kind="ours",
-    needs={"width": 3, "law": 3},
-)
 def law_hardly_matters(tables: Tables) -> Found:
     """Against Gaussian weights of the same width, at gamma = inf."""
     rows = averages(tables)
@@ -200,15 +120,6 @@ def law_hardly_matters(tables: Tables) -> Found:
     return Found(points)
 
 
-@claim(
-    figure="rank-wide",
-    name="exponent-falls",
-    statement="the soft rank comes nearer to sqrt(d): its exponent in d falls as d grows",
-    source="ours, beside paper B, Section 3.1, figure 3a",
-    expected="exponent over the last doubling below that over the first, at every gamma",
-    kind="ours",
-    needs={"width": 4},
-)
 def exponent_falls(tables: Tables) -> Found:
     """Whether rank_1/2 reaches the order sqrt(d) of its bound."""
     rows = averages(tables)
@@ -224,15 +135,6 @@ def exponent_falls(tables: Tables) -> Found:
     return Found(points, "; ".join(words))
 
 
-@claim(
-    figure="rank-wide",
-    name="r-is-root",
-    statement="r over sqrt(d) stays within a tenth of one from d = 256 on",
-    source="ours, beside paper B, Theorem 2 (5): the bound is of the order that it has",
-    expected="mean of r / sqrt(d) within 0.1 of 1 at every d from 256 on and every gamma",
-    kind="ours",
-    needs={"width": 4},
-)
 def r_is_root(tables: Tables) -> Found:
     """The bound r of the rank, which follows sqrt(d)."""
     rows = averages(tables)
@@ -266,14 +168,6 @@ def _of_figures_8_and_9(tables: Tables) -> tuple[pd.DataFrame, str]:
     return rows, too_short(rows)
 
 
-@claim(
-    figure="rank-fig8",
-    name="regularity-below-0.9",
-    statement="alpha is below 0.9 for d > 10",
-    source="paper B, Appendix E, figure 8",
-    expected="alpha below 0.9 at every d > 10, gamma = 1 and 0.1",
-    needs={"width": 3},
-)
 def regular(tables: Tables) -> Found:
     """Figure 8: alpha below 0.9 for every d above 10, at gamma 1 and 0.1."""
     rows, missing = _of_figures_8_and_9(tables)
@@ -287,14 +181,6 @@ def regular(tables: Tables) -> Found:
     return Found(points)
 
 
-@claim(
-    figure="rank-fig8",
-    name="regularity-falls",
-    statement="alpha decreases with d",
-    source="paper B, Appendix E, after Theorem 14",
-    expected="change of alpha below 0 at every doubling of d, gamma = 1 and 0.1",
-    needs={"width": 3},
-)
 def regularity_falls(tables: Tables) -> Found:
     """Figure 8: alpha decreases as d doubles."""
     rows, missing = _of_figures_8_and_9(tables)
@@ -311,14 +197,6 @@ def regularity_falls(tables: Tables) -> Found:
     return Found(points)
 
 
-@claim(
-    figure="rank-fig8",
-    name="norm-bound",
-    statement="the mean of ||M||_F^2 is below d^1.5 / sqrt(1 - alpha)",
-    source="paper B, Lemma 13 (50), figure 9",
-    expected="mean / bound below 1 at every d and gamma",
-    needs={"width": 3},
-)
 def norm_bound_kept(tables: Tables, as_printed: bool = True) -> Found:
     """Lemma 13: E||M||_F^2 is below its bound."""
     rows = averages(tables)
@@ -332,14 +210,6 @@ def norm_bound_kept(tables: Tables, as_printed: bool = True) -> Found:
     return Found(points)
 
 
-@claim(
-    figure="rank-fig8",
-    name="norm-growth",
-    statement="the mean of ||M||_F^2 grows no faster than d^1.5",
-    source="paper B, Appendix E, figure 9",
-    expected="exponent below 1.5 over all d and over the last doubling, gamma = 1 and 0.1",
-    needs={"width": 3},
-)
 def norm_exponent(tables: Tables) -> Found:
     """Figure 9: E||M||_F^2 grows no faster than d^1.5, and neither where d is largest."""
     rows, missing = _of_figures_8_and_9(tables)
@@ -352,13 +222,6 @@ def norm_exponent(tables: Tables) -> Found:
     return Found(points, "" if points else "fewer than three powers of two among the widths")
 
 
-@claim(
-    figure="rank-fig3b",
-    name="collinear-pulled-apart",
-    statement="nearly collinear inputs: the largest singular value falls, the others rise quickly",
-    source="paper B, figure 3b, Example 9",
-    expected="from layer 0 to 10: ratio of the first below 1, of the second to tenth above 1",
-)
 def pulled_apart(tables: Tables, layer: int = 10) -> Found:
     """Figure 3b: within ten layers the first singular value falls and the other nine rise."""
     spectrum = tables["spectrum"]
@@ -393,15 +256,6 @@ def _falls(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(falls)
 
 
-@claim(
-    figure="rank-lemma3",
-    name="ratio-decays",
-    statement="without normalisation log(sigma_2 / sigma_1) falls linearly with depth, with skips",
-    source="paper B, Lemma 3",
-    expected="fall a layer above 0, and in each half of the depth more than half of that in the"
-    " other, for every law and gamma",
-    needs={"layer": 50},
-)
 def decays_linearly(tables: Tables) -> Found:
     """Lemma 3: log(sigma_2 / sigma_1) falls along a line, for every law and gamma.
 
@@ -421,16 +275,6 @@ def decays_linearly(tables: Tables) -> Found:
     return Found(points, f"fall a layer {', '.join(rates)}")
 
 
-@claim(
-    figure="rank-lemma3",
-    name="rate-is-lyapunov-gap",
-    statement="the rate is the gap of the two largest Lyapunov exponents (Gaussian weights)",
-    source="paper B, Section 3.2, footnote 6",
-    expected="rate / gap within 0.25 of 1 at every gamma (the next gap, or one in sigma^2, is"
-    " another by a factor)",
-    needs={"layer": 50},
-    margin=0.25,
-)
 def decays_at_lyapunov_gap(tables: Tables, margin: float) -> Found:
     """For Gaussian weights that rate is the gap of the two largest Lyapunov exponents."""
     points = []
@@ -443,15 +287,6 @@ def decays_at_lyapunov_gap(tables: Tables, margin: float) -> Found:
     return Found(points)
 
 
-@claim(
-    figure="rank-lemma3",
-    name="matrix-converges",
-    statement="the normalised matrix itself converges (Gaussian weights)",
-    source="paper B, Lemma 3a as printed; its proof gives limit points only (Lemma 18)",
-    expected="length of a step, last over first tenth of the layers, below 1/2 at every gamma",
-    needs={"layer": 50},
-    law="gaussian",
-)
 def converges(tables: Tables, law: str) -> Found:
     """Lemma 3a as printed: H~_l converges, so that its steps end up shorter than they began."""
     rows = select(tables["products"], law=law)
@@ -464,16 +299,6 @@ def converges(tables: Tables, law: str) -> Found:
     return Found(points)
 
 
-@claim(
-    figure="rank-lemma7",
-    name="expansion",
-    statement="the change of ||M||_F^2 over a layer is gamma^2 delta_F(M) for small gamma",
-    source="paper B, Lemma 7 (43)",
-    expected="change / gamma^2 - delta_F within 2 % of 2 d^2, the first term of delta_F, at the"
-    " smallest gamma, for every d and law",
-    needs={"width": 3},
-    margin=0.02,
-)
 def expansion_exact(tables: Tables, margin: float) -> Found:
     """Lemma 7 at the smallest gamma: the measured change of a matrix is delta_F(M)."""
     rows = tables["expansions"]
@@ -489,15 +314,6 @@ def expansion_exact(tables: Tables, margin: float) -> Found:
     return Found(points)
 
 
-@claim(
-    figure="rank-lemma7",
-    name="remainder",
-    statement="what is left over, over gamma^2, is O(gamma)",
-    source="paper B, Lemma 7 (43)",
-    expected="exponent of gamma above 1 between the two smallest gammas but one, for every d and"
-    " law",
-    needs={"width": 3, "skip": 3},
-)
 def remainder_vanishes(tables: Tables) -> Found:
     """Lemma 7: what is left over for each matrix falls with gamma, faster than gamma itself."""
     points = []
@@ -509,15 +325,6 @@ def remainder_vanishes(tables: Tables) -> Found:
     return Found(points)
 
 
-@claim(
-    figure="rank-live",
-    name="live-directions",
-    statement="the number of live directions grows at least as sqrt(d)",
-    source="ours, to Corollary 15 of paper B",
-    expected="exponent of k* in d above 1/2 at every gamma",
-    kind="ours",
-    needs={"width": 3},
-)
 def live_grow_as_root(tables: Tables) -> Found:
     """k* is at least of order sqrt(d): Theorem 2 for the rank itself (Corollary 15).
 
@@ -549,17 +356,6 @@ def _r_over_full(tables: Tables) -> pd.DataFrame:
     return pd.concat(parts)
 
 
-@claim(
-    figure="rank-live",
-    name="one-law-above",
-    statement="all inputs of more than k* directions end in one law",
-    source="ours, to Theorem 14 of paper B, its assumption of a unique invariant law",
-    expected="mean of r within 2 % of that of full rank for every rank from k* on (half of k*"
-    " directions lose ten times that)",
-    kind="ours",
-    needs={"width": 2},
-    margin=0.02,
-)
 def one_law_above(tables: Tables, margin: float) -> Found:
     """All inputs of rank k* and more end in the same mean rank; k* beyond its error."""
     if words := too_short(tables["input_ranks"]):
@@ -573,15 +369,6 @@ def one_law_above(tables: Tables, margin: float) -> Found:
     return Found(points)
 
 
-@claim(
-    figure="rank-live",
-    name="other-laws-below",
-    statement="inputs of lower rank end in laws of lower rank: full rank of the input is needed",
-    source="paper B, Section 3.1, necessary assumption (i)",
-    expected="mean of r below that of full rank at every d and gamma, for the smallest rank of the"
-    " input that would allow it to be equal",
-    needs={"width": 2},
-)
 def other_laws_below(tables: Tables) -> Found:
     """Inputs of lower rank keep a lower mean of r, although r <= rank would allow the full one."""
     if words := too_short(tables["input_ranks"]):
@@ -592,3 +379,222 @@ def other_laws_below(tables: Tables) -> Found:
         test = {"n": row.n, "point": f"rank {row.input_rank}, {_point(row)}", "unit": "ratio"}
         points.append(estimate_below(row.ratio, row.error, 1.0, **test))
     return Found(points)
+
+
+CLAIMS = {
+    "rank-laws": [
+        Claim(
+            "soft-rank-bound",
+            "the soft rank averaged over depth is above Theorem 14's bound: for uniform and"
+            " Rademacher weights without skips, and for all three laws at gamma = 1 / (8 d) and 1"
+            " / (16 d)",
+            "paper B, Theorem 14 (58)",
+            partial(rank_bound_kept, column="soft_rank", tau=TAU),
+            "mean / bound above 1 at every law, d and gamma",
+            needs={"width": 3, "law": 3},
+        ),
+        Claim(
+            "r-bound",
+            "the mean of r is above sqrt((1 - alpha) d): for uniform and Rademacher weights"
+            " without skips, and for all three laws at gamma = 1 / (8 d) and 1 / (16 d)",
+            "paper B, Theorem 14 (58)",
+            partial(rank_bound_kept, column="rank_bound", tau=0.0),
+            "mean / bound above 1 at every law, d and gamma",
+            needs={"width": 3, "law": 3},
+        ),
+        Claim(
+            "law-hardly-matters",
+            "without skips the soft rank of uniform and Rademacher weights is that of Gaussian"
+            " ones, to a twentieth",
+            "ours, beside paper B, Theorem 14: Gaussian weights stand for those of bounded support",
+            law_hardly_matters,
+            f"mean over that of Gaussian weights within {SAME_RANK:g} of 1 at every d",
+            kind="ours",
+            needs={"width": 3, "law": 3},
+        ),
+    ],
+    "rank-fig3a": [
+        Claim(
+            "soft-rank-bound",
+            "the soft rank averaged over depth is above Theorem 14's bound, also without skips",
+            "paper B, Theorem 14 (58), figure 3a",
+            partial(rank_bound_kept, column="soft_rank", tau=TAU),
+            "mean / bound above 1 at every d and gamma",
+            needs={"width": 3},
+        ),
+        Claim(
+            "r-bound",
+            "the mean of r is above sqrt((1 - alpha) d)",
+            "paper B, Theorem 14 (58)",
+            partial(rank_bound_kept, column="rank_bound", tau=0.0),
+            "mean / bound above 1 at every d and gamma",
+            needs={"width": 3},
+        ),
+        Claim(
+            "r-bound-sharper",
+            "the mean of r is above 2 sqrt((1 - alpha) d): the proof without its lost factor 4",
+            "paper B, Lemma 13 (53) to (55), corrected",
+            partial(rank_bound_kept, column="rank_bound", tau=0.0, as_printed=False),
+            "mean / bound above 1 at every d and gamma",
+            needs={"width": 3},
+        ),
+        Claim(
+            "soft-rank-growth",
+            "the soft rank averaged over depth grows at least as sqrt(d), for all gamma",
+            "paper B, Section 3.1, figure 3a",
+            partial(grows_as_root, column="soft_rank"),
+            EXPONENTS,
+            needs={"width": 3},
+        ),
+        Claim(
+            "r-growth",
+            "the mean of r grows at least as sqrt(d), for all gamma",
+            "paper B, Theorem 2 (5)",
+            partial(grows_as_root, column="rank_bound"),
+            EXPONENTS,
+            needs={"width": 3},
+        ),
+    ],
+    "rank-wide": [
+        Claim(
+            "exponent-falls",
+            "the soft rank comes nearer to sqrt(d): its exponent in d falls as d grows",
+            "ours, beside paper B, Section 3.1, figure 3a",
+            exponent_falls,
+            "exponent over the last doubling below that over the first, at every gamma",
+            kind="ours",
+            needs={"width": 4},
+        ),
+        Claim(
+            "r-is-root",
+            "r over sqrt(d) stays within a tenth of one from d = 256 on",
+            "ours, beside paper B, Theorem 2 (5): the bound is of the order that it has",
+            r_is_root,
+            "mean of r / sqrt(d) within 0.1 of 1 at every d from 256 on and every gamma",
+            kind="ours",
+            needs={"width": 4},
+        ),
+    ],
+    "rank-fig8": [
+        Claim(
+            "regularity-below-0.9",
+            "alpha is below 0.9 for d > 10",
+            "paper B, Appendix E, figure 8",
+            regular,
+            "alpha below 0.9 at every d > 10, gamma = 1 and 0.1",
+            needs={"width": 3},
+        ),
+        Claim(
+            "regularity-falls",
+            "alpha decreases with d",
+            "paper B, Appendix E, after Theorem 14",
+            regularity_falls,
+            "change of alpha below 0 at every doubling of d, gamma = 1 and 0.1",
+            needs={"width": 3},
+        ),
+        Claim(
+            "norm-bound",
+            "the mean of ||M||_F^2 is below d^1.5 / sqrt(1 - alpha)",
+            "paper B, Lemma 13 (50), figure 9",
+            norm_bound_kept,
+            "mean / bound below 1 at every d and gamma",
+            needs={"width": 3},
+        ),
+        Claim(
+            "norm-growth",
+            "the mean of ||M||_F^2 grows no faster than d^1.5",
+            "paper B, Appendix E, figure 9",
+            norm_exponent,
+            "exponent below 1.5 over all d and over the last doubling, gamma = 1 and 0.1",
+            needs={"width": 3},
+        ),
+    ],
+    "rank-fig3b": [
+        Claim(
+            "collinear-pulled-apart",
+            "nearly collinear inputs: the largest singular value falls, the others rise quickly",
+            "paper B, figure 3b, Example 9",
+            pulled_apart,
+            "from layer 0 to 10: ratio of the first below 1, of the second to tenth above 1",
+        ),
+    ],
+    "rank-lemma3": [
+        Claim(
+            "ratio-decays",
+            "without normalisation log(sigma_2 / sigma_1) falls linearly with depth, with skips",
+            "paper B, Lemma 3",
+            decays_linearly,
+            "fall a layer above 0, and in each half of the depth more than half of that in the"
+            " other, for every law and gamma",
+            needs={"layer": 50},
+        ),
+        Claim(
+            "rate-is-lyapunov-gap",
+            "the rate is the gap of the two largest Lyapunov exponents (Gaussian weights)",
+            "paper B, Section 3.2, footnote 6",
+            partial(decays_at_lyapunov_gap, margin=0.25),
+            "rate / gap within 0.25 of 1 at every gamma (the next gap, or one in sigma^2, is"
+            " another by a factor)",
+            needs={"layer": 50},
+        ),
+        Claim(
+            "matrix-converges",
+            "the normalised matrix itself converges (Gaussian weights)",
+            "paper B, Lemma 3a as printed; its proof gives limit points only (Lemma 18)",
+            partial(converges, law="gaussian"),
+            "length of a step, last over first tenth of the layers, below 1/2 at every gamma",
+            needs={"layer": 50},
+        ),
+    ],
+    "rank-lemma7": [
+        Claim(
+            "expansion",
+            "the change of ||M||_F^2 over a layer is gamma^2 delta_F(M) for small gamma",
+            "paper B, Lemma 7 (43)",
+            partial(expansion_exact, margin=0.02),
+            "change / gamma^2 - delta_F within 2 % of 2 d^2, the first term of delta_F, at the"
+            " smallest gamma, for every d and law",
+            needs={"width": 3},
+        ),
+        Claim(
+            "remainder",
+            "what is left over, over gamma^2, is O(gamma)",
+            "paper B, Lemma 7 (43)",
+            remainder_vanishes,
+            "exponent of gamma above 1 between the two smallest gammas but one, for every d and"
+            " law",
+            needs={"width": 3, "skip": 3},
+        ),
+    ],
+    "rank-live": [
+        Claim(
+            "live-directions",
+            "the number of live directions grows at least as sqrt(d)",
+            "ours, to Corollary 15 of paper B",
+            live_grow_as_root,
+            "exponent of k* in d above 1/2 at every gamma",
+            kind="ours",
+            needs={"width": 3},
+        ),
+        Claim(
+            "one-law-above",
+            "all inputs of more than k* directions end in one law",
+            "ours, to Theorem 14 of paper B, its assumption of a unique invariant law",
+            partial(one_law_above, margin=0.02),
+            "mean of r within 2 % of that of full rank for every rank from k* on (half of k*"
+            " directions lose ten times that)",
+            kind="ours",
+            needs={"width": 2},
+        ),
+        Claim(
+            "other-laws-below",
+            "inputs of lower rank end in laws of lower rank: full rank of the input is needed",
+            "paper B, Section 3.1, necessary assumption (i)",
+            other_laws_below,
+            "mean of r below that of full rank at every d and gamma, for the smallest rank of the"
+            " input that would allow it to be equal",
+            needs={"width": 2},
+        ),
+    ],
+}
+"""By figure, in the order in which they are told."""

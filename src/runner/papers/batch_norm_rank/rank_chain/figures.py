@@ -25,7 +25,7 @@ from runner.papers.batch_norm_rank.rank_chain.tables import (
 )
 from runner.results.captions import Said
 from runner.results.claims import Tables
-from runner.results.figures import figure, or_empty, overview
+from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
 from runner.results.rows import nonempty, select
 from runner.results.spreads import spread
@@ -126,18 +126,6 @@ def say_growth(tables: Tables) -> str:
     )
 
 
-@figure(
-    "rank-fig3a",
-    whose="as in the paper",
-    finding=Finding(say_growth, holds=["soft-rank-growth", "r-growth"]),
-    caption=over_layers(
-        "(a) The soft rank of the hidden layers, averaged over {layers} of chains; dashed: the root"
-        " of the width d. (b) The same over the root of d. Line: γ = ∞, circles on it: γ = 1,"
-        " triangles: γ = 0.5, dashed with diamonds: γ = 0.1. The band is a standard deviation over"
-        " the layers to either side, at γ = ∞; errors of the means are smaller than the markers."
-        " Widths are the paper's, 8, 16, .., 256."
-    ),
-)
 def draw_fig3a(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 3a: the soft rank against d, and over the root of d."""
     metrics = averages(tables)
@@ -228,19 +216,6 @@ def say_laws(tables: Tables) -> str:
     )
 
 
-@figure(
-    "rank-laws",
-    whose="ours",
-    shows={"law": ["gaussian", "uniform", "rademacher"]},
-    finding=Finding(say_laws, holds=["soft-rank-bound", "law-hardly-matters"]),
-    caption=over_layers(
-        "(a) The soft rank, averaged over {layers} of chains, for Gaussian weights (wide line), and"
-        " for weights of bounded support: uniform (circles) and ±1 (triangles); dark without skips,"
-        " light with γ at 1/(8 d) or 1/(16 d), as Lemma 5 asks for. Dashed: the root of d; dotted:"
-        " the lower bound of Theorem 14. (b) The same over that of Gaussian weights without skips."
-        " Points are means, bands two standard errors to either side."
-    ),
-)
 def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """The soft rank beside its bound, and over that of Gaussian weights without skips."""
     metrics = averages(tables)
@@ -301,16 +276,6 @@ def say_nearer(tables: Tables) -> str:
     )
 
 
-@figure(
-    "rank-wide",
-    whose="ours",
-    finding=Finding(say_nearer, holds=["exponent-falls", "r-is-root"]),
-    caption=over_layers(
-        "(a) The soft rank and its lower bound r, averaged over {layers} of chains, over the root"
-        " of d. (b) Their exponent in d between two neighbouring widths; dashed: a half. Filled: γ"
-        " = ∞; hollow: γ = 0.1. Errors of the means are smaller than the markers."
-    ),
-)
 def draw_wide(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Up to d = 1024: soft rank and r over sqrt(d), and the exponent in d between two widths."""
     metrics = averages(tables)
@@ -354,20 +319,6 @@ def say_regular(tables: Tables) -> str:
     )
 
 
-@figure(
-    "rank-fig8",
-    whose="as in the paper",
-    finding=Finding(
-        say_regular, holds=["regularity-below-0.9", "regularity-falls", "norm-bound", "norm-growth"]
-    ),
-    caption=over_layers(
-        "Figures 8 and 9. (a) Regularity constant α of the invariant law; dotted: 0.9. (b) Mean of"
-        " the squared norm of M, with the 1.5th power of d (dashed) and the upper bound of Lemma 13"
-        " at γ = 1 (dotted). (c) The same over the 1.5th power of d. Points are averages over"
-        " {layers} of chains at γ = 1 (hollow) and γ = 0.1; their errors are smaller than the"
-        " markers."
-    ),
-)
 def draw_fig8(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figures 8 and 9: alpha against d, the norm of M, and the norm over d^1.5."""
     metrics = averages(tables)
@@ -438,15 +389,6 @@ def say_apart(tables: Tables) -> str:
     )
 
 
-@figure(
-    "rank-fig3b",
-    whose="as in the paper, no skips",
-    finding=Finding(say_apart, holds=["collinear-pulled-apart"]),
-    caption="(a) The ten largest singular values of the hidden layers, over the root of the batch"
-    " size N, from nearly collinear inputs, without skips. Lines are medians over the chains, the"
-    " darker the larger the value, bands their whole range. (b) The same on a logarithmic scale."
-    " Dotted: √½, from where on the soft rank counts a value.",
-)
 def draw_fig3b(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 3b: the top ten singular values by layer from nearly collinear inputs."""
     spectrum = tables["spectrum"]
@@ -497,16 +439,6 @@ def say_collapse(tables: Tables) -> str:
     )
 
 
-@figure(
-    "rank-lemma3",
-    whose="as in the paper",
-    shows={"law": ["gaussian", "uniform"]},
-    finding=Finding(say_collapse, holds=["ratio-decays"], fails=["matrix-converges"]),
-    caption="(a) The second singular value over the first, without normalisation and with skips;"
-    " dotted: the rate that the Lyapunov exponents of Gaussian weights promise. (b) How far the"
-    " matrix, scaled to norm one, moves in a layer. Lines are medians over the chains, bands their"
-    " whole range; solid: Gaussian weights, dashed and thin: uniform ones.",
-)
 def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Lemma 3: sigma_2 / sigma_1 without normalisation, and how far H~ moves in a layer."""
     products = tables["products"]
@@ -571,16 +503,6 @@ def say_expansion(tables: Tables) -> str:
     )
 
 
-@figure(
-    "rank-lemma7",
-    whose="as in the paper",
-    shows={"law": ["gaussian", "uniform"]},
-    finding=Finding(say_expansion, holds=["expansion", "remainder"]),
-    caption="(a) Change of the squared norm of M over one layer against what Lemma 7 says, at the"
-    " smallest γ; every point is a matrix. (b) Root mean square over the matrices of what the lemma"
-    " leaves over; dotted: the powers one and two of γ. The wider, the darker; filled: Gaussian"
-    " weights; hollow and dashed: uniform ones.",
-)
 def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Lemma 7: the measured change against delta_F at the smallest gamma; what is left over."""
     expansions = tables["expansions"]
@@ -666,15 +588,6 @@ def say_live(tables: Tables) -> str:
     )
 
 
-@figure(
-    "rank-live",
-    whose="ours",
-    finding=Finding(say_live, holds=["live-directions", "one-law-above", "other-laws-below"]),
-    caption="(a) The soft rank in which inputs of rank k end, averaged over the layers, for several"
-    " widths d; dashed: all k directions kept. (b) The rate at which one more direction grows, in"
-    " nats a layer. Dots: k*, where it is zero. Both without skips; bands are two standard errors."
-    " (c) k* against the width; dashed: the root of d.",
-)
 def draw_live(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Beyond the paper: where each input rank ends, why, and how many directions live."""
     ranks = tables["input_ranks"].sort_values(["skip", "width", "input_rank"])
@@ -737,8 +650,7 @@ def draw_live(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, ranks[columns].merge(live_directions(tables), on=["skip", "width"])
 
 
-@overview
-def overview_rank_chain(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Quick look at one run: the drawing that goes with what it measured."""
     for table, drawing in OVERVIEW_OF.items():
         if table in tables:
@@ -754,3 +666,107 @@ OVERVIEW_OF = {
     "expansions": draw_lemma7,
     "input_ranks": draw_live,
 }
+
+
+FIGURES = [
+    Drawing(
+        "rank-fig3a",
+        draw_fig3a,
+        whose="as in the paper",
+        findings=[Finding(say_growth, holds=["soft-rank-growth", "r-growth"])],
+        caption=over_layers(
+            "(a) The soft rank of the hidden layers, averaged over {layers} of chains; dashed: the"
+            " root of the width d. (b) The same over the root of d. Line: γ = ∞, circles on it: γ ="
+            " 1, triangles: γ = 0.5, dashed with diamonds: γ = 0.1. The band is a standard"
+            " deviation over the layers to either side, at γ = ∞; errors of the means are smaller"
+            " than the markers. Widths are the paper's, 8, 16, .., 256."
+        ),
+    ),
+    Drawing(
+        "rank-laws",
+        draw_laws,
+        whose="ours",
+        findings=[Finding(say_laws, holds=["soft-rank-bound", "law-hardly-matters"])],
+        caption=over_layers(
+            "(a) The soft rank, averaged over {layers} of chains, for Gaussian weights (wide line),"
+            " and for weights of bounded support: uniform (circles) and ±1 (triangles); dark"
+            " without skips, light with γ at 1/(8 d) or 1/(16 d), as Lemma 5 asks for. Dashed: the"
+            " root of d; dotted: the lower bound of Theorem 14. (b) The same over that of Gaussian"
+            " weights without skips. Points are means, bands two standard errors to either side."
+        ),
+        shows={"law": ["gaussian", "uniform", "rademacher"]},
+    ),
+    Drawing(
+        "rank-wide",
+        draw_wide,
+        whose="ours",
+        findings=[Finding(say_nearer, holds=["exponent-falls", "r-is-root"])],
+        caption=over_layers(
+            "(a) The soft rank and its lower bound r, averaged over {layers} of chains, over the"
+            " root of d. (b) Their exponent in d between two neighbouring widths; dashed: a half."
+            " Filled: γ = ∞; hollow: γ = 0.1. Errors of the means are smaller than the markers."
+        ),
+    ),
+    Drawing(
+        "rank-fig8",
+        draw_fig8,
+        whose="as in the paper",
+        findings=[
+            Finding(
+                say_regular,
+                holds=["regularity-below-0.9", "regularity-falls", "norm-bound", "norm-growth"],
+            )
+        ],
+        caption=over_layers(
+            "Figures 8 and 9. (a) Regularity constant α of the invariant law; dotted: 0.9. (b) Mean"
+            " of the squared norm of M, with the 1.5th power of d (dashed) and the upper bound of"
+            " Lemma 13 at γ = 1 (dotted). (c) The same over the 1.5th power of d. Points are"
+            " averages over {layers} of chains at γ = 1 (hollow) and γ = 0.1; their errors are"
+            " smaller than the markers."
+        ),
+    ),
+    Drawing(
+        "rank-fig3b",
+        draw_fig3b,
+        whose="as in the paper, no skips",
+        findings=[Finding(say_apart, holds=["collinear-pulled-apart"])],
+        caption="(a) The ten largest singular values of the hidden layers, over the root of the"
+        " batch size N, from nearly collinear inputs, without skips. Lines are medians over the"
+        " chains, the darker the larger the value, bands their whole range. (b) The same on a"
+        " logarithmic scale. Dotted: √½, from where on the soft rank counts a value.",
+    ),
+    Drawing(
+        "rank-lemma3",
+        draw_lemma3,
+        whose="as in the paper",
+        findings=[Finding(say_collapse, holds=["ratio-decays"], fails=["matrix-converges"])],
+        caption="(a) The second singular value over the first, without normalisation and with"
+        " skips; dotted: the rate that the Lyapunov exponents of Gaussian weights promise. (b) How"
+        " far the matrix, scaled to norm one, moves in a layer. Lines are medians over the chains,"
+        " bands their whole range; solid: Gaussian weights, dashed and thin: uniform ones.",
+        shows={"law": ["gaussian", "uniform"]},
+    ),
+    Drawing(
+        "rank-lemma7",
+        draw_lemma7,
+        whose="as in the paper",
+        findings=[Finding(say_expansion, holds=["expansion", "remainder"])],
+        caption="(a) Change of the squared norm of M over one layer against what Lemma 7 says, at"
+        " the smallest γ; every point is a matrix. (b) Root mean square over the matrices of what"
+        " the lemma leaves over; dotted: the powers one and two of γ. The wider, the darker;"
+        " filled: Gaussian weights; hollow and dashed: uniform ones.",
+        shows={"law": ["gaussian", "uniform"]},
+    ),
+    Drawing(
+        "rank-live",
+        draw_live,
+        whose="ours",
+        findings=[
+            Finding(say_live, holds=["live-directions", "one-law-above", "other-laws-below"])
+        ],
+        caption="(a) The soft rank in which inputs of rank k end, averaged over the layers, for"
+        " several widths d; dashed: all k directions kept. (b) The rate at which one more"
+        " direction grows, in nats a layer. Dots: k*, where it is zero. Both without skips; bands"
+        " are two standard errors. (c) k* against the width; dashed: the root of d.",
+    ),
+]

@@ -59,10 +59,11 @@ COMPILER = 100 * 2**20
 
 
 @dataclass(frozen=True)
-class Metrics(Row):
+class ChainAverage(Row):
     """One row per width and gamma: averages over depth, each with its standard error (`_se`), and
     standard deviations over depth (`_sd`)."""
 
+    table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("width", "skip", "law")
 
     width: int  # d
@@ -83,9 +84,10 @@ class Metrics(Row):
 
 
 @dataclass(frozen=True)
-class Spectrum(Row):
+class SingularValue(Row):
     """One row per chain, layer and singular value, from nearly collinear inputs."""
 
+    table: ClassVar[str] = "spectrum"
     keys: ClassVar[tuple[str, ...]] = ("width", "skip", "layer", "replicate", "index")
 
     width: int
@@ -97,9 +99,10 @@ class Spectrum(Row):
 
 
 @dataclass(frozen=True)
-class Products(Row):
+class ProductLayer(Row):
     """One row per chain and layer without normalisation, H~_l = B_l X / ||B_l X||_F."""
 
+    table: ClassVar[str] = "products"
     keys: ClassVar[tuple[str, ...]] = ("width", "skip", "law", "replicate", "layer")
 
     width: int
@@ -114,9 +117,10 @@ class Products(Row):
 
 
 @dataclass(frozen=True)
-class Expansions(Row):
+class NormExpansion(Row):
     """One row per matrix M drawn from the invariant law."""
 
+    table: ClassVar[str] = "expansions"
     keys: ClassVar[tuple[str, ...]] = ("width", "skip", "law", "replicate")
 
     width: int
@@ -129,9 +133,10 @@ class Expansions(Row):
 
 
 @dataclass(frozen=True)
-class InputRanks(Row):
+class InputRank(Row):
     """One row per width, gamma and rank of the input: the invariant law that it ends in."""
 
+    table: ClassVar[str] = "input_ranks"
     keys: ClassVar[tuple[str, ...]] = ("width", "skip", "input_rank")
 
     width: int
@@ -210,7 +215,7 @@ def memory(config: RankChain) -> int:
     return chains * 8 * (8 * d * K + 6 * K * K)
 
 
-def averages(config: RankChain, context: Context) -> Iterator[Metrics]:
+def averages(config: RankChain, context: Context) -> Iterator[ChainAverage]:
     """One row for each width and gamma."""
     for (width, skip), (plan, moments) in average(config, context).items():
         means = BatchMeans(moments, plan.count)
@@ -218,7 +223,7 @@ def averages(config: RankChain, context: Context) -> Iterator[Metrics]:
         rank_bound, rank_bound_se = means.mean("rank_bound")
         frobenius, frobenius_se = means.mean("frobenius")
         regularity, regularity_se = means.ratio("diagonal", "cubic")
-        yield Metrics(
+        yield ChainAverage(
             width=width,
             skip=skip,
             law=config.law,
@@ -243,7 +248,7 @@ Tick = Callable[[int], None]
 
 def spectra(
     config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
-) -> Iterator[Spectrum]:
+) -> Iterator[SingularValue]:
     """The largest singular values at layers 0 to `layers`, from nearly collinear inputs."""
     stream = generator(config.seed, 0, f"spectrum d={width} gamma={skip}")
     samples = config.samples_of(width)
@@ -254,7 +259,7 @@ def spectra(
         sigma = svdvals(chain.state)[:, :TOP_SINGULAR_VALUES]
         for replicate, values in enumerate(sigma.tolist()):
             for index, value in enumerate(values, start=1):
-                yield Spectrum(width, skip, layer, replicate, index, value)
+                yield SingularValue(width, skip, layer, replicate, index, value)
         chain.step()
         tick(1 if layer else 0)
     tell_nan(sigma, f"d={width} gamma={skip}")
@@ -262,7 +267,7 @@ def spectra(
 
 def products(
     config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
-) -> Iterator[Products]:
+) -> Iterator[ProductLayer]:
     """The two largest singular values without normalisation, at about 200 of `layers` layers."""
     stream = generator(config.seed, 0, f"product d={width} gamma={skip} {config.law}")
     gap, gap_se = _lyapunov_gap(config, width, skip)
@@ -274,7 +279,9 @@ def products(
             continue
         pairs = zip(log_ratio.tolist(), step_length.tolist(), strict=True)
         for replicate, (ratio, length) in enumerate(pairs):
-            yield Products(width, skip, config.law, replicate, layer, ratio, length, gap, gap_se)
+            yield ProductLayer(
+                width, skip, config.law, replicate, layer, ratio, length, gap, gap_se
+            )
     tell_nan(step_length, f"d={width} gamma={skip}")
 
 
@@ -288,7 +295,7 @@ def _lyapunov_gap(config: RankChain, width: int, skip: float) -> tuple[float, fl
 
 def expansions(
     config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
-) -> Iterator[Expansions]:
+) -> Iterator[NormExpansion]:
     """`chains` matrices M from the invariant law at gamma = inf.
 
     Matrices and weights are the same for every gamma, so that what Lemma 7 leaves over can be seen
@@ -304,14 +311,14 @@ def expansions(
         weights = generator(config.seed, replicate, f"expansion d={width}")
         change, error = frobenius_step(G, skip, config.law, config.draws, weights, tick)
         predicted = theory.frobenius_change(G @ G.mT).item()
-        yield Expansions(
+        yield NormExpansion(
             width, skip, config.law, replicate, change / skip**2, error / skip**2, predicted
         )
 
 
 def input_ranks(
     config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
-) -> Iterator[InputRanks]:
+) -> Iterator[InputRank]:
     """The chains of every rank of the input."""
     plan = plan_of(config, width)
     for rank in input_ranks_of(config, width):
@@ -326,7 +333,7 @@ def input_ranks(
         soft_rank, soft_rank_se = means.mean("soft_rank")
         rank_bound, rank_bound_se = means.mean("rank_bound")
         exponent, exponent_se = mean_and_error(chain.growth_rate().tolist())
-        yield InputRanks(
+        yield InputRank(
             width,
             skip,
             rank,

@@ -1,13 +1,14 @@
 """What paper B says of depth, rank and training (Figures 1 and 2), judged over `rank_collapse`."""
 
 from dataclasses import replace
+from functools import partial
 from math import sqrt
 
 import pandas as pd
 
 from runner.papers.batch_norm_rank.learning import DEEP, LEARNED, LITTLE, learned_share
 from runner.papers.batch_norm_rank.rank_collapse.tables import rank_of_last_layer, trained
-from runner.results.claims import Found, Tables, claim
+from runner.results.claims import Claim, Found, Tables
 from runner.results.evidence import Evidence, above, below, everywhere, less
 from runner.results.rows import select
 
@@ -26,14 +27,6 @@ def _by_depth(rows: pd.DataFrame, column: str) -> dict[int, pd.Series]:
     return {int(depth): values for depth, values in table.iterrows()}
 
 
-@claim(
-    figure="rank-fig1",
-    name="vanilla-rank-collapses",
-    statement="the rank of vanilla networks collapses with depth",
-    source=f"{FIGURE_1} left",
-    expected=f"rank below 2 at every depth of more than {DEEP} layers, above 2 at the least depth",
-    needs={"depth": 3},
-)
 def collapses(tables: Tables) -> Found:
     """Figure 1 left: vanilla networks of more than ten layers have rank one, shallow ones more."""
     rows = rank_of_last_layer(tables["metrics"]).query("normalization == 'none'")
@@ -47,14 +40,6 @@ def collapses(tables: Tables) -> Found:
     return Found(points, f"mean rank {means}")
 
 
-@claim(
-    figure="rank-fig1",
-    name="batch-norm-keeps-rank",
-    statement="networks with batch norm keep a high rank at every depth",
-    source=f"{FIGURE_1} left",
-    expected="rank above sqrt(d) at every depth",
-    needs={"depth": 3},
-)
 def batch_norm_keeps_rank(tables: Tables) -> Found:
     """Figure 1 left, the networks with batch normalization; high is above sqrt(d) (figure 2)."""
     rows = rank_of_last_layer(tables["metrics"]).query("normalization == 'batch'")
@@ -71,15 +56,6 @@ def _accuracy(tables: Tables, normalization: str) -> dict[int, pd.Series]:
     return _by_depth(rows[rows["normalization"] == normalization], "train_accuracy")
 
 
-@claim(
-    figure="rank-fig1",
-    name="vanilla-cannot-learn",
-    statement="vanilla networks of more than ten layers are essentially unable to learn",
-    source=f"{FIGURE_1} right",
-    expected=f"learned share below {LITTLE:g} at every depth of more than {DEEP} layers, above"
-    f" {LEARNED:g} at the least depth",
-    needs={"depth": 3},
-)
 def vanilla_cannot_learn(tables: Tables) -> Found:
     """Figure 1 right: beyond ten layers vanilla networks stay at a guess, where shallow ones learn.
 
@@ -96,15 +72,6 @@ def vanilla_cannot_learn(tables: Tables) -> Found:
     return Found(points, f"mean accuracy {means}")
 
 
-@claim(
-    figure="rank-fig1",
-    name="batch-norm-loses-little",
-    statement="the accuracy of networks with batch norm drops only mildly with depth",
-    source=f"{FIGURE_1} right",
-    expected="accuracy lost from the least to the largest depth below a tenth of what vanilla"
-    " networks lose",
-    needs={"depth": 3},
-)
 def batch_norm_loses_little(tables: Tables) -> Found:
     """Figure 1 right: what batch norm loses from the shallowest to the deepest network.
 
@@ -199,28 +166,70 @@ def normalized_layers_keep_rank(tables: Tables, activation: str) -> Found:
     return Found(points)
 
 
-for _activation, _name in (("linear", "linear"), ("relu", "ReLU")):
-    claim(
-        figure="rank-fig2",
-        name=f"{_activation}-vanilla-rank-one",
-        statement=f"the rank of vanilla {_name} networks falls to one with depth",
-        source=FIGURE_2,
-        expected="rank 1 at some layer, in every network of either dtype",
-        activation=_activation,
-    )(falls_to_one)
-    claim(
-        figure="rank-fig2",
-        name=f"{_activation}-vanilla-ends-at-one",
-        statement=f"the rank of vanilla {_name} networks is one at the largest depth",
-        source=FIGURE_2,
-        expected="rank 1 at the last layer, in every network of either dtype",
-        activation=_activation,
-    )(ends_at_one)
-    claim(
-        figure="rank-fig2",
-        name=f"{_activation}-batch-norm-above-root",
-        statement=f"batch norm keeps the rank of {_name} networks above sqrt(d)",
-        source=FIGURE_2,
-        expected="least rank of all layers above sqrt(d), in either dtype, centred or not",
-        activation=_activation,
-    )(normalized_layers_keep_rank)
+def _falling_rank(activation: str, name: str) -> list[Claim]:
+    """Return what figure 2 shows of the networks of one activation."""
+    return [
+        Claim(
+            f"{activation}-vanilla-rank-one",
+            f"the rank of vanilla {name} networks falls to one with depth",
+            FIGURE_2,
+            partial(falls_to_one, activation=activation),
+            "rank 1 at some layer, in every network of either dtype",
+        ),
+        Claim(
+            f"{activation}-vanilla-ends-at-one",
+            f"the rank of vanilla {name} networks is one at the largest depth",
+            FIGURE_2,
+            partial(ends_at_one, activation=activation),
+            "rank 1 at the last layer, in every network of either dtype",
+        ),
+        Claim(
+            f"{activation}-batch-norm-above-root",
+            f"batch norm keeps the rank of {name} networks above sqrt(d)",
+            FIGURE_2,
+            partial(normalized_layers_keep_rank, activation=activation),
+            "least rank of all layers above sqrt(d), in either dtype, centred or not",
+        ),
+    ]
+
+
+CLAIMS = {
+    "rank-fig1": [
+        Claim(
+            "vanilla-rank-collapses",
+            "the rank of vanilla networks collapses with depth",
+            f"{FIGURE_1} left",
+            collapses,
+            f"rank below 2 at every depth of more than {DEEP} layers, above 2 at the least depth",
+            needs={"depth": 3},
+        ),
+        Claim(
+            "batch-norm-keeps-rank",
+            "networks with batch norm keep a high rank at every depth",
+            f"{FIGURE_1} left",
+            batch_norm_keeps_rank,
+            "rank above sqrt(d) at every depth",
+            needs={"depth": 3},
+        ),
+        Claim(
+            "vanilla-cannot-learn",
+            "vanilla networks of more than ten layers are essentially unable to learn",
+            f"{FIGURE_1} right",
+            vanilla_cannot_learn,
+            f"learned share below {LITTLE:g} at every depth of more than {DEEP} layers, above"
+            f" {LEARNED:g} at the least depth",
+            needs={"depth": 3},
+        ),
+        Claim(
+            "batch-norm-loses-little",
+            "the accuracy of networks with batch norm drops only mildly with depth",
+            f"{FIGURE_1} right",
+            batch_norm_loses_little,
+            "accuracy lost from the least to the largest depth below a tenth of what vanilla"
+            " networks lose",
+            needs={"depth": 3},
+        ),
+    ],
+    "rank-fig2": [*_falling_rank("linear", "linear"), *_falling_rank("relu", "ReLU")],
+}
+"""By figure, in the order in which they are told."""

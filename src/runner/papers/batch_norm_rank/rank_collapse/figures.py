@@ -11,7 +11,7 @@ from runner.papers.batch_norm_rank.learning import DEEP
 from runner.papers.batch_norm_rank.looks import NORMALIZATIONS
 from runner.papers.batch_norm_rank.rank_collapse.tables import rank_of_last_layer, trained
 from runner.results.claims import Tables
-from runner.results.figures import figure, overview
+from runner.results.figures import Drawing
 from runner.results.findings import Finding
 from runner.results.rows import nonempty, select
 from runner.results.spreads import spread
@@ -84,16 +84,6 @@ def _by_depth(
     ticks(axes.xaxis, depths)
 
 
-@figure(
-    "rank-fig1",
-    whose="as in the paper",
-    shows={"normalization": ["none", "batch"]},
-    finding=Finding(
-        say_collapse,
-        holds=["vanilla-rank-collapses", "batch-norm-keeps-rank", "vanilla-cannot-learn"],
-    ),
-    caption=say_rates,
-)
 def draw_by_depth(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 1: rank of the last layer before training, and accuracy after it, against depth."""
     start, ends = rank_of_last_layer(tables["metrics"]), trained(tables)
@@ -148,23 +138,6 @@ def say_layers(tables: Tables) -> str:
     )
 
 
-@figure(
-    "rank-fig2",
-    whose="as in the paper",
-    shows={"normalization": ["none", "batch"]},
-    finding=Finding(
-        say_layers,
-        holds=[
-            "linear-vanilla-rank-one",
-            "relu-vanilla-rank-one",
-            "linear-batch-norm-above-root",
-            "relu-batch-norm-above-root",
-        ],
-    ),
-    caption="Numerical rank of each hidden layer before training, (a) of linear and (b) of ReLU"
-    " networks with Gaussian inputs. Bold lines: single precision; thin and dashed: double. Lines"
-    " are medians over the replicates, bands their whole range; dotted: the root of the width d.",
-)
 def draw_by_layer(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 2: rank against depth for Gaussian inputs, one panel for each activation."""
     metrics = tables["metrics"]
@@ -192,8 +165,7 @@ def draw_by_layer(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, drawn
 
 
-@overview
-def overview_rank_collapse(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Quick look at one run: rank and r by layer before training, and the training curves."""
     metrics, training = tables["metrics"], tables.get("training")
     ranks = summarize(metrics, ["normalization", "layer"], ["matrix_rank", "rank_bound"])
@@ -222,3 +194,41 @@ def overview_rank_collapse(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         summary = summary.merge(ends, on="normalization")
     shown = [c for c in summary.columns if not c.endswith(("_ci", "_low", "_high"))]
     return picture, summary[shown]
+
+
+FIGURES = [
+    Drawing(
+        "rank-fig1",
+        draw_by_depth,
+        whose="as in the paper",
+        findings=[
+            Finding(
+                say_collapse,
+                holds=["vanilla-rank-collapses", "batch-norm-keeps-rank", "vanilla-cannot-learn"],
+            )
+        ],
+        caption=say_rates,
+        shows={"normalization": ["none", "batch"]},
+    ),
+    Drawing(
+        "rank-fig2",
+        draw_by_layer,
+        whose="as in the paper",
+        findings=[
+            Finding(
+                say_layers,
+                holds=[
+                    "linear-vanilla-rank-one",
+                    "relu-vanilla-rank-one",
+                    "linear-batch-norm-above-root",
+                    "relu-batch-norm-above-root",
+                ],
+            )
+        ],
+        caption="Numerical rank of each hidden layer before training, (a) of linear and (b) of"
+        " ReLU networks with Gaussian inputs. Bold lines: single precision; thin and dashed:"
+        " double. Lines are medians over the replicates, bands their whole range; dotted: the root"
+        " of the width d.",
+        shows={"normalization": ["none", "batch"]},
+    ),
+]

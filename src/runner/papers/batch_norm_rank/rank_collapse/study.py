@@ -35,9 +35,10 @@ from runner.runs.devices import torch_dtype
 
 
 @dataclass(frozen=True)
-class Metrics(Row):
+class LayerRank(Row):
     """One row per normalization, replicate and layer, before training."""
 
+    table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("normalization", "replicate", "layer")
 
     normalization: str
@@ -50,9 +51,10 @@ class Metrics(Row):
 
 
 @dataclass(frozen=True)
-class Selection(Row):
+class TrialEpoch(Row):
     """One row per normalization, rate, selection replicate and epoch: what a rate is chosen by."""
 
+    table: ClassVar[str] = "selection"
     keys: ClassVar[tuple[str, ...]] = ("normalization", "replicate", "learning_rate", "epoch")
 
     normalization: str
@@ -64,8 +66,10 @@ class Selection(Row):
 
 
 @dataclass(frozen=True)
-class Training(Selection):
+class TrainedEpoch(TrialEpoch):
     """One row per normalization, replicate and epoch, at the rate chosen for the normalization."""
+
+    table: ClassVar[str] = "training"
 
     test_loss: float  # at the end of the epoch, with running statistics
     test_accuracy: float
@@ -74,7 +78,7 @@ class Training(Selection):
     selected_on: str  # the replicates that the rate was chosen on
 
 
-def run(config: RankCollapse, context: Context) -> Iterator[Metrics | Selection]:
+def run(config: RankCollapse, context: Context) -> Iterator[LayerRank | TrialEpoch]:
     """Ranks by layer, then training: of the selection replicates, then of the others."""
     dtype = torch_dtype(config.dtype)
     data = None if config.data == "gaussian" else load_images(config, context)
@@ -106,7 +110,7 @@ def run(config: RankCollapse, context: Context) -> Iterator[Metrics | Selection]
         return
     for stage in stages(config, config.normalizations, context):
         networks = {name: start(name, stage.replicates) for name in config.normalizations}
-        row = Training if stage.judged else Selection
+        row = TrainedEpoch if stage.judged else TrialEpoch
         for normalization, columns in stage.train(networks, data):
             yield row(normalization=normalization, **columns)
 
@@ -139,11 +143,11 @@ def metrics(
     inputs: Float[Tensor, "R N features"],
     tau: float,
     tick: Callable[[], None],
-) -> Iterator[Metrics]:
+) -> Iterator[LayerRank]:
     """The ranks of a stack with one network per replicate; `tick` is called after every layer."""
     for layer, measured, size in ranks_by_layer(network, inputs, tau, tick):
         for replicate in range(len(network)):
-            yield Metrics(
+            yield LayerRank(
                 normalization=normalization,
                 replicate=replicate,
                 layer=layer,

@@ -7,6 +7,7 @@ its worst network where the statement is about all.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -18,8 +19,8 @@ from runner.papers.bottleneck_structure.bottleneck.tables import (
     fitted,
     successive_slopes,
 )
-from runner.papers.bottleneck_structure.theorem_claims import claim_theorems
-from runner.results.claims import Found, Tables, claim
+from runner.papers.bottleneck_structure.theorem_claims import theorem_claims
+from runner.results.claims import Claim, Found, Tables
 from runner.results.evidence import above, below, everywhere, slopes
 from runner.results.rows import nonempty, select
 
@@ -53,14 +54,6 @@ def _of_replicates(rows: pd.DataFrame, measure: Callable[[pd.DataFrame], float])
     return pd.Series({r: measure(group) for r, group in rows.groupby("replicate")}, dtype=float)
 
 
-@claim(
-    figure="bottleneck-fig1",
-    name="affine-norm",
-    statement="within a range of equal rank ||theta||^2 is affine in L",
-    source=SOURCE,
-    expected=f"R^2 > 0.99 in every range of {ENOUGH} or more depths",
-    needs={"depth": ENOUGH},
-)
 def affine(tables: Tables) -> Found:
     """R^2 > 0.99 in every range of three or more depths."""
     fits = nonempty(affine_fits(_minima(tables)), f"rank that holds over {ENOUGH} depths")
@@ -69,16 +62,6 @@ def affine(tables: Tables) -> Found:
     return Found([above(least, 0.99)], words)
 
 
-@claim(
-    figure="bottleneck-fig1",
-    name="slope-at-most-rank",
-    statement="control: within a range of equal rank k the lowest loss / lambda grows by at most k"
-    " a layer",
-    source="ours, beside paper D, section 3.1: one more layer of rank k costs lambda k",
-    expected="slope - k below 0 from every depth to the next",
-    kind="ours",
-    needs={"depth": ENOUGH},
-)
 def slope_at_most_rank(tables: Tables) -> Found:
     """Above k it would be no minimum. The search puts such layers in, so that this tests the search
     and not the paper."""
@@ -88,15 +71,6 @@ def slope_at_most_rank(tables: Tables) -> Found:
     return Found([below(most, 0.0)], f"{len(steps)} steps of {excess['replicate'].nunique()} tasks")
 
 
-@claim(
-    figure="bottleneck-fig1",
-    name="slope-is-rank",
-    statement="within a range of equal rank the slope tends to the rank as depth grows",
-    source=SOURCE,
-    expected=f"on the longest range the last slope of loss / lambda within {NEAR:g} of k, and above"
-    " the first",
-    needs={"depth": ENOUGH},
-)
 def slope_is_rank(tables: Tables) -> Found:
     """At finite L the slope is below the rank, by the 1/L terms of the norm."""
     steps = nonempty(successive_slopes(_minima(tables)), "range of two depths")
@@ -118,14 +92,6 @@ def slope_is_rank(tables: Tables) -> Found:
     return Found(points, f"{words}, rank {sorted(set(longest['rank']))}")
 
 
-@claim(
-    figure="bottleneck-fig1",
-    name="rank-falls",
-    statement="larger depths lead to smaller ranks",
-    source=SOURCE,
-    expected="rank correlation of depth and rank below 0",
-    needs={"depth": ENOUGH},
-)
 def rank_falls(tables: Tables) -> Found:
     """Spearman's correlation of depth and rank over the minima of each task.
 
@@ -140,23 +106,6 @@ def rank_falls(tables: Tables) -> Found:
     return Found([below(_of_replicates(_minima(tables), correlation), 0.0)])
 
 
-@claim(
-    figure="bottleneck-recipes",
-    name="rank-never-rises-trained",
-    statement="the rank of networks that were trained (annealed) never rises with depth",
-    source=SOURCE,
-    expected="no rise from one fitting depth to the next, in any sequence",
-    needs={"depth": ENOUGH},
-    trained="annealed",
-)
-@claim(
-    figure="bottleneck-fig1",
-    name="rank-never-rises",
-    statement="the rank never rises with depth",
-    source=SOURCE,
-    expected="no rise from one depth to the next, in any sequence of minima",
-    needs={"depth": ENOUGH},
-)
 def rank_never_rises(tables: Tables, trained: str | None = None) -> Found:
     """From one depth to the next. (The search for the lowest loss starts each depth from its
     neighbours, too, which makes equal ranks more likely.)"""
@@ -168,13 +117,6 @@ def rank_never_rises(tables: Tables, trained: str | None = None) -> Found:
     return Found([everywhere(never)], f"{(steps['step'] > 0).sum()} rises in {len(steps)} steps")
 
 
-@claim(
-    figure="bottleneck-fig1",
-    name="singular-values",
-    statement="inside the bottleneck k singular values are close to 1, the others small",
-    source="paper D, section 4, figure 1b",
-    expected="k values in (0.5, 1.5) and s_(k+1) below 0.5, each in more than nine of ten cases",
-)
 def spectrum_of_middle(tables: Tables) -> Found:
     """In the middle half of the layers the first k singular values are nearer to 1 than to 0, the
     others nearer to 0; k is the network's rank."""
@@ -199,14 +141,6 @@ def spectrum_of_middle(tables: Tables) -> Found:
     return Found(points, words)
 
 
-@claim(
-    figure="bottleneck-fig1",
-    name="gap-agrees",
-    statement="control: the largest gap of the spectrum is where the caption's count has it",
-    source="ours, beside paper D, figure 1: the rank is counted above 0.1",
-    expected="rank by the largest gap = rank above 0.1 in every minimum",
-    kind="ours",
-)
 def gap_agrees(tables: Tables) -> Found:
     """Whether the threshold matters."""
     found = _minima(tables)
@@ -215,15 +149,6 @@ def gap_agrees(tables: Tables) -> Found:
     return Found([everywhere(every)], f"{same.sum()} of {len(found)} minima")
 
 
-@claim(
-    figure="bottleneck-recipes",
-    name="adam-ends-above",
-    statement="control: the deeper the network, the farther above the lowest loss Adam ends",
-    source="ours, beside paper D, figure 1",
-    expected="slope in L of log(annealed loss / lowest loss) above 0",
-    kind="ours",
-    needs={"depth": ENOUGH},
-)
 def adam_ends_above(tables: Tables) -> Found:
     """At the depths that both were found at. That it ends above is no finding: the search for the
     lowest loss starts there."""
@@ -239,14 +164,6 @@ def adam_ends_above(tables: Tables) -> Found:
     return Found([above(slopes(rows, "depth", "above"), 0.0, unit="slope")], words)
 
 
-@claim(
-    figure="bottleneck-fig1",
-    name="only-the-middle-grows",
-    statement="through a range of depths only the middle low-rank part grows",
-    source="paper D, figure 1b",
-    expected="layers outside the bottleneck for each layer of depth below 1/2: nearer to 0 than 1",
-    needs={"depth": ENOUGH},
-)
 def bottleneck_lengthens(tables: Tables) -> Found:
     """Of each further layer in a range of equal rank, most goes into the bottleneck."""
     lengths = bottleneck_lengths(_minima(tables), select(tables["spectrum"], recipe=MINIMUM))
@@ -263,26 +180,6 @@ def bottleneck_lengthens(tables: Tables) -> Found:
     return Found([below(most, 0.5, unit="slope")], f"{table['slope'].mean():.2f} on average")
 
 
-@claim(
-    figure="bottleneck-fig1",
-    name="representations-low-rank",
-    statement="the representations in the middle of deep networks are nearly k-dimensional",
-    source="paper D, section 4, Corollary 8",
-    expected="s_{k+1}(W_l alpha_{l-1}(X) / sqrt N): middle / smaller end below 0.1 at the deeper"
-    " half of the depths",
-    needs={"depth": ENOUGH},
-    column="tail",
-)
-@claim(
-    figure="bottleneck-fig1",
-    name="representations-low-rank-with-bias",
-    statement="so they are with the bias, which the proof drops",
-    source="paper D, section 4, Corollary 8: alpha_l is W_l alpha_{l-1} + b_l",
-    expected="s_{k+1}((W_l alpha_{l-1}(X) + b_l) / sqrt N): middle / smaller end below 0.1 at the"
-    " deeper half of the depths",
-    needs={"depth": ENOUGH},
-    column="tail_with_bias",
-)
 def representations_collapse(tables: Tables, column: str) -> Found:
     """The middle layer against that at both ends; the corollary is about L to infinity."""
     table = _minima(tables, "representation")
@@ -303,14 +200,6 @@ def representations_collapse(tables: Tables, column: str) -> Found:
     return Found([below(most, 0.1, unit="ratio")], words)
 
 
-@claim(
-    figure="bottleneck-fig1",
-    name="training-fails-deep",
-    statement="at large depth training fails and recovers zero parameters (plain recipe)",
-    source=SOURCE,
-    expected="at the largest depth every replicate is zero, at the smallest none",
-    needs={"depth": ENOUGH},
-)
 def training_fails(tables: Tables) -> Found:
     """The deepest networks of the plain recipe end at zero parameters, the shallowest fit."""
     metrics = tables["metrics"].query("recipe == 'plain'")
@@ -331,13 +220,6 @@ def training_fails(tables: Tables) -> Found:
     return Found(points, words)
 
 
-@claim(
-    figure="bottleneck-fig1",
-    name="failure-is-optimisation",
-    statement="where plain training ends below rank 2, better minima exist",
-    source="paper D, section 3.1: non-fitting minima can in theory be avoided",
-    expected="lowest loss / plain loss below 1 at every such depth",
-)
 def outcome_of_optimisation(tables: Tables) -> Found:
     """In each replicate the depth at which it is least so."""
     pivot = tables["metrics"].pivot(index=["depth", "replicate"], columns="recipe")
@@ -356,21 +238,6 @@ def outcome_of_optimisation(tables: Tables) -> Found:
     return Found([below(worst, 1.0, unit="ratio")], words)
 
 
-@claim(
-    figure="bottleneck-fig1",
-    name="no-rank-1-fit-trained",
-    statement="networks that were trained (plainly) and fit never underestimate the rank",
-    source="paper D, section 3.1",
-    expected="no fitting network of rank 1",
-    trained="plain",
-)
-@claim(
-    figure="bottleneck-fig1",
-    name="no-rank-1-fit",
-    statement="fitting minima that underestimate the rank are never observed",
-    source="paper D, section 3.1",
-    expected="no fitting minimum of rank 1",
-)
 def never_underestimates(tables: Tables, trained: str | None = None) -> Found:
     """Among those that fit (cost below 0.1) none has a rank below that of the task."""
     found = _minima(tables) if trained is None else _fitting(tables, trained)
@@ -385,13 +252,6 @@ def never_underestimates(tables: Tables, trained: str | None = None) -> Found:
     return Found([everywhere(none)], words)
 
 
-@claim(
-    figure="bottleneck-fig1",
-    name="rank-1-is-narrow",
-    statement="minima that underestimate the rank have a larger NTK",
-    source="paper D, section 4.1",
-    expected="Tr Theta / L in a replicate: smallest of rank 1 / largest of rank 2 or more above 1",
-)
 def narrow_when_underestimating(tables: Tables) -> Found:
     """Tr Theta / L of fitting networks of rank 1 against that of all others of the task: those that
     were trained plainly, since no lowest loss has rank 1."""
@@ -410,4 +270,148 @@ def narrow_when_underestimating(tables: Tables) -> Found:
     return Found([above(ratio, 1.0, unit="ratio")], words)
 
 
-claim_theorems(figure="bottleneck-fig1")
+CLAIMS = {
+    "bottleneck-fig1": [
+        Claim(
+            "affine-norm",
+            "within a range of equal rank ||theta||^2 is affine in L",
+            SOURCE,
+            affine,
+            f"R^2 > 0.99 in every range of {ENOUGH} or more depths",
+            needs={"depth": ENOUGH},
+        ),
+        Claim(
+            "slope-at-most-rank",
+            "control: within a range of equal rank k the lowest loss / lambda grows by at most k a"
+            " layer",
+            "ours, beside paper D, section 3.1: one more layer of rank k costs lambda k",
+            slope_at_most_rank,
+            "slope - k below 0 from every depth to the next",
+            kind="ours",
+            needs={"depth": ENOUGH},
+        ),
+        Claim(
+            "slope-is-rank",
+            "within a range of equal rank the slope tends to the rank as depth grows",
+            SOURCE,
+            slope_is_rank,
+            f"on the longest range the last slope of loss / lambda within {NEAR:g} of k, and above"
+            " the first",
+            needs={"depth": ENOUGH},
+        ),
+        Claim(
+            "rank-falls",
+            "larger depths lead to smaller ranks",
+            SOURCE,
+            rank_falls,
+            "rank correlation of depth and rank below 0",
+            needs={"depth": ENOUGH},
+        ),
+        Claim(
+            "rank-never-rises",
+            "the rank never rises with depth",
+            SOURCE,
+            rank_never_rises,
+            "no rise from one depth to the next, in any sequence of minima",
+            needs={"depth": ENOUGH},
+        ),
+        Claim(
+            "singular-values",
+            "inside the bottleneck k singular values are close to 1, the others small",
+            "paper D, section 4, figure 1b",
+            spectrum_of_middle,
+            "k values in (0.5, 1.5) and s_(k+1) below 0.5, each in more than nine of ten cases",
+        ),
+        Claim(
+            "gap-agrees",
+            "control: the largest gap of the spectrum is where the caption's count has it",
+            "ours, beside paper D, figure 1: the rank is counted above 0.1",
+            gap_agrees,
+            "rank by the largest gap = rank above 0.1 in every minimum",
+            kind="ours",
+        ),
+        Claim(
+            "only-the-middle-grows",
+            "through a range of depths only the middle low-rank part grows",
+            "paper D, figure 1b",
+            bottleneck_lengthens,
+            "layers outside the bottleneck for each layer of depth below 1/2: nearer to 0 than 1",
+            needs={"depth": ENOUGH},
+        ),
+        Claim(
+            "representations-low-rank-with-bias",
+            "so they are with the bias, which the proof drops",
+            "paper D, section 4, Corollary 8: alpha_l is W_l alpha_{l-1} + b_l",
+            partial(representations_collapse, column="tail_with_bias"),
+            "s_{k+1}((W_l alpha_{l-1}(X) + b_l) / sqrt N): middle / smaller end below 0.1 at the"
+            " deeper half of the depths",
+            needs={"depth": ENOUGH},
+        ),
+        Claim(
+            "representations-low-rank",
+            "the representations in the middle of deep networks are nearly k-dimensional",
+            "paper D, section 4, Corollary 8",
+            partial(representations_collapse, column="tail"),
+            "s_{k+1}(W_l alpha_{l-1}(X) / sqrt N): middle / smaller end below 0.1 at the deeper"
+            " half of the depths",
+            needs={"depth": ENOUGH},
+        ),
+        Claim(
+            "training-fails-deep",
+            "at large depth training fails and recovers zero parameters (plain recipe)",
+            SOURCE,
+            training_fails,
+            "at the largest depth every replicate is zero, at the smallest none",
+            needs={"depth": ENOUGH},
+        ),
+        Claim(
+            "failure-is-optimisation",
+            "where plain training ends below rank 2, better minima exist",
+            "paper D, section 3.1: non-fitting minima can in theory be avoided",
+            outcome_of_optimisation,
+            "lowest loss / plain loss below 1 at every such depth",
+        ),
+        Claim(
+            "no-rank-1-fit",
+            "fitting minima that underestimate the rank are never observed",
+            "paper D, section 3.1",
+            never_underestimates,
+            "no fitting minimum of rank 1",
+        ),
+        Claim(
+            "no-rank-1-fit-trained",
+            "networks that were trained (plainly) and fit never underestimate the rank",
+            "paper D, section 3.1",
+            partial(never_underestimates, trained="plain"),
+            "no fitting network of rank 1",
+        ),
+        Claim(
+            "rank-1-is-narrow",
+            "minima that underestimate the rank have a larger NTK",
+            "paper D, section 4.1",
+            narrow_when_underestimating,
+            "Tr Theta / L in a replicate: smallest of rank 1 / largest of rank 2 or more above 1",
+        ),
+        *theorem_claims(),
+    ],
+    "bottleneck-recipes": [
+        Claim(
+            "rank-never-rises-trained",
+            "the rank of networks that were trained (annealed) never rises with depth",
+            SOURCE,
+            partial(rank_never_rises, trained="annealed"),
+            "no rise from one fitting depth to the next, in any sequence",
+            needs={"depth": ENOUGH},
+        ),
+        Claim(
+            "adam-ends-above",
+            "control: the deeper the network, the farther above the lowest loss Adam ends",
+            "ours, beside paper D, figure 1",
+            adam_ends_above,
+            "slope in L of log(annealed loss / lowest loss) above 0",
+            kind="ours",
+            needs={"depth": ENOUGH},
+        ),
+    ],
+}
+"""By figure, in the order in which they are told."""

@@ -10,7 +10,7 @@ from runner.papers.bottleneck_structure.bottleneck.tables import FITTED, success
 from runner.papers.bottleneck_structure.looks import EDGE, rank_look
 from runner.papers.bottleneck_structure.spectra_panel import draw_spectra
 from runner.results.claims import Tables
-from runner.results.figures import figure, or_empty, overview
+from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
 from runner.results.rows import nonempty, select
 from runner.results.style import (
@@ -125,20 +125,6 @@ def _depths(rows: pd.DataFrame) -> list[int]:
     return sorted(set(np.append(wanted[:-1], depths.max()).astype(int)))
 
 
-@figure(
-    "bottleneck-fig1",
-    whose="as in the paper",
-    shows={"recipe": ["minimum", "annealed", "plain"]},
-    finding=Finding(say_slope, holds=["slope-is-rank", "singular-values", "rank-falls"]),
-    caption="(a) Squared norm of all parameters against the depth L. Filled: the lowest loss that"
-    " was found at each depth, one task bold, the others thin; squares have rank 3, circles rank 2."
-    " Hollow circles: plain training with ridge from the start; crosses: it ended at zero. Dotted:"
-    " lines of slope 3 and 2. (b) Singular values of every layer of the bold task's networks of"
-    " four depths; panels are as wide as the networks are deep. Lines are the first k values, k the"
-    " rank of the middle layer, the number of its singular values above 0.1; the grey band is all"
-    " from the next value down; dotted: one. Inputs and targets are random functions of a Gaussian"
-    " latent variable; the targets use two of its coordinates.",
-)
 def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 1 of paper D: norm against depth, and spectra of four depths of one task."""
     metrics, best = tables["metrics"], _minima(tables)
@@ -186,17 +172,6 @@ def say_above(tables: Tables) -> str:
     )
 
 
-@figure(
-    "bottleneck-recipes",
-    whose="ours: recipes of training",
-    shows={"recipe": ["minimum", "annealed", "plain"]},
-    finding=Finding(say_above, holds=["adam-ends-above"]),
-    caption="(a) Rank of the middle layer after training by each recipe: plain, with the ridge from"
-    " the start; annealed, which fits first, then presses the rank down, then relaxes; and the"
-    " lowest loss that was found at each depth; dotted: the task's rank. Lines are medians over the"
-    " tasks, dots single tasks. (b) How far the loss, with its ridge, ends above the"
-    " lowest that was found; less than 0.1 % lies on the rail.",
-)
 def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Where our recipes end: the rank, and the loss above the lowest one."""
     metrics = tables["metrics"]
@@ -235,8 +210,7 @@ def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, metrics
 
 
-@overview
-def overview_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Quick look at one run: norm against depth, and the spectra of the deepest network."""
     metrics, spectrum = tables["metrics"], tables["spectrum"]
     picture, ((left, right),) = sheet(1, 2, height=3.6, gap=0.9)
@@ -257,3 +231,35 @@ def overview_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     panel(right, "b", f"singular values, L = {deepest['depth']}", "layer")
     columns = ["depth", "replicate", "parameter_norm", "train_cost", "test_cost", "loss", "rank"]
     return picture, metrics[[*columns, "rank_gap"]]
+
+
+FIGURES = [
+    Drawing(
+        "bottleneck-fig1",
+        draw_bottleneck,
+        whose="as in the paper",
+        findings=[Finding(say_slope, holds=["slope-is-rank", "singular-values", "rank-falls"])],
+        caption="(a) Squared norm of all parameters against the depth L. Filled: the lowest loss"
+        " that was found at each depth, one task bold, the others thin; squares have rank 3,"
+        " circles rank 2. Hollow circles: plain training with ridge from the start; crosses: it"
+        " ended at zero. Dotted: lines of slope 3 and 2. (b) Singular values of every layer of the"
+        " bold task's networks of four depths; panels are as wide as the networks are deep. Lines"
+        " are the first k values, k the rank of the middle layer, the number of its singular"
+        " values above 0.1; the grey band is all from the next value down; dotted: one. Inputs and"
+        " targets are random functions of a Gaussian latent variable; the targets use two of its"
+        " coordinates.",
+        shows={"recipe": ["minimum", "annealed", "plain"]},
+    ),
+    Drawing(
+        "bottleneck-recipes",
+        draw_recipes,
+        whose="ours: recipes of training",
+        findings=[Finding(say_above, holds=["adam-ends-above"])],
+        caption="(a) Rank of the middle layer after training by each recipe: plain, with the ridge"
+        " from the start; annealed, which fits first, then presses the rank down, then relaxes;"
+        " and the lowest loss that was found at each depth; dotted: the task's rank. Lines are"
+        " medians over the tasks, dots single tasks. (b) How far the loss, with its ridge, ends"
+        " above the lowest that was found; less than 0.1 % lies on the rail.",
+        shows={"recipe": ["minimum", "annealed", "plain"]},
+    ),
+]

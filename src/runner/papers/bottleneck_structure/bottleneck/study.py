@@ -46,7 +46,7 @@ from runner.papers.bottleneck_structure.stack import (
     step_bytes,
     training_bytes,
 )
-from runner.papers.bottleneck_structure.theorems import Theorems, theorem_bytes, theorem_rows
+from runner.papers.bottleneck_structure.theorems import TheoremCheck, theorem_bytes, theorem_rows
 from runner.papers.bottleneck_structure.training import RidgeTrainer, start
 
 REPLICATES_DONE = "minima/replicates"
@@ -54,9 +54,10 @@ REPLICATES_DONE = "minima/replicates"
 
 
 @dataclass(frozen=True)
-class Metrics(Row):
+class TrainedNetwork(Row):
     """One row per depth and replicate, at the end of training."""
 
+    table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate")
 
     recipe: str
@@ -74,9 +75,10 @@ class Metrics(Row):
 
 
 @dataclass(frozen=True)
-class Spectrum(Row):
+class SingularValue(Row):
     """One row per singular value of every W_l."""
 
+    table: ClassVar[str] = "spectrum"
     keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate", "layer", "index")
 
     recipe: str
@@ -88,9 +90,10 @@ class Spectrum(Row):
 
 
 @dataclass(frozen=True)
-class Representation(Row):
+class LayerTail(Row):
     """One row per layer: Corollary 8's s_{k+1}(W_l alpha_{l-1}(X) / sqrt N), k the rank."""
 
+    table: ClassVar[str] = "representation"
     keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate", "layer")
 
     recipe: str
@@ -104,7 +107,7 @@ class Representation(Row):
 
 def run(
     config: Bottleneck, context: Context
-) -> Iterator[Metrics | Spectrum | Representation | Theorems]:
+) -> Iterator[TrainedNetwork | SingularValue | LayerTail | TheoremCheck]:
     """Train all depths in one stack, find the minima if asked to, then measure every network in
     float64.
     """
@@ -132,7 +135,7 @@ def _minima(
     order: list[tuple[int, int]],
     tasks: list[Task],
     trainer: RidgeTrainer,
-) -> Iterator[Metrics | Spectrum | Representation | Theorems]:
+) -> Iterator[TrainedNetwork | SingularValue | LayerTail | TheoremCheck]:
     """The lowest loss of every depth, replicate by replicate; goes on after the last one kept."""
     done = 0 if context.restored is None else int(context.restored.get(REPLICATES_DONE, 0))
     with context.progress(config.replicates, "polishing", done, unit="replicates") as bar:
@@ -207,7 +210,7 @@ def train(
 
 def measure(
     config: Bottleneck, network: Network, task: Task, replicate: int
-) -> Iterator[Metrics | Spectrum | Representation | Theorems]:
+) -> Iterator[TrainedNetwork | SingularValue | LayerTail | TheoremCheck]:
     """All rows of one trained network."""
     x, y = task.x.mT, task.y.mT
     singular_values = spectra(network)
@@ -216,7 +219,7 @@ def measure(
     key = {"recipe": config.recipe, "depth": network.depth, "replicate": replicate}
     derivatives = differentiate(network, x)
     cost, norm = _cost(network, x, y), float(network.parameter_norm())
-    yield Metrics(
+    yield TrainedNetwork(
         **key,
         parameter_norm=norm,
         train_cost=cost,
@@ -230,14 +233,14 @@ def measure(
     )
     for layer, values in enumerate(singular_values, start=1):
         for index, value in enumerate(values.tolist(), start=1):
-            yield Spectrum(**key, layer=layer, index=index, singular_value=value)
+            yield SingularValue(**key, layer=layer, index=index, singular_value=value)
     if 0 < k < min(D_IN, D_OUT, config.width):
         tails = [
             theory.representation_tail(network, x, k, with_bias=with_bias).tolist()
             for with_bias in (False, True)
         ]
         for layer, (tail, with_bias) in enumerate(zip(*tails, strict=True), start=1):
-            yield Representation(**key, rank=k, layer=layer, tail=tail, tail_with_bias=with_bias)
+            yield LayerTail(**key, rank=k, layer=layer, tail=tail, tail_with_bias=with_bias)
         yield from theorem_rows(network, x[: config.points], k, replicate)
 
 

@@ -7,20 +7,12 @@ network, or in every step from one depth to the next, and refuted by a counterex
 import numpy as np
 import pandas as pd
 
-from runner.results.claims import Found, Tables, claim
+from runner.results.claims import Claim, Found, Tables
 from runner.results.evidence import everywhere
 
 SIZES = {"depth": 3, "exponent": 2}
 
 
-@claim(
-    figure="bottleneck-example20",
-    name="represents",
-    statement="the explicit networks equal f(x, y, z) = (x, y, z + relu(x - y)) on [0, 1]^3",
-    source="paper D, Example 20",
-    expected="error at most 3 eps L: three roundings in every layer",
-    needs=SIZES,
-)
 def represents(tables: Tables) -> Found:
     """The networks equal f on the cube, up to rounding that adds up over the layers."""
     metrics = tables["metrics"]
@@ -41,14 +33,6 @@ def _ends(metrics: pd.DataFrame, column: str) -> str:
     return ", ".join(f"g={g:g}: {first:.2g} to {last:.2g}" for g, first, last in ends.itertuples())
 
 
-@claim(
-    figure="bottleneck-example20",
-    name="norm-converges",
-    statement="||theta||^2 - 3 L goes to 0: R^(0)(f) = 3, R^(1)(f) = 0",
-    source="paper D, Example 20 (its last line drops a factor (L-2)/2)",
-    expected="equal to the closed form, which tends to 0; smaller at every next depth",
-    needs=SIZES,
-)
 def excess_vanishes(tables: Tables) -> Found:
     """The measured norm is the closed form, which tends to 0 as 12 L^{1-2g} for 1/2 < g < 1."""
     metrics = tables["metrics"]
@@ -61,16 +45,39 @@ def excess_vanishes(tables: Tables) -> Found:
     return Found(points, f"{_ends(metrics, 'excess')}; off the closed form {difference.max():.2g}")
 
 
-@claim(
-    figure="bottleneck-example20",
-    name="representations-diverge",
-    statement="the middle representations are not uniformly Lipschitz",
-    source="paper D, Example 20",
-    expected="Lipschitz constant of the middle larger at every next depth",
-    needs=SIZES,
-)
 def representations_diverge(tables: Tables) -> Found:
     """The Lipschitz constant of the middle grows as e^{(L-2) eps / 2} for each g < 1."""
     metrics = tables["metrics"]
     grows = _steps(metrics, "middle_lipschitz") > 0
     return Found([everywhere(grows, point="steps in depth")], _ends(metrics, "middle_lipschitz"))
+
+
+CLAIMS = {
+    "bottleneck-example20": [
+        Claim(
+            "represents",
+            "the explicit networks equal f(x, y, z) = (x, y, z + relu(x - y)) on [0, 1]^3",
+            "paper D, Example 20",
+            represents,
+            "error at most 3 eps L: three roundings in every layer",
+            needs=SIZES,
+        ),
+        Claim(
+            "norm-converges",
+            "||theta||^2 - 3 L goes to 0: R^(0)(f) = 3, R^(1)(f) = 0",
+            "paper D, Example 20 (its last line drops a factor (L-2)/2)",
+            excess_vanishes,
+            "equal to the closed form, which tends to 0; smaller at every next depth",
+            needs=SIZES,
+        ),
+        Claim(
+            "representations-diverge",
+            "the middle representations are not uniformly Lipschitz",
+            "paper D, Example 20",
+            representations_diverge,
+            "Lipschitz constant of the middle larger at every next depth",
+            needs=SIZES,
+        ),
+    ],
+}
+"""By figure, in the order in which they are told."""

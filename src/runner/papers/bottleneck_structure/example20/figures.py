@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from runner.results.claims import Tables
-from runner.results.figures import figure, overview
+from runner.results.figures import Drawing
 from runner.results.findings import Finding
 from runner.results.style import BLUE, INK, QUIET, SMALL, Look, name_ends, panel, sheet, ticks
 
@@ -25,16 +25,6 @@ def say_diverge(tables: Tables) -> str:
     )
 
 
-@overview
-@figure(
-    "bottleneck-example20",
-    whose="explicit networks",
-    finding=Finding(say_diverge, holds=["norm-converges", "representations-diverge"]),
-    caption="The explicit networks of Example 20 for several choices of ε = L^(-γ). (a) Squared"
-    " norm of the parameters above its limit, 3 L, which is 12 L ε² + 2 exp(-L ε). (b) Largest"
-    " Lipschitz constant of the hidden layers; a line that leaves the panel is named with the power"
-    " of ten that it reaches. Nothing is random here, and nothing is trained.",
-)
 def draw_example20(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Example 20: the excess norm falls while the middle representations grow."""
     metrics = tables["metrics"].sort_values("depth")
@@ -67,3 +57,19 @@ def draw_example20(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     panel(left, "a", "norm: ‖θ‖² − 3L → 0", "depth L")
     panel(right, "b", "Lipschitz constant of hidden layers → ∞", "depth L")
     return picture, tables["metrics"]
+
+
+FIGURES = [
+    Drawing(
+        "bottleneck-example20",
+        draw_example20,
+        whose="explicit networks",
+        findings=[Finding(say_diverge, holds=["norm-converges", "representations-diverge"])],
+        caption="The explicit networks of Example 20 for several choices of ε = L^(-γ). (a)"
+        " Squared norm of the parameters above its limit, 3 L, which is 12 L ε² + 2 exp(-L ε). (b)"
+        " Largest Lipschitz constant of the hidden layers; a line that leaves the panel is named"
+        " with the power of ten that it reaches. Nothing is random here, and nothing is trained.",
+    ),
+]
+
+overview = draw_example20

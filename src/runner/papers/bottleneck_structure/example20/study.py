@@ -27,9 +27,10 @@ SIDES = torch.tensor([[0.2, 0.6, 0.5], [0.6, 0.2, 0.5]], dtype=torch.float64)
 
 
 @dataclass(frozen=True)
-class Metrics(Row):
+class ExampleNetwork(Row):
     """One row per depth and exponent."""
 
+    table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("depth", "exponent")
 
     depth: int  # L
@@ -42,7 +43,7 @@ class Metrics(Row):
     lipschitz: float  # C of Proposition 13: also over the maps alpha_l -> f
 
 
-def run(config: Example20, context: Context) -> Iterator[Metrics]:
+def run(config: Example20, context: Context) -> Iterator[ExampleNetwork]:
     """Build and measure every network."""
     total = sum(config.depths) * len(config.exponents)
     with context.progress(total, "measuring", unit="layers") as bar:
@@ -61,7 +62,7 @@ def memory(config: Example20) -> int:
     return L * TENSOR + max(activations, derivative_bytes(L, 3, 3, 3, len(SIDES)))
 
 
-def measure(config: Example20, L: int, exponent: float) -> Metrics:
+def measure(config: Example20, L: int, exponent: float) -> ExampleNetwork:
     """One network against f, and its Lipschitz constants on both sides of the kink."""
     epsilon = L**-exponent
     network = theory.divergent_network(L, epsilon)
@@ -70,7 +71,7 @@ def measure(config: Example20, L: int, exponent: float) -> Metrics:
     expected = x.clone()
     expected[:, 2] += (x[:, 0] - x[:, 1]).relu()
     inner, outer = lipschitz(network)
-    return Metrics(
+    return ExampleNetwork(
         depth=L,
         exponent=exponent,
         epsilon=epsilon,

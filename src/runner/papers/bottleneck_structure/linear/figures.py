@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from runner.papers.bottleneck_structure.linear.tables import REMAINDERS, with_remainders
 from runner.papers.bottleneck_structure.looks import rank_look
 from runner.results.claims import Tables
-from runner.results.figures import figure, overview
+from runner.results.figures import Drawing
 from runner.results.findings import Finding
 from runner.results.spreads import spread
 from runner.results.style import (
@@ -45,19 +45,6 @@ def say_attained(tables: Tables) -> str:
     )
 
 
-@overview
-@figure(
-    "bottleneck-linear",
-    whose="ours",
-    finding=Finding(say_attained, holds=["cost-is-attained", "cost-is-least", "second-correction"]),
-    caption="(a) Squared norm of the parameters of trained deep linear networks against the depth"
-    " L, every replicate, by the rank k that they end at; circles around the dots: the"
-    " representation cost L ‖A‖^(2/L) of the same matrices (Schatten norm of order 2/L); dotted: k"
-    " L. (b) What the orders of the expansion in 1/L leave of the squared norm: after the rank,"
-    " after 2 log |A|₊ as well, and after the term in 1/L as well. Lines are medians over the"
-    " replicates, bands their whole range. Targets are random matrices of singular values between 1"
-    " and 3.",
-)
 def draw_linear(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Left: ||theta||^2 against the cost. Right: what each order of the expansion leaves of it."""
     metrics = with_remainders(tables["metrics"])
@@ -99,3 +86,24 @@ def _norms(axes: Axes, metrics: pd.DataFrame) -> None:
         away = {"xytext": (8, 0), "textcoords": "offset points", "ha": "left"}
         look.name(axes, own.index[-1], own.iloc[-1], f"k = {k}", **away)
     axes.set_ylim(0, None)
+
+
+FIGURES = [
+    Drawing(
+        "bottleneck-linear",
+        draw_linear,
+        whose="ours",
+        findings=[
+            Finding(say_attained, holds=["cost-is-attained", "cost-is-least", "second-correction"])
+        ],
+        caption="(a) Squared norm of the parameters of trained deep linear networks against the"
+        " depth L, every replicate, by the rank k that they end at; circles around the dots: the"
+        " representation cost L ‖A‖^(2/L) of the same matrices (Schatten norm of order 2/L);"
+        " dotted: k L. (b) What the orders of the expansion in 1/L leave of the squared norm:"
+        " after the rank, after 2 log |A|₊ as well, and after the term in 1/L as well. Lines are"
+        " medians over the replicates, bands their whole range. Targets are random matrices of"
+        " singular values between 1 and 3.",
+    ),
+]
+
+overview = draw_linear

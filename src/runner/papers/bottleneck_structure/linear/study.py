@@ -23,7 +23,7 @@ from runner.papers.bottleneck_structure import theory
 from runner.papers.bottleneck_structure.linear.config import Linear
 from runner.papers.bottleneck_structure.networks import Network
 from runner.papers.bottleneck_structure.spectra import threshold_rank
-from runner.papers.bottleneck_structure.theorems import ROUNDING, Theorems
+from runner.papers.bottleneck_structure.theorems import ROUNDING, TheoremCheck
 
 NOISE = 0.5
 """The W_l start as I plus Gaussian entries of this deviation over sqrt L."""
@@ -34,9 +34,10 @@ CONVERGED = 1e-13
 
 
 @dataclass(frozen=True)
-class Metrics(Row):
+class LinearNetwork(Row):
     """One row per depth and replicate, at the end of training."""
 
+    table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("depth", "replicate")
 
     depth: int  # L
@@ -49,7 +50,7 @@ class Metrics(Row):
     train_cost: float  # ||A - T||^2
 
 
-def run(config: Linear, context: Context) -> Iterator[Metrics | Theorems]:
+def run(config: Linear, context: Context) -> Iterator[LinearNetwork | TheoremCheck]:
     """Train and measure every network."""
     total = len(config.depths) * config.replicates
     with context.progress(total, "training", unit="networks") as bar:
@@ -111,7 +112,7 @@ def product(weights: Float[Tensor, "L n n"]) -> Float[Tensor, "n n"]:
     return A
 
 
-def measure(config: Linear, L: int, replicate: int) -> Iterator[Metrics | Theorems]:
+def measure(config: Linear, L: int, replicate: int) -> Iterator[LinearNetwork | TheoremCheck]:
     """All rows of one network."""
     T = draw_target(config, replicate)
     weights = trained(config, L, T, replicate)
@@ -120,7 +121,7 @@ def measure(config: Linear, L: int, replicate: int) -> Iterator[Metrics | Theore
     s = svdvals(A)
     k = threshold_rank(s)
     logs = 2 * s[:k].log()
-    yield Metrics(
+    yield LinearNetwork(
         depth=L,
         replicate=replicate,
         parameter_norm=float(norm),
@@ -131,7 +132,7 @@ def measure(config: Linear, L: int, replicate: int) -> Iterator[Metrics | Theore
         train_cost=float((A - T).square().sum()),
     )
     network = Network(list(weights), [A.new_zeros(len(A))] * L)
-    yield Theorems(
+    yield TheoremCheck(
         depth=L,
         replicate=replicate,
         rank=k,

@@ -13,7 +13,7 @@ from runner.papers.bottleneck_structure.rank_one.tables import (
     with_logarithms,
 )
 from runner.results.claims import Tables
-from runner.results.figures import figure, overview
+from runner.results.figures import Drawing
 from runner.results.findings import Finding
 from runner.results.rows import nonempty
 from runner.results.style import BLUE, GREY, INK, QUIET, SMALL, Look, guide, panel, sheet, ticks
@@ -56,19 +56,6 @@ def _every(axes: Axes, metrics: pd.DataFrame, column: str) -> None:
         FIT.name_at(axes, middle.index, middle, "fit", middle.index[len(middle) // 3], (-8, 9))
 
 
-@figure(
-    "bottleneck-theorems",
-    whose="ours",
-    finding=[
-        Finding(say_rare, holds=["interpolants-are-rare", "ntk-blows-up", "norm-lower-bound"]),
-        Finding(say_narrow, holds=["ntk-blows-up", "norm-lower-bound"]),
-    ],
-    caption="Networks of bottleneck rank 1 that are trained to fit N values of a linear function of"
-    " rank 2 on a square. (a) How many of the starts fit. (b) The largest trace of the NTK over the"
-    " depth and (c) the norm above L. Dots fit, crosses do not, a little to the right; large dots"
-    " are medians of those that fit. Dotted: the paper's lower bounds, from the first median on; in"
-    " (b) without the factor that depends on the norm.",
-)
 def draw_rank_one(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Theorem 10: how rare rank-1 interpolants are, and the growth of their NTK and norm."""
     metrics = with_logarithms(tables["metrics"])
@@ -113,9 +100,26 @@ def draw_rank_one(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, metrics.drop(columns="narrow")
 
 
-@overview
-def overview_rank_one(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Quick look at one run: the figure, and means by N."""
     picture, metrics = draw_rank_one(tables)
     columns = ["excess", "train_cost", "ntk_trace", "jacobian"]
     return picture, metrics.groupby("samples")[columns].mean().reset_index()
+
+
+FIGURES = [
+    Drawing(
+        "bottleneck-theorems",
+        draw_rank_one,
+        whose="ours",
+        findings=[
+            Finding(say_rare, holds=["interpolants-are-rare", "ntk-blows-up", "norm-lower-bound"]),
+            Finding(say_narrow, holds=["ntk-blows-up", "norm-lower-bound"]),
+        ],
+        caption="Networks of bottleneck rank 1 that are trained to fit N values of a linear"
+        " function of rank 2 on a square. (a) How many of the starts fit. (b) The largest trace of"
+        " the NTK over the depth and (c) the norm above L. Dots fit, crosses do not, a little to"
+        " the right; large dots are medians of those that fit. Dotted: the paper's lower bounds,"
+        " from the first median on; in (b) without the factor that depends on the norm.",
+    ),
+]

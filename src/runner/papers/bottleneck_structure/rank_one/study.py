@@ -41,9 +41,10 @@ BIAS = 2.0
 
 
 @dataclass(frozen=True)
-class Metrics(Row):
+class TrainedNetwork(Row):
     """One row per N and replicate, at the end of training."""
 
+    table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("samples", "replicate", "depth")
 
     samples: int  # N
@@ -56,7 +57,7 @@ class Metrics(Row):
     jacobian: float  # largest ||J f(x)||_op there
 
 
-def run(config: RankOne, context: Context) -> Iterator[Metrics]:
+def run(config: RankOne, context: Context) -> Iterator[TrainedNetwork]:
     """Train the networks of all N and replicates in one stack, then measure each in float64."""
     order = [(N, r) for N in sorted(config.samples) for r in range(config.replicates)]
     inputs = [draw_inputs(config, N, r) for N, r in order]
@@ -131,14 +132,14 @@ def _repeated(x: Float[Tensor, "N 2"], count: int) -> Float[Tensor, "count 2"]:
 
 def measure(
     config: RankOne, network: Network, x: Float[Tensor, "N 2"], N: int, replicate: int
-) -> Metrics:
+) -> TrainedNetwork:
     """One row: norm, fit, and the largest NTK between neighbours along the bottleneck."""
     norm = float(network.parameter_norm())
     activations = network.activations(x)
     order = activations[bottleneck_layers(network.depth)[0]][:, 0].argsort(stable=True)
     segments = _segments(x[order], config.segment_points)
     derivatives = differentiate(network, segments)
-    return Metrics(
+    return TrainedNetwork(
         samples=N,
         replicate=replicate,
         depth=network.depth,

@@ -11,7 +11,7 @@ from runner.papers.bottleneck_structure.looks import rank_look
 from runner.papers.bottleneck_structure.spectra_panel import draw_spectra
 from runner.papers.bottleneck_structure.symmetry.config import DISTANCE_LAYER, PCA_LAYER, PIXEL
 from runner.results.claims import Tables
-from runner.results.figures import figure, or_empty, overview
+from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
 from runner.results.rows import NoRows, select
 from runner.results.style import (
@@ -139,12 +139,6 @@ def say_symmetry(tables: Tables) -> str:
     )
 
 
-@figure(
-    "bottleneck-fig2",
-    whose="as in the paper",
-    finding=Finding(say_orbits, holds=["orbits-collapse", "learns-the-task"]),
-    caption=say_symmetry,
-)
 def draw_symmetry(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 2 of paper D, of the first replicate, for the trained and the untrained network."""
     picture = canvas(4.6)
@@ -204,8 +198,7 @@ COLUMNS = {
 """What two coordinates of a layer know, and how near orbits are."""
 
 
-@overview
-def overview_symmetry(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Quick look at one run: what two coordinates of each layer know, before and after training."""
     metrics = tables["metrics"]
     picture, ((axes,),) = sheet(1, 1, height=3.8, right=2.0)
@@ -222,3 +215,14 @@ def overview_symmetry(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     layers = metrics.query("layer == @PCA_LAYER or layer == bottleneck_structureISTANCE_LAYER")
     kept = ["s1", "s2", "s3", "rank_gap", *COLUMNS]
     return picture, layers.groupby(["stage", "layer"])[kept].mean().reset_index()
+
+
+FIGURES = [
+    Drawing(
+        "bottleneck-fig2",
+        draw_symmetry,
+        whose="as in the paper",
+        findings=[Finding(say_orbits, holds=["orbits-collapse", "learns-the-task"])],
+        caption=say_symmetry,
+    ),
+]

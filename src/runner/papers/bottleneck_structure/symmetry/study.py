@@ -55,7 +55,7 @@ from runner.papers.bottleneck_structure.symmetry.summaries import (
     neighbours,
     principal_components,
 )
-from runner.papers.bottleneck_structure.theorems import Theorems, theorem_bytes, theorem_rows
+from runner.papers.bottleneck_structure.theorems import TheoremCheck, theorem_bytes, theorem_rows
 from runner.papers.bottleneck_structure.training import STEPS_AT_ONCE, Batch, RidgeTrainer, start
 
 ORBITS, MEMBERS = 50, 20
@@ -71,12 +71,13 @@ REPLICATES_DONE = "polished/replicates"
 
 
 @dataclass(frozen=True)
-class Metrics(Row):
+class LayerMeasures(Row):
     """One row per stage, replicate and layer 1 .. L.
 
     Representations are alpha_l(X), for l = L the output.
     """
 
+    table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "layer")
 
     stage: str
@@ -96,9 +97,10 @@ class Metrics(Row):
 
 
 @dataclass(frozen=True)
-class Networks(Row):
+class NetworkAtStage(Row):
     """One row per stage and replicate."""
 
+    table: ClassVar[str] = "networks"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate")
 
     stage: str
@@ -112,9 +114,10 @@ class Networks(Row):
 
 
 @dataclass(frozen=True)
-class Spectrum(Row):
+class SingularValue(Row):
     """Panel (a): one row per singular value of every W_l."""
 
+    table: ClassVar[str] = "spectrum"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "layer", "index")
 
     stage: str
@@ -125,9 +128,10 @@ class Spectrum(Row):
 
 
 @dataclass(frozen=True)
-class Embedding(Row):
+class PathPoint(Row):
     """Panel (b): gradient-descent paths on the first two principal components of alpha_6(X)."""
 
+    table: ClassVar[str] = "embedding"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "path", "time")
 
     stage: str
@@ -144,6 +148,7 @@ class Embedding(Row):
 class Distance(Row):
     """Panel (c): ||alpha_2(x_0) - alpha_2(x)|| over a plane orthogonal to w through the origin."""
 
+    table: ClassVar[str] = "distance"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "first", "second")
 
     stage: str
@@ -185,7 +190,7 @@ def draw_task(config: Symmetry, replicate: int) -> Task:
 
 def run(
     config: Symmetry, context: Context
-) -> Iterator[Metrics | Networks | Spectrum | Embedding | Distance | Theorems]:
+) -> Iterator[LayerMeasures | NetworkAtStage | SingularValue | PathPoint | Distance | TheoremCheck]:
     """Train all replicates in one stack, bring each nearer to its minimum, and measure it at all
     stages: untrained, where Adam ends, and polished.
     """
@@ -284,14 +289,14 @@ def train(config: Symmetry, context: Context, stack: DepthStack, tasks: list[Tas
 
 def measure(
     config: Symmetry, stage: str, network: Network, task: Task, replicate: int
-) -> Iterator[Metrics | Networks | Spectrum | Embedding | Distance | Theorems]:
+) -> Iterator[LayerMeasures | NetworkAtStage | SingularValue | PathPoint | Distance | TheoremCheck]:
     """All rows of one network."""
     key = {"stage": stage, "replicate": replicate}
     v = task.dynamics.starts(config.probes, generator(config.seed, replicate, "probes"))
     x = task.inputs(v)
     derivatives = differentiate(network, x)
     middle = svdvals(network.weights[network.depth // 2 - 1])
-    yield Networks(
+    yield NetworkAtStage(
         **key,
         parameter_norm=float(network.parameter_norm()),
         test_cost=float((network.activations(x)[-1] - task.targets(v)).square().sum(1).mean()),
@@ -310,7 +315,7 @@ def measure(
 
 def _layers(
     config: Symmetry, key: dict, network: Network, task: Task, v: Float[Tensor, "N d"]
-) -> Iterator[Metrics | Spectrum]:
+) -> Iterator[LayerMeasures | SingularValue]:
     """The spectrum of every layer, and what its representation knows."""
     dynamics, stream = task.dynamics, generator(config.seed, key["replicate"], "orbits")
     statistics = dynamics.statistics(v)
@@ -324,7 +329,7 @@ def _layers(
         nearest = neighbours((features - mean) @ directions, own)
         now, step = _steps((along_paths - mean) @ directions, config.horizon)
         padded = torch.cat([s, s.new_zeros(4)])[:4].tolist()
-        yield Metrics(
+        yield LayerMeasures(
             **key,
             layer=layer,
             **dict(zip(("s1", "s2", "s3", "s4"), padded, strict=True)),
@@ -337,7 +342,7 @@ def _layers(
             plane_ratio=collapse_ratio(on_rings.view(ORBITS, MEMBERS, -1)),
         )
         for index, value in enumerate(s.tolist(), start=1):
-            yield Spectrum(**key, layer=layer, index=index, singular_value=value)
+            yield SingularValue(**key, layer=layer, index=index, singular_value=value)
 
 
 def _paths(config: Symmetry, task: Task, replicate: int) -> tuple[Float[Tensor, "M d"], Tensor]:
@@ -376,7 +381,7 @@ def _plane(dynamics: Dynamics, stream: torch.Generator) -> Float[Tensor, "d 2"]:
     return torch.linalg.qr(dynamics.directions(2, stream).mT)[0]
 
 
-def _embedding(config: Symmetry, key: dict, network: Network, task: Task) -> Iterator[Embedding]:
+def _embedding(config: Symmetry, key: dict, network: Network, task: Task) -> Iterator[PathPoint]:
     """Panel (b)."""
     path, _ = _paths(config, task, key["replicate"])
     features = network.activations(task.inputs(path))[min(PCA_LAYER, network.depth)]
@@ -385,7 +390,7 @@ def _embedding(config: Symmetry, key: dict, network: Network, task: Task) -> Ite
     statistics = task.dynamics.statistics(path)
     for n, (point, u) in enumerate(zip(plane.tolist(), statistics.tolist(), strict=True)):
         index, time = divmod(n, config.horizon + 1)
-        yield Embedding(
+        yield PathPoint(
             **key, path=index, time=time, pc1=point[0], pc2=point[1], axis=u[0], orthogonal=u[1]
         )
 

@@ -1,22 +1,13 @@
 """What is said of a classifier inside a frozen random network, built and trained."""
 
 from runner.papers.norm_tuning.bn_classifier.tables import of_network
-from runner.results.claims import Found, Tables, claim
+from runner.results.claims import Claim, Found, Tables
 from runner.results.evidence import everywhere, less
 
 TOLERANCE = 1e-6
 """Of the logits, which are of order ten."""
 
 
-@claim(
-    figure="bn-classifier",
-    name="classifier-in-batch-norm",
-    statement="a frozen random network becomes a trained classifier by setting the parameters of"
-    " its BatchNorm layers alone",
-    source="paper A, Theorem 1, Proposition 1, Remark 2",
-    expected=f"all logits within {TOLERANCE:g} of the classifier's, the same class for all 1797"
-    " images, in every network",
-)
 def same_function(tables: Tables) -> Found:
     """In evaluation mode, on training and test images."""
     error = of_network(tables, "construction", "max_abs_error")
@@ -26,15 +17,6 @@ def same_function(tables: Tables) -> Found:
     )
 
 
-@claim(
-    figure="bn-classifier",
-    name="construction-beats-training",
-    statement="at equal parameters the construction classifies unseen digits better than training"
-    " the same BatchNorm layers",
-    source="ours, beside paper A, figure 4: as its networks there, a real classifier",
-    expected="test accuracy of the construction minus that of training above 0",
-    kind="ours",
-)
 def construction_is_better(tables: Tables) -> Found:
     """The construction has the accuracy of its target; training has that of its own parameters."""
     names = ("bn_only", "construction", "target")
@@ -44,3 +26,28 @@ def construction_is_better(tables: Tables) -> Found:
         f" {target.median():.3f}"
     )
     return Found([less(trained, built)], words)
+
+
+CLAIMS = {
+    "bn-classifier": [
+        Claim(
+            "classifier-in-batch-norm",
+            "a frozen random network becomes a trained classifier by setting the parameters of its"
+            " BatchNorm layers alone",
+            "paper A, Theorem 1, Proposition 1, Remark 2",
+            same_function,
+            f"all logits within {TOLERANCE:g} of the classifier's, the same class for all 1797"
+            " images, in every network",
+        ),
+        Claim(
+            "construction-beats-training",
+            "at equal parameters the construction classifies unseen digits better than training"
+            " the same BatchNorm layers",
+            "ours, beside paper A, figure 4: as its networks there, a real classifier",
+            construction_is_better,
+            "test accuracy of the construction minus that of training above 0",
+            kind="ours",
+        ),
+    ],
+}
+"""By figure, in the order in which they are told."""

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from runner.papers.norm_tuning.bn_classifier.tables import of_network
 from runner.papers.norm_tuning.looks import CONSTRUCTION, METHODS
 from runner.results.claims import Tables
-from runner.results.figures import figure, or_empty, overview
+from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
 from runner.results.style import GREY, SHADE, Look, name_ends, panel, sheet, ticks
 
@@ -29,16 +29,6 @@ def say_classifier(tables: Tables) -> str:
     )
 
 
-@figure(
-    "bn-classifier",
-    whose="ours",
-    finding=Finding(say_classifier, holds=["classifier-in-batch-norm"]),
-    caption="A digit classifier inside a frozen random network, by setting the parameters of its"
-    " BatchNorm layers alone. (a) Test accuracy while scales and shifts are trained by Adam, and of"
-    " the construction. Lines are medians over the replicates, bands their whole range. (b) Test"
-    " accuracy of each replicate: the target, the construction from it, and training at equal"
-    " parameters; a line joins what belongs together. Data: scikit-learn's digits.",
-)
 def draw_classifier(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Left: test accuracy by epoch. Right: where each network ends, replicate by replicate."""
     picture, ((left, right),) = sheet(gap=1.75, right=0.4, ratios=[1.15, 1])
@@ -95,11 +85,26 @@ def _ends(axes: Axes, tables: Tables) -> None:
     axes.axvspan(-0.35, 0.35, color=SHADE, linewidth=0, zorder=0)
 
 
-@overview
-def overview_classifier(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Quick look at one run: the test accuracy while training, and that of the construction."""
     picture, ((axes,),) = sheet(1, 1, height=3.4, right=1.6)
     _training(axes, tables)
     panel(axes, "a", "test accuracy", "epoch")
     columns = ["parameters", "train_accuracy", "test_accuracy", "agreement", "max_abs_error"]
     return picture, tables["metrics"].groupby("network", sort=False)[columns].median().reset_index()
+
+
+FIGURES = [
+    Drawing(
+        "bn-classifier",
+        draw_classifier,
+        whose="ours",
+        findings=[Finding(say_classifier, holds=["classifier-in-batch-norm"])],
+        caption="A digit classifier inside a frozen random network, by setting the parameters of"
+        " its BatchNorm layers alone. (a) Test accuracy while scales and shifts are trained by"
+        " Adam, and of the construction. Lines are medians over the replicates, bands their whole"
+        " range. (b) Test accuracy of each replicate: the target, the construction from it, and"
+        " training at equal parameters; a line joins what belongs together. Data: scikit-learn's"
+        " digits.",
+    ),
+]

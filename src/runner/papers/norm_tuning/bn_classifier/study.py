@@ -39,9 +39,10 @@ Pairs = list[tuple[Float[Tensor, "..."], Float[Tensor, "..."]]]
 
 
 @dataclass(frozen=True)
-class Metrics(Row):
+class Classifier(Row):
     """One row per network and replicate."""
 
+    table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("network", "replicate")
 
     network: str  # target, construction, bn_only
@@ -56,9 +57,10 @@ class Metrics(Row):
 
 
 @dataclass(frozen=True)
-class Selection(Row):
+class TrialEpoch(Row):
     """One row per rate, selection replicate and epoch of `bn_only`."""
 
+    table: ClassVar[str] = "selection"
     keys: ClassVar[tuple[str, ...]] = ("learning_rate", "replicate", "epoch")
 
     learning_rate: float
@@ -69,13 +71,15 @@ class Selection(Row):
 
 
 @dataclass(frozen=True)
-class Training(Selection):
+class TrainedEpoch(TrialEpoch):
     """One row per replicate and epoch of `bn_only`, at the rate that was chosen."""
+
+    table: ClassVar[str] = "training"
 
     test_accuracy: float  # at the end of the epoch, with running statistics
 
 
-def run(config: BnClassifier, context: Context) -> Iterator[Metrics | Selection]:
+def run(config: BnClassifier, context: Context) -> Iterator[Classifier | TrialEpoch]:
     """Choose the rate, then build and train in every replicate."""
     data = context.load_data("digits", config.seed)
     selection = selection_range(config.replicates, config.selection_replicates)
@@ -90,7 +94,7 @@ def run(config: BnClassifier, context: Context) -> Iterator[Metrics | Selection]
                     bar.update(loss=row["train_loss"])
                     right, loss = (torch.tensor(row[f"train_{x}"]) for x in ("accuracy", "loss"))
                     scores[number, place] += score(right, loss)
-                    yield Selection(**row)
+                    yield TrialEpoch(**row)
     choice = choose(rates, scores, selection)
 
     with context.progress(config.replicates * config.epochs, "training", unit="epochs") as bar:
@@ -99,13 +103,13 @@ def run(config: BnClassifier, context: Context) -> Iterator[Metrics | Selection]
             network = normalized(pairs)
             for row in trained(config, data, network, replicate, choice.rate):
                 bar.update(loss=row["train_loss"])
-                yield Training(**row, test_accuracy=accuracy(network, data.test))
+                yield TrainedEpoch(**row, test_accuracy=accuracy(network, data.test))
             built = built_network(data, target, pairs)
             for name, each in (("target", target), ("construction", built)):
                 how = {"learning_rate": nan, "selected_on": "none"}
-                yield Metrics(name, replicate, **columns(each, target, data), **how)
+                yield Classifier(name, replicate, **columns(each, target, data), **how)
             how = {"learning_rate": choice.rate, "selected_on": choice.selected_on}
-            yield Metrics("bn_only", replicate, **columns(network, target, data), **how)
+            yield Classifier("bn_only", replicate, **columns(network, target, data), **how)
 
 
 def memory(config: BnClassifier) -> int:
@@ -150,7 +154,7 @@ def normalized(pairs: Pairs) -> nn.Sequential:
 def trained(
     config: BnClassifier, data: Dataset, network: nn.Sequential, replicate: int, rate: float
 ) -> Iterator[dict[str, float]]:
-    """Train by Adam on the cross entropy; the columns of `Selection` after every epoch."""
+    """Train by Adam on the cross entropy; the columns of `TrialEpoch` after every epoch."""
     images, labels = data.train.flat().float(), data.train.labels
     stream = generator(config.seed, replicate, "order")
     parameters = {name: p for name, p in network.named_parameters() if p.requires_grad}

@@ -73,9 +73,10 @@ Networks = dict[Key, Norm | Tensor]
 
 
 @dataclass(frozen=True)
-class Metrics(Row):
+class Approximation(Row):
     """One row per method, width and replicate: the errors on the test samples, in float64."""
 
+    table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("method", "target_width", "width", "sparsity", "replicate")
 
     method: str
@@ -97,9 +98,10 @@ class Metrics(Row):
 
 
 @dataclass(frozen=True)
-class Curves(Row):
+class CurvePoint(Row):
     """One row per trained network, replicate and point of its curve."""
 
+    table: ClassVar[str] = "curves"
     keys: ClassVar[tuple[str, ...]] = ("method", "width", "replicate", "samples")
 
     method: str
@@ -134,7 +136,7 @@ class Learner:
         return self.network.parameters | self.network.running | own
 
 
-def run(config: BnOnly, context: Context) -> Iterator[Curves | Metrics]:
+def run(config: BnOnly, context: Context) -> Iterator[CurvePoint | Approximation]:
     """Train what is trained, set what is set, and measure all of it on new samples."""
     problem = draw_problem(config)
     learners = start(config, context, problem)
@@ -215,7 +217,7 @@ def start(config: BnOnly, context: Context, problem: Problem) -> dict[Key, Learn
 
 def train(
     config: BnOnly, context: Context, problem: Problem, learners: dict[Key, Learner]
-) -> Iterator[Curves]:
+) -> Iterator[CurvePoint]:
     """Train all learners on the same batches, and follow the loss of each before each step."""
     part = ceil(config.train_samples / config.batch_size / CURVE_POINTS) if learners else 0
     steps = CURVE_POINTS * part
@@ -241,11 +243,11 @@ def train(
                 context.checkpoint(partial(state, learners, inputs, step + 1))
 
 
-def curves(learners: dict[Key, Learner], samples: int) -> Iterator[Curves]:
+def curves(learners: dict[Key, Learner], samples: int) -> Iterator[CurvePoint]:
     """A point of every curve, after so many samples."""
     for (method, m), learner in learners.items():
         for replicate, mse in enumerate(learner.mse.tolist()):
-            yield Curves(method, m, replicate, samples, mse)
+            yield CurvePoint(method, m, replicate, samples, mse)
 
 
 def state(learners: dict[Key, Learner], inputs: GaussianStream, step: int) -> dict[str, Tensor]:
@@ -352,7 +354,7 @@ def metrics(
     learners: dict[Key, Learner],
     systems: dict[int, Solved | None],
     errors: dict[Key, Errors],
-) -> Iterator[Metrics]:
+) -> Iterator[Approximation]:
     """The rows of all methods, widths and replicates; `dense` has one at every width."""
     d = config.target_width
     trained = {name: getattr(config, name) for name in ("optimizer", "schedule", "statistics")}
@@ -372,4 +374,6 @@ def metrics(
                     "numerical_rank": float(systems[m].rank[replicate]),
                     "source_mse": from_source,
                 }
-            yield Metrics(method, d, m, config.sparsity, replicate, mse, relative, largest, **how)
+            yield Approximation(
+                method, d, m, config.sparsity, replicate, mse, relative, largest, **how
+            )

@@ -4,11 +4,13 @@ A theorem is judged on independent networks: in each replicate, at all sizes tog
 network satisfies it or there is a counterexample.
 """
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 
 from runner.papers.norm_tuning.constructions.tables import full_rank_by_sparsity, random_targets
-from runner.results.claims import Found, Tables, claim
+from runner.results.claims import Claim, Found, Tables
 from runner.results.evidence import Evidence, above, estimate_within, everywhere, share
 
 TOLERANCE = 1e-8
@@ -21,42 +23,6 @@ CLOSED_FORM = 0.1
 EXACT = f"error <= {TOLERANCE:g} wherever n eps condition number <= {TOLERANCE:g}"
 
 
-@claim(
-    figure="constructions",
-    name="sparse-exact",
-    statement="a sparse random network whose Khatri-Rao product has full rank equals the target",
-    source="paper A, Theorem 3",
-    expected=EXACT,
-    needs={"target_width": 2},
-    theorem="sparse",
-)
-@claim(
-    figure="constructions",
-    name="deep-exact",
-    statement="with skips, d / k + 1 layers of width d k are enough",
-    source="paper A, Theorem 2",
-    expected=EXACT,
-    needs={"target_width": 2},
-    theorem="deep",
-)
-@claim(
-    figure="constructions",
-    name="low-rank-exact",
-    statement="for a target of rank r four layers of width d r are enough",
-    source="paper A, Corollary 1",
-    expected=EXACT,
-    needs={"target_width": 2},
-    theorem="low_rank",
-)
-@claim(
-    figure="constructions",
-    name="wide-exact",
-    statement="a random network of width d² equals any target of width d",
-    source="paper A, Theorem 1",
-    expected=EXACT,
-    needs={"target_width": 2},
-    theorem="wide",
-)
 def exact(tables: Tables, theorem: str) -> Found:
     """Every float64 reconstruction is exact to 1e-8 unless rounding in its systems forbids it."""
     rows = tables["metrics"].query("theorem == @theorem and dtype == 'float64'")
@@ -75,14 +41,6 @@ def _exact(rows: pd.DataFrame) -> Evidence:
     return everywhere((rows["max_abs_error"] <= TOLERANCE).groupby(rows["replicate"]).all())
 
 
-@claim(
-    figure="constructions",
-    name="deep-exact-with-digits",
-    statement="the deep construction is exact for every k; what ends it in float64 is rounding",
-    source="paper A, Theorem 2",
-    expected=f"error <= {TOLERANCE:g} for every k, also where n eps condition number > 1",
-    needs={"block": 2},
-)
 def exact_with_digits(tables: Tables) -> Found:
     """With enough digits every deep reconstruction is exact, also where float64 has none left."""
     deep = random_targets(tables["metrics"]).query("theorem == 'deep'")
@@ -100,13 +58,6 @@ def exact_with_digits(tables: Tables) -> Found:
     return Found([_exact(rows[rows["replicate"].isin(beyond["replicate"])])], words)
 
 
-@claim(
-    figure="constructions",
-    name="digits-same-predictions",
-    statement="a trained digit classifier, rebuilt in a random network, predicts the same",
-    source="paper A, Theorems 1 and 2, Remark 2",
-    expected="the same class for all 1797 images",
-)
 def same_predictions(tables: Tables) -> Found:
     """A trained classifier inside a random network: the same class for every image."""
     rows = tables["metrics"].query("target == 'digits' and full_rank")
@@ -119,14 +70,6 @@ def same_predictions(tables: Tables) -> Found:
     return Found([everywhere((rows["agreement"] == 1).groupby(rows["replicate"]).all())], words)
 
 
-@claim(
-    figure="constructions-sparse",
-    name="structural-rank",
-    statement="the zeros alone decide whether the Khatri-Rao product is invertible",
-    source="paper A, Lemma 9",
-    expected="numerical rank = structural rank in every draw",
-    needs={"target_width": 2, "sparsity": 3},
-)
 def structural(tables: Tables) -> Found:
     """Lemma 9: the zeros alone decide the rank."""
     rows = tables["metrics"].query("theorem == 'sparse'")
@@ -148,14 +91,6 @@ def _often_enough(drawn: pd.DataFrame, smallest: pd.Series) -> Found:
     return Found(points, "" if points else "no such p was drawn")
 
 
-@claim(
-    figure="constructions-sparse",
-    name="sparse-probability",
-    statement="at p of order sqrt(log d / d) the product is invertible with probability 1 - 1/d",
-    source="paper A, Theorem 3 and its proof (p = sqrt(2 d q), q = log d² / d²)",
-    expected="probability above 1 - 1/d at p >= 2 sqrt(log d / d), for every d",
-    needs={"target_width": 3},
-)
 def often_enough_root(tables: Tables) -> Found:
     """Theorem 3 at p = sqrt(2 d q) with q = log(d^2) / d^2, its proof's smallest constant."""
     drawn = full_rank_by_sparsity(tables["metrics"])
@@ -163,15 +98,6 @@ def often_enough_root(tables: Tables) -> Found:
     return _often_enough(drawn, 2 * np.sqrt(np.log(d) / d))
 
 
-@claim(
-    figure="constructions-sparse",
-    name="sparse-closed-form",
-    statement="full rank has the probability, in closed form, that no hidden unit is cut off",
-    source="explains Theorem 3 and Remark 3",
-    kind="ours",
-    expected=f"mean difference over the p that were drawn within {CLOSED_FORM:g}, for every d",
-    needs={"target_width": 3, "sparsity": 3},
-)
 def closed_form(tables: Tables) -> Found:
     """Counts of full rank against ((1 - (1 - p)^d)^2)^(d^2): for each d, over all p."""
     drawn = full_rank_by_sparsity(tables["metrics"])
@@ -206,14 +132,6 @@ def half_points(drawn: pd.DataFrame) -> pd.Series:
     return pd.Series(found, dtype=float)
 
 
-@claim(
-    figure="constructions-sparse",
-    name="sparse-conjecture",
-    statement="p of order log d / d is already enough",
-    source="paper A, Remark 3 (a conjecture)",
-    expected="probability above 1 - 1/d at p >= 4 log d / d, for every d",
-    needs={"target_width": 3},
-)
 def often_enough_log(tables: Tables) -> Found:
     """Remark 3 at p = 4 log d / d, where a cut-off unit has probability below 2 / d^2."""
     drawn = full_rank_by_sparsity(tables["metrics"])
@@ -221,15 +139,6 @@ def often_enough_log(tables: Tables) -> Found:
     return _often_enough(drawn, 4 * np.log(d) / d)
 
 
-@claim(
-    figure="constructions-sparse",
-    name="sparse-threshold",
-    statement="the p that is needed scales as log d / d, not as its root",
-    source="paper A, Remark 3 (a conjecture)",
-    expected=f"p at half ~ (log d / d)^a, a above 3/4 in each of {BLOCKS} blocks of draws: nearer"
-    " to 1 than to 1/2",
-    needs={"target_width": 3, "replicate": 2 * BLOCKS},
-)
 def threshold(tables: Tables) -> Found:
     """Remark 3: the p that is needed grows like log d / d and not like its root."""
     metrics = tables["metrics"]
@@ -255,15 +164,6 @@ def _exponent(half: pd.Series) -> float:
     return float(np.polyfit(np.log(np.log(d) / d), np.log(half), 1)[0])
 
 
-@claim(
-    figure="constructions-sparse",
-    name="cut-off-units",
-    statement="what makes a sparse product singular is a hidden unit without weights on one side",
-    source="explains Remark 3",
-    kind="ours",
-    expected="full rank with probability above 1 - 1/d in draws without a cut-off unit, every d",
-    needs={"target_width": 3},
-)
 def live_draws(tables: Tables) -> Found:
     """Draws without a cut-off unit have full rank as often as Theorem 3 asks of all draws."""
     rows = random_targets(tables["metrics"]).query("theorem == 'sparse' and depth == 1")
@@ -273,3 +173,110 @@ def live_draws(tables: Tables) -> Found:
         for d, group in live.groupby("target_width")
     ]
     return Found(points, "" if points else "every draw has a cut-off unit")
+
+
+CLAIMS = {
+    "constructions": [
+        Claim(
+            "wide-exact",
+            "a random network of width d² equals any target of width d",
+            "paper A, Theorem 1",
+            partial(exact, theorem="wide"),
+            EXACT,
+            needs={"target_width": 2},
+        ),
+        Claim(
+            "low-rank-exact",
+            "for a target of rank r four layers of width d r are enough",
+            "paper A, Corollary 1",
+            partial(exact, theorem="low_rank"),
+            EXACT,
+            needs={"target_width": 2},
+        ),
+        Claim(
+            "deep-exact",
+            "with skips, d / k + 1 layers of width d k are enough",
+            "paper A, Theorem 2",
+            partial(exact, theorem="deep"),
+            EXACT,
+            needs={"target_width": 2},
+        ),
+        Claim(
+            "sparse-exact",
+            "a sparse random network whose Khatri-Rao product has full rank equals the target",
+            "paper A, Theorem 3",
+            partial(exact, theorem="sparse"),
+            EXACT,
+            needs={"target_width": 2},
+        ),
+        Claim(
+            "deep-exact-with-digits",
+            "the deep construction is exact for every k; what ends it in float64 is rounding",
+            "paper A, Theorem 2",
+            exact_with_digits,
+            f"error <= {TOLERANCE:g} for every k, also where n eps condition number > 1",
+            needs={"block": 2},
+        ),
+        Claim(
+            "digits-same-predictions",
+            "a trained digit classifier, rebuilt in a random network, predicts the same",
+            "paper A, Theorems 1 and 2, Remark 2",
+            same_predictions,
+            "the same class for all 1797 images",
+        ),
+    ],
+    "constructions-sparse": [
+        Claim(
+            "structural-rank",
+            "the zeros alone decide whether the Khatri-Rao product is invertible",
+            "paper A, Lemma 9",
+            structural,
+            "numerical rank = structural rank in every draw",
+            needs={"target_width": 2, "sparsity": 3},
+        ),
+        Claim(
+            "sparse-probability",
+            "at p of order sqrt(log d / d) the product is invertible with probability 1 - 1/d",
+            "paper A, Theorem 3 and its proof (p = sqrt(2 d q), q = log d² / d²)",
+            often_enough_root,
+            "probability above 1 - 1/d at p >= 2 sqrt(log d / d), for every d",
+            needs={"target_width": 3},
+        ),
+        Claim(
+            "sparse-closed-form",
+            "full rank has the probability, in closed form, that no hidden unit is cut off",
+            "explains Theorem 3 and Remark 3",
+            closed_form,
+            f"mean difference over the p that were drawn within {CLOSED_FORM:g}, for every d",
+            kind="ours",
+            needs={"target_width": 3, "sparsity": 3},
+        ),
+        Claim(
+            "sparse-conjecture",
+            "p of order log d / d is already enough",
+            "paper A, Remark 3 (a conjecture)",
+            often_enough_log,
+            "probability above 1 - 1/d at p >= 4 log d / d, for every d",
+            needs={"target_width": 3},
+        ),
+        Claim(
+            "sparse-threshold",
+            "the p that is needed scales as log d / d, not as its root",
+            "paper A, Remark 3 (a conjecture)",
+            threshold,
+            f"p at half ~ (log d / d)^a, a above 3/4 in each of {BLOCKS} blocks of draws: nearer"
+            " to 1 than to 1/2",
+            needs={"target_width": 3, "replicate": 2 * BLOCKS},
+        ),
+        Claim(
+            "cut-off-units",
+            "what makes a sparse product singular is a hidden unit without weights on one side",
+            "explains Remark 3",
+            live_draws,
+            "full rank with probability above 1 - 1/d in draws without a cut-off unit, every d",
+            kind="ours",
+            needs={"target_width": 3},
+        ),
+    ],
+}
+"""By figure, in the order in which they are told."""

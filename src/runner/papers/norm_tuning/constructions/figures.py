@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from runner.papers.norm_tuning.constructions.tables import full_rank_by_sparsity, random_targets
 from runner.papers.norm_tuning.looks import CONSTRUCTION, THEOREMS
 from runner.results.claims import Tables
-from runner.results.figures import figure, or_empty, overview
+from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
 from runner.results.rows import nonempty
 from runner.results.style import (
@@ -54,24 +54,6 @@ def say_exact(tables: Tables) -> str:
     )
 
 
-@figure(
-    "constructions",
-    whose="as in the paper",
-    shows={"theorem": ["wide", "low_rank", "deep", "sparse"]},
-    finding=Finding(
-        say_exact,
-        holds=[
-            *("wide-exact", "low-rank-exact", "deep-exact", "sparse-exact"),
-            "deep-exact-with-digits",
-        ],
-    ),
-    caption="Largest difference |f(x) − g(x)| of a constructed network and its random target at"
-    " points of the unit sphere. (a) Every network whose systems have full rank, in double"
-    " precision, against what rounding allows: n equations times machine epsilon times the"
-    " condition number of K; shaded: more than that. (b) Theorem 2 by block size k: in double"
-    " precision, whatever the rank, and, dotted, with 100 digits. Lines are medians over the"
-    " replicates. What is below 1e-16 lies on the rail.",
-)
 def draw_constructions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Every network against rounding, and Theorem 2 with more digits."""
     metrics = tables["metrics"]
@@ -160,17 +142,6 @@ def say_sparse(tables: Tables) -> str:
     )
 
 
-@figure(
-    "constructions-sparse",
-    whose="as in the paper",
-    shows={"theorem": ["sparse"]},
-    finding=Finding(say_sparse, holds=["sparse-conjecture", "sparse-threshold"]),
-    caption="Share of the sparse random networks of width m = d² that equal every target, because K"
-    " has full rank, against the share p of frozen weights that are not zero: (a) over log d / d,"
-    " as the paper conjectures; (b) over its root, as it proves; dotted: the smallest p of the"
-    " proof. Squares are shares of the draws; lines, one for each d, are the probability, in closed"
-    " form, that no hidden unit is cut off. The larger d, the darker.",
-)
 def draw_sparse(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """The share of full rank against p, in the conjecture's scale and in the proof's."""
     from runner.papers.norm_tuning.theory import live_units_probability  # late: torch
@@ -201,8 +172,7 @@ def draw_sparse(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, share.drop(columns="scaled")
 
 
-@overview
-def overview_constructions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Quick look at one run: the error of each replicate against what rounding allows."""
     metrics = tables["metrics"]
     picture, ((axes,),) = sheet(1, 1, height=3.4, right=2.2)
@@ -217,3 +187,40 @@ def overview_constructions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     panel(axes, "a", title, "replicate")
     columns = ["max_abs_error", "agreement", "condition_number", "equations", "numerical_rank"]
     return picture, metrics[["replicate", *columns, "structural_rank"]]
+
+
+FIGURES = [
+    Drawing(
+        "constructions",
+        draw_constructions,
+        whose="as in the paper",
+        findings=[
+            Finding(
+                say_exact,
+                holds=[
+                    *("wide-exact", "low-rank-exact", "deep-exact", "sparse-exact"),
+                    "deep-exact-with-digits",
+                ],
+            )
+        ],
+        caption="Largest difference |f(x) − g(x)| of a constructed network and its random target"
+        " at points of the unit sphere. (a) Every network whose systems have full rank, in double"
+        " precision, against what rounding allows: n equations times machine epsilon times the"
+        " condition number of K; shaded: more than that. (b) Theorem 2 by block size k: in double"
+        " precision, whatever the rank, and, dotted, with 100 digits. Lines are medians over the"
+        " replicates. What is below 1e-16 lies on the rail.",
+        shows={"theorem": ["wide", "low_rank", "deep", "sparse"]},
+    ),
+    Drawing(
+        "constructions-sparse",
+        draw_sparse,
+        whose="as in the paper",
+        findings=[Finding(say_sparse, holds=["sparse-conjecture", "sparse-threshold"])],
+        caption="Share of the sparse random networks of width m = d² that equal every target,"
+        " because K has full rank, against the share p of frozen weights that are not zero: (a)"
+        " over log d / d, as the paper conjectures; (b) over its root, as it proves; dotted: the"
+        " smallest p of the proof. Squares are shares of the draws; lines, one for each d, are the"
+        " probability, in closed form, that no hidden unit is cut off. The larger d, the darker.",
+        shows={"theorem": ["sparse"]},
+    ),
+]

@@ -47,9 +47,10 @@ MPMATH_NUMBER = 200
 
 
 @dataclass(frozen=True)
-class Metrics(Row):
+class Reconstruction(Row):
     """One row per replicate."""
 
+    table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = (
         "theorem",
         "target",
@@ -86,7 +87,7 @@ class Metrics(Row):
     target_accuracy: float  # fraction of the digits that the target gets right; nan if random
 
 
-def run(config: Constructions, context: Context) -> Iterator[Metrics]:
+def run(config: Constructions, context: Context) -> Iterator[Reconstruction]:
     """Yield one row per replicate."""
     pairs = 2 if config.theorem == "low_rank" else 1
     total = config.replicates * config.depth * pairs
@@ -168,7 +169,7 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _measure(config: Constructions, replicate: int, tick: Callable[[], None]) -> Metrics:
+def _measure(config: Constructions, replicate: int, tick: Callable[[], None]) -> Reconstruction:
     """Draw, construct, and compare one replicate; `tick` is called after every matrix."""
     target, inputs, accuracy = _problem(config, replicate)
     arithmetics = {"float64": lambda: FLOAT64, "mpmath": lambda: MultiPrecision(config.precision)}
@@ -179,7 +180,7 @@ def _measure(config: Constructions, replicate: int, tick: Callable[[], None]) ->
     expected = _in_arithmetic(target, arithmetic)(arithmetic.exact(inputs))
     systems = construction.systems
     equations = sum(system.shape[0] for system in systems)
-    return Metrics(
+    return Reconstruction(
         theorem=config.theorem,
         target=config.target,
         target_width=config.target_width,

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from runner.papers.norm_tuning.norm_layers.tables import training_mode
-from runner.results.claims import Found, Tables, claim
+from runner.results.claims import Claim, Found, Tables
 from runner.results.evidence import above, below, everywhere, slopes
 from runner.results.rows import select
 
@@ -14,13 +14,6 @@ SMALL = 0.01
 EPSILON = np.finfo(np.float64).eps
 
 
-@claim(
-    figure="norm-layers",
-    name="batch-norm-exact",
-    statement="in BatchNorm layers in evaluation mode the construction equals the target",
-    source="paper A, Proposition 1 and Theorem 1",
-    expected="relative error below machine epsilon x condition number x input norm, at every d",
-)
 def exact(tables: Tables) -> Found:
     """The shifts that switch the ReLUs on, and are taken out again, are as large as the input norm
     times what they carry: so rounding is as in figure 4."""
@@ -32,29 +25,12 @@ def exact(tables: Tables) -> Found:
     return Found([everywhere((error <= 1).groupby(rows["replicate"]).all())], words)
 
 
-@claim(
-    figure="norm-layers",
-    name="batch-statistics-matter",
-    statement="control: with the statistics of a batch of 64 the same network is not the target",
-    source="beside paper A, Proposition 1: mean and variance are constants",
-    expected=f"relative MSE above {SMALL:g} at B = 64, at every d",
-    kind="ours",
-)
 def batches(tables: Tables) -> Found:
     """In training mode mean and variance depend on the batch."""
     rows = select(training_mode(tables), batch_size=64)
     return Found(_at_each_width(rows, "relative_mse"))
 
 
-@claim(
-    figure="norm-layers",
-    name="batch-error-falls",
-    statement="control: the error of training mode falls with the batch size",
-    source="beside paper A, Proposition 1: the variance of a batch's mean is one over B",
-    expected="exponent of the relative MSE in B below 0, at every d",
-    kind="ours",
-    needs={"batch_size": 4},
-)
 def falls(tables: Tables) -> Found:
     """As 1/B where it is small against the variance of g; before that it is no sum of small
     errors, and falls as it likes."""
@@ -68,15 +44,6 @@ def falls(tables: Tables) -> Found:
     return Found(points, f"exponents {medians}")
 
 
-@claim(
-    figure="norm-layers",
-    name="layer-norm-cannot",
-    statement="control: in these networks, which have no biases, no scales and shifts in LayerNorm"
-    " layers equal the target, since the first of them maps x and c x to the same",
-    source="the abstract of paper A names LayerNorm, its Proposition 1 is of BatchNorm",
-    expected=f"least relative MSE above {SMALL:g} at every d; that of the construction above it",
-    kind="ours",
-)
 def layer_norm(tables: Tables) -> Found:
     """The bound is of every function with f(c x) = f(x)."""
     rows = select(tables["metrics"], layer="layer_norm")
@@ -92,3 +59,43 @@ def _at_each_width(rows: pd.DataFrame, column: str) -> list:
         above(group.set_index("replicate")[column], SMALL, point=f"d = {d}, of the variance")
         for d, group in rows.groupby("target_width")
     ]
+
+
+CLAIMS = {
+    "norm-layers": [
+        Claim(
+            "batch-norm-exact",
+            "in BatchNorm layers in evaluation mode the construction equals the target",
+            "paper A, Proposition 1 and Theorem 1",
+            exact,
+            "relative error below machine epsilon x condition number x input norm, at every d",
+        ),
+        Claim(
+            "batch-statistics-matter",
+            "control: with the statistics of a batch of 64 the same network is not the target",
+            "beside paper A, Proposition 1: mean and variance are constants",
+            batches,
+            f"relative MSE above {SMALL:g} at B = 64, at every d",
+            kind="ours",
+        ),
+        Claim(
+            "batch-error-falls",
+            "control: the error of training mode falls with the batch size",
+            "beside paper A, Proposition 1: the variance of a batch's mean is one over B",
+            falls,
+            "exponent of the relative MSE in B below 0, at every d",
+            kind="ours",
+            needs={"batch_size": 4},
+        ),
+        Claim(
+            "layer-norm-cannot",
+            "control: in these networks, which have no biases, no scales and shifts in LayerNorm"
+            " layers equal the target, since the first of them maps x and c x to the same",
+            "the abstract of paper A names LayerNorm, its Proposition 1 is of BatchNorm",
+            layer_norm,
+            f"least relative MSE above {SMALL:g} at every d; that of the construction above it",
+            kind="ours",
+        ),
+    ],
+}
+"""By figure, in the order in which they are told."""

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from runner.papers.norm_tuning.looks import BATCH_STATISTICS, CONSTRUCTION, LAYER_NORM, LEAST
 from runner.papers.norm_tuning.norm_layers.tables import training_mode
 from runner.results.claims import Tables
-from runner.results.figures import figure, overview
+from runner.results.figures import Drawing
 from runner.results.findings import Finding
 from runner.results.rows import nonempty, select
 from runner.results.style import QUIET, SMALL, Look, panel, rail, sheet, ticks
@@ -54,17 +54,6 @@ def _strip(axes: Axes, values: np.ndarray, y: float, look: Look) -> None:
     axes.plot(np.median(values), y, "|", color=look.ink, markersize=7, markeredgewidth=2.4)
 
 
-@figure(
-    "norm-layers",
-    whose="ours",
-    shows={"layer": ["batch_norm", "layer_norm"]},
-    finding=Finding(say_layers, holds=["batch-norm-exact", "layer-norm-cannot"]),
-    caption="Error of the construction of Theorem 1 in real layers, over the variance of the target"
-    " g. Each row is a kind of layer; in it a line for each d, from the smallest above to the"
-    " largest below. Dots are replicates, strokes medians; black: the least error that any scales"
-    " and shifts reach in LayerNorm. What is below 0.02 % lies on the rail. Targets are random,"
-    " inputs Gaussian.",
-)
 def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """A row for each kind of layer, in it a line for each d."""
     metrics = tables["metrics"]
@@ -103,8 +92,7 @@ def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, drawn.reset_index()
 
 
-@overview
-def overview_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Quick look at one run: the error of training mode against the batch size."""
     rows = training_mode(tables)
     picture, ((axes,),) = sheet(1, 1, height=3.4)
@@ -116,3 +104,19 @@ def overview_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     panel(axes, "a", "error / variance, statistics of the batch", "batch size B")
     summary = tables["metrics"].groupby(["layer", "mode", "batch_size"], sort=False)
     return picture, summary[["relative_mse", "max_abs_error"]].median().reset_index()
+
+
+FIGURES = [
+    Drawing(
+        "norm-layers",
+        draw_norm_layers,
+        whose="ours",
+        findings=[Finding(say_layers, holds=["batch-norm-exact", "layer-norm-cannot"])],
+        caption="Error of the construction of Theorem 1 in real layers, over the variance of the"
+        " target g. Each row is a kind of layer; in it a line for each d, from the smallest above"
+        " to the largest below. Dots are replicates, strokes medians; black: the least error that"
+        " any scales and shifts reach in LayerNorm. What is below 0.02 % lies on the rail. Targets"
+        " are random, inputs Gaussian.",
+        shows={"layer": ["batch_norm", "layer_norm"]},
+    ),
+]

@@ -31,9 +31,10 @@ from runner.papers.norm_tuning.theory import wide_layer, wide_weights
 
 
 @dataclass(frozen=True)
-class Metrics(Row):
+class LayerAccuracy(Row):
     """One row per layer, mode and batch size, and replicate."""
 
+    table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = (
         "target_width",
         "layer",
@@ -54,7 +55,7 @@ class Metrics(Row):
     lower_bound: float  # relative_mse that no scales and shifts undercut; 0 for batch_norm
 
 
-def run(config: NormLayers, context: Context) -> Iterator[Metrics]:
+def run(config: NormLayers, context: Context) -> Iterator[LayerAccuracy]:
     """Construct, export, and compare, replicate by replicate."""
     with context.progress(config.replicates, "solving", unit="networks") as bar:
         for replicate in range(config.replicates):
@@ -70,7 +71,7 @@ def memory(config: NormLayers) -> int:
     return 8 * 3 * 2 * m * d + max(system_bytes(d, d, m, False), 8 * config.samples * (4 * m + d))
 
 
-def _measure(config: NormLayers, replicate: int) -> Iterator[Metrics]:
+def _measure(config: NormLayers, replicate: int) -> Iterator[LayerAccuracy]:
     d = config.target_width
     stream = generator(config.seed, replicate, "target")
     W = torch.randn(d, d, generator=stream, dtype=torch.float64) / sqrt(d)
@@ -106,7 +107,7 @@ def _measure(config: NormLayers, replicate: int) -> Iterator[Metrics]:
     outputs["layer_norm", "evaluation", 0] = network(x).sum(1)
     for (layer, mode, B), f in outputs.items():
         error = f - g[: len(f)]
-        yield Metrics(
+        yield LayerAccuracy(
             **key,
             layer=layer,
             mode=mode,

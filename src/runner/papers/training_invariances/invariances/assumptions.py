@@ -13,9 +13,10 @@ from runner.papers.training_invariances.invariances.trajectory import Trajectory
 
 
 @dataclass(frozen=True)
-class Assumptions(Row):
+class AssumptionCheck(Row):
     """One row per replicate, rate and time."""
 
+    table: ClassVar[str] = "assumptions"
     keys: ClassVar[tuple[str, ...]] = ("architecture", "replicate", "learning_rate", "time")
 
     architecture: str
@@ -30,7 +31,7 @@ class Assumptions(Row):
 
 def assumption_rows(
     config: Invariances, flow: Flow, trajectory: Trajectory
-) -> Iterator[Assumptions]:
+) -> Iterator[AssumptionCheck]:
     """Assumptions 1 and 2 between one record and the next, and the neurons that are off."""
     before = trajectory.theta[0]
     for record, time in records(config):
@@ -47,5 +48,5 @@ def assumption_rows(
         columns = zip(*(c.tolist() for c in (changes, turned, smallest, share)), strict=True)
         for index, (rate, numbers) in enumerate(zip(rates(config), columns, strict=True)):
             replicate = index % config.replicates
-            yield Assumptions(config.architecture, replicate, rate, time, *numbers)
+            yield AssumptionCheck(config.architecture, replicate, rate, time, *numbers)
         before = theta

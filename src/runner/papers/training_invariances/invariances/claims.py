@@ -10,6 +10,7 @@ zero, where it is at least 1, or 0; what it misses this by there is the error of
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from runner.papers.training_invariances.invariances.tables import (
     tail,
     unlearned,
 )
-from runner.results.claims import Found, Tables, claim
+from runner.results.claims import Claim, Found, Tables
 from runner.results.evidence import above, below, equivalent, everywhere
 from runner.results.rows import finite, nonempty
 
@@ -76,86 +77,11 @@ def _order(order: int) -> str:
     return f"order of the drift, extrapolated to rate zero, {bound} in every series"
 
 
-LAWS: list[tuple[str, str, str, Choice, int]] = [
-    (
-        "vertex-wise",
-        "squared norms of a neuron's incoming and outgoing weights keep their difference",
-        "paper C, Lemma 2, Eq. (4)",
-        part("diagonal", linear=False),
-        1,
-    ),
-    (
-        "edge-wise",
-        "so do the inner products of two ReLU neurons that are on for every example",
-        "paper C, Lemma 2, Eq. (5)",
-        part("active", linear=False),
-        1,
-    ),
-    (
-        "edge-wise-mixed",
-        "and of two that are on for the same examples and off for the others",
-        "paper C, Lemma 2, Eq. (5)",
-        part("mixed", linear=False),
-        1,
-    ),
-    (
-        "layer-wise",
-        "squared Frobenius norms of any two layers keep their difference",
-        "paper C, Lemma 3",
-        part("layer"),
-        1,
-    ),
-    (
-        "relu-not-invariant",
-        "the full matrix D of ReLU layers is not invariant: it drifts however small the rate",
-        "paper C, Lemma 4",
-        part("full", linear=False, promised=False),
-        0,
-    ),
-]
-"""The lemmas that figures 1 and 2 both show: name, statement, source, rows, and the order there."""
-
-
-def claim_laws(figure: str) -> None:
-    """Make the claims of `LAWS`."""
-    for name, statement, source, choice, order in LAWS:
-        claim(
-            figure=figure,
-            name=name,
-            statement=statement,
-            source=source,
-            expected=_order(order),
-            needs=RATES,
-            choice=choice,
-            order=order,
-        )(converges)
-
-
-claim_laws(figure="invariances-fig1")
-
-
-@claim(
-    figure="invariances-fig1",
-    name="linear-layers",
-    statement="the full matrix D of linear layers is invariant",
-    source="paper C, Theorem 1, item 1",
-    expected=_order(1),
-    needs=RATES,
-)
 def linear_layers(tables: Tables) -> Found:
     """Order one for all entries of D."""
     return converges(tables, part("full", linear=True), order=1)
 
 
-@claim(
-    figure="invariances-fig1",
-    name="relu-limit",
-    statement="gradient flow itself, at rate zero, changes D of ReLU layers",
-    source="paper C, Lemma 4",
-    expected="drift extrapolated to rate zero above the error of that extrapolation, at each place",
-    needs=RATES,
-    choice=part("full", linear=False, promised=False),
-)
 def moves_in_the_limit(tables: Tables, choice: Choice) -> Found:
     """Whether the drift, extrapolated to rate zero, is beyond the error of that extrapolation."""
     rows = final(tables["metrics"])
@@ -182,13 +108,6 @@ def moves_in_the_limit(tables: Tables, choice: Choice) -> Found:
     return Found(points, words)
 
 
-@claim(
-    figure="invariances-fig1",
-    name="decomposition",
-    statement="a network is a tree network of signs applied to the products of weights along paths",
-    source="paper C, Lemma 1",
-    expected=f"|f(x) - mu(rho(x))| at most {ROUNDING:g} of |f(x)| at the start and the end",
-)
 def is_a_tree(tables: Tables) -> Found:
     """Equality up to rounding, in every network whose paths can be listed."""
     rows = finite(tables["decomposition"], "error", "output")
@@ -203,42 +122,11 @@ def is_a_tree(tables: Tables) -> Found:
     return Found([everywhere(equal.groupby(rows["replicate"]).all())], words)
 
 
-for _item in ITEMS:
-    claim(
-        figure="invariances-fig2",
-        name=f"item-{_item.number}",
-        statement=f"D is invariant: {_item.where}",
-        source=f"paper C, Theorem 1, item {_item.number}",
-        expected=_order(1),
-        needs=RATES,
-        choice=item(_item.number),
-        order=1,
-    )(converges)
-
-claim_laws(figure="invariances-fig2")
-
-
-@claim(
-    figure="invariances-fig2",
-    name="identity-skip",
-    statement="beside an identity skip, which is not learned, not even the diagonal is invariant",
-    source="paper C, Section 4.2 (the restriction of Lemma 2)",
-    expected=_order(0),
-    needs=RATES,
-)
 def beside_identity_skip(tables: Tables) -> Found:
     """Order zero for the diagonal."""
     return converges(tables, unlearned("identity", "diagonal"), order=0)
 
 
-@claim(
-    figure="invariances-fig2",
-    name="diagonal-skip",
-    statement="beside a diagonal skip the diagonal is invariant and the full matrix is not",
-    source="paper C, Lemma 2 and Section 4.2",
-    expected=f"diagonal: {_order(1)}; full: below {ORDER_ERROR:g}",
-    needs=RATES,
-)
 def beside_diagonal_skip(tables: Tables) -> Found:
     """Order one for the diagonal, zero for all of D."""
     diagonal = converges(tables, unlearned("diagonal", "diagonal"), order=1)
@@ -248,28 +136,11 @@ def beside_diagonal_skip(tables: Tables) -> Found:
     return Found(both, words)
 
 
-@claim(
-    figure="invariances-fig2",
-    name="integrator",
-    statement="the drift is the integrator's: Runge-Kutta steps of fourth order leave h^4",
-    source="classical fourth-order Runge-Kutta on a smooth flow (linear network)",
-    kind="ours",
-    expected=_order(4),
-    needs=RATES,
-)
 def drift_is_the_integrators(tables: Tables) -> Found:
     """Order four with Runge-Kutta steps."""
     return converges(tables, part("full", linear=True), order=4, integrator="rk4")
 
 
-@claim(
-    figure="invariances-fig3",
-    name="weights-diverge",
-    statement="on separable data the norms of all layers diverge as the loss vanishes",
-    source="paper C, Corollary 1",
-    expected="from half-time on every norm grows and the loss falls, in every network that gets"
-    " below loss(0) / n",
-)
 def weights_diverge(tables: Tables) -> Found:
     """From half-time to the end all norms grow and the loss falls, where the data are separated."""
     everything = tail(tables)
@@ -305,15 +176,6 @@ def _last_dense(tables: Tables) -> pd.DataFrame:
     return rows[rows["time"] >= 0.5 * rows.groupby("run")["time"].transform("max")]
 
 
-@claim(
-    figure="invariances-fig3",
-    name="rank-one",
-    statement="the last fully connected layers tend to rank one as their norms diverge:"
-    " 1 - ||W||_2^2 / ||W||_F^2 falls as 1 / ||W||_F^2, since ||W||_F^2 - ||W||_2^2 stays",
-    source="paper C, Theorem 2, Eq. (15); Corollary 1",
-    expected=f"exponent of 1 - ratio in ||W||_F^2, from half-time on, within {MARGIN:g} of -1",
-    needs={"time": 5},
-)
 def tends_to_rank_one(tables: Tables) -> Found:
     """The exponent of 1 - ||W||_2^2 / ||W||_F^2 in ||W||_F^2: in each replicate the farthest."""
     rows = _last_dense(tables)
@@ -330,15 +192,6 @@ def tends_to_rank_one(tables: Tables) -> Found:
     return Found([equivalent(farthest, MARGIN)], words)
 
 
-@claim(
-    figure="invariances-fig3",
-    name="rest-stays",
-    statement="low rank is relative: the other singular values do not shrink",
-    source="paper C, Appendix E: their sum is bounded, that of all diverges",
-    kind="ours",
-    expected="||W||_F^2 - ||W||_2^2 at the end at least that at the start, in the last fully"
-    " connected layers",
-)
 def rest_stays(tables: Tables) -> Found:
     """The remainder at the end over that at the start: in each replicate the smallest."""
     rows = separating(tail(tables))
@@ -353,14 +206,6 @@ def rest_stays(tables: Tables) -> Found:
     return Found([above(ratio.groupby("replicate").min(), 1.0, unit="ratio")], words)
 
 
-@claim(
-    figure="invariances-fig3",
-    name="stable-signs",
-    statement="as far as we follow the path, no weight changes its sign from half-time on",
-    source="ours, beside paper C, Assumption 1, which speaks of the limit",
-    kind="ours",
-    expected="no change of sign from half-time on, in every network that separates its examples",
-)
 def stays_in_its_orthant(tables: Tables) -> Found:
     """What Assumption 1 says of the limit, looked for on a path of finite length: that it is not
     there yet refutes nothing."""
@@ -378,14 +223,6 @@ def stays_in_its_orthant(tables: Tables) -> Found:
     return Found([everywhere(chosen.groupby("replicate").all())], words)
 
 
-@claim(
-    figure="invariances-fig3",
-    name="alignment",
-    statement="adjacent singular vectors of the last fully connected layers align",
-    source="paper C, Theorem 2, Eq. (15); Corollary 1",
-    expected="1 - |<v, u>| falls at least as 1 / ||W||_F^2 from half-time on: exponent below -1",
-    needs={"time": 5},
-)
 def aligns(tables: Tables) -> Found:
     """The exponent of 1 - alignment in ||W||_F^2: in each replicate the slowest layer's."""
     rows = _last_dense(tables)
@@ -398,34 +235,6 @@ def aligns(tables: Tables) -> Found:
     return Found([below(slowest, -1.0, unit="exponent")], words)
 
 
-@claim(
-    figure="invariances-fig3",
-    name="finite-time",
-    statement="at every time the ratio is above Eq. (13), its constant computed from the start",
-    source="paper C, Theorem 2, Eq. (13)",
-    expected="operator ratio at least the bound, at every time, in every network",
-    bound="finite_bound",
-    at_end=False,
-)
-@claim(
-    figure="invariances-fig3",
-    name="sharper",
-    statement="they stay above 1 / (2^N M) as well, which the proof allows",
-    source="Lemma 11 of paper C with Weyl's inequality used once",
-    kind="ours",
-    expected="operator ratio at least the bound, at the end, in every network",
-    bound="sharp_bound",
-    at_end=True,
-)
-@claim(
-    figure="invariances-fig3",
-    name="reduced-alignment",
-    statement="residual and convolutional layers stay above 1 / (8^N M)",
-    source="paper C, Theorem 2, Eq. (14)",
-    expected="operator ratio at least the bound, at the end, in every network",
-    bound="bound",
-    at_end=True,
-)
 def stays_above(tables: Tables, bound: str, at_end: bool) -> Found:
     """Whether the ratio is at least the bound, in every replicate and covered layer.
 
@@ -447,28 +256,6 @@ def stays_above(tables: Tables, bound: str, at_end: bool) -> Found:
     return Found([everywhere((margin >= -ROUNDING).groupby(rows["replicate"]).all())], words)
 
 
-@claim(
-    figure="invariances-fig3",
-    name="convolutions-reduced",
-    statement="for convolutions alignment is indeed reduced: they do not tend to rank one",
-    source="paper C, after Corollary 1: a quantification of reduced alignment",
-    expected=f"limit of the ratio, extrapolated in 1 / ||W||_F^2, below 1 - {DECISIVE:g} in every"
-    " linear convolution",
-    kind="ours",
-    layers="conv",
-    reduced=True,
-)
-@claim(
-    figure="invariances-fig3",
-    name="blocks-align",
-    statement="free residual blocks tend to rank one, well above the bound's 1 / 8^N",
-    source="Theorem 2, Eq. (14) of paper C is a bound from below",
-    expected=f"limit of the ratio, extrapolated in 1 / ||W||_F^2, above 1 - {DECISIVE:g} in every"
-    " linear free block",
-    kind="ours",
-    layers="residual_free",
-    reduced=False,
-)
 def limit_of_the_ratio(tables: Tables, layers: str, reduced: bool) -> Found:
     """The limits of the ratio in all layers of a kind: in each replicate each layer's."""
     rows = separating(tail(tables))
@@ -484,3 +271,201 @@ def limit_of_the_ratio(tables: Tables, layers: str, reduced: bool) -> Found:
         for (_, data, architecture, layer, _), each in found.groupby(LIMIT[:-1])
     ]
     return Found(points, words)
+
+
+def _drift(name: str, statement: str, source: str, choice: Choice, order: int) -> Claim:
+    """Return the claim that the drift of the chosen series goes with this power of the rate."""
+    judge = partial(converges, choice=choice, order=order)
+    return Claim(name, statement, source, judge, _order(order), needs=RATES)
+
+
+LAWS = [
+    _drift(
+        "vertex-wise",
+        "squared norms of a neuron's incoming and outgoing weights keep their difference",
+        "paper C, Lemma 2, Eq. (4)",
+        part("diagonal", linear=False),
+        order=1,
+    ),
+    _drift(
+        "edge-wise",
+        "so do the inner products of two ReLU neurons that are on for every example",
+        "paper C, Lemma 2, Eq. (5)",
+        part("active", linear=False),
+        order=1,
+    ),
+    _drift(
+        "edge-wise-mixed",
+        "and of two that are on for the same examples and off for the others",
+        "paper C, Lemma 2, Eq. (5)",
+        part("mixed", linear=False),
+        order=1,
+    ),
+    _drift(
+        "layer-wise",
+        "squared Frobenius norms of any two layers keep their difference",
+        "paper C, Lemma 3",
+        part("layer"),
+        order=1,
+    ),
+    _drift(
+        "relu-not-invariant",
+        "the full matrix D of ReLU layers is not invariant: it drifts however small the rate",
+        "paper C, Lemma 4",
+        part("full", linear=False, promised=False),
+        order=0,
+    ),
+]
+"""The lemmas that figures 1 and 2 both show."""
+
+CLAIMS = {
+    "invariances-fig1": [
+        *LAWS,
+        Claim(
+            "linear-layers",
+            "the full matrix D of linear layers is invariant",
+            "paper C, Theorem 1, item 1",
+            linear_layers,
+            _order(1),
+            needs=RATES,
+        ),
+        Claim(
+            "relu-limit",
+            "gradient flow itself, at rate zero, changes D of ReLU layers",
+            "paper C, Lemma 4",
+            partial(moves_in_the_limit, choice=part("full", linear=False, promised=False)),
+            "drift extrapolated to rate zero above the error of that extrapolation, at each place",
+            needs=RATES,
+        ),
+        Claim(
+            "decomposition",
+            "a network is a tree network of signs applied to the products of weights along paths",
+            "paper C, Lemma 1",
+            is_a_tree,
+            f"|f(x) - mu(rho(x))| at most {ROUNDING:g} of |f(x)| at the start and the end",
+        ),
+    ],
+    "invariances-fig2": [
+        *(
+            _drift(
+                f"item-{each.number}",
+                f"D is invariant: {each.where}",
+                f"paper C, Theorem 1, item {each.number}",
+                item(each.number),
+                order=1,
+            )
+            for each in ITEMS
+        ),
+        *LAWS,
+        Claim(
+            "identity-skip",
+            "beside an identity skip, which is not learned, not even the diagonal is invariant",
+            "paper C, Section 4.2 (the restriction of Lemma 2)",
+            beside_identity_skip,
+            _order(0),
+            needs=RATES,
+        ),
+        Claim(
+            "diagonal-skip",
+            "beside a diagonal skip the diagonal is invariant and the full matrix is not",
+            "paper C, Lemma 2 and Section 4.2",
+            beside_diagonal_skip,
+            f"diagonal: {_order(1)}; full: below {ORDER_ERROR:g}",
+            needs=RATES,
+        ),
+        Claim(
+            "integrator",
+            "the drift is the integrator's: Runge-Kutta steps of fourth order leave h^4",
+            "classical fourth-order Runge-Kutta on a smooth flow (linear network)",
+            drift_is_the_integrators,
+            _order(4),
+            kind="ours",
+            needs=RATES,
+        ),
+    ],
+    "invariances-fig3": [
+        Claim(
+            "weights-diverge",
+            "on separable data the norms of all layers diverge as the loss vanishes",
+            "paper C, Corollary 1",
+            weights_diverge,
+            "from half-time on every norm grows and the loss falls, in every network that gets"
+            " below loss(0) / n",
+        ),
+        Claim(
+            "rank-one",
+            "the last fully connected layers tend to rank one as their norms diverge: 1 -"
+            " ||W||_2^2 / ||W||_F^2 falls as 1 / ||W||_F^2, since ||W||_F^2 - ||W||_2^2 stays",
+            "paper C, Theorem 2, Eq. (15); Corollary 1",
+            tends_to_rank_one,
+            f"exponent of 1 - ratio in ||W||_F^2, from half-time on, within {MARGIN:g} of -1",
+            needs={"time": 5},
+        ),
+        Claim(
+            "rest-stays",
+            "low rank is relative: the other singular values do not shrink",
+            "paper C, Appendix E: their sum is bounded, that of all diverges",
+            rest_stays,
+            "||W||_F^2 - ||W||_2^2 at the end at least that at the start, in the last fully"
+            " connected layers",
+            kind="ours",
+        ),
+        Claim(
+            "stable-signs",
+            "as far as we follow the path, no weight changes its sign from half-time on",
+            "ours, beside paper C, Assumption 1, which speaks of the limit",
+            stays_in_its_orthant,
+            "no change of sign from half-time on, in every network that separates its examples",
+            kind="ours",
+        ),
+        Claim(
+            "alignment",
+            "adjacent singular vectors of the last fully connected layers align",
+            "paper C, Theorem 2, Eq. (15); Corollary 1",
+            aligns,
+            "1 - |<v, u>| falls at least as 1 / ||W||_F^2 from half-time on: exponent below -1",
+            needs={"time": 5},
+        ),
+        Claim(
+            "reduced-alignment",
+            "residual and convolutional layers stay above 1 / (8^N M)",
+            "paper C, Theorem 2, Eq. (14)",
+            partial(stays_above, bound="bound", at_end=True),
+            "operator ratio at least the bound, at the end, in every network",
+        ),
+        Claim(
+            "sharper",
+            "they stay above 1 / (2^N M) as well, which the proof allows",
+            "Lemma 11 of paper C with Weyl's inequality used once",
+            partial(stays_above, bound="sharp_bound", at_end=True),
+            "operator ratio at least the bound, at the end, in every network",
+            kind="ours",
+        ),
+        Claim(
+            "finite-time",
+            "at every time the ratio is above Eq. (13), its constant computed from the start",
+            "paper C, Theorem 2, Eq. (13)",
+            partial(stays_above, bound="finite_bound", at_end=False),
+            "operator ratio at least the bound, at every time, in every network",
+        ),
+        Claim(
+            "blocks-align",
+            "free residual blocks tend to rank one, well above the bound's 1 / 8^N",
+            "Theorem 2, Eq. (14) of paper C is a bound from below",
+            partial(limit_of_the_ratio, layers="residual_free", reduced=False),
+            f"limit of the ratio, extrapolated in 1 / ||W||_F^2, above 1 - {DECISIVE:g} in every"
+            " linear free block",
+            kind="ours",
+        ),
+        Claim(
+            "convolutions-reduced",
+            "for convolutions alignment is indeed reduced: they do not tend to rank one",
+            "paper C, after Corollary 1: a quantification of reduced alignment",
+            partial(limit_of_the_ratio, layers="conv", reduced=True),
+            f"limit of the ratio, extrapolated in 1 / ||W||_F^2, below 1 - {DECISIVE:g} in every"
+            " linear convolution",
+            kind="ours",
+        ),
+    ],
+}
+"""By figure, in the order in which they are told."""

@@ -23,6 +23,7 @@ LISTED = 2
 class Decomposition(Row):
     """One row per replicate at the smallest rate, at the start and at the end."""
 
+    table: ClassVar[str] = "decomposition"
     keys: ClassVar[tuple[str, ...]] = ("architecture", "replicate", "learning_rate", "time")
 
     architecture: str

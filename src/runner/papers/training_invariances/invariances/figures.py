@@ -22,7 +22,7 @@ from runner.papers.training_invariances.invariances.tables import (
 )
 from runner.papers.training_invariances.looks import INVARIANT, KINDS, NOT_INVARIANT
 from runner.results.claims import Tables
-from runner.results.figures import figure, overview
+from runner.results.figures import Drawing
 from runner.results.findings import Finding
 from runner.results.rows import NoRows, nonempty
 from runner.results.style import (
@@ -73,19 +73,6 @@ def say_conserved(tables: Tables) -> str:
     )
 
 
-@figure(
-    "invariances-fig1",
-    whose="ours",
-    shows={"architecture": ["linear", "relu_then_linear"], "data": ["gaussian", "digits"]},
-    finding=Finding(
-        say_conserved, holds=["linear-layers", "vertex-wise", "layer-wise", "relu-limit"]
-    ),
-    caption="How far a quantity has moved from its start during gradient descent, relative to its"
-    " size, at the largest rate (dashed) and the smallest (solid). Each panel is a statement of the"
-    " paper. Lines are medians and bands the middle 90 % over layers, replicates, datasets and"
-    " architectures (all layers linear; two ReLU layers, then linear). What the flow conserves"
-    " moves only by the error of a step, and so less at the smaller rate.",
-)
 def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 1: drift over time at two rates, a panel for each statement."""
     rows = moved(tables)
@@ -223,17 +210,6 @@ def say_orders(tables: Tables) -> str:
     )
 
 
-@figure(
-    "invariances-fig2",
-    whose="ours",
-    shows={"data": ["gaussian", "digits"]},
-    finding=Finding(say_orders, holds=[*(f"item-{i.number}" for i in ITEMS), "relu-not-invariant"]),
-    caption="The order with which the drift at the end of gradient descent goes to zero with the"
-    " learning rate, a line for each statement: 1 where the gradient flow conserves the quantity"
-    " and only the error of a step moves it, 4 with Runge–Kutta steps; 0 where the flow itself"
-    " moves it. Dots are single quantities of single replicates, strokes the medians. On the rail:"
-    " no drift at all. Blue is what the paper says is invariant, vermilion what it says is not.",
-)
 def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 2: the order of the drift in the rate, one line for each statement."""
     drawn = fitted_orders(tables)
@@ -292,22 +268,6 @@ def say_rank_one(tables: Tables) -> str:
     )
 
 
-@figure(
-    "invariances-fig3",
-    whose="ours",
-    shows={
-        "architecture": ["linear", "relu_then_linear", "conv", "residual_free", "mixed"],
-        "data": ["gaussian", "digits"],
-    },
-    finding=Finding(say_rank_one, holds=["weights-diverge", "rank-one", "alignment"]),
-    caption="Layers of networks that separate their data, under gradient flow. (a) What is left of"
-    " the squared norm of a layer beside its largest singular value, against the squared norm;"
-    " dotted: slope −1. (b) How far adjacent layers are from being aligned, against the logarithm"
-    " of the flow's own time. Lines are medians over the replicates, one for each layer,"
-    " architecture and dataset. Solid blue: the last fully connected layers, which tend to rank"
-    " one; dashed green: free residual blocks; vermilion: convolutions, for which the paper has"
-    " weaker bounds.",
-)
 def draw_low_rank(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 3: what is left beside the largest value against the norm, and alignment over time."""
     rows = collapsing(tables)
@@ -348,8 +308,7 @@ def draw_low_rank(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, drawn
 
 
-@overview
-def overview_invariances(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Quick look at one run: the drift of each place at the end against the rate."""
     metrics = tables["metrics"]
     rows = metrics[(metrics["time"] == metrics["time"].max()) & (metrics["entries"] > 0)]
@@ -369,3 +328,56 @@ def overview_invariances(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     panel(axes, "a", f"drift at the end, {first['architecture']}, {first['data']}", "rate")
     table.columns = [f"drift at {rate:g}" for rate in table.columns]
     return picture, table.reset_index()
+
+
+FIGURES = [
+    Drawing(
+        "invariances-fig1",
+        draw_drift,
+        whose="ours",
+        findings=[
+            Finding(
+                say_conserved, holds=["linear-layers", "vertex-wise", "layer-wise", "relu-limit"]
+            )
+        ],
+        caption="How far a quantity has moved from its start during gradient descent, relative to"
+        " its size, at the largest rate (dashed) and the smallest (solid). Each panel is a"
+        " statement of the paper. Lines are medians and bands the middle 90 % over layers,"
+        " replicates, datasets and architectures (all layers linear; two ReLU layers, then"
+        " linear). What the flow conserves moves only by the error of a step, and so less at the"
+        " smaller rate.",
+        shows={"architecture": ["linear", "relu_then_linear"], "data": ["gaussian", "digits"]},
+    ),
+    Drawing(
+        "invariances-fig2",
+        draw_rates,
+        whose="ours",
+        findings=[
+            Finding(say_orders, holds=[*(f"item-{i.number}" for i in ITEMS), "relu-not-invariant"])
+        ],
+        caption="The order with which the drift at the end of gradient descent goes to zero with"
+        " the learning rate, a line for each statement: 1 where the gradient flow conserves the"
+        " quantity and only the error of a step moves it, 4 with Runge–Kutta steps; 0 where the"
+        " flow itself moves it. Dots are single quantities of single replicates, strokes the"
+        " medians. On the rail: no drift at all. Blue is what the paper says is invariant,"
+        " vermilion what it says is not.",
+        shows={"data": ["gaussian", "digits"]},
+    ),
+    Drawing(
+        "invariances-fig3",
+        draw_low_rank,
+        whose="ours",
+        findings=[Finding(say_rank_one, holds=["weights-diverge", "rank-one", "alignment"])],
+        caption="Layers of networks that separate their data, under gradient flow. (a) What is"
+        " left of the squared norm of a layer beside its largest singular value, against the"
+        " squared norm; dotted: slope −1. (b) How far adjacent layers are from being aligned,"
+        " against the logarithm of the flow's own time. Lines are medians over the replicates, one"
+        " for each layer, architecture and dataset. Solid blue: the last fully connected layers,"
+        " which tend to rank one; dashed green: free residual blocks; vermilion: convolutions, for"
+        " which the paper has weaker bounds.",
+        shows={
+            "architecture": ["linear", "relu_then_linear", "conv", "residual_free", "mixed"],
+            "data": ["gaussian", "digits"],
+        },
+    ),
+]

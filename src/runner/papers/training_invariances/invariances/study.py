@@ -19,7 +19,10 @@ from torch import Tensor
 from runner.core.studies import Context, Row
 from runner.papers.training_invariances import theory
 from runner.papers.training_invariances.invariances import low_rank as lowrank
-from runner.papers.training_invariances.invariances.assumptions import Assumptions, assumption_rows
+from runner.papers.training_invariances.invariances.assumptions import (
+    AssumptionCheck,
+    assumption_rows,
+)
 from runner.papers.training_invariances.invariances.config import Invariances
 from runner.papers.training_invariances.invariances.decomposition import (
     Decomposition,
@@ -41,9 +44,10 @@ from runner.papers.training_invariances.losses import MARGIN_LOSSES
 
 
 @dataclass(frozen=True)
-class Metrics(Row):
+class Drift(Row):
     """One row per replicate, rate, time, place in the network, and part of the invariant there."""
 
+    table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = (
         "architecture",
         "replicate",
@@ -71,9 +75,10 @@ class Metrics(Row):
 
 
 @dataclass(frozen=True)
-class Lowrank(Row):
+class LayerSpectrum(Row):
     """One row per replicate, rate, time and layer."""
 
+    table: ClassVar[str] = "lowrank"
     keys: ClassVar[tuple[str, ...]] = (
         "architecture",
         "replicate",
@@ -103,7 +108,7 @@ class Lowrank(Row):
 
 def run(
     config: Invariances, context: Context
-) -> Iterator[Metrics | Lowrank | Assumptions | Decomposition]:
+) -> Iterator[Drift | LayerSpectrum | AssumptionCheck | Decomposition]:
     """Follow the flow, keeping the parameters at every record, then measure them."""
     network = network_of(config)
     flow = start(config, network, context.device, context.load_data)
@@ -140,7 +145,7 @@ def metrics(
     flow: Flow,
     trajectory: Trajectory,
     tick: Callable[[], None],
-) -> Iterator[Metrics]:
+) -> Iterator[Drift]:
     """The drift of all invariants at all records; `tick` is called after each junction."""
     for junction in junctions(network):
         D = torch.stack([junction.invariant(network, theta) for theta in trajectory.theta])
@@ -193,14 +198,14 @@ def drift_rows(
     promised: bool,
     D: Float[Tensor, "records S c c"],
     mask: Bool[Tensor, "S c c"],
-) -> Iterator[Metrics]:
+) -> Iterator[Drift]:
     """The drift of one part of one invariant: norms of the masked entries of D(t) - D(0)."""
     drift = ((D - D[0]) * mask).flatten(-2).norm(dim=-1).tolist()
     initial = (D[0] * mask).flatten(-2).norm(dim=-1).tolist()
     entries = mask.flatten(-2).sum(-1).tolist()
     for record, time in records(config):
         for index, rate in enumerate(rates(config)):
-            yield Metrics(
+            yield Drift(
                 architecture=config.architecture,
                 replicate=index % config.replicates,
                 learning_rate=rate,
@@ -217,7 +222,7 @@ def drift_rows(
             )
 
 
-def layer_rows(config: Invariances, network: Network, trajectory: Trajectory) -> Iterator[Metrics]:
+def layer_rows(config: Invariances, network: Network, trajectory: Trajectory) -> Iterator[Drift]:
     """Lemma 3: the change of ||W_l||_F^2 - ||W_L||_F^2 for each layer l before the last.
 
     The largest change so far, because a single number may pass through zero at a record. A block
@@ -230,7 +235,7 @@ def layer_rows(config: Invariances, network: Network, trajectory: Trajectory) ->
     for number, layer in enumerate(list(network.weighted.values())[:-1]):
         for record, time in records(config):
             for index, rate in enumerate(rates(config)):
-                yield Metrics(
+                yield Drift(
                     architecture=config.architecture,
                     replicate=index % config.replicates,
                     learning_rate=rate,
@@ -249,7 +254,7 @@ def layer_rows(config: Invariances, network: Network, trajectory: Trajectory) ->
 
 def lowrank_rows(
     config: Invariances, flow: Flow, trajectory: Trajectory, tick: Callable[[], None]
-) -> Iterator[Lowrank]:
+) -> Iterator[LayerSpectrum]:
     """The singular values of all layers at all records, with the bounds of Theorem 2.
 
     `tick` is called after each record.
@@ -267,7 +272,7 @@ def lowrank_rows(
         log_time = trajectory.log_time[record].tolist()
         for index, rate in enumerate(rates(config)):
             for number, layer in enumerate(network.weighted.values()):
-                yield Lowrank(
+                yield LayerSpectrum(
                     architecture=config.architecture,
                     replicate=index % config.replicates,
                     learning_rate=rate,

@@ -7,6 +7,7 @@ out and counted.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -26,7 +27,7 @@ from runner.papers.training_invariances.low_rank_training.tables import (
     steady,
     ten_class_spectra,
 )
-from runner.results.claims import Found, Tables, claim
+from runner.results.claims import Claim, Found, Tables
 from runner.results.evidence import (
     above,
     equivalent,
@@ -60,25 +61,6 @@ def _smallest(rows: pd.DataFrame, column: str) -> pd.Series:
     return rows.groupby("replicate")[column].min()
 
 
-@claim(
-    figure="invariances-fig4",
-    name="band",
-    statement="the invariants hold the remainder between bounds from initialisation, in every"
-    " layer of the linear tail, at all times: gradient descent and SGD",
-    source=f"{INVARIANT}, with Weyl and Ky Fan",
-    kind="ours",
-    expected=f"lower <= remainder <= upper (rounding: {ROUNDING:g}), in every row",
-    methods=(GRADIENT_DESCENT, SGD),
-)
-@claim(
-    figure="invariances-fig5",
-    name="band-under-decay",
-    statement="with weight decay the same bounds hold times exp(-2 lambda T): SGD and momentum",
-    source=f"{INVARIANT}, with Weyl and Ky Fan",
-    kind="ours",
-    expected=f"lower <= remainder <= upper (rounding: {ROUNDING:g}), in every row",
-    methods=(SGD, MOMENTUM),
-)
 def within_bounds(tables: Tables, methods: Sequence[str]) -> Found:
     """Every row of these methods, in every replicate."""
     rows = steady(tables, "layers")
@@ -90,16 +72,6 @@ def within_bounds(tables: Tables, methods: Sequence[str]) -> Found:
     return Found([everywhere(inside.groupby(rows["replicate"]).all())], words)
 
 
-@claim(
-    figure="invariances-fig4",
-    name="norm-alone",
-    statement="where the ratio rises it is the norm that grows: the remainder is not trained away",
-    source=INVARIANT,
-    kind="ours",
-    expected=f"remainder above {KEPT:g} of its start at every gain, norm above its start at the"
-    " smallest",
-    needs={"gain": 2},
-)
 def norm_grows(tables: Tables) -> Found:
     """Remainder and squared norm at the end over their start, in every inner layer."""
     rows = by_gain(tables)
@@ -117,16 +89,6 @@ def norm_grows(tables: Tables) -> Found:
     return Found(points, words)
 
 
-@claim(
-    figure="invariances-fig4",
-    name="order-of-gains",
-    statement="the smaller the initialisation, the lower the rank: the final ratio falls with the"
-    " gain",
-    source=INVARIANT,
-    kind="ours",
-    expected="ratio at each gain above that at the next larger one",
-    needs={"gain": 3},
-)
 def falls_with_gain(tables: Tables) -> Found:
     """The least step between neighbouring gains, over all inner layers."""
     rows = ends(by_gain(tables))
@@ -140,26 +102,6 @@ def falls_with_gain(tables: Tables) -> Found:
     return Found([above(least, unit="difference")], f"medians by gain, {'; '.join(words)}; step")
 
 
-@claim(
-    figure="invariances-fig4",
-    name="width-of-top",
-    statement="what is learned does not: the largest singular value stays the same",
-    source=INVARIANT,
-    kind="ours",
-    expected="exponent of its square in the width 0 +- 0.05",
-    needs={"width": 3},
-    column="top",
-)
-@claim(
-    figure="invariances-fig4",
-    name="width-of-remainder",
-    statement="the remainder grows as the width: wide networks stay far from low rank",
-    source=INVARIANT,
-    kind="ours",
-    expected="exponent of the remainder in the width 1 +- 0.1",
-    needs={"width": 3},
-    column="remainder",
-)
 def exponent_in_width(tables: Tables, column: str) -> Found:
     """The slope of the logarithms over all widths, in every inner layer."""
     expected, margin = EXPONENTS[column]
@@ -179,15 +121,6 @@ def exponent_in_width(tables: Tables, column: str) -> Found:
     return Found([equivalent(farthest, margin)], words)
 
 
-@claim(
-    figure="invariances-fig4",
-    name="low-rank-at-gain-one",
-    statement="training as usual, from weights of gain one, ends at low rank",
-    source=f"{NAIVE}, Corollary 1",
-    kind="ours",
-    expected=f"ratio above {LOW_RANK:g} at gain 1, at the end",
-    needs={"gain": 2},
-)
 def low_rank_in_practice(tables: Tables) -> Found:
     """The ratio in every inner layer at gain one."""
     rows = ends(by_gain(tables))
@@ -196,14 +129,6 @@ def low_rank_in_practice(tables: Tables) -> Found:
     return Found([above(_smallest(rows, "ratio"), LOW_RANK, unit="share")], words)
 
 
-@claim(
-    figure="invariances-fig4",
-    name="remainder-never-grows",
-    statement="the remainder never exceeds its start",
-    source=f"{NAIVE}, Theorem 2",
-    kind="ours",
-    expected=f"remainder at most its start (rounding: {ROUNDING:g}), in every row",
-)
 def never_above_start(tables: Tables) -> Found:
     """Gradient descent and SGD, every inner layer at every time."""
     rows = inner(steady(tables, "layers"))
@@ -216,54 +141,6 @@ def never_above_start(tables: Tables) -> Found:
     return Found([everywhere(satisfied)], words)
 
 
-@claim(
-    figure="invariances-fig5",
-    name="coupled-decay",
-    statement="under Adam with the decay in its gradient the remainder falls as exp(-2 lambda T)",
-    source=f"{NAIVE}, Theorem 1 with weight decay",
-    kind="ours",
-    expected="remainder over that without decay within 5 % of it with two classes, 25 % with ten,"
-    " in every network",
-    methods=(ADAM,),
-    needs={"weight_decay": 2},
-)
-@claim(
-    figure="invariances-fig5",
-    name="strong-decoupled-decay",
-    statement="under AdamW the remainder falls as exp(-2 lambda T) at decays that take as much away"
-    " as those of SGD",
-    source=f"{NAIVE}, Theorem 1 with weight decay",
-    kind="ours",
-    expected="remainder over that without decay within 5 % of it with two classes, 25 % with ten,"
-    " in every network",
-    methods=(ADAMW,),
-    strong=True,
-    needs={"weight_decay": 2},
-)
-@claim(
-    figure="invariances-fig5",
-    name="decoupled-decay",
-    statement="under AdamW the remainder falls as exp(-2 lambda T) at the decays of SGD, T the sum"
-    " of its rates",
-    source=INVARIANT,
-    kind="ours",
-    expected="remainder over that without decay within 5 % of it with two classes, 25 % with ten,"
-    " in every network",
-    methods=(ADAMW,),
-    needs={"weight_decay": 2},
-)
-@claim(
-    figure="invariances-fig5",
-    name="decay",
-    statement="weight decay does what the flow does not: the remainder falls as exp(-2 lambda T)"
-    " under SGD and momentum",
-    source=INVARIANT,
-    kind="ours",
-    expected="remainder over that without decay within 5 % of it with two classes, 25 % with ten,"
-    " in every network",
-    methods=(SGD, MOMENTUM),
-    needs={"weight_decay": 2},
-)
 def follows_decay(tables: Tables, methods: Sequence[str], strong: bool = False) -> Found:
     """The remainder over exp(-2 lambda T) of that without decay, in every inner layer.
 
@@ -284,29 +161,6 @@ def follows_decay(tables: Tables, methods: Sequence[str], strong: bool = False) 
     return Found([everywhere(near.groupby(rows["replicate"]).all())], words)
 
 
-@claim(
-    figure="invariances-fig5",
-    name="order-zero",
-    statement="Adam leaves them however small the step",
-    source="ours, beside paper C, Theorem 1, item 1",
-    kind="ours",
-    expected=f"order of the drift, extrapolated to rate zero, below {ORDER_ERROR:g} in every layer",
-    methods=(ADAM,),
-    order=0,
-    needs={"learning_rate": 3},
-)
-@claim(
-    figure="invariances-fig5",
-    name="order-one",
-    statement="gradient descent and momentum leave the invariants by the step size alone",
-    source="ours, beside paper C, Theorem 1, item 1",
-    kind="ours",
-    expected=f"order of the drift, extrapolated to rate zero, above {1 - ORDER_ERROR:g} in every"
-    " layer",
-    methods=(GRADIENT_DESCENT, MOMENTUM),
-    order=1,
-    needs={"learning_rate": 3},
-)
 def order_of_drift(tables: Tables, methods: Sequence[str], order: int) -> Found:
     """The order of the drift in the rate at one time, in float64."""
     rows = by_rate(tables)
@@ -322,15 +176,6 @@ def order_of_drift(tables: Tables, methods: Sequence[str], order: int) -> Found:
     return Found(points, f"order: {', '.join(texts)}")
 
 
-@claim(
-    figure="invariances-fig5",
-    name="rank-of-ten-classes",
-    statement="K classes end at rank K - 1 where weight decay takes the remainder away",
-    source=f"{NAIVE}, Corollary 1 for cross entropy",
-    kind="ours",
-    expected=f"K - 1 singular values above {SEEN:g} of the largest, in every inner layer",
-    needs={"weight_decay": 2},
-)
 def rank_below_classes(tables: Tables) -> Found:
     """SGD, the largest decay, on every dataset."""
     rows = ten_class_spectra(tables)
@@ -342,3 +187,155 @@ def rank_below_classes(tables: Tables) -> Found:
     rank = counted.sum().rename("rank").reset_index()
     right = (rank["rank"] == rank["classes"] - 1).groupby(rank["replicate"]).all()
     return Found([everywhere(right)], f"{rank['rank'].min()} to {rank['rank'].max()} values")
+
+
+CLAIMS = {
+    "invariances-fig5": [
+        Claim(
+            "band-under-decay",
+            "with weight decay the same bounds hold times exp(-2 lambda T): SGD and momentum",
+            f"{INVARIANT}, with Weyl and Ky Fan",
+            partial(within_bounds, methods=(SGD, MOMENTUM)),
+            f"lower <= remainder <= upper (rounding: {ROUNDING:g}), in every row",
+            kind="ours",
+        ),
+        Claim(
+            "decay",
+            "weight decay does what the flow does not: the remainder falls as exp(-2 lambda T)"
+            " under SGD and momentum",
+            INVARIANT,
+            partial(follows_decay, methods=(SGD, MOMENTUM)),
+            "remainder over that without decay within 5 % of it with two classes, 25 % with ten,"
+            " in every network",
+            kind="ours",
+            needs={"weight_decay": 2},
+        ),
+        Claim(
+            "decoupled-decay",
+            "under AdamW the remainder falls as exp(-2 lambda T) at the decays of SGD, T the sum"
+            " of its rates",
+            INVARIANT,
+            partial(follows_decay, methods=(ADAMW,)),
+            "remainder over that without decay within 5 % of it with two classes, 25 % with ten,"
+            " in every network",
+            kind="ours",
+            needs={"weight_decay": 2},
+        ),
+        Claim(
+            "strong-decoupled-decay",
+            "under AdamW the remainder falls as exp(-2 lambda T) at decays that take as much away"
+            " as those of SGD",
+            f"{NAIVE}, Theorem 1 with weight decay",
+            partial(follows_decay, methods=(ADAMW,), strong=True),
+            "remainder over that without decay within 5 % of it with two classes, 25 % with ten,"
+            " in every network",
+            kind="ours",
+            needs={"weight_decay": 2},
+        ),
+        Claim(
+            "coupled-decay",
+            "under Adam with the decay in its gradient the remainder falls as exp(-2 lambda T)",
+            f"{NAIVE}, Theorem 1 with weight decay",
+            partial(follows_decay, methods=(ADAM,)),
+            "remainder over that without decay within 5 % of it with two classes, 25 % with ten,"
+            " in every network",
+            kind="ours",
+            needs={"weight_decay": 2},
+        ),
+        Claim(
+            "order-one",
+            "gradient descent and momentum leave the invariants by the step size alone",
+            "ours, beside paper C, Theorem 1, item 1",
+            partial(order_of_drift, methods=(GRADIENT_DESCENT, MOMENTUM), order=1),
+            f"order of the drift, extrapolated to rate zero, above {1 - ORDER_ERROR:g} in every"
+            " layer",
+            kind="ours",
+            needs={"learning_rate": 3},
+        ),
+        Claim(
+            "order-zero",
+            "Adam leaves them however small the step",
+            "ours, beside paper C, Theorem 1, item 1",
+            partial(order_of_drift, methods=(ADAM,), order=0),
+            f"order of the drift, extrapolated to rate zero, below {ORDER_ERROR:g} in every layer",
+            kind="ours",
+            needs={"learning_rate": 3},
+        ),
+        Claim(
+            "rank-of-ten-classes",
+            "K classes end at rank K - 1 where weight decay takes the remainder away",
+            f"{NAIVE}, Corollary 1 for cross entropy",
+            rank_below_classes,
+            f"K - 1 singular values above {SEEN:g} of the largest, in every inner layer",
+            kind="ours",
+            needs={"weight_decay": 2},
+        ),
+    ],
+    "invariances-fig4": [
+        Claim(
+            "band",
+            "the invariants hold the remainder between bounds from initialisation, in every layer"
+            " of the linear tail, at all times: gradient descent and SGD",
+            f"{INVARIANT}, with Weyl and Ky Fan",
+            partial(within_bounds, methods=(GRADIENT_DESCENT, SGD)),
+            f"lower <= remainder <= upper (rounding: {ROUNDING:g}), in every row",
+            kind="ours",
+        ),
+        Claim(
+            "norm-alone",
+            "where the ratio rises it is the norm that grows: the remainder is not trained away",
+            INVARIANT,
+            norm_grows,
+            f"remainder above {KEPT:g} of its start at every gain, norm above its start at the"
+            " smallest",
+            kind="ours",
+            needs={"gain": 2},
+        ),
+        Claim(
+            "order-of-gains",
+            "the smaller the initialisation, the lower the rank: the final ratio falls with the"
+            " gain",
+            INVARIANT,
+            falls_with_gain,
+            "ratio at each gain above that at the next larger one",
+            kind="ours",
+            needs={"gain": 3},
+        ),
+        Claim(
+            "width-of-remainder",
+            "the remainder grows as the width: wide networks stay far from low rank",
+            INVARIANT,
+            partial(exponent_in_width, column="remainder"),
+            "exponent of the remainder in the width 1 +- 0.1",
+            kind="ours",
+            needs={"width": 3},
+        ),
+        Claim(
+            "width-of-top",
+            "what is learned does not: the largest singular value stays the same",
+            INVARIANT,
+            partial(exponent_in_width, column="top"),
+            "exponent of its square in the width 0 +- 0.05",
+            kind="ours",
+            needs={"width": 3},
+        ),
+        Claim(
+            "low-rank-at-gain-one",
+            "training as usual, from weights of gain one, ends at low rank",
+            f"{NAIVE}, Corollary 1",
+            low_rank_in_practice,
+            f"ratio above {LOW_RANK:g} at gain 1, at the end",
+            kind="ours",
+            needs={"gain": 2},
+        ),
+        Claim(
+            "remainder-never-grows",
+            "the remainder never exceeds its start",
+            f"{NAIVE}, Theorem 2",
+            never_above_start,
+            f"remainder at most its start (rounding: {ROUNDING:g}), in every row",
+            kind="ours",
+        ),
+    ],
+}
+"""By figure, in the order in which they are told."""

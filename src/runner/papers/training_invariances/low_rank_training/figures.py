@@ -26,7 +26,7 @@ from runner.papers.training_invariances.low_rank_training.tables import (
 from runner.results.captions import DATASETS
 from runner.results.claims import Tables
 from runner.results.evidence import slopes
-from runner.results.figures import figure, or_empty, overview
+from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
 from runner.results.rows import NoRows, Present, nonempty
 from runner.results.style import (
@@ -136,13 +136,6 @@ def say_gain_one(tables: Tables) -> str:
     )
 
 
-@figure(
-    "invariances-fig4",
-    whose="ours",
-    shows={"data": ["digits", "fashion_mnist"]},
-    finding=Finding(say_gain_one, holds=["norm-alone", "band"], fails=["low-rank-at-gain-one"]),
-    caption=say_without_decay,
-)
 def draw_without_decay(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 4: the ratio by epoch, the remainder and its bounds, by gain, by width."""
     data, tables = _shown(tables)
@@ -279,13 +272,6 @@ def say_beyond_the_flow(tables: Tables) -> str:
     )
 
 
-@figure(
-    "invariances-fig5",
-    whose="ours, beyond the paper",
-    shows={"data": ["digits", "fashion_mnist"], "optimizer": ["sgd", "momentum", "adam", "adamw"]},
-    finding=Finding(say_law, holds=["decay"], fails=["coupled-decay"]),
-    caption=say_beyond_the_flow,
-)
 def draw_beyond_the_flow(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 5: drift against rate, weight decay, ratio against loss."""
     data, tables = _shown(tables)
@@ -411,8 +397,7 @@ def _every(tables: Tables, columns: Sequence[str]) -> pd.DataFrame:
     return ends(layers).groupby(["gain", "learning_rate", "weight_decay"])[list(columns)].median()
 
 
-@overview
-def overview_low_rank_training(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Quick look at one run: loss, and the ratio of the layer before the last, by epoch."""
     layers, training = _drawn_layer(inner(steady(tables, "layers"))), steady(tables, "training")
     picture, ((left, right),) = sheet(height=3.6, gap=0.8, right=1.7)
@@ -440,3 +425,28 @@ def overview_low_rank_training(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         ends(training).groupby(keys)[["loss", "accuracy", "test_accuracy", "sharpness"]].median()
     )
     return picture, scores.join(summary).reset_index()
+
+
+FIGURES = [
+    Drawing(
+        "invariances-fig4",
+        draw_without_decay,
+        whose="ours",
+        findings=[
+            Finding(say_gain_one, holds=["norm-alone", "band"], fails=["low-rank-at-gain-one"])
+        ],
+        caption=say_without_decay,
+        shows={"data": ["digits", "fashion_mnist"]},
+    ),
+    Drawing(
+        "invariances-fig5",
+        draw_beyond_the_flow,
+        whose="ours, beyond the paper",
+        findings=[Finding(say_law, holds=["decay"], fails=["coupled-decay"])],
+        caption=say_beyond_the_flow,
+        shows={
+            "data": ["digits", "fashion_mnist"],
+            "optimizer": ["sgd", "momentum", "adam", "adamw"],
+        },
+    ),
+]

@@ -81,9 +81,10 @@ class Network:
 
 
 @dataclass(frozen=True)
-class Training(Network, Row):
+class NetworkEpoch(Network, Row):
     """One row per network and epoch measured."""
 
+    table: ClassVar[str] = "training"
     keys: ClassVar[tuple[str, ...]] = (*NETWORK, "epoch")
 
     loss: float  # of all training images, without weight decay
@@ -93,9 +94,10 @@ class Training(Network, Row):
 
 
 @dataclass(frozen=True)
-class Layers(Network, Row):
+class LayerEpoch(Network, Row):
     """One row per network, epoch measured, and layer of the linear tail."""
 
+    table: ClassVar[str] = "layers"
     keys: ClassVar[tuple[str, ...]] = (*NETWORK, "epoch", "layer")
 
     layer: int  # l, from 1; the tail is the last three
@@ -111,9 +113,10 @@ class Layers(Network, Row):
 
 
 @dataclass(frozen=True)
-class Spectrum(Network, Row):
+class SingularValue(Network, Row):
     """One row per network, layer of the tail, and singular value, at the end."""
 
+    table: ClassVar[str] = "spectrum"
     keys: ClassVar[tuple[str, ...]] = (*NETWORK, "epoch", "layer", "index")
 
     layer: int
@@ -125,7 +128,9 @@ Member = tuple[int, float, float, float]
 """Replicate, gain, rate and weight decay of a network."""
 
 
-def run(config: LowRankTraining, context: Context) -> Iterator[Training | Layers | Spectrum]:
+def run(
+    config: LowRankTraining, context: Context
+) -> Iterator[NetworkEpoch | LayerEpoch | SingularValue]:
     """Train the stack, measuring it at epochs that double."""
     dtype = torch_dtype(config.dtype)
     problem = draw_problem(config, context.load_data).to(context.device, dtype)
@@ -231,7 +236,9 @@ class Measure:
         """Mark the networks that have diverged by these losses."""
         self.diverged |= ~(losses <= DIVERGED * self.start_loss)
 
-    def rows(self, parameters: Parameters, epoch: int) -> Iterator[Training | Layers | Spectrum]:
+    def rows(
+        self, parameters: Parameters, epoch: int
+    ) -> Iterator[NetworkEpoch | LayerEpoch | SingularValue]:
         """What there is to say of all networks after an epoch."""
         loss, accuracy = self._loss_and_accuracy(parameters)
         self.watch(loss)
@@ -243,7 +250,7 @@ class Measure:
             "sharpness": self._sharpness(parameters),
         }
         for of_network, measured in zip(columns, _by_network(scores), strict=True):
-            yield Training(**of_network, **measured)
+            yield NetworkEpoch(**of_network, **measured)
         first = len(parameters) - networks.TAIL + 1
         decomposed = [svd(W.double()) for W in tail(parameters)]
         now = invariants(tail(parameters))
@@ -252,18 +259,18 @@ class Measure:
             if number < len(now):
                 of_layer |= self._junction(decomposed, now, number, columns)
             for of_network, measured in zip(columns, _by_network(of_layer), strict=True):
-                yield Layers(**of_network, layer=first + number, **{**_LAST, **measured})
+                yield LayerEpoch(**of_network, layer=first + number, **{**_LAST, **measured})
         if epoch == self.config.epochs:
             for number, (_, s, _) in enumerate(decomposed):
                 for of_network, values in zip(columns, s[:, :SHOWN].tolist(), strict=True):
                     for index, value in enumerate(values, start=1):
                         place = {**of_network, "layer": first + number, "index": index}
-                        yield Spectrum(**place, singular_value=value)
+                        yield SingularValue(**place, singular_value=value)
 
     def _remainder(
         self, s: Float[Tensor, "S r"], number: int, columns: list[dict]
     ) -> dict[str, Float[Tensor, " S"]]:
-        """Columns of `Layers` from the singular values of a layer."""
+        """Columns of `LayerEpoch` from the singular values of a layer."""
         squares = s.square()
         frobenius, rem = squares.sum(-1), squares[:, self.kept :].sum(-1)
         lower, upper = (_fallen(columns, s) * bound for bound in self.bounds[number])
@@ -279,7 +286,7 @@ class Measure:
     def _junction(
         self, decomposed: list, now: list[Tensor], number: int, columns: list[dict]
     ) -> dict[str, Float[Tensor, " S"]]:
-        """Columns of `Layers` from a layer and the next."""
+        """Columns of `LayerEpoch` from a layer and the next."""
         u, v = decomposed[number][0][..., :, 0], decomposed[number + 1][2][..., 0, :]
         D = self.invariants[number]
         moved = now[number] - _fallen(columns, D)[:, None, None] * D

@@ -75,7 +75,7 @@ class Work(submitit.helpers.Checkpointable):
 
     def __call__(self) -> None:
         """Compute what others do not; errors are in the folders of the runs, and in the log."""
-        logging.basicConfig(format="%(message)s")
+        log.addHandler(logging.StreamHandler())
         queue_again = signal.signal(signal.SIGUSR2, signal.default_int_handler)
         for job in self.jobs:
             try:

@@ -187,7 +187,7 @@ def carry_out(order: "runner.cli.orders.Order", redraw: bool = True) -> int:
     for figure in order.figures:
         for note in figures.require_drawn(figure):  # before anything is computed
             log.info(note)
-    if order.settings.submit_only:
+    if order.settings.submit_only and any(job.run.is_wanted(job.settings) for job in order.jobs):
         return submit(order)
     failures = launch(order)
     complete = [job.run for job in order.jobs if job.run.is_complete()]

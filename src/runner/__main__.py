@@ -15,7 +15,7 @@ from runner.core.rooms import add_room
 from runner.runs.provenance import COMMAND
 
 SUBCOMMANDS = {
-    "runs": "runner.runs.command",
+    "runs": "runner.cli.runs",
     "figures": "runner.publish.figures",
     "show": "runner.publish.show",
     "report": "runner.publish.gallery",

@@ -6,10 +6,10 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
+from runner.runs.differences import compare, distances
 from some_runs import METHODS, one
 
 from runner.runs import differences
-from runner.runs.differences import compare, distances
 from runner.runs.inventory import run_in
 
 

@@ -20,13 +20,13 @@ from repository import REPOSITORY
 
 from runner.cli import costs, launching
 from runner.cli.composing import Job
+from runner.cli.runs import main as runs_command
 from runner.cli.settings import CommandSettings
 from runner.core.errors import Busy, RunFailed
 from runner.core.rooms import configs
 from runner.core.settings import Settings
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs import execution
-from runner.runs.command import main as runs_command
 from runner.runs.execution import execute
 from runner.runs.run import Run
 from runner.runs.tables import facts_of

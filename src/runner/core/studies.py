@@ -136,6 +136,10 @@ class Row:
     keys: ClassVar[tuple[str, ...]]
     """The columns that say what was measured, unique within a run; the others are measurements."""
 
+    in_every_replicate: ClassVar[bool] = True
+    """Whether all replicates are measured at the same points; where false, what they have learned
+    decides at which."""
+
     @classmethod
     def table(cls) -> str:
         """The name of the table, without `.csv`."""

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from runner.core.folders import outputs_at, require_readable, require_writable
 from runner.core.rooms import package_of, rows_of
 from runner.publish.restamping import restamp
 from runner.results.claims import claims_of, judge
+from runner.results.comparison import fault
 from runner.results.figures import as_png, drawn, header_of, is_current, publish, save
 from runner.results.findings import DOT, Header
 from runner.results.style import drawn_in
@@ -58,18 +60,48 @@ def canonical_figure(name: str, typed: list[str]) -> Variant:
 
 
 def keep(name: str, typed: list[str], reference: Path) -> Path:
-    """Copy what stands behind a drawn figure into the reference; returns the folder.
+    """Copy what stands behind a drawn figure into the reference; return the folder.
 
-    Raises InputError when the overrides make another figure than the canonical one, or it is not
-    drawn from its runs as they are now.
+    Raises InputError when the overrides make another figure than the canonical one, it is not drawn
+    from its runs as they are now, rows of its tables are missing or twice, or its verdicts are not
+    those that its tables give.
     """
     variant = canonical_figure(name, typed)
     if not is_current(variant):
         raise InputError(f"{name} is not drawn yet at scale {variant.scale}: {variant.command}")
     folder = reference / variant.scale / name
-    if folder.exists():
-        shutil.rmtree(folder)
-    folder.mkdir(parents=True)
+    new = reference / f".{variant.scale}-{name}"
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir(parents=True)
+    try:
+        _write(variant, new)
+        check_kept(new, name, variant.study)
+    except BaseException:
+        shutil.rmtree(new)
+        raise
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.parent.mkdir(exist_ok=True)
+    return new.rename(folder)
+
+
+def check_kept(folder: Path, name: str, study: str) -> None:
+    """Raise InputError unless a figure's kept tables are whole, and its verdicts follow from them.
+
+    folder: of the figure, in the reference.
+    """
+    tables = read_tables(folder)
+    for table, row_class in rows_of(study).items():
+        if table in tables and (wrong := fault(tables[table], row_class)):
+            raise InputError(f"{name}: {table}: {wrong}")
+    judged, kept = judge(name, claims_of(name, study), tables), pd.read_csv(folder / "claims.csv")
+    said = [each[["claim", *SAID]].fillna("").to_numpy().tolist() for each in (judged, kept)]
+    if said[0] != said[1]:
+        wrong = next(a or b for a, b in zip_longest(*said) if a != b)
+        raise InputError(f"{name}: {wrong[0]}: the kept tables give {wrong[2]}, not what was kept")
+
+
+def _write(variant: Variant, folder: Path) -> None:
+    """Write the tables of a figure's runs into a folder, and what else is kept of it."""
     row_classes = rows_of(variant.study)
     shared: dict[str, dict[str, Any]] = {}
     for table, rows in load(variant.runs).items():
@@ -85,7 +117,6 @@ def keep(name: str, typed: list[str], reference: Path) -> Path:
     write_atomically(folder / "shared.json", json.dumps(shared, indent=1).encode())
     for file in ("claims.csv", "caption.txt", "provenance.json"):
         write_atomically(folder / file, variant.path(file).read_bytes())
-    return folder
 
 
 def keep_benchmarks(measured: Path, reference: Path) -> list[Path]:

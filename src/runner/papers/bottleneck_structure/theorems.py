@@ -29,6 +29,7 @@ class Theorems(Row):
     """One row per network and theorem: lower <= upper at every point, and where it is tightest."""
 
     keys: ClassVar[tuple[str, ...]] = ("depth", "replicate", "theorem")
+    in_every_replicate: ClassVar[bool] = False
 
     depth: int
     replicate: int

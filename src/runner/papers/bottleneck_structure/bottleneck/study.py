@@ -78,6 +78,7 @@ class Spectrum(Row):
     """One row per singular value of every W_l."""
 
     keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate", "layer", "index")
+    in_every_replicate: ClassVar[bool] = False
 
     recipe: str
     depth: int
@@ -92,6 +93,7 @@ class Representation(Row):
     """One row per layer: Corollary 8's s_{k+1}(W_l alpha_{l-1}(X) / sqrt N), k the rank."""
 
     keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate", "layer")
+    in_every_replicate: ClassVar[bool] = False
 
     recipe: str
     depth: int

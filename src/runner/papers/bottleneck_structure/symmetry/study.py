@@ -116,6 +116,7 @@ class Spectrum(Row):
     """Panel (a): one row per singular value of every W_l."""
 
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "layer", "index")
+    in_every_replicate: ClassVar[bool] = False
 
     stage: str
     replicate: int

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from in_process import check_only
 from in_process import run as run_here
 
+from runner.cli import runs as command
 from runner.core.errors import InputError
 from runner.core.rooms import configs
 from runner.core.settings import Settings
@@ -19,7 +20,7 @@ from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.publish import gallery
 from runner.results.figures import make
 from runner.results.variants import Variant
-from runner.runs import command, inventory
+from runner.runs import inventory
 from runner.runs.execution import execute
 from runner.runs.run import Run, load
 

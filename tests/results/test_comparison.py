@@ -1,4 +1,4 @@
-"""One comparer of tables: it names damage in kept tables, and is quiet about chance and rounding."""
+"""One comparer of tables: it names damage, and is quiet about chance and rounding."""
 
 from dataclasses import dataclass, fields
 from typing import ClassVar

@@ -4,9 +4,10 @@ Rows are matched by their keys. The yardstick is the spread of the reference's o
 never that of the table that is compared with it, which would excuse its own damage:
 
 - A row that one side lacks, or has twice, is a difference.
-- The median of a point's replicates may move by their spread, or by CHANCE standard errors. Where
-  a point has one row, its column `<name>_se` tells the error. What has no spread may DRIFT.
-- One replicate may lie FAR spreads from the others, and no farther.
+- The median of a point's replicates may move by their spread (or that which is typical of the
+  column), or by CHANCE standard errors. Where a point has one row, its column `<name>_se` tells the
+  error; an estimate without either may be off by itself. What has no spread may DRIFT.
+- One replicate may lie FAR spreads from the median, and no farther.
 - Truth values, texts, and whether there is a number at all may disagree in as many rows as two
   independent draws from the reference would, up to CHANCE standard errors of that.
 - A standard error is a measurement, too: that of 32 batches is known to about an eighth.
@@ -271,9 +272,8 @@ def alike(compared: pd.DataFrame) -> str:
     if not compared["differ"].any():
         return f"equal{' up to rounding' * bool(compared['rounding'].any())} to the reference"
     worst = compared.loc[compared["deviation"].astype(float).idxmax()]
-    place = (
-        f"{worst['deviation']:.2g} of what chance explains, in {worst['table']}.{worst['column']}"
-    )
+    place = f"{worst['table']}.{worst['column']}"
+    most = f"most: {worst['deviation']:.2g} of what chance explains, in {place}"
     if beyond := (compared["beyond"] > 0).sum():
         return f"{beyond} columns differ by more than chance ({most})"
     return f"as the reference, up to chance ({most})"

@@ -11,6 +11,7 @@ import pandas as pd
 from runner.core.rooms import rows_of
 from runner.results.figures import summary_of
 from runner.results.variants import Variant, room_words
+from runner.runs.inventory import find
 from runner.runs.run import Run
 from runner.runs.selection import differing, words
 
@@ -38,7 +39,7 @@ def _of_study(runs: list[Run], outputs: Path, variant: Variant | None) -> str:
     lines = [] if variant else [_table(complete), ""]
     count = str(len(runs)) if len(complete) == len(runs) else f"{len(complete)} of {len(runs)}"
     lines += [f"{count} run{'s' * (len(runs) > 1)} of {study}: {runs[0].folder.parent}"]
-    chosen = words(runs)
+    chosen = words(runs, find(outputs, study))
     commands = [["runs", "list", *chosen]]
     if variant:
         commands += [["figures", variant.name, "--redraw", f"scale={variant.scale}"]]

@@ -86,15 +86,21 @@ def differing(runs: Sequence[Run]) -> list[str]:
     return [name for name in names if len({str(getattr(run.config, name)) for run in runs}) > 1]
 
 
-def words(runs: Sequence[Run]) -> list[str]:
-    """Return the options that choose these runs of one study, by the parameters they differ in.
+def words(runs: Sequence[Run], found: Sequence[Found]) -> list[str]:
+    """Return short options that choose these runs of one study out of those that are found.
 
-    They choose others too that have the same values.
+    They choose others too where no parameter by itself tells them apart.
     """
-    chosen = ["--study", runs[0].config.study]
-    for name in differing(runs):
-        values = dict.fromkeys(_typed(getattr(run.config, name)) for run in runs)
-        chosen += ["--where", f"{name}={','.join(values)}"]
+    study, folders = runs[0].config.study, {run.folder for run in runs}
+    others = [each.config for each in found if each.study == study and each.folder not in folders]
+    chosen, swept = ["--study", study], differing(runs)
+    names = [item.name for item in fields(runs[0].config) if item.name not in UNNAMED]
+    for name in sorted(names, key=lambda name: name not in swept):
+        values = [getattr(run.config, name) for run in runs]
+        left = [config for config in others if config and getattr(config, name) in values]
+        if len(left) < len(others):
+            chosen += ["--where", f"{name}={','.join(dict.fromkeys(map(_typed, values)))}"]
+            others = left
     return chosen
 
 

@@ -33,7 +33,7 @@ log = logging.getLogger("runner")
 SUBCOMMANDS = {
     "show": ("runner.publish.show", "a figure as the reference has it; computes nothing"),
     "figures": ("runner.__main__", "all figures, or those named, all their runs in one pool"),
-    "runs": ("runner.runs.command", "list|check|diff|export|clean: the runs of an outputs folder"),
+    "runs": ("runner.cli.runs", "list|check|diff|export|clean: the runs of an outputs folder"),
     "report": ("runner.publish.gallery", "a gallery of all figures and claims; computes nothing"),
     "reference": ("runner.publish.reference", "keep|draw|judge|restamp: the tables behind figures"),
     "claims": ("runner.publish.plan", "all statements with their rules; computes nothing"),

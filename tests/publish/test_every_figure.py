@@ -1,6 +1,7 @@
 """Every figure is drawn and every claim judged: from the kept tables, and by the real command."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -24,6 +25,7 @@ from runner.publish.reference import read_tables
 from runner.results import figures
 from runner.results.claims import COLUMNS, claims_of
 from runner.results.figures import drawing_of, header_of, publish
+from runner.results.paper_figures import PaperFigure
 from runner.results.style import LARGE, SMALL, WIDTH, in_two
 
 REFERENCE = REPOSITORY / "outputs" / "reference"
@@ -53,9 +55,8 @@ def check_header(name: str, scale: str, tables: dict, judged: pd.DataFrame) -> N
     """It has room, and no finding without its claims: as judged at its scale; as if nothing had
     been decided; and at `smoke`."""
     what = headline("figure", name)
-    about = {"headline": what, "scale": scale}
-    study = figure_study(name)
-    above = header_of(name, study, tables, judged, **about)
+    figure = PaperFigure(name, scale, name, (), (), Path(), what)
+    above = header_of(figure, tables, judged)
     assert not re.search(r"\bnan\b|\binf\b", above.finding)
     lines = in_two(above.finding)
     picture = Figure(figsize=(WIDTH, 2), dpi=100)
@@ -66,8 +67,8 @@ def check_header(name: str, scale: str, tables: dict, judged: pd.DataFrame) -> N
     plain = what.partition(": ")[2]
     swapped = judged.assign(verdict="nothing of the kind")
     for none in (
-        header_of(name, study, tables, swapped, **about),
-        header_of(name, study, tables, judged, headline=what, scale="smoke"),
+        header_of(figure, tables, swapped),
+        header_of(replace(figure, scale="smoke"), tables, judged),
     ):
         assert none.finding == plain[:1].upper() + plain[1:]
 
@@ -105,14 +106,15 @@ def test_a_figure_is_explained_and_its_claims_come_out_as_kept(folder, tmp_path,
         pictures.append(picture)
 
     monkeypatch.setattr(figures, "save", render)
-    publish(name, figure_study(name), tables, tmp_path)
-    claims = pd.read_csv(tmp_path / f"{name}.claims.csv")
+    figure = PaperFigure(name, scale, name, (), (), tmp_path)
+    publish(figure, tables)
+    claims = pd.read_csv(figure.path("claims.csv"))
     kept = pd.read_csv(folder / "claims.csv")
     check_header(name, scale, tables, kept)
     now, then = without_dust(claims), without_dust(kept[list(COLUMNS)])
     pd.testing.assert_frame_equal(now, then, rtol=1e-9, atol=1e-14)
-    assert len(pd.read_csv(tmp_path / f"{name}.csv"))
-    caption = (tmp_path / f"{name}.caption.txt").read_text()
+    assert len(pd.read_csv(figure.path("csv")))
+    caption = figure.path("caption.txt").read_text()
     assert len(caption) > 200 and "seed" in caption
     for mark in marks_in(pictures[0]):
         assert mark in caption, f"what are the {mark}?"

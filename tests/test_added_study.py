@@ -97,7 +97,12 @@ def test_what_is_forgotten_is_named_before_anything_is_computed(place, forgotten
     ("typed", "text", "instead", "message"),
     [
         ("study=distance", "def run(", "def go(", "study.py has no run(config, context)"),
-        ("figure=distance", "class Distance(Row)", "class Distance", "study.py has no row class"),
+        (
+            "figure=distance",
+            "class RootMeanSquare(Row)",
+            "class RootMeanSquare",
+            "study.py has no row class",
+        ),
         (
             "study=distance",
             "    table: ClassVar",

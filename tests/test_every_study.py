@@ -42,7 +42,7 @@ def check_rows(run: Run) -> None:
     classes = rows_of(run.config.study)
     for name, table in run.tables().items():
         row_class = classes[name]
-        columns = [field for field in row_class.__dataclass_fields__ if field != "keys"]
+        columns = [item.name for item in fields(row_class)]
         assert list(table.columns) == columns
         assert set(row_class.keys) <= set(columns), "keys name columns"
         assert not table.duplicated(list(row_class.keys)).any(), f"{name}: keys are not unique"

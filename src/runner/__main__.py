@@ -193,7 +193,7 @@ def carry_out(order: "runner.cli.orders.Order", redraw: bool = True) -> int:
     complete = [job.run for job in order.jobs if job.run.is_complete()]
     drawn = []
     for figure in order.figures:
-        if missing := sum(run not in complete for run in figure.runs):
+        if missing := sum(not run.is_complete() for run in figure.runs):
             failures.append(f"{figure.name}: {missing} of {len(figure.runs)} runs are missing")
             continue
         current = not redraw and figures.is_current(figure)

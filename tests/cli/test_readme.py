@@ -46,11 +46,12 @@ def test_every_command_of_the_readme_runs(tmp_path, monkeypatch, capsys):
             hashes = [path.name[-8:] for path in sorted(tmp_path.glob("outputs/runs/bn_only/*"))]
             line = line.replace("FIRST", hashes[0]).replace("LAST", hashes[-1])
         _, *words = shlex.split(line)
-        computes = any("=" in word for word in words) and "--where" not in words
-        if computes or words[0] in ("figures", "report", "compare", "reference", "claims"):
-            words += ["scale=smoke"]
+        computes = any("=" in word for word in words) and not {"--where", "-sc"} & set(words)
+        more = [each for key in words for each in SMALL.get(key, [])]
         if computes or words[0] == "figures":
-            words += ["device=cpu", *(more for key in words for more in SMALL.get(key, []))]
+            words = [*words[:1], "scale=smoke", "device=cpu", *more, *words[1:]]
+        elif words[0] in ("report", "compare", "reference", "claims"):
+            words += ["scale=smoke"]
         expected = 1 if words[:2] == ["runs", "diff"] else 0  # they differ
         code = run_here(words, monkeypatch)
         shown = capsys.readouterr()

@@ -25,7 +25,7 @@ COMMANDS = [
     (["-m", "figure=fig44"], "did you mean 'fig4'"),
     (["figure=fig4", "scale=papr"], "did you mean 'paper'"),
     (["hydra/launcher=jobib"], "did you mean 'joblib'"),
-    (["hydra/sweeper=grid"], "did you mean 'grids'"),
+    (["hydra/sweeper=basik"], "did you mean 'basic'"),
     # words that are no key=value
     (["fig4"], "To see it: runner show fig4. To compute it: runner figure=fig4"),
     (["bn_only"], "To run it: runner study=bn_only"),
@@ -47,7 +47,6 @@ COMMANDS = [
     # values of the wrong type
     (["target_width=abc"], "target_width: Value 'abc'"),
     (["target_width=2.5"], "target_width: Value '2.5'"),
-    (["target_width=1e3"], "target_width: Value '1000.0'"),
     (["target_width=null"], "target_width"),
     (["target_width=[1,2]"], "target_width: Value '[1, 2]'"),
     (["target_width={a:1}"], "target_width"),
@@ -82,14 +81,14 @@ COMMANDS = [
     (["methods=[sgd,dens]"], "did you mean 'dense'"),
     (["schedule=cosin"], "did you mean 'cosine'"),
     (["optimizer=lion"], "optimizer=lion is not known: choose from adam, momentum, sgd"),
-    (["-m", "figure=fig4,fig5", "scale=smoke"], "several at once: python -m runner figures"),
+    (["-m", "figure=fig4,fig5", "scale=smoke"], "several at once: runner figures"),
     # text that is no override
     (["target_width=["], "no viable alternative"),
     (["target_width"], "target_width is a key: write target_width=value"),
-    (["=3"], "Config group override"),
+    (["=3"], "=3: a key is missing"),
     (["study=null"], "Config group override"),
     (["size=3"], "Config group override"),
-    (["study=bn_only,constructions"], "add -m to sweep over several values"),
+    (["study=bn_only,constructions"], "are a sweep: add -m"),
     (["+scale=smoke"], "scale"),
     (["++study=bn_only"], "force-add of config groups"),
     (["target_width@x=3"], "config group"),
@@ -109,13 +108,13 @@ COMMANDS = [
     ([f"learning_rate={10**399}"], "int too large to convert to float"),
     ([f"study={'a' * 300}"], "is not known: choose from"),
     ([f"figure={'a' * 300}"], "is not known: choose from"),
-    ([f"{'a' * 300}=3"], "File name too long"),
+    ([f"{'a' * 300}=3"], "bn_only has no parameter aaa"),
     (["methods=[sgd,dense,sgd]"], "methods=[sgd,dense,sgd] holds sgd twice"),
     (["study=rank_one", "samples=[4,6,4]"], "samples=[4,6,4] holds 4 twice"),
     (["study=rank_chain", "skips=[0.1,inf,0.1]"], "skips=[0.1,inf,0.1] holds 0.1 twice"),
     (["figure=rank-fig1", "normalizations=[batch,batch]"], "holds batch twice"),
     (["hydra.mode=FOO"], "expected one of [RUN, MULTIRUN]"),
-    (["hydra.run.dir=/dev/null"], "error: /dev/null: File exists"),
+    (["hydra.run.dir=/dev/null"], "outputs=FOLDER moves them all"),
     (["--config-name", "nonsense"], "Cannot find primary config 'nonsense'"),
     (["--config-dir=nowhere"], "nowhere: there is no such folder"),
     # text for a folder that names none
@@ -155,9 +154,8 @@ def test_a_configuration_of_ones_own_serves_single_commands(monkeypatch, capsys,
     (tmp_path / "mine.yaml").write_text("defaults: [config, _self_]\ntarget_width: 4\n")
     words = ["--config-dir=.", "--config-name=mine"]
     assert check_only(words, monkeypatch) == 0
-    for sweep in (["-m", "seed=1,2"], ["figure=fig4"]):
-        assert check_only([*words, *sweep], monkeypatch) == 2
-        assert "error: --config-name works on single commands" in capsys.readouterr().err
+    assert check_only([*words, "figure=fig4"], monkeypatch) == 2
+    assert "composed from config alone" in capsys.readouterr().err
 
 
 SMALLEST = "study=example20 scale=smoke threads=1"

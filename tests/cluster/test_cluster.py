@@ -23,7 +23,7 @@ from runner.cluster import following, requests
 from runner.cluster.following import Following, Work
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.results.paper_figures import PaperFigure
-from runner.runs import costs, locks
+from runner.runs import costs, lock
 from runner.runs.jobs import Attempt, Job
 
 WIDTHS = ("study=bn_only", "target_width=2,3,4", "scale=smoke")
@@ -167,7 +167,7 @@ def test_a_run_that_fails_by_itself_says_why_and_is_not_tried_again(queued, monk
 
 def test_a_run_of_a_process_outside_the_queue_is_waited_for(queued, monkeypatch):
     held = [True, True, True, False, False]
-    monkeypatch.setattr(locks, "is_held", lambda folder: held.pop(0))
+    monkeypatch.setattr(lock, "is_held", lambda folder: held.pop(0))
     assert queued(slurm := Slurm(w3=["COMPLETED (None)"])).follow() == []
     assert not held and slurm.arrays == [[[2], [3], [4]], [[3]]]
 

@@ -1,6 +1,5 @@
 """Kills, failures and company: whatever happens to a sweep, nothing complete is lost or changed."""
 
-import dataclasses
 import json
 import os
 import re
@@ -9,21 +8,14 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
 import warm
-from hydra.core.utils import JobReturn, JobStatus
-from hydra.plugins.launcher import Launcher
-from omegaconf import OmegaConf
 from repository import REPOSITORY
-from some_runs import described
 
-from runner.cli import costs, launching
-from runner.cli.composing import Job
 from runner.cli.runs import main as runs_command
-from runner.core.errors import Busy, RunFailed
+from runner.core.errors import Busy
 from runner.core.settings import Settings
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs import lock
@@ -55,123 +47,6 @@ def tiny_run(outputs: Path, width: int = 2) -> Run:
     return Run(BnOnly(**{**TINY, "target_width": width}, replicates=2), outputs)
 
 
-class FakeLauncher(Launcher):
-    """Runs jobs in this process as Hydra's launchers do; a poisonous job breaks the whole pool."""
-
-    def __init__(self, outputs: Path, poison: int | None = None, error: Exception | None = None):
-        self.outputs, self.poison, self.error = outputs, poison, error
-        self.batches: list[list[int]] = []
-        runtime = {"choices": {"hydra/launcher": "fake"}}
-        self.config = OmegaConf.create({"hydra": {"launcher": {"n_jobs": 2}, "runtime": runtime}})
-
-    def setup(self, *, hydra_context, task_function, config):
-        pass
-
-    def launch(self, job_overrides, initial_job_idx):
-        jobs = [json.loads(text) for (text,) in job_overrides]
-        self.batches.append([job["target_width"] for job in jobs])
-        returns = []
-        for job in jobs:
-            run = tiny_run(self.outputs, job["target_width"])
-            if job["target_width"] == self.poison:
-                run.folder.mkdir(parents=True, exist_ok=True)
-                (run.folder / "provenance.json").write_text('{"status": "running"}')
-                raise BrokenProcessPool("a worker died")
-            returned = JobReturn()
-            returned.status, returned.return_value = JobStatus.COMPLETED, None
-            try:
-                if self.error is not None and job["target_width"] == 4:
-                    raise self.error
-                outputs = str(self.outputs)
-                wishes = {key: job[key] for key in ("wait", "force", "stale")}
-                execute(run, Settings(outputs=outputs, **wishes))
-            except Exception as error:
-                returned.return_value = error
-            returns.append(returned)
-        return returns
-
-
-def sweep(outputs: Path, launcher: FakeLauncher, **changes) -> None:
-    widths = [2, 3, 4, 5]
-    settings = Settings(outputs=str(outputs), device="cpu", **changes)
-    configs = [tiny_run(outputs, width).config for width in widths]
-    jobs = [
-        Job(dataclasses.asdict(config) | vars(settings), settings, config) for config in configs
-    ]
-    launching.launch(launcher, jobs)
-
-
-def complete(outputs: Path) -> list[int]:
-    return [width for width in (2, 3, 4, 5) if tiny_run(outputs, width).is_complete()]
-
-
-def test_a_killed_worker_costs_only_its_own_run(tmp_path):
-    launcher = FakeLauncher(tmp_path, poison=3)
-    with pytest.raises(RunFailed, match=r"1 of 4 runs failed:\n.*target_width=3.*was killed"):
-        sweep(tmp_path, launcher)
-    assert complete(tmp_path) == [2, 4, 5]
-    healthy = FakeLauncher(tmp_path)
-    sweep(tmp_path, healthy)
-    assert healthy.batches[0] == [3]
-    assert complete(tmp_path) == [2, 3, 4, 5]
-
-
-def test_a_failure_leaves_the_others_and_fail_fast_stops(tmp_path):
-    with pytest.raises(RunFailed, match="1 of 4 runs failed"):
-        sweep(tmp_path / "all", FakeLauncher(tmp_path / "all", error=ValueError("no")))
-    assert complete(tmp_path / "all") == [2, 3, 5]
-    with pytest.raises(RunFailed, match="1 of 4 runs failed"):
-        sweep(
-            tmp_path / "fast",
-            FakeLauncher(tmp_path / "fast", error=ValueError("no")),
-            fail_fast=True,
-        )
-    assert complete(tmp_path / "fast") == [5]
-
-
-def test_force_is_honoured_or_fails(tmp_path):
-    """Old complete runs are no result of an attempt whose worker was killed."""
-    sweep(tmp_path, FakeLauncher(tmp_path))
-    old = {
-        width: tiny_run(tmp_path, width).result_path.stat().st_mtime_ns for width in (2, 3, 4, 5)
-    }
-    launcher = FakeLauncher(tmp_path, poison=3)
-    with pytest.raises(RunFailed, match=r"1 of 4 runs failed:\n.*target_width=3.*was killed"):
-        sweep(tmp_path, launcher, force=True)
-    assert sorted(sum(launcher.batches, [])).count(4) >= 1
-    for width in (2, 4, 5):
-        assert tiny_run(tmp_path, width).result_path.stat().st_mtime_ns > old[width]
-
-
-def test_a_run_that_is_computed_again_may_come_out_otherwise(tmp_path):
-    """Other code made other numbers; the tables of before say nothing of those of now."""
-    sweep(tmp_path, FakeLauncher(tmp_path))
-    run = tiny_run(tmp_path, 3)
-    table, provenance = run.folder / "metrics.csv", run.folder / "provenance.json"
-    table.write_text(table.read_text().replace("1", "2"))
-    result = run.result
-    result["tables"]["metrics"] = described(table)
-    run.result_path.write_text(json.dumps(result))
-    provenance.write_text(json.dumps(run.provenance() | {"code": "another"}))
-    assert tiny_run(tmp_path, 3).is_stale()
-    sweep(tmp_path, FakeLauncher(tmp_path), stale="recompute")
-    assert not tiny_run(tmp_path, 3).is_stale()
-
-
-def test_the_longest_run_is_launched_first(tmp_path, monkeypatch):
-    known = {str(tiny_run(tmp_path, width)): {"seconds": width} for width in (2, 4, 5)}
-    monkeypatch.setattr(costs, "_of_reference", lambda: known)
-    launcher = FakeLauncher(tmp_path)
-    sweep(tmp_path, launcher)
-    assert launcher.batches == [[3, 5, 4, 2]]
-
-
-def test_a_job_that_ends_without_a_result_has_failed(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys.modules[__name__], "execute", lambda run, settings: None)
-    with pytest.raises(RunFailed, match="4 of 4 runs failed:\n.*ended without a result"):
-        sweep(tmp_path, FakeLauncher(tmp_path))
-
-
 @pytest.mark.parametrize(
     "launcher", [("joblib", "hydra.launcher.n_jobs=0"), ("slurm-cpu", "hydra.launcher.mem_gb=1")]
 )
@@ -183,23 +58,6 @@ def test_a_launcher_that_cannot_start_is_an_error_with_old_runs_present(tmp_path
     done = warm.run(*forced, env=ENVIRONMENT)
     assert done.returncode == 2 and f"hydra/launcher={name} cannot start jobs" in done.stderr
     assert len(list(tmp_path.glob("runs/bn_only/*/result.json"))) == 2, "nothing is lost"
-
-
-def test_a_run_of_another_process_comes_last(tmp_path):
-    launcher = FakeLauncher(tmp_path)
-    first = tiny_run(tmp_path, 2)
-    real = execute
-
-    def busy_once(run, settings):
-        if run.folder == first.folder and not settings.wait:
-            raise Busy("another process has it")
-        real(run, settings)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys.modules[__name__], "execute", busy_once)
-        sweep(tmp_path, launcher)
-    assert launcher.batches[1] == [2]
-    assert complete(tmp_path) == [2, 3, 4, 5]
 
 
 def test_without_waiting_a_claimed_run_is_refused(tmp_path):
@@ -263,27 +121,6 @@ def test_a_joblib_worker_killed_by_the_system_is_replaced(tmp_path):
     logs = [path.read_text() for path in tmp_path.glob("runs/bn_only/*/run.log")]
     assert "a process was killed" in errors and any("goes on:" in log for log in logs)
     assert len(list(tmp_path.glob("runs/bn_only/*/result.json"))) == 3
-
-
-def test_a_killed_process_of_submitit_costs_only_its_own_run(tmp_path):
-    sizes = ("target_width=6,7", "train_samples=60000", "checkpoint_seconds=0")
-    process = warm.Process(
-        *command(tmp_path, *sizes, "hydra/launcher=local"), env=ENVIRONMENT, cwd=REPOSITORY
-    )
-    deadline = time.monotonic() + 120
-    while len(list(tmp_path.glob("runs/bn_only/*/checkpoint.safetensors"))) < 2:
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.05)
-    listing = subprocess.run(["ps", "-eo", "pid=,args="], capture_output=True, text=True).stdout
-    own = set(map(str, children(process.pid)))
-    lines = [line.split(None, 1) for line in listing.splitlines()]
-    tasks = [int(pid) for pid, line in lines if pid in own and "submitit.core._submit" in line]
-    os.kill(tasks[0], signal.SIGKILL)
-    _, errors = process.communicate(timeout=300)
-    assert process.returncode == 0, errors
-    assert errors.count("queued again") == 1 and errors.count("submitted job") == 3
-    assert list(tmp_path.glob("submitit/*/*_submi*")), "submitit keeps what it submitted"
-    assert len(list(tmp_path.glob("runs/bn_only/*/result.json"))) == 2
 
 
 def test_a_cluster_that_is_not_there_is_a_plain_error(tmp_path):

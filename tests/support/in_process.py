@@ -39,6 +39,7 @@ def check_only(arguments, monkeypatch) -> int:
     """The exit code of `python -m runner <arguments>` where a good command computes nothing."""
     monkeypatch.setattr(command_line, "carry_out", lambda order, redraw=True: 0)
     monkeypatch.setattr(others, "complete", lambda job: job.run)
+    monkeypatch.setattr(others, "report", lambda run: "")
     return run(arguments, monkeypatch)
 
 

@@ -183,8 +183,9 @@ class Composer:
         """Return whether an override gives a key its value, and neither chooses a file nor more."""
         return (
             override.type == OverrideType.CHANGE
+            and override.package is None
             and not override.is_hydra_override()
-            and override.key_or_group not in GROUPS
+            and override.key_or_group.partition(".")[0] not in {*GROUPS, "grids"}
         )
 
     def common(self, words: list[str]) -> DictConfig:

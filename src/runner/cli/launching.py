@@ -53,11 +53,12 @@ def launch(order: Order) -> list[str]:
     composed, abreast = order.composed, side_by_side(order.composed)
     if len(attempts) == 1 and "n_jobs" in composed.hydra.launcher:
         composed.hydra.launcher.n_jobs = abreast = 1  # needs no process of its own
+    waits = order.settings.wait  # what each launch tells its jobs
     seconds = [expected_seconds(attempt.job.run) for attempt in attempts]
     with Watch(attempts, seconds, abreast) if len(attempts) > 1 else nullcontext():
         outcomes = _launch(composed, attempts, wait=False)
         busy = [attempt for attempt, error in outcomes if isinstance(error, Busy)]
-        if busy and order.settings.wait and not _stops(outcomes, order):
+        if busy and waits and not _stops(outcomes, order):
             outcomes = [each for each in outcomes if each[0] not in busy]
             outcomes += _launch(composed, busy, wait=True)
     failed = [(attempt.job.run, error) for attempt, error in outcomes if error is not None]

@@ -50,6 +50,8 @@ def compose_order(words: list[str], multirun: bool = False) -> Order:
 
     Raises InputError when something does not compose, or a value is outside its range.
     """
+    if nameless := next((word for word in words if word.startswith("=")), ""):
+        raise InputError(f"{nameless}: a key is missing, as in seed{nameless}")
     composer = Composer()
     typed = words_as_typed(words)
     composed = composer.common(typed)
@@ -67,6 +69,8 @@ def compose_order(words: list[str], multirun: bool = False) -> Order:
     for _, whole in composer.composed.values():
         if (OmegaConf.select(whole, "hydra.sweeper.params") or {}) != preset:
             raise InputError("of several experiments none may sweep by itself: give each alone")
+    if any(job.settings.figure != composed.figure for job in jobs):
+        raise InputError("one command makes one figure; several at once: runner figures fig4 fig5")
     if composed.figure is None and len(jobs) > 1 and not multirun:
         raise InputError("several values of a key are a sweep: add -m, or write key=[value,value]")
     if composed.figure is not None:
@@ -107,8 +111,8 @@ def _figure(name: str, jobs: list[Job], words: list[str], composer: Composer) ->
     The canonical one draws its runs in their canonical order, however they were typed.
     """
     settings, runs = jobs[0].settings, tuple(job.run for job in jobs)
-    if any(job.settings.figure != name or job.settings.scale != settings.scale for job in jobs):
-        raise InputError("one command makes one figure; several at once: runner figures fig4 fig5")
+    if any(job.settings.scale != settings.scale for job in jobs):
+        raise InputError("a figure has one scale")
     changes, variant = tuple(filter(_is_parameter, words)), name
     if changes:
         plain = [f"figure={name}", f"scale={settings.scale}"]

@@ -5,12 +5,15 @@ import sys
 from dataclasses import fields
 
 import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from runner.cli.composing import read, register, search_path
 from runner.cli.explaining import explain, is_hydras
-from runner.core.catalogue import CONF, rows_of
+from runner.core.catalogue import CONF, own_packages, rows_of
 from runner.core.errors import InputError, nearest
+from runner.results.figures import report
 from runner.runs.jobs import Job, complete
 from runner.runs.run import Run
 
@@ -22,7 +25,9 @@ def main(words: list[str]) -> int:
     """Hand the words over to Hydra; return 0. Raises InputError when they do not compose."""
     register(words)
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors arrive here as exceptions
-    sys.argv[1:] = [*search_path(), *words]  # argparse wants its words in one piece
+    own = [str(each.conf) for each in own_packages()[-1:]]
+    flags = [word for folder in own for word in ("--config-dir", folder)]
+    sys.argv[1:] = [*flags, *search_path(), *words]  # argparse wants its words in one piece
     try:
         task()
     except Exception as error:
@@ -36,10 +41,14 @@ def main(words: list[str]) -> int:
 def task(composed: DictConfig) -> float | None:
     """Bring the run of a job to completion; return its objective, where one is asked for."""
     job = Job(*read(composed))
+    if job.settings.figure is not None:
+        raise InputError("figures are for the basic sweeper, and composed from config alone")
     name = job.settings.objective
     if name is not None:
         require_objective(name, job.config.study)
     run = complete(job) if job.run.is_wanted(job.settings) else job.run
+    if HydraConfig.get().mode == RunMode.RUN:
+        print(report(run))
     return None if name is None else value_of(name, run)
 
 

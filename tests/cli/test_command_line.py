@@ -220,7 +220,7 @@ def test_a_python_without_docstrings_and_with_warnings_as_errors(tmp_path):
 def test_every_subcommand_has_help(words):
     command = [sys.executable, "-m", "runner", *words, "--help"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0 and f"usage: python -m runner {words[0]}" in done.stdout
+    assert done.returncode == 0 and f"runner {words[0]}" in done.stdout
 
 
 def test_a_terminal_without_check_marks_and_a_matplotlibrc_of_the_users(tmp_path):
@@ -231,7 +231,8 @@ def test_a_terminal_without_check_marks_and_a_matplotlibrc_of_the_users(tmp_path
     for name, more in (("plain", {}), ("own", {"MATPLOTLIBRC": str(tmp_path / "matplotlibrc")})):
         env = {**os.environ, "PYTHONIOENCODING": "ascii", **more}
         outputs = tmp_path / name
-        done = warm.run("-m", "runner", *words, f"outputs={outputs}", env=env, cwd=tmp_path)
+        command = [sys.executable, "-m", "runner", *words, f"outputs={outputs}"]
+        done = subprocess.run(command, env=env, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         assert "? holds" in done.stdout
         pictures.append((outputs / "figures/smoke/bottleneck-example20.png").read_bytes())

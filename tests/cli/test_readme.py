@@ -49,7 +49,8 @@ def test_every_command_of_the_readme_runs(tmp_path, monkeypatch, capsys):
         computes = any("=" in word for word in words) and not {"--where", "-sc"} & set(words)
         more = [each for key in words for each in SMALL.get(key, [])]
         if computes or words[0] == "figures":
-            words = [*words[:1], "scale=smoke", "device=cpu", *more, *words[1:]]
+            place = words.index("--cfg") if "--cfg" in words else len(words)
+            words[place:place] = ["scale=smoke", "device=cpu", *more]
         elif words[0] in ("report", "compare", "reference", "claims"):
             words += ["scale=smoke"]
         expected = 1 if words[:2] == ["runs", "diff"] else 0  # they differ

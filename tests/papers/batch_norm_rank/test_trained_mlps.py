@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 import torch
 from bench.growth import embedded
-from stopped import bytes_of, compute_with_stops
 
 from runner.core.errors import InputError
 from runner.core.progress import Progress
@@ -38,7 +37,6 @@ from runner.papers.batch_norm_rank.pretraining.tables import VARIANT
 from runner.papers.batch_norm_rank.rank_collapse import study as rank_collapse
 from runner.papers.batch_norm_rank.rank_collapse.config import RankCollapse
 from runner.results.statistics import half_width
-from runner.runs.run import Run
 
 TINY = {"depth": 3, "width": 12, "samples": 40, "epochs": 2, "replicates": 2}
 TINY |= {"learning_rates": [0.1, 0.3], "selection_replicates": 1}
@@ -144,13 +142,6 @@ def test_without_normalization_the_rank_of_deep_products_falls_and_with_it_it_st
     )  # fmt: skip
 
 
-def test_networks_of_a_replicate_start_alike_however_normalized():
-    metrics = tables_of("rank_collapse")["metrics"]
-    inputs = metrics[metrics["layer"] == 0].drop(columns=["normalization", "replicate"])
-    assert len(inputs.drop_duplicates()) == 1
-    assert set(metrics["layer"]) == {0, 1, 2, 3}
-
-
 @pytest.mark.parametrize("name", sorted(STUDIES))
 def test_every_network_has_a_row_for_every_epoch(name):
     found = tables_of(name)
@@ -206,20 +197,6 @@ def test_more_judged_replicates_leave_the_others_as_they_are(name):
     pd.testing.assert_frame_equal(rows[0], first, rtol=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("name", "stops"), [("rank_collapse", (17, 24, 25, 41)), ("pretraining", (5, 48, 80))]
-)
-def test_a_run_that_goes_on_in_the_middle_ends_with_the_same_bytes(
-    name, stops, tmp_path, monkeypatch
-):
-    """Stopped in the selection (24 and 48 steps) and in what is judged, within an epoch and at
-    its end."""
-    whole, broken = (Run(STUDIES[name], tmp_path / part) for part in ("whole", "broken"))
-    compute_with_stops(whole, (), monkeypatch)
-    compute_with_stops(broken, stops, monkeypatch)
-    assert bytes_of(broken) == bytes_of(whole)
-
-
 def fresh(depth=6, width=16, replicates=2) -> MLP:
     sizes = [10, *[width] * depth, 3]
     return MLP(*draw("pytorch", sizes, generators(0, replicates, "w"), torch.float64))
@@ -239,12 +216,6 @@ def inputs(replicates=2, N=32) -> torch.Tensor:
 
 def angles(*values, dtype=torch.float64) -> torch.Tensor:
     return torch.tensor(values, dtype=dtype)
-
-
-def test_minibatches_are_shared_by_the_networks_of_a_replicate():
-    two, six = (minibatches().inputs(3, R) for R in (2, 6))
-    assert torch.equal(six, torch.cat([two, two, two])) and two.shape == (2, 10, 32)
-    assert not torch.equal(two[0], two[1])
 
 
 def test_layer_wise_ascent_raises_r_of_every_layer_and_of_unseen_inputs_at_unit_scale():
@@ -405,11 +376,6 @@ def test_the_chosen_angles_alone_are_trained_when_asked_for():
     both = found["training"].merge(every["training"], on=[*VARIANT, "replicate", "epoch"])
     assert len(both) == len(found["training"])
     assert (both["train_loss_x"] - both["train_loss_y"]).abs().max() < 1e-4
-
-
-def test_gaussian_inputs_cannot_be_learned():
-    with pytest.raises(InputError, match="data=gaussian has no labels to learn: add train=false"):
-        RankCollapse(data="gaussian")
 
 
 def test_more_samples_than_images_are_refused():

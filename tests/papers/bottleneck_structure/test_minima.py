@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from runner.core.errors import InputError
-from runner.core.settings import Settings
 from runner.core.streams import generator
 from runner.networks.spectra import svdvals
 from runner.papers.bottleneck_structure import minima as engine
@@ -23,9 +22,6 @@ from runner.papers.bottleneck_structure.minima import (
 )
 from runner.papers.bottleneck_structure.networks import Network
 from runner.papers.bottleneck_structure.spectra import gap_rank
-from runner.runs.checkpoint import Checkpoint
-from runner.runs.execution import execute
-from runner.runs.run import Run
 
 RIDGE = 1e-3
 
@@ -178,36 +174,3 @@ def test_sweeps_are_repeated_until_no_neighbour_helps(problem, monkeypatch):
     for L, best in found.items():
         assert problem.loss(again[L]) <= problem.loss(best)
         assert problem.loss(again[L]) > (1 - 5 * engine.SETTLED) * problem.loss(best)
-
-
-TINY = Bottleneck(
-    recipe="minimum", depths=[3, 4, 6], width=10, samples=30, test_samples=10, steps=40, points=5,
-    replicates=2,
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("stop", ["training", "minima"])
-def test_a_search_that_goes_on_in_the_middle_ends_with_the_same_bytes(stop, tmp_path, monkeypatch):
-    def settings(name):
-        return Settings(outputs=str(tmp_path / name), device="cpu", checkpoint_seconds=0)
-
-    def files(run):
-        return {path.name: path.read_bytes() for path in run.folder.glob("*.csv")}
-
-    monkeypatch.setattr(engine, "ITERATIONS", 5)
-    whole, broken = (Run(TINY, tmp_path / name) for name in ("whole", "broken"))
-    execute(whole, settings("whole"))
-    write = Checkpoint.write
-
-    def interrupting(self, path):
-        write(self, path)
-        if stop == "training" or any(name.startswith("minima") for name in self.state):
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(Checkpoint, "write", interrupting)
-        execute(broken, settings("broken"))
-    execute(broken, settings("broken"))
-    assert files(broken) == files(whole)
-    metrics = whole.tables()["metrics"]
-    assert len(metrics) == 6 and (metrics["recipe"] == "minimum").all()

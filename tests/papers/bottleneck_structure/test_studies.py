@@ -41,14 +41,6 @@ def tables(config) -> dict[str, pd.DataFrame]:
     return {name: pd.DataFrame(found) for name, found in rows.items()}
 
 
-@pytest.mark.parametrize("config", TOY, ids=lambda config: config.study)
-def test_equal_configurations_give_equal_rows(config):
-    first, second = tables(config), tables(config)
-    assert first.keys() == second.keys()
-    for name in first:
-        pd.testing.assert_frame_equal(first[name], second[name], check_exact=True)
-
-
 RIDGED = [dataclasses.replace(TOY[0], recipe="plain"), TOY[2]]
 """Ridge from the first step on."""
 
@@ -172,10 +164,6 @@ def test_rank_one_networks_stay_at_rank_one():
 def test_odd_depths_are_refused():
     with pytest.raises(InputError, match="even"):
         Example20(depths=[4, 7])
-
-
-def test_the_order_of_depths_names_one_run():
-    assert Bottleneck(depths=[4, 8]).identity() == Bottleneck(depths=[8, 4]).identity()
 
 
 def test_ranks_of_a_spectrum():

@@ -33,7 +33,7 @@ log = logging.getLogger("runner")
 SUBCOMMANDS = {
     "show": ("runner.publish.show", "a figure as the reference has it; computes nothing"),
     "figures": ("runner.__main__", "all figures, or those named, all their runs in one pool"),
-    "runs": ("runner.runs.command", "list|check|diff|export|clean: the runs of an outputs folder"),
+    "runs": ("runner.cli.runs", "list|check|diff|export|clean: the runs of an outputs folder"),
     "report": ("runner.publish.gallery", "a gallery of all figures and claims; computes nothing"),
     "reference": ("runner.publish.reference", "keep|draw|judge|restamp: the tables behind figures"),
     "claims": ("runner.publish.plan", "all statements with their rules; computes nothing"),
@@ -187,7 +187,7 @@ def carry_out(order: "runner.cli.orders.Order", redraw: bool = True) -> int:
     for figure in order.figures:
         for note in figures.require_drawn(figure):  # before anything is computed
             log.info(note)
-    if order.settings.submit_only:
+    if order.settings.submit_only and any(job.run.is_wanted(job.settings) for job in order.jobs):
         return submit(order)
     failures = launch(order)
     complete = [job.run for job in order.jobs if job.run.is_complete()]

@@ -203,7 +203,7 @@ def test_a_tilde_is_the_home_everywhere(monkeypatch, capsys, tmp_path):
     assert run_here([*SMALLEST.split(), "outputs=~/runs"], monkeypatch) == 0
     for way in ("runs check", "report scale=smoke", f"-m {SMALLEST}"):
         assert run_here([*way.split(), "outputs=~/runs"], monkeypatch) == 0
-    assert "1 runs, 0 of them damaged" in capsys.readouterr().out
+    assert "1 run, 0 damaged" in capsys.readouterr().out
     assert run_here(["runs", "list", "~/runs"], monkeypatch) == 0
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
     assert Settings(outputs="~/runs").folder() == tmp_path / "home" / "runs"

@@ -1,5 +1,6 @@
 """The reference: what is kept, drawn from it, and left out of it."""
 
+import hashlib
 import json
 import re
 import shutil
@@ -8,13 +9,22 @@ import pandas as pd
 import pytest
 
 from runner.cli.orders import paper_figure
+from runner.core.catalogue import figure_study
 from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.publish import reference
 from runner.publish.comparison import compare
 from runner.publish.entries import collect
 from runner.publish.gallery import counts, first_results
-from runner.publish.reference import REFERENCE, draw_all, judge_all, keep, picture
+from runner.publish.reference import (
+    FROM_REFERENCE,
+    REFERENCE,
+    check_kept,
+    draw_all,
+    judge_all,
+    keep,
+    picture,
+)
 from runner.results.figures import FILES, is_current, make
 from runner.runs.execution import execute
 
@@ -51,10 +61,11 @@ def made(made_once, tmp_path):
 
 def test_a_figure_drawn_from_the_reference_is_the_figure(made, tmp_path):
     keep(NAME, made, tmp_path / "reference")
-    assert list(draw_all(tmp_path / "reference", tmp_path / "again")) == [(NAME, "smoke")]
+    place = tmp_path / "again" / FROM_REFERENCE / "smoke"
+    assert list(draw_all(tmp_path / "reference", tmp_path / "again")) == [place / f"{NAME}.png"]
     for end in FILES:
         drawn = (tmp_path / "figures" / "smoke" / f"{NAME}.{end}").read_bytes()
-        assert (tmp_path / "again" / "smoke" / f"{NAME}.{end}").read_bytes() == drawn
+        assert (place / f"{NAME}.{end}").read_bytes() == drawn
 
 
 def test_a_picture_of_the_reference_has_its_body_and_its_words_beside_it(made, tmp_path):
@@ -191,6 +202,49 @@ def test_the_name_of_a_variant_depends_on_its_runs_alone():
     other = paper_figure("fig4", ["scale=smoke", "outputs=elsewhere", "target_width=6,4"])
     assert one.name == other.name != paper_figure("fig4", ["scale=smoke", "seed=1"]).name
     assert one.overrides == ("target_width=4,6",)
+
+
+def remade(made, change, file="metrics"):
+    """Change the figure's runs, or its claims, so that all digests fit."""
+    variant = paper_figure(NAME, made)
+    path = (
+        variant.path("claims.csv") if file == "claims" else variant.runs[0].folder / f"{file}.csv"
+    )
+    content = change(pd.read_csv(path)).to_csv(index=False).encode()
+    if file != "claims":
+        result = json.loads(variant.runs[0].result_path.read_text())
+        result["tables"][file] |= {"bytes": len(content)}
+        result["tables"][file] |= {"sha256": hashlib.sha256(content).hexdigest()}
+        variant.runs[0].result_path.write_text(json.dumps(result))
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "message"),
+    [
+        ("metrics", lambda rows: pd.concat([rows, rows.tail(2)]), "metrics: 2 rows twice"),
+        ("metrics", lambda rows: rows.assign(max_error=1.0), "represents: the kept tables give f"),
+        ("claims", lambda rows: rows.assign(verdict="fails"), "the kept tables give holds, not"),
+        ("claims", lambda rows: rows.iloc[1:], "represents: the kept tables give"),
+    ],
+)
+def test_what_is_kept_has_to_follow_from_its_tables(
+    made, tmp_path, monkeypatch, file, change, message
+):
+    """Whatever the figure says of itself; what was kept before stays."""
+    before = keep(NAME, made, tmp_path / "reference")
+    files = {path.name: path.read_bytes() for path in before.iterdir()}
+    remade(made, change, file)
+    monkeypatch.setattr(reference, "is_current", lambda variant: True)
+    with pytest.raises(InputError, match=message):
+        keep(NAME, made, tmp_path / "reference")
+    assert {path.name: path.read_bytes() for path in before.iterdir()} == files
+    assert [path.name for path in (tmp_path / "reference").iterdir()] == ["smoke"]
+
+
+@pytest.mark.parametrize("name", ["fig4", "rank-fig11", "bottleneck-fig2", "rank-fig3a"])
+def test_the_reference_follows_from_its_tables(name):
+    check_kept(REFERENCE / "quick" / name, name, figure_study(name))
 
 
 @pytest.mark.parametrize("words", [[], ["kep"], ["draw", "--fast"]])

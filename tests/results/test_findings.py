@@ -1,11 +1,15 @@
 """What stands above a picture: its finding, where its claims allow it, and the counts."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
 from runner.papers.batch_norm_rank.rank_collapse import figures
 from runner.results.figures import Drawing, drawn, header_of
 from runner.results.findings import Finding, header
+from runner.results.paper_figures import PaperFigure
 from runner.results.rows import select
 from runner.results.style import sheet
 
@@ -85,11 +89,12 @@ def test_a_header_is_drawn_on_the_screen_and_not_on_paper(monkeypatch):
     def draw(tables):
         return sheet(1, 1)[0], tables["metrics"]
 
-    monkeypatch.setattr(figures, "FIGURES", [Drawing("some-figure", draw, caption="Points.")])
+    monkeypatch.setattr(figures, "FIGURES", [Drawing("rank-fig1", draw, caption="Points.")])
     lines = above([FINDING], AS_NEEDED)
-    shown, _ = drawn("some-figure", "rank_collapse", TABLES, "screen", lines)
-    printed, _ = drawn("some-figure", "rank_collapse", TABLES, "paper", lines)
+    figure = PaperFigure("rank-fig1", "quick", "rank-fig1", (), (), Path(), HEADLINE)
+    shown, _ = drawn(figure, TABLES, lines)
+    printed, _ = drawn(replace(figure, style="paper"), TABLES, lines)
     assert {text.get_text() for text in shown.texts} == {lines.what, lines.finding}
     assert not printed.texts and printed.head == 0 < shown.head
-    without = header_of("some-figure", "rank_collapse", TABLES, judged(), headline=HEADLINE)
+    without = header_of(figure, TABLES, judged())
     assert without.finding == "Rank at initialisation"

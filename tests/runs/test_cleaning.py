@@ -8,11 +8,10 @@ from contextlib import suppress
 import pytest
 from some_runs import one, say
 
-from runner.core.errors import InputError
-from runner.runs import cleaning, command, inventory, lock
+from runner.cli.runs import main
+from runner.runs import cleaning, inventory, lock
 from runner.runs.inventory import describe, find
 from runner.runs.run import AGAIN
-from runner.runs.selection import Selection, parse_where
 
 
 @pytest.fixture
@@ -20,90 +19,78 @@ def folder(outputs):
     return one(outputs, target_width=2)
 
 
-def removable(outputs, **options):
-    return [each.folder for each in cleaning.removable(outputs, Selection(**options))]
+@pytest.fixture
+def clean(outputs, capsys):
+    """Carries out `runs clean --yes` with options; returns what it says."""
+
+    def carry_out(*options: str) -> str:
+        capsys.readouterr()
+        assert main(["clean", "--yes", *options, f"outputs={outputs}"]) == 0
+        return capsys.readouterr().out
+
+    return carry_out
+
+
+def content(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("said", ["failed", "interrupted", "running"])
-def test_what_failed_died_or_was_interrupted_is_removable_and_nothing_else(outputs, folder, said):
-    assert removable(outputs) == []
+def test_what_failed_died_or_was_interrupted_is_removed_and_nothing_else(
+    outputs, folder, said, clean
+):
+    others = {path: text for path, text in content(outputs).items() if folder not in path.parents}
+    nothing = f"nothing to remove under {outputs}\n"
+    assert clean() == nothing
     say(folder, said)
-    assert removable(outputs) == [folder]
-    assert removable(outputs, where=parse_where(["target_width=3"])) == []
-    assert removable(outputs, studies=("example20",)) == []
+    for name in ("overview.png", "error.txt", ".run.log.01234567.part"):
+        (folder / name).write_text("")
+    assert clean("--where", "target_width=3") == clean("--study", "example20") == nothing
+    assert clean() == f"removed {folder}\n"
+    assert not folder.exists() and content(outputs) == others
 
 
 @pytest.mark.parametrize("left", [(), (".lock",), (".lock", "run.log", "provenance.json")])
-def test_what_was_interrupted_before_it_wrote_its_configuration_is_removed(outputs, left, capsys):
+def test_what_was_interrupted_before_it_wrote_its_configuration_is_removed(outputs, left, clean):
     """Ctrl-C while a run looks at its machine leaves no more than its lock."""
     folder = outputs / "runs" / "bn_only" / "target_width=4-01234567"
     folder.mkdir()
     for name in left:
-        (folder / name).touch()
-    if len(left) > 1:
-        (folder / "provenance.json").write_text('{"status": "interrupted"}')
-    assert removable(outputs) == [folder]
-    assert command.main(["clean", "--yes", str(outputs)]) == 0
-    assert not folder.exists() and len(find(outputs)) == 4
+        (folder / name).write_text('{"status": "interrupted"}')
+    assert clean() == f"removed {folder}\n" and len(find(outputs)) == 4
 
 
-def test_numbers_without_a_provenance_are_left_unless_they_are_asked_for(outputs, folder):
-    for name in ("provenance.json", "result.json"):
-        (folder / name).unlink()
-    assert describe(folder).status == "absent" and removable(outputs) == []
-    assert removable(outputs, statuses=("absent",)) == [folder]
-
-
-def test_complete_runs_are_removable_only_where_they_are_asked_for(outputs, folder):
-    assert len(removable(outputs, statuses=("complete",))) == 4
-    assert removable(outputs, stale=True) == []
+def test_whole_numbers_are_removed_only_where_they_are_asked_for(outputs, folder, clean):
+    """Without a provenance, without a result, complete, and by other code."""
+    for said, removed in (("provenance.json", "absent"), ("result.json", "dead")):
+        kept = shutil.copytree(folder, outputs / "kept")
+        (folder / "result.json").unlink()
+        (folder / said).unlink(missing_ok=True)
+        assert f"{said} is gone" in clean().replace("alone ", "") and folder.exists()
+        assert clean("--status", removed) == f"removed {folder}\n"
+        kept.rename(folder)
     about = json.loads((folder / "provenance.json").read_text())
+    assert "nothing" in clean("--stale")
     (folder / "provenance.json").write_text(json.dumps(about | {"code": "another"}))
-    assert removable(outputs, stale=True) == [folder]
-    assert removable(outputs) == []
+    assert "nothing" in clean() and clean("--stale") == f"removed {folder}\n"
+    assert clean("--status", "complete").count("removed /") == 3
 
 
-def test_a_run_whose_configuration_cannot_be_read_is_kept_with_its_numbers(outputs, folder):
-    (folder / "config.yaml").write_text("study: of_another_time\n")
-    assert removable(outputs) == [] and removable(outputs, stale=True) == []
-
-
-def test_what_runs_cannot_be_asked_for(outputs):
-    with pytest.raises(InputError, match="is never removed"):
-        removable(outputs, statuses=("failed", "running"))
-
-
-def test_a_removed_run_leaves_nothing_and_the_others_as_they_are(outputs, folder):
-    others = {path: path.read_bytes() for path in outputs.rglob("*") if path.is_file()}
-    others = {path: text for path, text in others.items() if folder not in path.parents}
-    say(folder, "failed")
-    for name in ("overview.png", "error.txt", ".run.log.01234567.part"):
-        (folder / name).write_text("")
-    assert cleaning.remove(describe(folder), {}) is None
-    assert not folder.exists()
-    assert {path: path.read_bytes() for path in outputs.rglob("*") if path.is_file()} == others
-
-
-def test_what_no_run_writes_is_left_in_its_folder(outputs, folder):
+def test_what_no_run_writes_is_left_in_its_folder(folder, clean):
     say(folder, "failed")
     (folder / "notes").mkdir()
-    for name in ("notes/metrics.csv", "plan.csv", ".run.log.part", "run.log~"):
+    mine = {"notes/metrics.csv", "plan.csv", ".run.log.part", "run.log~"}
+    for name in mine:
         (folder / name).write_text("mine")
-    left = cleaning.remove(describe(folder), {})
-    assert (
-        left == "no run writes .run.log.part, notes, plan.csv, run.log~; its own files are removed"
-    )
-    assert {path.name for path in folder.iterdir()} == {
-        "notes", "plan.csv", ".run.log.part", "run.log~"
-    }  # fmt: skip
-    assert (folder / "notes" / "metrics.csv").read_text() == "mine"
+    assert "no run writes .run.log.part, notes, plan.csv, run.log~" in clean()
+    assert {str(path.relative_to(folder)) for path in content(folder)} == mine
 
 
 @pytest.mark.parametrize("name", ["exp1", "exp-0123abcd"])
 @pytest.mark.parametrize(
     "config", [None, "lr0: 0.01\n", "study: another\nversion: 1\n", "- a", "{"]
 )
-def test_what_is_no_run_is_left(outputs, name, config):
+def test_what_is_no_run_is_left(outputs, name, config, clean):
     """Other programs have a folder runs/, too; some of their files are called as ours."""
     other = outputs / "runs" / "detect" / name
     other.mkdir(parents=True)
@@ -112,27 +99,22 @@ def test_what_is_no_run_is_left(outputs, name, config):
     (other / "provenance.json").write_text('{"status": "failed"}')
     if config is not None:
         (other / "config.yaml").write_text(config)
-    before = {path.name: path.read_text() for path in other.iterdir()}
-    for statuses in ((), ("absent", "failed", "dead")):
-        assert removable(outputs, statuses=statuses) == []
-    (found,) = [each for each in find(outputs) if each.folder == other]
-    assert "does not say that it is a run" in cleaning.remove(found, {})
-    assert {path.name: path.read_text() for path in other.iterdir()} == before
+    before = content(other)
+    said = clean() + clean("--status", "absent", "--status", "failed", "--status", "dead")
+    assert said.count("does not say that it is a run") == 2 and content(other) == before
 
 
 @pytest.mark.parametrize("linked", ["run", "study", "runs"])
-def test_the_folder_that_a_link_leads_to_is_left(outputs, folder, tmp_path, linked):
+def test_the_folder_that_a_link_leads_to_is_left(folder, tmp_path, linked, clean):
     say(folder, "failed")
     place = {"run": folder, "study": folder.parent, "runs": folder.parent.parent}[linked]
     elsewhere = place.rename(tmp_path / "elsewhere")
     place.symlink_to(elsewhere)
-    before = sorted(elsewhere.rglob("*"))
-    assert removable(outputs) == []
-    assert cleaning.remove(describe(folder), {}) == "a link leads there"
-    assert sorted(elsewhere.rglob("*")) == before
+    before = content(elsewhere)
+    assert f"left, for a link leads there: {folder}" in clean() and content(elsewhere) == before
 
 
-def test_links_in_a_run_are_removed_and_not_followed(outputs, folder, tmp_path):
+def test_links_in_a_run_are_removed_and_not_followed(folder, tmp_path, clean):
     (tmp_path / "kept").mkdir()
     for name in ("metrics.csv", "kept/metrics.csv", "kept/result.json"):
         (tmp_path / name).write_text("kept")
@@ -140,39 +122,26 @@ def test_links_in_a_run_are_removed_and_not_followed(outputs, folder, tmp_path):
     (folder / "metrics.csv").unlink()
     (folder / "metrics.csv").symlink_to(tmp_path / "metrics.csv")
     (folder / AGAIN).symlink_to(tmp_path / "kept")
-    assert cleaning.remove(describe(folder), {}) is None
+    clean()
     assert not folder.exists() and len(list((tmp_path / "kept").iterdir())) == 2
     assert (tmp_path / "metrics.csv").read_text() == "kept"
 
 
-def test_a_run_whose_result_alone_is_gone_is_left_unless_it_is_asked_for(outputs, folder, capsys):
-    say(folder, "complete")
-    assert describe(folder).status == "dead" and removable(outputs) == []
-    assert command.main(["clean", "--yes", str(outputs)]) == 0
-    assert (
-        f"result.json alone is gone (--status dead removes it): {folder}" in capsys.readouterr().out
-    )
-    assert (folder / "metrics.csv").exists()
-    assert removable(outputs, statuses=("dead",)) == [folder]
-
-
-@pytest.mark.parametrize("said", ["failed", "interrupted", "running"])
+@pytest.mark.parametrize("said", ["failed", "running"])
 def test_an_attempt_at_computing_again_that_has_stopped_is_removed_alone(
-    outputs, folder, said, capsys
+    outputs, folder, said, clean
 ):
     say(shutil.copytree(folder, folder / AGAIN), said)
-    assert removable(outputs) == [folder / AGAIN]
-    assert command.main(["list", str(outputs)]) == 0
-    (line,) = [line for line in capsys.readouterr().out.splitlines() if folder.name[-8:] in line]
-    assert line.split()[3:5] == ["complete", "dead" if said == "running" else said]
+    assert describe(folder).again == ("dead" if said == "running" else said)
     with lock.held(folder, wait=False, what="this"):
-        assert removable(outputs) == [] and describe(folder).again == "running"
-    assert command.main(["clean", "--yes", str(outputs)]) == 0
-    assert f"removed {folder / AGAIN}" in capsys.readouterr().out
-    assert not (folder / AGAIN).exists() and describe(folder).run.is_complete()
+        assert describe(folder).again == "running" and "nothing" in clean()
+    assert clean() == f"removed {folder / AGAIN}\n" and describe(folder).run.is_complete()
+    say(shutil.copytree(folder, folder / AGAIN), said)
+    asked = ("--status", "complete", "--status", "failed", "--where", "target_width=2")
+    assert clean(*asked) == f"removed {folder}\n" and not folder.exists()
 
 
-def test_a_removal_that_was_stopped_can_be_ended(outputs, folder, monkeypatch):
+def test_a_removal_that_was_stopped_can_be_ended(folder, monkeypatch, clean):
     """Whatever is left after each step is a run that has failed, and is removed the next time."""
     say(folder, "failed")
     unlink, taken = cleaning.Path.unlink, []
@@ -185,24 +154,16 @@ def test_a_removal_that_was_stopped_can_be_ended(outputs, folder, monkeypatch):
         taken.append(path.name)
         unlink(path, missing_ok)
 
-    monkeypatch.setattr(cleaning.Path, "unlink", once)
     steps = 0
-    while (folder / "provenance.json").exists():
-        assert removable(outputs) == [folder]
-        with suppress(KeyboardInterrupt):
-            cleaning.remove(describe(folder), {})
-        steps += 1
+    with monkeypatch.context() as patch:
+        patch.setattr(cleaning.Path, "unlink", once)
+        while (folder / "provenance.json").exists():
+            assert cleaning.reason_to_leave(describe(folder), False) is None
+            with suppress(KeyboardInterrupt):
+                cleaning.remove(describe(folder), {})
+            steps += 1
     assert taken[-1] == "provenance.json" and len(taken) > 2
-    assert removable(outputs, statuses=("absent",)) == [folder]
-
-
-def test_a_removed_run_takes_its_attempt_with_it(outputs, folder):
-    say(shutil.copytree(folder, folder / AGAIN), "failed")
-    asked = removable(
-        outputs, statuses=("complete", "failed"), where=parse_where(["target_width=2"])
-    )
-    assert asked == [folder]
-    assert cleaning.remove(describe(folder), {}) is None and not folder.exists()
+    assert clean("--status", "absent") == f"removed {folder}\n"
 
 
 def test_the_size_is_that_of_its_files(folder):
@@ -211,26 +172,17 @@ def test_the_size_is_that_of_its_files(folder):
     assert cleaning.size_of(folder / "nowhere") == 0
 
 
-def test_a_run_that_a_process_has_taken_up_is_left(outputs, folder):
+def test_a_run_that_is_no_longer_left_over_is_left(outputs, folder, tmp_path):
+    """A process works on it, it has been completed meanwhile, or a queue may bring it back."""
+    kept = shutil.copytree(folder, tmp_path / "kept")
     found = describe(say(folder, "interrupted"))
     with lock.held(folder, wait=False, what="this"):
         assert cleaning.remove(found, {}) == "a process works on it"
-    assert (folder / "metrics.csv").exists()
-
-
-def test_a_run_that_has_been_completed_meanwhile_is_left(outputs, folder, tmp_path):
-    kept = shutil.copytree(folder, tmp_path / "kept")
-    found = describe(say(folder, "interrupted"))
+    note = outputs / inventory.QUEUED / "7.json"
+    assert "cancel job 7" in cleaning.remove(found, {folder: note})
     shutil.copytree(kept, folder, dirs_exist_ok=True)
     assert cleaning.remove(found, {}) == "it is complete now"
     assert describe(folder).run.is_complete()
-
-
-def test_a_run_that_a_queue_may_bring_back_is_left(outputs, folder):
-    found = describe(say(folder, "interrupted"))
-    note = outputs / inventory.QUEUED / "7.json"
-    assert "cancel job 7" in cleaning.remove(found, {folder: note})
-    assert (folder / "metrics.csv").exists()
 
 
 def wait_for(folder, got) -> None:
@@ -240,7 +192,8 @@ def wait_for(folder, got) -> None:
         got.put((folder / ".lease").exists())
 
 
-def test_who_waits_for_the_lock_of_a_removed_run_makes_a_new_one(outputs, folder, monkeypatch):
+def test_who_waits_for_the_lock_of_a_removed_run_makes_a_new_one(folder, monkeypatch):
+    """The lock's file goes while it is held: a process that then gets it would share its run."""
     context = multiprocessing.get_context("fork")
     got = context.Queue()
     waiting = context.Process(target=wait_for, args=(folder, got))
@@ -256,10 +209,3 @@ def test_who_waits_for_the_lock_of_a_removed_run_makes_a_new_one(outputs, folder
     assert cleaning.remove(describe(say(folder, "failed")), {}) is None
     assert got.get(timeout=20) is True
     waiting.join(20)
-
-
-def test_what_is_found_again_after_cleaning_is_the_rest(outputs, folder):
-    say(folder, "failed")
-    for found in cleaning.removable(outputs, Selection()):
-        cleaning.remove(found, {})
-    assert len(find(outputs)) == 3

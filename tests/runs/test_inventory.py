@@ -2,17 +2,17 @@
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from some_runs import METHODS, one, say
 
 from runner.core.errors import InputError
-from runner.papers.bottleneck_structure.example20.config import Example20
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs import lock
 from runner.runs.inventory import QUEUED, describe, find, in_queue
-from runner.runs.selection import Selection, choosing, is_one_of, named, parse_where, titles
+from runner.runs.selection import chosen, named, words
 
 
 @pytest.fixture
@@ -26,26 +26,6 @@ def test_a_complete_run_shows_what_it_is(folder):
     assert found.knobs.startswith("target_width=2,") and found.folder.name.endswith(found.hash8)
     assert found.seconds > 0 and abs(found.ended.timestamp() - time.time()) < 600
     assert found.run.tables()["metrics"].shape[0] > 0
-
-
-def test_names_begin_with_what_differs_and_name_a_swept_parameter_at_its_default():
-    default = BnOnly().target_width
-    sweep = [BnOnly(seed=1, target_width=width, replicates=3) for width in (default, 4)]
-    assert titles(sweep) == [f"target_width={d},seed=1,replicates=3" for d in (default, 4)]
-    assert titles(sweep, shared=False) == [f"target_width={d}" for d in (default, 4)]
-    assert titles(sweep[:1], shared=False) == ["seed=1,replicates=3"]
-    assert titles([BnOnly()]) == ["(defaults)"]
-
-
-def test_names_are_short_where_runs_differ_in_more_than_a_sweep():
-    others = [BnOnly(seed=1), BnOnly(target_width=4, replicates=3)]
-    assert titles(others) == ["seed=1", "target_width=4,replicates=3"]
-
-
-def test_names_of_several_studies_tell_these_apart():
-    runs = [BnOnly(seed=1), Example20(grid=3), BnOnly(seed=2)]
-    assert titles(runs, shared=False) == ["bn_only seed=1", "example20", "bn_only seed=2"]
-    assert titles(runs) == ["seed=1", "grid=3", "seed=2"]
 
 
 def test_a_run_of_other_code_is_stale(folder):
@@ -95,70 +75,56 @@ def test_a_run_that_a_queue_may_have_is_not_dead(outputs, folder):
 # ------------------------------------------------------------------------------ which are meant
 
 
+CONFIG = BnOnly(batch_size=32, learning_rate=0.1, optimizer="adam", methods=["sgd", "dense"])
+
+
 @pytest.mark.parametrize(
-    ("value", "text", "is_meant"),
+    ("text", "is_meant"),
     [
-        (32, "32", True),
-        (32, "32.0", True),
-        (32.0, "32", True),
-        (0.1, "1e-1", True),
-        (32, "8,16,32", True),
-        (32, "8,16", False),
-        (2**63 - 1, str(2**63 - 1), True),
-        (32, "many", False),
-        (True, "true", True),
-        (1, "true", False),
-        (True, "1", False),
-        (None, "null", True),
-        (None, "0", False),
-        ("digits", "digits", True),
-        ("digits", "cifar10,digits", True),
-        (["sgd", "dense"], "[sgd,dense]", True),
-        (["sgd", "dense"], "sgd, dense", True),
-        (["sgd", "dense"], "[dense,sgd]", False),
-        (["sgd"], "[sgd,dense]", False),
-        (["sgd"], "[sgd,dense],[sgd]", True),
-        ([0.1, 1], "[1e-1,1.0]", True),
+        ("batch_size=32", True),
+        ("batch_size=32.0", True),
+        ("batch_size=8,16,32", True),
+        ("batch_size=8,16", False),
+        ("batch_size=many", False),
+        ("batch_size=true", False),
+        ("learning_rate=1e-1", True),
+        ("learning_rate=null", False),
+        ("sparsity=null", False),
+        ("optimizer=sgd,adam", True),
+        ("methods=[sgd,dense]", True),
+        ("methods=sgd, dense", True),
+        ("methods=[dense,sgd]", False),
+        ("methods=[sgd],[sgd,dense]", True),
     ],
 )
-def test_values_are_compared_by_their_type(value, text, is_meant):
-    assert is_one_of(value, text) == is_meant
+def test_values_are_compared_by_their_type(folder, text, is_meant):
+    found = replace(describe(folder), config=CONFIG)
+    assert bool(chosen([found], where=[text])) == is_meant
 
 
 def test_a_selection_means_what_fits_all_of_it(outputs):
-    found = find(outputs)
-
-    def chosen(**options):
-        return [each.knobs for each in Selection(**options).choose(found)]
-
-    assert len(chosen()) == 4 and len(chosen(studies=("bn_only",))) == 3
-    assert len(chosen(where=parse_where(["target_width=3.0"]))) == 2
-    narrower = parse_where(["target_width=3", "methods=[sgd]"])
-    assert len(chosen(where=narrower)) == 1
-    assert chosen(where=narrower, statuses=("failed",)) == []
     say(one(outputs, target_width=2), "failed")
     found = find(outputs)
-    assert len(chosen(statuses=("failed", "dead"))) == 1
-    assert chosen(stale=True) == []
+    assert len(chosen(found)) == 4 and len(chosen(found, ["bn_only"])) == 3
+    assert len(chosen(found, where=["target_width=3", "methods=[sgd]"])) == 1
+    assert len(chosen(found, statuses=["failed", "dead"])) == 1
+    assert chosen(found, stale=True) == []
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"studies": ("bn_onyl",)}, "did you mean 'bn_only'"),
-        ({"statuses": ("complet",)}, "did you mean 'complete'"),
-        ({"where": (("target_widht", "3"),)}, "did you mean 'target_width'"),
-        ({"where": (("target_width", "3"),), "studies": ("example20",)}, "parameter of example20"),
+        ({"studies": ["bn_onyl"]}, "did you mean 'bn_only'"),
+        ({"statuses": ["complet"]}, "did you mean 'complete'"),
+        ({"where": ["target_widht=3"]}, "did you mean 'target_width'"),
+        ({"where": ["target_width=3"], "studies": ["example20"]}, "parameter of example20"),
+        ({"where": ["target_width=[3"]}, "cannot be read"),
+        ({"where": ["depth"]}, "key=value is needed"),
     ],
 )
 def test_what_does_not_exist_is_explained(outputs, options, message):
     with pytest.raises(InputError, match=message):
-        Selection(**options).choose(find(outputs))
-
-
-def test_text_that_is_no_pair_is_explained():
-    with pytest.raises(InputError, match="key=value is needed"):
-        parse_where(["depth"])
+        chosen(find(outputs), **options)
 
 
 def test_a_run_is_named_by_folder_name_hash_or_beginning(outputs, folder):
@@ -173,13 +139,12 @@ def test_a_run_is_named_by_folder_name_hash_or_beginning(outputs, folder):
         named("nothing", outputs)
 
 
-def test_a_short_selection_is_found_that_chooses_the_runs_of_a_sweep(outputs):
-    found = [each for each in find(outputs) if each.study == "bn_only"]
-    runs = {each.folder: each.run for each in found}
-    two = [runs[one(outputs, target_width=3, methods=text)] for text in ("[sgd]", METHODS)]
-    chosen = choosing(two, found)
-    assert chosen.where == (("target_width", "3"),)
-    assert {each.folder for each in chosen.choose(found)} == {run.folder for run in two}
-    single = choosing(two[:1], found)
-    assert [each.folder for each in single.choose(found)] == [two[0].folder]
-    assert choosing(list(runs.values()), found).words == ["--study", "bn_only"]
+def test_the_options_of_a_sweep_choose_its_runs_alone(outputs):
+    found = find(outputs)
+    runs = [describe(one(outputs, target_width=3, methods=m)).run for m in ("[sgd]", METHODS)]
+    assert words(runs, found) == ["--study", "bn_only", "--where", "target_width=3"]
+    options = words(runs[:1], found)
+    (only,) = chosen(found, options[1:2], where=options[3::2])
+    assert only.folder == runs[0].folder
+    everything = [each.run for each in found if each.study == "bn_only"]
+    assert words(everything, found) == ["--study", "bn_only"]

@@ -22,11 +22,11 @@ from some_runs import described
 
 from runner.cli import costs, launching
 from runner.cli.composing import Job
+from runner.cli.runs import main as runs_command
 from runner.core.errors import Busy, RunFailed
 from runner.core.settings import Settings
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs import lock
-from runner.runs.command import main as runs_command
 from runner.runs.execution import execute
 from runner.runs.run import Run
 

@@ -9,13 +9,14 @@ import pytest
 import yaml
 from in_process import run as run_here
 
+from runner.cli import runs as command
 from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.publish import gallery
 from runner.results.figures import make
 from runner.results.paper_figures import PaperFigure
-from runner.runs import command, inventory
+from runner.runs import inventory
 from runner.runs.execution import execute
 from runner.runs.run import Run, load
 
@@ -213,7 +214,8 @@ def assert_survived(outputs, capsys, number: int = 1):
     assert len(listed) == 3 + number and re.match(rf"{number} runs?: ", listed[-1])
     code = command.main(["check", str(outputs)])
     *damaged, last = capsys.readouterr().out.splitlines()
-    assert last == f"{number} runs, {len(damaged)} of them damaged" and len(damaged) <= number
+    runs = f"{number} run{'s' * (number != 1)}"
+    assert last == f"{runs}, {len(damaged)} damaged" and len(damaged) <= number
     assert code == (1 if damaged else 0)
     assert command.main(["clean", str(outputs)]) == 0
     capsys.readouterr()
@@ -271,12 +273,12 @@ def test_a_run_in_the_folder_of_another_study_is_reported(run, tmp_path):
 
 def test_check_and_list_say_what_there_is(run, tmp_path, capsys):
     assert command.main(["check", str(tmp_path)]) == 0
-    assert "1 runs, 0 of them damaged" in capsys.readouterr().out
+    assert "1 run, 0 damaged" in capsys.readouterr().out
     assert command.main(["list", str(tmp_path)]) == 0
     assert "complete" in capsys.readouterr().out
     (run.folder / "metrics.csv").write_text("")
     assert command.main(["check", str(tmp_path)]) == 1
-    assert "1 of them damaged" in capsys.readouterr().out
+    assert "1 run, 1 damaged" in capsys.readouterr().out
     with pytest.raises(InputError, match="cannot be used"):
         command.main(["check", str(tmp_path / "nowhere")])
     with pytest.raises(InputError, match="did you mean 'check'"):

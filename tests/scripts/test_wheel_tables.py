@@ -6,7 +6,7 @@ import wheel
 from repository import REPOSITORY
 
 from runner.core.catalogue import figure_study
-from runner.publish.reference import read_tables
+from runner.publish.reference import kept_figure, read_tables
 from runner.results.figures import draw, drawing_of, header_of
 from runner.results.rows import Present
 
@@ -29,6 +29,5 @@ def test_a_figure_needs_no_table_that_is_left_out(folder, monkeypatch):
     names = {path.name.partition(".")[0] for path in left_out if path.parent == folder}
     tables = {name: rows for name, rows in read_tables(folder).items() if name not in names}
     monkeypatch.setattr(Present, "__missing__", lambda self, name: pytest.fail(name))
-    study = figure_study(folder.name)
-    draw(drawing_of(folder.name, study), tables)
-    header_of(folder.name, study, tables, pd.read_csv(folder / "claims.csv"))
+    draw(drawing_of(folder.name, figure_study(folder.name)), tables)
+    header_of(kept_figure(folder), tables, pd.read_csv(folder / "claims.csv"))

@@ -10,7 +10,7 @@ from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs.execution import execute
 from runner.runs.inventory import find
 from runner.runs.run import Run
-from runner.runs.selection import Selection, parse_where
+from runner.runs.selection import chosen
 
 TINY = {"train_samples": 640, "test_samples": 100, "batch_size": 32, "replicates": 2}
 
@@ -41,7 +41,7 @@ def described(table: Path) -> dict:
 def one(outputs: Path, **where: object) -> Path:
     """The folder of the one run of bn_only with these parameters."""
     texts = [f"{key}={value}" for key, value in where.items()]
-    (found,) = Selection(("bn_only",), where=parse_where(texts)).choose(find(outputs))
+    (found,) = chosen(find(outputs), ["bn_only"], where=texts)
     return found.folder
 
 

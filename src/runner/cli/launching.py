@@ -86,16 +86,17 @@ def submit(order: Order) -> int:
 
 
 def _queued(order: Order, attempts: list[Attempt]) -> "runner.cluster.following.Following":
-    """Return the attempts, in the queue of Slurm."""
-    from runner.cluster.following import Following  # late: submitit is not needed everywhere
-    from runner.cluster.queueing import queue_of
-    from runner.cluster.tasks import fetch_data
+    """Return the attempts, in the queue of Slurm, and their datasets here: nodes have no network.
 
-    fetch_data(order.jobs)
-    launcher = launcher_of(order.composed, work)
-    following = Following(queue_of(launcher, order.settings.folder()), attempts, order.settings)
-    following.submit()
-    return following
+    Raises InputError when a dataset cannot be fetched, or the queue refuses them.
+    """
+    from runner.cluster.following import Following  # late: submitit is not needed everywhere
+    from runner.data.datasets import FROM_FILES  # late, with torch
+
+    data = {getattr(attempt.job.config, "data", ""): attempt.job.settings for attempt in attempts}
+    for name in data.keys() & FROM_FILES.keys():
+        FROM_FILES[name].files(data[name].source, data[name].data_folder)
+    return Following(order, attempts)
 
 
 def launcher_of(composed: DictConfig, task: Callable[[DictConfig], Any]) -> Launcher:

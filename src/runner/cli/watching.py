@@ -5,15 +5,18 @@ import math
 import os
 import re
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import fields
+from itertools import product
 
 from runner.core import progress
 from runner.core.progress import Progress
+from runner.core.studies import StudyConfig
 from runner.runs.files import open_to_read
 from runner.runs.jobs import Attempt
-from runner.runs.run import Run
-from runner.runs.selection import titles
+from runner.runs.run import UNNAMED, Run, readable
 
 PROGRESS = re.compile(r" (?P<stage>[^:\n]+: \d+ of \d+ [^\n]*)\n\Z")
 """The end of a run's log, where that is how far it is: see `Progress.text`."""
@@ -96,3 +99,42 @@ def _stage(run: Run) -> str:
         if told := PROGRESS.search(file.read().decode(errors="replace")):
             return f" ({told['stage']})"
     return ""
+
+
+def titles(configs: Sequence[StudyConfig], shared: bool = True) -> list[str]:
+    """What each of these runs is called in the company of the others: what differs comes first.
+
+    A parameter is named where it is not at its default; in a sweep, where others of the runs differ
+    in it alone, even there. shared: whether what all have in common follows; without it the study
+    is named where there are several.
+    """
+    studies = {config.study for config in configs}
+    found: dict[int, str] = {}
+    for study in studies:
+        some = [(i, config) for i, config in enumerate(configs) if config.study == study]
+        named = _titles([config for _, config in some], shared)
+        if len(studies) > 1 and not shared:
+            named = [f"{study} {title}" if len(some) > 1 else study for title in named]
+        found |= dict(zip([i for i, _ in some], named, strict=True))
+    return [found[i] for i in range(len(configs))]
+
+
+def _titles(configs: Sequence[StudyConfig], shared: bool) -> list[str]:
+    """As `titles`, for runs of one study."""
+    names = [item.name for item in fields(configs[0]) if item.name not in UNNAMED]
+    texts = [{name: readable(getattr(config, name)) for name in names} for config in configs]
+    differ = [name for name in names if len({each[name] for each in texts}) > 1]
+
+    def company(each: dict[str, str], name: str) -> tuple[str, ...]:
+        return (name, *(each[other] for other in differ if other != name))
+
+    swept: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    for each, name in product(texts, differ):
+        swept[company(each, name)].add(each[name])
+    found = []
+    for config, each in zip(configs, texts, strict=True):
+        given = [name for name in config.identity() if name in names]
+        first = [name for name in differ if name in given or len(swept[company(each, name)]) > 1]
+        rest = [name for name in given if name not in differ] if shared or not first else []
+        found.append(",".join(f"{name}={each[name]}" for name in (*first, *rest)) or "(defaults)")
+    return found

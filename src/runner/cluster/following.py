@@ -1,257 +1,289 @@
-"""Following runs through a queue: each is collected by itself, and only what died is queued again.
+"""Runs through Slurm's queue: what is missing is submitted, and followed by its folders.
 
-The command may end before them: nothing in the queue depends on it, and the same command finds its
-runs there.
+Runs are idempotent, so that nothing in the queue depends on the command: it may end before them,
+the same command finds them there, and a task whose run another computes ends at once.
 """
 
+import json
 import logging
+import signal
+import subprocess
+import sys
 import time
-from collections import Counter
-from contextlib import suppress
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from contextlib import redirect_stderr, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from io import StringIO
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from runner.cluster import slurm
-from runner.cluster.queueing import Queue
-from runner.cluster.slurm import Seen, job_of
-from runner.cluster.tasks import Task, drawing_label, label_of
-from runner.core.errors import Busy, InputError
-from runner.core.settings import Settings
-from runner.runs import lock
+import submitit
+from filelock import SoftFileLease
+from omegaconf import OmegaConf
+
+from runner.cluster import requests
+from runner.core.errors import InputError, RunFailed
+from runner.results.paper_figures import PaperFigure
+from runner.runs import files, lock
+from runner.runs.inventory import QUEUED
+from runner.runs.jobs import Attempt, Job, complete
 
 log = logging.getLogger("runner")
 
-LOOK_SECONDS = 0.5
-"""Between two looks at the folders of the tasks."""
+LOOK_SECONDS, ASK_SECONDS, SAY_SECONDS = 0.5, 10, 60
+"""Between two looks at twenty folders, two questions to the scheduler, two lines on the queue."""
 
-MOST_LOOKS = 20
-"""Folders in that time: a network's file system is others' too."""
+ENDED = (
+    "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED GONE NODE_FAIL OUT_OF_MEMORY PREEMPTED TIMEOUT"
+)
+"""States of tasks that neither run nor will. GONE: forgotten, some minutes after the end."""
 
-SAY_SECONDS = 60
-"""Between two lines that say how far the queue is."""
+TRIES = {"CANCELLED": 0, "OUT_OF_MEMORY": 0, "BOOT_FAIL": 10, "NODE_FAIL": 10, "PREEMPTED": 10}
+"""How often a run whose task ended so is computed, else twice: some deaths are of the cluster."""
 
-OF_THE_CLUSTER = {"NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "REVOKED"}
-"""Deaths that are no fault of the run."""
+OF_GPUS, OF_MEMORY = {"gpus_per_node", "gpus_per_task", "gres"}, {"mem_per_cpu", "mem_per_gpu"}
 
-MOST_TRIES = 10
-"""Of a run whose tasks the cluster ends; one that dies for reasons of its own is tried twice."""
+DRAWING = {"timeout_min": 60, "mem_gb": 4, "cpus_per_task": 1, "cpus_per_gpu": None}
+DRAWING |= dict.fromkeys((*OF_GPUS, *OF_MEMORY))
+"""What the task asks for that draws figures."""
+
+
+class Seen(NamedTuple):
+    """A task as the scheduler sees it: 7_0, or 7 where it is alone; its state, and why."""
+
+    task: str
+    state: str
+
+    @property
+    def job(self) -> str:
+        """The number of the job, which an array of tasks shares."""
+        return self.task.partition("_")[0]
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it runs or will."""
+        return self.state.split()[0] not in ENDED.split()
+
+
+@dataclass
+class Work(submitit.helpers.Checkpointable):
+    """What a task does: its jobs, one after the other."""
+
+    jobs: list[Job]
+
+    def __call__(self) -> None:
+        """Compute what others do not; errors are in the folders of the runs, and in the log."""
+        log.addHandler(logging.StreamHandler())
+        queue_again = signal.signal(signal.SIGUSR2, signal.default_int_handler)
+        for job in self.jobs:
+            try:
+                complete(job)
+            except (InputError, RunFailed) as error:
+                log.info("%s", error)
+            except KeyboardInterrupt:  # Slurm's warning of the time limit; the run has let go
+                queue_again(signal.SIGUSR2, None)
+                raise
+
+
+def draw(figures: list[PaperFigure]) -> None:
+    """Print what the commands that compute figures would print at their end."""
+    from runner.results.figures import make  # late: matplotlib
+
+    for figure in figures:
+        try:
+            print(make(figure))
+        except InputError as error:
+            sys.exit(f"error: {error}")
 
 
 class Following:
-    """The attempts of a sweep on their way through a queue, until each has ended."""
+    """The attempts of an order on their way through the queue, until each has ended.
 
-    def __init__(self, queue: Queue, attempts: list[Attempt], settings: Settings) -> None:
-        self.queue, self.settings = queue, settings
-        self.attempts = {label_of(each.job.run, queue.outputs): each for each in attempts}
-        self.tasks: dict[str, Task] = {}
-        """Those that are waited for, by id."""
+    Raises InputError when the queue refuses them, Slurm does not answer, or the number of CPUs is
+    left open.
+    """
+
+    def __init__(self, order: "runner.cli.orders.Order", attempts: list[Attempt]) -> None:
+        self.settings, self.total = order.settings, len(attempts)
+        self.wishes = OmegaConf.to_container(order.composed.hydra.launcher, resolve=True)
+        self.given = {key: value for key, value in self.wishes.items() if value}
+        self.on_gpu = bool(self.given.keys() & OF_GPUS)
+        if self.settings.threads is None and "cpus_per_task" not in self.given:
+            raise InputError("threads=null: say how many CPUs, hydra.launcher.cpus_per_task=8")
+        self.notes = self.settings.folder() / QUEUED
+        self.alone = SoftFileLease(self.notes / ".lease", lease_duration=60)  # of all commands
+        self.open = {"/".join(each.job.run.folder.parts[-3:]): each for each in attempts}
+        """Those that have not ended, by label: the folder of the run in the outputs."""
         self.seen: dict[str, Seen] = {}
-        self.gone: Counter[str] = Counter()
-        """How often a task without a result was found to have ended."""
-        self.tries: Counter[str] = Counter()
-        self.elsewhere: set[str] = set()
-        """Runs that processes outside the queue compute."""
-        self.failures: dict[str, str] = {}
-        self.silent = False
-
-    def submit(self) -> None:
-        """Queue the attempts, or find them there. Raises InputError when they are refused."""
-        self._submit(list(self.attempts), packed=True)
+        """The last task of each label in the queue."""
+        self.gibibytes = defaultdict[str, int](int)
+        self.absent, self.tries = Counter[str](), Counter[str]()
+        self.failures: list[str] = []
+        self._submit(list(self.open), requests.PACK_SECONDS)
 
     def follow(self) -> list[str]:
-        """Wait until all have ended; what became of those that failed."""
+        """Wait until all have ended; return what failed, in lines."""
+        asked = said = time.monotonic()
         try:
-            self._follow()
+            while self.open and not (self.failures and self.settings.fail_fast):
+                time.sleep(LOOK_SECONDS * max(1, len(self.open) / 20))
+                for label in [each for each, attempt in self.open.items() if attempt.is_done()]:
+                    del self.open[label]
+                if time.monotonic() - asked >= ASK_SECONDS:
+                    self._ask()
+                    asked = time.monotonic()
+                if self.open and time.monotonic() - said >= SAY_SECONDS:
+                    log.info("%s", self._count())
+                    said = time.monotonic()
         except KeyboardInterrupt:
-            if self.tasks:
-                with suppress(slurm.Unreachable):
-                    self.seen = self.queue.look(list(self.tasks.values()))
-                log.info(
-                    "left in the queue: %s\nthe same command goes on with them; cancel: %s",
-                    self._counts(),
-                    self.queue.how_to_cancel(list(self.tasks.values())),
-                )
+            log.info("left in the queue, where the same command finds them: %s", self._count())
             raise
-        return list(self.failures.values())
+        if rest := {self.seen[label].task for label in self._queued(self.open)}:
+            ask("scancel", *rest)
+            log.info("fail_fast=true: cancelled %s", " ".join(sorted(rest)))
+        return self.failures
 
-    def draw_afterwards(self, variants: list[PaperFigure]) -> None:
+    def draw_afterwards(self, figures: list[PaperFigure]) -> None:
         """Queue the drawing of figures behind what is in the queue, unless it waits there."""
-        label = drawing_label(variants)
-        with self.queue.alone():
-            task = self.queue.living(forced=False).get(label)
-            if task is None:
-                task = self.queue.submit_drawing(variants, set(map(job_of, self.tasks)))
-        figures = ", ".join(variant.name for variant in variants)
-        log.info("job %s draws %s when they have ended, log %s", task.id, figures, task.log)
+        label = " ".join(["drawing", *(f"{figure.scale}/{figure.name}" for figure in figures)])
+        with self.alone:
+            self._look()
+            if not self._queued([label]):
+                jobs = {self.seen[each].job for each in self._queued(self.open)}
+                after = {"dependency": ":".join(["afterany", *jobs]) if jobs else None}
+                self._put([partial(draw, figures)], [[label]], self.wishes | DRAWING | after)
+        log.info("job %s, when they have ended: %s", self.seen[label].task, label)
 
-    def _follow(self) -> None:
-        asked, said = 0.0, time.monotonic()
-        while self.tasks or self.elsewhere:
-            for task in list(self.tasks.values()):
-                if task.has_answered():
-                    self._collect(task)
-            if time.monotonic() - asked >= self.queue.ask_seconds:
-                self._ask()
-                self._look_elsewhere()
-                asked = time.monotonic()
-            if time.monotonic() - said >= SAY_SECONDS and self.tasks:
-                log.info("%s", self._counts())
-                said = time.monotonic()
-            if self.failures and self.settings.fail_fast:
-                self._stop()
-                return
-            time.sleep(LOOK_SECONDS * max(1, len(self.tasks) / MOST_LOOKS))
+    def _look(self) -> None:
+        """Ask for the tasks of all jobs that are noted. Notes of jobs that have ended go."""
+        notes = {path.stem: _packs_in(path) for path in self.notes.glob("*.json")}
+        command = ("squeue", "-h", "-r", "-t", "all", "-o", "%i|%T (%r)", "-j", ",".join(notes))
+        lines = ask(*command).replace(" (None)", "").splitlines() if notes else []
+        known = dict(line.split("|", 1) for line in lines)
+        found: dict[str, Seen] = {}
+        for job in sorted(notes, key=int):
+            ids = [job] if len(notes[job]) == 1 else [f"{job}_{i}" for i in range(len(notes[job]))]
+            tasks = [Seen(task, known.get(task, "GONE")) for task in ids]
+            for task, labels in zip(tasks, notes[job], strict=True):
+                found |= dict.fromkeys(labels, task)
+            if not any(task.is_alive for task in tasks):
+                (self.notes / f"{job}.json").unlink(missing_ok=True)
+        gone = {label: Seen(self.seen[label].task, "GONE") for label in self._queued(self.seen)}
+        self.seen |= gone | found
 
-    def _submit(self, labels: list[str], packed: bool) -> None:
-        """Have these runs computed, by the tasks that do already or by new ones."""
-        with self.queue.alone():
-            labels = [label for label in labels if not self.attempts[label].is_done()]
-            living = self.queue.living(self.settings.force)
-            found = {living[label].id: living[label] for label in labels if label in living}
-            jobs = [self.attempts[label].job for label in labels if label not in living]
-            new = self.queue.submit(jobs, packed) if jobs else []
-        self._say("found in the queue:", list(found.values()))
-        self._say("submitted", new)
-        for task in (*found.values(), *new):
-            self.tasks[task.id] = task
-            self.tries.update(task.labels)
+    def _queued(self, labels: Iterable[str]) -> list[str]:
+        """Return those of the labels whose task waits or runs."""
+        return [label for label in labels if label in self.seen and self.seen[label].is_alive]
 
-    def _say(self, what: str, tasks: list[Task]) -> None:
-        for job, count in Counter(job_of(task.id) for task in tasks).items():
-            some = [task for task in tasks if job_of(task.id) == job]
-            runs = sum(len(task.labels) for task in some)
-            log.info(
-                "%s job %s (%s, %s), logs %s, cancel: %s",
-                what,
-                job,
-                _counted(count, "task"),
-                _counted(runs, "run"),
-                some[0].log if count == 1 else some[0].log.parent.with_name(f"{job}_*"),
-                self.queue.how_to_cancel(some[:1]),
-            )
+    def _submit(self, labels: list[str], seconds: float) -> None:
+        """Have runs computed, by the tasks that do already or by new ones.
 
-    def _collect(self, task: Task) -> None:
-        """Settle the runs of a task that has handed back its result."""
-        del self.tasks[task.id]
+        seconds: how long a task of several takes. Raises InputError when they are refused.
+        """
+        self.tries.update(labels)
+        with self.alone:
+            self._look()
+            if found := self._queued(labels):
+                numbers = " ".join(sorted({self.seen[label].job for label in found}))
+                log.info("found in the queue: job %s (runs: %d)", numbers, len(found))
+            left = [each for each in labels if each not in found and not self.open[each].is_done()]
+            jobs = {label: self._job(label) for label in left}
+            if not self.given.keys() & {"mem_gb", *OF_MEMORY}:
+                new = {label: jobs[label] for label in left if label not in self.gibibytes}
+                self.gibibytes |= requests.memory(new, self.on_gpu)
+            arrays = requests.packed(jobs, self.gibibytes, self.wishes["timeout_min"], seconds)
+            for (minutes, gibibytes, _), packs in arrays.items():
+                cpus = None if "cpus_per_gpu" in self.given else self.settings.threads
+                asked = {"timeout_min": minutes, "mem_gb": gibibytes or None, "cpus_per_task": cpus}
+                works = [Work([jobs[label] for label in pack]) for pack in packs]
+                self._put(works, packs, self.wishes | asked | self.given)
+
+    def _job(self, label: str) -> Job:
+        """Return the job for a node: what others compute is theirs, and GPUs are asked for."""
+        job, device = self.open[label].job, self.open[label].job.settings.device
+        device = "cpu" if device == "auto" and not self.on_gpu else device
+        return replace(job, settings=replace(job.settings, wait=False, device=device))
+
+    def _put(self, works: list[Callable], packs: list[list[str]], wishes: dict[str, Any]) -> None:
+        """Submit one array, and note what its tasks compute. Raises InputError when refused."""
+        given = {f"slurm_{key}": value for key, value in wishes.items() if key != "_target_"}
+        folder, timeouts = given.pop("slurm_submitit_folder"), given.pop("slurm_max_num_timeout")
+        if cpus := given["slurm_cpus_per_task"]:  # since 22.05 srun does not take it from sbatch
+            given["slurm_srun_args"] = [f"--cpus-per-task={cpus}"]
         try:
-            errors = task.job.result()
-        except Exception as error:  # the task itself has failed, and submitit tells how
-            text = _last_error(str(error))
-            for label in self._open(task):
-                self._fail(label, f"job {task.id}: {text}; log {task.log}")
-            return
-        for label in self._open(task):
-            self._settle(label, errors.get(label), task)
+            with redirect_stderr(StringIO()):  # submitit says there what the exception says
+                executor = submitit.AutoExecutor(folder, "slurm", slurm_max_num_timeout=timeouts)
+                executor.update_parameters(**given)
+                job = executor.submit_array(works)[0].job_id.partition("_")[0]
+        except Exception as error:  # of whatever kind: nothing has been started
+            text = " ".join(str(error).rpartition("sbatch: error: ")[2].split())
+            with suppress(InputError):
+                lines = sorted(set(ask("sinfo", "-h", "-o", "%P up to %l, GPUs: %G").splitlines()))
+                text += f"\nhydra.launcher.partition=... is one of {'; '.join(lines)}"
+            raise InputError(f"Slurm cannot start jobs: {text}") from error
+        note = json.dumps({"tasks": packs}).encode()
+        files.write_atomically(self.notes / f"{job}.json", note)
+        told = (job, len(packs), sum(map(len, packs)), self._log(f"{job}*"), job)
+        log.info("submitted job %s (tasks: %d, runs: %d), logs %s, cancel: scancel %s", *told)
+        self._look()
 
-    def _settle(self, label: str, error: Exception | None, task: Task) -> None:
-        if isinstance(error, Busy) and self.settings.wait:
-            self.elsewhere.add(label)
-        elif error is not None:
-            text = str(error)
-            name = str(self.attempts[label].job.run)
-            self.failures[label] = text if text.startswith(name) else f"{name} failed: {text}"
-        else:
-            self._fail(label, f"job {task.id} ended without a result; log {task.log}")
-
-    def _open(self, task: Task) -> list[str]:
-        """The runs of a task that this command wants, and that are not complete."""
-        return [
-            label
-            for label in task.labels
-            if label in self.attempts and not self.attempts[label].is_done()
-        ]
-
-    def _fail(self, label: str, text: str) -> None:
-        self.failures[label] = f"{self.attempts[label].job.run} failed: {text}"
+    def _log(self, task: str) -> str:
+        return f"{self.wishes['submitit_folder'].replace('%j', task)}/{task}_0_log.out"
 
     def _ask(self) -> None:
-        """Ask the scheduler about the tasks, and queue again what died."""
+        """Settle runs that have failed or whose task has died, and submit again what is to be."""
         try:
-            self.seen = self.queue.look(list(self.tasks.values()))
-            self.silent = False
-        except slurm.Unreachable as error:
-            if not self.silent:
-                log.info("the scheduler does not answer (%s): asked again", error)
-            self.silent = True
-            return
-        again: list[str] = []
-        for task in list(self.tasks.values()):
-            seen = self.seen.get(task.id, Seen("gone from the queue"))
-            if seen.is_alive:
-                self.gone[task.id] = 0
-                continue
-            self.gone[task.id] += 1
-            # Its result may be slow to appear, a job that was preempted to be queued again.
-            if self.gone[task.id] > 1 and not task.has_answered():
-                again += self._bury(task, seen)
-        self._submit_again(again)
-
-    def _bury(self, task: Task, seen: Seen) -> list[str]:
-        """Settle the runs of a task that died; those that are to be tried again."""
-        del self.tasks[task.id]
-        again = []
-        for label in self._open(task):
-            where = f"job {task.id} {seen}; log {task.log}"
-            tries = MOST_TRIES if seen.state in OF_THE_CLUSTER else 2
-            if seen.state == "CANCELLED":
-                self._fail(label, where)
-            elif seen.state == "OUT_OF_MEMORY":
-                self._fail(label, f"{where}; hydra.launcher.mem_gb=... asks for more")
-            elif self.tries[label] >= tries:
-                self._fail(label, f"{where}; it died {self.tries[label]} times")
-            else:
-                log.info("%s: %s; queued again", self.attempts[label].job.run, where)
-                again.append(label)
-        return again
-
-    def _look_elsewhere(self) -> None:
-        """Queue again what other processes have left unfinished."""
-        again = []
-        for label in sorted(self.elsewhere):
-            attempt = self.attempts[label]
-            if attempt.is_done():
-                self.elsewhere.remove(label)
-            elif lock.is_held(attempt.job.run.folder) is False:
-                self.elsewhere.remove(label)
-                again.append(label)
-        self._submit_again(again)
-
-    def _submit_again(self, labels: list[str]) -> None:
-        """Each in a task of its own: which of a task's runs has killed it is not known."""
-        try:
-            if labels:
-                self._submit(labels, packed=False)
+            self._look()
+            again = [label for label in list(self.open) if self._is_to_be_tried_again(label)]
+            if again:  # each in its own task: which of a task's runs has killed it is not known
+                self._submit(again, 0)
         except InputError as error:  # what is in the queue goes on
-            for label in labels:
-                self._fail(label, str(error))
+            log.info("%s", error)
 
-    def _stop(self) -> None:
-        """Cancel what has not ended, for one run has failed."""
-        rest = list(self.tasks.values())
-        with suppress(slurm.Unreachable):
-            self.queue.cancel(rest)
-        if rest:
-            log.info("fail_fast=true: %s cancelled", _counted(len(rest), "task"))
+    def _is_to_be_tried_again(self, label: str) -> bool:
+        """Return whether a run's task has died, and not too often; else fail what has failed.
 
-    def _counts(self) -> str:
-        """How many tasks are where, and why those wait that do."""
-        parts = []
-        for job, number in Counter(map(job_of, self.tasks)).items():
-            some = [task for task in self.tasks.values() if job_of(task.id) == job]
-            states = Counter(self.seen.get(task.id, Seen("PENDING")).state for task in some)
-            said = [f"{count} {state.lower()}" for state, count in sorted(states.items())]
-            waiting = [self.seen[task.id] for task in some if task.id in self.seen]
-            reasons = {seen.reason for seen in waiting if seen.state == "PENDING" and seen.reason}
-            if reasons:
-                said.append(f"waiting for {', '.join(sorted(reasons))}")
-            ended = f"{some[0].tasks - number} of {_counted(some[0].tasks, 'task')} ended"
-            parts.append(f"job {job}: {', '.join([ended, *said])}")
-        return "; ".join(parts)
+        A result may be slow to appear, and a preempted job to be queued again: a second look tells.
+        """
+        attempt, task, run = self.open[label], self.seen[label], self.open[label].job.run
+        is_at_work = task.is_alive or self.settings.wait and lock.is_held(run.folder) is not False
+        self.absent[label] = 0 if is_at_work else self.absent[label] + 1
+        has_failed, is_dead = attempt.has_failed(), self.absent[label] > 1
+        said = f"job {task.task} {task.state}; log {self._log(task.task)}"
+        if is_dead and not has_failed and self.tries[label] < TRIES.get(task.state.split()[0], 2):
+            log.info("%s: %s; queued again", run, said)
+            return True
+        if is_dead or has_failed:
+            with suppress(OSError, IndexError):
+                said = f"{(run.folder / 'error.txt').read_text().splitlines()[-1]}; {said}"
+            self.failures.append(f"{run} failed: {said}")
+            del self.open[label]
+        return False
 
-
-def _last_error(trace: str) -> str:
-    """What the last error of a traceback says, out of the text that submitit makes of it."""
-    said = [line.partition("Error: ")[2] for line in trace.splitlines() if "Error: " in line]
-    return said[-1] if said else trace.partition("\n")[0]
+    def _count(self) -> str:
+        """Return how many runs have ended, how the tasks of the others are, and their jobs."""
+        tasks = {self.seen[label] for label in self.open}
+        states = Counter(task.state for task in tasks).items()
+        told = [f"{count} {state}" for state, count in states]
+        cancel = f"cancel: scancel {' '.join(sorted({task.job for task in tasks}))}"
+        return ", ".join([f"{self.total - len(self.open)} of {self.total} runs", *told, cancel])
 
 
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
+def _packs_in(note: Path) -> list[list[str]]:
+    """Return the labels of each task of a job; none where the note cannot be read."""
+    with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+        return list(json.loads(files.read(note))["tasks"])
+    return []
+
+
+def ask(*command: str) -> str:
+    """Return what a command of Slurm prints. Raises InputError when it does not answer."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        if done.returncode and "Invalid job id" not in done.stderr:
+            raise OSError(" ".join(done.stderr.split()))
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InputError(f"Slurm does not answer: {error}") from error
+    return done.stdout

@@ -138,6 +138,10 @@ class Row:
     keys: ClassVar[tuple[str, ...]]
     """The columns that say what was measured, unique within a run; the others are measurements."""
 
+    in_every_replicate: ClassVar[bool] = True
+    """Whether all replicates are measured at the same points; where false, what they have learned
+    decides at which."""
+
 
 @dataclass
 class Context:

@@ -135,7 +135,7 @@ def collect(outputs: Path, scale: str | None, reference: Path, draws: bool = Tru
     """
     entries = []
     names = figure_names()
-    drawings = outputs / "figures-from-reference" if draws else None
+    drawings = outputs if draws else None
     with Progress(len(names), "report", unit="figures") as bar:
         for name in names:
             entries += _entries(outputs, [scale] if scale else SCALES, reference, name, drawings)

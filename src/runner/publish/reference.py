@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,9 @@ from runner.core.errors import InputError
 from runner.core.folders import outputs_at, require_readable, require_writable
 from runner.publish.restamping import restamp
 from runner.results.claims import claims_of, judge
+from runner.results.comparison import fault
 from runner.results.figures import as_png, drawn, header_of, is_current, publish, save
-from runner.results.findings import DOT, Header
+from runner.results.findings import DOT
 from runner.results.paper_figures import PaperFigure
 from runner.results.style import drawn_in
 from runner.runs.files import write_atomically
@@ -39,38 +41,80 @@ AGES = ("scale", "rule", "rule_commit", "run_commits")
 SAID = ("expected", "verdict", "measured")
 """Columns of kept claims that another rule changes."""
 
+FROM_REFERENCE = "figures-from-reference"
+"""The folder in that of outputs where figures of the reference are drawn."""
+
 LARGE = 200_000
 """Bytes from which a table is kept compressed."""
 
 
 def canonical_figure(name: str, typed: list[str]) -> PaperFigure:
-    """The figure that the reference knows.
+    """Return the figure that the reference knows.
 
     Raises InputError when the overrides make another one, or do not compose.
     """
-    variant = paper_figure(name, typed)
-    if not variant.is_canonical:
-        overrides = " ".join(variant.overrides)
+    figure = paper_figure(name, typed)
+    if not figure.is_canonical:
+        overrides = " ".join(figure.overrides)
         raise InputError(f"the reference has {name} as it is, not with {overrides}")
-    return variant
+    return figure
+
+
+def kept_figure(
+    folder: Path, outputs: Path = Path("outputs"), style: str = "screen"
+) -> PaperFigure:
+    """Return the figure whose tables a folder of the reference has, to be drawn in `outputs`."""
+    name, scale = folder.name, folder.parent.name
+    what = headline("figure", name)
+    return PaperFigure(name, scale, name, (), (), outputs, what, style, FROM_REFERENCE)
 
 
 def keep(name: str, typed: list[str], reference: Path) -> Path:
-    """Copy what stands behind a drawn figure into the reference; returns the folder.
+    """Copy what stands behind a drawn figure into the reference; return the folder.
 
-    Raises InputError when the overrides make another figure than the canonical one, or it is not
-    drawn from its runs as they are now.
+    Raises InputError when the overrides make another figure than the canonical one, it is not drawn
+    from its runs as they are now, rows of its tables are missing or twice, or its verdicts are not
+    those that its tables give.
     """
-    variant = canonical_figure(name, typed)
-    if not is_current(variant):
-        raise InputError(f"{name} is not drawn yet at scale {variant.scale}: {variant.command}")
-    folder = reference / variant.scale / name
-    if folder.exists():
-        shutil.rmtree(folder)
-    folder.mkdir(parents=True)
-    row_classes = rows_of(variant.study)
+    figure = canonical_figure(name, typed)
+    if not is_current(figure):
+        raise InputError(f"{name} is not drawn yet at scale {figure.scale}: {figure.command}")
+    folder = reference / figure.scale / name
+    new = reference / f".{figure.scale}-{name}"
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir(parents=True)
+    try:
+        _write(figure, new)
+        check_kept(new, name, figure.study)
+    except BaseException:
+        shutil.rmtree(new)
+        raise
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.parent.mkdir(exist_ok=True)
+    return new.rename(folder)
+
+
+def check_kept(folder: Path, name: str, study: str) -> None:
+    """Raise InputError unless a figure's kept tables are whole, and its verdicts follow from them.
+
+    folder: of the figure, in the reference.
+    """
+    tables = read_tables(folder)
+    for table, row_class in rows_of(study).items():
+        if table in tables and (wrong := fault(tables[table], row_class)):
+            raise InputError(f"{name}: {table}: {wrong}")
+    judged, kept = judge(name, claims_of(name, study), tables), pd.read_csv(folder / "claims.csv")
+    said = [each[["claim", *SAID]].fillna("").to_numpy().tolist() for each in (judged, kept)]
+    if said[0] != said[1]:
+        wrong = next(a or b for a, b in zip_longest(*said) if a != b)
+        raise InputError(f"{name}: {wrong[0]}: the kept tables give {wrong[2]}, not what was kept")
+
+
+def _write(figure: PaperFigure, folder: Path) -> None:
+    """Write the tables of a figure's runs into a folder, and what else is kept of it."""
+    row_classes = rows_of(figure.study)
     shared: dict[str, dict[str, Any]] = {}
-    for table, rows in load(variant.runs).items():
+    for table, rows in load(figure.runs).items():
         columns = {field.name for field in fields(row_classes[table])} | {"run"}
         same = [name for name in rows if name not in columns and rows[name].nunique() == 1]
         shared[table] = rows[same].iloc[0].to_dict() if len(rows) else {}
@@ -82,8 +126,7 @@ def keep(name: str, typed: list[str], reference: Path) -> Path:
             write_atomically(folder / f"{table}.csv", content)
     write_atomically(folder / "shared.json", json.dumps(shared, indent=1).encode())
     for file in ("claims.csv", "caption.txt", "provenance.json"):
-        write_atomically(folder / file, variant.path(file).read_bytes())
-    return folder
+        write_atomically(folder / file, figure.path(file).read_bytes())
 
 
 def keep_benchmarks(measured: Path, reference: Path) -> list[Path]:
@@ -104,48 +147,37 @@ def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
     return {name: pd.read_csv(path).assign(**shared[name]) for name, path in paths.items()}
 
 
-def draw_all(reference: Path, figures: Path, style: str = "screen") -> Iterator[tuple[str, str]]:
-    """Draw every figure of the reference, at every scale; yields its name and scale.
+def draw_all(reference: Path, outputs: Path, style: str = "screen") -> Iterator[Path]:
+    """Draw every figure of the reference, at every scale; yield its PNG.
 
     style: as of `publish`. Raises InputError when a claim now comes out otherwise than it was kept.
     """
     for folder in sorted(path.parent for path in reference.glob("*/*/claims.csv")):
-        name, scale = folder.name, folder.parent.name
-        tables = read_tables(folder)
-        now = publish(
-            name,
-            figure_study(name),
-            tables,
-            figures / scale,
-            scale=scale,
-            headline=headline("figure", name),
-            style=style,
-        )
-        provenance = (folder / "provenance.json").read_bytes()
-        write_atomically(figures / scale / f"{name}.provenance.json", provenance)
-        write_atomically(figures / scale / f"{name}.drawn-from", drawn_from(folder).encode())
+        figure = kept_figure(folder, outputs, style)
+        now = publish(figure, read_tables(folder))
+        write_atomically(figure.path("provenance.json"), (folder / "provenance.json").read_bytes())
+        write_atomically(figure.path("drawn-from"), drawn_from(folder).encode())
         if list(now["verdict"]) != list(pd.read_csv(folder / "claims.csv")["verdict"]):
             raise InputError(f"{folder}: the claims judged now are not those that were kept")
-        yield name, scale
+        yield figure.path("png")
 
 
-def picture(folder: Path, figures: Path) -> Path:
-    """The PNG of a figure of the reference; drawn into `figures` unless it lies there up to date.
+def picture(folder: Path, outputs: Path) -> Path:
+    """Return the PNG of a figure of the reference; draw it unless it is there, up to date.
 
     folder: of the figure. Beside the picture stand `<figure>.body.png`, without its header, and
     `<figure>.header.json`, the words of it. Raises what the drawing raises where the tables are not
     those that the code of today draws.
     """
-    name, scale = folder.name, folder.parent.name
-    place = figures / scale / f"{name}.png"
-    source, words = place.with_suffix(".drawn-from"), place.with_suffix(".header.json")
-    now, files = drawn_from(folder), (place, place.with_suffix(".body.png"), words, source)
+    figure, now = kept_figure(folder, outputs), drawn_from(folder)
+    files = [figure.path(end) for end in ("png", "body.png", "header.json", "drawn-from")]
+    place, _, words, source = files
     if not (all(map(Path.exists, files)) and source.read_text() == now):
         tables = read_tables(folder)
-        above = _header(folder, tables)
+        above = header_of(figure, tables, pd.read_csv(folder / "claims.csv"))
         place.parent.mkdir(parents=True, exist_ok=True)
         with drawn_in("screen"):
-            drawing, _ = drawn(name, figure_study(name), tables, above=above)
+            drawing, _ = drawn(figure, tables, above)
             save(drawing, place.with_suffix(""), ("png", "body.png"))
         write_atomically(words, above.as_json())
         write_atomically(source, now.encode())
@@ -153,21 +185,14 @@ def picture(folder: Path, figures: Path) -> Path:
 
 
 def drawn_png(folder: Path, dpi: float | None = None, note: str = "") -> bytes:
-    """The picture of a figure of the reference with its header, from its kept tables and claims.
+    """Return the picture of a figure of the reference with its header, from what is kept of it.
 
     note: ends the header's first line.
     """
-    tables = read_tables(folder)
-    above = _header(folder, tables)
+    figure, tables = kept_figure(folder), read_tables(folder)
+    above = header_of(figure, tables, pd.read_csv(folder / "claims.csv"))
     above = replace(above, what=DOT.join(filter(None, (above.what, note))))
-    return as_png(folder.name, figure_study(folder.name), tables, above, dpi)
-
-
-def _header(folder: Path, tables: dict[str, pd.DataFrame]) -> Header:
-    """What stands above the picture of a figure of the reference, by its claims as kept."""
-    about = {"scale": folder.parent.name, "headline": headline("figure", folder.name)}
-    kept = pd.read_csv(folder / "claims.csv")
-    return header_of(folder.name, figure_study(folder.name), tables, kept, **about)
+    return as_png(figure, tables, above, dpi)
 
 
 def drawn_from(folder: Path) -> str:
@@ -249,10 +274,10 @@ def main(arguments: list[str]) -> int:
             " To see one: runner show fig4"
         )
     values = key_values(options.overrides, ["outputs", "style"])
-    figures = outputs_at(values.get("outputs", "outputs")) / "figures-from-reference"
-    require_writable(figures.parent, figures)
-    for name, scale in draw_all(REFERENCE, figures, values.get("style", "screen")):
-        print(figures / scale / f"{name}.png")
+    outputs = outputs_at(values.get("outputs", "outputs"))
+    require_writable(outputs, outputs / FROM_REFERENCE)
+    for path in draw_all(REFERENCE, outputs, values.get("style", "screen")):
+        print(path)
     return 0
 
 

@@ -8,67 +8,76 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from runner.core.catalogue import configs
+import pandas as pd
+
+from runner.core.catalogue import configs, rows_of
 from runner.core.errors import InputError
+from runner.results.comparison import alike, compare
 from runner.runs.files import write_atomically
 from runner.runs.inventory import find
 from runner.runs.provenance import code_of
+from runner.runs.run import Run
+
+Computed = dict[str, dict[str, Run]]
+"""Complete runs by study and name."""
 
 
-class Computed(NamedTuple):
-    """The complete runs of a study in a folder of outputs."""
-
-    codes: set[str]
-    """Their fingerprints."""
-    tables: dict[str, dict[str, str]]
-    """The digests of their tables, by name of run and table."""
-
-
-def computed(outputs: Path) -> dict[str, Computed]:
-    """The complete runs below a folder of outputs, by study."""
-    found: dict[str, Computed] = defaultdict(lambda: Computed(set(), {}))
+def computed(outputs: Path) -> Computed:
+    """Return the complete runs below a folder of outputs."""
+    found: Computed = defaultdict(dict)
     for each in find(outputs):
         if each.status == "complete":
-            about = json.loads((each.folder / "provenance.json").read_text())
-            result = json.loads((each.folder / "result.json").read_text())
-            of_study = found[each.study]
-            of_study.codes.add(about["code"])
-            digests = {name: table["sha256"] for name, table in result["tables"].items()}
-            of_study.tables[each.folder.name] = digests
-    return dict(found)
+            found[each.study][each.folder.name] = each.run
+    return found
 
 
-def equal(before: Iterable[Path], after: Path) -> dict[str, str]:
-    """The studies of which all runs have the bytes of before, with the fingerprint of before.
+def difference(before: dict[str, Run], after: dict[str, Run]) -> str | None:
+    """Return how runs of a study came out otherwise than before; None where all bytes are the same.
 
-    before: folders of outputs, each study in one of them. after: of today's code. Raises
-    InputError when a study is in several, or runs of it are of other code than they should be.
+    A run that only the code after has computed proves nothing.
     """
-    old: dict[str, Computed] = {}
+    for name, run in after.items():
+        if name not in before:
+            return f"no run before to compare with {name}"
+        if _digests(run) != _digests(before[name]):
+            now, then = run.tables(), before[name].tables()
+            classes = rows_of(run.config.study)
+            parts = [compare(now[t], then[t], classes[t]).assign(table=t) for t in now if t in then]
+            return f"other bytes in {name}, {alike(pd.concat(parts))}"
+    return None
+
+
+def _digests(run: Run) -> dict[str, str]:
+    return {name: table["sha256"] for name, table in run.result["tables"].items()}
+
+
+def restamp(reference: Path, before: Iterable[Path], after: Path) -> Iterator[str]:
+    """Give kept runs today's fingerprint where that computes the bytes that theirs did.
+
+    before: folders of outputs, each study in one of them. after: of today's code. The fingerprint
+    of then is kept as `code_then`. Yields a line for each study. Raises InputError when a study is
+    in several folders, or runs of it are of other code than they should be.
+    """
+    old: Computed = {}
     for folder in before:
         runs = computed(folder)
         if twice := set(old) & set(runs):
             raise InputError(f"{folder}: {min(twice)} is in another folder, too")
         old |= runs
-    same = {}
-    for study, now in computed(after).items():
-        if now.codes != {code_of(study)}:
+    now, why, same = computed(after), dict.fromkeys(configs(), "no runs to compare"), {}
+    for study in set(now) & set(old):
+        codes = {run.provenance()["code"] for run in old[study].values()}
+        if {run.provenance()["code"] for run in now[study].values()} != {code_of(study)}:
             raise InputError(f"{after}: not all runs of {study} are of today's code")
-        if study in old and len(old[study].codes) != 1:
+        if len(codes) != 1:
             raise InputError(f"the runs of {study} before are of several codes")
-        if study in old and now.tables.items() <= old[study].tables.items():
-            same[study] = next(iter(old[study].codes))
-    return same
-
-
-def restamp(reference: Path, before: Iterable[Path], after: Path) -> Iterator[str]:
-    """Give kept runs today's fingerprint where `equal` shows that it computes what theirs did.
-
-    Theirs is kept as `code_then`. Yields a line for each study. Raises InputError as `equal` does.
-    """
-    same, counts = equal(before, after), dict.fromkeys(configs(), 0)
+        if other := difference(old[study], now[study]):
+            why[study] = other
+        else:
+            why[study], same[study] = "the same bytes", codes.pop()
+    counts = dict.fromkeys(configs(), 0)
     for path in sorted(reference.glob("*/*/provenance.json")):
         about = json.loads(path.read_text())
         for run in about["runs"]:
@@ -79,12 +88,11 @@ def restamp(reference: Path, before: Iterable[Path], after: Path) -> Iterator[st
         if content != path.read_bytes():
             write_atomically(path, content)
     for study, count in counts.items():
-        why = "the same bytes" if study in same else "other bytes, or no runs to compare"
-        yield f"{study}: {why}; {count} kept runs restamped"
+        yield f"{study}: {why[study]}; {count} kept runs restamped"
 
 
 def _stamped(run: dict[str, Any], code: str) -> bool:
-    """Whether a run's provenance had another fingerprint, which it keeps as that of then."""
+    """Return whether a kept run had another fingerprint, which it keeps as that of then."""
     if run["code"] == code:
         return False
     run["code_then"] = run.get("code_then", run["code"])

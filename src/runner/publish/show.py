@@ -14,7 +14,7 @@ from runner.core.arguments import key_values
 from runner.core.catalogue import SCALES, figure_names, headline
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at, require_writable
-from runner.publish.reference import picture
+from runner.publish.reference import FROM_REFERENCE, picture
 from runner.results.verdicts import lines as verdict_lines
 from runner.runs.provenance import INSTALLED, REFERENCE
 
@@ -45,15 +45,14 @@ def shown(figure: str, scale: str | None, outputs: Path) -> str:
             f" To compute it: runner figure={figure} scale={at}"
         )
     folder = REFERENCE / at / figure
-    drawings = outputs / "figures-from-reference"
-    require_writable(outputs, drawings)
-    picture(folder, drawings)
+    require_writable(outputs, outputs / FROM_REFERENCE)
+    place = picture(folder, outputs)
     caption = fill((folder / "caption.txt").read_text(), 100)
     lines = [f"{figure}, scale={at}: {headline('figure', figure)}"]
     judged = pd.read_csv(folder / "claims.csv", keep_default_na=False)
     lines += [*verdict_lines(judged, folder / "claims.csv", at), caption]
     lines += [f"also kept: runner show {figure} scale={each}" for each in kept if each != at]
-    return "\n".join([*lines, str(drawings / at / f"{figure}.png")])
+    return "\n".join([*lines, str(place)])
 
 
 def listed() -> str:

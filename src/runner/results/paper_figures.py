@@ -57,7 +57,7 @@ class PaperFigure:
     @property
     def study(self) -> str:
         """The study of its runs."""
-        return figure_study(self.figure)
+        return self.runs[0].config.study if self.runs else figure_study(self.figure)
 
     @property
     def command(self) -> str:

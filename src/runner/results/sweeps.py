@@ -9,7 +9,9 @@ import pandas as pd
 from runner.core.catalogue import rows_of
 from runner.results.figures import summary_of
 from runner.results.paper_figures import PaperFigure, folder_words
+from runner.runs.inventory import find
 from runner.runs.run import Run
+from runner.runs.selection import differing, words
 
 MOST_LINES = 20
 """Of the table; `runs export` has all runs."""
@@ -44,15 +46,14 @@ def _of_study(runs: list[Run]) -> str:
     left = len(runs) - count
     lines = [text] + [f"... and {left} more run{'s' * (left > 1)}"] * (left > 0)
     lines += ["", f"{len(runs)} run{'s' * (len(runs) > 1)} of {study}: {folder}"]
-    commands = [["list"], ["export", "--csv", f"{study}.csv"]]
+    outputs = folder.parent.parent
+    chosen = words(runs, find(outputs, study))
+    commands = [["list", *chosen], ["export", *chosen, "--csv", f"{study}.csv"]]
     if len(runs) > 1:
         commands += [["diff", _hash8(runs[0]), _hash8(runs[-1])]]
-    outputs = folder.parent.parent
     elsewhere = [] if str(outputs) == "outputs" else [f"outputs={outputs}"]
-    for action, *words in commands:
-        chosen = [] if action == "diff" else ["--study", study]
-        typed = ["python", "-m", "runner", *folder_words(study), "runs", action, *chosen]
-        lines.append(f"  {shlex.join([*typed, *words, *elsewhere])}")
+    typed = ["python", "-m", "runner", *folder_words(study), "runs"]
+    lines += [f"  {shlex.join([*typed, *command, *elsewhere])}" for command in commands]
     return "\n".join(lines)
 
 
@@ -63,8 +64,7 @@ def last_numbers(runs: Sequence[Run], most_lines: int) -> tuple[pd.DataFrame, in
     where the run ends, and the hash at the end of its name. What a run repeats is averaged; of what
     it follows (layers, epochs, a grid) the last is taken.
     """
-    first, *others = [vars(run.config) for run in runs]
-    swept = [name for name in first if any(each[name] != first[name] for each in others)]
+    swept = differing(runs)
     parts: list[pd.DataFrame] = []
     for run in runs:
         if sum(map(len, parts)) >= most_lines:

@@ -1,23 +1,47 @@
-"""What runs cost: the seconds that they took before, here or for the reference."""
+"""What runs cost: what they took before, here or for the reference, or take in a first step."""
 
 import json
+import logging
 import math
 import os
+import pickle
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import replace
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from runner.core.progress import duration
-from runner.runs.jobs import Job
+from runner.runs.jobs import Job, complete
 from runner.runs.provenance import DRIVER, REFERENCE
 from runner.runs.run import Run
+
+log = logging.getLogger("runner")
+
+MEASURED_SECONDS = 20
+"""How long a first step is waited for."""
+
+CHILD = "import pickle, sys; compute, job = pickle.load(sys.stdin.buffer); compute(job)"
+
+
+def taken(run: Run, what: str) -> float | None:
+    """Return what the provenance of a run has of it, as it took before; None: it is not known.
+
+    what: `seconds`, `peak_memory_bytes`.
+    """
+    before = run.provenance()
+    own = before.get(what) if before.get("status") == "complete" else None
+    value = of_reference().get(str(run), {}).get(what) if own is None else own
+    return value if isinstance(value, int | float) else None
 
 
 def expected_seconds(run: Run) -> float:
     """Return how long the run takes: as it took before, here or for the reference; inf: unknown."""
-    before = run.provenance()
-    if before.get("status") == "complete" and isinstance(before.get("seconds"), float):
-        return before["seconds"]
-    return of_reference().get(str(run), {"seconds": math.inf})["seconds"]
+    return taken(run, "seconds") or math.inf
 
 
 def announcement(jobs: list[Job], abreast: int) -> str:
@@ -33,8 +57,33 @@ def announcement(jobs: list[Job], abreast: int) -> str:
         return ""
     seconds = [about["seconds"] for about in known]
     cores = min(len(jobs), abreast, os.cpu_count() or 1)
-    time = duration(max(sum(seconds) / cores, *seconds))
-    return f"{time}{f' on {cores} cores' * (cores > 1)} (from the reference's times)"
+    took = duration(max(sum(seconds) / cores, *seconds))
+    return f"{took}{f' on {cores} cores' * (cores > 1)} (from the reference's times)"
+
+
+def first_peak(job: Job) -> int:
+    """Return the bytes that a run takes here until a second after its first checkpoint.
+
+    They are those of a process of its own, libraries included. 0: it cannot be computed here.
+    """
+    log.info("memory: a first step is measured here, of %s", job.run)
+    peak, end = 0, time.monotonic() + MEASURED_SECONDS
+    with TemporaryDirectory() as folder:
+        here = {"outputs": folder, "device": "cpu", "checkpoint_seconds": 0, "tracker": None}
+        told = pickle.dumps((complete, replace(job, settings=replace(job.settings, **here))))
+        command = [sys.executable, "-c", CHILD]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
+            child.stdin.write(told)
+            child.stdin.close()
+            while (code := child.poll()) is None and time.monotonic() < end:
+                with suppress(OSError, IndexError):  # it has just ended
+                    status = Path(f"/proc/{child.pid}/status").read_text()
+                    peak = 1024 * int(status.split("VmHWM:")[1].split()[0])
+                if any(Path(folder).glob("runs/*/*/checkpoint.safetensors")):
+                    end = min(end, time.monotonic() + 1)
+                time.sleep(0.02)
+            child.kill()
+    return 0 if code else peak
 
 
 @cache

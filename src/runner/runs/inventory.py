@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import yaml
 
@@ -21,14 +21,11 @@ from runner.runs.provenance import code_of
 from runner.runs.run import AGAIN, RESULT, Run, knobs, read_provenance, run_name
 from runner.runs.tables import read_table
 
-Status = Literal["complete", "running", "interrupted", "failed", "dead", "absent"]
+STATUSES = ("complete", "running", "interrupted", "failed", "dead", "absent")
 """dead: its process died without a word. absent: nothing says that it was ever begun."""
-
-STATUSES: tuple[Status, ...] = get_args(Status)
 
 QUEUED = Path("submitit") / "queued"
 """Where, under an outputs folder, it is noted which runs a cluster's queue has."""
-
 
 MOST_NESTED = 100
 """The most brackets in a `config.yaml`, which the program writes without any but for empty lists;
@@ -48,11 +45,11 @@ class Found:
 
     folder: Path
     config: StudyConfig | None
-    status: Status
+    status: str
     seconds: float
     is_stale: bool
     ended: datetime | None
-    again: Status | None = None
+    again: str | None = None
 
     @property
     def home(self) -> Path:
@@ -109,8 +106,8 @@ def describe(folder: Path, is_queued: bool = False) -> Found:
     is_attempt = folder.name == AGAIN
     is_held = lock.is_held(folder.parent if is_attempt else folder)
     status = status_of(folder, is_held, is_queued)
-    again: Status = "absent"
-    if not (folder / AGAIN).is_symlink():
+    again = "absent"
+    if (folder / AGAIN).is_dir() and not (folder / AGAIN).is_symlink():
         again = status_of(folder / AGAIN, is_held, is_queued)
     return Found(
         folder,
@@ -137,7 +134,7 @@ def attempts(found: list[Found], queued: dict[Path, Path]) -> list[Found]:
     return [describe(each.folder / AGAIN, each.folder in queued) for each in begun]
 
 
-def status_of(folder: Path, is_held: bool | None, is_queued: bool = False) -> Status:
+def status_of(folder: Path, is_held: bool | None, is_queued: bool = False) -> str:
     """How far a run is.
 
     is_held: whether a process works on it; None where that is not known. A run that has begun and

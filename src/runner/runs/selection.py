@@ -1,203 +1,129 @@
-"""Which runs are meant: by study, status and parameters, or one run by the end of its name."""
+"""Choose runs by study, status and parameters, or one run by how its name or hash begins."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
-from itertools import product
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from runner.core.catalogue import configs
 from runner.core.errors import InputError, nearest
-from runner.core.studies import StudyConfig
 from runner.runs.inventory import STATUSES, Found, describe, find
-from runner.runs.run import UNNAMED, Run, readable
+from runner.runs.run import UNNAMED, Run
 
 
-@dataclass(frozen=True)
-class Selection:
-    """What the options of `runs` choose: runs of any of the studies, in any of the statuses, where
-    each parameter has one of its values; empty: of all.
+def chosen(
+    found: Sequence[Found],
+    studies: Iterable[str] = (),
+    statuses: Iterable[str] = (),
+    where: Iterable[str] = (),
+    stale: bool = False,
+) -> list[Found]:
+    """Return the runs of any of the studies, in any of the statuses; all where none is given.
 
-    where: a parameter and the text of its value, or of several, as they are typed (`depth=8,16`).
-    stale: only complete runs of other code.
+    where: `key=value` or `key=value,value`, as typed: whose parameter has one of the values.
+    stale: complete ones of other code alone. Raises InputError for a study, a status or a
+    parameter that does not exist.
     """
-
-    studies: tuple[str, ...] = ()
-    statuses: tuple[str, ...] = ()
-    where: tuple[tuple[str, str], ...] = ()
-    stale: bool = False
-
-    @property
-    def words(self) -> list[str]:
-        """The options that choose this."""
-        words = [word for study in self.studies for word in ("--study", study)]
-        words += [word for status in self.statuses for word in ("--status", status)]
-        words += [word for name, text in self.where for word in ("--where", f"{name}={text}")]
-        return [*words, "--stale"] if self.stale else words
-
-    def choose(self, found: Sequence[Found]) -> list[Found]:
-        """Those of the runs that are meant.
-
-        Raises InputError for a study, a status or a parameter that does not exist.
-        """
-        self._check(found)
-        return [each for each in found if self._means(each)]
-
-    def _check(self, found: Sequence[Found]) -> None:
-        present = {each.study for each in found}
-        for study in self.studies:
-            if study not in (known := {*present, *configs()}):
-                raise InputError(f"study={study} is not known: {nearest(study, known)}")
-        for status in self.statuses:
-            if status not in STATUSES:
-                raise InputError(f"--status {status} is not known: {nearest(status, STATUSES)}")
-        studies = set(self.studies or present) & set(configs()) or set(configs())
-        known = {item.name for study in studies for item in fields(configs()[study])}
-        for name, _ in self.where:
-            if name not in known:
-                of = f" of {' or '.join(sorted(self.studies))}" if self.studies else ""
-                raise InputError(f"{name} is not a parameter{of}: {nearest(name, known)}")
-
-    def _means(self, each: Found) -> bool:
-        if self.studies and each.study not in self.studies:
-            return False
-        if self.statuses and each.status not in self.statuses:
-            return False
-        if self.stale and not each.is_stale:
-            return False
-        return all(
-            hasattr(each.config, name) and is_one_of(getattr(each.config, name), text)
-            for name, text in self.where
+    present = {each.study for each in found}
+    for name in studies:
+        if name not in (known := present | set(configs())):
+            raise InputError(f"study={name} is not known: {nearest(name, known)}")
+    for name in statuses:
+        if name not in STATUSES:
+            raise InputError(f"--status {name} is not known: {nearest(name, STATUSES)}")
+    of = set(studies or present) & set(configs()) or set(configs())
+    known = {item.name for study in of for item in fields(configs()[study])}
+    values = {}
+    for text in where:
+        key, _, value = text.partition("=")
+        if not (key and value):
+            raise InputError(f"--where {text}: key=value is needed, as in depth=32")
+        if key not in known:
+            whose = f" of {' or '.join(sorted(studies))}" if studies else ""
+            raise InputError(f"{key} is not a parameter{whose}: {nearest(key, known)}")
+        values[key] = _values(text, value)
+    return [
+        each
+        for each in found
+        if (not studies or each.study in studies)
+        and (not statuses or each.status in statuses)
+        and (each.is_stale or not stale)
+        and all(
+            hasattr(each.config, key) and is_one_of(getattr(each.config, key), listed)
+            for key, listed in values.items()
         )
+    ]
 
 
-def parse_where(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """Parameters and the texts of their values. Raises InputError for what is not key=value."""
-    pairs = [text.partition("=") for text in texts]
-    for name, equals, value in pairs:
-        if not (name and equals and value):
-            raise InputError(f"--where {name}{equals}{value}: key=value is needed, as in depth=32")
-    return tuple((name, value) for name, _, value in pairs)
+def _values(text: str, value: str) -> list:
+    try:
+        return yaml.safe_load(f"[{value}]")
+    except yaml.YAMLError as error:
+        raise InputError(f"--where {text}: the value cannot be read") from error
 
 
-def is_one_of(value: Any, text: str) -> bool:
-    """Whether a parameter has the value that is typed, or one of several: `8,16`, `[a,b],[a]`."""
-    if not isinstance(value, list):
-        return any(_is(value, each.strip()) for each in text.split(","))
-    lists = [each.split(",") for each in text.strip("[]").split("],[")]
-    return any(
-        len(value) == len(each) and all(map(_is, value, map(str.strip, each))) for each in lists
-    )
+def is_one_of(value: Any, listed: list) -> bool:
+    """Return whether a parameter is one of the values that were typed, or the list of them."""
+    return any(_is(value, each) for each in listed) or _is(value, listed)
 
 
-def _is(value: Any, text: str) -> bool:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        try:
-            return value == (int(text) if text.lstrip("-").isdigit() else float(text))
-        except ValueError:
-            return False
-    return _text(value) == text
-
-
-def _text(value: Any) -> str:
-    """A value as it is typed on the command line."""
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    return f"[{','.join(map(_text, value))}]" if isinstance(value, list) else str(value)
+def _is(value: Any, typed: Any) -> bool:
+    if isinstance(value, list) and isinstance(typed, list):
+        return len(value) == len(typed) and all(map(_is, value, typed))
+    if isinstance(value, bool) or isinstance(typed, bool) or not isinstance(value, int | float):
+        return type(value) is type(typed) and value == typed
+    try:
+        return value == (typed if isinstance(typed, int) else float(typed))  # 1e-1 is text in YAML
+    except (TypeError, ValueError):
+        return False
 
 
 def differing(runs: Sequence[Run]) -> list[str]:
-    """The parameters in which runs of one study differ, in the order of the study."""
+    """Return the parameters in which runs of one study differ, in the order of the study."""
     names = [item.name for item in fields(runs[0].config) if item.name not in UNNAMED]
-    return [name for name in names if len({_text(getattr(run.config, name)) for run in runs}) > 1]
+    return [name for name in names if len({str(getattr(run.config, name)) for run in runs}) > 1]
 
 
-def titles(configs: Sequence[StudyConfig], shared: bool = True) -> list[str]:
-    """What each of these runs is called in the company of the others: what differs comes first.
+def words(runs: Sequence[Run], found: Sequence[Found]) -> list[str]:
+    """Return short options that choose these runs of one study out of those that are found.
 
-    A parameter is named where it is not at its default; in a sweep, where others of the runs differ
-    in it alone, even there. shared: whether what all have in common follows; without it the study
-    is named where there are several.
-    """
-    studies = {config.study for config in configs}
-    found: dict[int, str] = {}
-    for study in studies:
-        some = [(i, config) for i, config in enumerate(configs) if config.study == study]
-        named = _titles([config for _, config in some], shared)
-        if len(studies) > 1 and not shared:
-            named = [f"{study} {title}" if len(some) > 1 else study for title in named]
-        found |= dict(zip([i for i, _ in some], named, strict=True))
-    return [found[i] for i in range(len(configs))]
-
-
-def _titles(configs: Sequence[StudyConfig], shared: bool) -> list[str]:
-    """As `titles`, for runs of one study."""
-    names = [item.name for item in fields(configs[0]) if item.name not in UNNAMED]
-    texts = [{name: readable(getattr(config, name)) for name in names} for config in configs]
-    differ = [name for name in names if len({each[name] for each in texts}) > 1]
-
-    def company(each: dict[str, str], name: str) -> tuple[str, ...]:
-        return (name, *(each[other] for other in differ if other != name))
-
-    swept: dict[tuple[str, ...], set[str]] = defaultdict(set)
-    for each, name in product(texts, differ):
-        swept[company(each, name)].add(each[name])
-    found = []
-    for config, each in zip(configs, texts, strict=True):
-        given = [name for name in config.identity() if name in names]
-        first = [name for name in differ if name in given or len(swept[company(each, name)]) > 1]
-        rest = [name for name in given if name not in differ] if shared or not first else []
-        found.append(",".join(f"{name}={each[name]}" for name in (*first, *rest)) or "(defaults)")
-    return found
-
-
-def choosing(runs: Sequence[Run], found: Sequence[Found]) -> Selection:
-    """A short selection that chooses these runs, of one study, out of those that are found.
-
-    It chooses others too where no parameter by itself tells them apart.
+    They choose others too where no parameter by itself tells them apart.
     """
     study, folders = runs[0].config.study, {run.folder for run in runs}
     others = [each.config for each in found if each.study == study and each.folder not in folders]
-    others = [config for config in others if config is not None]
-    swept = differing(runs)
+    chosen, swept = ["--study", study], differing(runs)
     names = [item.name for item in fields(runs[0].config) if item.name not in UNNAMED]
-    where = []
     for name in sorted(names, key=lambda name: name not in swept):
         values = [getattr(run.config, name) for run in runs]
-        left = [config for config in others if getattr(config, name) in values]
+        left = [config for config in others if config and getattr(config, name) in values]
         if len(left) < len(others):
-            where.append((name, ",".join(dict.fromkeys(map(_text, values)))))
+            chosen += ["--where", f"{name}={','.join(dict.fromkeys(map(_typed, values)))}"]
             others = left
-    return Selection((study,), where=tuple(where))
+    return chosen
+
+
+def _typed(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return f"[{','.join(map(_typed, value))}]" if isinstance(value, list) else str(value)
 
 
 def named(text: str, outputs: Path) -> Found:
-    """The one run that a text names: its folder, its name, its hash, or how one of these begins.
+    """Return the one run that a text names: its folder, name or hash, or how these begin.
 
     Raises InputError where it names none, or several.
     """
-    folder = Path(text)
-    if (folder / "config.yaml").exists():
-        return describe(folder.resolve())
+    if (Path(text) / "config.yaml").exists():
+        return describe(Path(text).resolve())
     found = find(outputs)
-    for names in (_whole_names, _beginnings):
-        fits = [each for each in found if any(names(each, text))]
-        if len(fits) == 1:
-            return fits[0]
-        if fits:
-            listed = ", ".join(f"{each.study} {each.hash8}" for each in fits[:5])
-            raise InputError(f"{text} names {len(fits)} runs: {listed}{', ...' * (len(fits) > 5)}")
-    raise InputError(
-        f"{text} names no run under {outputs}: a folder, its name, or the hash at its end is needed"
-    )
-
-
-def _whole_names(each: Found, text: str) -> list[bool]:
-    name = each.folder.name
-    return [name == text, f"{each.study}/{name}" == text, each.hash8 == text]
-
-
-def _beginnings(each: Found, text: str) -> list[bool]:
-    name = each.folder.name
-    return [whole.startswith(text) for whole in (name, f"{each.study}/{name}", each.hash8)]
+    names = [(f"{each.study}/{each.home.name}", each.home.name, each.hash8) for each in found]
+    pairs = list(zip(found, names, strict=True))
+    whole = [each for each, known in pairs if text in known]
+    fits = whole or [each for each, known in pairs if any(n.startswith(text) for n in known)]
+    if len(fits) == 1:
+        return fits[0]
+    listed = ", ".join(f"{each.study} {each.hash8}" for each in fits[:5])
+    more = f"{len(fits)} runs: {listed}{', ...' * (len(fits) > 5)}" if fits else "no run"
+    raise InputError(f"{text} names {more} under {outputs}: a folder, a name or a hash is needed")

@@ -29,6 +29,7 @@ class TheoremCheck(Row):
 
     table: ClassVar[str] = "theorems"
     keys: ClassVar[tuple[str, ...]] = ("depth", "replicate", "theorem")
+    in_every_replicate: ClassVar[bool] = False
 
     depth: int
     replicate: int

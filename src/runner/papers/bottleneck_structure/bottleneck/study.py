@@ -72,6 +72,7 @@ class SingularValue(Row):
 
     table: ClassVar[str] = "spectrum"
     keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate", "layer", "index")
+    in_every_replicate: ClassVar[bool] = False
 
     recipe: str
     depth: int
@@ -87,6 +88,7 @@ class LayerTail(Row):
 
     table: ClassVar[str] = "representation"
     keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate", "layer")
+    in_every_replicate: ClassVar[bool] = False
 
     recipe: str
     depth: int

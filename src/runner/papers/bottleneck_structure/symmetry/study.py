@@ -108,6 +108,7 @@ class SingularValue(Row):
 
     table: ClassVar[str] = "spectrum"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "layer", "index")
+    in_every_replicate: ClassVar[bool] = False
 
     stage: str
     replicate: int

@@ -1,4 +1,4 @@
-"""`python -m runner runs`: what it prints, and its exit codes."""
+"""`runner runs`: what it prints, and its exit codes."""
 
 import io
 import json
@@ -41,7 +41,6 @@ def listed(text: str) -> list[str]:
         (("list", "--where", "target_width=3"), 2, "2 runs: 2 complete"),
         (("list", "--where", "target_width=2,3.0", "--where", "methods=[sgd]"), 1, "1 run:"),
         (("list", "--status", "failed"), 0, "none of 4 runs is chosen"),
-        (("list", "--stale"), 0, "none of 4 runs is chosen"),
     ],
 )
 def test_the_list_shows_the_runs_that_are_meant(runs, words, number, counts):
@@ -67,6 +66,8 @@ def test_the_list_tells_the_living_from_the_dead(runs, outputs):
         (("list", "depth=3"), "runs are chosen by --where depth=3"),
         (("clean", "elsewhere"), "one folder of outputs is needed"),
         (("list", "--where", "depth=3", "--study", "bn_only"), "depth is not a parameter of bn"),
+        (("list", "--where", "depth"), "key=value is needed"),
+        (("list", "--status", "complet"), "did you mean 'complete'"),
         (("list", "--study", "bn_onyl"), "did you mean 'bn_only'"),
         (("diff", "one"), "compares two runs"),
         (("diff", "target_width", "depths"), "target_width names 3 runs"),
@@ -87,7 +88,7 @@ def test_wrong_words_are_explained(runs, words, message):
 @pytest.mark.parametrize("action", ["", "list", "check", "diff", "export", "clean"])
 def test_every_action_has_help(action, monkeypatch, capsys):
     assert run_here(["runs", *action.split(), "--help"], monkeypatch) == 0
-    assert f"usage: python -m runner runs {action}".strip() in capsys.readouterr().out
+    assert f"usage: runner runs {action}".strip() in capsys.readouterr().out
 
 
 def test_two_runs_are_shown_side_by_side(runs, outputs):
@@ -97,7 +98,19 @@ def test_two_runs_are_shown_side_by_side(runs, outputs):
     assert f"A  {a}\nB  {b}\n" in shown
     assert "parameters:\n                A  B\n  target_width  2  3\n" in shown
     assert "code, machine, versions: the same" in shown
-    assert "metrics: 8 rows matched by method, sparsity, replicate" in shown
+    assert "metrics: 8 rows matched\n" in shown
+
+
+def test_what_came_about_otherwise_is_shown(runs, outputs):
+    a, b = (one(outputs, target_width=width, methods=METHODS) for width in (2, 3))
+    about = json.loads((b / "provenance.json").read_text())
+    about |= {"code": "another", "commit": "0123456789", "dirty": True, "seconds": 1e9}
+    about["versions"]["torch"] = "0.1"
+    about["instructions"]["blas"] = "openblas Prescott"
+    (b / "provenance.json").write_text(json.dumps(about))
+    shown = runs("diff", str(a), str(b))[1].partition("versions:")[2].partition("\n\n")[0]
+    lines = [line.split()[0] for line in shown.splitlines()[2:]]
+    assert lines == ["code", "commit", "torch", "instructions"] and "01234567+" in shown
 
 
 def test_runs_of_the_same_numbers_have_no_difference(runs, outputs, tmp_path):
@@ -123,11 +136,28 @@ def test_the_tables_are_exported_to_the_terminal_and_to_files(runs, outputs, tmp
     code, shown, _ = runs("export", *chosen, "--csv")
     rows = pd.read_csv(io.StringIO(shown))
     assert code == 0 and set(rows["target_width"]) == {3} and rows["run"].nunique() == 2
+    assert set(rows["methods"]) == {"sgd", "sgd+teacher_construction+dense+student_construction"}
     code, said, _ = runs("export", *chosen, "--csv", str(tmp_path / "table.csv"))
     assert code == 0 and said == f"{tmp_path}/table.csv: {len(rows)} rows of 2 runs\n"
     assert (tmp_path / "table.csv").read_text() == shown
     code, shown, _ = runs("export", *chosen, "--latex", "--table", "curves")
-    assert code == 0 and "\\toprule" in shown and "samples" in shown
+    assert shown.startswith("% \\usepackage{booktabs}\n\\begin{tabular}") and "\\toprule" in shown
+    assert "samples" in shown and "train\\_samples" not in shown, "what all rows share is left out"
+    code, _, errors = runs("export", *chosen, "--csv", str(tmp_path / "nowhere" / "table.csv"))
+    assert code == 2 and "nowhere/table.csv cannot be written" in errors
+
+
+def test_parquet_has_the_same_numbers_or_says_how_to_get_it(runs, tmp_path, monkeypatch):
+    words = ("export", "--study", "bn_only", "--parquet", str(tmp_path / "table.parquet"))
+    with monkeypatch.context() as patch:
+        patch.setattr("runner.cli.runs.find_spec", lambda name: None)
+        code, _, errors = runs(*words)
+        assert code == 2 and "pip install pyarrow" in errors and not list(tmp_path.glob("*parq*"))
+    pytest.importorskip("pyarrow")
+    assert runs(*words)[0] == 0
+    rows = pd.read_csv(io.StringIO(runs("export", "--study", "bn_only", "--csv")[1]))
+    found = pd.read_parquet(tmp_path / "table.parquet")
+    pd.testing.assert_frame_equal(found, rows, check_dtype=False)
 
 
 def test_an_export_says_what_it_leaves_out_and_what_is_stale(runs, outputs):
@@ -147,6 +177,23 @@ def test_a_damaged_table_is_not_exported(runs, outputs):
     assert (code, shown) == (2, "") and "metrics.csv is damaged" in errors
 
 
+def test_a_damaged_run_is_named_by_check(runs, outputs):
+    path = one(outputs, target_width=2) / "curves.csv"
+    path.write_text(path.read_text().replace("1", "2", 1))
+    code, shown, _ = runs("check")
+    assert code == 1 and f"{path} is damaged" in shown and shown.endswith("4 runs, 1 damaged\n")
+
+
+def test_the_list_is_given_to_programs_with_all_parameters(runs, outputs):
+    code, shown, _ = runs("list", "--json", "--where", "target_width=2")
+    (found,) = json.loads(shown)
+    folder = one(outputs, target_width=2)
+    assert code == 0 and found["folder"] == str(folder) and found["hash"] == folder.name[-8:]
+    assert found["status"] == "complete" and found["seconds"] > 0 and not found["stale"]
+    assert found["parameters"]["target_width"] == 2 and "sgd" in found["parameters"]["methods"]
+    assert json.loads(runs("list", "--json", "--status", "failed")[1]) == []
+
+
 def test_clean_shows_first_and_removes_only_when_it_is_told_to(runs, outputs):
     folder = say(one(outputs, target_width=2), "interrupted")
     (folder / "checkpoint.safetensors").write_bytes(b"\0" * 200_000)
@@ -159,4 +206,4 @@ def test_clean_shows_first_and_removes_only_when_it_is_told_to(runs, outputs):
     assert code == 0 and shown == f"removed {folder}\n" and not folder.exists()
     code, shown, _ = runs("clean", "--yes")
     assert code == 0 and shown == f"nothing to remove under {outputs}\n"
-    assert runs("check")[1] == "3 runs, 0 of them damaged\n"
+    assert runs("check")[:2] == (0, "3 runs, 0 damaged\n")

@@ -1,0 +1,202 @@
+"""One comparer of tables: it names damage, and is quiet about chance and rounding."""
+
+from dataclasses import dataclass, fields
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from runner.core.catalogue import rows_of
+from runner.core.studies import Row
+from runner.publish.reference import REFERENCE, read_tables
+from runner.results.comparison import ROWS, compare, distances, fault
+
+KEPT = {
+    ("fig4", "metrics"): "bn_only",
+    ("constructions", "metrics"): "constructions",
+    ("invariances-fig1", "lowrank"): "invariances",
+    ("rank-fig3a", "metrics"): "rank_chain",
+    ("rank-lemma7", "expansions"): "rank_chain",
+    ("bottleneck-fig2", "networks"): "symmetry",
+    ("bottleneck-fig1", "theorems"): "bottleneck",
+    ("rank-fig11", "angles"): "pretraining",
+}
+"""Kept tables by figure and name: with and without replicates, errors, truth values."""
+
+
+@pytest.fixture(scope="module", params=KEPT, ids="-".join)
+def kept(request):
+    """A kept table and its row class."""
+    figure, name = request.param
+    row_class = rows_of(KEPT[request.param])[name]
+    columns = ["run", *(field.name for field in fields(row_class))]
+    return read_tables(REFERENCE / "quick" / figure)[name][columns], row_class
+
+
+def beyond(own, kept, row_class):
+    """The columns that differ by more than chance."""
+    compared = compare(own, kept, row_class)
+    return set(compared["column"][compared["beyond"].astype(int) > 0])
+
+
+def measured(table, row_class, kinds):
+    return [name for name in table.select_dtypes(kinds) if name not in row_class.keys]
+
+
+def test_equal_and_rounded_tables_do_not_differ_in_whatever_order(kept):
+    table, row_class = kept
+    assert not beyond(table.iloc[::-1], table, row_class)
+    rounded = {name: table[name] * (1 + 1e-10) for name in measured(table, row_class, "float")}
+    assert not beyond(table.assign(**rounded), table, row_class)
+
+
+def test_duplicated_rows_and_missing_replicates_are_named(kept):
+    table, row_class = kept
+    assert beyond(pd.concat([table, table.iloc[[3]]]), table, row_class) == {ROWS}
+    if "replicate" in row_class.keys:
+        lost = table["replicate"] == table["replicate"].max()
+        assert beyond(table[~lost], table, row_class) == {ROWS}
+
+
+def test_flipped_truth_values_are_named(kept):
+    table, row_class = kept
+    for name in measured(table, row_class, "bool"):
+        assert beyond(table.assign(**{name: ~table[name]}), table, row_class) == {name}
+
+
+def test_one_replicate_times_a_billion_is_named(kept):
+    table, row_class = kept
+    one = table.get("replicate", pd.Series(table.index)) == 0
+    names = [name for name in measured(table, row_class, "float") if not name.endswith("_se")]
+    names = [name for name in names if (one & (table[name] != 0) & np.isfinite(table[name])).any()]
+    own = table.assign(**{name: table[name].where(~one, table[name] * 1e9) for name in names})
+    assert beyond(own, table, row_class) == set(names)
+
+
+def test_errors_times_a_thousand_are_named_and_excuse_nothing(kept):
+    table, row_class = kept
+    names = [name for name in measured(table, row_class, "float") if name.endswith("_se")]
+    own = table.assign(**{name: table[name] * 1000 for name in names})
+    assert beyond(own, table, row_class) == set(names)
+    if "replicate" in row_class.keys:
+        return  # whose spread is the yardstick
+    means = [name.removesuffix("_se") for name in names]
+    own = own.assign(**{name: table[name] + 30 * table[f"{name}_se"] for name in means})
+    assert beyond(own, table, row_class) == {*names, *means}
+
+
+@dataclass(frozen=True)
+class Metrics(Row):
+    """Loss by width, with what else a table holds."""
+
+    keys: ClassVar[tuple[str, ...]] = ("width", "replicate")
+
+    width: int
+    replicate: int
+    loss: float
+    rank: int
+    fits: bool
+    optimizer: str
+
+
+def table(seed=0, n=8, **changes):
+    """Three widths; the loss has standard deviation 1, a network in three does not fit."""
+    noise = np.random.default_rng(seed)
+    width, replicate = (axis.ravel() for axis in np.mgrid[1:4, :n])
+    columns = {
+        "run": "hash",
+        "width": width,
+        "replicate": replicate,
+        "loss": 10 * width + noise.normal(size=3 * n),
+        "rank": 20 + noise.integers(3, size=3 * n),
+        "fits": noise.random(3 * n) < 2 / 3,
+        "optimizer": "sgd",
+    }
+    return pd.DataFrame(columns).assign(**changes)
+
+
+def test_another_draw_is_no_difference():
+    """As of chaotic training on another processor: 900 points of five replicates."""
+    own, kept = (
+        pd.concat([table(seed, 5, run=f"hash{seed % 300}") for seed in seeds], ignore_index=True)
+        for seeds in (range(300), range(300, 600))
+    )
+    lines = compare(own, kept, Metrics).set_index("column")
+    assert lines["differ"].loc[["loss", "rank", "fits"]].min() > 1000
+    assert lines["beyond"].sum() <= 1, lines["where"]
+
+
+def test_a_shifted_median_is_named_with_its_point():
+    shifted = table(1)
+    shifted["loss"] += 5.0 * (shifted["width"] == 2)
+    line = compare(shifted, table(2), Metrics).set_index("column").loc["loss"]
+    assert line["beyond"] == 1 and line["where"].startswith("run=hash, width=2: ")
+
+
+def test_the_spread_is_that_of_the_reference_alone():
+    kept = table().assign(loss=1.0)
+    assert beyond(table().assign(loss=1 + table()["loss"] / 10), kept, Metrics) == {"loss"}
+    assert beyond(kept.assign(loss=1 + 5e-4), kept, Metrics) == set(), "other hardware may drift"
+
+
+@pytest.mark.parametrize("own", [np.nan, np.inf])
+def test_a_number_against_none_and_text_against_other_text_differ(own):
+    assert beyond(table(loss=own, optimizer="adam"), table(), Metrics) == {"loss", "optimizer"}
+    assert not beyond(table(loss=own), table(loss=own), Metrics)
+
+
+def test_where_the_reference_has_numbers_and_none_so_may_another_draw():
+    kept, own = (table(seed).assign(loss=lambda t: t["loss"].where(t["fits"])) for seed in (1, 2))
+    assert not beyond(own, kept, Metrics)
+
+
+def test_lines_count_what_is_equal_rounded_and_other():
+    kept = table(loss=1.0)
+    own = kept.assign(loss=np.where(kept["width"] == 1, 1.0, 1 + 1e-12 * kept["replicate"]))
+    own.loc[3, "loss"] = 4.0
+    line = compare(own, kept, Metrics).set_index("column").loc["loss"]
+    assert line[["equal", "rounding", "differ"]].tolist() == [9, 14, 1]
+    assert line["largest"] == 0.75 and line["at"] == "run=hash, width=1, replicate=3: 4 and 1"
+
+
+def test_nearly_equal_numbers_are_shown_with_the_digits_that_differ():
+    line = compare(table(loss=2.00000001), table(loss=2.0), Metrics).set_index("column").loc["loss"]
+    assert line["at"].endswith(": 2.00000001 and 2.0")
+
+
+def test_a_key_that_only_tells_the_tables_apart_matches_no_rows():
+    a, b = (table().query(f"width == {width}").drop(columns="run") for width in (1, 2))
+    lines = compare(a, b, Metrics).set_index("column")
+    assert lines.loc[ROWS, "equal"] == 8 and "width" not in lines.index
+
+
+def test_tables_without_a_row_class_are_matched_by_order():
+    lines = compare(table(), table().head(20), None).set_index("column")
+    assert lines.loc[ROWS, ["equal", "differ"]].tolist() == [20, 4]
+    assert lines.loc["loss", "equal"] == 20
+
+
+def test_distances_are_relative_to_the_larger():
+    a = np.array([1.0, -1.0, 0.0, np.inf, np.inf, np.nan, 0.0])
+    b = np.array([2.0, 1.0, 0.0, np.inf, -np.inf, np.nan, 1e-300])
+    assert distances(a, b).tolist() == [0.5, 2.0, 0.0, 0.0, np.inf, 0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("rows", "wrong"),
+    [
+        (table(replicates=8), None),
+        (pd.concat([table(), table().head(2)]), "2 rows twice: run=hash, width=1, replicate=0"),
+        (table().drop(index=3), "replicates are missing"),
+        (table(replicates=9), "replicates are missing"),
+        (table().assign(replicate=lambda t: t["replicate"] + 8, replicates=9), None),
+    ],
+)
+def test_what_is_wrong_with_the_rows_of_a_table_is_said(rows, wrong):
+    said = fault(rows, Metrics)
+    assert said == wrong or said.startswith(wrong)
+
+
+def test_kept_tables_are_whole(kept):
+    assert fault(*kept) is None

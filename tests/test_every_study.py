@@ -11,13 +11,14 @@ from math import inf, nan
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pandas as pd
 import pytest
 import torch
 from bench.growth import lent
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 from stopped import bytes_of, compute_with_stops
-from tiny import RUNS, named, tiny
+from tiny import CHOOSING, RUNS, named, tiny
 
 from runner.core.catalogue import configs, module_of, rows_of
 from runner.core.errors import InputError
@@ -43,12 +44,38 @@ def test_a_run_has_the_rows_of_its_study_and_the_same_bytes_wherever_it_was_stop
     assert (broken.folder / "run.log").read_text().count("goes on") == len(stops)
 
 
+ONE_BY_ONE = ("breaking_bn", "bn_classifier")
+"""Studies of networks that are trained one after another."""
+STACKS = [
+    (study, {k: v for k, v in changes.items() if k not in CHOOSING})
+    for study, changes in RUNS
+    if "replicates" in configs()[study].__dataclass_fields__ and study not in ONE_BY_ONE
+]
+
+
+@pytest.mark.parametrize(("study", "changes"), STACKS, ids=named)
+def test_a_replicate_alone_has_the_numbers_that_it_has_in_a_stack(study, changes):
+    """Up to the rounding of batched products."""
+    alone, stack = (tables_of(tiny(study, **changes | {"replicates": n})) for n in (1, 2))
+    for name, rows in alone.items():
+        same = stack[name][stack[name]["replicate"] == 0].reset_index(drop=True)
+        pd.testing.assert_frame_equal(rows, same, rtol=1e-3, atol=1e-6)
+
+
+def tables_of(config: StudyConfig) -> dict[str, pd.DataFrame]:
+    """What a run of the study yields."""
+    rows: dict[str, list] = {}
+    for row in module_of(config.study).run(config, lent(torch.device("cpu"))):
+        rows.setdefault(row.table, []).append(vars(row))
+    return {name: pd.DataFrame(found) for name, found in rows.items()}
+
+
 def check_rows(run: Run) -> None:
     """The tables have the columns of their row classes, and the keys name each row."""
     classes = rows_of(run.config.study)
     for name, table in run.tables().items():
         row_class = classes[name]
-        columns = [field for field in row_class.__dataclass_fields__ if field != "keys"]
+        columns = [field.name for field in fields(row_class)]
         assert list(table.columns) == columns
         assert set(row_class.keys) <= set(columns), "keys name columns"
         assert not table.duplicated(list(row_class.keys)).any(), f"{name}: keys are not unique"

@@ -10,16 +10,22 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from pretended_cuda import CUDA, pretended_cuda
+from bench.growth import lent
+from pretended_cuda import CUDA, READS, pretended_cuda
 from stopped import compute_with_stops
 from tiny import RUNS, named, tiny
 
+from runner.core.catalogue import module_of
 from runner.runs.run import Run
 
 
 def test_what_cuda_refuses_is_refused():
     with pretended_cuda():
         x = torch.zeros(3, device=CUDA)
+        READS.clear()
+        for reading in (x[0].item, lambda: float(x.sum()), x.cpu, lambda: bool(x.any()), x.nonzero):
+            reading()
+        assert len(READS) == 5
         refused = [
             (lambda: x + torch.zeros(3), "same device"),
             (lambda: torch.stack([x[0], torch.tensor(1.0)]), "same device"),
@@ -61,3 +67,31 @@ def test_a_run_on_cuda_has_the_numbers_of_one_on_the_cpu(study, changes, tmp_pat
     assert tables.keys() == expected.keys()
     for name, table in tables.items():
         pd.testing.assert_frame_equal(table, expected[name], rtol=1e-5, atol=1e-9)
+
+
+LONGER = [
+    ("bn_only", {}, {"batch_size": 16}),
+    ("bn_only", {"statistics": "fixed", "optimizer": "adam"}, {"batch_size": 16}),
+    ("bottleneck", {}, {"steps": 16}),
+    ("breaking_bn", {}, {"batch_size": 16}),
+    ("invariances", {"normalized_time": True}, {"learning_rates": [0.25, 0.125]}),
+    ("low_rank_training", {"optimizer": "adam"}, {"minibatches": 3}),
+    ("pretraining", {"methods": ["pretrained"]}, {"pretraining_steps": [4]}),
+    *(("rank_chain", {"engine": engine}, {"layers": 80}) for engine in ("direct", "rotated")),
+    ("rank_collapse", {"normalizations": ["none", "batch", "batch_no_mean"]}, {"batch_size": 16}),
+    ("rank_one", {}, {"steps": 16}),
+    ("symmetry", {}, {"steps": 16}),
+]
+"""Settings, and others in which as much is measured after more steps."""
+
+
+@pytest.mark.parametrize(("study", "changes", "longer"), LONGER, ids=named)
+def test_a_step_never_waits_for_the_device(study, changes, longer):
+    """The host reads numbers to measure, and not once more when there are more steps."""
+    counts = []
+    for config in (tiny(study, **changes), tiny(study, **changes | longer)):
+        with pretended_cuda():
+            READS.clear()
+            assert list(module_of(study).run(config, lent(CUDA)))
+        counts.append(len(READS))
+    assert counts[0] == counts[1] > 0

@@ -162,18 +162,6 @@ def test_a_damaged_cifar_archive_is_refused_by_name(tmp_path, change, message):
         read("cifar10", source, tmp_path)
 
 
-def test_other_content_is_refused_by_name_and_checksum(tmp_path):
-    source = fashion(tmp_path)
-    other = idx(torch.arange(6))
-    (tmp_path / IDX_NAMES[1]).write_bytes(other)
-    with pytest.raises(InputError) as raised:
-        read("fashion_mnist", source, tmp_path)
-    first, second = str(raised.value).splitlines()
-    assert first.startswith(f"{tmp_path / IDX_NAMES[1]} does not hold what fashion_mnist has there")
-    assert sha256(decompressed(other)) in first and source["checksums"][1] in first
-    assert "data_folder=" in second and "emove" not in second
-
-
 def test_files_are_known_by_their_content_alone(tmp_path):
     """Compressed anew, not at all, or under the other name: the same dataset."""
     source = fashion(tmp_path)
@@ -245,17 +233,6 @@ def test_more_than_any_dataset_holds_is_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr("runner.data.files.LARGEST", 100)
     with pytest.raises(InputError, match=r"train-images.gz holds more than 100 bytes"):
         read("fashion_mnist", fashion(tmp_path), tmp_path)
-
-
-def test_absent_files_are_named_with_their_place(tmp_path):
-    source = fashion(tmp_path)
-    for name in IDX_NAMES[2:]:
-        (tmp_path / name).unlink()
-    with pytest.raises(InputError) as raised:
-        read("fashion_mnist", source, tmp_path)
-    first, second = str(raised.value).splitlines()
-    assert "test-images.gz, test-labels.gz cannot be fetched" in first
-    assert str(tmp_path) in second and "data_folder=" in second
 
 
 def test_the_digits_are_split_once_and_for_all():

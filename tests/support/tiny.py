@@ -23,11 +23,13 @@ TINY = {
     "symmetry": {"depth": 4, "width": 6, "dimension": 4, "horizon": 3, "starts": 20, "steps": 8},
 }
 """With those that several studies share:"""
-SHARED = {"points": 3, "replicates": 2, "epochs": 1, "batch_size": 512, "records": 2, "time": 1.0}
+SHARED = {"points": 3, "replicates": 2, "epochs": 1, "batch_size": 32, "records": 2, "time": 1.0}
+SHARED |= {"train_images": 64}
 MORE = {
     "symmetry": {"batch_size": 5, "probes": 20, "resolution": 3},
     "pretraining": {"pretraining_steps": [2], "pretraining_batch_size": 8},
     "breaking_bn": {"replicates": 1},
+    "bn_classifier": {"replicates": 1},
     "rank_chain": {"burn_in": 5},
 }
 
@@ -58,21 +60,21 @@ VARIANTS: dict[str, list[dict[str, object]]] = {
         {"statistics": "fixed", "optimizer": "adam", "schedule": "cosine"},
         {"optimizer": "momentum"},
     ],
-    "bottleneck": each("bottleneck", "recipe", depths=[5, 3]),
+    "bottleneck": [*each("bottleneck", "recipe"), {"depths": [5, 3]}],
     "breaking_bn": [
-        {"methods": choices("breaking_bn", "methods")},
-        {"architecture": "resnet50", **CHOOSING},
+        {"methods": ["batch_norm_no_mean", "vanilla_random_pixels"]},
+        {"architecture": "resnet50", **CHOOSING, "epochs": 1},
     ],
     "constructions": [
         {"theorem": "sparse", "sparsity": 0.5, "target_width": 4},
         *({"theorem": theorem} for theorem in ("wide", "low_rank", "deep")),
     ],
     "invariances": [
-        *each("invariances", "architecture"),
+        *({"architecture": architecture} for architecture in ("linear", "pooled", "mixed")),
         {"data": "digits", "integrator": "rk4", "normalized_time": True},
     ],
     "low_rank_training": [
-        *each("low_rank_training", "optimizer", weight_decays=[0.0, 0.1]),
+        *({"optimizer": name, "weight_decays": [0.0, 0.1]} for name in ("momentum", "adamw")),
         {"architecture": "conv", "loss_function": "cross_entropy", "classes": 3, "minibatches": 2},
     ],
     "pretraining": [{"methods": choices("pretraining", "methods"), **CHOOSING}],

@@ -94,34 +94,6 @@ def test_an_inequality_of_nan_is_violated():
     assert _compared(lower, upper)["violations"] == 3
 
 
-def test_a_trained_deep_linear_network_has_the_representation_cost():
-    """Gradient descent on C + lambda ||theta||^2 ends with ||theta||^2 = R(A_theta; L)."""
-    L, target = 4, randn(3, 3, seed=2)
-    weights = [torch.eye(3, dtype=F64) + 0.3 * randn(3, 3, seed=10 + i) for i in range(L)]
-    weights = [W.requires_grad_() for W in weights]
-    optimizer = torch.optim.LBFGS(
-        weights,
-        max_iter=1000,
-        line_search_fn="strong_wolfe",
-        tolerance_grad=1e-12,
-        tolerance_change=0,
-    )
-
-    def closure():
-        optimizer.zero_grad()
-        product = torch.linalg.multi_dot(weights[::-1])
-        norm = sum(W.square().sum() for W in weights)
-        loss = (product - target).square().sum() + 0.01 * norm
-        loss.backward()
-        return loss
-
-    optimizer.step(closure)
-    with torch.no_grad():
-        product = torch.linalg.multi_dot(weights[::-1])
-        norm = sum(W.square().sum() for W in weights)
-        assert float(norm) == pytest.approx(float(theory.representation_cost(product, L)), rel=1e-6)
-
-
 def test_a_balanced_linear_network_attains_the_cost_and_is_balanced_without_biases():
     A, L = randn(4, 3, seed=3), 7
     network = linear_network(A, L)

@@ -18,7 +18,6 @@ from runner.networks.mlp import MLP
 from runner.papers.batch_norm_rank import theory
 from runner.papers.batch_norm_rank.measures import (
     last_hidden,
-    measured_layers,
     ranks,
     ranks_by_layer,
     root_mean_square,
@@ -38,7 +37,7 @@ from runner.papers.batch_norm_rank.rank_collapse import study as rank_collapse
 from runner.papers.batch_norm_rank.rank_collapse.config import RankCollapse
 from runner.results.statistics import half_width
 
-TINY = {"depth": 3, "width": 12, "samples": 40, "epochs": 2, "replicates": 2}
+TINY = {"depth": 3, "width": 12, "samples": 40, "epochs": 2, "replicates": 2, "batch_size": 128}
 TINY |= {"learning_rates": [0.1, 0.3], "selection_replicates": 1}
 STUDIES = {
     "rank_collapse": RankCollapse(**TINY),
@@ -105,25 +104,18 @@ def test_root_mean_square_has_no_range(dtype):
     assert sizes[0] == 0 and not sizes[1].isfinite()
 
 
-@pytest.mark.parametrize("dtype, gamma", [("float32", 1e19), ("float64", 1e19), ("float64", 1e200)])
+@pytest.mark.parametrize("dtype, gamma", [("float32", 1e19), ("float64", 1e200)])
 def test_a_huge_gamma_has_the_ranks_of_no_skip_connection(dtype, gamma):
     def last(skip):
         config = RankCollapse(
-            data="gaussian", train=False, init="unit", activation="linear", dtype=dtype, depth=64,
+            data="gaussian", train=False, init="unit", activation="linear", dtype=dtype, depth=32,
             width=8, samples=64, replicates=2, normalizations=["none", "batch"], skip=skip,
         )  # fmt: skip
         metrics = tables(rank_collapse, config)["metrics"]
         columns = ["normalization", "matrix_rank", "soft_rank", "rank_bound"]
-        return metrics[metrics["layer"] == 64][columns].reset_index(drop=True)
+        return metrics[metrics["layer"] == 32][columns].reset_index(drop=True)
 
     pd.testing.assert_frame_equal(last(gamma), last(inf), rtol=1e-3)
-
-
-def test_every_layer_is_measured_and_deep_ones_geometrically():
-    assert measured_layers(5) == set(range(6))
-    deep = sorted(measured_layers(3000))
-    assert deep[:65] == list(range(65)) and deep[-1] == 3000
-    assert max(b / a for a, b in zip(deep[64:], deep[65:], strict=False)) < 1.06
 
 
 def test_without_normalization_the_rank_of_deep_products_falls_and_with_it_it_stays():
@@ -186,15 +178,6 @@ def test_a_rate_at_which_all_diverge_is_never_chosen_and_the_smallest_is_where_e
     training = tables(rank_collapse, config)["training"]
     assert set(training["learning_rate"]) == {1e30}
     assert set(training["selected_on"]) == {"replicates 2: all rates diverged"}
-
-
-@pytest.mark.parametrize("name", sorted(STUDIES))
-def test_more_judged_replicates_leave_the_others_as_they_are(name):
-    module = {"rank_collapse": rank_collapse, "pretraining": pretraining}[name]
-    one = dataclasses.replace(STUDIES[name], learning_rates=[0.3], replicates=1)
-    rows = [tables(module, c)["training"] for c in (one, dataclasses.replace(one, replicates=2))]
-    first = rows[1][rows[1]["replicate"] == 0].reset_index(drop=True)
-    pd.testing.assert_frame_equal(rows[0], first, rtol=1e-3)
 
 
 def fresh(depth=6, width=16, replicates=2) -> MLP:
@@ -283,13 +266,6 @@ def test_end_to_end_ascent_is_dead_from_torchs_initialisation_and_alive_at_unit_
     assert (ranks(last_hidden(network, inputs())).rank_bound > 1.1 * before).all()
 
 
-def test_a_plain_ascent_only_makes_weights_longer():
-    network = fresh()
-    before = network.parameters["W6"].norm()
-    list(raise_layer_wise(network, minibatches(), 5, climb(0.3), unit_scale=False))
-    assert network.parameters["W6"].norm() > 1.5 * before
-
-
 def test_whitening_flattens_the_spectrum_of_every_layer_at_unit_scale():
     network, x = fresh(depth=3), inputs(N=200)
     plain = ranks(last_hidden(network, x)).rank_bound
@@ -303,15 +279,6 @@ def test_whitening_flattens_the_spectrum_of_every_layer_at_unit_scale():
         H = network.layer(layer, H)
         torch.testing.assert_close(H.square().mean((1, 2)), torch.ones(2, dtype=torch.float64))
     assert (ranks(H).rank_bound > 2 * plain).all()
-
-
-def test_unit_scale_keeps_r_of_the_first_layer_and_sets_the_scale_of_all():
-    network, x = fresh(), inputs()
-    r = ranks(network.layer(1, x.mT)).rank_bound
-    to_unit_scale(network, x)
-    for H in network.hidden(x):
-        torch.testing.assert_close(H.square().mean((1, 2)), torch.ones(2, dtype=torch.float64))
-    torch.testing.assert_close(ranks(network.layer(1, x.mT)).rank_bound, r)
 
 
 def off() -> MLP:

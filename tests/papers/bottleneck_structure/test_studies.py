@@ -71,13 +71,6 @@ def test_bottleneck_rows():
     assert (squares <= metrics.groupby("depth")["parameter_norm"].sum()).all()
 
 
-def test_a_replicate_does_not_depend_on_what_else_is_in_the_run():
-    alone = tables(Bottleneck(**{**vars(TOY[0]), "depths": [3], "replicates": 1}))["metrics"]
-    both = tables(TOY[0])["metrics"].query("depth == 3 and replicate == 0")
-    for column in ("parameter_norm", "train_cost", "test_cost"):
-        assert float(alone[column].iloc[0]) == pytest.approx(float(both[column].iloc[0]), rel=1e-4)
-
-
 def test_task_is_scaled_and_has_the_latent_rank():
     task = draw_task(2, 300, 50, torch.Generator().manual_seed(0))
     assert float(task.x.square().sum(0).mean()) == pytest.approx(20)

@@ -195,12 +195,6 @@ def test_constructions_are_measured_against_what_they_are_built_from():
     assert found.loc[found["method"] != "student_construction", "source_mse"].isna().all()
 
 
-def test_a_replicate_and_a_width_alone_give_the_same_numbers():
-    together = rows(widths=[8, 16]).query("replicate == 0 and width == 16")
-    alone = rows(widths=[16], replicates=1)
-    pd.testing.assert_frame_equal(together.reset_index(drop=True), alone, rtol=1e-4)
-
-
 def test_runs_of_other_kinds_share_what_they_do_not_change():
     paper, ours = rows(), rows(methods=["dense"], statistics="fixed")
     dense = paper[paper["method"] == "dense"]["test_mse"]

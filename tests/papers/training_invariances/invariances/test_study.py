@@ -136,7 +136,7 @@ def test_twins_are_on_for_the_same_examples_and_off_for_the_same():
 
 
 def test_pairs_of_a_mixed_pattern_and_the_tables_of_the_assumptions():
-    found = rows(width=16, samples=12, time=2.0)
+    found = rows(width=16, samples=12, time=1.0)
     entries = {row.pair: row.entries for row in of("metrics", found) if row.layer == 1}
     assert entries["mixed"] > 0 and entries["active"] >= 8 * 7
     assumed = of("assumptions", found)
@@ -148,8 +148,8 @@ def test_pairs_of_a_mixed_pattern_and_the_tables_of_the_assumptions():
 
 
 def test_a_small_network_is_compared_with_its_tree():
-    found = of("decomposition", rows(depth=4, width=3, time=4.0))
-    assert [row.time for row in found] == [0.0, 4.0] * 2
+    found = of("decomposition", rows(depth=4, width=3, time=1.0))
+    assert [row.time for row in found] == [0.0, 1.0] * 2
     for row in found:
         assert row.paths == 64 * 27
         assert row.error < 1e-12 * max(row.output, 1)
@@ -181,7 +181,9 @@ def test_a_replicate_and_a_rate_alone_give_the_numbers_of_the_stack():
 
 
 def test_the_normalized_clock_moves_at_unit_speed_and_never_slows_down():
-    found = of("lowrank", rows(architecture="linear", normalized_time=True, time=8.0))
+    found = of(
+        "lowrank", rows(architecture="linear", normalized_time=True, time=8.0, learning_rates=[0.1])
+    )
     last = [row for row in found if row.time == 8.0]
     assert min(row.frobenius for row in last) > 1
     assert max(row.log_loss for row in last) < -10
@@ -189,9 +191,8 @@ def test_the_normalized_clock_moves_at_unit_speed_and_never_slows_down():
 
 
 @pytest.mark.parametrize("loss", ["logistic", "exponential", "squared"])
-@pytest.mark.parametrize("integrator", ["euler", "rk4"])
-def test_training_lowers_every_loss(loss, integrator):
-    found = of("lowrank", rows(loss=loss, integrator=integrator, time=1.0))
+def test_training_lowers_every_loss(loss):
+    found = of("lowrank", rows(loss=loss, time=1.0))
     losses_at = {
         time: [row.loss for row in found if row.time == time and row.layer == 1]
         for time in (0.0, 1.0)

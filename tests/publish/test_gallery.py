@@ -18,7 +18,6 @@ from runner.core.papers import PAPERS
 from runner.publish import entries, gallery
 from runner.publish.entries import collect
 from runner.publish.gallery import (
-    KINDS,
     counts,
     evidence,
     first_results,
@@ -382,31 +381,6 @@ def browser(tmp_path_factory):
     browser = Browser(tmp_path_factory.mktemp("profile"))
     yield browser
     browser.close()
-
-
-SEEN = """(() => {
-  const within = (element) => element.getBoundingClientRect().bottom <= innerHeight;
-  const half = (element) => (({top, height}) => top + height / 2)(element.getBoundingClientRect());
-  const pictures = [...document.images].filter((each) => half(each) <= innerHeight);
-  return {
-    papers: [...document.querySelectorAll(".papers li")].filter(within).map((e) => e.innerText),
-    pictures: pictures.filter((each) => each.complete && each.naturalWidth > 100).length,
-  };
-})()"""
-
-
-def test_the_first_screen_has_the_papers_what_was_found_and_the_first_pictures(report, browser):
-    browser.open((report / "index.html").as_uri(), 1280, 800)
-    seen = browser.run(SEEN)
-    found = {each.paper.letter: each for each in shown(collect(REFERENCE, None, REFERENCE, False))}
-    assert len(seen["papers"]) == len(PAPERS) and seen["pictures"] >= 2
-    for paper, text in zip(PAPERS.values(), seen["papers"], strict=True):
-        assert paper.title in text
-        if paper.letter != "A":  # of which figure 4 is one's own here
-            assert found[paper.letter].found in text
-            for kind in KINDS:
-                for count in found[paper.letter].counts[kind].values():
-                    assert str(count) in text
 
 
 ROWS = "[...document.querySelectorAll('.all tr[data-verdict]')].filter(e => e.checkVisibility())"

@@ -11,30 +11,63 @@ from math import inf, nan
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pandas as pd
 import pytest
 import torch
 from bench.growth import lent
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
+from stopped import bytes_of, compute_with_stops
+from tiny import CHOOSING, RUNS, named, tiny
 
 from runner.core.catalogue import configs, module_of, rows_of
 from runner.core.errors import InputError
-from runner.core.progress import Progress
+from runner.core.progress import Progress, Stage
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig
-from runner.results.figures import quick_look
 from runner.runs import execution, machine
 from runner.runs.execution import execute
 from runner.runs.run import Run
 
 
-@pytest.mark.parametrize("study", sorted(configs()))
-def test_a_study_yields_the_rows_that_it_describes(study, tmp_path):
-    run = Run(tiny(study), tmp_path)
-    execute(run, Settings(outputs=str(tmp_path), device="cpu"))
-    check_rows(run)
-    assert quick_look(run).strip()
-    assert (run.folder / "overview.png").stat().st_size > 5000
+@pytest.mark.parametrize(("study", "changes"), RUNS, ids=named)
+def test_a_run_has_the_rows_of_its_study_and_the_same_bytes_wherever_it_was_stopped(
+    study, changes, tmp_path, monkeypatch
+):
+    whole, broken = (Run(tiny(study, **changes), tmp_path / name) for name in ("whole", "broken"))
+    written = compute_with_stops(whole, [], monkeypatch)
+    check_rows(whole)
+    assert (whole.folder / "overview.png").stat().st_size > 5000
+    stops = sorted({1, (written + 1) // 3, 2 * written // 3, written} - {0}) if written else []
+    compute_with_stops(broken, stops, monkeypatch)
+    assert bytes_of(broken) == bytes_of(whole)
+    assert (broken.folder / "run.log").read_text().count("goes on") == len(stops)
+
+
+ONE_BY_ONE = ("breaking_bn", "bn_classifier")
+"""Studies of networks that are trained one after another."""
+STACKS = [
+    (study, {k: v for k, v in changes.items() if k not in CHOOSING})
+    for study, changes in RUNS
+    if "replicates" in configs()[study].__dataclass_fields__ and study not in ONE_BY_ONE
+]
+
+
+@pytest.mark.parametrize(("study", "changes"), STACKS, ids=named)
+def test_a_replicate_alone_has_the_numbers_that_it_has_in_a_stack(study, changes):
+    """Up to the rounding of batched products."""
+    alone, stack = (tables_of(tiny(study, **changes | {"replicates": n})) for n in (1, 2))
+    for name, rows in alone.items():
+        same = stack[name][stack[name]["replicate"] == 0].reset_index(drop=True)
+        pd.testing.assert_frame_equal(rows, same, rtol=1e-3, atol=1e-6)
+
+
+def tables_of(config: StudyConfig) -> dict[str, pd.DataFrame]:
+    """What a run of the study yields."""
+    rows: dict[str, list] = {}
+    for row in module_of(config.study).run(config, lent(torch.device("cpu"))):
+        rows.setdefault(row.table, []).append(vars(row))
+    return {name: pd.DataFrame(found) for name, found in rows.items()}
 
 
 def check_rows(run: Run) -> None:
@@ -42,37 +75,11 @@ def check_rows(run: Run) -> None:
     classes = rows_of(run.config.study)
     for name, table in run.tables().items():
         row_class = classes[name]
-        columns = [item.name for item in fields(row_class)]
+        columns = [field.name for field in fields(row_class)]
         assert list(table.columns) == columns
         assert set(row_class.keys) <= set(columns), "keys name columns"
         assert not table.duplicated(list(row_class.keys)).any(), f"{name}: keys are not unique"
 
-
-TINY = {
-    "bn_classifier": {"target_width": 2, "learning_rates": [0.01], "batch_size": 512},
-    "bn_only": {"target_width": 2, "train_samples": 400, "test_samples": 60, "batch_size": 20},
-    "bottleneck": {"depths": [4], "width": 4, "samples": 6, "test_samples": 5, "steps": 8},
-    "breaking_bn": {"multiplier": 0.02, "image_size": 2, "samples": 8, "methods": ["batch_norm"]},
-    "constructions": {"target_width": 3, "points": 5, "block": 2},
-    "example20": {"depths": [8, 12], "exponents": [0.6, 0.8], "grid": 2},
-    "invariances": {"width": 4, "channels": 2, "samples": 4, "learning_rates": [0.5, 0.25]},
-    "pretraining": {"depth": 3, "width": 4, "samples": 8, "learning_rates": [0.03]},
-    "linear": {"depths": [2, 3], "width": 2, "rank": 1, "iterations": 5},
-    "low_rank_training": {"width": 4, "channels": 2, "samples": 6, "epochs": 2},
-    "norm_layers": {"target_width": 3, "batch_sizes": [4], "samples": 20},
-    "rank_chain": {"widths": [4, 6], "skips": [0.5, 1.0], "layers": 40, "chains": 4, "draws": 6},
-    "rank_collapse": {"depth": 3, "width": 4, "samples": 8, "learning_rates": [0.03]},
-    "rank_one": {"samples": [4], "depth": 7, "width": 4, "steps": 8, "segment_points": 3},
-    "symmetry": {"depth": 4, "width": 6, "dimension": 4, "horizon": 3, "starts": 20, "steps": 8},
-}
-"""Sizes at which a run takes a moment; with those that several studies share:"""
-SHARED = {"points": 3, "replicates": 2, "epochs": 1, "batch_size": 512, "records": 2, "time": 1.0}
-MORE = {
-    "symmetry": {"batch_size": 5, "probes": 20, "resolution": 3},
-    "pretraining": {"pretraining_steps": [2], "pretraining_batch_size": 8},
-    "breaking_bn": {"replicates": 1},
-    "rank_chain": {"burn_in": 5},
-}
 
 WHOLE = [-1, 0, 1, 2, 3, 5, 2**63 - 1, 2**63, 10**400]
 REAL = [-1.0, 0.0, 5e-324, 1e-19, 0.5, 1.0, 2.0, 1e9, 1e19, 1e30, 1e300, 1.7e308, inf, nan]
@@ -81,14 +88,7 @@ NOT_HERE = ("fashion_mnist", "cifar10", "random_pixels")
 """Images that are not embedded, or too many for a moment."""
 SECONDS = 0.2
 """What an example may take before it is stopped."""
-EXAMPLES = int(os.environ.get("EXAMPLES", "15"))
-
-
-def tiny(study: str, **changes: object) -> StudyConfig:
-    """A configuration of a moment, with other values for some parameters."""
-    known = {field.name for field in fields(configs()[study])}
-    shared = {name: value for name, value in SHARED.items() if name in known}
-    return configs()[study](**{**shared, **TINY.get(study, {}), **MORE.get(study, {}), **changes})
+EXAMPLES = int(os.environ.get("EXAMPLES", "8"))
 
 
 def values(hint: typing.Any, choices: tuple[str, ...] | None) -> st.SearchStrategy:
@@ -125,6 +125,10 @@ class Impatient(Progress):
     """Stops the run that takes long."""
 
     deadline = inf
+
+    def __init__(self, total: int, what: str, *more: typing.Any, **named: typing.Any) -> None:
+        assert what in typing.get_args(Stage), "one name for each stage, in every study"
+        super().__init__(total, what, *more, **named)
 
     def update(self, count: int = 1, **numbers: typing.Any) -> None:
         super().update(count, **numbers)

@@ -23,27 +23,30 @@ def small(architecture, norm="batch", init="pytorch"):
     return network
 
 
-def test_vgg19_has_as_many_parameters_as_its_layers_say():
-    """3x3 kernels and biases of sixteen convolutions, two per normalized channel, a classifier."""
-    sizes = [3, 64, 64, 128, 128, *[256] * 4, *[512] * 8]
-    pairs = list(zip(sizes[:-1], sizes[1:], strict=True))
-    expected = sum(9 * a * b + b + 2 * b for a, b in pairs) + 512 * 10 + 10
-    assert expected == 20_040_522  # as the common implementations for CIFAR-10 report it
-    assert sum(p.numel() for p in VGG19(3, 10).parameters()) == expected
-    assert len([m for m in VGG19(3, 10).modules() if isinstance(m, nn.Conv2d)]) + 3 == 19
+def weights(network) -> list[tuple[torch.Tensor, int]]:
+    layers = [m for m in network.modules() if isinstance(m, nn.Conv2d | nn.Linear)]
+    return [(m.weight.detach(), m.weight[0].numel()) for m in layers]
 
 
-def test_resnet50_has_as_many_parameters_as_its_layers_say():
-    """The published form for 1000 classes has 25 557 032, with a 7x7 kernel and 2048 x 1000."""
-    published = 25_557_032
-    expected = published - (49 - 9) * 3 * 64 - (2048 * 1000 + 1000) + (2048 * 10 + 10)
-    assert expected == 23_520_842  # as the common implementations for CIFAR-10 report it
-    assert sum(p.numel() for p in ResNet50(3, 10).parameters()) == expected
+@pytest.mark.parametrize(
+    ("architecture", "parameters", "layers"),
+    [(VGG19, 20_040_522, 17), (ResNet50, 25_557_032 - (49 - 9) * 3 * 64 - (2049 * 990), 54)],
+)
+def test_a_network_has_as_many_parameters_as_published(architecture, parameters, layers):
+    """VGG-19 as the common implementations for CIFAR-10 report it; ResNet-50 as for 1000 classes,
+    but for its first kernel, 3 x 3, and its classifier.
+    """
+    network = architecture(3, 10)
+    assert sum(p.numel() for p in network.parameters()) == parameters
+    assert len(weights(network)) == layers
+    quarter = architecture(3, 10, multiplier=0.25)
+    assert 4 * quarter.classifier.in_features == network.classifier.in_features
+    assert scaled(64, 1e-3) == 1
 
 
 @pytest.mark.parametrize("architecture", NETWORKS)
 @pytest.mark.parametrize("norm", ["none", "batch", "batch_no_mean"])
-@pytest.mark.parametrize("size", [8, 16, 32])
+@pytest.mark.parametrize("size", [8, 32])
 def test_images_of_any_of_these_sizes_become_logits(architecture, norm, size):
     network = small(architecture, norm)
     x = torch.randn(4, 3, size, size, generator=stream(1))
@@ -51,23 +54,6 @@ def test_images_of_any_of_these_sizes_become_logits(architecture, norm, size):
     assert H.shape == (4, network.classifier.in_features)
     assert network(x).shape == (4, 10)
     assert (H >= 0).all()  # behind a ReLU
-
-
-def test_the_last_feature_map_of_vgg19_is_one_pixel_and_that_of_resnet50_sixteen():
-    x = torch.randn(2, 3, 32, 32, generator=stream())
-    assert small(VGG19).features(x).shape == (2, 16, 1, 1)
-    assert small(ResNet50).features(x).shape == (2, 64, 4, 4)
-
-
-def test_a_multiplier_scales_the_channels_and_leaves_at_least_one():
-    assert [scaled(64, m) for m in (1, 0.125, 1.5, 1e-3)] == [64, 8, 96, 1]
-    assert VGG19(3, 10, multiplier=0.25).classifier.in_features == 128
-    assert ResNet50(3, 10, multiplier=0.25).classifier.in_features == 512
-
-
-def weights(network) -> list[tuple[torch.Tensor, int]]:
-    layers = [m for m in network.modules() if isinstance(m, nn.Conv2d | nn.Linear)]
-    return [(m.weight.detach(), m.weight[0].numel()) for m in layers]
 
 
 @pytest.mark.parametrize("architecture", NETWORKS)
@@ -83,16 +69,6 @@ def test_asymmetric_weights_are_positive_with_the_variance_of_pytorchs(architect
         if symmetric.numel() > 1000:
             both = torch.stack([symmetric.flatten(), asymmetric.flatten()]).var(dim=1)
             torch.testing.assert_close(both, torch.full((2,), bound**2 / 3), rtol=0.12, atol=0)
-
-
-def test_pytorchs_law_is_the_one_of_torch():
-    """Same variance and range as a fresh `torch.nn.Conv2d`."""
-    ours, torchs = nn.Conv2d(64, 64, 3), nn.Conv2d(64, 64, 3)
-    initialize(ours, "pytorch", stream())
-    for name in ("weight", "bias"):
-        a, b = getattr(ours, name), getattr(torchs, name)
-        torch.testing.assert_close(a.abs().max(), b.abs().max(), rtol=0.1, atol=0)
-    torch.testing.assert_close(ours.weight.var(), torchs.weight.var(), rtol=0.05, atol=0)
 
 
 @pytest.mark.parametrize("architecture", NETWORKS)

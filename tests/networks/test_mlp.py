@@ -102,16 +102,6 @@ def test_a_network_of_a_stack_is_the_network_alone(normalization):
         torch.testing.assert_close(together.state()[name][1:2], tensor)
 
 
-@pytest.mark.parametrize("normalization", NORMALIZATIONS)
-def test_a_network_that_diverges_changes_no_other(normalization):
-    calm, wild = stack(normalization), stack(normalization)
-    train(calm, torch.tensor([0.1, 0.1, 0.1], dtype=torch.float64), batches(8))
-    train(wild, torch.tensor([0.1, 1e200, 0.1], dtype=torch.float64), batches(8))
-    assert wild.parameters["W1"][1].isnan().any()
-    for name, tensor in calm.state().items():
-        assert torch.equal(wild.state()[name][[0, 2]], tensor[[0, 2]])
-
-
 def test_probing_changes_no_running_statistics_and_training_does():
     network = stack("batch")
     before = {name: tensor.clone() for name, tensor in network.running.items()}
@@ -155,13 +145,8 @@ def test_initialisations_have_the_moments_they_state(name):
     assert abs(W.mean() - mean) < error
     assert abs(W.var() / variance[name] - 1) < 5 * (2 / W.numel()) ** 0.5
     assert b.any() == (name in ("pytorch", "asymmetric"))
-
-
-def test_pytorch_initialisation_is_uniform_within_torchs_bound():
-    W = draw("pytorch", [400, 300], generators(0, 1, "w"))[0][0]
-    theirs = nn.Linear(400, 300).weight
-    assert W.abs().max() <= 400**-0.5
-    torch.testing.assert_close(W.abs().max(), theirs.abs().max(), rtol=1e-3, atol=0)
+    if name == "pytorch":  # uniform within torch's bound
+        assert 0.999 < W.abs().max() * n_in**0.5 <= 1
 
 
 def test_draws_of_a_replicate_do_not_depend_on_the_others_or_on_the_dtype():

@@ -1,7 +1,6 @@
 """Every figure is drawn and every claim judged: from the kept tables, and by the real command."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -24,7 +23,7 @@ from runner.papers.training_invariances.invariances.items import ITEMS
 from runner.publish.reference import read_tables
 from runner.results import figures
 from runner.results.claims import COLUMNS, claims_of
-from runner.results.figures import drawing_of, header_of, publish
+from runner.results.figures import header_of, publish
 from runner.results.paper_figures import PaperFigure
 from runner.results.style import LARGE, SMALL, WIDTH, in_two
 
@@ -34,28 +33,19 @@ KEPT = sorted(path.parent for path in REFERENCE.glob("*/*/claims.csv"))
 
 @pytest.mark.parametrize("study", configs())
 def test_a_study_lists_drawings_and_claims_of_its_own_figures_each_once(study):
-    figures, claims = part_of(study, "figures").FIGURES, part_of(study, "claims").CLAIMS
+    """What a figure finds rests on claims of its own: nothing is said without one behind it."""
+    drawings, claims = part_of(study, "figures").FIGURES, part_of(study, "claims").CLAIMS
     own = [name for name in figure_names() if figure_study(name) == study]
-    assert sorted(each.figure for each in figures) == sorted(claims) == sorted(own)
-    for listed in claims.values():
-        names = [claim.name for claim in listed]
+    assert sorted(each.figure for each in drawings) == sorted(claims) == sorted(own)
+    for drawing in drawings:
+        names = [claim.name for claim in claims[drawing.figure]]
         assert names and len(set(names)) == len(names)
+        for finding in drawing.findings:
+            assert finding.rests_on and set(finding.rests_on) <= set(names)
 
 
-@pytest.mark.parametrize("name", figure_names())
-def test_what_a_figure_finds_rests_on_claims_of_its_own(name):
-    """And on more than one verdict of none: a sentence without a claim behind it is not said."""
-    study = figure_study(name)
-    claims = {claim.name for claim in claims_of(name, study)}
-    for finding in drawing_of(name, study).findings:
-        assert finding.rests_on and set(finding.rests_on) <= claims
-
-
-def check_header(name: str, scale: str, tables: dict, judged: pd.DataFrame) -> None:
-    """It has room, and no finding without its claims: as judged at its scale; as if nothing had
-    been decided; and at `smoke`."""
-    what = headline("figure", name)
-    figure = PaperFigure(name, scale, name, (), (), Path(), what)
+def check_header(figure: PaperFigure, tables: dict, judged: pd.DataFrame) -> None:
+    """It has room, and no finding without its claims: as if nothing had been decided."""
     above = header_of(figure, tables, judged)
     assert not re.search(r"\bnan\b|\binf\b", above.finding)
     lines = in_two(above.finding)
@@ -64,13 +54,9 @@ def check_header(name: str, scale: str, tables: dict, judged: pd.DataFrame) -> N
         size = {"size": LARGE, "weight": "bold"} if line in lines else {"size": SMALL}
         text = picture.text(0.1 / WIDTH, 0.5, line, **size)
         assert text.get_window_extent().x1 < 100 * WIDTH, line
-    plain = what.partition(": ")[2]
-    swapped = judged.assign(verdict="nothing of the kind")
-    for none in (
-        header_of(figure, tables, swapped),
-        header_of(replace(figure, scale="smoke"), tables, judged),
-    ):
-        assert none.finding == plain[:1].upper() + plain[1:]
+    plain = figure.headline.partition(": ")[2]
+    none = header_of(figure, tables, judged.assign(verdict="nothing of the kind"))
+    assert none.finding == plain[:1].upper() + plain[1:]
 
 
 def test_every_figure_is_kept_at_scale_quick():
@@ -106,12 +92,10 @@ def test_a_figure_is_explained_and_its_claims_come_out_as_kept(folder, tmp_path,
         pictures.append(picture)
 
     monkeypatch.setattr(figures, "save", render)
-    figure = PaperFigure(name, scale, name, (), (), tmp_path)
-    publish(figure, tables)
-    claims = pd.read_csv(figure.path("claims.csv"))
-    kept = pd.read_csv(folder / "claims.csv")
-    check_header(name, scale, tables, kept)
-    now, then = without_dust(claims), without_dust(kept[list(COLUMNS)])
+    figure = PaperFigure(name, scale, name, (), (), tmp_path, headline("figure", name))
+    claims, kept = publish(figure, tables), pd.read_csv(folder / "claims.csv")
+    check_header(figure, tables, kept)
+    now, then = without_dust(claims.reset_index(drop=True)), without_dust(kept[list(COLUMNS)])
     pd.testing.assert_frame_equal(now, then, rtol=1e-9, atol=1e-14)
     assert len(pd.read_csv(figure.path("csv")))
     caption = figure.path("caption.txt").read_text()

@@ -22,8 +22,14 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 CUDA = torch.device("cuda", 0)
 
+READS: list[str] = []
+"""The operations by which the host has waited for numbers of the device."""
+
 MOVING = {aten._to_copy, aten.copy_}
 """Operations that may have tensors on two devices."""
+
+READING = {aten._local_scalar_dense, aten.nonzero, aten.equal, aten.is_nonzero}
+"""Operations that give the host numbers, or a shape that depends on them."""
 
 INDEXING = {aten.index, aten.index_put, aten.index_put_, aten._index_put_impl_}
 """Operations whose indices may be on the CPU where all else is on CUDA."""
@@ -101,10 +107,14 @@ def _operate(operation: OpOverload, args: tuple, kwargs: dict[str, Any]) -> Any:
     if on_cuda and operation.overloadpacket not in MOVING:
         _require_one_device(operation, [*args, *kwargs.values()])
     if kwargs.get("device") is not None:
+        to_host = on_cuda and torch.device(kwargs["device"]).type == "cpu"
+        READS.extend([str(operation)] * to_host)
         on_cuda = torch.device(kwargs["device"]).type != "cpu"
         kwargs = kwargs | {"device": torch.device("cpu")}
     if on_cuda and any(isinstance(each, torch.Generator) for each in tree_leaves((args, kwargs))):
         raise RuntimeError(f"Expected a 'cuda' device type for generator of {operation}")
+    if on_cuda and operation.overloadpacket in READING:
+        READS.append(str(operation))
     given = {id(_held(each)): each for each in tensors}
 
     def claimed(result: Any) -> Any:

@@ -16,7 +16,6 @@ from runner.papers.batch_norm_rank.rank_chain.engines import (
     LAWS,
     collinear_inputs,
     fill,
-    gaussian_inputs,
     unit_rows,
 )
 from runner.papers.batch_norm_rank.rank_chain.expansion import frobenius_step
@@ -49,7 +48,7 @@ def test_rank_bound_is_exact_for_orthogonal_rows():
     assert theory.rank_bound(H).item() == pytest.approx(5)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     d=st.integers(2, 12),
     N=st.integers(1, 12),
@@ -157,7 +156,7 @@ def test_lemma_7_remainder_is_even_in_gamma():
     delta = theory.frobenius_change(G @ G.mT).item()
     left = {}
     for skip in (0.05, 0.1):
-        change, _ = frobenius_step(G, skip, "gaussian", 400_000, stream())
+        change, _ = frobenius_step(G, skip, "gaussian", 150_000, stream())
         left[skip] = change / skip**2 - delta
     assert left[0.1] / left[0.05] == pytest.approx(4, rel=0.25)
 
@@ -167,11 +166,6 @@ def test_lyapunov_gap_without_skip_has_a_closed_form(width):
     gap, error = theory.lyapunov_gap(width, inf, 200_000, stream())
     assert abs(gap - theory.lyapunov_gap_ginibre(width)) < 4 * error
     assert error < 0.01 * gap
-
-
-def test_lyapunov_gap_at_width_two_in_closed_form():
-    """log |w_1| - log |w_2 perpendicular|: (psi(1) - psi(1/2)) / 2 = log 2."""
-    assert theory.lyapunov_gap_ginibre(2) == pytest.approx(0.6931471805599453)
 
 
 @pytest.mark.parametrize("width", [10, 1000, 10**7])
@@ -219,11 +213,6 @@ def test_definition_1(law):
     assert abs(W.pow(3).mean().item()) < 2e-2
 
 
-def test_unknown_law():
-    with pytest.raises(InputError, match="law=cauchy is not known.*gaussian, rademacher, uniform"):
-        fill(torch.empty(2), "cauchy", stream())
-
-
 def test_bounds_of_theorem_14():
     """(58) is d^2 over (50); the corrected forms differ by two; alpha < 1 is needed."""
     assert theory.frobenius_bound(16, 0.75) == pytest.approx(128)
@@ -246,11 +235,6 @@ def test_example_9_to_first_order():
     assert (d**3 - cube) / g2 == pytest.approx(3 * d**2 * (d - 1), rel=1e-3)
     change = theory.frobenius_change_of_spectrum(eigenvalues).item()
     assert change / g2 == pytest.approx(-4 * d * (d - 1) * (2 * d - 1), rel=1e-3)
-
-
-def test_gaussian_inputs_have_full_rank():
-    X = gaussian_inputs(3, 6, 9, stream(), torch.float64)
-    assert torch.linalg.matrix_rank(X).tolist() == [6, 6, 6]
 
 
 ONE_SIDED = "one-sided"
@@ -337,11 +321,11 @@ def test_no_invariant_law_of_the_representations_is_unique():
     E H^T H = d I, but the chain keeps a few directions of sample space, and drops the others.
     """
     generator = stream(5)
-    H = after(1000, torch.eye(8, dtype=torch.float64), 1.0, "uniform", generator)
+    H = after(300, torch.eye(8, dtype=torch.float64), 1.0, "uniform", generator)
     mean = torch.zeros(8, 8, dtype=torch.float64)
-    for _ in range(1000):
+    for _ in range(300):
         H = after(1, H, 1.0, "uniform", generator)
-        mean += H.T @ H / 8 / 1000
+        mean += H.T @ H / 8 / 300
     found = torch.linalg.eigvalsh(mean)
     assert found.sum().item() == pytest.approx(8)
     assert found[0] < 1e-9
@@ -481,7 +465,7 @@ def test_lemma_6_bound_of_its_proof_lacks_the_width():
     assert 4 * skip * B < 17 / 64
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     d=st.integers(2, 12),
     N=st.integers(1, 12),
@@ -534,7 +518,7 @@ def test_lemma_10_at_width_two_alpha_is_19_over_20():
     """
     chains = 4000
     H = torch.eye(2, dtype=torch.float64).expand(chains, 2, 2)
-    H = after(1000, H, 0.1, "uniform", stream(11))
+    H = after(400, H, 0.1, "uniform", stream(11))
     M = theory.second_moment(H)
     cosine = pairs(M)
     assert deviations_from_zero(cosine).abs().item() < 4.5
@@ -545,11 +529,10 @@ def test_lemma_10_at_width_two_alpha_is_19_over_20():
     assert M.square().sum(dim=(1, 2)).mean().item() == pytest.approx(3, abs=0.05)
 
 
-@pytest.mark.parametrize("d", [8, 16])
-def test_lemma_10_alpha_of_the_chain_is_below_one(d):
+def test_lemma_10_alpha_of_the_chain_is_below_one():
     """From inputs of full rank, within four standard errors, at small, large and no skip."""
     for skip in (0.1, 1.0, inf):
-        M = theory.second_moment(after(300, normal(200, d, d), skip, "uniform", stream(12)))
+        M = theory.second_moment(after(150, normal(200, 8, 8), skip, "uniform", stream(12)))
         diagonal, cubic = theory.regularity_terms(M)
         alpha = regularity(M)
         error = ((diagonal - alpha * cubic).std() / cubic.mean()).item() / sqrt(200)

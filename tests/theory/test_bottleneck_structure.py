@@ -10,7 +10,7 @@ import torch
 from scipy.optimize import brentq, minimize
 
 from runner.papers.bottleneck_structure import theory
-from runner.papers.bottleneck_structure.minima import Problem, polished
+from runner.papers.bottleneck_structure.minima import Problem, balanced, polished
 from runner.papers.bottleneck_structure.networks import Network, differentiate
 from runner.papers.bottleneck_structure.symmetry.dynamics import Dynamics, draw_dynamics
 from runner.papers.bottleneck_structure.theorems import _compared
@@ -57,26 +57,6 @@ def excess(network: Network, k: int) -> torch.Tensor:
     return network.parameter_norm() - k * network.depth
 
 
-def balanced(network: Network, sweeps: int) -> Network:
-    """The same function with every neuron rescaled to `||W_{l,i.}||^2 + b_{l,i}^2 =
-    ||W_{l+1,.i}||^2`.
-
-    Incoming weights and bias times a, outgoing weights over a: the ReLU lets it pass. Balanced
-    parameters have the smallest norm among all rescalings. Neurons without input or output stay.
-    """
-    weights = [W.clone() for W in network.weights]
-    biases = [b.clone() for b in network.biases]
-    for _ in range(sweeps):
-        for W, b, after in zip(weights[:-1], biases[:-1], weights[1:], strict=True):
-            incoming, outgoing = W.square().sum(1) + b.square(), after.square().sum(0)
-            scale = (outgoing / incoming) ** 0.25
-            scale = torch.where((incoming > 0) & (outgoing > 0), scale, 1.0)
-            W.mul_(scale[:, None])
-            b.mul_(scale)
-            after.div_(scale)
-    return Network(weights, biases)
-
-
 # formulas
 
 
@@ -112,34 +92,6 @@ def test_an_inequality_of_nan_is_violated():
     lower = torch.tensor([0.0, 0.0, 2.0, math.nan], dtype=F64)
     upper = torch.tensor([1.0, math.nan, 1.0, 1.0], dtype=F64)
     assert _compared(lower, upper)["violations"] == 3
-
-
-def test_a_trained_deep_linear_network_has_the_representation_cost():
-    """Gradient descent on C + lambda ||theta||^2 ends with ||theta||^2 = R(A_theta; L)."""
-    L, target = 4, randn(3, 3, seed=2)
-    weights = [torch.eye(3, dtype=F64) + 0.3 * randn(3, 3, seed=10 + i) for i in range(L)]
-    weights = [W.requires_grad_() for W in weights]
-    optimizer = torch.optim.LBFGS(
-        weights,
-        max_iter=3000,
-        line_search_fn="strong_wolfe",
-        tolerance_grad=1e-12,
-        tolerance_change=0,
-    )
-
-    def closure():
-        optimizer.zero_grad()
-        product = torch.linalg.multi_dot(weights[::-1])
-        norm = sum(W.square().sum() for W in weights)
-        loss = (product - target).square().sum() + 0.01 * norm
-        loss.backward()
-        return loss
-
-    optimizer.step(closure)
-    with torch.no_grad():
-        product = torch.linalg.multi_dot(weights[::-1])
-        norm = sum(W.square().sum() for W in weights)
-        assert float(norm) == pytest.approx(float(theory.representation_cost(product, L)), rel=1e-6)
 
 
 def test_a_balanced_linear_network_attains_the_cost_and_is_balanced_without_biases():
@@ -241,7 +193,7 @@ def test_frames_are_semi_orthonormal_and_give_the_distance():
     torch.testing.assert_close(total, theory.bottleneck_distance(network, derivatives, 2))
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_theorems_3_and_6_hold_for_every_k_up_to_the_rank(seed):
     network, x = random_network([5, 12, 12, 12, 4], seed=seed), randn(40, 5, seed=seed)
     derivatives = differentiate(network, x)
@@ -255,7 +207,7 @@ def test_theorems_3_and_6_hold_for_every_k_up_to_the_rank(seed):
         assert (distance <= excess(network, k) - 2 * logarithm)[kept].all()
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_theorem_6_holds_with_frames_that_neighbouring_layers_share(seed, k):
     """The main text's `sum_l ||W_l - V_l V_{l-1}^T||^2`, stronger than with frames of their own.
@@ -307,7 +259,7 @@ def test_projecting_from_both_sides_as_printed_breaks_theorem_6():
 # Theorem 7, Corollary 8, Proposition 9
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_theorem_7_and_corollary_8_hold_for_balanced_networks(seed):
     network = balanced(random_network([4, 10, 10, 10, 3], seed=seed), sweeps=2000)
     assert theory.imbalance(network) < 1e-6
@@ -361,14 +313,6 @@ def test_proposition_9_as_printed_fails_for_linear_networks():
     found = float(theory.ntk_mixed_derivative(derivatives))
     assert found == pytest.approx(L * s ** (2 - 2 / L))
     assert found < 2 * float(theory.narrowness_bound(derivatives.jacobian, L))
-
-
-def test_balancing_keeps_the_function_and_lowers_the_norm():
-    network, x = random_network([4, 9, 9, 3], seed=20), randn(10, 4)
-    rescaled = balanced(network, sweeps=500)
-    torch.testing.assert_close(rescaled.activations(x)[-1], network.activations(x)[-1])
-    assert rescaled.parameter_norm() < network.parameter_norm()
-    assert theory.imbalance(rescaled) < 1e-6 < theory.imbalance(network)
 
 
 # Example 20

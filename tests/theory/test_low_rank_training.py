@@ -47,7 +47,7 @@ def trained(classes, rate, time, optimizer="sgd", decay=0.0):
 @pytest.mark.parametrize("classes", [2, 5])
 def test_the_remainder_stays_within_its_bounds_along_gradient_descent(classes):
     """Up to the drift of the invariants, of first order in the rate."""
-    way = trained(classes, rate=0.01, time=6.0)
+    way = trained(classes, rate=0.01, time=4.0)
     start, k = next(way), problem(classes)[-1]
     bounds = theory.remainder_bounds(invariants(start), theory.last_remainder_bound(start[-1]), k)
     first = [theory.remainder(W, k) for W in start]
@@ -107,7 +107,7 @@ def test_one_output_has_no_remainder():
     assert (theory.last_remainder_bound(W) == 0).all() and (theory.remainder(W, 1) == 0).all()
 
 
-def drift(rate, optimizer="sgd", time=4.0):
+def drift(rate, optimizer="sgd", time=1.0):
     way = trained(2, rate, time, optimizer)
     start = next(way)
     *_, end = way
@@ -116,16 +116,17 @@ def drift(rate, optimizer="sgd", time=4.0):
 
 
 def test_the_drift_is_of_first_order_under_gradient_descent_and_of_none_under_adam():
-    order = torch.log2(drift(0.02) / drift(0.01))
-    assert ((order - 1).abs() < 0.1).all()
-    order = torch.log2(drift(0.02, "momentum") / drift(0.01, "momentum"))
-    assert ((order - 1).abs() < 0.2).all()
-    order = torch.log2(drift(0.002, "adam", 0.4) / drift(0.001, "adam", 0.4))
-    assert (order.abs() < 0.2).all()
+    for optimizer, rate, time, expected in (
+        ("sgd", 0.02, 1.0, 1),
+        ("momentum", 0.02, 2.0, 1),
+        ("adam", 0.002, 0.4, 0),
+    ):
+        order = torch.log2(drift(rate, optimizer, time) / drift(rate / 2, optimizer, time))
+        assert ((order - expected).abs() < 0.2).all(), optimizer
 
 
 def test_weight_decay_takes_invariants_and_remainder_away():
-    rate, decay, time = 0.004, 0.2, 4.0
+    rate, decay, time = 0.01, 0.5, 2.0
     way = trained(2, rate, time, decay=decay)
     start = next(way)
     *_, end = way

@@ -17,7 +17,6 @@ from runner.papers.norm_tuning.network import Block, Layer, Network, relu_networ
 from runner.papers.norm_tuning.solvers import EPSILON, Scales, khatri_rao, solve_scales
 from runner.papers.norm_tuning.theory import (
     Construction,
-    DeepWeights,
     deep,
     deep_weights,
     factorize,
@@ -258,20 +257,12 @@ def test_theorem_2_refuses_blocks_wider_than_the_input():
         deep_weights(random_target(6, 6), 7, stream())
 
 
-def test_deep_weights_have_the_shapes_of_the_statement():
-    (weights,) = deep_weights(random_target(7, 5), 3, stream())
-    assert isinstance(weights, DeepWeights)
-    assert [W.shape for W in weights.hidden] == [(15, 15)] * 3
-    assert [A.shape for A in weights.skips] == [(15, 3)] * 3
-    assert weights.output.shape == (5, 15)
-
-
 # Remarks 1 and 8
 
 
-@pytest.mark.parametrize("d, depth", [(4, 1), (6, 3)])
-def test_remark_1_parameter_counts(d, depth):
+def test_remark_1_parameter_counts():
     """2 (d^2 + d) l scales and shifts for the d^2 l weights of the target; 2 d^3 l are frozen."""
+    d, depth = 4, 3
     target = random_target(*[d] * (depth + 1))
     layers = wide(target, wide_weights(target, None, stream())).network.layers
     assert len(layers) == 2 * depth
@@ -334,7 +325,7 @@ def test_theorem_4_leaves_out_the_matrices_with_a_zero_row():
 
 def test_theorem_3_at_depth_2_asks_for_both_layers():
     """Their weights are independent: the probability is the product (the union bound is below)."""
-    target, draws = random_target(6, 6, 6), 300
+    target, draws = random_target(6, 6, 6), 150
     ranks = torch.tensor(
         [
             [
@@ -349,26 +340,25 @@ def test_theorem_3_at_depth_2_asks_for_both_layers():
     assert float(both) == pytest.approx(float(one) ** 2, abs=4 * math.sqrt(0.25 / draws))
 
 
-@pytest.mark.parametrize("sparsity", [0.2, 0.35, 0.5, 0.8])
+@pytest.mark.parametrize("sparsity", [0.35, 0.5])
 def test_lemma_9_numerical_rank_equals_structural_rank(sparsity):
     target = random_target(9, 9)
-    for seed in range(15):
+    for seed in range(10):
         (pair,) = wide_weights(target, None, stream(seed), sparsity)
         scales = solve_scales(*pair, target.layers[0].weight)
         assert scales.numerical_rank == khatri_rao_structural_rank(*pair)
 
 
-@pytest.mark.parametrize("sparsity, likely", [(0.1, 8), (0.15, 4), (0.3, 0)])
-def test_wide_sparse_networks_have_their_structural_rank(sparsity, likely):
+def test_wide_sparse_networks_have_their_structural_rank():
     """m = 2 d^2: most entries of the target are reached by some hidden unit, not all."""
     target, short = random_target(10, 10), 0
-    for seed in range(8):
-        (pair,) = wide_weights(target, 200, stream(seed), sparsity)
+    for seed in range(6):
+        (pair,) = wide_weights(target, 200, stream(seed), sparsity=0.15)
         scales = solve_scales(*pair, target.layers[0].weight)
         rank = khatri_rao_structural_rank(*pair)
         assert (scales.numerical_rank, scales.solvable) == (rank, rank == 100)
         short += rank < 100
-    assert short == likely
+    assert 0 < short < 6
 
 
 @pytest.mark.parametrize("dead, rank", [("input", 90), ("output", 90), ("nothing", 100)])
@@ -386,13 +376,13 @@ def test_a_dead_feature_lowers_the_rank(dead, rank):
         assert solve_scales(W1, W2, target).numerical_rank == rank
 
 
-@pytest.mark.parametrize("small", [1e-2, 1e-5, 1e-8, 1e-11])
+@pytest.mark.parametrize("small", [1e-2, 1e-8])
 def test_condition_of_a_system_that_is_nearly_of_lower_rank(small):
-    W1, W2, target = normal(200, 10), normal(10, 200, seed=1), normal(10, 10, seed=2)
+    W1, W2, target = normal(98, 7), normal(7, 98, seed=1), normal(7, 7, seed=2)
     W1[:, 3] *= small
     scales = solve_scales(W1, W2, target)
     s = torch.linalg.svdvals(khatri_rao(W2, W1))
-    assert scales.numerical_rank == 100
+    assert scales.numerical_rank == 49
     assert scales.condition_number == pytest.approx(float(s[0] / s[-1]), rel=1e-3)
 
 
@@ -430,9 +420,9 @@ def test_structural_rank_finds_what_counting_zero_rows_and_columns_misses():
     assert khatri_rao_structural_rank(W1, W2) == 1
 
 
-@pytest.mark.parametrize("d, sparsity", [(6, 0.5), (10, 0.43), (10, 0.3), (20, 0.3)])
+@pytest.mark.parametrize("d, sparsity", [(6, 0.5), (10, 0.3)])
 def test_live_units_probability_is_the_frequency_of_draws_without_cut_off_units(d, sparsity):
-    target, draws = random_target(d, d), 400
+    target, draws = random_target(d, d), 200
     weights = (wide_weights(target, None, stream(seed), sparsity)[0] for seed in range(draws))
     frequency = sum(cut_off_units(*pair) == 0 for pair in weights) / draws
     p = live_units_probability(d, d, d * d, sparsity)

@@ -204,11 +204,11 @@ def test_one_step_of_gradient_descent_moves_d_by_the_square_of_the_rate():
 def test_the_normalized_clock_runs_along_the_same_path():
     network = network_of("linear")
     objective, theta = objective_of(network, "exponential"), parameters(network)
-    flow = Flow(objective, theta.clone(), [0.001] * R, "rk4", normalized=True)
+    flow = Flow(objective, theta.clone(), [0.0025] * R, "rk4", normalized=True)
     flow.advance(0.05)
     for replicate in range(R):
         time = float(flow.log_time[replicate].exp())
-        slow = Flow(objective, theta.clone(), [time / 100] * R, "rk4", normalized=False)
+        slow = Flow(objective, theta.clone(), [time / 50] * R, "rk4", normalized=False)
         slow.advance(time)
         torch.testing.assert_close(slow.theta[replicate], flow.theta[replicate], rtol=0, atol=1e-4)
 
@@ -382,8 +382,8 @@ def test_the_finite_time_bound_holds_along_the_flow(architecture):
     """Eq. (13) at initialisation and after training by Runge-Kutta steps."""
     network = network_of(architecture)
     objective, theta = objective_of(network), parameters(network)
-    flow = Flow(objective, theta.clone(), [0.02] * R, "rk4", normalized=False)
-    for _ in range(3):
+    flow = Flow(objective, theta.clone(), [0.1] * R, "rk4", normalized=False)
+    for _ in range(2):
         ratio = lowrank.spectrum(network, flow.theta).operator_ratio
         bound = lowrank.finite_bounds(network, theta, flow.theta)
         for layer in range(lowrank.tail(network)[0], len(network.weighted)):
@@ -415,7 +415,7 @@ def test_balanced_layers_keep_the_same_singular_values():
     theta = torch.cat([m.flatten() for m in layers])[None]
     x = normal(1, N, 5, seed=3)
     objective = Objective(network, x, normal(1, N, seed=4).sign(), "logistic")
-    flow = Flow(objective, theta.clone(), [0.01], "rk4", normalized=False)
+    flow = Flow(objective, theta.clone(), [0.02], "rk4", normalized=False)
     flow.advance(2.0)
     first, second, _ = network.unpack(flow.theta)
     values = [torch.linalg.svdvals(each["W"][0]) for each in (first, second)]

@@ -34,13 +34,6 @@ def scores(trainer: StackTrainer) -> list:
     return [(epoch, vars(each)) for epoch, every in trainer.run() for each in every.values()]
 
 
-def same(first: list, second: list) -> bool:
-    return all(
-        a == b and all(torch.equal(x[k], y[k]) for k in x)
-        for (a, x), (b, y) in zip(first, second, strict=True)
-    )
-
-
 def test_networks_learn_the_digits_and_scores_are_those_of_the_network(digits):
     trainer = StackTrainer({"batch": group()}, digits, 64, 3, 0, context())
     ends = scores(trainer)
@@ -60,21 +53,6 @@ def test_replicates_follow_their_own_order_and_rates_share_it(digits):
     W = network.groups["batch"].network.parameters["W1"]
     torch.testing.assert_close(W[0], W[2])
     assert not torch.allclose(W[0], W[1])
-
-
-@pytest.mark.parametrize("stop_at", [1, 5, 24, 30])
-def test_a_training_that_goes_on_from_a_checkpoint_ends_as_if_never_stopped(digits, stop_at):
-    groups = {"none": group("none"), "batch": group("batch")}
-    whole = scores(StackTrainer(groups, digits, 64, 2, 0, context()))
-    states = []
-
-    def keep(make_state):
-        states.append({name: tensor.clone() for name, tensor in make_state().items()})
-
-    scores(StackTrainer(groups, digits, 64, 2, 0, context(checkpoint=keep)))
-    resumed = scores(StackTrainer(groups, digits, 64, 2, 0, context(restored=states[stop_at - 1])))
-    assert same(whole[-len(resumed) :], resumed)
-    assert len(resumed) == (4 if stop_at <= 24 else 2)
 
 
 def test_a_batch_larger_than_the_data_is_refused(digits):

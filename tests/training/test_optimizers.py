@@ -40,19 +40,3 @@ def test_each_network_steps_as_with_torchs_optimizer_at_its_own_rate(name):
             other.step()
     for key, value in stack.items():
         torch.testing.assert_close(value, torch.stack([p[key] for p in alone]))
-
-
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_an_optimizer_goes_on_from_its_state(name):
-    whole, parts = {"a": torch.ones(2, 3)}, {"a": torch.ones(2, 3)}
-    rates = torch.tensor([0.1, 0.2])
-    first, one = OPTIMIZERS[name](whole), OPTIMIZERS[name](parts)
-    for step in range(4):
-        first.step({"a": gradient(whole["a"])}, rates)
-        if step == 2:
-            saved = {key: value.clone() for key, value in one.state.items()}
-            one = OPTIMIZERS[name](parts)
-            for key, value in one.state.items():
-                value.copy_(saved[key])
-        one.step({"a": gradient(parts["a"])}, rates)
-    assert torch.equal(whole["a"], parts["a"])

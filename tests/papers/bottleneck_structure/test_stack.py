@@ -2,17 +2,15 @@
 
 import pytest
 import torch
-from bench.growth import embedded
+from bench.growth import lent
 
-from runner.core.progress import Progress
-from runner.core.studies import Context
 from runner.papers.bottleneck_structure.networks import Network
 from runner.papers.bottleneck_structure.recipes import RECIPES, Recipe
 from runner.papers.bottleneck_structure.stack import DepthStack
-from runner.papers.bottleneck_structure.training import STEPS_AT_ONCE, RidgeTrainer, start
+from runner.papers.bottleneck_structure.training import RidgeTrainer, start
 
 DEPTHS = [6, 4, 4, 3, 2]
-F64 = torch.float64
+F64, ALONE = torch.float64, lent(torch.device("cpu"))
 
 
 def randn(*shape: int, seed: int) -> torch.Tensor:
@@ -27,14 +25,6 @@ def batch(count: int, samples: int = 11) -> tuple[torch.Tensor, torch.Tensor]:
 
 def new_stack(depths: list[int], replicates: list[int], dtype=F64) -> DepthStack:
     return start(DepthStack(depths, 7, 3, 2, dtype=dtype), replicates, RECIPES["annealed"], seed=0)
-
-
-def context(restored=None, saved=None) -> Context:
-    def checkpoint(make_state) -> None:
-        if saved is not None:
-            saved.append({name: value.clone() for name, value in make_state().items()})
-
-    return Context(torch.device("cpu"), restored, Progress, checkpoint, embedded)
 
 
 def test_gradients_equal_automatic_differentiation():
@@ -58,16 +48,6 @@ def _gradient_network(stack: DepthStack, r: int) -> Network:
     return copy.network(r)
 
 
-def test_every_parameter_belongs_to_one_network():
-    stack = new_stack(DEPTHS, list(range(5)))
-    total = sum(
-        parameter.numel()
-        for r in range(5)
-        for parameter in (*stack.network(r).weights, *stack.network(r).biases)
-    )
-    assert total == stack.parameters.numel()
-
-
 def test_norms_and_outputs_are_those_of_the_networks():
     stack, (x, _) = new_stack(DEPTHS, list(range(5))), batch(5)
     outputs, norms = stack.predict(x), stack.parameter_norms()
@@ -81,12 +61,14 @@ def test_norms_and_outputs_are_those_of_the_networks():
 def test_a_network_trained_in_the_stack_equals_the_same_network_alone(recipe):
     (x, y), replicates, steps = batch(5), [0, 1, 0, 2, 1], 60
     stack = new_stack(DEPTHS, replicates)
-    RidgeTrainer(stack, RECIPES[recipe], 1e-3, 5e-3, steps).run(lambda b: [(x, y)], context())
+    RidgeTrainer(stack, RECIPES[recipe], 1e-3, 5e-3, steps).run(
+        lambda b: [(x, y)], lent(torch.device("cpu"))
+    )
     for r, (L, replicate) in enumerate(zip(DEPTHS, replicates, strict=True)):
         alone = new_stack([L], [replicate])
         data = [(x[r : r + 1], y[r : r + 1])]
         training = RidgeTrainer(alone, RECIPES[recipe], 1e-3, 5e-3, steps)
-        training.run(lambda b, data=data: data, context())
+        training.run(lambda b, data=data: data, ALONE)
         ours, its = stack.network(r), alone.network(0)
         for a, b in zip((*ours.weights, *ours.biases), (*its.weights, *its.biases), strict=True):
             torch.testing.assert_close(a, b, rtol=1e-7, atol=1e-9)
@@ -109,19 +91,6 @@ def test_training_equals_adam_on_the_regularised_loss():
     trained = stack.network(0)
     for a, b in zip((*trained.weights, *trained.biases), parameters, strict=True):
         torch.testing.assert_close(a, b.detach(), rtol=1e-6, atol=1e-8)
-
-
-def test_training_goes_on_from_a_checkpoint_with_the_same_numbers():
-    (x, y), steps, saved = batch(5), 2 * STEPS_AT_ONCE + 7, []
-    data = [[(x.float() * (1 + i), y.float())] for i in range(3)]
-    whole = new_stack(DEPTHS, list(range(5)), torch.float32)
-    training = RidgeTrainer(whole, RECIPES["annealed"], 1e-3, 5e-3, steps)
-    training.run(data.__getitem__, context(saved=saved))
-    assert [int(state["step"]) for state in saved] == [STEPS_AT_ONCE, 2 * STEPS_AT_ONCE, steps]
-    resumed = new_stack(DEPTHS, list(range(5)), torch.float32)
-    training = RidgeTrainer(resumed, RECIPES["annealed"], 1e-3, 5e-3, steps)
-    training.run(data.__getitem__, context(restored=saved[0]))
-    assert torch.equal(whole.parameters, resumed.parameters)
 
 
 def test_a_narrower_network_fits_into_the_stack():

@@ -41,14 +41,6 @@ def tables(config) -> dict[str, pd.DataFrame]:
     return {name: pd.DataFrame(found) for name, found in rows.items()}
 
 
-@pytest.mark.parametrize("config", TOY, ids=lambda config: config.study)
-def test_equal_configurations_give_equal_rows(config):
-    first, second = tables(config), tables(config)
-    assert first.keys() == second.keys()
-    for name in first:
-        pd.testing.assert_frame_equal(first[name], second[name], check_exact=True)
-
-
 RIDGED = [dataclasses.replace(TOY[0], recipe="plain"), TOY[2]]
 """Ridge from the first step on."""
 
@@ -77,13 +69,6 @@ def test_bottleneck_rows():
     # sum of squared singular values is the weights' share of the norm
     squares = found["spectrum"]["singular_value"].pow(2).groupby(found["spectrum"]["depth"]).sum()
     assert (squares <= metrics.groupby("depth")["parameter_norm"].sum()).all()
-
-
-def test_a_replicate_does_not_depend_on_what_else_is_in_the_run():
-    alone = tables(Bottleneck(**{**vars(TOY[0]), "depths": [3], "replicates": 1}))["metrics"]
-    both = tables(TOY[0])["metrics"].query("depth == 3 and replicate == 0")
-    for column in ("parameter_norm", "train_cost", "test_cost"):
-        assert float(alone[column].iloc[0]) == pytest.approx(float(both[column].iloc[0]), rel=1e-4)
 
 
 def test_task_is_scaled_and_has_the_latent_rank():
@@ -172,10 +157,6 @@ def test_rank_one_networks_stay_at_rank_one():
 def test_odd_depths_are_refused():
     with pytest.raises(InputError, match="even"):
         Example20(depths=[4, 7])
-
-
-def test_the_order_of_depths_names_one_run():
-    assert Bottleneck(depths=[4, 8]).identity() == Bottleneck(depths=[8, 4]).identity()
 
 
 def test_ranks_of_a_spectrum():

@@ -1,16 +1,13 @@
 """The study `breaking_bn`: alignment, training, resume, memory, divergence."""
 
 import dataclasses
-from math import isnan
 
 import pandas as pd
 import pytest
 import torch
 from bench.growth import embedded
-from stopped import bytes_of, compute_with_stops
 from torch.nn import functional
 
-from runner.core.errors import InputError
 from runner.core.progress import Progress
 from runner.core.studies import Context
 from runner.data.datasets import Dataset, Images
@@ -18,7 +15,6 @@ from runner.papers.batch_norm_rank.breaking_bn import study as breaking_bn
 from runner.papers.batch_norm_rank.breaking_bn.alignment import gradient_alignment
 from runner.papers.batch_norm_rank.breaking_bn.config import BREAKING_METHODS, BreakingBN
 from runner.papers.batch_norm_rank.breaking_bn.tables import paths
-from runner.runs.run import Run
 from runner.training.convolutional import on_device
 
 TINY = BreakingBN(
@@ -64,13 +60,6 @@ def test_alignment_is_that_of_the_gradients_of_single_samples():
     errors = (H @ W.detach().mT).softmax(1) - functional.one_hot(labels, 3)
     expected = torch.stack(cosines).mean()
     torch.testing.assert_close(gradient_alignment(H, errors), expected)
-
-
-def test_collinear_representations_have_aligned_gradients_whatever_their_sign_and_length():
-    h = torch.randn(1, 7, generator=stream())
-    H = torch.tensor([[1.0], [-2.0], [1e-9], [4.0]]) * h
-    errors = torch.randn(4, 3, generator=stream(1))
-    assert gradient_alignment(H, errors).item() == pytest.approx(1, abs=1e-6)
 
 
 def test_neurons_without_error_have_no_say():
@@ -180,50 +169,3 @@ def test_a_rate_at_which_all_diverge_is_never_chosen_and_the_smallest_is_where_e
     training = tables(dataclasses.replace(config, learning_rates=[1e21, 1e20]))["training"]
     assert set(training["learning_rate"]) == {1e20}
     assert set(training["selected_on"]) == {"replicates 1: all rates diverged"}
-
-
-@pytest.mark.parametrize(
-    ("stops", "rates"), [((5, 24, 31), [0.03]), ((40, 96, 97, 130), [0.03, 0.1])]
-)
-def test_a_run_that_goes_on_in_the_middle_ends_with_the_same_bytes(
-    stops, rates, tmp_path, monkeypatch
-):
-    """Stopped within the first epoch of a network, at its end, and in the second network.
-
-    With two rates: in the second network of four that rates are chosen on, at the end of the
-    fourth, and in what is judged.
-    """
-    config = dataclasses.replace(TINY, replicates=1, learning_rates=rates, selection_replicates=1)
-    whole, broken = (Run(config, tmp_path / part) for part in ("whole", "broken"))
-    compute_with_stops(whole, (), monkeypatch)
-    compute_with_stops(broken, stops, monkeypatch)
-    assert bytes_of(broken) == bytes_of(whole)
-    assert (broken.folder / "run.log").read_text().count("goes on") == len(stops)
-
-
-def test_a_network_that_diverges_is_recorded_to_the_end():
-    config = dataclasses.replace(
-        TINY, methods=["vanilla"], learning_rates=[1e20], replicates=1, epochs=2
-    )
-    training = tables(config)["training"]
-    assert training["epoch"].tolist() == [1, 2]
-    last = training.iloc[-1]
-    assert isnan(last["train_loss"]) and isnan(last["rank_bound"]) and isnan(last["rank"])
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"samples": 2000}, "samples=2000: digits has 1536 training images"),
-        ({"batch_size": 2000}, "batch_size=2000: digits has 1536 images"),
-    ],
-)
-def test_more_than_there_is_is_refused(changes, message):
-    with pytest.raises(InputError, match=message):
-        tables(dataclasses.replace(TINY, **changes))
-
-
-def test_the_methods_of_the_study_are_those_of_its_parameters():
-    assert tuple(breaking_bn.METHODS) == BREAKING_METHODS
-    with pytest.raises(InputError, match="methods=vanila is not known: did you mean 'vanilla'"):
-        BreakingBN(methods=["vanila"])

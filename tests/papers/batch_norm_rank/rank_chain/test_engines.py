@@ -9,7 +9,6 @@ import numba
 import numpy as np
 import pytest
 import torch
-from scipy.stats import kstest
 
 from runner.core.errors import InputError
 from runner.papers.batch_norm_rank import theory
@@ -84,7 +83,7 @@ def test_direct_chain_is_equation_1(law, centred):
 
 def test_rotated_product_has_the_law_of_the_direct_one():
     """Covariance of (W G)_{ij}, (W G)_{ik}: (G^T G)_{jk}, independent between rows."""
-    G = unit_rows(gaussian_inputs(1, 6, 4, stream(), torch.float64)).expand(200_000, 6, 4)
+    G = unit_rows(gaussian_inputs(1, 6, 4, stream(), torch.float64)).expand(100_000, 6, 4)
     chain = RotatedChain(G, torch.full((len(G),), inf), stream(1))
     product = torch.empty_like(chain.state)
     chain._draw_product(product)
@@ -96,7 +95,7 @@ def test_rotated_product_has_the_law_of_the_direct_one():
     assert between.abs().max() < 0.03
 
 
-@pytest.mark.parametrize("width, skip", [(8, inf), (8, 0.5), (16, 0.1), (32, inf)])
+@pytest.mark.parametrize("width, skip", [(8, inf), (16, 0.5)])
 def test_engines_agree(width, skip):
     direct = means(make("direct", 128, width, skip, seed=1), 400)
     plan = Plan.of(800, 128, 2, 200)
@@ -111,8 +110,8 @@ def test_engines_agree(width, skip):
         assert abs(a - b) < 4 * (da**2 + db**2) ** 0.5
 
 
-@pytest.mark.parametrize("width", [2, 8, 11, 40])
-@pytest.mark.parametrize("skip", [0.1, 1.0, inf])
+@pytest.mark.parametrize("width", [2, 11, 40])
+@pytest.mark.parametrize("skip", [0.1, inf])
 def test_compiled_observables_are_those_of_torch(width, skip):
     chains = CompiledChains(width, columns(width), skip, 0)
     for _ in range(5):
@@ -169,25 +168,17 @@ def reference_words(state):
 
 def test_normals_are_box_muller_of_xoshiro():
     state = np.random.SeedSequence(0).generate_state(32, np.uint32).reshape(4, 1, 8)
-    Z = np.zeros((500, 4, 8))
+    Z = np.zeros((100, 4, 8))
     draw(state.copy(), Z)
     for lane in (0, 5):
         words = reference_words(state[:, 0, lane])
-        a, b = np.array([next(words) for _ in range(2000)], dtype=np.int64).reshape(-1, 2).T
+        a, b = np.array([next(words) for _ in range(400)], dtype=np.int64).reshape(-1, 2).T
         radius = np.sqrt(-2 * np.log(((a >> 1) + 0.5) / 2**31))
         angle = 2 * np.pi * np.where(b < 2**31, b, b - 2**32) / 2**32
         expected = -radius * np.exp(-1j * angle)  # the sign of the cosine does not matter
         found = Z[:, :, lane].reshape(-1, 2)
         np.testing.assert_allclose(found[:, 0], expected.real, rtol=0, atol=2e-6)
         np.testing.assert_allclose(found[:, 1], expected.imag, rtol=0, atol=2e-6)
-
-
-def test_normals_are_normal():
-    state = np.random.SeedSequence(1).generate_state(32, np.uint32).reshape(4, 1, 8)
-    Z = np.zeros((20_000, 2, 8))
-    draw(state, Z)
-    assert kstest(Z.ravel(), "norm").pvalue > 1e-3
-    assert abs(np.corrcoef(Z.reshape(-1, 16).T) - np.eye(16)).max() < 5 / 20_000**0.5
 
 
 def test_calls_of_compiled_code_may_be_cut_anywhere(monkeypatch):
@@ -217,40 +208,6 @@ def test_bytes_of_compiled_code_do_not_depend_on_the_processor(tmp_path):
     assert done.stdout.strip() == here.tobytes().hex()
 
 
-def test_precision_does_not_bias_the_mean():
-    single = means(make("direct", 256, 16, inf, dtype=torch.float32), 800)
-    double = means(make("direct", 256, 16, inf, seed=1), 800)
-    for name in ("soft_rank", "rank_bound"):
-        assert_agree(single, double, name, most=0.005)
-
-
-def test_stride_does_not_bias_the_mean():
-    often = compiled(16, inf, Plan.of(800, 256, 1, 200), range(32))
-    seldom = compiled(16, inf, Plan.of(1600, 256, 16, 200), range(32, 64))
-    for name in ("soft_rank", "rank_bound"):
-        assert_agree(often, seldom, name, most=0.005)
-
-
-def test_more_columns_change_nothing():
-    plan = Plan.of(400, 256, 2, 200)
-    few = compiled(32, inf, plan, range(32))
-    all_of_them = compiled(32, inf, plan, range(32, 64), kept=32)
-    assert_agree(few, all_of_them, "soft_rank", most=0.005)
-
-
-def test_stacking_points_does_not_bias_them():
-    """Chains of different gamma in one stack keep their own means."""
-    generator = stream()
-    skips = torch.tensor([0.1, inf], dtype=torch.float64).repeat(128)
-    chain = RotatedChain(gaussian_inputs(256, 8, 8, generator, torch.float64), skips, generator)
-    plan = Plan.of(1000, 256, 2, 900)
-    moments = sample(chain, plan, 0.5)
-    for column, skip in enumerate((0.1, inf)):
-        mixed = BatchMeans(moments[:, column::2], plan.count)
-        alone = means(make("rotated", 128, 8, skip, seed=2), 1000, burn_in=900)
-        assert_agree(mixed, alone, "rank_bound")
-
-
 def test_state_stays_normalised_and_finite():
     chain = make("rotated", 4, 64, 0.1)
     chain.advance(2000)
@@ -278,17 +235,12 @@ def test_a_direction_that_sank_to_rounding_rises_again():
     assert_agree(lifted, means(make("rotated", 128, 16, inf, seed=1), 400), "soft_rank")
 
 
-def test_collinear_inputs_are_nearly_of_rank_one():
-    sigma = torch.linalg.svdvals(collinear_inputs(5, 32, 32, 1e-3, stream()))
-    assert (sigma[:, 1] / sigma[:, 0]).max() < 1e-2
-
-
 def test_transverse_exponent_at_rank_one_in_closed_form():
     """From rank one, gamma = inf: the new direction is the part of z / |z_1| across sign(z_1)."""
     chain = ProbedChain(torch.ones(64, 8, 1).double(), torch.full((64,), inf), stream())
-    chain.advance(2000)
+    chain.advance(1000)
     rates = chain.growth_rate()
-    draws = 400_000
+    draws = 100_000
     z = torch.randn(2, draws, 8, generator=stream(1), dtype=torch.float64)
     ratio = z[0] / (8**0.5 * z[1].abs())  # the norm of W G is sqrt(8) |z_1|: G^T G = 8
     signs = z[1].sign()[..., None] / 8**0.5
@@ -315,7 +267,7 @@ def test_gamma_must_be_positive(bad):
 
 def test_autocorrelation_and_error_of_a_known_process():
     """x_{t+1} = a x_t + noise has integrated time (1 + a) / (1 - a) and that much more variance."""
-    a, chains, count = 0.8, 2000, 400
+    a, chains, count = 0.8, 1000, 400
     x = torch.randn(chains, generator=stream(), dtype=torch.float64) / (1 - a**2) ** 0.5
     sums = torch.zeros(2, chains, 5, dtype=torch.float64)
     generator = stream(1)

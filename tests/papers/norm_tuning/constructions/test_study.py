@@ -13,7 +13,7 @@ from runner.core.progress import Progress
 from runner.core.studies import Context
 from runner.papers.norm_tuning import solvers
 from runner.papers.norm_tuning.constructions.config import Constructions
-from runner.papers.norm_tuning.constructions.study import run, unit_inputs
+from runner.papers.norm_tuning.constructions.study import run
 from runner.papers.norm_tuning.network import agreement
 from runner.papers.norm_tuning.solvers import khatri_rao, solve_scales
 from runner.results.claims import claims_of, judgement
@@ -143,18 +143,6 @@ def test_a_digit_classifier_inside_a_random_network_predicts_the_same_on_all_ima
         assert row.target_accuracy > 0.98
 
 
-def test_equal_configurations_give_equal_rows_and_a_replicate_does_not_depend_on_the_others():
-    parameters = {"theorem": "sparse", "sparsity": 0.6, "target_width": 8, "points": 20}
-    one, two, again = (rows(replicates=n, **parameters) for n in (1, 2, 2))
-
-    def numbers(row):
-        return {k: repr(v) for k, v in dataclasses.asdict(row).items()}
-
-    assert [numbers(row) for row in two] == [numbers(row) for row in again]
-    assert numbers(one[0]) == numbers(two[0])
-    assert two[0].max_abs_error != two[1].max_abs_error
-
-
 def test_rows_do_not_depend_on_the_number_of_threads():
     parameters = {"target": "digits", "target_width": 8, "depth": 2, "replicates": 1}
     threads, found = torch.get_num_threads(), []
@@ -166,11 +154,6 @@ def test_rows_do_not_depend_on_the_number_of_threads():
     finally:
         torch.set_num_threads(threads)
     assert found[0] == found[1]
-
-
-def test_inputs_lie_on_the_unit_sphere():
-    norms = unit_inputs(30, 7, torch.Generator().manual_seed(0)).norm(dim=1)
-    torch.testing.assert_close(norms, torch.ones(30, dtype=torch.float64))
 
 
 @pytest.mark.parametrize(

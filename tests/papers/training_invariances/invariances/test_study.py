@@ -3,11 +3,10 @@ from math import inf
 import numpy as np
 import pytest
 import torch
-from bench.growth import embedded
+from bench.growth import Quiet, embedded
 from scipy.optimize import linprog
 
 from runner.core.errors import InputError
-from runner.core.settings import Settings
 from runner.core.streams import generator
 from runner.core.studies import Context
 from runner.papers.training_invariances.invariances.config import SMALLEST_DEPTH, Invariances
@@ -16,8 +15,6 @@ from runner.papers.training_invariances.invariances.network import build
 from runner.papers.training_invariances.invariances.problem import INPUT_NORM, SIDE, draw_examples
 from runner.papers.training_invariances.invariances.study import run
 from runner.papers.training_invariances.losses import MARGIN_LOSSES, log_losses
-from runner.runs.execution import execute
-from runner.runs.run import Run
 
 TINY = {
     "width": 6,
@@ -30,22 +27,8 @@ TINY = {
 }
 
 
-class Silent:
-    def __init__(self, *_, **__):
-        pass
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-    def update(self, *_, **__):
-        pass
-
-
 def rows(restored=None, checkpoint=lambda make_state: None, **changes):
-    context = Context(torch.device("cpu"), restored, Silent, checkpoint, embedded)
+    context = Context(torch.device("cpu"), restored, Quiet, checkpoint, embedded)
     return list(run(Invariances(**{**TINY, **changes}), context))
 
 
@@ -153,7 +136,7 @@ def test_twins_are_on_for_the_same_examples_and_off_for_the_same():
 
 
 def test_pairs_of_a_mixed_pattern_and_the_tables_of_the_assumptions():
-    found = rows(width=16, samples=12, time=2.0)
+    found = rows(width=16, samples=12, time=1.0)
     entries = {row.pair: row.entries for row in of("metrics", found) if row.layer == 1}
     assert entries["mixed"] > 0 and entries["active"] >= 8 * 7
     assumed = of("assumptions", found)
@@ -165,8 +148,8 @@ def test_pairs_of_a_mixed_pattern_and_the_tables_of_the_assumptions():
 
 
 def test_a_small_network_is_compared_with_its_tree():
-    found = of("decomposition", rows(depth=4, width=3, time=4.0))
-    assert [row.time for row in found] == [0.0, 4.0] * 2
+    found = of("decomposition", rows(depth=4, width=3, time=1.0))
+    assert [row.time for row in found] == [0.0, 1.0] * 2
     for row in found:
         assert row.paths == 64 * 27
         assert row.error < 1e-12 * max(row.output, 1)
@@ -197,23 +180,10 @@ def test_a_replicate_and_a_rate_alone_give_the_numbers_of_the_stack():
         assert row.log_loss == pytest.approx(other.log_loss, rel=1e-12)
 
 
-@pytest.mark.parametrize("normalized", [False, True])
-def test_a_restored_run_gives_the_same_rows(normalized):
-    saved = []
-
-    def keep(make_state):
-        saved.append({name: tensor.clone() for name, tensor in make_state().items()})
-
-    whole = rows(checkpoint=keep, normalized_time=normalized)
-    assert len(saved) == 2
-    # nan is not equal to itself: compare the texts
-    assert list(map(repr, rows(restored=saved[0], normalized_time=normalized))) == list(
-        map(repr, whole)
-    )
-
-
 def test_the_normalized_clock_moves_at_unit_speed_and_never_slows_down():
-    found = of("lowrank", rows(architecture="linear", normalized_time=True, time=8.0))
+    found = of(
+        "lowrank", rows(architecture="linear", normalized_time=True, time=8.0, learning_rates=[0.1])
+    )
     last = [row for row in found if row.time == 8.0]
     assert min(row.frobenius for row in last) > 1
     assert max(row.log_loss for row in last) < -10
@@ -221,9 +191,8 @@ def test_the_normalized_clock_moves_at_unit_speed_and_never_slows_down():
 
 
 @pytest.mark.parametrize("loss", ["logistic", "exponential", "squared"])
-@pytest.mark.parametrize("integrator", ["euler", "rk4"])
-def test_training_lowers_every_loss(loss, integrator):
-    found = of("lowrank", rows(loss=loss, integrator=integrator, time=1.0))
+def test_training_lowers_every_loss(loss):
+    found = of("lowrank", rows(loss=loss, time=1.0))
     losses_at = {
         time: [row.loss for row in found if row.time == time and row.layer == 1]
         for time in (0.0, 1.0)
@@ -248,15 +217,6 @@ def test_training_lowers_every_loss(loss, integrator):
 def test_wrong_parameters_name_what_would_be_right(changes, message):
     with pytest.raises(InputError, match=message):
         Invariances(**changes)
-
-
-def test_equal_runs_give_equal_bytes(tmp_path):
-    tables = []
-    for name in ("a", "b"):
-        run_ = Run(Invariances(**TINY), tmp_path / name)
-        execute(run_, Settings(outputs=str(tmp_path / name), device="cpu"))
-        tables.append([(run_.folder / f"{t}.csv").read_bytes() for t in ("metrics", "lowrank")])
-    assert tables[0] == tables[1]
 
 
 def test_divergence_is_data():

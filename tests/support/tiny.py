@@ -1,0 +1,98 @@
+"""Every study at sizes at which a run takes a moment, in settings in which it does all it can."""
+
+from dataclasses import fields
+
+from runner.core.catalogue import configs
+from runner.core.studies import StudyConfig
+
+TINY = {
+    "bn_classifier": {"target_width": 2, "learning_rates": [0.01], "batch_size": 512},
+    "bn_only": {"target_width": 2, "train_samples": 400, "test_samples": 60, "batch_size": 20},
+    "bottleneck": {"depths": [4], "width": 4, "samples": 6, "test_samples": 5, "steps": 8},
+    "breaking_bn": {"multiplier": 0.02, "image_size": 2, "samples": 8, "methods": ["batch_norm"]},
+    "constructions": {"target_width": 3, "points": 5, "block": 2},
+    "example20": {"depths": [8, 12], "exponents": [0.6, 0.8], "grid": 2},
+    "invariances": {"width": 4, "channels": 2, "samples": 4, "learning_rates": [0.5, 0.25]},
+    "pretraining": {"depth": 3, "width": 4, "samples": 8, "learning_rates": [0.03]},
+    "linear": {"depths": [2, 3], "width": 2, "rank": 1, "iterations": 5},
+    "low_rank_training": {"width": 4, "channels": 2, "samples": 6, "epochs": 2},
+    "norm_layers": {"target_width": 3, "batch_sizes": [4], "samples": 20},
+    "rank_chain": {"widths": [4, 6], "skips": [0.5, 1.0], "layers": 40, "chains": 4, "draws": 6},
+    "rank_collapse": {"depth": 3, "width": 4, "samples": 8, "learning_rates": [0.03]},
+    "rank_one": {"samples": [4], "depth": 7, "width": 4, "steps": 8, "segment_points": 3},
+    "symmetry": {"depth": 4, "width": 6, "dimension": 4, "horizon": 3, "starts": 20, "steps": 8},
+}
+"""With those that several studies share:"""
+SHARED = {"points": 3, "replicates": 2, "epochs": 1, "batch_size": 32, "records": 2, "time": 1.0}
+SHARED |= {"train_images": 64}
+MORE = {
+    "symmetry": {"batch_size": 5, "probes": 20, "resolution": 3},
+    "pretraining": {"pretraining_steps": [2], "pretraining_batch_size": 8},
+    "breaking_bn": {"replicates": 1},
+    "bn_classifier": {"replicates": 1},
+    "rank_chain": {"burn_in": 5},
+}
+
+
+def tiny(study: str, **changes: object) -> StudyConfig:
+    """A configuration of a moment, with other values for some parameters."""
+    known = {field.name for field in fields(configs()[study])}
+    shared = {name: value for name, value in SHARED.items() if name in known}
+    return configs()[study](**{**shared, **TINY.get(study, {}), **MORE.get(study, {}), **changes})
+
+
+def choices(study: str, name: str) -> list[str]:
+    """All values that a parameter may have."""
+    found = {field.name: field.metadata["choices"] for field in fields(configs()[study])}
+    return list(found[name])
+
+
+def each(study: str, name: str, **more: object) -> list[dict[str, object]]:
+    """A setting for each of them."""
+    return [{name: value, **more} for value in choices(study, name)]
+
+
+CHOOSING = {"learning_rates": [0.03, 0.1], "selection_replicates": 1, "epochs": 2}
+
+VARIANTS: dict[str, list[dict[str, object]]] = {
+    "bn_only": [
+        {"methods": choices("bn_only", "methods"), "widths": [2, 4]},
+        {"statistics": "fixed", "optimizer": "adam", "schedule": "cosine"},
+        {"optimizer": "momentum"},
+    ],
+    "bottleneck": [*each("bottleneck", "recipe"), {"depths": [5, 3]}],
+    "breaking_bn": [
+        {"methods": ["batch_norm_no_mean", "vanilla_random_pixels"]},
+        {"architecture": "resnet50", **CHOOSING, "epochs": 1},
+    ],
+    "constructions": [
+        {"theorem": "sparse", "sparsity": 0.5, "target_width": 4},
+        *({"theorem": theorem} for theorem in ("wide", "low_rank", "deep")),
+    ],
+    "invariances": [
+        *({"architecture": architecture} for architecture in ("linear", "pooled", "mixed")),
+        {"data": "digits", "integrator": "rk4", "normalized_time": True},
+    ],
+    "low_rank_training": [
+        *({"optimizer": name, "weight_decays": [0.0, 0.1]} for name in ("momentum", "adamw")),
+        {"architecture": "conv", "loss_function": "cross_entropy", "classes": 3, "minibatches": 2},
+    ],
+    "pretraining": [{"methods": choices("pretraining", "methods"), **CHOOSING}],
+    "rank_chain": [
+        *each("rank_chain", "measure", engine="rotated"),
+        {"engine": "direct", "law": "rademacher", "centred": True, "dtype": "float32"},
+    ],
+    "rank_collapse": [
+        {"normalizations": choices("rank_collapse", "normalizations"), **CHOOSING},
+        {"skip": 0.5, "dtype": "float64"},
+        {"activation": "linear", "train": False, "data": "gaussian"},
+    ],
+}
+"""Settings in which each study does all that it can do; nothing where the defaults do it."""
+
+RUNS = [(study, changes) for study in sorted(configs()) for changes in VARIANTS.get(study, [{}])]
+
+
+def named(value: object) -> str:
+    """A setting in the name of a test."""
+    return value if isinstance(value, str) else " ".join(f"{k}={v}" for k, v in value.items())

@@ -31,6 +31,7 @@ from runner.core.errors import InputError, nearest
 from runner.core.studies import Row
 from runner.results import captions, style
 from runner.results.figures import save
+from runner.results.findings import DOT
 from runner.results.paper_figures import folder_words
 from runner.results.style import DASHED, DOTTED, Look, Picture
 from runner.runs.files import write_atomically
@@ -74,9 +75,11 @@ class Plot:
         marks = "Lines are medians of the replicates, bands their range, one of each run."
         if not self.inside:
             marks = "Dots are single replicates, lines their medians."
-        roles = [f"{role}: {_label(name)}" for role, name in (("colour", self.color),
-                 ("panels", self.panel)) if name and name != "line"]  # fmt: skip
-        said = ". ".join([marks.rstrip("."), *roles, *(note.capitalize() for note in self.notes)])
+        roles = [f"{role}: {_label(name)}" for role, name in (("Colour", self.color),
+                 ("Panels", self.panel)) if name and name != "line"]  # fmt: skip
+        said = ". ".join(
+            [marks.rstrip("."), *roles, *(note[:1].upper() + note[1:] for note in self.notes)]
+        )
         study = self.runs[0].config.study
         return captions.caption(f"{study}: {self.headline}", said, study, self.about)
 
@@ -132,13 +135,15 @@ def chosen(
     if not parts:
         raise InputError(f"no number of {study} varies with {x}: {', '.join(asked)}")
     points = pd.concat(parts, ignore_index=True)
+    kinds = ", ".join(dict.fromkeys(kind for table in rows.values() for kind in table.kinds))
     notes = list(dict.fromkeys(text for table in rows.values() if (text := table.shown)))
     notes += [f"not a number, and not drawn: {'; '.join(absent)}"] if absent else []
     if diverged := (~np.isfinite(points["value"])).sum():
         notes.append(f"{diverged} of {len(points)} numbers diverged")
     if missing := len(runs) - len(complete):
-        notes.append(f"{missing} of {len(runs)} runs {'are' if missing > 1 else 'is'} missing")
-    kinds = ", ".join(dict.fromkeys(kind for table in rows.values() for kind in table.kinds))
+        notes.insert(0, f"{missing} of {len(runs)} runs missing")
+    if (several := points["line"].nunique()) > len(COLORS):
+        notes.append(f"{several} lines, one for each {kinds.replace(', ', ' and ')}")
     inside = any(_is_followed(table.rows, x, ["run"]) for table in rows.values())
     return Plot(runs, x, color or "line", panel, points, kinds, inside, notes)
 
@@ -248,12 +253,21 @@ def _points(
     """Return the rows of a number, and the methods that have none: all of theirs are nan."""
     kept = [*dict.fromkeys(filter(None, (*roles, "line", "run"))), *({"replicate"} & set(rows))]
     points = rows[kept].assign(number=number, value=rows[column].astype(float))
-    has = points.groupby("line")["value"].transform("count") > 0
-    without = sorted(set(points.loc[~has, "line"]) - {""})
+    named = [key for key in ("line", *roles) if key and not _is_number(points[key])]
+    has = points.groupby(named)["value"].transform("count") > 0
+    left = points.loc[~has, named].drop_duplicates().astype(str)
+    without = [_label(" ".join(filter(None, each))) for each in left.to_numpy()]
     return points[has & points[roles[0]].notna()], without
 
 
-def _label(name: str) -> str:
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def _label(name: Any) -> str:
+    """Return a column, a method or a value as a reader writes it."""
+    if not isinstance(name, str):
+        return f"{name:g}" if _is_number([name]) else str(name)
     return name.rpartition(".")[2].replace("_", " ")
 
 
@@ -280,14 +294,15 @@ def draw(plot: Plot) -> Picture:
     rows = -(-len(cells) // columns)
     keys = _keys(plot)
     spare = len(cells) < rows * columns
-    wide = 0.25 if spare or not keys else 0.7 + 0.092 * max(map(len, [*keys, plot.lines]))
+    wide = 0.25 if spare or not keys else 0.75 + 0.1 * max(map(len, [*keys, _title(plot) or ""]))
     picture, axes = style.sheet(rows, columns, height=1.15 + 2.1 * rows + 1.05 * (rows - 1),
-                                right=wide, gap=0.85)  # fmt: skip
+                                right=wide, gap=0.35 if plot.panel else 0.85,
+                                sharey="row" if plot.panel else False)  # fmt: skip
     for i, (number, value) in enumerate(cells):
         shown = points[points["number"] == number]
         title = _label(number)
         if plot.panel:
-            title = f"{_label(plot.panel)} {value}" if columns > 1 else title
+            title = f"{_label(plot.panel)} {_label(value)}"
             axes.flat[i].set_ylabel(_label(number) if i % columns == 0 else "")
         _draw_panel(plot, axes.flat[i], shown, value)
         style.panel(axes.flat[i], "abcdefghijklmnop"[i], title, _label(plot.x))
@@ -295,22 +310,16 @@ def draw(plot: Plot) -> Picture:
         axes[-1, -1].set_axis_off()
     if keys:
         axes[-spare, -1].legend(
-            keys.values(), keys, loc="upper left", bbox_to_anchor=(0 if spare else 1.03, 1.03),
-            title=_label(plot.lines) if plot.color == "line" else None, alignment="left",
-            borderaxespad=0, handlelength=2.2,
+            keys.values(), keys, loc="upper left", bbox_to_anchor=(0 if spare else 1, 1.03),
+            title=_title(plot), alignment="left", borderaxespad=0 if spare else 1,
+            handlelength=2.2,
         )  # fmt: skip
     study, data = plot.runs[0].config.study, captions.dataset_in(plot.about)
-    complete = sum(run.is_complete() for run in plot.runs)
-    count = f"{complete} of {len(plot.runs)}" if complete < len(plot.runs) else f"{complete}"
-    counts = [(text, style.GREY) for text in _below(plot, f"{count} runs")]
+    below = DOT.join([_count(plot.points["run"].nunique(), "run"), *plot.notes])
     headline = plot.headline[:1].upper() + plot.headline[1:]
-    picture.add_header("  ·  ".join(filter(None, (study, data))), headline, counts)
+    picture.add_header(DOT.join(filter(None, (study, data))), headline, [(below, style.GREY)])
     style.settle(picture)
     return picture
-
-
-def _below(plot: Plot, first: str) -> list[str]:
-    return ["  ·  ".join([first, *(note for note in plot.notes if "runs" not in note)])]
 
 
 def _ordered(column: pd.Series) -> list[Any]:
@@ -319,34 +328,47 @@ def _ordered(column: pd.Series) -> list[Any]:
 
 
 def _looks(plot: Plot) -> dict[tuple[Any, str], Look]:
-    """Return how each colour and method looks: the colour's hue, the method's form."""
+    """Return how each colour and method looks: hue and marker say the colour, dashes the method."""
     hues, lines = _ordered(plot.points[plot.color]), list(plot.points["line"].unique())
     colors = dict(zip(hues, COLORS * len(hues), strict=False))
     if plot.color != "line" and _is_number(hues):
         colors = style.shades(hues, style.SKY, style.BLUE, style.NAVY)
-    forms = {line: i for i, line in enumerate(lines)}
-    return {(hue, line): Look(colors[hue], MARKERS[i % len(MARKERS)], DASHES[i % len(DASHES)], 1.8)
-            for hue in hues for line, i in forms.items()}  # fmt: skip
+    looks, crowded = {}, len(lines) > len(COLORS)
+    if crowded and plot.color == "line":
+        colors = dict.fromkeys(hues, style.BLUE)
+    for i, hue in enumerate(hues):
+        for j, line in enumerate(lines):
+            if plot.color == "line" and line != hue:
+                continue
+            dashes = "-" if crowded else DASHES[(j if len(lines) > 1 else i) % len(DASHES)]
+            looks[hue, line] = Look(colors[hue], MARKERS[i % len(MARKERS)], dashes, 1.8)
+    return looks
+
+
+def _is_double(plot: Plot) -> bool:
+    """Return whether colour and form say different things."""
+    return plot.color != "line" and 1 < plot.points["line"].nunique() <= len(COLORS)
+
+
+def _title(plot: Plot) -> str | None:
+    """Return what stands above the legend; nothing where it has colours and methods."""
+    return None if _is_double(plot) else _label(plot.lines if plot.color == "line" else plot.color)
 
 
 def _keys(plot: Plot) -> dict[str, Line2D]:
     """Return what the legend says: the colours, then the methods, where there are several."""
-    looks, found = _looks(plot), {}
-    hues, lines = (list(dict.fromkeys(each)) for each in zip(*looks, strict=True))
-    if plot.color != "line":
-        of = {f"{_label(plot.color)} {hue:g}" if _is_number([hue]) else str(hue): hue
-              for hue in hues}  # fmt: skip
-        found = {text: Line2D([], [], color=looks[hue, lines[0]].color, lw=2.4)
-                 for text, hue in of.items()}  # fmt: skip
-    if len(lines) > 1:
-        for line in lines:
-            look = looks[line if plot.color == "line" else hues[0], line]
-            color = look.color if plot.color == "line" else style.GREY
-            marker = "" if plot.inside else look.marker
-            found[_label(line)] = Line2D(
-                [], [], color=color, ls=look.dashes, marker=marker, ms=5, lw=1.8
-            )
-    return found
+    hues, double = _ordered(plot.points[plot.color]), _is_double(plot)
+    if plot.color == "line" and len(hues) > len(COLORS):
+        return {}
+    before = f"{_label(plot.color)} " if double and _is_number(hues) else ""
+    colors, methods = {}, {}
+    for (hue, line), look in _looks(plot).items():
+        form = {"marker": "" if plot.inside else look.marker, "ms": 5, "lw": 1.8}
+        dashes = "-" if double else look.dashes
+        colors[before + _label(hue)] = Line2D([], [], color=look.color, ls=dashes, **form)
+        methods[_label(line)] = Line2D([], [], color=style.GREY, ls=look.dashes, lw=1.8)
+    found = colors | (methods if double else {})
+    return found if len(found) > 1 else {}
 
 
 def _draw_panel(plot: Plot, axes: Axes, points: pd.DataFrame, value: Any) -> None:
@@ -369,10 +391,12 @@ def _draw_panel(plot: Plot, axes: Axes, points: pd.DataFrame, value: Any) -> Non
     if is_number:
         x_scale = _scale(pd.Series([*places]), spaced=True)
         axes.set_xscale(x_scale if x_scale == "log" else "linear")
-        if not plot.inside and len(places) <= 8:
+        if len(places) <= 8:
             style.ticks(axes.xaxis, places)
     else:
-        style.ticks(axes.xaxis, places.values(), list(map(str, places)))
+        style.ticks(axes.xaxis, places.values(), list(map(_label, places)))
+        axes.set_xlim(-0.5, len(places) - 0.5)
+    axes.yaxis.get_offset_text().set_horizontalalignment("right")
     here = points if value is None else points[points[plot.panel] == value]
     looks = _looks(plot)
     present = list(dict.fromkeys(zip(here[plot.color], here["line"], strict=True)))

@@ -11,7 +11,7 @@ as `objective=` does, by column, or by table and column where several tables hav
 
     HEADLINE = ["matrix_rank", "training.test_accuracy"]
 
-Without, they are the first numbers of the first table.
+Without, or where none of them is by what is asked for, the first numbers are drawn.
 """
 
 import hashlib
@@ -86,9 +86,10 @@ class Plot:
     def caption(self) -> str:
         """What a paper would print below."""
         marks = "bands the range of replicates" if self.is_inside else "dots single replicates"
-        said = [f"Lines are medians, {marks}", f"colour: {_label(self.color)}"]
-        said += [f"panels: {_label(self.panel)}"] if self.panel else []
-        words, study = "; ".join([*said, *self.notes]), self.runs[0].config.study
+        roles = {"colour": self.lines if self.color == "line" else self.color, "panels": self.panel}
+        said = [f"{role}: {_label(name)}" for role, name in roles.items() if name]
+        study = self.runs[0].config.study
+        words = "; ".join([f"Lines are medians, {marks}", *said, *self.notes])
         return captions.caption(f"{self.headline} ({study})", words, study, self.parameters)
 
 
@@ -109,10 +110,15 @@ def chosen(
     if others:
         raise InputError(f"runs of {len(others) + 1} studies: choose one, --study {study}")
     numbers = _numbers(study, complete)
-    asked = list(y) or _headline(study, numbers)
-    _require(asked, numbers, "number of runs")
-    keys = {key for name in asked for key in numbers[name][0].keys} - {"replicate"}
-    _require(filter(None, (x, color)), {*vars(runs[0].config), *keys}, "parameter")
+    keys = {key for row_class, _ in numbers.values() for key in row_class.keys} - {"replicate"}
+    parameters, wanted = vars(runs[0].config), [each for each in (x, color) if each]
+    _require(wanted, {*parameters, *keys}, f"parameter of {study}")
+    _require(y, numbers, f"number of {study}")
+    fit = [n for n in numbers if {*wanted} <= {*parameters, *numbers[n][0].keys}]
+    _require(y, fit, f"number by {' and '.join(wanted)}")
+    named = getattr(part_of(study, "figures"), "HEADLINE", [])
+    alone = [name for name in fit if "." in name]
+    asked = list(y) or ([name for name in named if name in fit] or alone)[:MOST_NUMBERS]
     x, color, panel = roles = _roles(runs, x, color, keys)
     tables = {table: joined(complete, table) for table in {numbers[n][0].table for n in asked}}
     parts, lines, notes = [], {}, {}
@@ -153,13 +159,6 @@ def _numbers(study: str, runs: Sequence[Run]) -> dict[str, tuple[type[Row], str]
     return found
 
 
-def _headline(study: str, numbers: dict[str, tuple[type[Row], str]]) -> list[str]:
-    first = next(iter(numbers), "").partition(".")[0]
-    without = [name for name in numbers if name.startswith(f"{first}.")]
-    named = getattr(part_of(study, "figures"), "HEADLINE", without)
-    return [name for name in named if name in numbers][:MOST_NUMBERS]
-
-
 def _roles(
     runs: Sequence[Run], x: str | None, color: str | None, keys: set[str]
 ) -> tuple[str, str | None, str | None]:
@@ -194,8 +193,6 @@ def _points(
     apart, and what is to be said."""
     given = [role for role in roles if role]
     for role in set(given) - set(row_class.keys):
-        if not hasattr(runs[0].config, role):
-            raise InputError(f"{column} has no {role}: its table is by {', '.join(row_class.keys)}")
         values = dict(zip((run.folder.name for run in runs), _values(runs, role), strict=True))
         rows = rows.assign(**{role: rows["run"].map(values)})
     keys = [key for key in row_class.keys if key not in (*roles, "replicate")]

@@ -8,8 +8,8 @@ A study is a folder (see `core.catalogue`). It offers
                  HEADLINE = ["test_mse", ...], the numbers of which a sweep draws a picture
     claims.py    CLAIMS = {figure: [Claim(...), ...], ...}
 
-of which the last two are optional, and so are overview and HEADLINE. This module imports no torch, so that the
-command line can check a configuration at once.
+of which the last two are optional, and so are overview and HEADLINE. This module imports no torch,
+so that the command line can check a configuration at once.
 """
 
 from collections.abc import Callable

@@ -61,7 +61,7 @@ class Plot:
     points: pd.DataFrame
     """A row for each dot: what it belongs to, `line`, `run`, `number` and its `value`."""
     lines: str
-    """The columns that tell methods apart."""
+    """The columns that tell methods apart; empty where they are one, or too many for a legend."""
     notes: Sequence[str]
     """What is missing, and what is shown of what a run follows."""
 
@@ -134,6 +134,9 @@ def chosen(
     points = pd.concat(parts, ignore_index=True)
     if diverged := (~np.isfinite(points["value"])).sum():
         notes[f"{diverged} of {len(points)} numbers diverged"] = None
+    if points["line"].nunique() > len(COLORS):  # too many for a legend
+        notes[f"a line for each {' and '.join(lines)}"] = None
+        lines = {}
     missing = len(runs) - len(complete)
     notes = [f"{missing} of {len(runs)} runs missing"] * (missing > 0) + list(notes)
     return Plot(runs, x, color or "line", panel, points, ", ".join(lines), notes)
@@ -303,7 +306,7 @@ def _looks(plot: Plot) -> dict[tuple[Any, str], style.Look]:
     looks = {}
     for i, hue in enumerate(hues):
         for j, line in enumerate([hue] if plot.color == "line" else lines):
-            dashes = DASHES[(j if len(lines) > 1 and plot.color != "line" else i) % len(DASHES)]
+            dashes = DASHES[(j if plot.lines and plot.color != "line" else i) % len(DASHES)]
             looks[hue, line] = style.Look(colors[hue], MARKERS[i % len(MARKERS)], dashes, 1.8)
     return looks
 
@@ -317,7 +320,7 @@ def _keys(plot: Plot, looks: dict[tuple[Any, str], style.Look]) -> dict[str, Lin
         colors[_label(hue)] = Line2D([], [], color=look.color, ls=dashes, marker=marker, ms=5)
         methods[_label(line)] = Line2D([], [], color=style.GREY, ls=look.dashes)
     found = colors | (methods if double else {})
-    return found if len(found) > 1 else {}
+    return found if len(found) > 1 and (plot.lines or plot.color != "line") else {}
 
 
 def _draw_panel(plot: Plot, axes: Axes, of_number: pd.DataFrame, shown: pd.DataFrame,

@@ -6,6 +6,7 @@
     run.tables()["metrics"]                 # a pandas data frame, one row per measurement
     runs = runner.sweep("example20", seed=[0, 1, 2], scale="smoke")
     runner.tables(runs)["metrics"]          # of all of them, with their parameters
+    runner.plot(runs, x="seed", y="excess")  # a matplotlib figure
     fig = runner.figure("fig4", scale="smoke")
     tables = fig.compute()
     fig.draw(tables)                        # a matplotlib figure
@@ -17,9 +18,9 @@ Importing this package loads neither torch nor matplotlib.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from runner.api import PaperFigure, add_studies, figure, load, run, sweep, tables
+    from runner.api import PaperFigure, add_studies, figure, load, plot, run, sweep, tables
 
-__all__ = ["PaperFigure", "add_studies", "figure", "load", "run", "sweep", "tables"]
+__all__ = ["PaperFigure", "add_studies", "figure", "load", "plot", "run", "sweep", "tables"]
 
 
 def __getattr__(name: str) -> Any:

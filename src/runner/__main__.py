@@ -33,7 +33,7 @@ log = logging.getLogger("runner")
 SUBCOMMANDS = {
     "show": ("runner.publish.show", "a figure as the reference has it; computes nothing"),
     "figures": ("runner.__main__", "all figures, or those named, all their runs in one pool"),
-    "runs": ("runner.cli.runs", "list|check|diff|export|clean: the runs of an outputs folder"),
+    "runs": ("runner.cli.runs", "list|check|diff|export|plot|clean: the runs of a folder"),
     "report": ("runner.publish.gallery", "a gallery of all figures and claims; computes nothing"),
     "reference": ("runner.publish.reference", "keep|draw|judge|restamp: the tables behind figures"),
     "claims": ("runner.publish.plan", "all statements with their rules; computes nothing"),
@@ -213,7 +213,7 @@ def carry_out(order: "runner.cli.orders.Order", redraw: bool = True) -> int:
     if len(order.figures) > 1:
         print(f"{sweeps.summary(drawn)} in {time.monotonic() - start:.0f} s")
     elif not order.figures and len(order.jobs) > 1:
-        print(sweeps.ending(complete))
+        print(sweeps.ending([job.run for job in order.jobs]))
     elif not order.figures and complete:
         print(figures.report(complete[0]))
     if failures:

@@ -23,14 +23,14 @@ from runner.core import catalogue
 from runner.core.errors import InputError, RunFailed
 from runner.core.studies import StudyConfig
 from runner.publish import reference
-from runner.results import figures, paper_figures
+from runner.results import figures, paper_figures, sweep_pictures
 from runner.results.claims import Tables
 from runner.results.style import drawn_in
 from runner.runs import inventory
 from runner.runs import run as stored
 from runner.runs.run import Run
 
-__all__ = ["PaperFigure", "add_studies", "figure", "load", "run", "sweep", "tables"]
+__all__ = ["PaperFigure", "add_studies", "figure", "load", "plot", "run", "sweep", "tables"]
 
 
 def add_studies(folder: str | Path) -> None:
@@ -100,6 +100,27 @@ def tables(runs: Run | Iterable[Run]) -> dict[str, pd.DataFrame]:
     Raises InputError when a run is missing or damaged.
     """
     return stored.load([runs] if isinstance(runs, Run) else runs)
+
+
+def plot(
+    runs: Run | Iterable[Run],
+    x: str | None = None,
+    y: str | Iterable[str] = (),
+    color: str | None = None,
+) -> matplotlib.figure.Figure:
+    """Return a picture of numbers of runs of one study against a parameter.
+
+    x, color: a parameter, or a column that a table follows (`"layer"`, `"method"`); y: a column of
+    numbers, or several; `"training.rank"` where two tables have it. What is not given is chosen as
+    at the end of a sweep. Runs that are not complete are counted below the header.
+
+    Raises InputError when a name does not exist, no run is complete, or the runs differ in more
+    parameters than a picture has room for.
+    """
+    numbers = [y] if isinstance(y, str) else list(y)
+    chosen = sweep_pictures.chosen([runs] if isinstance(runs, Run) else runs, x, numbers, color)
+    with drawn_in("screen"):
+        return sweep_pictures.draw(chosen)
 
 
 def figure(name: str, **keys: Any) -> "PaperFigure":

@@ -16,11 +16,12 @@ import pandas as pd
 from runner.core.catalogue import rows_of
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at
+from runner.results import sweep_pictures
 from runner.results.comparison import compare
 from runner.runs import cleaning
 from runner.runs.files import replaced
 from runner.runs.inventory import STATUSES, Found, attempts, find, folders, in_queue, problem
-from runner.runs.run import Run, load, readable, stale_note
+from runner.runs.run import joined, stale_note
 from runner.runs.selection import chosen, named
 
 
@@ -43,7 +44,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog=f"runner runs {action}", description=f"Show {about}.")
     of_action = {"diff": "A B", "export": "[FILE]"}.get(action, "")
     parser.add_argument("words", nargs="*", metavar=f"{of_action} [outputs=...]".strip())
-    if action in ("list", "export", "clean"):
+    if action in ("list", "export", "plot", "clean"):
         several: dict[str, Any] = {"action": "append", "default": []}
         parser.add_argument("--study", help="runs of this study", **several)
         parser.add_argument("--status", help=f"in this status: {', '.join(STATUSES)}", **several)
@@ -60,6 +61,13 @@ def main(arguments: list[str]) -> int:
         )
         formats.add_argument("--csv", action="store_true", help="all rows with all parameters")
         formats.add_argument("--parquet", action="store_true", help="the same; needs pyarrow")
+    if action == "plot":
+        column = "a parameter, or what a table follows: a layer, an epoch, a method"
+        parser.add_argument("--x", help=f"the axis: {column}")
+        parser.add_argument("--y", action="append", default=[], help="a number of any table")
+        parser.add_argument("--color", help=f"the colour: {column}")
+        parser.add_argument("--out", type=Path, help="the file: .png, .pdf or .svg")
+        parser.add_argument("--table", action="store_true", help="print the numbers drawn as CSV")
     if action == "clean":
         parser.add_argument("--yes", action="store_true", help="remove them")
     options = parser.parse_intermixed_args(rest)
@@ -207,22 +215,24 @@ def export(options: argparse.Namespace, outputs: Path) -> int:
     return 0
 
 
-def joined(runs: Sequence[Run], table: str | None = None) -> pd.DataFrame:
-    """Return a table of complete runs of one study, with the run and its parameters in each row.
-
-    table: its name; None for `metrics`, or the first where there is no such. Lists are text, as in
-    names of runs. Raises InputError when none of the runs has it, or one is damaged.
-    """
-    tables = load(runs)
-    name = table or ("metrics" if "metrics" in tables else next(iter(tables)))
-    if name not in tables:
-        raise InputError(f"no run has a table {name}: {nearest(name, tables)}")
-    rows = tables[name]
-    for key in vars(runs[0].config):
-        if key not in rows and isinstance(getattr(runs[0].config, key), list | None):
-            texts = {run.folder.name: readable(getattr(run.config, key) or []) for run in runs}
-            rows = rows.assign(**{key: rows["run"].map(texts)})
-    return rows
+def plot(options: argparse.Namespace, outputs: Path) -> int:
+    """Draw numbers of complete runs of one study against their parameters, or print them."""
+    if options.out and options.out.suffix not in (ends := (".png", ".pdf", ".svg")):
+        raise InputError(f"--out {options.out}: its name must end in {', '.join(ends)}")
+    found = find(outputs)
+    runs = [each.run for each in _chosen(options, found) if each.config is not None]
+    if not runs:
+        raise InputError(_none(found, outputs))
+    drawn = sweep_pictures.chosen(runs, options.x, options.y, options.color)
+    if note := stale_note(runs):
+        print(note, file=sys.stderr)
+    if options.table:
+        print(drawn.points.to_csv(index=False), end="")
+    if options.table and not options.out:
+        return 0
+    path = sweep_pictures.write(drawn, outputs, options.out)
+    print(f"{drawn.caption}{path}", file=sys.stderr if options.table else sys.stdout)
+    return 0
 
 
 def clean(options: argparse.Namespace, outputs: Path) -> int:
@@ -328,5 +338,6 @@ ACTIONS = {
     "check": (check, "what is damaged: every file of every run is verified"),
     "diff": (diff, "two runs side by side: parameters, code, numbers"),
     "export": (export, "the tables of runs as one: LaTeX, CSV or Parquet"),
+    "plot": (plot, "numbers of runs against their parameters, layers or epochs: a picture"),
     "clean": (clean, "what failed, died or was interrupted, and with --yes remove it"),
 }

@@ -4,11 +4,12 @@ A study is a folder (see `core.catalogue`). It offers
 
     config.py    one frozen dataclass of parameters: type, default, range and help of each
     study.py     the row classes, which are the columns of its tables, and run(config, context)
-    figures.py   FIGURES = [Drawing(...), ...] and overview(tables), the quick look at one run
+    figures.py   FIGURES = [Drawing(...), ...], overview(tables), the quick look at one run, and
+                 HEADLINE = ["test_mse", ...], the numbers of which a sweep draws a picture
     claims.py    CLAIMS = {figure: [Claim(...), ...], ...}
 
-of which the last two are optional, and so is overview. This module imports no torch, so that the
-command line can check a configuration at once.
+of which the last two are optional, and so are overview and HEADLINE. This module imports no torch,
+so that the command line can check a configuration at once.
 """
 
 from collections.abc import Callable

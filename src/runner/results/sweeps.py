@@ -1,14 +1,16 @@
 """The end of a sweep, or of many figures: one short table, and how to go on from there."""
 
-import shlex
 from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
 from runner.core.catalogue import rows_of
+from runner.core.errors import InputError
+from runner.results import sweep_pictures
 from runner.results.figures import summary_of
-from runner.results.paper_figures import PaperFigure, folder_words
+from runner.results.paper_figures import PaperFigure
+from runner.results.sweep_pictures import command, last
 from runner.runs.inventory import find
 from runner.runs.run import Run
 from runner.runs.selection import differing, words
@@ -31,29 +33,37 @@ def summary(figures: Sequence[PaperFigure]) -> str:
 
 
 def ending(runs: Sequence[Run]) -> str:
-    """Return what is said of the complete runs of a sweep: for each study its table, where its runs
-    are, and commands that go on from there."""
+    """Return what is said of the runs of a sweep: for each study the table of those that are
+    complete, where they are, commands that go on from there, and the place of their picture.
+
+    Draws the picture. Nothing is said of a study without complete runs.
+    """
     studies = dict.fromkeys(sorted(run.config.study for run in runs))
-    return "\n\n".join(
-        _of_study([run for run in runs if run.config.study == study]) for study in studies
-    )
+    texts = [_of_study([run for run in runs if run.config.study == study]) for study in studies]
+    return "\n\n".join(filter(None, texts))
 
 
-def _of_study(runs: list[Run]) -> str:
+def _of_study(ordered: list[Run]) -> str:
+    runs = [run for run in ordered if run.is_complete()]
+    if not runs:
+        return ""
     study, folder = runs[0].config.study, runs[0].folder.parent
     table, count = last_numbers(runs, MOST_LINES)
     text = table.head(MOST_LINES).to_string(index=False, na_rep="", float_format="{:.4g}".format)
     left = len(runs) - count
     lines = [text] + [f"... and {left} more run{'s' * (left > 1)}"] * (left > 0)
-    lines += ["", f"{len(runs)} run{'s' * (len(runs) > 1)} of {study}: {folder}"]
+    number = f"{len(runs)} of {len(ordered)}" if len(runs) < len(ordered) else f"{len(runs)}"
+    lines += ["", f"{number} run{'s' * (len(ordered) > 1)} of {study}: {folder}"]
     outputs = folder.parent.parent
     chosen = words(runs, find(outputs, study))
     commands = [["list", *chosen], ["export", *chosen, "--csv", f"{study}.csv"]]
     if len(runs) > 1:
         commands += [["diff", _hash8(runs[0]), _hash8(runs[-1])]]
-    elsewhere = [] if str(outputs) == "outputs" else [f"outputs={outputs}"]
-    typed = ["python", "-m", "runner", *folder_words(study), "runs"]
-    lines += [f"  {shlex.join([*typed, *command, *elsewhere])}" for command in commands]
+    lines += [f"  {command(runs[0], *each)}" for each in commands]
+    try:
+        lines += [str(sweep_pictures.write(sweep_pictures.chosen(ordered), outputs))]
+    except InputError as error:
+        lines += [f"no picture: {error}"]
     return "\n".join(lines)
 
 
@@ -92,10 +102,7 @@ def _ends(run: Run) -> pd.DataFrame:
     numbers = list(summary.select_dtypes("number"))
     kinds = [name for name in summary if name not in numbers]
     followed = [name for name in numbers if name in keys]
-    for name in followed:
-        last = summary.groupby(kinds, dropna=False)[name].transform("max") if kinds else None
-        ends = summary[name] == (summary[name].max() if last is None else last)
-        summary = summary[ends | summary[name].isna()]
+    summary = last(summary, kinds, followed)
     if by := [*kinds, *followed]:
         return summary.groupby(by, sort=False, dropna=False).mean().reset_index()
     return summary.mean().to_frame().T

@@ -8,14 +8,14 @@ is computed again has the new attempt in `.again` until that is complete, too.
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from runner.core.errors import InputError
+from runner.core.errors import InputError, nearest
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig
 from runner.runs import files
@@ -231,3 +231,21 @@ def load(runs: Iterable[Run]) -> dict[str, pd.DataFrame]:
             own = {key: value for key, value in scalars.items() if key not in table.columns}
             collected.setdefault(name, []).append(table.assign(run=run.folder.name, **own))
     return {name: pd.concat(parts, ignore_index=True) for name, parts in collected.items()}
+
+
+def joined(runs: Sequence[Run], table: str | None = None) -> pd.DataFrame:
+    """Return a table of complete runs of one study, with the run and its parameters in each row.
+
+    table: its name; None for `metrics`, or the first where there is no such. Lists are text, as in
+    names of runs. Raises InputError when none of the runs has it, or one is damaged.
+    """
+    tables = load(runs)
+    name = table or ("metrics" if "metrics" in tables else next(iter(tables)))
+    if name not in tables:
+        raise InputError(f"no run has a table {name}: {nearest(name, tables)}")
+    rows = tables[name]
+    for key in vars(runs[0].config):
+        if key not in rows and isinstance(getattr(runs[0].config, key), list | None):
+            texts = {run.folder.name: readable(getattr(run.config, key) or []) for run in runs}
+            rows = rows.assign(**{key: rows["run"].map(texts)})
+    return rows

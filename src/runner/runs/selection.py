@@ -99,15 +99,16 @@ def words(runs: Sequence[Run], found: Sequence[Found]) -> list[str]:
         values = [getattr(run.config, name) for run in runs]
         left = [config for config in others if config and getattr(config, name) in values]
         if len(left) < len(others):
-            chosen += ["--where", f"{name}={','.join(dict.fromkeys(map(_typed, values)))}"]
+            chosen += ["--where", f"{name}={','.join(dict.fromkeys(map(typed, values)))}"]
             others = left
     return chosen
 
 
-def _typed(value: Any) -> str:
+def typed(value: Any) -> str:
+    """Return a parameter's value as it is typed on the command line."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    return f"[{','.join(map(_typed, value))}]" if isinstance(value, list) else str(value)
+    return f"[{','.join(map(typed, value))}]" if isinstance(value, list) else str(value)
 
 
 def named(text: str, outputs: Path) -> Found:

@@ -226,6 +226,8 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, before.merge(after.reset_index(), on="method", suffixes=("_before", ""))
 
 
+HEADLINE = ["training.rank", "training.rank_bound", "training.gradient_alignment", "test_accuracy"]
+
 FIGURES = [
     Drawing(
         "rank-fig13",

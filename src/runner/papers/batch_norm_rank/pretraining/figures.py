@@ -451,6 +451,8 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, shown.merge(ends[columns], on=VARIANT)
 
 
+HEADLINE = ["rank_bound", "root_mean_square", "train_accuracy", "test_accuracy"]
+
 FIGURES = [
     Drawing(
         "rank-fig12",

@@ -668,6 +668,8 @@ OVERVIEW_OF = {
 }
 
 
+HEADLINE = ["soft_rank", "rank_bound", "log_ratio", "change"]
+
 FIGURES = [
     Drawing(
         "rank-fig3a",

@@ -196,6 +196,8 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, summary[shown]
 
 
+HEADLINE = ["matrix_rank", "soft_rank", "rank_bound", "test_accuracy"]
+
 FIGURES = [
     Drawing(
         "rank-fig1",

@@ -233,6 +233,8 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, metrics[[*columns, "rank_gap"]]
 
 
+HEADLINE = ["parameter_norm", "train_cost", "test_cost", "rank"]
+
 FIGURES = [
     Drawing(
         "bottleneck-fig1",

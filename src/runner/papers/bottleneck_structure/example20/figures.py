@@ -59,6 +59,8 @@ def draw_example20(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, tables["metrics"]
 
 
+HEADLINE = ["parameter_norm", "excess", "middle_lipschitz", "lipschitz"]
+
 FIGURES = [
     Drawing(
         "bottleneck-example20",

@@ -88,6 +88,8 @@ def _norms(axes: Axes, metrics: pd.DataFrame) -> None:
     axes.set_ylim(0, None)
 
 
+HEADLINE = ["parameter_norm", "representation_cost", "rank", "train_cost"]
+
 FIGURES = [
     Drawing(
         "bottleneck-linear",

@@ -107,6 +107,8 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, metrics.groupby("samples")[columns].mean().reset_index()
 
 
+HEADLINE = ["excess", "train_cost", "ntk_trace", "jacobian"]
+
 FIGURES = [
     Drawing(
         "bottleneck-theorems",

@@ -217,6 +217,8 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, layers.groupby(["stage", "layer"])[kept].mean().reset_index()
 
 
+HEADLINE = ["knn_r2_axis", "knn_r2_orthogonal", "step_r2", "orbit_ratio"]
+
 FIGURES = [
     Drawing(
         "bottleneck-fig2",

@@ -94,6 +94,8 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, tables["metrics"].groupby("network", sort=False)[columns].median().reset_index()
 
 
+HEADLINE = ["train_accuracy", "test_accuracy", "agreement", "max_abs_error"]
+
 FIGURES = [
     Drawing(
         "bn-classifier",

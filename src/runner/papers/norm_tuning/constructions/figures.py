@@ -189,6 +189,8 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, metrics[["replicate", *columns, "structural_rank"]]
 
 
+HEADLINE = ["max_abs_error", "agreement", "condition_number", "numerical_rank"]
+
 FIGURES = [
     Drawing(
         "constructions",

@@ -106,6 +106,8 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, summary[["relative_mse", "max_abs_error"]].median().reset_index()
 
 
+HEADLINE = ["relative_mse", "max_abs_error"]
+
 FIGURES = [
     Drawing(
         "norm-layers",

@@ -330,6 +330,8 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, table.reset_index()
 
 
+HEADLINE = ["drift"]
+
 FIGURES = [
     Drawing(
         "invariances-fig1",

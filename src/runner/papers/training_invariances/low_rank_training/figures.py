@@ -427,6 +427,8 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, scores.join(summary).reset_index()
 
 
+HEADLINE = ["loss", "accuracy", "test_accuracy", "sharpness"]
+
 FIGURES = [
     Drawing(
         "invariances-fig4",

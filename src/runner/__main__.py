@@ -50,9 +50,8 @@ def main() -> int:
     read the output has gone (`| head`).
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the run says so
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal may know no check mark
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal may know no check mark
     try:
         words = list(map(_at_home, sys.argv[1:]))
         os.environ[COMMAND] = shlex.join(["python", "-m", "runner", *words]).replace("\0", "")
@@ -198,7 +197,7 @@ def carry_out(order: "runner.cli.orders.Order", redraw: bool = True) -> int:
             continue
         current = not redraw and figures.is_current(figure)
         try:
-            said = "" if current else figures.make(figure)
+            said = f"{figure.name}: unchanged" if current else figures.make(figure)
         except Exception as error:  # of any kind: the other figures are drawn all the same
             if len(order.figures) == 1:
                 raise

@@ -32,6 +32,7 @@ DEPTHS = [8, 32, 128]
 
 @dataclass(frozen=True)
 class Training(Row):
+    table: ClassVar[str] = "training"
     keys: ClassVar[tuple[str, ...]] = ("method", "replicate", "depth", "epoch")
 
     method: str
@@ -46,6 +47,7 @@ class Training(Row):
 
 @dataclass(frozen=True)
 class Flow(Row):
+    table: ClassVar[str] = "flow"
     keys: ClassVar[tuple[str, ...]] = ("grid", "time")
 
     grid: int

@@ -1,4 +1,4 @@
-"""Studies of a few lines, in a room of their own."""
+"""Studies of a few lines, in a place of their own."""
 
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from runner.core.studies import Row
 
 @dataclass(frozen=True)
 class Metrics(Row):
+    table = "metrics"
     keys = ("value",)
     value: int
 
@@ -35,18 +36,18 @@ def run(config, context):
 
 
 def toys(folder: Path, **bodies: str) -> Path:
-    """Return the room of these studies: each yields its value, after a line of Python."""
-    room = folder / "toys"
+    """Return the folder of these studies: each yields its value, after a line of Python."""
+    place = folder / "toys"
     for kind in ("study", "size"):
-        (room / "conf" / kind).mkdir(parents=True, exist_ok=True)
-    (room / "__init__.py").touch()
+        (place / "conf" / kind).mkdir(parents=True, exist_ok=True)
+    (place / "__init__.py").touch()
     for name, body in bodies.items():
-        (room / name).mkdir()
-        (room / name / "__init__.py").touch()
-        (room / name / "config.py").write_text(CONFIG.format(name=name))
-        (room / name / "study.py").write_text(STUDY.format(body=body))
+        (place / name).mkdir()
+        (place / name / "__init__.py").touch()
+        (place / name / "config.py").write_text(CONFIG.format(name=name))
+        (place / name / "study.py").write_text(STUDY.format(body=body))
         about = f"# @package _global_\n# toy\n# none\ndefaults:\n  - /schema: {name}\n"
-        (room / "conf" / "study" / f"{name}.yaml").write_text(about)
+        (place / "conf" / "study" / f"{name}.yaml").write_text(about)
         sizes = "".join(f"{scale}: {{}}\n" for scale in ("smoke", "quick", "medium", "paper"))
-        (room / "conf" / "size" / f"{name}.yaml").write_text(sizes)
-    return room
+        (place / "conf" / "size" / f"{name}.yaml").write_text(sizes)
+    return place

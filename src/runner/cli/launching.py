@@ -62,7 +62,7 @@ def launch(order: Order) -> list[str]:
             outcomes = [each for each in outcomes if each[0] not in busy]
             outcomes += _launch(composed, busy, wait=True)
     failed = [(attempt.job.run, error) for attempt, error in outcomes if error is not None]
-    if len(order.jobs) == 1 and failed and isinstance(failed[0][1], InputError):
+    if len(order.jobs) == 1 and failed and isinstance(failed[0][1], InputError | OSError):
         raise failed[0][1]
     return _counted([
         str(error) if isinstance(error, RunFailed) else f"{run} failed: {error}"

@@ -274,7 +274,7 @@ def figure_study(figure: str) -> str:
 
 @cache
 def _parsed(text: str) -> Any:
-    return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return yaml.safe_load(text)
 
 
 def _text(group: str, name: str) -> str:

@@ -3,10 +3,8 @@
 import json
 import logging
 import math
+import multiprocessing
 import os
-import pickle
-import subprocess
-import sys
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -24,8 +22,6 @@ log = logging.getLogger("runner")
 
 MEASURED_SECONDS = 20
 """How long a first step is waited for."""
-
-CHILD = "import pickle, sys; compute, job = pickle.load(sys.stdin.buffer); compute(job)"
 
 
 def taken(run: Run, what: str) -> float | None:
@@ -70,20 +66,20 @@ def first_peak(job: Job) -> int:
     peak, end = 0, time.monotonic() + MEASURED_SECONDS
     with TemporaryDirectory() as folder:
         here = {"outputs": folder, "device": "cpu", "checkpoint_seconds": 0, "tracker": None}
-        told = pickle.dumps((complete, replace(job, settings=replace(job.settings, **here))))
-        command = [sys.executable, "-c", CHILD]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
-            child.stdin.write(told)
-            child.stdin.close()
-            while (code := child.poll()) is None and time.monotonic() < end:
-                with suppress(OSError, IndexError):  # it has just ended
-                    status = Path(f"/proc/{child.pid}/status").read_text()
-                    peak = 1024 * int(status.split("VmHWM:")[1].split()[0])
-                if any(Path(folder).glob("runs/*/*/checkpoint.safetensors")):
-                    end = min(end, time.monotonic() + 1)
-                time.sleep(0.02)
-            child.kill()
-    return 0 if code else peak
+        told = replace(job, settings=replace(job.settings, **here))
+        child = multiprocessing.get_context("spawn").Process(target=complete, args=(told,))
+        child.start()
+        while child.is_alive() and time.monotonic() < end:
+            with suppress(OSError, IndexError):  # it has just ended
+                status = Path(f"/proc/{child.pid}/status").read_text()
+                peak = 1024 * int(status.split("VmHWM:")[1].split()[0])
+            if any(Path(folder).glob("runs/*/*/checkpoint.safetensors")):
+                end = min(end, time.monotonic() + 1)
+            time.sleep(0.02)
+        failed = child.exitcode
+        child.kill()
+        child.join()
+    return 0 if failed else peak
 
 
 @cache

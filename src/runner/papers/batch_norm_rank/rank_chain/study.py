@@ -158,25 +158,28 @@ def run(config: RankChain, context: Context) -> Iterator[Row]:
         "input_rank": input_ranks,
     }
     measure = lookup("measure", config.measure, points_of)
-    points = [(width, skip) for width in config.widths for skip in config.skips]
-    total = sum(work(config, *point) for point in points)
+    points: list[tuple] = [(width, skip) for width in config.widths for skip in config.skips]
+    if config.measure == "input_rank":
+        points = [(*point, rank) for point in points for rank in input_ranks_of(config, point[0])]
+    layers = [work(config, *point) for point in points]
+    done = int(context.restored["points"]) if context.restored else 0
     unit = "layers and draws" if config.measure == "expansion" else "layers"
-    with context.progress(total, "measuring", unit=unit) as bar:
-        for width, skip in points:
+    with context.progress(sum(layers), "measuring", done=sum(layers[:done]), unit=unit) as bar:
+        for number, point in enumerate(points[done:], done + 1):
 
-            def tick(count: int, width: int = width, skip: float = skip) -> None:
+            def tick(count: int, width: int = point[0], skip: float = point[1]) -> None:
                 bar.update(count, width=width, gamma=skip)
 
-            yield from measure(config, width, skip, context.device, tick)
+            yield from measure(config, *point, context.device, tick)
+            context.checkpoint(lambda number=number: {"points": torch.tensor(number)})
 
 
-def work(config: RankChain, width: int, skip: float) -> int:
+def work(config: RankChain, width: int, skip: float, rank: int = 0) -> int:
     """Layers that the chains of a point go through; for `expansion` also the draws of all."""
     if config.measure == "expansion":
         return config.burn_in_of(width, inf) + config.chains * config.draws
     if config.measure == "input_rank":
-        layers = config.burn_in_of(width, skip) + plan_of(config, width).layers
-        return len(input_ranks_of(config, width)) * layers
+        return config.burn_in_of(width, skip) + plan_of(config, width).layers
     return config.layers
 
 
@@ -282,33 +285,32 @@ def expansions(
 
 
 def input_ranks(
-    config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
+    config: RankChain, width: int, skip: float, rank: int, device: torch.device, tick: Tick
 ) -> Iterator[InputRank]:
-    """The chains of every rank of the input."""
+    """One row: the chains of one rank of the input."""
     plan = plan_of(config, width)
-    for rank in input_ranks_of(config, width):
-        stream = generator(config.seed, rank, f"input rank d={width} gamma={skip}")
-        inputs = gaussian_inputs(config.chains, width, rank, stream, torch.float64).to(device)
-        chain = ProbedChain(inputs, _filled(inputs, skip), stream)
-        advance(chain, config.burn_in_of(width, skip), tick)
-        chain.forget()
-        moments = sample(chain, plan, config.tau, lambda strides=1: tick(strides * plan.stride))
-        tell_nan(chain.state, f"d={width} gamma={skip} input_rank={rank}")
-        means = BatchMeans(moments, plan.count)
-        soft_rank, soft_rank_se = means.mean("soft_rank")
-        rank_bound, rank_bound_se = means.mean("rank_bound")
-        exponent, exponent_se = mean_and_error(chain.growth_rate().tolist())
-        yield InputRank(
-            width,
-            skip,
-            rank,
-            soft_rank,
-            soft_rank_se,
-            rank_bound,
-            rank_bound_se,
-            exponent,
-            exponent_se,
-        )
+    stream = generator(config.seed, rank, f"input rank d={width} gamma={skip}")
+    inputs = gaussian_inputs(config.chains, width, rank, stream, torch.float64).to(device)
+    chain = ProbedChain(inputs, _filled(inputs, skip), stream)
+    advance(chain, config.burn_in_of(width, skip), tick)
+    chain.forget()
+    moments = sample(chain, plan, config.tau, lambda strides=1: tick(strides * plan.stride))
+    tell_nan(chain.state, f"d={width} gamma={skip} input_rank={rank}")
+    means = BatchMeans(moments, plan.count)
+    soft_rank, soft_rank_se = means.mean("soft_rank")
+    rank_bound, rank_bound_se = means.mean("rank_bound")
+    exponent, exponent_se = mean_and_error(chain.growth_rate().tolist())
+    yield InputRank(
+        width,
+        skip,
+        rank,
+        soft_rank,
+        soft_rank_se,
+        rank_bound,
+        rank_bound_se,
+        exponent,
+        exponent_se,
+    )
 
 
 def advance(chain: Chain, layers: int, tick: Tick) -> None:

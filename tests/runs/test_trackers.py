@@ -59,6 +59,7 @@ class Flow(Row):
 class Layers(Row):
     """Its layers have names, so that they are no step."""
 
+    table: ClassVar[str] = "layers"
     keys: ClassVar[tuple[str, ...]] = ("layer",)
 
     layer: str

@@ -130,7 +130,7 @@ def test_a_failing_run_does_not_stop_the_others(command, tmp_path, launcher):
     done = command("-m", *TINY, "target_width=2,3", f"hydra/launcher={launcher}")
     assert done.returncode == 1, done.stderr
     assert "1 of 2 runs failed" in done.stderr and "error.txt" in done.stderr
-    assert "1 run of bn_only: " in done.stdout
+    assert "1 of 2 runs of bn_only: " in done.stdout
     assert "Traceback" in (folder / "error.txt").read_text()
     assert len(list(tmp_path.glob("runs/bn_only/*/result.json"))) == 1
     (folder / "config.yaml").rmdir()

@@ -48,6 +48,9 @@ def run(arguments, monkeypatch) -> int:
     log = logging.getLogger("runner")
     monkeypatch.setattr(log, "handlers", [])  # one that writes to this test's stderr
     monkeypatch.setattr(log, "propagate", log.propagate)
+    root = logging.getLogger()  # which hydra.verbose=true opens
+    monkeypatch.setattr(root, "handlers", list(root.handlers))
+    monkeypatch.setattr(root, "level", root.level)
     monkeypatch.setattr(sys, "argv", ["runner", *arguments])
     try:
         return command_line.main()

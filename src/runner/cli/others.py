@@ -1,6 +1,7 @@
 """What is left to Hydra's own command: its flags, and sweepers that search, as Optuna's."""
 
 import os
+import re
 import sys
 from dataclasses import fields
 
@@ -28,8 +29,11 @@ def main(words: list[str]) -> int:
     own = [str(each.conf) for each in own_packages()[-1:]]
     flags = [word for folder in own for word in ("--config-dir", folder)]
     completes = {"-sc", "--shell-completion"} & set(words)
-    # argparse wants its words in one piece, and completion none but its own
-    sys.argv[1:] = [*flags, *([] if completes else search_path()), *words]
+    pairs = [number for number, word in enumerate(words) if re.match(r"[^-=][^=]*=", word)]
+    place = pairs[0] if pairs else len(words)
+    # argparse wants what is no flag in one piece, and completion none but its own
+    more = [] if completes else search_path()
+    sys.argv[1:] = [*flags, *words[:place], *more, *words[place:]]
     try:
         task()
     except Exception as error:

@@ -7,6 +7,8 @@ import pytest
 from in_process import run as run_here
 from repository import REPOSITORY
 
+from runner.core import catalogue
+
 COMMANDS = [
     line
     for line in (REPOSITORY / "tests" / "readme_commands.txt").read_text().splitlines()
@@ -35,22 +37,30 @@ def test_the_list_has_every_command_of_the_readme():
         assert words.replace("5e6f7a8b", "LAST").strip() in listed, command
 
 
-@pytest.mark.long
-def test_every_command_of_the_readme_runs(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder to run in; studies that are made known in it are forgotten afterwards."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("RUNNER_STUDIES", "")
-    (tmp_path / "mine" / "experiment").mkdir(parents=True)
-    (tmp_path / "mine" / "experiment" / "deep.yaml").write_text(EXPERIMENT)
+    monkeypatch.setenv(catalogue.FOLDERS, "")
+    yield tmp_path
+    catalogue.packages.cache_clear()
+    catalogue.studies.cache_clear()
+
+
+@pytest.mark.long
+def test_every_command_of_the_readme_runs(place, monkeypatch, capsys):
+    (place / "mine" / "experiment").mkdir(parents=True)
+    (place / "mine" / "experiment" / "deep.yaml").write_text(EXPERIMENT)
     for line in COMMANDS:
         if "FIRST" in line:
-            hashes = [path.name[-8:] for path in sorted(tmp_path.glob("outputs/runs/bn_only/*"))]
+            hashes = [path.name[-8:] for path in sorted(place.glob("outputs/runs/bn_only/*"))]
             line = line.replace("FIRST", hashes[0]).replace("LAST", hashes[-1])
         _, *words = shlex.split(line)
         computes = any("=" in word for word in words) and not {"--where", "-sc"} & set(words)
         more = [each for key in words for each in SMALL.get(key, [])]
         if computes or words[0] == "figures":
-            place = words.index("--cfg") if "--cfg" in words else len(words)
-            words[place:place] = ["scale=smoke", "device=cpu", *more]
+            at = words.index("--cfg") if "--cfg" in words else len(words)
+            words[at:at] = ["scale=smoke", "device=cpu", *more]
         elif words[0] in ("report", "compare", "reference", "claims"):
             words += ["scale=smoke"]
         expected = 1 if words[:2] == ["runs", "diff"] else 0  # they differ

@@ -40,7 +40,7 @@ class FakeAttempt(Attempt):
 
 
 def job(outputs, config, device="cpu"):
-    return Job({}, Settings(outputs=str(outputs), device=device), config)
+    return Job(config, Settings(outputs=str(outputs), device=device))
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from runner.core import catalogue
 from runner.core.errors import InputError, RunFailed, nearest
+from runner.core.folders import at_home
 from runner.runs.provenance import COMMAND
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def main() -> int:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal may know no check mark
     try:
-        words = list(map(_at_home, sys.argv[1:]))
+        words = list(map(at_home, sys.argv[1:]))
         os.environ[COMMAND] = shlex.join(["python", "-m", "runner", *words]).replace("\0", "")
         try:
             return dispatch(_without_folders(words))
@@ -81,12 +82,6 @@ def main() -> int:
 def _drop_output() -> None:
     """Lose what is left to be printed: at its end Python would try again, and fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-
-
-def _at_home(word: str) -> str:
-    """Put the home folder where the shell has left a `~`: `outputs=~/folder`."""
-    key, equals, value = word.partition("=")
-    return f"{key}={os.path.expanduser(value)}" if value.startswith("~") else word
 
 
 def _without_folders(words: list[str]) -> list[str]:

@@ -147,7 +147,7 @@ class PaperFigure:
         return f"<figure {about.name} at scale {about.scale}: {len(about.runs)} runs>"
 
     def _repr_png_(self) -> bytes | None:
-        """What a notebook shows: the picture of its runs if they are complete, else that of the
+        """Show in a notebook the picture of its runs if they are complete, else that of the
         reference, which its header says; None where that has none."""
         about = self.about
         if all(run.is_complete() for run in about.runs):

@@ -58,7 +58,7 @@ def launch(order: Order) -> list[str]:
     with Watch(attempts, seconds, abreast) if len(attempts) > 1 else nullcontext():
         outcomes = _launch(composed, attempts, wait=False)
         busy = [attempt for attempt, error in outcomes if isinstance(error, Busy)]
-        if busy and waits and not _stops(outcomes, order):
+        if busy and waits and not (order.settings.fail_fast and _any_failed(outcomes)):
             outcomes = [each for each in outcomes if each[0] not in busy]
             outcomes += _launch(composed, busy, wait=True)
     failed = [(attempt.job.run, error) for attempt, error in outcomes if error is not None]
@@ -115,9 +115,9 @@ def _counted(failures: list[str], order: Order) -> list[str]:
     return [f"{len(failures)} of {len(order.jobs)} runs failed:", *failures]
 
 
-def _stops(outcomes: list[Outcome], order: Order) -> bool:
-    errors = (error for _, error in outcomes if not isinstance(error, Busy))
-    return order.settings.fail_fast and any(errors)
+def _any_failed(outcomes: list[Outcome]) -> bool:
+    """Return whether a run has failed; one that another process computes has not."""
+    return any(error for _, error in outcomes if not isinstance(error, Busy))
 
 
 def wanted(order: Order) -> list[Attempt]:
@@ -164,7 +164,7 @@ def _launch(composed: DictConfig, attempts: list[Attempt], wait: bool) -> list[O
     outcomes: list[Outcome] = []
     for start in range(0, len(attempts), step):
         outcomes += _launch_together(composed, attempts[start : start + step], wait)
-        if fail_fast and any(error for _, error in outcomes if not isinstance(error, Busy)):
+        if fail_fast and _any_failed(outcomes):
             break
     return outcomes
 

@@ -15,7 +15,7 @@ TEMPLATE = "template"
 
 
 def main(arguments: list[str]) -> int:
-    """Write a working study into a package of one's own; returns 0.
+    """Write a working study into a package of one's own; return 0.
 
     Raises InputError when a name cannot be used, or a file is there already.
     """
@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int:
 
 
 def figure_of(study: str) -> str:
-    """What the figure of a study is called."""
+    """Return what the figure of a study is called."""
     return study.replace("_", "-")
 
 
@@ -71,7 +71,7 @@ def write(study: str, package: str, place: Path) -> list[Path]:
 
 
 def _texts(names: dict[str, str]) -> dict[Path, str]:
-    """What each file holds, by its path."""
+    """Return what each file holds, by its path."""
     environment = Environment(
         loader=PackageLoader("runner.cli", TEMPLATE),
         undefined=StrictUndefined,

@@ -34,7 +34,7 @@ class Watch(Progress):
 
     def __init__(self, attempts: Sequence[Attempt], seconds: Sequence[float], abreast: int) -> None:
         known = all(map(math.isfinite, seconds))
-        titled = titles([attempt.job.config for attempt in attempts], shared=False)
+        titled = titles([attempt.job.config for attempt in attempts])
         self.seconds = dict(zip(attempts, seconds if known else [1.0] * len(attempts), strict=True))
         self.titles = dict(zip(attempts, titled, strict=True))
         self.open, self.running = list(attempts), list[Attempt]()
@@ -93,7 +93,7 @@ class Watch(Progress):
 
 
 def _stage(run: Run) -> str:
-    """How far a run says it is, in the last line of its log; nothing where it does not."""
+    """Return how far a run says it is, in the last line of its log; nothing where it does not."""
     with suppress(OSError), open_to_read(run.folder / "run.log") as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - LONGEST_LINE))
         if told := PROGRESS.search(file.read().decode(errors="replace")):
@@ -101,26 +101,25 @@ def _stage(run: Run) -> str:
     return ""
 
 
-def titles(configs: Sequence[StudyConfig], shared: bool = True) -> list[str]:
-    """What each of these runs is called in the company of the others: what differs comes first.
+def titles(configs: Sequence[StudyConfig]) -> list[str]:
+    """Return what each of these runs is called in the company of the others: what differs.
 
     A parameter is named where it is not at its default; in a sweep, where others of the runs differ
-    in it alone, even there. shared: whether what all have in common follows; without it the study
-    is named where there are several.
+    in it alone, even there. The study is named where there are several.
     """
     studies = {config.study for config in configs}
     found: dict[int, str] = {}
     for study in studies:
         some = [(i, config) for i, config in enumerate(configs) if config.study == study]
-        named = _titles([config for _, config in some], shared)
-        if len(studies) > 1 and not shared:
+        named = _titles([config for _, config in some])
+        if len(studies) > 1:
             named = [f"{study} {title}" if len(some) > 1 else study for title in named]
         found |= dict(zip([i for i, _ in some], named, strict=True))
     return [found[i] for i in range(len(configs))]
 
 
-def _titles(configs: Sequence[StudyConfig], shared: bool) -> list[str]:
-    """As `titles`, for runs of one study."""
+def _titles(configs: Sequence[StudyConfig]) -> list[str]:
+    """Return what `titles` does, for runs of one study."""
     names = [item.name for item in fields(configs[0]) if item.name not in UNNAMED]
     texts = [{name: readable(getattr(config, name)) for name in names} for config in configs]
     differ = [name for name in names if len({each[name] for each in texts}) > 1]
@@ -135,6 +134,6 @@ def _titles(configs: Sequence[StudyConfig], shared: bool) -> list[str]:
     for config, each in zip(configs, texts, strict=True):
         given = [name for name in config.identity() if name in names]
         first = [name for name in differ if name in given or len(swept[company(each, name)]) > 1]
-        rest = [name for name in given if name not in differ] if shared or not first else []
-        found.append(",".join(f"{name}={each[name]}" for name in (*first, *rest)) or "(defaults)")
+        shown = first or [name for name in given if name not in differ]
+        found.append(",".join(f"{name}={each[name]}" for name in shown) or "(defaults)")
     return found

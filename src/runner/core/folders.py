@@ -7,13 +7,13 @@ from runner.core.errors import InputError
 
 
 def at_home(argument: str) -> str:
-    """`key=~/folder` with the home folder in place of a `~` that the shell has left there."""
+    """Return `key=~/folder` with the home folder where the shell has left a `~`."""
     key, equals, value = argument.partition("=")
     return f"{key}={os.path.expanduser(value)}" if value.startswith("~") else argument
 
 
 def outputs_at(text: str) -> Path:
-    """The folder that `outputs=<text>` names; `~` is the home.
+    """Return the folder that `outputs=<text>` names; `~` is the home.
 
     Raises InputError for a text that names none: empty, not printable, the home of nobody.
     """

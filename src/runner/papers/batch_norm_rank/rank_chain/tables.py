@@ -16,8 +16,6 @@ BATCHES = 32
 MEMORIES = 20
 """Times that a chain must have forgotten its start before its average is judged."""
 
-RANK_KEYS = ["skip", "width", "input_rank"]
-
 
 def gamma(skip: float) -> str:
     """`gamma = ...` as a label."""

@@ -27,6 +27,7 @@ from runner.publish.reference import REFERENCE, drawn_png, read_tables
 from runner.results.captions import caption
 from runner.results.evidence import ERROR
 from runner.results.figures import drawing_of
+from runner.results.verdicts import STANDINGS
 from runner.runs.provenance import REPOSITORY
 
 SCALE = "quick"
@@ -63,21 +64,25 @@ GROWTH = {
 """Headings of the tables of benchmarks by column."""
 
 WORK_AT_PAPER = {
-    ("fig4", "fig4-training"): 6,
-    ("fig5",): 6,
-    ("norm-schedules",): 6,
-    ("rank-fig1",): 6,
-    ("rank-fig4", "rank-fig11"): 5,
-    ("rank-fig6", "rank-pretraining"): 6,
-    ("rank-fig12",): 6,
     ("rank-fig5", "rank-fig7", "rank-fig10"): 5 * 75 / 20 * 4**2 * 11 / 8,
     ("rank-fig13",): 5 * 75 / 10 * 8**2 * 11 / 8,
 }
 """The figures that nothing is kept of at scale `paper`, those that share runs together: the work
-there over that at `medium`, for paper A over that at `quick`. It grows with images, with epochs,
-with the square of the channels, and with the networks trained, 11 in place of 8 where a rate is
-chosen on two replicates and not one. Paper A's networks see twice as many samples, and are measured
-on fifty times as many, which takes a twelfth of the time at `quick`."""
+there over that at `medium`. It grows with images, with epochs, with the square of the channels, and
+with the networks trained, 11 in place of 8 where a rate is chosen on two replicates and not one."""
+
+HOURS_AT_PAPER = {
+    ("rank-fig1",): 5.8,
+    ("rank-fig4", "rank-fig11"): 14.0,
+    ("rank-fig6", "rank-pretraining"): 2.0,
+    ("rank-fig12",): 9.6,
+    ("norm-finetuning",): 43_000.0,
+    ("conserved",): 0.1,
+    ("first-order",): 1.8,
+    ("what-grows",): 0.5,
+}
+"""Where nothing like it is kept: steps times the measured seconds of one, on one core; of paper C
+the hours that the same figures took before, times the networks added."""
 
 VERDICTS = {"holds": "hold", "fails": "fail", "undecided": "are undecided"}
 KINDS = ("paper", "ours", "illustration")
@@ -197,12 +202,12 @@ def table(reference: Path) -> str:
 def not_computed(reference: Path) -> str:
     """A Markdown table of what no results are kept of at scale `paper`: commands, hours."""
     lines = ["| commands | hours of one core, estimated |", "| --- | --- |"]
-    for names, work in WORK_AT_PAPER.items():
+    for names in (*HOURS_AT_PAPER, *WORK_AT_PAPER):
         missing = [name for name in names if not (reference / "paper" / name).exists()]
         if missing:
-            known = "medium" if (reference / "medium" / names[0]).exists() else SCALE
+            work = WORK_AT_PAPER.get(names, 0) * hours(reference / "medium", names)
             commands = ", ".join(f"`{command_of(name, 'paper')}`" for name in missing)
-            lines.append(f"| {commands} | {two_digits(work * hours(reference / known, names))} |")
+            lines.append(f"| {commands} | {two_digits(HOURS_AT_PAPER.get(names, work))} |")
     return "\n".join(lines)
 
 
@@ -273,14 +278,15 @@ def summary(reference: Path) -> str:
             f"- scale `{scale}`: of the papers' own statements {said['paper']}; of ours"
             f" {said['ours']}; of illustrations by loose bounds {said['illustration']}. If none of"
             f" the papers' own were true, chance alone would let up to {ERROR * own:.0f} hold."
-            f" Rules: {ages(claims)}."
+            f" {standing(claims).capitalize()}."
         )
     return "\n".join(lines)
 
 
-def ages(claims: pd.DataFrame) -> str:
-    """How many rules stood before the numbers, and how many did not, in a few words."""
-    return ", ".join(f"{count} {word}" for word, count in claims["rule"].value_counts().items())
+def standing(claims: pd.DataFrame) -> str:
+    """How many verdicts are pre-registered, and how many exploratory, in a few words."""
+    counts = claims["standing"].value_counts()
+    return ", ".join(f"{word}: {counts.get(word, 0)}" for word in STANDINGS)
 
 
 def sentence_of(claims: pd.DataFrame) -> str:
@@ -295,8 +301,10 @@ def not_holding(reference: Path, verdict: str, scale: str = SCALE) -> str:
     for name in figure_names():
         path = reference / scale / name / "claims.csv"
         if path.exists():
-            for row in pd.read_csv(path).query("verdict == @verdict").itertuples():
-                cells = (f"`{command_of(name, scale)}`", row.statement, row.measured, row.source)
+            kept = pd.read_csv(path, keep_default_na=False)
+            for row in kept.query("verdict == @verdict").itertuples():
+                found = "; ".join(filter(None, (str(row.measured), row.note)))
+                cells = (f"`{command_of(name, scale)}`", row.statement, found, row.source)
                 lines.append(
                     "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
                 )

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from runner.core.errors import InputError
 from runner.papers.norm_tuning.bn_only import tables as tuned
 from runner.papers.norm_tuning.looks import METHODS
-from runner.papers.training_invariances.invariances.tables import part, unrolled
+from runner.papers.training_invariances.invariances.tables import unrolled
 from runner.publish.reference import read_tables
 from runner.results.claims import Tables
 from runner.results.style import (
@@ -75,7 +75,7 @@ def paper_c(axes: Axes, tables: Tables) -> None:
     rows = rows[~rows["run"].isin(unrolled(tables)) & smallest]
     rows = rows.assign(moved=rows["drift"] / rows["initial"])
     for linear, look, name, y in ((False, RELU, "ReLU", 0.009), (True, LINEAR, "linear", 9e-4)):
-        pairs = part("full", linear=linear, promised=linear)(rows)
+        pairs = (rows["pair"] == "full") & (rows["linear"] == linear) & (rows["promised"] == linear)
         moved = rows[pairs].groupby("time")["moved"].quantile([0.05, 0.5, 0.95]).unstack()
         look.band(axes, moved.index, moved[0.05], moved[0.95])
         look.line(axes, moved.index, moved[0.5])
@@ -105,8 +105,8 @@ def paper_d(axes: Axes, tables: Tables) -> None:
 PANELS = {
     paper_a: ("quick/fig4", ["exact", "constructions-beat-sgd", "sgd-constant-loss"]),
     paper_b: ("medium/rank-fig1", ["batch-norm-keeps-rank", "vanilla-rank-collapses"]),
-    paper_c: ("quick/invariances-fig1", ["linear-layers", "relu-not-invariant"]),
-    paper_d: ("quick/bottleneck-fig1", ["slope-is-rank", "singular-values"]),
+    paper_c: ("quick/conserved", ["linear-layers", "relu-limit"]),
+    paper_d: ("quick/bottleneck-fig1", ["slope-tends-to-rank", "singular-values"]),
 }
 """The figure of the reference that each is drawn from, and the claims that its title rests on."""
 

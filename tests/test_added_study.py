@@ -17,7 +17,7 @@ ROOM = ("--config-dir", "walks")
 
 @pytest.fixture
 def place(tmp_path):
-    """A folder with the room `walks`, in which is the study `distance`."""
+    """A folder with the package `walks`, in which is the study `distance`."""
     write("distance", "walks", tmp_path)
     return tmp_path
 
@@ -30,29 +30,31 @@ def python(place, *arguments):
 def test_it_is_a_full_citizen(place):
     """It runs, its figure is drawn and judged; help, reports, lists and the workers of a sweep know
     it; and its own test passes."""
-    done = python(place, "runner", *ROOM, "study=distance", "scale=smoke", "steps=9", "device=cpu")
+    done = python(place, "runner", *ROOM, "study=distance", "scale=smoke", "width=9", "device=cpu")
     assert done.returncode == 0, done.stderr
-    assert "metrics.csv  5 rows" in done.stdout
+    assert "metrics.csv  50 rows" in done.stdout
     (picture,) = place.glob("outputs/runs/distance/*/overview.png")
     assert picture.stat().st_size > 5000, "without an overview there is a default"
     done = python(place, "runner", *ROOM, "figure=distance", "scale=smoke", "device=cpu")
     assert done.returncode == 0, done.stderr
     claims = pd.read_csv(place / "outputs" / "figures" / "smoke" / "distance.claims.csv")
-    assert list(claims["claim"]) == ["root"] and list(claims["verdict"]) == ["holds"]
+    assert list(claims["claim"]) == ["wide-learns-more"] and list(claims["verdict"]) == ["holds"]
     *_, before, place_of_picture = done.stdout.splitlines()
     assert place_of_picture.endswith("distance.png") and "1 claim holds." in done.stdout
     assert "--config-dir" in before and before.endswith("claims distance scale=smoke")
     assert "distance" in python(place, "runner", *ROOM, "--help").stdout
     of_study = python(place, "runner", *ROOM, "study=distance", "--help").stdout
-    assert "walks of each replicate" in of_study
-    sweep = ("-m", "study=distance", "scale=smoke", "steps=4,9", "hydra/launcher=joblib")
+    assert "units of the hidden layer" in of_study
+    sweep = ("-m", "study=distance", "scale=smoke", "width=4,9", "hydra/launcher=joblib")
     done = python(place, "runner", *ROOM, *sweep, "hydra.launcher.n_jobs=2", "device=cpu")
     assert done.returncode == 0, done.stderr
-    assert len(list(place.glob("outputs/runs/distance/*steps=4*/result.json"))) == 1
+    assert len(list(place.glob("outputs/runs/distance/*width=4*/result.json"))) == 1
+    (drawn,) = place.glob("outputs/sweeps/*.csv")
+    assert set(pd.read_csv(drawn)["number"]) == {"loss"}
     done = python(place, "runner", *ROOM, "report", "scale=smoke")
     assert done.returncode == 0, done.stderr
     page = (place / "outputs" / "report" / "index.html").read_text()
-    assert "The distance of random walks against their length" in page
+    assert "Training loss of networks on digits against their width" in page
     done = python(place, "runner", *ROOM, "runs", "list")
     assert done.returncode == 0 and "distance" in done.stdout, done.stderr
     done = python(place, "pytest", "-q", "-p", "no:cacheprovider", "tests")
@@ -72,7 +74,7 @@ def test_other_code_of_its_own_makes_its_runs_stale(place):
     command = ("runner", *ROOM, "study=distance", "scale=smoke", "device=cpu")
     assert "other code" not in python(place, *command).stderr
     path = place / "walks" / "distance" / "study.py"
-    path.write_text(path.read_text().replace(".square().mean()", ".square().median()"))
+    path.write_text(path.read_text().replace('"he"', '"pytorch"'))
     assert "was computed by other code and kept" in python(place, *command).stderr
 
 
@@ -147,7 +149,7 @@ def test_a_study_within_this_repository_passes_its_tests_and_contracts(tmp_path)
     shutil.copytree(papers / "walks" / "conf", tmp_path / "conf", dirs_exist_ok=True)
     shutil.rmtree(papers / "walks" / "conf")
     yaml = tmp_path / "conf" / "figure" / "distance.yaml"
-    text = yaml.read_text().replace("# the distance", "# paper E: the distance")
+    text = yaml.read_text().replace("# training loss", "# paper E: training loss")
     yaml.write_text(text.replace(" --config-dir walks", ""))
     for path in (papers / "walks").rglob("*.py"):
         path.write_text(path.read_text().replace("from walks.", "from runner.papers.walks."))

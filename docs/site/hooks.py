@@ -1,6 +1,6 @@
 """What the site is made of beside the files in docs/: parts of the README, CONTRIBUTING, the
-notebooks, the help of every study, the tutorial's code. And formulas as MathML, which browsers show
-without a script.
+notebooks, the help of every study, the columns of its tables, the tutorial's code. And formulas as
+MathML, which browsers show without a script.
 """
 
 import html
@@ -49,6 +49,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "running.md": _page_of(_seen_from_docs("README.md"), "The command", FROM_README),
         "contributing.md": _seen_from_docs("CONTRIBUTING.md"),
         "command-line.md": _command_line(),
+        "columns.md": _columns(),
         "tutorial/transformer_studies/index.md": _code("tutorial/transformer_studies"),
     }
     executed = Path(config.site_dir).parent / "notebooks"
@@ -111,6 +112,14 @@ def _command_line() -> str:
     text += "\n## Studies\n"
     for name in configs():
         text += f"\n### {name}\n\n```text\n{help_text.of_study(name)}\n```\n"
+    return text
+
+
+def _columns() -> str:
+    """The columns of every table of every study."""
+    text = "# All tables\n\n`python -m runner study=<name> --columns` prints the same.\n"
+    for name in configs():
+        text += f"\n## {name}\n\n```text\n{help_text.columns(name)}\n```\n"
     return text
 
 

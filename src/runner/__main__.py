@@ -54,15 +54,15 @@ def main() -> int:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal may know no check mark
     try:
-        words = list(map(at_home, sys.argv[1:]))
+        words = [catalogue.renamed(at_home(word)) for word in sys.argv[1:]]
+        sys.path.append(os.getcwd())  # of functions of one's own, as with python -m
         os.environ[COMMAND] = shlex.join(["python", "-m", "runner", *words]).replace("\0", "")
         try:
             return dispatch(_without_folders(words))
         finally:
             print(end="", flush=True)  # a reader that has gone is noticed here at the latest
     except (InputError, RunFailed) as error:
-        if logging.getLogger().level == logging.DEBUG:  # hydra.verbose=true
-            traceback.print_exc()
+        show_traceback()
         print(f"error: {error}", file=sys.stderr)
         return 1 if isinstance(error, RunFailed) else 2
     except KeyboardInterrupt:
@@ -77,6 +77,12 @@ def main() -> int:
         place = "" if error.filename is None else f"{error.filename}: "
         print(f"error: {place}{error.strerror or error}", file=sys.stderr)
         return 2
+
+
+def show_traceback() -> None:
+    """Print what has been raised with its traceback, where `hydra.verbose=true` was typed."""
+    if logging.getLogger().level == logging.DEBUG:
+        traceback.print_exc()
 
 
 def _drop_output() -> None:
@@ -105,7 +111,7 @@ def dispatch(words: list[str]) -> int:
         return make_figures(words[1:])
     if words and words[0] in SUBCOMMANDS:
         return import_module(SUBCOMMANDS[words[0]][0]).main(words[1:])
-    asks = {"--help", "-h"} & set(words)
+    asks = {"--help", "-h", "--columns"} & set(words)
     bare = bool(words) and re.fullmatch(r"\w[\w-]*", words[0])
     if asks or bare or not words:
         from runner.cli import help  # late: it needs no Hydra, whose import takes a while
@@ -122,7 +128,7 @@ def compute(words: list[str]) -> int:
     """Compose what `key=value` words ask for, and carry it out; return 0.
 
     What belongs to Hydra is left to Hydra: its own flags (`--cfg job`, `-sc`), and sweepers that
-    choose their jobs by what came out of others.
+    choose their jobs by the results of others.
     """
     from runner.cli import composing, orders, others  # late, as above
 
@@ -135,7 +141,9 @@ def compute(words: list[str]) -> int:
         order = orders.compose_order(typed, multirun=bool(flags))
         if not order.searches:
             return carry_out(order)
-    return others.main(words)
+    others.main(words)
+    print(f"a picture: python -m runner runs plot --study {order.composed.study}")
+    return 0
 
 
 def make_figures(words: list[str]) -> int:
@@ -155,9 +163,10 @@ def make_figures(words: list[str]) -> int:
     options = parser.parse_intermixed_args(words)
     typed = [word for word in options.words if "=" in word]
     known = catalogue.figure_names()
-    names = [word for word in options.words if "=" not in word] or known
+    names = [word for word in options.words if "=" not in word]
     for name in set(names) - set(known):
         raise InputError(f"figure {name} is not known: {nearest(name, known)}")
+    names = names or catalogue.figure_names(catalogue.scale_in(typed))
     prepare(typed)
     with composing.hydra_ready([f"figure={names[0]}"] if len(names) == 1 else []):
         order = orders.compose_figures(names, typed)
@@ -169,7 +178,7 @@ def make_figures(words: list[str]) -> int:
 
 
 def carry_out(order: "runner.cli.orders.Order", redraw: bool = True) -> int:
-    """Compute what is missing, draw and judge, and print what came out; return 0.
+    """Compute what is missing, draw and judge, and print the results; return 0.
 
     redraw: also figures that were drawn from these very runs. Raises RunFailed at the end when runs
     failed, which stops no other.
@@ -194,9 +203,11 @@ def carry_out(order: "runner.cli.orders.Order", redraw: bool = True) -> int:
         try:
             said = f"{figure.name}: unchanged" if current else figures.make(figure)
         except Exception as error:  # of any kind: the other figures are drawn all the same
-            if len(order.figures) == 1:
+            if len(order.figures) == 1 and isinstance(error, InputError):
                 raise
-            failures.append(f"{figure.name} is not drawn: {type(error).__name__}: {error}")
+            show_traceback()
+            said = f"{type(error).__name__}: {error} (its traceback: hydra.verbose=true)"
+            failures.append(f"{figure.name} is not drawn: {said}")
             continue
         drawn.append(figure)
         if len(order.figures) == 1:

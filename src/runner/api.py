@@ -117,10 +117,9 @@ def plot(
     Raises InputError when a name does not exist, no run is complete, or the runs differ in more
     parameters than a picture has room for.
     """
-    numbers = [y] if isinstance(y, str) else list(y)
-    chosen = sweep_pictures.chosen([runs] if isinstance(runs, Run) else runs, x, numbers, color)
+    runs, y = [runs] if isinstance(runs, Run) else runs, [y] if isinstance(y, str) else list(y)
     with drawn_in("screen"):
-        return sweep_pictures.draw(chosen)
+        return sweep_pictures.draw(sweep_pictures.chosen(runs, x, y, color))
 
 
 def figure(name: str, **keys: Any) -> "PaperFigure":
@@ -130,7 +129,7 @@ def figure(name: str, **keys: Any) -> "PaperFigure":
 
     Raises InputError when there is no such figure, or a key or a value is wrong.
     """
-    words = overrides_of(keys)
+    name, words = catalogue.renamed(name), overrides_of(keys)
     return PaperFigure(paper_figure(name, words), (f"figure={name}", *words))
 
 
@@ -196,7 +195,7 @@ class PaperFigure:
         return figures.caption_of(self.about, self.tables() if tables is None else tables)
 
     def judge(self, tables: Tables | None = None) -> pd.DataFrame:
-        """Return one row per claim: statement, verdict, what was measured and what was expected.
+        """Return one row per claim: statement, rule, verdict, and what was measured.
 
         Of these tables, or of its own runs; raises InputError as `tables` does.
         """

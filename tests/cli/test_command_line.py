@@ -117,6 +117,8 @@ def test_a_sweep_works_on_two_processes(command, tmp_path):
     done = command("-m", *TINY, "target_width=2,3", *launcher)
     assert done.returncode == 0, done.stderr
     assert len(list(tmp_path.glob("runs/bn_only/*/result.json"))) == 2
+    (picture,) = tmp_path.glob("sweeps/*.png")
+    assert done.stdout.splitlines()[-1] == str(picture)
 
 
 @pytest.mark.parametrize("launcher", ["basic", "joblib"])

@@ -118,8 +118,10 @@ def test_another_sweeper_gets_an_objective(place):
     done = warm.run("-m", "runner", *words, objective, cwd=place, env=env)
     assert done.returncode == 0, done.stderr
     tables = [pd.read_csv(path) for path in sorted(place.glob("outputs/runs/*/*/metrics.csv"))]
-    returned = [float(text) for text in done.stdout.strip(" []\n").split(",")]
+    numbers, hint = done.stdout.splitlines()
+    returned = [float(text) for text in numbers.strip(" []").split(",")]
     assert returned == [table["parameter_norm"].mean() for table in tables]
+    assert hint.endswith("runs plot --study example20")
     done = warm.run("-m", "runner", *words, "objective=metrics.norm", cwd=place, env=env)
     assert done.returncode == 2 and "metrics.parameter_norm" in done.stderr
 

@@ -160,6 +160,23 @@ def test_parquet_has_the_same_numbers_or_says_how_to_get_it(runs, tmp_path, monk
     pd.testing.assert_frame_equal(found, rows, check_dtype=False)
 
 
+def test_means_are_those_over_replicates_and_seeds_in_the_columns_that_vary(runs):
+    chosen = ("--study", "bn_only", "--where", "target_width=3", "--where", "methods=[sgd]")
+    rows = pd.read_csv(io.StringIO(runs("export", *chosen, "--csv", "--table", "curves")[1]))
+    code, shown, _ = runs("export", *chosen, "--mean", "--table", "curves")
+    found = pd.read_csv(io.StringIO(shown))
+    assert code == 0 and list(found) == ["samples", "mse_mean", "mse_std", "mse_n"]
+    expected = rows.groupby("samples")["mse"].agg(["mean", "std", "count"])
+    assert found.set_index("samples").to_numpy() == pytest.approx(expected.to_numpy())
+    code, shown, _ = runs("export", *chosen, "--mean", "--latex", "--table", "curves")
+    mean, deviation, n = expected.iloc[0]
+    samples = expected.index[0]
+    assert f"{samples} & ${mean:.4g} \\pm {deviation:.2g}$ & {n:.0f} \\\\" in shown
+    code, shown, _ = runs("export", "--study", "bn_only", "--mean", "--latex")
+    assert "corrected\\_construction" in shown or "teacher\\_construction" in shown
+    assert "target\\_width & " in shown and "replicate" not in shown
+
+
 def test_an_export_says_what_it_leaves_out_and_what_is_stale(runs, outputs):
     say(one(outputs, target_width=2), "failed")
     path = one(outputs, target_width=3, methods="[sgd]") / "provenance.json"

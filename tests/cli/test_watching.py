@@ -35,8 +35,8 @@ class FakeAttempt(Attempt):
     def is_done(self) -> bool:
         return self.state == "complete"
 
-    def has_failed(self) -> bool:
-        return self.state == "failed"
+    def error(self) -> str:
+        return "failed" if self.state == "failed" else ""
 
 
 def job(outputs, config, device="cpu"):

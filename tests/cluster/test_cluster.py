@@ -12,6 +12,7 @@ from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 import submitit
@@ -123,6 +124,7 @@ def test_short_runs_share_a_task_and_long_ones_have_their_own(queued, monkeypatc
 
 def test_where_no_peak_is_known_the_largest_run_is_measured(queued, tmp_path, monkeypatch):
     measured = []
+    monkeypatch.setattr(costs, "MEASURED_SECONDS", 300)  # on a busy machine
     monkeypatch.setattr(requests, "first_peak", lambda job: measured.append(job) or 5 * 2**30)
     queued(slurm := Slurm())
     assert [job.config.target_width for job in measured] == [4] and slurm.asked[0]["mem_gb"] == 8
@@ -155,7 +157,7 @@ def test_what_is_not_tried_again_has_failed_with_state_number_and_log(queued, st
     assert failure.endswith(f"/submitit/{task}/{task}_0_log.out")
 
 
-def test_a_run_that_fails_by_itself_says_why_and_is_not_tried_again(queued, monkeypatch):
+def test_a_run_that_fails_by_itself_says_why_and_is_not_tried_again(queued):
     way = queued(slurm := Slurm(w3=["RUNNING (None)"]))
     run = next(each.job.run for label, each in way.open.items() if "width=3" in label)
     run.folder.mkdir(parents=True)
@@ -182,7 +184,7 @@ def test_a_later_command_finds_what_lives_in_the_queue(queued, tmp_path, monkeyp
     caplog.set_level("INFO", following.log.name)
     way = queued(slurm := Slurm(w2=["PENDING (Resources)"], w3=["RUNNING (None)"]))
     assert "submitted job 1 (tasks: 3, runs: 3), logs " in caplog.text
-    monkeypatch.setattr(following.time, "sleep", lambda seconds: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(following.time, "sleep", Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         way.follow()
     assert "left in the queue" in caplog.text and "1 PENDING (Resources)" in caplog.text
@@ -205,6 +207,17 @@ def test_a_scheduler_that_does_not_answer_ends_a_command_at_its_begin_alone(queu
     monkeypatch.undo()
     with pytest.raises(InputError, match="no-such-command"):
         following.ask("no-such-command")
+
+
+def test_what_is_refused_when_it_is_queued_again_is_queued_later(queued):
+    way, submit = queued(slurm := Slurm(w3=[DIES])), slurm.submit_array
+
+    def refuse(works: list) -> None:
+        slurm.submit_array = submit
+        raise OSError("Slurm is restarted")
+
+    slurm.submit_array = refuse
+    assert way.follow() == [] and slurm.arrays[1:] == [[[3]]]
 
 
 def test_a_refusal_says_what_would_be_right(queued):

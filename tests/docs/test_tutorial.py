@@ -9,7 +9,9 @@ from repository import REPOSITORY
 
 ROOM = REPOSITORY / "docs" / "tutorial" / "transformer_studies"
 PAGE = (REPOSITORY / "docs" / "tutorial.md").read_text()
-CODE = "\n".join(path.read_text() for path in sorted(ROOM.rglob("*.py")))
+TEMPLATE = REPOSITORY / "src" / "runner" / "cli" / "template" / "{package}" / "{study}"
+PATHS = [*sorted(ROOM.rglob("*.py")), TEMPLATE / "study.py.jinja"]
+CODE = "\n".join(path.read_text() for path in PATHS)
 
 
 @pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", PAGE, re.S))

@@ -6,7 +6,7 @@ from torch import nn
 
 from runner.core.errors import InputError
 from runner.networks.convolutional import BatchNorm, initialize, normalization, scaled
-from runner.networks.resnet import ResNet50
+from runner.networks.resnet import Basic, ResNet50, ResNetForCifar
 from runner.networks.vgg import VGG19
 
 NETWORKS = [VGG19, ResNet50]
@@ -113,3 +113,24 @@ def test_the_mode_reaches_every_normalization_of_a_network():
 def test_unknown_names_are_refused(call):
     with pytest.raises(InputError, match="is not known"):
         call()
+
+
+@pytest.mark.parametrize(("blocks", "parameters"), [(3, 269_722), (9, 853_018)])
+def test_the_resnet_for_cifar_has_the_size_that_is_known_of_it(blocks, parameters):
+    """0.27 million at 20 layers and 0.85 at 56 (He et al. 2016, Table 6), in the common count."""
+    network = ResNetForCifar(3, 10, blocks)
+    assert sum(p.numel() for p in network.parameters()) == parameters
+    layers = [m for m in network.modules() if isinstance(m, nn.Conv2d | nn.Linear)]
+    assert len(layers) == 6 * blocks + 2
+    assert network.hidden(torch.zeros(2, 3, 32, 32)).shape == (2, 64)
+    assert network.features[:-1](torch.zeros(2, 3, 32, 32)).shape == (2, 64, 8, 8)
+
+
+def test_where_shapes_differ_the_shortcut_takes_every_second_pixel_and_zeros():
+    block = Basic(2, 4, 2, "batch")
+    for parameter in block.residual.parameters():
+        nn.init.zeros_(parameter)
+    x = torch.arange(32.0).view(1, 2, 4, 4)
+    expected = torch.zeros(1, 4, 2, 2)
+    expected[:, :2] = x[:, :, ::2, ::2]
+    assert torch.equal(block(x), expected)

@@ -139,7 +139,7 @@ def test_initialisations_have_the_moments_they_state(name):
     (W, _), (b, _) = draw(name, [300, 200, 100], generators(0, 2, "w"), torch.float64)
     n_in = 300
     variance = {"pytorch": 1 / (3 * n_in), "asymmetric": 1 / (3 * n_in), "he": 2 / n_in, "unit": 1}
-    variance["orthogonal"] = 2 / n_in
+    variance |= {"orthogonal": 2 / n_in, "gain": 1 / n_in}
     mean = n_in**-0.5 if name == "asymmetric" else 0
     error = 5 * (variance[name] / W.numel()) ** 0.5
     assert abs(W.mean() - mean) < error

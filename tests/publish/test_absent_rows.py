@@ -130,8 +130,8 @@ def require_words(figure: str, left: TableSet) -> pd.DataFrame:
     assert list(judged["claim"]) == [claim.name for claim in claims]
     lacking = judged[judged["n"] == 0]
     assert set(lacking["verdict"]) <= {"undecided"}
-    assert lacking["measured"].str.contains(r"[a-z]+ [a-z]+.*[^: ]$").all()
-    assert not lacking["measured"].str.contains(r"\bnan\b").any()
+    assert lacking["note"].str.contains(r"[a-z]+ [a-z]+.*[^: ]$").all()
+    assert not judged["note"].str.contains(r"\bnan\b").any()
     return judged
 
 
@@ -160,7 +160,7 @@ def test_without_rows_nothing_is_decided_and_the_picture_says_so(figure):
     for left in ({}, {name: rows.iloc[:0] for name, rows in kept(figure).items()}):
         assert set(require_words(figure, left)["verdict"]) <= {"undecided"}
         picture = require_picture(drawing_of(figure, figure_study(figure)), left, rendered=not left)
-        assert [text.get_text()[:8] for text in picture.axes[0].texts] == ["no rows:"]
+        assert "no rows:" in [text.get_text()[:8] for text in picture.axes[0].texts]
 
 
 def figure_of(study: str) -> str:

@@ -85,6 +85,8 @@ def test_a_drawing_that_fails_is_said_and_the_others_are_made(make, monkeypatch)
     code, stdout, stderr = make("rank-fig8", "rank-fig3a")
     assert code == 1 and re.search("rank-fig8-.* is not drawn: KeyError", stderr)
     assert drawn(stdout) == {"rank-fig3a"}
+    code, _, stderr = make("rank-fig8")
+    assert code == 1 and "Traceback" not in stderr and "hydra.verbose=true" in stderr
 
 
 def test_a_key_that_one_figure_lacks_is_refused_before_anything_runs(make, tmp_path):

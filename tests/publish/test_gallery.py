@@ -19,7 +19,6 @@ from runner.publish import entries, gallery
 from runner.publish.entries import collect
 from runner.publish.gallery import (
     counts,
-    evidence,
     first_results,
     needs,
     papers,
@@ -46,7 +45,8 @@ def make_own(outputs):
             "source": "paper A, Appendix E",
             "verdict": verdict,
             "measured": "x < 3",
-            "expected": "x < 4",
+            "rule": "x: below 4",
+            "note": "in all",
             "kind": "ours" if verdict == "fails" else "paper",
             "data": "synthetic",
             "runs": f"{RUN} gone-89abcdef",
@@ -117,7 +117,7 @@ def test_the_pages_show_every_figure_and_escape_text(outputs):
         assert "SGD &amp; the rest are &lt; 3" in page
     assert "1 run, 3 min of computing" in pages["fig4"] and "0123456789+" in pages["fig4"]
     assert "torch 2.13.0" in pages["fig4"] and "Rule: X &lt; 4" not in pages["fig4"]
-    assert "Rule: x &lt; 4" in pages["fig4"]
+    assert "Rule: x: below 4" in pages["fig4"]
     assert "statements <a" in pages["index"] and "✓ 1 hold</a>" in pages["index"]
     assert "✗ 0 fail</a>" in pages["index"] and "? 1 are undecided</a>" in pages["index"]
     for paper in PAPERS.values():
@@ -156,7 +156,7 @@ def test_an_old_reference_is_shown_as_far_as_it_goes(outputs, reference, monkeyp
     claims[["claim", "statement", "verdict", "measured"]].to_csv(folder / "claims.csv")
     page = written(outputs)[SMALL]
     assert "the code of today cannot draw these tables (KeyError" in page
-    assert page.count('<span class="badge') >= len(claims)
+    assert page.count('class="badge') >= len(claims)
     (folder / "provenance.json").write_text("{}")
     assert "Not computed yet, and not in the reference" in written(outputs)[SMALL]
     assert f"quick/{SMALL}: left out, it cannot be read" in capsys.readouterr().err
@@ -169,7 +169,7 @@ def test_ones_own_claim_stands_beside_that_of_the_reference(outputs, reference):
     claims.drop(index=2).to_csv(path, index=False)
     rows = re.findall(r"<tr id=.*?</tr>", written(outputs)["fig4"])
     same, absent, other = rows  # those of the paper first
-    assert same.count("holds</span>") == 2 and "differs" not in same
+    assert same.count("holds</a>") == 2 and "differs" not in same
     assert "✗</span> fails" in other and "✓</span> holds" in other and "differs" in other
     assert other.index("x &lt; 3") < other.index("x &lt; 2"), "one's own before"
     assert "not judged" in absent and "differs" not in absent
@@ -237,21 +237,6 @@ def test_what_is_damaged_is_named(outputs, end, content):
     with pytest.raises(InputError, match="fig4 cannot be read") as caught:
         gallery.main([f"outputs={outputs}"])
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("measured", "number", "words"),
-    [
-        ("error 0.1; share 1 (0.688 to 1), n = 8", "all 8", "error 0.1"),
-        ("share 0.667 (0.135 to 0.983), n = 3 at d = 2", "2 of 3 at d = 2", ""),
-        ("share 1 (1 to 1), n = 5", "share 1 (1 to 1), n = 5", ""),
-        ("a; b; ratio 2 (1 to 3), n = 5 at m, n", "ratio 2 (1 to 3), n = 5 at m, n", "a; b"),
-        ("value 64 (64 to 64), n = 5", "64 (64 to 64), n = 5", ""),
-        ("difference nan, n = 5", "no finite number, n = 5", ""),
-    ],
-)
-def test_the_number_that_decides_stands_first(measured, number, words):
-    assert evidence({"measured": measured}) == (number, words)
 
 
 @pytest.mark.parametrize(
@@ -361,7 +346,9 @@ def test_a_variant_follows_its_figure_and_counts_nowhere(report):
     html = (report / "index.html").read_text()
     assert html.index('href="fig4.html"') < html.index('href="fig4-0123abcd.html"')
     assert html.index('href="fig4-0123abcd.html"') < html.index('href="fig5.html"')
-    assert "with seed=1" in html and "<b>1 of 38 figures are yours</b>" in " ".join(html.split())
+    assert "with seed=1" in html
+    (figures,) = re.findall(r"<b>1 of (\d+) figures are yours</b>", " ".join(html.split()))
+    assert int(figures) == len({path.parent.name for path in REFERENCE.glob("*/*/claims.csv")})
     page = (report / "fig4-0123abcd.html").read_text()
     assert "A variant, with seed=1. It counts in no total." in page
 
@@ -412,7 +399,7 @@ def test_the_table_of_claims_is_filtered_and_whole_without_scripts(report, brows
     assert browser.run("location.hash") == ""
     first = browser.run(f"{ROWS}.length")
     browser.open(plain)
-    assert browser.run(f"{ROWS}.length") == first > 200
+    assert browser.run(f"{ROWS}.length") == first > 100
 
 
 LIGHT = """(() => {

@@ -1,7 +1,13 @@
-import pytest
+import re
 
+import pytest
+from repository import REPOSITORY
+
+from runner.core.catalogue import figure_names
 from runner.core.errors import InputError
 from runner.publish import plan
+
+PRESETS = REPOSITORY / "conf" / "figure"
 
 
 def test_every_rule_is_told_before_anything_is_computed(capsys):
@@ -14,3 +20,10 @@ def test_every_rule_is_told_before_anything_is_computed(capsys):
 def test_a_figure_that_does_not_exist_is_named():
     with pytest.raises(InputError, match="'fig44'; did you mean 'fig4'"):
         plan.main(["fig44"])
+
+
+def test_every_preset_states_its_seed(capsys):
+    for name in figure_names():
+        (line,) = re.findall(r"^seed: (\d+)", (PRESETS / f"{name}.yaml").read_text(), re.M)
+        assert plan.main([name, "scale=smoke"]) == 0
+        assert f", seed {line}" in capsys.readouterr().out

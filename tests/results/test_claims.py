@@ -1,25 +1,30 @@
+import numpy as np
 import pandas as pd
+import pytest
 
-from runner.results.claims import (
-    COLUMNS,
-    Claim,
-    Found,
-    judge,
-)
-from runner.results.evidence import above
+from runner.results.claims import COLUMNS, Claim, judge, number_in_words
+from runner.results.quantities import Tables, quantity
+
+
+@quantity(each=("d",))
+def x_of(tables: Tables) -> pd.DataFrame:
+    """x"""
+    return tables["metrics"].assign(value=tables["metrics"]["x"])
+
 
 ABOVE = Claim(
     "above",
     "x is above zero at every width",
     "paper, Lemma 1",
-    lambda tables: Found([above(tables["metrics"]["x"], point="d = 4")], "seen"),
-    expected="x > 0",
+    x_of().above(0),
     needs={"width": 2},
+    note="up to {x.max:.2g}",
 )
 
 
-def table(x, width=(4, 8)):
-    rows = {"x": x, "width": [width[i % len(width)] for i in range(len(x))], "run": "b"}
+def table(x, width=(4, 8)) -> dict[str, pd.DataFrame]:
+    widths = [width[i % len(width)] for i in range(len(x))]
+    rows = {"x": x, "width": widths, "d": 4, "run": "b", "replicate": range(len(x))}
     return {"metrics": pd.DataFrame(rows), "other": pd.DataFrame({"run": ["a"], "data": "digits"})}
 
 
@@ -27,11 +32,12 @@ def test_a_claim_becomes_a_row():
     judged = judge("fig", [ABOVE], table([1.0, 2, 3, 4, 5]))
     row = judged.iloc[0]
     assert tuple(judged.columns) == COLUMNS
-    assert row["verdict"] == "holds" and row["kind"] == "paper" and row["expected"] == "x > 0"
-    assert row["measured"] == "seen; value 3 (1 to 5), n = 5 at d = 4"
+    assert row["verdict"] == "holds" and row["kind"] == "paper"
+    assert row["rule"] == "x: above 0 at every d"
+    assert row["measured"] == "3 (1 to 5), n = 5 at d = 4" and row["note"] == "up to 5"
     assert (row["estimate"], row["low"], row["high"], row["n"]) == (3, 1, 5, 5)
     assert (row["p_value"], row["point"], row["data"]) == (0.03125, "d = 4", "digits")
-    assert row["runs"] == "a b"
+    assert row["runs"] == "a b" and row["digest"] == ABOVE.digest and row["left_out"] == 0
 
 
 def test_the_contrary_fails_with_its_own_p_value():
@@ -42,10 +48,50 @@ def test_the_contrary_fails_with_its_own_p_value():
 def test_too_few_replicates_say_how_many_would_do():
     row = judge("fig", [ABOVE], table([1.0, 2, 3])).iloc[0]
     assert row["verdict"] == "undecided" and "n = 3" in row["measured"]
-    assert "n = 5 could decide" in row["measured"]
+    assert row["note"] == "up to 3; n = 5 could decide"
 
 
 def test_a_statement_about_several_widths_needs_several():
     row = judge("fig", [ABOVE], table([1.0] * 5, width=(4,))).iloc[0]
-    assert row["verdict"] == "undecided"
-    assert row["measured"] == "1 of at least 2 different values of width"
+    assert row["verdict"] == "undecided" and not row["measured"]
+    assert row["note"] == "1 of at least 2 different values of width"
+
+
+def assuming(x) -> pd.Series:
+    claim = Claim("a", "where x > 0", "paper", x_of().given("x > 0").above(0))
+    assert claim.printed == "x: above 0 at every d where x > 0"
+    return judge("fig", [claim], table(x)).iloc[0]
+
+
+def test_what_misses_an_assumption_is_counted_and_a_fifth_of_it_is_the_most():
+    row = assuming([1.0] * 8 + [-1.0, np.nan])
+    assert (row["verdict"], row["left_out"], row["n"]) == ("holds", 0.2, 8)
+    assert row["note"] == "20% left out"
+    row = assuming([1.0] * 11 + [-1.0] * 3)
+    assert (row["verdict"], row["left_out"], row["n"]) == ("undecided", 0.214286, 11)
+    assert row["note"] == "21% left out, more than 20%"
+    row = assuming([-1.0] * 5)
+    assert (row["verdict"], row["note"]) == ("undecided", "no rows where x > 0")
+
+
+def test_several_rules_must_all_hold_and_those_alike_are_printed_once():
+    claim = Claim("two", "x", "paper", [x_of().above(0), x_of().above(0), x_of().below(4.5)])
+    assert claim.printed == "x and x: above 0 at every d; x: below 4.5 at every d"
+    assert judge("fig", [claim], table([1.0] * 5)).iloc[0]["verdict"] == "holds"
+    row = judge("fig", [claim], table([5.0] * 8)).iloc[0]
+    assert row["verdict"] == "fails" and row["point"] == "d = 4, x"
+
+
+@pytest.mark.parametrize(
+    ("unit", "estimate", "low", "high", "words"),
+    [
+        ("share", 1.0, 0.5, 1.0, "all 5"),
+        ("share", 0.8, 0.3, 0.9, "4 of 5"),
+        ("ratio", 2.0, 1.0, 3.25, "ratio 2 (1 to 3.25), n = 5"),
+        ("value", 64.0, 64.0, 64.0, "64 (64 to 64), n = 5"),
+        ("difference", 2.0, -np.inf, np.inf, "difference 2, n = 5"),
+        ("difference", np.nan, -np.inf, np.inf, "no finite number, n = 5"),
+    ],
+)
+def test_numbers_are_said_as_people_say_them(unit, estimate, low, high, words):
+    assert number_in_words(unit, estimate, low, high, 5) == words

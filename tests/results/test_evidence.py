@@ -8,16 +8,13 @@ import pytest
 from scipy.stats import binomtest
 
 from runner.results.evidence import (
-    above,
-    below,
-    equivalent,
-    estimate_above,
-    estimate_within,
-    everywhere,
-    less,
+    Above,
+    Always,
+    Below,
+    Evidence,
+    Within,
     median_limits,
     replicates_needed,
-    share,
     slope_of_estimates,
     slopes,
     verdict,
@@ -35,6 +32,29 @@ FEW = 200
 REPLICATES = 5
 EFFECT = 2.0
 """Of the simulated effects, in standard deviations of a replicate."""
+
+
+def numbers(values) -> pd.DataFrame:
+    """A number for each replicate."""
+    values = np.asarray(values, dtype=float)
+    return pd.DataFrame({"replicate": range(len(values)), "value": values})
+
+
+def above(values, bound=0.0) -> Evidence:
+    return Above(bound).evidence(numbers(values))
+
+
+def always(satisfied) -> str:
+    return verdict([Always("=", 1).evidence(numbers(satisfied))])[0]
+
+
+def estimate(blocks) -> pd.DataFrame:
+    error = blocks.std(ddof=1) / np.sqrt(len(blocks))
+    return pd.DataFrame({"value": [blocks.mean()], "error": [error], "n": [len(blocks)]})
+
+
+def share(count, n, bound) -> Evidence:
+    return Above(bound).evidence(pd.DataFrame({"value": [count / n], "count": [count], "n": [n]}))
 
 
 def normal(rng, shift):
@@ -57,28 +77,29 @@ def of_medians(draw):
 def of_pairs(rng, shift):
     """Two methods on the same replicates, whose targets differ by far more than they do."""
     target = pd.Series(10 * rng.standard_normal(REPLICATES))
-    return [less(target, target + rng.standard_normal(REPLICATES) + shift)]
+    other = target + rng.standard_normal(REPLICATES) + shift
+    return [above(other - target)]
 
 
 def of_ratios(rng, shift):
     lower = pd.Series(rng.lognormal(size=REPLICATES))
     noise = rng.lognormal(sigma=1.0, size=REPLICATES)
-    return [less(lower, lower * noise * np.exp(shift), unit="ratio")]
+    return [above(lower * noise * np.exp(shift) / lower, 1.0)]
 
 
 def of_equivalence(rng, shift):
     """A shift of zero stands at the margin of three, an effect inside it, the contrary outside."""
-    return [equivalent(rng.standard_normal(2 * REPLICATES) / 2 + 3 - shift, 3.0)]
+    return [Within(3.0).evidence(numbers(rng.standard_normal(2 * REPLICATES) / 2 + 3 - shift))]
 
 
 def of_estimates(rng, shift):
     blocks = rng.standard_normal(20) * np.sqrt(20) + shift * 2
-    return [estimate_above(blocks.mean(), blocks.std(ddof=1) / np.sqrt(20), n=20)]
+    return [Above(0.0).evidence(estimate(blocks))]
 
 
 def of_estimates_within(rng, shift):
     blocks = rng.standard_normal(20) + 3 - shift
-    return [estimate_within(blocks.mean(), blocks.std(ddof=1) / np.sqrt(20), 0.0, 3.0, n=20)]
+    return [Within(3.0).evidence(estimate(blocks))]
 
 
 def of_exponents(rng, shift):
@@ -87,7 +108,7 @@ def of_exponents(rng, shift):
     value = size ** (0.5 + shift / 10) * rng.lognormal(sigma=0.15, size=len(size))
     rows = {"replicate": np.repeat(np.arange(REPLICATES), 4), "size": size, "value": value}
     exponents = slopes(pd.DataFrame(rows), "size", "value", log=True)
-    return [above(exponents, 0.5, unit="exponent")]
+    return [above(exponents, 0.5)]
 
 
 def of_shares(rng, shift):
@@ -183,26 +204,52 @@ def test_the_limits_and_the_verdict_agree():
     assert median_limits(np.arange(4.0)) == (-np.inf, np.inf)
 
 
-def test_pairs_are_matched_by_replicate_not_by_order():
-    lower = pd.Series([0.0, 10, 20, 30, 40], index=range(5))
-    higher = pd.Series([41.0, 31, 21, 11, 1], index=[4, 3, 2, 1, 0])
-    assert verdict([less(lower, higher)])[0] == "holds"
-
-
 def test_a_diverged_replicate_speaks_for_nobody():
     values = np.array([1.0, 2, 3, 4, np.nan])
-    assert verdict([above(values)])[0] == verdict([below(-values)])[0] == "undecided"
+    below = Below(0.0).evidence(numbers(-values))
+    assert verdict([above(values)])[0] == verdict([below])[0] == "undecided"
     assert above(values).low == -np.inf and above(values).high == np.inf
-    infinite = pd.Series([np.inf] * 5)
-    assert verdict([less(infinite, infinite)])[0] == "undecided"
-    assert verdict([less(pd.Series(np.ones(5)), infinite, unit="ratio")])[0] == "holds"
+    assert verdict([above([np.inf] * 5)])[0] == "holds"
 
 
 def test_one_counterexample_refutes_a_statement_on_every_network():
-    assert verdict([everywhere(np.ones(5))])[0] == "holds"
-    assert verdict([everywhere(np.ones(4))])[0] == "undecided"
-    assert verdict([everywhere(np.array([1, 1, 0, 1, 1]))])[0] == "fails"
-    assert verdict([everywhere(np.array([]))])[0] == "undecided"
+    assert always(np.ones(5)) == "holds"
+    assert always(np.ones(4)) == "undecided"
+    assert always([1, 1, 0, 1, 1]) == always([1, 1, np.nan, 1, 1]) == "fails"
+    assert always([]) == "undecided"
+
+
+def test_a_counterexample_counts_with_its_own_error():
+    rows = numbers([1.0, 1, 1, 1, 0.86]).assign(error=0.0, n=3)
+    assert verdict([Always(">", 0.9).evidence(rows)])[0] == "fails"
+    rows["error"] = [0, 0, 0, 0, 0.11]
+    assert verdict([Always(">", 0.9).evidence(rows)])[0] == "holds"
+    rows["value"], rows["error"] = 0.86, 0.03
+    assert verdict([Always(">", 0.9).evidence(rows)])[0] == "fails"
+
+
+def test_of_several_numbers_of_a_replicate_the_worst_speaks():
+    rows = pd.DataFrame(
+        {"replicate": [0, 0, 1, 1, 2, 3, 4, 5], "value": [2.0, 0.5, 2, 3, 2, 2, 2, 2]}
+    )
+    for each in (Above(1), Below(2.9), Within(1, of=2.5)):
+        assert each.evidence(rows).p_holds == pytest.approx(7 / 64)
+    absent = rows.assign(value=rows["value"].replace(0.5, np.nan))
+    assert Above(0).evidence(absent).p_holds == pytest.approx(7 / 64)
+
+
+def test_a_bound_may_be_of_the_point():
+    rows = pd.DataFrame({"value": [1.0], "count": [100], "n": [100], "d": [20]})
+    found = Above("1 - 1 / d").evidence(rows)
+    assert found.bound == 0.95 and verdict([found])[0] == "holds"
+    assert str(Above("1 - 1 / d")) == "above 1 - 1/d"
+    assert verdict([Above("1 - 1 / d").evidence(rows.assign(d=50))])[0] == "undecided"
+
+
+def test_two_estimates_at_one_point_are_an_error():
+    rows = pd.concat([estimate(np.arange(5.0))] * 2)
+    with pytest.raises(ValueError, match="2 estimates at one point"):
+        Above(0.0).evidence(rows)
 
 
 def test_a_slope_of_estimates_has_the_error_of_the_estimates():

@@ -18,8 +18,9 @@ from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.papers.norm_tuning.constructions import figures, study
 from runner.papers.norm_tuning.constructions.config import Constructions
+from runner.papers.training_invariances.invariances.config import Invariances
 from runner.results import sweeps
-from runner.results.sweep_pictures import chosen, draw, write
+from runner.results.sweep_pictures import COLORS, chosen, draw, write
 from runner.runs.execution import execute
 from runner.runs.inventory import find, run_in
 from runner.runs.run import Run
@@ -65,9 +66,15 @@ def dots(axes):
     return np.sort(np.concatenate([line.get_ydata() for line in lines]))
 
 
+def lines(axes):
+    """The heights along each line."""
+    drawn = [line for line in axes.lines if line.get_marker() != "."]
+    return {tuple(line.get_ydata()) for line in drawn} - {()}  # those of the legend have none
+
+
 def test_the_numbers_drawn_are_those_of_the_tables_each_once(runs):
     plot = chosen([*runs, runs[0]])
-    assert (plot.x, plot.color, plot.panel) == ("target_width", "line", None)
+    assert (plot.x, plot.color, plot.panel) == ("target_width", "line", "number")
     assert list(plot.points["number"].unique()) == HEADLINE
     where = ["target_width", "line", "run", "replicate"]
     assert not plot.points.duplicated([*where, "number"]).any()
@@ -79,27 +86,25 @@ def test_the_numbers_drawn_are_those_of_the_tables_each_once(runs):
         np.testing.assert_array_equal(np.sort(shown), values)
         np.testing.assert_array_equal(dots(axes), values)
     medians = tables.groupby(["method", "target_width"])["test_mse"].median()
-    drawn = [line for line in picture.axes[0].lines if line.get_marker() != "."]
     expected = {tuple(rows) for _, rows in medians.groupby("method")}
-    assert {tuple(line.get_ydata()) for line in drawn} == expected
+    assert lines(picture.axes[0]) == expected
 
 
 def test_what_is_no_number_is_named_and_what_varies_not_is_left_out(runs, constructed, monkeypatch):
-    assert "not a number: condition number of sgd and dense" in chosen(runs).notes
-    plot = chosen([constructed(), constructed(theorem="sparse")])
+    assert chosen(runs).notes[1:] == ["no condition number, sgd", "no condition number, dense"]
+    two = [constructed(), constructed(theorem="sparse")]
+    plot = chosen(two)
     assert "agreement" not in set(plot.points["number"]), "it is 1 everywhere"
-    assert list(chosen(plot.runs, y=["agreement"]).points["value"]) == [1.0] * 4
+    assert list(chosen(two, y=["agreement"]).points["value"]) == [1.0] * 4
     monkeypatch.setattr(figures, "HEADLINE", ["agreement"])
     with pytest.raises(InputError, match="no number of constructions varies with theorem"):
-        chosen(plot.runs)
+        chosen(two)
 
 
 def test_diverged_replicates_stand_on_the_rail(runs):
     damage(runs[1], test_mse=np.nan)
     plot = chosen(runs, y=["test_mse"])
-    assert "1 of 16 numbers diverged" in plot.notes and "1 of 16 numbers" in " ".join(
-        plot.caption.split()
-    )
+    assert plot.points["value"].isna().sum() == 1
     (axes,) = draw(plot).axes
     finite = plot.points["value"].max()
     assert "diverged" in [text.get_text() for text in axes.texts]
@@ -107,9 +112,9 @@ def test_diverged_replicates_stand_on_the_rail(runs):
 
 
 def test_runs_that_are_missing_are_counted(runs, outputs):
-    missing = run_in(say(one(outputs, target_width=3, methods="[sgd]"), "failed"))
+    missing = run_in(say(one(outputs, target_width=3, methods="[sgd]"), "interrupted"))
     plot = chosen([*runs, missing])
-    assert plot.notes[0] == "1 of 3 runs missing" and "1 of 3 runs missing" in plot.caption
+    assert plot.notes[0] == "3 runs, 1 missing" and "3 runs, 1 missing" in plot.caption
     assert set(plot.points["run"]) == {run.folder.name for run in runs}
     *_, last = sweeps.ending([*runs, missing]).splitlines()
     assert last.startswith(f"{outputs}/sweeps/bn_only-") and last.endswith(".png")
@@ -130,13 +135,13 @@ def test_a_sweep_of_which_a_run_fails_ends_with_the_picture_of_the_others(
     assert run_here([*words, f"outputs={tmp_path}"], monkeypatch) == 1
     *_, path = capsys.readouterr().out.splitlines()
     assert path.startswith(f"{tmp_path}/sweeps/constructions-depth-")
-    assert "1 of 3 runs missing" in Path(path).with_suffix(".caption.txt").read_text()
+    assert "3 runs, 1 missing" in Path(path).with_suffix(".caption.txt").read_text()
     numbers = pd.read_csv(Path(path).with_suffix(".csv"))
     assert set(numbers["depth"]) == {1, 3}
     monkeypatch.undo()
     assert run_here([*words, f"outputs={tmp_path}"], monkeypatch) == 0, "given again"
     assert capsys.readouterr().out.splitlines()[-1] == path
-    assert "missing" not in Path(path).with_suffix(".caption.txt").read_text()
+    assert "3 runs, 0 missing" in Path(path).with_suffix(".caption.txt").read_text()
 
 
 def test_the_same_sweep_has_one_picture_its_numbers_and_a_caption(runs, outputs):
@@ -158,7 +163,9 @@ def test_the_second_parameter_is_colour_the_third_has_panels(constructed):
         for seed in (0, 1)
     ]
     plot = chosen(three)
-    assert (plot.x, plot.color, plot.panel) == ("depth", "theorem", None), "seeds are replicates"
+    assert (plot.x, plot.color, plot.panel) == ("depth", "theorem", "number"), (
+        "seeds are replicates"
+    )
     assert len(plot.points[plot.points["number"] == "max_abs_error"]) == 16
     ranks = [constructed(theorem=theorem, depth=depth, rank=rank)
              for theorem in ("wide", "sparse") for depth in (1, 2) for rank in (1, 2)]  # fmt: skip
@@ -167,7 +174,7 @@ def test_the_second_parameter_is_colour_the_third_has_panels(constructed):
     left, right = draw(plot).axes
     assert len(dots(left)) == len(dots(right)) == 8
     assert left.get_ylim() == right.get_ylim()
-    with pytest.raises(InputError, match=r"differ in .*depth.*\n.*runs plot --study .* --where"):
+    with pytest.raises(InputError, match=r"differ in .*depth.*; a part: runs plot --where \w+="):
         chosen([*ranks, constructed(block=1)])
     assert (chosen(three, "theorem").x, chosen(three, "theorem").color) == ("theorem", "depth")
 
@@ -182,19 +189,29 @@ def test_categories_have_no_line_between_them(constructed):
     assert {line.get_linestyle() for line in axes.lines} == {"None"}
 
 
+def test_methods_that_are_too_many_are_taken_together(tmp_path):
+    run = Run(
+        Invariances(architecture="residual_free", width=4, samples=6, time=0.4, records=2), tmp_path
+    )
+    execute(run, Settings(outputs=str(tmp_path), device="cpu"))
+    plot = chosen([run], "time", ["drift"])
+    assert plot.notes[1] == "at the last learning rate, layer; over every place"
+    pairs = set(run.tables()["metrics"]["pair"])
+    assert set(plot.points["line"]) == pairs and len(pairs) <= len(COLORS)
+
+
 def test_along_an_axis_within_the_runs_there_is_a_curve_for_each_run_and_method(outputs, runs):
     plot = chosen(runs, "samples", ["mse"])
-    assert plot.is_inside and plot.color == "target_width"
+    assert plot.color == "target_width"
     (axes,) = draw(plot).axes
     curves = pd.concat([run.tables()["curves"].assign(run=str(run)) for run in runs])
     medians = curves.groupby(["run", "method", "samples"])["mse"].median()
-    expected = {tuple(rows) for _, rows in medians.groupby(["run", "method"])}
-    assert {tuple(line.get_ydata()) for line in axes.lines} == expected
+    assert lines(axes) == {tuple(rows) for _, rows in medians.groupby(["run", "method"])}
     assert set(chosen(runs, "samples").points["number"]) == {"curves.mse"}, "no headline has it"
     (found,) = find(outputs, "example20")
-    with pytest.raises(InputError, match="differ in no parameter; within them: --x .*exponent"):
+    with pytest.raises(InputError, match="differ in no parameter; .* --x"):
         chosen([found.run])
-    assert "at exponent" in chosen([found.run], "seed", ["excess"]).notes[0]
+    assert "exponent" in chosen([found.run], "seed", ["excess"]).notes[1]
 
 
 @pytest.mark.parametrize(
@@ -203,7 +220,7 @@ def test_along_an_axis_within_the_runs_there_is_a_curve_for_each_run_and_method(
         (("--x", "target_widht"), "did you mean 'target_width'"),
         (("--y", "test_msee"), "did you mean 'test_mse'"),
         (("--color", "methode"), "did you mean 'method'"),
-        (("--x", "samples", "--y", "test_mse"), "test_mse is no number by samples: .*mse"),
+        (("--x", "samples", "--y", "test_mse"), "bn_only has no test_mse by samples: .*mse"),
         (("--out", "plot.jpg"), "must end in .png"),
         (("--where", "target_width=7"), "none of 3 runs is chosen|none of 4 runs is chosen"),
         (("--status", "failed"), "none of"),
@@ -219,11 +236,11 @@ def test_what_does_not_exist_is_answered_with_what_is_near(
 
 
 def test_runs_of_one_study_of_which_one_is_complete_are_needed(outputs):
-    with pytest.raises(InputError, match="runs of 2 studies: choose one, --study bn_only"):
+    with pytest.raises(InputError, match="one study: 4 of bn_only, example20"):
         chosen([each.run for each in find(outputs)])
     for each in find(outputs, "bn_only"):
         say(each.folder, "failed")
-    with pytest.raises(InputError, match="only complete runs have numbers"):
+    with pytest.raises(InputError, match="not complete runs of one study: 0 of bn_only"):
         chosen([each.run for each in find(outputs, "bn_only")])
 
 

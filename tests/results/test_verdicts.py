@@ -15,7 +15,7 @@ PATH = Path("outputs/figures/quick/fig4.claims.csv")
 def judged(*verdicts: str, kind: str = "paper", **columns) -> pd.DataFrame:
     """Claims with these verdicts, called by their number."""
     found = {"statement": [f"statement {i}" for i in range(len(verdicts))], "verdict": verdicts}
-    found |= {"kind": kind, "measured": "a long text", "unit": "ratio", "estimate": 20.94}
+    found |= {"kind": kind, "note": "a long text", "unit": "ratio", "estimate": 20.94}
     return pd.DataFrame(found | {"low": 16.6, "high": 1.88e7, "n": 5} | columns)
 
 
@@ -37,6 +37,13 @@ def test_without_numbers_it_says_why():
     row = only(judged("undecided", n=0, estimate="", low="", high=""))
     assert line(row).endswith("   a long text")
     assert line(row, "smoke") == "? undecided  statement 0"
+
+
+def test_a_share_says_how_many():
+    row = only(judged("fails", unit="share", estimate=0.8, low=0.3, high=0.9))
+    assert line(row).endswith("   4 of 5")
+    none = only(judged("fails", unit="share", estimate=0.0, low=0.0, high=0.5))
+    assert line(none).endswith("   0 of 5")
 
 
 def test_the_papers_own_come_first():
@@ -65,29 +72,28 @@ def test_smoke_says_once_that_it_is_too_small():
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "rules", "text"),
+    ("verdicts", "standing", "text"),
     [
         (
             ["holds"],
-            ["before a repeat"],
-            "1 claim holds. Its rule is older than these numbers, but not older than an earlier run"
-            " of the same experiment.",
+            ["exploratory"],
+            "1 claim holds. Exploratory: numbers of this seed were known before the rule was what"
+            " it is.",
         ),
         (
             ["undecided"] * 2,
-            ["fixed before"] * 2,
-            "2 claims are undecided. Their rules are older than these numbers.",
+            ["pre-registered"] * 2,
+            "2 claims are undecided. All pre-registered: the rule stood before these numbers.",
         ),
         (
             ["holds", "holds", "fails", "undecided"],
-            ["fixed before"] * 3 + ["after"],
-            "2 claims hold, 1 fails, 1 is undecided. Of their rules 3 are older than these numbers;"
-            " 1 is younger than these numbers.",
+            ["pre-registered"] * 3 + ["exploratory"],
+            "2 claims hold, 1 fails, 1 is undecided. 3 pre-registered, 1 exploratory.",
         ),
     ],
 )
-def test_how_many_hold_and_what_came_first_is_said_in_sentences(verdicts, rules, text):
-    assert summary(judged(*verdicts, rule=rules), "quick") == text
+def test_how_many_hold_and_how_they_stand_is_said_in_sentences(verdicts, standing, text):
+    assert summary(judged(*verdicts, standing=standing), "quick") == text
 
 
 def test_every_kept_figure_has_few_lines_and_none_is_lost():

@@ -196,7 +196,7 @@ def test_where_files_are_is_no_part_of_a_runs_name():
 
 IMAGE_FIGURES = [
     name
-    for name in figure_names()
+    for name in figure_names("quick")
     if figure_study(name) in ("rank_collapse", "pretraining", "breaking_bn")
 ]
 

@@ -12,7 +12,7 @@ from runner.core.errors import InputError
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs import lock
 from runner.runs.inventory import QUEUED, describe, find, in_queue
-from runner.runs.selection import chosen, named, words
+from runner.runs.selection import _values, chosen, is_one_of, named, typed, words
 
 
 @pytest.fixture
@@ -100,6 +100,13 @@ CONFIG = BnOnly(batch_size=32, learning_rate=0.1, optimizer="adam", methods=["sg
 def test_values_are_compared_by_their_type(folder, text, is_meant):
     found = replace(describe(folder), config=CONFIG)
     assert bool(chosen([found], where=[text])) == is_meant
+
+
+@pytest.mark.parametrize("text", ["001", "1_0", "1e3", "null", "true", "a,b", "a: b", "it's", ""])
+def test_a_text_is_found_by_what_is_typed_for_it(text):
+    listed = _values("", typed(text))
+    assert is_one_of(text, listed)
+    assert not any(is_one_of(other, listed) for other in ("1", "10", "1000.0", "None", "True", "a"))
 
 
 def test_a_selection_means_what_fits_all_of_it(outputs):

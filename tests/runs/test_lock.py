@@ -97,6 +97,22 @@ def test_an_owner_elsewhere_is_known_by_its_silence(tmp_path, owner, monkeypatch
         assert time.monotonic() - start >= 1.5
 
 
+def test_who_does_not_wait_gets_the_folder_of_an_owner_that_died_elsewhere(
+    tmp_path, owner, monkeypatch
+):
+    monkeypatch.setattr(lock, "LEASE_SECONDS", 1.5)
+    owner(forever=False)
+    elsewhere(tmp_path)
+    assert not taken(tmp_path), "it may live"
+    then = time.time() - 2 * lock.LEASE_SECONDS
+    os.utime(tmp_path / ".lease", (then, then))
+    assert taken(tmp_path)
+    owner(forever=True)
+    elsewhere(tmp_path)
+    os.utime(tmp_path / ".lease", (then, then))
+    assert not taken(tmp_path), "only its clock goes slow"
+
+
 @pytest.mark.parametrize(
     ("silent", "held"), [(0, True), (2, None), (lock.CLOCKS_DIFFER + 1, False)]
 )

@@ -8,24 +8,24 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import warm
+from filelock import SoftFileLease
 from repository import REPOSITORY
 
 from runner.cli.runs import main as runs_command
-from runner.core.errors import Busy
 from runner.core.settings import Settings
 from runner.papers.norm_tuning.bn_only.config import BnOnly
-from runner.runs import lock
 from runner.runs.execution import execute
 from runner.runs.run import Run
 
 TINY = {"target_width": 2, "train_samples": 640, "test_samples": 100, "batch_size": 32}
 KILLS = 5
-KILLED = ("bn_only", "rank_chain", "invariances", "bottleneck")
-"""One of each paper; all studies are stopped step by step in `test_every_study_on_cuda`."""
+KILLED = ("bn_only", "rank_chain")
+"""All studies are stopped step by step in `test_every_study_on_cuda`."""
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
@@ -57,14 +57,8 @@ def test_a_launcher_that_cannot_start_is_an_error_with_old_runs_present(tmp_path
     forced = [*first, "force=true", f"hydra/launcher={name}", setting]
     done = warm.run(*forced, env=ENVIRONMENT)
     assert done.returncode == 2 and "cannot start jobs" in done.stderr
+    assert "Traceback" not in done.stderr
     assert len(list(tmp_path.glob("runs/bn_only/*/result.json"))) == 2, "nothing is lost"
-
-
-def test_without_waiting_a_claimed_run_is_refused(tmp_path):
-    run = tiny_run(tmp_path)
-    run.folder.mkdir(parents=True)
-    with lock.held(run.folder, True, "it"), pytest.raises(Busy, match="another process"):
-        execute(tiny_run(tmp_path), Settings(outputs=str(tmp_path), wait=False))
 
 
 def command(outputs: Path, *more: str) -> list[str]:
@@ -73,29 +67,29 @@ def command(outputs: Path, *more: str) -> list[str]:
     return ["-m", "runner", "-m", *sizes, *settings, *more]
 
 
-def test_four_processes_on_one_sweep_share_the_work(tmp_path):
-    arguments = command(tmp_path, "target_width=2,3,4,5,6,7,8", "train_samples=16000")
+def test_three_processes_on_one_sweep_share_the_work(tmp_path):
+    arguments = command(tmp_path, "target_width=2,3,4,5,6", "train_samples=12000")
     processes = [
         warm.Process(*arguments, f"checkpoint_seconds={seconds}", env=ENVIRONMENT)
-        for seconds in (20, 30, 40, 50)
+        for seconds in (20, 30, 40)
     ]
     errors = [process.communicate(timeout=300)[1] for process in processes]
-    assert [process.returncode for process in processes] == [0] * 4, errors
+    assert [process.returncode for process in processes] == [0] * 3, errors
     logs = [path.read_text() for path in tmp_path.glob("runs/bn_only/*/run.log")]
-    assert [log.count("starts:") for log in logs] == [1] * 7
+    assert [log.count("starts:") for log in logs] == [1] * 5
     paths = tmp_path.glob("runs/bn_only/*/provenance.json")
     workers = {json.loads(path.read_text())["command"] for path in paths}
     assert len(workers) > 1, "one process did everything"
-    assert all("\n7 of 7 runs in" in text for text in errors)
+    assert all("\n5 of 5 runs in" in text for text in errors)
     assert runs_command(["check", str(tmp_path)]) == 0
 
 
-def children(pid: int) -> list[int]:
-    """The processes that a process has started, and those that these have started."""
-    listing = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True).stdout
-    pairs = [tuple(map(int, line.split())) for line in listing.splitlines()]
-    direct = [child for child, parent in pairs if parent == pid]
-    return direct + [below for child in direct for below in children(child)]
+def owner_of_a_begun_run(outputs: Path) -> int | None:
+    """The process that works on a run which has a checkpoint, by the run's lease."""
+    for checkpoint in outputs.glob("runs/*/*/checkpoint.safetensors"):
+        with suppress(OSError):  # it has ended meanwhile
+            return SoftFileLease(checkpoint.with_name(".lease")).pid
+    return None
 
 
 def test_a_joblib_worker_killed_by_the_system_is_replaced(tmp_path):
@@ -106,30 +100,15 @@ def test_a_joblib_worker_killed_by_the_system_is_replaced(tmp_path):
         env=ENVIRONMENT,
     )
     deadline = time.monotonic() + 120
-    while not list(tmp_path.glob("runs/bn_only/*/checkpoint.safetensors")):
+    while not (worker := owner_of_a_begun_run(tmp_path)):
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.05)
-    workers = [
-        child
-        for child in children(process.pid)
-        if "loky" in Path(f"/proc/{child}/cmdline").read_text()
-        and "resource_tracker" not in Path(f"/proc/{child}/cmdline").read_text()
-    ]
-    os.kill(workers[0], signal.SIGKILL)
+    os.kill(worker, signal.SIGKILL)
     _, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
     logs = [path.read_text() for path in tmp_path.glob("runs/bn_only/*/run.log")]
     assert "a process was killed" in errors and any("goes on:" in log for log in logs)
     assert len(list(tmp_path.glob("runs/bn_only/*/result.json"))) == 3
-
-
-def test_a_cluster_that_is_not_there_is_a_plain_error(tmp_path):
-    done = warm.run(
-        *command(tmp_path, "target_width=2", "hydra/launcher=slurm-cpu"), env=ENVIRONMENT
-    )
-    assert done.returncode == 2
-    assert "cannot start jobs" in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 def test_a_full_disk_fails_the_run_and_leaves_complete_ones_alone(tmp_path):

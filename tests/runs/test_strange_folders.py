@@ -21,13 +21,20 @@ from runner.runs.execution import execute
 from runner.runs.run import Run, load
 
 TINY = {"target_width": 2, "train_samples": 640, "test_samples": 100, "batch_size": 32}
+CONFIG = BnOnly(**TINY, replicates=2)
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory):
+    outputs = tmp_path_factory.mktemp("fresh")
+    execute(Run(CONFIG, outputs), Settings(outputs=str(outputs), device="cpu"))
+    return outputs
 
 
 @pytest.fixture
-def run(tmp_path):
-    run = Run(BnOnly(**TINY, replicates=2), tmp_path)
-    execute(run, Settings(outputs=str(tmp_path), device="cpu"))
-    return run
+def run(fresh, tmp_path):
+    shutil.copytree(fresh, tmp_path, dirs_exist_ok=True)
+    return Run(CONFIG, tmp_path)
 
 
 def damage(path, **changes):
@@ -73,15 +80,16 @@ def test_a_damaged_result_is_found_and_the_run_is_computed_again(run, tmp_path, 
     before = (run.folder / "metrics.csv").read_bytes()
     (run.folder / "result.json").write_bytes(content)
     assert "result.json" in inventory.problem(run.folder, tmp_path)
-    assert not Run(run.config, tmp_path).is_complete()
-    again = Run(run.config, tmp_path)
-    execute(again, Settings(outputs=str(tmp_path), device="cpu"))
+    assert not run.is_complete()
+    execute(run, Settings(outputs=str(tmp_path), device="cpu"))
     assert (run.folder / "metrics.csv").read_bytes() == before
     assert inventory.problem(run.folder, tmp_path) is None
 
 
-@pytest.mark.parametrize("table", ["metrics.csv", "curves.csv"])
-@pytest.mark.parametrize("change", ["cut", "removed", "edited"])
+@pytest.mark.parametrize(
+    ("table", "change"),
+    [("metrics.csv", "cut"), ("curves.csv", "removed"), ("metrics.csv", "edited")],
+)
 def test_a_damaged_table_never_reaches_a_figure(run, tmp_path, table, change):
     path = run.folder / table
     content = path.read_bytes()
@@ -89,9 +97,9 @@ def test_a_damaged_table_never_reaches_a_figure(run, tmp_path, table, change):
         path.unlink()
     else:
         path.write_bytes(content[:-9] if change == "cut" else content[:-2] + b"7\n")
-    assert table in inventory.problem(run.folder, tmp_path)
+    assert table in inventory.problem(run.folder, tmp_path) and not run.is_complete()
     with pytest.raises(InputError) as caught:
-        load([Run(run.config, tmp_path)])
+        load([run])
     assert len(str(caught.value).splitlines()) <= 2
 
 
@@ -120,8 +128,7 @@ def test_a_folder_where_a_file_should_be(run, tmp_path, name, code, monkeypatch,
 def test_a_damaged_provenance_is_found_and_stops_nothing(run, tmp_path, content):
     (run.folder / "provenance.json").write_text(content)
     assert "provenance.json" in inventory.problem(run.folder, tmp_path)
-    again = Run(run.config, tmp_path)
-    assert again.is_complete() and again.is_stale() and load([again])
+    assert run.is_complete() and run.is_stale() and load([run])
     assert command.main(["list", str(tmp_path)]) == 0
 
 
@@ -139,14 +146,6 @@ def test_a_table_that_the_result_does_not_name_is_damage(run, tmp_path):
     del result["tables"]["curves"]
     (run.folder / "result.json").write_text(json.dumps(result))
     assert "says nothing of curves.csv" in inventory.problem(run.folder, tmp_path)
-
-
-def test_a_flipped_bit_makes_a_run_incomplete(run, tmp_path):
-    path = run.folder / "metrics.csv"
-    content = bytearray(path.read_bytes())
-    content[-3] ^= 1
-    path.write_bytes(content)
-    assert not Run(run.config, tmp_path).is_complete()
 
 
 def test_a_run_in_a_folder_of_another_name_is_reported(run, tmp_path):

@@ -28,13 +28,22 @@ def interrupted(after: int = 1) -> Iterator[None]:
 
 
 def compute_with_stops(
-    run: Run, stops: Sequence[int], monkeypatch: pytest.MonkeyPatch, device: str = "cpu"
+    run: Run,
+    stops: Sequence[int],
+    monkeypatch: pytest.MonkeyPatch,
+    device: str = "cpu",
+    keep_weights: bool = False,
 ) -> int:
     """Compute a run, which is interrupted when as many checkpoints have been written as listed.
 
     Returns how many were written in all.
     """
-    settings = Settings(outputs=str(run.folder.parents[2]), device=device, checkpoint_seconds=0)
+    settings = Settings(
+        outputs=str(run.folder.parents[2]),
+        device=device,
+        checkpoint_seconds=0,
+        keep_weights=keep_weights,
+    )
     write, written = Checkpoint.write, []
 
     def interrupting(self, path):

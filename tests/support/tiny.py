@@ -13,9 +13,10 @@ TINY = {
     "constructions": {"target_width": 3, "points": 5, "block": 2},
     "example20": {"depths": [8, 12], "exponents": [0.6, 0.8], "grid": 2},
     "invariances": {"width": 4, "channels": 2, "samples": 4, "learning_rates": [0.5, 0.25]},
-    "pretraining": {"depth": 3, "width": 4, "samples": 8, "learning_rates": [0.03]},
+    "pretraining": {"depth": 6, "width": 4, "samples": 8, "learning_rates": [0.03]},
     "linear": {"depths": [2, 3], "width": 2, "rank": 1, "iterations": 5},
     "low_rank_training": {"width": 4, "channels": 2, "samples": 6, "epochs": 2},
+    "norm_finetuning": {"width": 2, "learning_rates": [0.1], "batch_size": 16},
     "norm_layers": {"target_width": 3, "batch_sizes": [4], "samples": 20},
     "rank_chain": {"widths": [4, 6], "skips": [0.5, 1.0], "layers": 40, "chains": 4, "draws": 6},
     "rank_collapse": {"depth": 3, "width": 4, "samples": 8, "learning_rates": [0.03]},
@@ -27,7 +28,7 @@ SHARED = {"points": 3, "replicates": 2, "epochs": 1, "batch_size": 32, "records"
 SHARED |= {"train_images": 64}
 MORE = {
     "symmetry": {"batch_size": 5, "probes": 20, "resolution": 3},
-    "pretraining": {"pretraining_steps": [2], "pretraining_batch_size": 8},
+    "pretraining": {"pretraining_steps": [2], "pretraining_batch_size": 8, "gradient_steps": 1},
     "breaking_bn": {"replicates": 1},
     "bn_classifier": {"replicates": 1},
     "rank_chain": {"burn_in": 5},
@@ -58,7 +59,7 @@ VARIANTS: dict[str, list[dict[str, object]]] = {
     "bn_only": [
         {"methods": choices("bn_only", "methods"), "widths": [2, 4]},
         {"statistics": "fixed", "optimizer": "adam", "schedule": "cosine"},
-        {"optimizer": "momentum"},
+        {"optimizer": "momentum", "epochs": 2},
     ],
     "bottleneck": [*each("bottleneck", "recipe"), {"depths": [5, 3]}],
     "breaking_bn": [
@@ -68,16 +69,35 @@ VARIANTS: dict[str, list[dict[str, object]]] = {
     "constructions": [
         {"theorem": "sparse", "sparsity": 0.5, "target_width": 4},
         *({"theorem": theorem} for theorem in ("wide", "low_rank", "deep")),
+        {"distribution": "uniform"},
     ],
     "invariances": [
-        *({"architecture": architecture} for architecture in ("linear", "pooled", "mixed")),
+        *({"architecture": architecture} for architecture in ("linear", "dense_graph", "mixed")),
         {"data": "digits", "integrator": "rk4", "normalized_time": True},
     ],
     "low_rank_training": [
         *({"optimizer": name, "weight_decays": [0.0, 0.1]} for name in ("momentum", "adamw")),
         {"architecture": "conv", "loss_function": "cross_entropy", "classes": 3, "minibatches": 2},
     ],
-    "pretraining": [{"methods": choices("pretraining", "methods"), **CHOOSING}],
+    "norm_finetuning": [
+        {**CHOOSING, "replicates": 1},
+        {"start": "pretrained", "arms": choices("norm_finetuning", "arms")},
+    ],
+    "norm_layers": [
+        {},
+        {"layers": choices("norm_layers", "layers"), "biases": True, "fit_steps": 2},
+    ],
+    "pretraining": [
+        {"methods": choices("pretraining", "methods"), "pretraining_steps": [2, 3]},
+        {
+            "script": "fig4",
+            "methods": choices("pretraining", "methods"),
+            **CHOOSING,
+            "learning_rates": [0.001, 0.01],
+        },
+        {"protocol": "text", "methods": choices("pretraining", "methods"), "steps": [0.01, 0.02]},
+        {"protocol": "ours", "methods": ["pretrained", "scale_matched"], "steps": [0.1]},
+    ],
     "rank_chain": [
         *each("rank_chain", "measure", engine="rotated"),
         {"engine": "direct", "law": "rademacher", "centred": True, "dtype": "float32"},

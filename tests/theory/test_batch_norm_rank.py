@@ -11,7 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.core.errors import InputError
+from runner.networks.initialization import draw
+from runner.networks.mlp import MLP
 from runner.papers.batch_norm_rank import theory
+from runner.papers.batch_norm_rank.breaking_bn.alignment import gradient_alignment
+from runner.papers.batch_norm_rank.measures import last_hidden
 from runner.papers.batch_norm_rank.rank_chain.engines import (
     LAWS,
     collinear_inputs,
@@ -712,3 +716,155 @@ def test_example_17_swapping_the_axes_keeps_their_union():
     W = normal(2, 2)
     for v in (v1, v2):
         assert (W @ v).abs().min() > 0.1
+
+
+@pytest.mark.parametrize("tau", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("skip", [0.1, inf])
+def test_theorem_2_at_every_threshold(tau, skip):
+    """(58) for tau = .1, .5, .9: the mean soft rank is above both forms of the bound.
+
+    The nearer tau is to one, the less the bound says: at d = 32 it is 1.7, .53 and .02 where the
+    soft rank is 8.3, 7.1 and 6.4.
+    """
+    for d in (8, 32):
+        generator = stream(15)
+        H = after(400, normal(32, d, d), skip, "uniform", generator)
+        ranks, terms = [], []
+        for _ in range(60):
+            H = after(1, H, skip, "uniform", generator)
+            ranks.append(theory.soft_rank(H, tau).double().mean().item())
+            terms.append(theory.second_moment(H))
+        alpha, rank = regularity(torch.cat(terms)), sum(ranks) / len(ranks)
+        assert rank > 2 * theory.rank_bound_theorem(d, alpha, tau, as_printed=False)
+        assert rank > sqrt(d) * (0.75 if tau == 0.9 else 0.85)
+
+
+def log_ratio(skip, layers):
+    """Median over 32 chains of log(sigma_2 / sigma_1) of the product of so many layers."""
+    chains = collapse(32, 16, skip, "gaussian", layers, stream(16), torch.device("cpu"))
+    *_, (ratio, _) = chains
+    return ratio.median().item()
+
+
+def test_section_3_2_gamma_of_order_one_over_depth_keeps_the_rank():
+    """ "Unless one is willing to incorporate a depth dependent down-scaling": gamma = c / L.
+
+    At a constant gamma log(sigma_2 / sigma_1) falls in proportion to L; at c / L the product tends
+    to I + O(c / sqrt L), and the ratio to one.
+    """
+    depths = (25, 100, 400)
+    constant = [log_ratio(0.3, L) for L in depths]
+    assert constant[2] / constant[1] == pytest.approx(4, rel=0.5) and constant[2] < -8
+    for c in (1, 4):
+        scaled = [log_ratio(c / L, L) for L in depths]
+        assert -1 < scaled[0] < scaled[1] < scaled[2]
+
+
+@pytest.mark.parametrize("skip", [0.1, 1.0, inf])
+@pytest.mark.parametrize("centred", [False, True])
+def test_assumption_ii_weights_of_one_sign_collapse_the_chain(skip, centred):
+    """Uniform on [0, 2 sqrt 3], of unit variance as in Definition 1 but for its mean: rank one.
+
+    With and without centring, whatever gamma is: positive matrices contract (Perron). Zero mean
+    alone, without symmetry, is enough to keep the rank.
+    """
+    d = 16
+    for law, low, high in (("positive", 1, 1 + 1e-9), (ONE_SIDED, 2.5, 6)):
+        generator = stream(17)
+        H = normal(8, d, d)
+        for _ in range(150):
+            W = torch.rand(8, d, d, generator=generator, dtype=torch.float64) * 2 * sqrt(3)
+            W = W if law == "positive" else weights(H, law, generator)
+            step = W @ H if skip == inf else H + skip * W @ H
+            H = theory.batch_norm(step, centred)
+        r = theory.rank_bound(H).mean().item()
+        assert low - 1e-9 <= r <= high
+
+
+def gradients(init, normalization, depth):
+    """Of 128 Gaussian inputs with random labels, medians over three networks of width 64: norm of
+    the gradient of the first layer, of the last; mean |cosine| of single gradients in the last."""
+    sizes = [32, *[64] * depth, 10]
+    weights, biases = draw(init, sizes, [stream(r) for r in range(3)], torch.float64)
+    network = MLP(weights, biases, "relu", normalization)
+    x, labels = normal(3, 128, 32), torch.randint(10, (3, 128), generator=stream(1))
+    logits = network.logits(x, "probe")
+    hot = torch.nn.functional.one_hot(labels, 10).mT
+    E = (logits.softmax(1) - hot).detach()
+    H = last_hidden(network, x)
+    aligned = [gradient_alignment(h.mT, e.mT).item() for h, e in zip(H, E, strict=True)]
+    leaves = [network.parameters[f"W{n}"].requires_grad_() for n in (1, depth + 1)]
+    losses = torch.nn.functional.cross_entropy(network.logits(x, "probe"), labels, reduction="none")
+    found = torch.autograd.grad(losses.mean(-1).sum(), leaves)
+    first, last = (g.flatten(1).norm(dim=1).median().item() for g in found)
+    return first, last, sorted(aligned)[1]
+
+
+def test_section_3_2_the_direction_is_lost_where_the_norm_is_not():
+    """Vanishing norm is not what all of it is: from He's start the norm stays and the direction
+    goes; as torch starts them, that of the classifier keeps its norm, while that of the first layer
+    vanishes, too (5e-14 of 32 layers); with batch norm the direction stays, and the norm of the
+    first layer explodes.
+    """
+    first, last, aligned = gradients("he", "none", 32)
+    shallow = gradients("he", "none", 1)
+    assert shallow[2] < 0.4 and aligned > 0.97
+    assert first > 0.3 * shallow[0] and last > 0.3 * shallow[1]
+    eight, deep = gradients("pytorch", "none", 8), gradients("pytorch", "none", 32)
+    assert eight[2] > 0.999 and deep[2] > 0.999
+    assert 0.5 < deep[1] / eight[1] < 2 and deep[0] < 1e-9 * eight[0]
+    norm = gradients("pytorch", "batch", 32)
+    assert norm[2] < 0.4 and norm[0] > 10 * gradients("pytorch", "batch", 1)[0]
+
+
+def block(H, width, generator):
+    """The law of a block of layers of this width: what leaves it, and its mean r."""
+    W = H.new_empty(len(H), width, H.shape[-2])
+    H = after(100, theory.batch_norm(fill(W, "uniform", generator) @ H), inf, "uniform", generator)
+    r = []
+    for _ in range(60):
+        H = after(1, H, inf, "uniform", generator)
+        r.append(theory.rank_bound(H).mean().item())
+    return H, sum(r) / len(r)
+
+
+def test_appendix_e_blocks_of_falling_widths_have_the_rank_of_their_own_width():
+    """64, 32, 16: each block ends where a chain of its width does."""
+    generator, H = stream(18), normal(16, 64, 64)
+    for width, alone in ((64, 7.2), (32, 4.9), (16, 3.3)):
+        H, r = block(H, width, generator)
+        assert r == pytest.approx(alone, rel=0.05)
+
+
+def test_appendix_e_does_not_hold_behind_a_narrow_block():
+    """A block keeps at most the rank that enters it, whatever its width: Corollary 15 asks for
+    inputs of full rank, which those that leave a narrower block have not.
+
+    Behind a block of width 4 one of width 64 has r below 4, where its own width has 7.2. What
+    leaves the narrow block is written in the coordinates of its four directions, which changes no
+    M: rounding would raise its rank.
+    """
+    generator, H = stream(19), normal(16, 64, 64)
+    H, _ = block(H, 4, generator)
+    U, S, _ = torch.linalg.svd(2 * H / 8, full_matrices=False)  # (16, 4, 64), now for N = 4
+    H, r = block(U * S[:, None], 64, generator)
+    assert torch.linalg.matrix_rank(H).max() <= 4
+    assert 2 < r < 4
+
+
+def test_appendix_c_rows_have_mean_zero_and_no_small_average():
+    """E H_i = 0 (Lemma 4) says nothing of the average of one row over the samples.
+
+    From Gaussian inputs that is of order 1 / sqrt N; from inputs that share a part, as images do,
+    it stays a third of the row's root mean square after 300 layers, twice that: the entries of a
+    row are not weakly dependent (footnote 8), since few directions of sample space live.
+    """
+    d = N = 32
+    common = normal(64, d, 1, seed=5) + 0.1 * normal(64, d, N)
+    average = {}
+    for name, X in (("gaussian", normal(64, d, N)), ("common", common)):
+        H = after(300, X, 1.0, "uniform", stream(20))
+        assert deviations_from_zero(H.mean(dim=-1)[:, :1]).abs().item() < 4.5
+        average[name] = H.mean(dim=-1).square().mean().sqrt().item()
+    assert average["gaussian"] == pytest.approx(1 / sqrt(N), rel=0.1)
+    assert average["common"] > 1.5 / sqrt(N)

@@ -1088,3 +1088,28 @@ def test_regularised_linear_networks_learn_the_minimum_of_cost_and_schatten_norm
         errors.append(1 - float(flat @ flat) / limit)
     assert errors[2] == pytest.approx(0, abs=1e-3)
     assert errors[1] / errors[2] == pytest.approx(10, rel=0.1)
+
+
+def test_at_interpolation_the_hessian_has_the_norm_of_the_ntk_over_n():
+    """Section 4: ||H|| = ||Theta(X, X)|| / N where f fits, for a cost of (1 / 2N) sum ||f - y||^2;
+    with the cost of section 3.1 and of our studies, without the half, twice that."""
+    x, N = torch.randn(6, 3, generator=stream(1), dtype=F64), 6
+    network = random_network([3, 4, 4, 2])
+    weights = [W.clone().requires_grad_() for W in network.weights]
+    y = network.activations(x)[-1]
+
+    def outputs(*weights: torch.Tensor) -> torch.Tensor:
+        return Network(list(weights), network.biases).activations(x)[-1]
+
+    def cost(*weights: torch.Tensor) -> torch.Tensor:
+        return (outputs(*weights) - y).square().sum() / N
+
+    blocks = torch.autograd.functional.hessian(cost, tuple(weights))
+    sizes = [W.numel() for W in weights]
+    rows = [
+        torch.cat([b.reshape(m, -1) for b in row], 1) for m, row in zip(sizes, blocks, strict=True)
+    ]
+    jacobian = torch.autograd.functional.jacobian(outputs, tuple(weights))
+    J = torch.cat([part.reshape(2 * N, -1) for part in jacobian], 1)
+    hessian, ntk = (torch.linalg.matrix_norm(A, 2) for A in (torch.cat(rows), J @ J.mT))
+    torch.testing.assert_close(hessian, 2 * ntk / N)

@@ -9,13 +9,12 @@ import torch
 
 from runner.core.errors import InputError
 from runner.papers.norm_tuning.arithmetic import MultiPrecision
-from runner.papers.norm_tuning.constructions.sparsity import (
-    cut_off_units,
-    khatri_rao_structural_rank,
-)
+from runner.papers.norm_tuning.constructions.sparsity import cut_off_units, structural_rank
 from runner.papers.norm_tuning.network import Block, Layer, Network, relu_network, truncate
-from runner.papers.norm_tuning.solvers import EPSILON, Scales, khatri_rao, solve_scales
+from runner.papers.norm_tuning.solvers import EPSILON, Scales, solve_scales
+from runner.papers.norm_tuning.theorem_1 import khatri_rao
 from runner.papers.norm_tuning.theory import (
+    LAWS,
     Construction,
     deep,
     deep_weights,
@@ -54,11 +53,6 @@ def error(construction, target, inputs):
     return float((construction.network(inputs) - target(inputs)).abs().max())
 
 
-def rounding(construction):
-    """n eps kappa of the worst system: what rounding may do to the solution of n equations."""
-    return max(s.shape[0] * EPSILON * s.condition_number for s in construction.systems)
-
-
 # Lemmas 1 and 2
 
 
@@ -72,10 +66,63 @@ def test_lemma_1_khatri_rao_times_scales_is_the_matrix_product(d, k, m):
 @pytest.mark.parametrize("d, k", [(1, 1), (1, 2), (2, 2), (3, 7), (10, 10), (20, 15)])
 def test_lemma_2_square_khatri_rao_products_of_gaussian_matrices_have_full_rank(d, k):
     scales = solve_scales(normal(d * k, k), normal(d, d * k, seed=1), normal(d, k, seed=2))
-    assert scales.solver == "lu" and scales.full_rank and scales.solvable
+    assert scales.solver == "lu" and scales.solvable
+
+
+DRAWS = 400
+
+
+def drawn(law, *shape, stream):
+    return LAWS[law](*shape, generator=stream, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_lemma_2_with_probability_one_for_any_continuous_law_and_never_one_unit_below(law):
+    d, draw = 10, stream(3)
+    W1 = drawn(law, DRAWS, d * d, d, stream=draw)
+    W2 = drawn(law, DRAWS, d, d * d, stream=draw)
+    K = torch.einsum("rim,rmj->rijm", W2, W1).flatten(1, 2)
+    assert (torch.linalg.matrix_rank(K) == d * d).all()
+    assert (torch.linalg.matrix_rank(K[..., :-1]) == d * d - 1).all(), "m = d^2 - 1"
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_lemmas_3_and_8_no_scale_is_zero(law):
+    """The rows of the inverse of K are orthogonal to no fixed vector: here vec(W*)."""
+    d, draw = 6, stream(4)
+    W1 = drawn(law, DRAWS, d * d, d, stream=draw)
+    W2 = drawn(law, DRAWS, d, d * d, stream=draw)
+    D = 1 + drawn("uniform", DRAWS, 1, d * d, stream=draw)  # diagonal, not zero
+    for A, C in ((W2, D.mT * W1), (W2 * D, W1)):
+        K = torch.einsum("rim,rmj->rijm", A, C).flatten(1, 2)
+        gamma = torch.linalg.solve(K, normal(d * d, seed=5))
+        assert gamma.abs().min() > 1e-9
+        assert torch.linalg.cond(K).max() * EPSILON < 1e-9, "so that this is no rounding"
+
+
+def test_remark_5_khatri_rao_products_of_three_and_four_matrices_have_full_rank():
+    n, m = 4, 5
+    A, B = normal(DRAWS, n, n * m, seed=1), normal(DRAWS, n * m, n * m, seed=2)
+    C, D = normal(DRAWS, m, n * m, seed=3), normal(DRAWS, n * m, n * m, seed=4)
+    for left, right in ((A, C @ D), (A @ B, C @ D)):
+        K = torch.einsum("rim,rjm->rijm", left, right).flatten(1, 2)
+        assert (torch.linalg.matrix_rank(K) == n * m).all()
 
 
 # Theorem 1
+
+
+def test_theorem_1_gamma_2_may_be_any_diagonal_matrix_of_full_rank():
+    """Section 4.1, step 1: with Gamma_2 W2 in place of W2 the same system is solved."""
+    target, d = random_target(6, 6), 6
+    (W1, W2), gamma2 = wide_weights(target, None, stream())[0], 0.5 + normal(d, seed=9).abs()
+    (layer,) = target.layers
+    p, _ = wide_layer(W1, gamma2[:, None] * W2, layer.weight, layer.shift, input_norm=1.0)
+    first = Layer(W1, p.gamma1, p.beta1, relu=True)
+    second = Layer(W2, gamma2, p.beta2, relu=layer.relu)
+    inputs = ball(300, d)
+    found = Network((Block((first, second)),))(inputs)
+    assert float((found - target(inputs)).abs().max()) < 1e-10
 
 
 @pytest.mark.parametrize("widths", [(1, 1), (6, 6), (5, 7, 3), (8, 8, 8, 8), (3, 9, 1)])
@@ -84,7 +131,7 @@ def test_theorem_1_wide_networks_equal_their_targets_of_any_widths(widths):
     construction = wide(target, wide_weights(target, None, stream()))
     assert construction.full_rank
     assert error(construction, target, ball(300, widths[0])) < 1e-10
-    assert rounding(construction) < 1e-10
+    assert construction.rounding < 1e-10
 
 
 def test_theorem_1_leaves_the_random_weights_alone_and_sets_gamma_2_to_one():
@@ -111,7 +158,7 @@ def test_theorem_1_needs_the_reachable_norm_in_the_second_layer():
     weights, inputs = wide_weights(target, None, stream()), ball(300, 6)
     blocks = []
     for layer, (W1, W2) in zip(target.layers, weights, strict=True):
-        p = wide_layer(W1, W2, layer.weight, layer.shift, input_norm=1.0)
+        p, _ = wide_layer(W1, W2, layer.weight, layer.shift, input_norm=1.0)
         first = Layer(W1, p.gamma1, p.beta1, relu=True)
         blocks.append(Block((first, Layer(W2, p.gamma2, p.beta2, relu=layer.relu))))
     as_stated = Network(tuple(blocks))
@@ -123,7 +170,7 @@ def test_too_few_hidden_units_cannot_reach_the_target():
     target = random_target(6, 6)
     construction = wide(target, wide_weights(target, 30, stream()))
     (system,) = construction.systems
-    assert system.full_rank and not system.solvable and not construction.full_rank
+    assert system.numerical_rank == 30 and not system.solvable and not construction.full_rank
     assert error(construction, target, ball(300, 6)) > 1e-3
 
 
@@ -139,6 +186,21 @@ def test_corollary_1_low_rank_targets_need_width_d_r(widths, rank):
     assert len(construction.network.blocks) == len(widths) - 1
     assert len(construction.network.blocks[0].layers) == 4
     assert error(construction, target, ball(300, widths[0])) < 1e-10
+
+
+def test_corollary_1_scales_of_the_target_that_are_zero_need_two_layers_of_width_d_r():
+    """Before Corollary 2: the other case of low rank follows trivially, with Gamma_2 zero there."""
+    d, live, inputs = 6, [1, 4], ball(300, 6)
+    W, shift = normal(d, d) / 4, normal(d, seed=8)
+    scale = torch.zeros(d, dtype=torch.float64)
+    scale[live] = 1.0
+    W1, W2 = normal(d * len(live), d, seed=1), normal(d, d * len(live), seed=2)
+    p, _ = wide_layer(W1, W2[live], W[live], shift[live], input_norm=1.0)
+    shifts = shift.clone()
+    shifts[live] = p.beta2
+    layers = (Layer(W1, p.gamma1, p.beta1, relu=True), Layer(W2, scale, shifts, relu=True))
+    target = Network((Block((Layer(W, scale, shift, relu=True),)),))
+    assert float((Network((Block(layers),))(inputs) - target(inputs)).abs().max()) < 1e-10
 
 
 def test_corollary_1_needs_a_shift_for_its_middle_relu():
@@ -173,8 +235,8 @@ def test_theorem_2_deep_networks_equal_their_targets_for_any_block(widths, block
     construction = deep(target, deep_weights(target, block, stream()))
     depths = [len(b.layers) for b in construction.network.blocks]
     assert depths == [math.ceil(width / block) + 1 for width in widths[:-1]]
-    assert construction.full_rank and rounding(construction) < 1e-6
-    assert error(construction, target, ball(300, widths[0])) < 100 * rounding(construction)
+    assert construction.full_rank and construction.rounding < 1e-6
+    assert error(construction, target, ball(300, widths[0])) < 100 * construction.rounding
 
 
 def test_theorem_2_ends_without_a_relu():
@@ -258,6 +320,18 @@ def test_theorem_2_refuses_blocks_wider_than_the_input():
 
 
 # Remarks 1 and 8
+
+
+@pytest.mark.parametrize("d", [10, 40])
+def test_remark_3_counts_of_weights_that_are_not_zero(d):
+    """2 d^3 l p are left: but for logs d^2 sqrt(d) l at p = sqrt(log d / d), d^2 l at log d / d."""
+    target = random_target(d, d)
+    for p, order in ((math.sqrt(math.log(d) / d), d**2.5), (math.log(d) / d, d**2)):
+        (pair,) = wide_weights(target, None, stream(), sparsity=p)
+        left = sum(int((W != 0).sum()) for W in pair)
+        mean, deviation = 2 * d**3 * p, math.sqrt(2 * d**3 * p * (1 - p))
+        assert abs(left - mean) < 5 * deviation
+        assert order <= left <= 3 * math.log(d) * order
 
 
 def test_remark_1_parameter_counts():
@@ -346,7 +420,7 @@ def test_lemma_9_numerical_rank_equals_structural_rank(sparsity):
     for seed in range(10):
         (pair,) = wide_weights(target, None, stream(seed), sparsity)
         scales = solve_scales(*pair, target.layers[0].weight)
-        assert scales.numerical_rank == khatri_rao_structural_rank(*pair)
+        assert scales.numerical_rank == structural_rank(*pair)
 
 
 def test_wide_sparse_networks_have_their_structural_rank():
@@ -355,7 +429,7 @@ def test_wide_sparse_networks_have_their_structural_rank():
     for seed in range(6):
         (pair,) = wide_weights(target, 200, stream(seed), sparsity=0.15)
         scales = solve_scales(*pair, target.layers[0].weight)
-        rank = khatri_rao_structural_rank(*pair)
+        rank = structural_rank(*pair)
         assert (scales.numerical_rank, scales.solvable) == (rank, rank == 100)
         short += rank < 100
     assert 0 < short < 6
@@ -417,7 +491,7 @@ def test_structural_rank_finds_what_counting_zero_rows_and_columns_misses():
     W1 = torch.tensor([[1.0, 0.0], [1.0, 0.0]], dtype=torch.float64)
     W2 = torch.tensor([[1.0, 1.0]], dtype=torch.float64)
     assert cut_off_units(W1, W2) == 0
-    assert khatri_rao_structural_rank(W1, W2) == 1
+    assert structural_rank(W1, W2) == 1
 
 
 @pytest.mark.parametrize("d, sparsity", [(6, 0.5), (10, 0.3)])

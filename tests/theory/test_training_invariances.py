@@ -10,6 +10,13 @@ from runner.papers.training_invariances import theory
 from runner.papers.training_invariances.invariances import low_rank as lowrank
 from runner.papers.training_invariances.invariances.config import SMALLEST_DEPTH
 from runner.papers.training_invariances.invariances.gradient_flow import Flow, Objective
+from runner.papers.training_invariances.invariances.graphs import (
+    SHARE,
+    Dag,
+    build_graph,
+    cut,
+    draw_weights,
+)
 from runner.papers.training_invariances.invariances.items import ITEMS
 from runner.papers.training_invariances.invariances.junctions import junctions, linear_tail
 from runner.papers.training_invariances.invariances.layers import (
@@ -17,14 +24,22 @@ from runner.papers.training_invariances.invariances.layers import (
     Convolution,
     Dense,
     Grid,
-    Pooling,
     Residual,
     activate,
 )
-from runner.papers.training_invariances.invariances.network import Network, build
-from runner.papers.training_invariances.invariances.paths import graph, path_products, paths, tree
+from runner.papers.training_invariances.invariances.network import Network, balance, build
+from runner.papers.training_invariances.invariances.paths import (
+    Graph,
+    crossings,
+    graph,
+    graph_of,
+    path_products,
+    paths,
+    tree,
+)
 
 R, N, SIDE = 3, 7, 8
+LAYERED = [name for name in SMALLEST_DEPTH if name not in SHARE]
 LEAKS = (0.0, 0.3)
 
 
@@ -60,7 +75,7 @@ def rate_of_change(quantity, objective, theta):
 
 PLACES = [
     (architecture, slope, False)
-    for architecture in SMALLEST_DEPTH
+    for architecture in LAYERED
     for slope in ((LINEAR,) if architecture == "linear" else LEAKS)
 ]
 PLACES += [("linear", LINEAR, True), ("relu_then_linear", 0.0, True)]
@@ -90,19 +105,11 @@ def test_what_is_promised_has_derivative_zero_and_the_rest_has_not(architecture,
 def test_every_item_of_theorem_1_is_tested_on_linear_neurons():
     found = {
         junction.item
-        for architecture in SMALLEST_DEPTH
+        for architecture in LAYERED
         for junction in junctions(network_of(architecture))
         if junction.linear
     }
     assert found == {0} | {item.number for item in ITEMS}
-
-
-def test_what_lies_around_pooling_is_joined_as_if_it_were_not_there():
-    network = network_of("pooled")
-    assert [layer.kind for layer in network.layers][:4] == ["conv", "pooling", "conv", "pooling"]
-    names = [junction.name for junction in junctions(network)]
-    assert names == ["conv-conv", "conv-dense", *["dense-dense"] * 3]
-    assert [network.number(j.before) for j in junctions(network)] == [1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize(("architecture", "slope", "bias"), PLACES)
@@ -114,12 +121,104 @@ def test_layers_keep_their_differences_of_norms(architecture, slope, bias):
     network = network_of(architecture, slope, bias=bias)
     objective, theta = objective_of(network), parameters(network)
     norms = rate_of_change(partial(lowrank.squared_norms, network), objective, theta)
-    for layer, block in enumerate(network.weighted.values()):
+    for layer, block in enumerate(network.layers):
         moved = (norms[:, layer] - norms[:, -1]).abs().amax()
         if block.kind == "residual_identity":
             assert moved > 1e-6
         else:
             assert moved < 1e-12
+
+
+# Any directed acyclic graph (Definition 1)
+
+
+def diamond():
+    """1 and 2 read the input 0; 3 reads both and the input; 4, the output, reads 2 and 3."""
+    edges = torch.zeros(1, 5, 5, dtype=torch.bool)
+    for source, target in ((0, 1), (0, 2), (0, 3), (1, 3), (2, 3), (2, 4), (3, 4)):
+        edges[0, target, source] = True
+    slopes = torch.tensor([[1.0, 0.0, 0.2, 1.0, 1.0]]).double()
+    return Dag((1, 1, 1, 1, 1), edges, edges, slopes)
+
+
+def test_a_graph_by_hand():
+    A = torch.zeros(1, 5, 5, dtype=torch.float64)
+    A[0, 1, 0], A[0, 2, 0], A[0, 3, 0] = 2.0, -3.0, 5.0
+    A[0, 3, 1], A[0, 3, 2], A[0, 4, 2], A[0, 4, 3] = 7.0, 11.0, 13.0, 17.0
+    dag, theta = diamond(), A[:, 1:].flatten(1)
+    x = torch.ones(1, 1, 1, dtype=torch.float64)
+    # 1: 2 (ReLU); 2: -3, leaky -.6; 3: 5 + 14 - 6.6 = 12.4; output: -7.8 + 210.8
+    assert float(dag.forward(theta, x)[0]) == pytest.approx(203.0)
+    assert dag.invariant(theta)[0].diagonal().tolist() == [49 - 4, 121 + 169 - 9, 289 - 195]
+    unrolled = graph_of(dag, theta, 0)
+    found = [[unrolled.edges[e] for e in path] for _, path in paths(unrolled)]
+    assert len(found) == unrolled.count() == 4
+    assert [(0, 1), (1, 3), (3, 4)] in found and [(0, 2), (2, 4)] in found
+    assert float(cut(A[0], 2).square().sum()) == 9 + 25 + 49  # 0-2, 0-3, 1-3
+    assert float(cut(A[0], 3).square().sum()) == 25 + 49 + 121 + 169  # 0-3, 1-3, 2-3, 2-4
+
+
+@pytest.mark.parametrize("architecture", SHARE)
+def test_every_path_has_one_edge_of_every_cut(architecture):
+    dag = build_graph(architecture, 4, 2, inputs=2, seed=1, replicates=3)
+    theta = torch.stack([draw_weights(dag, r, 1.0, 1e-6, stream(r)) for r in range(3)])
+    for index in range(3):
+        unrolled = graph_of(dag, theta, index)
+        for first in dag.cuts:
+            of_cut = [e for e, (u, v) in enumerate(unrolled.edges) if u < first <= v]
+            assert {crossings(path, of_cut) for _, path in paths(unrolled)} == {1}
+            without = of_cut[1:]
+            assert {crossings(path, without) for _, path in paths(unrolled)} == {0, 1}
+
+
+def graphs_of(architecture, seed):
+    dag = build_graph(architecture, 5, 8, inputs=SIDE**2, seed=seed, replicates=R)
+    theta = torch.stack([draw_weights(dag, r, 1.0, 1e-6, stream(r)) for r in range(R)])
+    return dag, theta, objective_of(dag)
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("architecture", SHARE)
+def test_what_any_graph_conserves(architecture, seed):
+    """Lemmas 2 and 3 on 60 graphs of linear, ReLU and leaky units, some weights frozen: d/dt is
+    zero of a unit's invariant, of pairs with one pattern, of cuts; not beside a frozen weight, not
+    of all pairs of ReLU units, and not of a cut without one edge."""
+    dag, theta, objective = graphs_of(architecture, seed)
+    rate = rate_of_change(dag.invariant, objective, theta)
+    free, together = dag.free(), dag.neighbours()
+    diagonal = rate.diagonal(dim1=-2, dim2=-1)
+    assert diagonal[free].abs().max() < 1e-13 and diagonal[~free].abs().max() > 1e-5
+    together = together & free[:, :, None] & free[:, None, :]
+    linear = (dag.slopes[:, dag.inputs : -1] == LINEAR)[:, :, None]
+    same = theory.same_pattern(dag.forward(theta, objective.x)[1][0])
+    assert rate[together & (linear | same)].abs().max() < 1e-13
+    assert rate[together].abs().max() > 1e-7
+
+    def norms(theta, less=0):
+        A = dag.adjacency(theta)
+        cuts = [cut(A, first).flatten(1).square() for first in dag.cuts]
+        return torch.stack(
+            [each.sort(-1).values[:, : each.shape[1] - less].sum(-1) for each in cuts]
+        )
+
+    start = max(1, (len(dag.sizes) - 2) // 4)
+    moved = rate_of_change(norms, objective, theta)
+    assert (moved[start:] - moved[-1]).abs().max() < 1e-13
+    less = rate_of_change(partial(norms, less=1), objective, theta)
+    moves = (less[start:-1] - moved[-1]).abs() > 1e-7
+    assert moves.double().mean() > 0.5  # not where the edge leads into a unit that is off
+
+
+def test_a_graph_is_a_tree_of_signs_too():
+    dag = build_graph("random_graph", 4, 2, inputs=3, seed=0, replicates=2)
+    theta = torch.stack([draw_weights(dag, r, 1.0, 1e-6, stream(r)) for r in range(2)])
+    x = normal(3, seed=5)
+    scores = dag.forward(theta, x.expand(2, 1, 3))[0][:, 0]
+    for index in range(2):
+        unrolled = graph_of(dag, theta, index)
+        assert isinstance(unrolled, Graph)
+        value = tree(unrolled, path_products(unrolled, x))
+        assert float(value) == pytest.approx(float(scores[index]), abs=1e-14)
 
 
 # Lemma 4
@@ -219,14 +318,6 @@ SMALL = {
     "relu": Network((Dense(Grid(2), 3, 0.0), Dense(Grid(3), 2, 0.0), Dense(Grid(2), 1))),
     "leaky": Network((Dense(Grid(2), 3, 0.2), Dense(Grid(3), 2, LINEAR), Dense(Grid(2), 1))),
     "conv": Network((Convolution(Grid(1, 3), 2, 2, 1, 0.0), Dense(Grid(2, 2), 1))),
-    "pooled": Network(
-        (
-            Convolution(Grid(1, 3), 2, 2, 1, 0.0),
-            Pooling(Grid(2, 2), 2),
-            Dense(Grid(2), 2, 0.0),
-            Dense(Grid(2), 1),
-        )
-    ),
     "biased": Network((Dense(Grid(2), 3, 0.0, bias=True), Dense(Grid(3), 1, bias=True))),
     **{
         skip: Network(
@@ -367,14 +458,14 @@ def test_a_free_block_costs_at_most_two():
 def test_the_bounds_of_theorem_2():
     network = network_of("mixed")  # conv, free (ReLU), free, dense, free, dense
     assert linear_tail(network) == 2
-    bounds = lowrank.limit_bounds(network, theory.RESIDUAL_FACTOR)
+    bounds = lowrank.limit_bounds(network)
     assert [math.isnan(b) for b in bounds[:2]] == [True, True]
     assert bounds[2:] == [1 / 8, 1 / 8, 1, 1]
     network = network_of("conv")  # 4 channels: 8 x 8, 4 x 4, 3 x 3, 2 x 2 pixels; two dense, output
-    assert lowrank.limit_bounds(network, 8)[1:] == [1 / 16, 1 / 4, 1, 1, 1]
+    assert lowrank.limit_bounds(network)[1:] == [1 / 16, 1 / 4, 1, 1, 1]
     network = network_of("residual_diagonal")
-    assert lowrank.limit_bounds(network, 8)[4:] == [1, 1]
-    assert all(math.isnan(b) for b in lowrank.limit_bounds(network, 8)[:4])
+    assert lowrank.limit_bounds(network)[4:] == [1, 1]
+    assert all(math.isnan(b) for b in lowrank.limit_bounds(network)[:4])
 
 
 @pytest.mark.parametrize("architecture", ["linear", "conv", "residual_free", "mixed"])
@@ -386,7 +477,7 @@ def test_the_finite_time_bound_holds_along_the_flow(architecture):
     for _ in range(2):
         ratio = lowrank.spectrum(network, flow.theta).operator_ratio
         bound = lowrank.finite_bounds(network, theta, flow.theta)
-        for layer in range(lowrank.tail(network)[0], len(network.weighted)):
+        for layer in range(linear_tail(network), len(network.layers)):
             assert all(r >= b - 1e-6 for r, b in zip(ratio[layer], bound[layer], strict=True))
         flow.advance(1.0)
 
@@ -403,6 +494,20 @@ def test_balanced_linear_layers_have_rank_one_at_once():
     spectrum = lowrank.spectrum(network, theta)
     assert [r[0] for r in spectrum.operator_ratio] == pytest.approx([1, 1, 1])
     assert [r[0] for r in spectrum.alignment[:-1]] == pytest.approx([1, 1])
+
+
+def test_a_balanced_start_stays_of_rank_one():
+    """D(0) = 0: all linear layers at the end share one singular value and have no other."""
+    network = network_of("relu_then_linear")
+    theta = torch.stack([balance(network, each) for each in parameters(network)])
+    objective = objective_of(network)
+    flow = Flow(objective, theta.clone(), [0.05] * R, "rk4", normalized=False)
+    flow.advance(2.0)
+    values = [torch.linalg.svdvals(each["W"]) for each in network.unpack(flow.theta)[2:]]
+    for each in values:
+        torch.testing.assert_close(each[:, 0], values[-1][:, 0], rtol=1e-5, atol=0)
+        assert each[:, 1:].numel() == 0 or each[:, 1:].max() < 1e-5
+    assert (flow.theta - theta).norm() > 0.1
 
 
 def test_balanced_layers_keep_the_same_singular_values():

@@ -13,7 +13,8 @@ from bench.growth import Growth
 from bench.timing import Comparison, matrix_rate, median_seconds
 from runner.papers.norm_tuning.constructions.config import Constructions
 from runner.papers.norm_tuning.constructions.study import random_target
-from runner.papers.norm_tuning.solvers import khatri_rao, structured_lsmr
+from runner.papers.norm_tuning.solvers import structured_lsmr
+from runner.papers.norm_tuning.theorem_1 import khatri_rao
 from runner.papers.norm_tuning.theory import wide_weights
 
 WIDTHS = (30, 50, 70, 100)

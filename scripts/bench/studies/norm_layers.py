@@ -13,7 +13,8 @@ from bench.growth import Growth
 from bench.timing import Comparison, matrix_rate, median_seconds
 from runner.papers.norm_tuning.network import relu_network
 from runner.papers.norm_tuning.norm_layers.config import NormLayers
-from runner.papers.norm_tuning.solvers import khatri_rao, solve_scales
+from runner.papers.norm_tuning.solvers import solve_scales
+from runner.papers.norm_tuning.theorem_1 import khatri_rao
 from runner.papers.norm_tuning.theory import wide_weights
 
 

@@ -1,8 +1,8 @@
-"""Benchmark: Algorithm 1 of paper B on a stack of replicates against one network after another."""
+"""Benchmark: the authors' pre-training of figure 4 on a stack of replicates against one network
+after another."""
 
 from collections.abc import Iterator
 from functools import partial
-from math import cos, sin
 
 import torch
 from torch import nn
@@ -12,14 +12,10 @@ from bench.timing import Comparison, matrix_rate, median_seconds
 from runner.core.streams import generators
 from runner.networks.initialization import draw
 from runner.networks.mlp import MLP
+from runner.papers.batch_norm_rank.pretraining.ascent import descend
 from runner.papers.batch_norm_rank.pretraining.config import Pretraining
-from runner.papers.batch_norm_rank.pretraining.rank_ascent import (
-    Minibatches,
-    raise_layer_wise,
-    turn,
-)
 
-REPLICATES, WIDTH, MINIBATCHES, SAMPLES, ANGLE = 5, 64, 25, 128, 0.05
+REPLICATES, WIDTH, SAMPLES, STEPS, STEP = 5, 64, 64, 40, 0.001
 
 
 def networks(depth: int) -> MLP:
@@ -29,89 +25,70 @@ def networks(depth: int) -> MLP:
     return MLP(weights, biases)
 
 
-def stacked(start: MLP, minibatches: Minibatches) -> MLP:
-    """The ascent on all networks at once."""
+def stacked(start: MLP, X: torch.Tensor) -> MLP:
+    """The descent on all networks at once."""
     network = start.map(lambda tensor: tensor)
-    angles = torch.full((len(start),), ANGLE, dtype=minibatches.images.dtype)
-    for _ in raise_layer_wise(network, minibatches, 1, turn(angles)):
-        pass
+    for _ in range(STEPS):
+        descend(network, X, network.depth, -0.5, STEP, activated=True)
     return network
 
 
-def straightforward(start: MLP, minibatches: Minibatches) -> list[list[nn.Linear]]:
-    """The ascent on one network after another, with torch's layers and automatic differentiation.
-
-    A step is taken along the gradient, in the plane of it and the parameters.
-    """
+def straightforward(start: MLP, X: torch.Tensor) -> list[list[nn.Linear]]:
+    """The descent on one network after another, with torch's layers, gradients and optimiser."""
     trained = []
     for r in range(len(start)):
         layers = []
-        hidden = [minibatches.images[chosen] for chosen in minibatches.indices[r]]
         for number in range(1, start.depth + 1):
-            layer = nn.Linear(WIDTH, WIDTH, dtype=minibatches.images.dtype)
+            layer = nn.Linear(WIDTH, WIDTH, dtype=X.dtype)
             layer.weight.data.copy_(start.parameters[f"W{number}"][r])
             layer.bias.data.copy_(start.parameters[f"b{number}"][r])
-            for x in hidden:
-                H = layer(x).relu()
-                M = H.T @ H / len(H)
-                bound = M.trace() ** 2 / M.square().sum()
-                layer.zero_grad()
-                bound.backward()
-                theta = nn.utils.parameters_to_vector(layer.parameters()).detach()
-                g = nn.utils.parameters_to_vector([p.grad for p in layer.parameters()])
-                turned = cos(ANGLE) * theta + sin(ANGLE) * theta.norm() * g / g.norm()
-                nn.utils.vector_to_parameters(turned, layer.parameters())
-            with torch.no_grad():
-                hidden = [layer(x).relu() for x in hidden]
-                size = torch.stack([H.square().mean() for H in hidden]).mean().sqrt()
-                for tensor in [layer.weight, layer.bias, *hidden]:
-                    tensor /= size
             layers.append(layer)
+        network = nn.Sequential(*(part for layer in layers for part in (layer, nn.ReLU())))
+        optimizer = torch.optim.SGD(network.parameters(), lr=STEP)
+        for _ in range(STEPS):
+            optimizer.zero_grad()
+            H = network(X[r].mT)
+            M = H @ H.mT
+            (torch.norm(M) / torch.trace(M)).backward()
+            optimizer.step()
         trained.append(layers)
     return trained
 
 
-def require_same_ascent(start: MLP, minibatches: Minibatches) -> None:
-    """Both ways end at the same weights of the first layer; AssertionError otherwise.
-
-    In float64, since every layer amplifies rounding, about a millionfold.
-    """
-    exact = Minibatches(minibatches.images.double(), minibatches.indices)
-    work = (start.map(torch.Tensor.double), exact)
-    for W, layers in zip(stacked(*work).parameters["W1"], straightforward(*work), strict=True):
-        torch.testing.assert_close(W, layers[0].weight.detach(), rtol=1e-4, atol=1e-6)
+def require_same_descent(start: MLP, X: torch.Tensor) -> None:
+    """Both ways end at the same weights; AssertionError otherwise. In float64."""
+    work = (start.map(torch.Tensor.double), X.double())
+    for r, layers in enumerate(straightforward(*work)):
+        W = stacked(*work).parameters[f"W{len(layers)}"][r]
+        torch.testing.assert_close(W, layers[-1].weight.detach(), rtol=1e-6, atol=1e-9)
 
 
 def compare() -> Iterator[Comparison]:
     """Depths 8 and 32."""
     stream = generators(0, 1, "bench")[0]
-    images = torch.randn(REPLICATES * MINIBATCHES * SAMPLES, WIDTH, generator=stream)
-    indices = torch.arange(len(images)).view(REPLICATES, MINIBATCHES, SAMPLES)
-    minibatches = Minibatches(images, indices)
+    X = torch.randn(REPLICATES, WIDTH, SAMPLES, generator=stream)
     rate = matrix_rate(torch.float32)
     for depth in (8, 32):
-        work = (networks(depth), minibatches)
-        require_same_ascent(*work)
-        # The layer and M, forward and backward, and the layer once more.
-        products = REPLICATES * depth * MINIBATCHES * (2 + 2 + 1)
+        work = (networks(depth), X)
+        require_same_descent(*work)
         yield Comparison(
             study="pretraining",
-            work=f"ascent, R={REPLICATES}, width {WIDTH}, depth {depth}, M={MINIBATCHES}",
+            work=f"descent, R={REPLICATES}, width {WIDTH}, depth {depth}, {STEPS} steps",
             straightforward=median_seconds(partial(straightforward, *work), 3),
             ours=median_seconds(partial(stacked, *work)),
-            floor=products * 2 * WIDTH**2 * SAMPLES / rate,
+            floor=REPLICATES * STEPS * depth * 3 * 2 * WIDTH**2 * SAMPLES / rate,
         )
 
 
 GROWTH = Growth(
     Pretraining(
+        script="fig4",
         depth=8,
         epochs=1,
-        learning_rates=[0.1],
-        selection_replicates=1,
-        methods=["he", "pretrained"],
+        learning_rates=[0.01],
+        batch_norm_rates=[0.01],
+        methods=["vanilla", "pretrained"],
         pretraining_steps=[25],
-        angles=[0.1],
     ),
     {
         "depth": [8, 16, 32],

@@ -25,7 +25,7 @@ from hydra.core.override_parser.types import Override, OverrideType, RangeSweep
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from runner.cli.explaining import explain, explain_key, is_hydras
-from runner.cli.overrides import as_typed
+from runner.cli.overrides import as_typed, overrides_of
 from runner.core.catalogue import (
     CONF,
     SCALES,
@@ -37,6 +37,7 @@ from runner.core.catalogue import (
     studies,
 )
 from runner.core.errors import InputError
+from runner.core.functions import function_at
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig, default_of
 from runner.runs.jobs import Job
@@ -133,7 +134,10 @@ def read(composed: DictConfig) -> tuple[StudyConfig, Settings]:
     bare = _without(composed, "grids", "hydra")
     values = OmegaConf.to_container(bare, resolve=True, throw_on_missing=True)
     of_study, of_settings = ({name: values[name] for name in each} for each in names)
-    return parameters(**of_study), Settings(**of_settings)
+    config = parameters(**of_study)
+    for place in config.own_functions():  # whether it is there: before anything is computed
+        function_at(place)
+    return config, Settings(**of_settings)
 
 
 def _without(composed: DictConfig, *keys: str) -> DictConfig:
@@ -165,12 +169,17 @@ class Composer:
         """Return the job of these overrides, as Hydra would compose it of all of them at once."""
         parsed = self.parser.parse_overrides(overrides)
         files, _ = self.compose(each.input_line for each in parsed if not self.is_value(each))
-        composed = copy.deepcopy(files)
-        for each in filter(self.is_value, parsed):
-            OmegaConf.update(composed, each.key_or_group, self.value(each, composed.study))
-        # Hydra's own keys reach a job with those of its launcher.
-        own = (each.input_line for each in parsed if not each.is_hydra_override())
-        return Job(*read(composed), tuple(own))
+        composed, lines = copy.deepcopy(files), []
+        for each in parsed:
+            line = each.input_line
+            if self.is_value(each):
+                value = self.value(each, composed.study)
+                OmegaConf.update(composed, each.key_or_group, value)
+                if repr(value) != repr(each.value()):  # Hydra composes it again where it runs
+                    (line,) = overrides_of({each.key_or_group: value})
+            if not each.is_hydra_override():  # those reach a job with its launcher's
+                lines.append(line)
+        return Job(*read(composed), tuple(lines))
 
     def value(self, override: Override, study: str) -> Any:
         """Return the value that an override gives: 1e3 is a whole number where one is wanted."""

@@ -1,21 +1,26 @@
 """The text of `python -m runner --help`, and of `python -m runner study=<name> --help`."""
 
 import dataclasses
+import inspect
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from runner.core.catalogue import (
     SCALES,
+    config_of,
     configs,
     figure_names,
     figure_study,
     headline,
     package_of,
+    rows_of,
     sizes,
 )
 from runner.core.errors import InputError, nearest
+from runner.core.names import IN_PICTURES
 from runner.core.settings import Settings
-from runner.core.studies import default_of
+from runner.core.studies import Row, default_of
 
 EXAMPLES = """\
   python -m runner study=bn_only target_width=7 sparsity=0.37 scale=smoke
@@ -35,10 +40,18 @@ Nothing is computed without a study or a figure.
   runner --help                list everything"""
 """What `runner` says without a word."""
 
+SHARED = {
+    "replicate": "which of the independent repetitions, from 0",
+    "learning_rate": "at which it was trained",
+    "epoch": "so many passes over the training images are done",
+}
+"""What columns mean that many tables have."""
+
 HYDRA = {
     "-m, --multirun": "a sweep over all values that are given (key=1,2,3)",
     "--config-dir FOLDER": "studies and experiments of one's own, in a folder",
     "-sc install=bash": "print what makes bash (or zsh) complete keys and options",
+    "--columns": "with study=...: the columns of its tables, with type and meaning",
     "--cfg job": "show the configuration that would be run",
     "--hydra-help": "Hydra's own flags",
 }
@@ -53,7 +66,9 @@ def text(words: list[str], subcommands: Mapping[str, str]) -> str:
     study = chosen.get("study")
     if "figure" in chosen:
         study = figure_study(chosen["figure"])
-    return _of_command(subcommands) if study is None else of_study(study)
+    if study is None:
+        return _of_command(subcommands)
+    return columns(study) if "--columns" in words else of_study(study)
 
 
 def meant(word: str, subcommands: Iterable[str]) -> InputError:
@@ -85,8 +100,44 @@ def of_study(study: str) -> str:
         f"{headline('study', study)}\nCode: {package.replace('.', '/')}",
         "Parameters, which change the numbers:\n" + _keys(config_class, sized),
         "Settings, which do not:\n" + _keys(Settings, {}),
+        f"Tables: python -m runner study={study} --columns",
     ]
     return "\n\n".join(parts)
+
+
+def columns(study: str) -> str:
+    """Return the columns of each table of a study, with type and meaning, unit included.
+
+    Raises InputError when there is no such study.
+    """
+    helps = {item.name: item.metadata["help"] for item in dataclasses.fields(config_of(study))}
+    parts = []
+    for table, row_class in rows_of(study).items():
+        said = _comments(row_class)
+        lines = [f"{table}.csv: {' '.join(str(row_class.__doc__).split())}"]
+        for item in dataclasses.fields(row_class):
+            name, key = item.name, " (key)" * (item.name in row_class.keys)
+            about = said[name] or (helps | SHARED).get(name) or helps.get(f"{name}s", "")
+            for value, picture in IN_PICTURES.items():
+                if value.partition("=")[0] == name:
+                    about += f"; in pictures {value.partition('=')[2]} {picture}".replace("  ", " ")
+            lines.append(f"  {name}: {item.type.__name__}{key}\n      {about}")
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
+
+
+def _comments(row_class: type[Row]) -> dict[str, str]:
+    """Return what the comments beside the fields of a row class, and of its bases, say of each."""
+    said: dict[str, str] = {}
+    for each in filter(dataclasses.is_dataclass, reversed(row_class.__mro__)):
+        name = ""
+        for line in inspect.getsource(each).splitlines():
+            code, _, comment = line.partition("# ")
+            if field := re.match(r"    (\w+): ", code):
+                said[name := field[1]] = comment
+            elif name and not code.strip():
+                said[name] = f"{said[name]} {comment}".strip()
+    return said
 
 
 def _keys(dataclass: type, sizes: dict[str, dict[str, Any]]) -> str:
@@ -112,6 +163,8 @@ def _facts(item: dataclasses.Field, sizes: dict[str, dict[str, Any]]) -> Iterato
             yield f"{words} {limits[name]}"
     if limits["choices"] is not None:
         yield f"one of {', '.join(limits['choices'])}"
+    if limits["own"]:
+        yield "or a function of one's own, module:function"
 
 
 def _value(value: Any) -> str:

@@ -24,6 +24,7 @@ from runner.cli.working import work
 from runner.core.catalogue import module_of
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.folders import require_writable
+from runner.results.registering import register
 from runner.runs.costs import announcement, expected_seconds
 from runner.runs.jobs import Attempt
 from runner.runs.run import kept_notes
@@ -135,6 +136,8 @@ def wanted(order: Order) -> list[Attempt]:
     for note in kept_notes((job.run for job in order.jobs if job not in jobs), settings):
         log.info(note)
     if jobs:
+        for figure in order.figures:
+            register(figure)
         from runner.runs import trackers  # late, with torch: where all is complete, none runs
 
         for study in {job.config.study for job in jobs}:

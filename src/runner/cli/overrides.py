@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.core.errors import InputError
+from runner.core.functions import place_of
 
 
 def overrides_of(keys: Mapping[str, Any], choices: bool = False) -> list[str]:
@@ -41,6 +42,8 @@ def text(value: Any) -> str:
         return str(value) if plain else quoted(re.sub(r"(\\*)\$\{", r"\1\1\\${", str(value)))
     if isinstance(value, list | tuple | range):
         return f"[{','.join(map(text, value))}]"
+    if callable(value):
+        return quoted(place_of(value))
     raise InputError(f"{value!r} is no value of a parameter: {type(value).__name__}")
 
 

@@ -3,6 +3,7 @@
 import argparse
 import json
 import math
+import re
 import shutil
 import sys
 from collections import Counter
@@ -16,12 +17,13 @@ import pandas as pd
 from runner.core.catalogue import rows_of
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at
+from runner.core.studies import StudyConfig
 from runner.results import sweep_pictures
 from runner.results.comparison import compare
 from runner.runs import cleaning
 from runner.runs.files import replaced
 from runner.runs.inventory import STATUSES, Found, attempts, find, folders, in_queue, problem
-from runner.runs.run import joined, stale_note
+from runner.runs.run import Run, joined, stale_note
 from runner.runs.selection import chosen, named
 
 
@@ -55,19 +57,20 @@ def main(arguments: list[str]) -> int:
         parser.add_argument("--json", action="store_true", help="with all parameters, for programs")
     if action == "export":
         parser.add_argument("--table", help="which table; by default metrics")
-        formats = parser.add_mutually_exclusive_group(required=True)
+        about = "mean, standard deviation and number of replicates, by what varies"
+        parser.add_argument("--mean", action="store_true", help=about)
+        formats = parser.add_mutually_exclusive_group(required="--mean" not in rest)
         formats.add_argument(
             "--latex", action="store_true", help="a booktabs tabular, without what all rows share"
         )
         formats.add_argument("--csv", action="store_true", help="all rows with all parameters")
         formats.add_argument("--parquet", action="store_true", help="the same; needs pyarrow")
     if action == "plot":
-        column = "a parameter, or what a table follows: a layer, an epoch, a method"
-        parser.add_argument("--x", help=f"the axis: {column}")
+        parser.add_argument("--x", help="a parameter, or what a table follows: a layer, an epoch")
         parser.add_argument("--y", action="append", default=[], help="a number of any table")
-        parser.add_argument("--color", help=f"the colour: {column}")
+        parser.add_argument("--color", help="a parameter, or what a table tells apart: a method")
         parser.add_argument("--out", type=Path, help="the file: .png, .pdf or .svg")
-        parser.add_argument("--table", action="store_true", help="print the numbers drawn as CSV")
+        parser.add_argument("--table", action="store_true", help="the numbers drawn, as CSV")
     if action == "clean":
         parser.add_argument("--yes", action="store_true", help="remove them")
     options = parser.parse_intermixed_args(rest)
@@ -184,22 +187,18 @@ def export(options: argparse.Namespace, outputs: Path) -> int:
         raise InputError("--parquet is for a file: name one, as in --parquet metrics.parquet")
     if options.parquet and find_spec("pyarrow") is None:
         raise InputError("--parquet needs pyarrow, which is not installed: pip install pyarrow")
-    found = find(outputs)
-    asked = _chosen(options, found)
-    runs = [each.run for each in asked if each.status == "complete"]
-    if not runs:
-        raise InputError(f"{_none(found, outputs)}: only complete runs have tables")
-    if len(studies := sorted({run.config.study for run in runs})) > 1:
-        raise InputError(f"runs of {len(studies)} studies: choose one, --study {studies[0]}")
+    asked, runs = _with_tables(options, outputs)
     if left := len(asked) - len(runs):
         print(f"{left} of {len(asked)} runs are not complete: left out", file=sys.stderr)
-    if note := stale_note(runs):
-        print(note, file=sys.stderr)
     rows = joined(runs, options.table)
-    if options.latex:
+    if options.mean:
+        rows = means(rows, runs[0].config, options.latex)
+    elif options.latex:
         shared = [key for key in vars(runs[0].config) if key in rows and rows[key].nunique() < 2]
         rows = rows.drop(columns=["run", *shared])
-        latex = rows.to_latex(index=False, escape=True, float_format="{:.4g}".format, na_rep="")
+    if options.latex:
+        plain = rows.rename(columns=_as_tex).map(_as_tex)
+        latex = plain.to_latex(index=False, float_format="{:.4g}".format, na_rep="")
         text = f"% \\usepackage{{booktabs}}\n{latex}"
     else:
         text = rows.to_csv(index=False)
@@ -215,24 +214,61 @@ def export(options: argparse.Namespace, outputs: Path) -> int:
     return 0
 
 
+def means(rows: pd.DataFrame, config: StudyConfig, latex: bool = False) -> pd.DataFrame:
+    """Return mean, standard deviation and number of each measurement over replicates and seeds, for
+    each combination of what else varies; `latex`: mean and deviation in one cell.
+    """
+    keys = {key for each in rows_of(config.study).values() for key in each.keys} | {*vars(config)}
+    numbers = [name for name in rows.select_dtypes("number") if name not in keys]
+    varied = [name for name in rows if name in keys and rows[name].nunique() > 1]
+    by = [name for name in varied if name not in ("seed", "replicate")]
+    groups = rows.assign(of="all").groupby(by or ["of"], sort=False, dropna=False)[numbers]
+    found = groups.agg(["mean", "std", "count"]).rename(columns={"count": "n"}, level=1)
+    if not latex:
+        return found.set_axis(map("_".join, found.columns), axis=1).reset_index()
+    cells = {
+        name: [f"${mean:.4g} \\pm {std:.2g}$" for mean, std, _ in found[name].to_numpy()]
+        for name in numbers
+    }
+    n = found.xs("n", axis=1, level=1).max(axis=1)
+    return pd.DataFrame(cells, index=found.index).assign(n=n).reset_index()
+
+
+def _as_tex(value: Any) -> Any:
+    """Return a text with what LaTeX takes for its own escaped, but for formulas."""
+    plain = isinstance(value, str) and not value.startswith("$")
+    return re.sub(r"([_%&#$])", r"\\\1", value) if plain else value
+
+
 def plot(options: argparse.Namespace, outputs: Path) -> int:
     """Draw numbers of complete runs of one study against their parameters, or print them."""
     if options.out and options.out.suffix not in (ends := (".png", ".pdf", ".svg")):
         raise InputError(f"--out {options.out}: its name must end in {', '.join(ends)}")
-    found = find(outputs)
-    runs = [each.run for each in _chosen(options, found) if each.config is not None]
-    if not runs:
-        raise InputError(_none(found, outputs))
+    asked, _ = _with_tables(options, outputs)
+    runs = [each.run for each in asked if each.config is not None]
     drawn = sweep_pictures.chosen(runs, options.x, options.y, options.color)
-    if note := stale_note(runs):
-        print(note, file=sys.stderr)
     if options.table:
         print(drawn.points.to_csv(index=False), end="")
-    if options.table and not options.out:
         return 0
-    path = sweep_pictures.write(drawn, outputs, options.out)
-    print(f"{drawn.caption}{path}", file=sys.stderr if options.table else sys.stdout)
+    print(f"{drawn.caption}{sweep_pictures.write(drawn, outputs, options.out)}")
     return 0
+
+
+def _with_tables(options: argparse.Namespace, outputs: Path) -> tuple[list[Found], list[Run]]:
+    """Return what is chosen, and the complete runs among it, of one study.
+
+    Raises InputError where these are none, or of several.
+    """
+    found = find(outputs)
+    asked = _chosen(options, found)
+    runs = [each.run for each in asked if each.status == "complete"]
+    if not runs:
+        raise InputError(f"{_none(found, outputs)}: only complete runs have tables")
+    if len(studies := sorted({run.config.study for run in runs})) > 1:
+        raise InputError(f"runs of {len(studies)} studies: choose one, --study {studies[0]}")
+    if note := stale_note(runs):
+        print(note, file=sys.stderr)
+    return asked, runs
 
 
 def clean(options: argparse.Namespace, outputs: Path) -> int:
@@ -294,6 +330,7 @@ def _facts(each: Found) -> dict[str, Any]:
         "status": each.status,
         "again": each.again,
         "stale": each.is_stale,
+        "weights_bytes": each.weights,
         "seconds": None if math.isnan(each.seconds) else each.seconds,
         "ended": each.ended.isoformat(timespec="seconds") if each.ended else None,
         "folder": str(each.folder),
@@ -315,6 +352,7 @@ def _table(runs: Sequence[Found], **more: list[str]) -> str:
             "status": each.status,
             "again": each.again or "",
             "stale": "stale" if each.is_stale else "",
+            "weights": _megabytes(each.weights) if each.weights else "",
             "seconds": "" if math.isnan(each.seconds) else f"{each.seconds:.1f}",
             "ended": each.ended.strftime("%Y-%m-%d %H:%M") if each.ended else "",
         }

@@ -61,7 +61,7 @@ class Watch(Progress):
 
     def look(self) -> None:
         """Settle what has ended since."""
-        failed = [each for each in self.open if each.has_failed()]
+        failed = [each for each in self.open if each.error()]
         left = [each for each in self.open if not (each in failed or each.is_done())]
         has_ended = len(left) < len(self.open)
         self.failed += len(failed)

@@ -129,8 +129,7 @@ class Following:
         try:
             while self.open and not (self.failures and self.settings.fail_fast):
                 time.sleep(LOOK_SECONDS * max(1, len(self.open) / 20))
-                for label in [each for each, attempt in self.open.items() if attempt.is_done()]:
-                    del self.open[label]
+                self.open = {label: each for label, each in self.open.items() if not each.is_done()}
                 if time.monotonic() - asked >= ASK_SECONDS:
                     self._ask()
                     asked = time.monotonic()
@@ -182,7 +181,6 @@ class Following:
 
         seconds: how long a task of several takes. Raises InputError when they are refused.
         """
-        self.tries.update(labels)
         with self.alone:
             self._look()
             if found := self._queued(labels):
@@ -199,6 +197,7 @@ class Following:
                 asked = {"timeout_min": minutes, "mem_gb": gibibytes or None, "cpus_per_task": cpus}
                 works = [Work([jobs[label] for label in pack]) for pack in packs]
                 self._put(works, packs, self.wishes | asked | self.given)
+        self.tries.update(labels)
 
     def _job(self, label: str) -> Job:
         """Return the job for a node: what others compute is theirs, and GPUs are asked for."""
@@ -250,15 +249,13 @@ class Following:
         attempt, task, run = self.open[label], self.seen[label], self.open[label].job.run
         is_at_work = task.is_alive or self.settings.wait and lock.is_held(run.folder) is not False
         self.absent[label] = 0 if is_at_work else self.absent[label] + 1
-        has_failed, is_dead = attempt.has_failed(), self.absent[label] > 1
+        error, is_dead = attempt.error(), self.absent[label] > 1
         said = f"job {task.task} {task.state}; log {self._log(task.task)}"
-        if is_dead and not has_failed and self.tries[label] < TRIES.get(task.state.split()[0], 2):
+        if is_dead and not error and self.tries[label] < TRIES.get(task.state.split()[0], 2):
             log.info("%s: %s; queued again", run, said)
             return True
-        if is_dead or has_failed:
-            with suppress(OSError, IndexError):
-                said = f"{(run.folder / 'error.txt').read_text().splitlines()[-1]}; {said}"
-            self.failures.append(f"{run} failed: {said}")
+        if is_dead or error:
+            self.failures.append(f"{run} failed: {'; '.join(filter(None, (error, said)))}")
             del self.open[label]
         return False
 

@@ -16,6 +16,7 @@ import json
 import os
 import re
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
@@ -26,7 +27,7 @@ from typing import Any
 import yaml
 
 from runner.core.errors import InputError, nearest
-from runner.core.studies import Row, StudyConfig
+from runner.core.studies import Measured, Row, StudyConfig, TrainingConfig
 
 PROGRAM = Path(__file__).resolve().parents[1]
 
@@ -211,7 +212,9 @@ def module_of(study: str) -> ModuleType:
 
 def rows_of(study: str) -> dict[str, type[Row]]:
     """Return the row classes of a study by the names of their tables."""
-    return {row_class.table: row_class for row_class in _row_classes(module_of(study))}
+    found = {row_class.table: row_class for row_class in _row_classes(module_of(study))}
+    own = issubclass(config_of(study), TrainingConfig)
+    return found | ({Measured.table: Measured} if own else {})
 
 
 def _row_classes(module: ModuleType) -> list[type[Row]]:
@@ -219,7 +222,7 @@ def _row_classes(module: ModuleType) -> list[type[Row]]:
     found = [
         value
         for value in vars(module).values()
-        if isinstance(value, type) and issubclass(value, Row) and value is not Row
+        if isinstance(value, type) and issubclass(value, Row) and value not in (Row, Measured)
     ]
     return sorted(found, key=lambda row_class: row_class.__module__ != module.__name__)
 
@@ -235,9 +238,39 @@ def options(group: str) -> dict[str, Path]:
     return {path.stem: path for path in reversed(found)}
 
 
-def figure_names() -> list[str]:
-    """Return the names of all figures, fig2 before fig11."""
-    return sorted(options("figure"), key=natural_order)
+def figure_names(scale: str | None = None) -> list[str]:
+    """Return the names of all figures, fig2 before fig11; scale: of those that are drawn at it."""
+    names = sorted(options("figure"), key=natural_order)
+    return [name for name in names if scale is None or scale in _scales_of(name)]
+
+
+def scale_in(words: Iterable[str]) -> str:
+    """Return the scale that words on the command line ask for; without one the default."""
+    typed = [word.removeprefix("scale=") for word in words if word.startswith("scale=")]
+    return typed[-1] if typed else "quick"
+
+
+def _scales_of(figure: str) -> Iterable[str]:
+    return _parsed(_text("figure", figure)).get("grids") or ()
+
+
+RENAMED = {
+    "invariances-fig1": "conserved",
+    "invariances-fig2": "first-order",
+    "invariances-fig3": "what-grows",
+    "invariances-fig4": "low-rank-training",
+    "invariances-fig5": "beyond-gradient-flow",
+}
+"""Figures by the names that they had in the release before; these go with the next one."""
+
+
+def renamed(word: str) -> str:
+    """Return a word, a figure's name or `figure=name`, with today's name, and say so on stderr."""
+    key, equals, name = word.rpartition("=")
+    if name not in RENAMED or key not in ("", "figure"):
+        return word
+    print(f"{name} is called {RENAMED[name]} now", file=sys.stderr)
+    return f"{key}{equals}{RENAMED[name]}"
 
 
 def natural_order(name: str) -> list[tuple[str, int]]:

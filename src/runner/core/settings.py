@@ -32,6 +32,7 @@ class Settings:
     data_folder: str | None = parameter(
         "folder of the downloaded datasets; null: the user's cache", None
     )
+    keep_weights: bool = parameter("leave trained weights in the run: run.weights()", False)
     tracker: str | None = parameter(
         "where rows go beside the tables as they come: <outputs>/tracking/<tracker>; null: nowhere",
         None,

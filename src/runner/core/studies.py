@@ -12,7 +12,8 @@ of which the last two are optional, and so are overview and HEADLINE. This modul
 so that the command line can check a configuration at once.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     import torch
 
     from runner.core.progress import Progress
+
+OWN = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+"""How a function of one's own is named: `module:function`."""
 
 MOST = 1_000_000
 """The most replicates, layers and other things that a study counts one by one."""
@@ -45,15 +49,17 @@ def parameter(
     maximum: float | None = None,
     above: float | None = None,
     choices: tuple[str, ...] | None = None,
+    own: bool = False,
 ) -> Any:
     """A field of a study's parameters with its help text and its range.
 
     `minimum` and `maximum` are inclusive, `above` is exclusive; for a list they hold for each
     element, and the list must not be empty nor hold anything twice. None passes where the type
-    admits it, nan never, and no whole number beyond 64 bits.
+    admits it, nan never, and no whole number beyond 64 bits. own: a function of one's own passes
+    as well, `module:function`; its code is part of the run's.
     """
     limits = {"minimum": minimum, "maximum": maximum, "above": above, "choices": choices}
-    metadata = {"help": help, **limits}
+    metadata = {"help": help, "own": own, **limits}
     if isinstance(default, list | dict):
         return field(default_factory=default.copy, metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -85,6 +91,22 @@ class StudyConfig:
         values = {item.name: (getattr(self, item.name), default_of(item)) for item in fields(self)}
         return {name: value for name, (value, default) in values.items() if value != default}
 
+    def own_functions(self) -> tuple[str, ...]:
+        """The functions of one's own, `module:function`, that parameters name."""
+        values = [getattr(self, item.name) for item in fields(self) if item.metadata["own"]]
+        return tuple(value for value in values if value and OWN.fullmatch(value))
+
+
+@dataclass(frozen=True)
+class TrainingConfig(StudyConfig):
+    """Base of the parameters of studies that train networks: those keep weights, and measure."""
+
+    measure: str | None = parameter(
+        "a function of one's own, module:function, that measures networks: measured.csv",
+        None,
+        own=True,
+    )
+
 
 def check_fields(config: Any) -> None:
     """Raise InputError unless each `parameter` of the dataclass is within its range."""
@@ -110,11 +132,15 @@ def _check(item: Field, value: Any) -> None:
     if isinstance(value, int) and abs(value) > LARGEST:
         raise InputError(f"{item.name} has {value.bit_length()} bits: it must be at most {LARGEST}")
     limits = item.metadata
+    if limits["own"] and OWN.fullmatch(value):
+        return
     if limits["choices"] is not None:
         if value not in limits["choices"]:
             hint = nearest(str(value), limits["choices"])
             raise InputError(f"{item.name}={value} is not known: {hint}")
         return
+    if limits["own"]:
+        raise InputError(f"{item.name}={value} names no function: write module:function")
     rules = []
     if limits["minimum"] is not None:
         rules.append((f"at least {limits['minimum']}", lambda v: v >= limits["minimum"]))
@@ -144,6 +170,25 @@ class Row:
     decides at which."""
 
 
+@dataclass(frozen=True)
+class Measured(Row):
+    """One row per network, replicate, time and number that the function `measure` returns."""
+
+    table: ClassVar[str] = "measured"
+    keys: ClassVar[tuple[str, ...]] = ("network", "replicate", "time", "quantity")
+
+    network: str  # as in weights.safetensors: the method, the width, and what else varies
+    replicate: int
+    time: float  # in what the study counts: epochs, steps, samples, or time of the flow
+    quantity: str  # the name of the function, or of the number where it returns several
+    value: float  # what it returned
+
+
+def network_name(method: str, **more: object) -> str:
+    """What a network is called in `weights.safetensors` and `measured.csv`: `batch/width=64`."""
+    return "/".join([method, *(f"{name}={value}" for name, value in more.items())])
+
+
 @dataclass
 class Context:
     """What a run lends to its study."""
@@ -161,3 +206,8 @@ class Context:
     load_data: Callable[..., Any]
     """`context.load_data(name, seed, checksums)`: the `data.datasets.Dataset` of that name; seed:
     of random pixels; checksums: of the content of its files, where it has files."""
+    hand_over: "Callable[..., Iterable[Measured]]" = lambda *_: ()
+    """`yield from context.hand_over(network, replicate, time, make_tensors)`, wherever one of the
+    trained networks is measured: what the function `measure` makes of its named tensors, on demand.
+    Those named `x` (inputs) and `H1`, `Z2`, ... (what it makes of them, samples as rows) are seen
+    alone; of the others, its weights, those handed over last are kept with `keep_weights=true`."""

@@ -33,7 +33,12 @@ class BatchNorm(nn.Module):
         if centred:
             self.register_buffer("mean", torch.zeros(channels))
 
-    def forward(self, x: Float[Tensor, "N C height width"]) -> Float[Tensor, "N C height width"]:
+    def train(self, mode: bool = True) -> "BatchNorm":
+        """Statistics of the batch, remembered; or, in evaluation mode, the running ones."""
+        self.mode = "train" if mode else "evaluate"
+        return super().train(mode)
+
+    def forward(self, x: Float[Tensor, "N C *rest"]) -> Float[Tensor, "N C *rest"]:
         """The normalized batch."""
         remembered, training = lookup("mode", self.mode, MODES)
         if self.centred:

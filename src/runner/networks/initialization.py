@@ -53,12 +53,18 @@ def orthogonal(n_out: int, n_in: int, stream: Generator) -> Layer:
     return Q if n_out >= n_in else Q.mT, torch.zeros(n_out, dtype=torch.float64)
 
 
+def gain(n_out: int, n_in: int, stream: Generator) -> Layer:
+    """Weights `N(0, 1/in)`, to be multiplied by the gain of the activation; no biases."""
+    return _normal(sqrt(1 / n_in), (n_out, n_in), stream), torch.zeros(n_out, dtype=torch.float64)
+
+
 INITIALIZATIONS: dict[str, Callable[[int, int, Generator], Layer]] = {
     "pytorch": pytorch,
     "he": he,
     "unit": unit,
     "asymmetric": asymmetric,
     "orthogonal": orthogonal,
+    "gain": gain,
 }
 
 

@@ -5,7 +5,7 @@ as columns, so that one batched product advances the whole stack. Network r of a
 it would compute alone.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from math import inf, isinf
 from typing import Literal
 
@@ -14,10 +14,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from runner.core.errors import lookup
+from runner.networks.activations import activation_of
 from runner.networks.normalization import NORMALIZATIONS, batch_norm, batch_norm_no_mean
-
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu_, "linear": lambda Z: Z}
-"""By name; each may change its argument in place."""
 
 HUGE = 1e8
 """gamma beyond which float32 rounds the skip connection away; its squares soon leave the range."""
@@ -32,6 +30,14 @@ MODES: dict[Mode, tuple[bool, bool]] = {
     "evaluate": (True, False),
 }
 """Whether the remembered statistics have a part, and whether they are those that go on."""
+
+
+def skipped(H: Tensor, Z: Tensor, gamma: float, normalized: bool) -> Tensor:
+    """`H + gamma Z`, where there is a skip connection and the layer keeps the width; else Z."""
+    if isinf(gamma) or H.shape != Z.shape:
+        return Z
+    # Normalization forgets the scale of its input, so a huge gamma divides the other term.
+    return H / gamma + Z if gamma > HUGE and normalized else H + gamma * Z
 
 
 class MLP:
@@ -53,7 +59,7 @@ class MLP:
         normalization: str = "none",
         skip: float = inf,
     ) -> None:
-        lookup("activation", activation, ACTIVATIONS)
+        self.sigma = activation_of(activation)
         self.centred = lookup("normalization", normalization, NORMALIZATIONS)
         self.activation, self.normalization, self.skip = activation, normalization, skip
         self.depth = len(weights) - 1
@@ -77,22 +83,20 @@ class MLP:
     def homogeneous(self) -> bool:
         """Whether scaling the input only scales the hidden representations: no rank can notice."""
         biases = [b for name, b in self.parameters.items() if name.startswith("b")]
-        return self.centred is None and not any(b.any() for b in biases)
+        unbiased = self.centred is None and not any(b.any() for b in biases)
+        return unbiased and self.sigma.below is not None
 
     def layer(
         self, layer: int, H: Float[Tensor, "R _ N"], mode: Mode = "train"
     ) -> Float[Tensor, "R d N"]:
         """The hidden representations of layer 1..L from those of the layer before."""
         Z = self._affine(layer, H)
-        if not isinf(self.skip) and H.shape == Z.shape:
-            # Normalization forgets the scale of its input, so a huge gamma divides the other term.
-            forgotten = self.skip > HUGE and self.normalization != "none"
-            Z = H / self.skip + Z if forgotten else H + self.skip * Z
+        Z = skipped(H, Z, self.skip, self.centred is not None)
         shape = Z.shape
         if self.centred is not None:
             Z = self._normalize(layer, Z.reshape(1, -1, shape[-1]), mode)
         # In place before the view: nothing else holds Z, and no copy of it is made.
-        return ACTIVATIONS[self.activation](Z).view(shape)
+        return self.sigma.function(Z).view(shape)
 
     def hidden(
         self, x: Float[Tensor, "R N features"], mode: Mode = "train"
@@ -136,6 +140,14 @@ class MLP:
         """Take over the values of a `state()`."""
         for name, tensor in self.state().items():
             tensor.detach().copy_(state[name])
+
+    def traced(self, r: int, x: Float[Tensor, "N features"]) -> dict[str, Tensor]:
+        """The tensors of network r, the inputs `x`, and what it makes of them, `H1`, `H2`, ..., by
+        the statistics of these inputs; samples as rows."""
+        alone = self.select(torch.tensor([r]))
+        own = {name: tensor[0] for name, tensor in alone.state().items()}
+        hidden = enumerate(alone.hidden(x[None], "probe"), start=1)
+        return {"x": x, **own, **{f"H{layer}": H[0].mT for layer, H in hidden}}
 
     def map(self, change) -> "MLP":
         """A new stack whose tensors are `change(tensor)`, not shared with this one."""

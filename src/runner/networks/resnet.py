@@ -1,11 +1,12 @@
-"""ResNet-50 (He et al. 2016, Table 1) for images of 32x32 pixels.
+"""Residual networks (He et al. 2016) for images of 32x32 pixels: ResNet-50, and that for CIFAR-10.
 
-The usual form for CIFAR-10: the first convolution has a 3x3 kernel and stride one and no maximum
-follows it, so that the four stages see 32, 16, 8 and 4 pixels a side.
+ResNet-50 (Table 1) in its usual form for CIFAR-10: the first convolution has a 3x3 kernel and
+stride one and no maximum follows it, so that the four stages see 32, 16, 8 and 4 pixels a side.
 """
 
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn import functional
 
 from runner.networks.convolutional import ConvolutionalClassifier, normalization, scaled
 
@@ -63,6 +64,53 @@ class ResNet50(ConvolutionalClassifier):
             for block in range(blocks):
                 n_out = EXPANSION * width
                 layers.append(Bottleneck(n_in, width, n_out, 1 if block else stride, norm))
+                n_in = n_out
+        self.features = nn.Sequential(*layers)
+        self.classifier = nn.Linear(n_in, classes)
+
+    def hidden(self, x: Float[Tensor, "N channels height width"]) -> Float[Tensor, "N d"]:
+        """The output of the last block, averaged over its pixels."""
+        return self.features(x).mean(dim=(2, 3))
+
+
+class Basic(nn.Module):
+    """`ReLU(x + F(x))` with F of two 3x3 convolutions; where shapes differ, x is thinned out and
+    padded with channels of zeros (option A), which has no parameters."""
+
+    def __init__(self, n_in: int, n_out: int, stride: int, norm: str) -> None:
+        super().__init__()
+        self.residual = nn.Sequential(
+            _convolution(n_in, n_out, 3, stride, norm),
+            nn.ReLU(inplace=True),
+            _convolution(n_out, n_out, 3, 1, norm),
+        )
+        self.stride, self.added = stride, n_out - n_in
+        self.relu = nn.ReLU(inplace=True)
+
+    def forward(self, x: Float[Tensor, "N c h w"]) -> Float[Tensor, "N C H W"]:
+        """The output of the block."""
+        kept = x[:, :, :: self.stride, :: self.stride]
+        return self.relu(self.residual(x) + functional.pad(kept, (0, 0, 0, 0, 0, self.added)))
+
+
+class ResNetForCifar(ConvolutionalClassifier):
+    """The ResNet of 6n + 2 layers of He et al. 2016, Section 4.2: a first convolution, three stages
+    of n basic blocks, and a linear classifier.
+
+    in_channels: of the images; blocks: n; width: channels of the first stage, 16 in the paper; the
+    others have two and four times as many; norm: `none`, `batch` or `batch_no_mean`.
+    """
+
+    def __init__(
+        self, in_channels: int, classes: int, blocks: int, width: int = 16, norm: str = "batch"
+    ) -> None:
+        super().__init__()
+        layers = [_convolution(in_channels, width, 3, 1, norm), nn.ReLU(inplace=True)]
+        n_in = width
+        for stage in range(3):
+            for block in range(blocks):
+                n_out = width * 2**stage
+                layers.append(Basic(n_in, n_out, 2 if stage and not block else 1, norm))
                 n_in = n_out
         self.features = nn.Sequential(*layers)
         self.classifier = nn.Linear(n_in, classes)

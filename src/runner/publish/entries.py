@@ -28,7 +28,9 @@ SCALES = ("paper", "medium", "quick", "smoke")
 Row = Mapping[str, str]
 """A row of a table of claims as it is written there."""
 
-LATER = dict.fromkeys(("kind", "source", "expected", "p_value", "data", "runs", "rule"), "")
+LATER = dict.fromkeys(
+    ("kind", "source", "rule", "note", "p_value", "left_out", "data", "runs", "standing"), ""
+)
 """Columns that tables of older code may lack."""
 
 UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)

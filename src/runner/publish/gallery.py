@@ -29,8 +29,8 @@ from runner.core.errors import InputError
 from runner.core.folders import outputs_at, require_writable
 from runner.core.papers import Paper
 from runner.publish.counting import once
-from runner.publish.entries import Entry, Result, Row, collect
-from runner.results.evidence import share
+from runner.publish.entries import Entry, Result, collect
+from runner.results.verdicts import STANDINGS
 from runner.runs.files import read, write_atomically
 from runner.runs.provenance import REFERENCE
 
@@ -42,22 +42,10 @@ KINDS = {
     "illustration": "Illustrations: statements that loose bounds, or these sizes, do not test",
 }
 """Whose a claim is, and what the pages call those claims: the papers' own come first."""
-ORDERS = {
-    "fixed before": "rule older than the numbers",
-    "before a repeat": "rule older than these numbers, newer than earlier ones",
-    "after": "rule newer than the numbers",
-}
 THUMBNAIL = (800, 440)
 """Pixels, two for each on the page."""
 LETTERS = {"theta": "θ", "Theta": "Θ", "lambda": "λ", "gamma": "γ", "alpha": "α", "sigma": "σ"}
 LETTERS |= {"delta": "δ", "epsilon": "ε", "eps": "ε", "eta": "η"}
-
-EVIDENCE = re.compile(
-    r"(?:(?P<words>.*); |^)(?P<unit>difference|ratio|exponent|share|slope|value) (?P<estimate>\S+)"
-    r"(?: \((?P<limits>[^()]*)\))?, n = (?P<n>\d+)(?: at (?P<point>.*?))?"
-    r"(?P<more>; n = \d+ could decide)?$"
-)
-"""The number that decides a claim, as `claims.in_words` writes it, at the end of the measured."""
 
 
 @dataclass(frozen=True)
@@ -126,25 +114,6 @@ def tallies(entries: list[Entry]) -> Iterator[tuple[str, str, int, dict[str, Cou
         yield *place, len(found), counts(found)
 
 
-def evidence(row: Row) -> tuple[str, str]:
-    """The number that decides a claim, as "all 5" or an estimate with its limits; other words."""
-    found = EVIDENCE.fullmatch(row["measured"])
-    if not found:
-        return row["measured"], ""
-    n, estimate = int(found["n"]), float(found["estimate"])
-    count = round(estimate * n) if n and 0 <= estimate <= 1 else 0
-    counted = share(count, n, 0.5) if n and found["unit"] == "share" else None
-    # A share that counts replicates has the limits of a count.
-    if counted and found["limits"] == f"{counted.low:.3g} to {counted.high:.3g}":
-        number = {0: f"none of {n}", n: f"all {n}"}.get(count, f"{count} of {n}")
-    else:
-        limits = f" ({found['limits']})" if found["limits"] else ""
-        known = f"{found['unit']} {found['estimate']}{limits}".removeprefix("value ")
-        number = f"{known if estimate == estimate else 'no finite number'}, n = {n}"
-    point = f" at {found['point']}" if found["point"] else ""
-    return f"{number}{point}{found['more'] or ''}", found["words"] or ""
-
-
 def sentence(text: str) -> Markup:
     """A text as `pretty` writes it, with a capital at its beginning unless that is a symbol."""
     word = re.match(r"(a|[a-z]{2,})[ :,-]", text)
@@ -192,12 +161,12 @@ class Pages:
         self.made_from = Environment(
             loader=loader, autoescape=lambda name: ".html" in name, **options
         )
-        filters = (evidence, pretty, sentence, duration)
+        filters = (pretty, sentence, duration)
         self.made_from.filters |= {each.__name__: each for each in filters}
         first = first_results(entries)
         about = {"entries": entries, "first": first, "total": counts(first), "said": papers()}
         about |= {"shown": list(shown(entries)), "tallies": list(tallies(entries))}
-        about |= {"verdicts": VERDICTS, "kinds": KINDS, "orders": ORDERS, "counts": counts}
+        about |= {"verdicts": VERDICTS, "kinds": KINDS, "standings": STANDINGS, "counts": counts}
         self.made_from.globals |= about | known
 
     def page(self, name: str, **about: Any) -> str:

@@ -1,9 +1,12 @@
-"""All claims with their rules, before anything is computed: what a preregistration would hold."""
+"""All claims with their rules, digests and seeds, before anything is computed."""
 
 import argparse
+from collections.abc import Iterable
+
+import pandas as pd
 
 from runner.cli.orders import paper_figure
-from runner.core.catalogue import figure_names, paper_folder
+from runner.core.catalogue import figure_names, figure_study, paper_folder, scale_in
 from runner.core.errors import InputError, nearest
 from runner.core.papers import paper_of
 from runner.core.studies import StudyConfig
@@ -31,25 +34,41 @@ def _planned(configs: list[StudyConfig]) -> str:
     """How many runs, and how many independent repetitions each."""
     counts = {}
     for name in ("replicates", "selection_replicates", "chains", "layers"):
-        values = sorted({getattr(config, name) for config in configs if hasattr(config, name)})
+        held = (getattr(config, name, None) for config in configs)
+        values = sorted({value for value in held if isinstance(value, int)})
         if values:
             counts[name] = " or ".join(map(str, values))
     said = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
     data = " ".join(sorted({getattr(config, "data", "synthetic") for config in configs}))
+    seeds = " and ".join(map(str, sorted({config.seed for config in configs})))
     runs = f"{len(configs)} run" + "s" * (len(configs) > 1)
-    return f"{runs} on {data}" + (f", {said}" if said else "")
+    return f"{runs} on {data}, seed {seeds}" + (f", {said}" if said else "")
 
 
 def _lines(claim: Claim) -> list[str]:
     """A claim as it stands before any data."""
     lines = [
         f"  {claim.name}: {claim.statement}  [{claim.attribution}]",
-        f"      rule: {claim.expected}",
+        f"      rule: {claim.printed}  ({claim.digest})",
     ]
     if claim.needs:
-        needed = ", ".join(f"{count} values of {name}" for name, count in claim.needs.items())
-        lines.append(f"      needs: {needed}")
+        lines.append(f"      needs: {needed(claim)}")
     return lines
+
+
+def needed(claim: Claim) -> str:
+    """The sizes that a claim needs, in words."""
+    return ", ".join(f"{count} values of {name}" for name, count in claim.needs.items())
+
+
+def rules(figures: Iterable[str] = ()) -> pd.DataFrame:
+    """The printed rules of figures, or all, with digests: `outputs/reference/rules.csv`."""
+    rows = [
+        (name, claim.name, claim.printed, needed(claim), claim.digest)
+        for name in figures or figure_names()
+        for claim in claims_of(name, figure_study(name))
+    ]
+    return pd.DataFrame(rows, columns=["figure", "claim", "rule", "needs", "digest"])
 
 
 def main(arguments: list[str]) -> int:
@@ -59,9 +78,9 @@ def main(arguments: list[str]) -> int:
     """
     parser = argparse.ArgumentParser(
         prog="python -m runner claims",
-        description="All statements with their rules, margins and planned numbers, before anything"
-        " is computed. One rule for all: a claim holds, or fails, when that verdict is wrong with a"
-        " probability of at most 5 %; otherwise it is undecided.",
+        description="All statements with their rules, the digests of these, seeds and planned"
+        " numbers; computes nothing. One test for all: a claim holds, or fails, when that verdict"
+        " is wrong with a probability of at most 5 %; otherwise it is undecided.",
     )
     parser.add_argument("words", nargs="*", metavar="figure or key=value", help="fig4, scale=paper")
     words = parser.parse_args(arguments).words
@@ -70,5 +89,5 @@ def main(arguments: list[str]) -> int:
         if name not in figure_names():
             raise InputError(f"no figure is called {name!r}; {nearest(name, figure_names())}")
     typed = [word for word in words if "=" in word]
-    print("\n\n".join(plan(name, typed) for name in names or figure_names()))
+    print("\n\n".join(plan(name, typed) for name in names or figure_names(scale_in(typed))))
     return 0

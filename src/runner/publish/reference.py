@@ -11,7 +11,7 @@ import json
 import lzma
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from functools import cache
 from itertools import zip_longest
@@ -25,21 +25,33 @@ from runner.core.arguments import key_values, outputs_folder
 from runner.core.catalogue import figure_names, figure_study, headline, package_of, rows_of
 from runner.core.errors import InputError
 from runner.core.folders import outputs_at, require_readable, require_writable
+from runner.publish.plan import rules
 from runner.publish.restamping import restamp
+from runner.publish.standing import PREREGISTERED, as_kept, earlier_seeds, stood_before
 from runner.results.claims import claims_of, judge
 from runner.results.comparison import fault
-from runner.results.figures import as_png, drawn, header_of, is_current, publish, save
+from runner.results.figures import (
+    as_png,
+    caption_of,
+    drawn,
+    header_of,
+    is_current,
+    publish,
+    save,
+)
 from runner.results.findings import DOT
 from runner.results.paper_figures import PaperFigure
+from runner.results.rows import NoRows, Present
 from runner.results.style import drawn_in
 from runner.runs.files import write_atomically
 from runner.runs.provenance import REFERENCE, fingerprint
 from runner.runs.run import load
 
-AGES = ("scale", "rule", "rule_commit", "run_commits")
-"""Columns of kept claims: what came first, the rule or the numbers, when they were kept."""
-SAID = ("expected", "verdict", "measured")
+SAID = ("rule", "verdict", "measured", "note")
 """Columns of kept claims that another rule changes."""
+
+RULES, JUDGED = "rules.csv", "judged.csv.xz"
+"""Beside the figures: all printed rules with their digests, and all numbers that they judge."""
 
 FROM_REFERENCE = "figures-from-reference"
 """The folder in that of outputs where figures of the reference are drawn."""
@@ -84,7 +96,7 @@ def keep(name: str, typed: list[str], reference: Path) -> Path:
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir(parents=True)
     try:
-        _write(figure, new)
+        _write(figure, new, folder)
         check_kept(new, name, figure.study)
     except BaseException:
         shutil.rmtree(new)
@@ -103,15 +115,19 @@ def check_kept(folder: Path, name: str, study: str) -> None:
     for table, row_class in rows_of(study).items():
         if table in tables and (wrong := fault(tables[table], row_class)):
             raise InputError(f"{name}: {table}: {wrong}")
-    judged, kept = judge(name, claims_of(name, study), tables), pd.read_csv(folder / "claims.csv")
-    said = [each[["claim", *SAID]].fillna("").to_numpy().tolist() for each in (judged, kept)]
+    judged = judge(name, claims_of(name, study), tables)
+    kept = pd.read_csv(folder / "claims.csv", keep_default_na=False)
+    said = [each[["claim", *SAID]].to_numpy().tolist() for each in (judged, kept)]
     if said[0] != said[1]:
         wrong = next(a or b for a, b in zip_longest(*said) if a != b)
         raise InputError(f"{name}: {wrong[0]}: the kept tables give {wrong[2]}, not what was kept")
 
 
-def _write(figure: PaperFigure, folder: Path) -> None:
-    """Write the tables of a figure's runs into a folder, and what else is kept of it."""
+def _write(figure: PaperFigure, folder: Path, kept: Path) -> None:
+    """Write the tables of a figure's runs into a folder, and what else is kept of it.
+
+    kept: its folder in the reference, which this one will replace.
+    """
     row_classes = rows_of(figure.study)
     shared: dict[str, dict[str, Any]] = {}
     for table, rows in load(figure.runs).items():
@@ -120,13 +136,18 @@ def _write(figure: PaperFigure, folder: Path) -> None:
         shared[table] = rows[same].iloc[0].to_dict() if len(rows) else {}
         content = rows.drop(columns=same).to_csv(index=False).encode()
         if len(content) > LARGE:
-            compressed = lzma.compress(content, preset=9 | lzma.PRESET_EXTREME)
-            write_atomically(folder / f"{table}.csv.xz", compressed)
+            write_atomically(folder / f"{table}.csv.xz", _compressed(content))
         else:
             write_atomically(folder / f"{table}.csv", content)
     write_atomically(folder / "shared.json", json.dumps(shared, indent=1).encode())
-    for file in ("claims.csv", "caption.txt", "provenance.json"):
-        write_atomically(folder / file, figure.path(file).read_bytes())
+    write_atomically(folder / "caption.txt", figure.path("caption.txt").read_bytes())
+    judged = pd.read_csv(figure.path("claims.csv"))
+    about = json.loads(figure.path("provenance.json").read_text())
+    stood = stood_before(judged, about, kept.parent.parent.glob(f"*/{figure.figure}"))
+    content = as_kept(judged, figure.scale, stood).to_csv(index=False).encode()
+    write_atomically(folder / "claims.csv", content)
+    about["earlier_seeds"] = earlier_seeds(about, kept)
+    write_atomically(folder / "provenance.json", json.dumps(about, indent=2).encode())
 
 
 def keep_benchmarks(measured: Path, reference: Path) -> list[Path]:
@@ -212,31 +233,65 @@ def _drawing_code(study: str) -> str:
 
 
 def judge_all(reference: Path) -> None:
-    """Judge the claims of every figure anew over its kept tables; print what changed."""
-    for path in sorted(reference.glob("*/*/claims.csv")):
-        name = path.parent.name
-        claims = claims_of(name, figure_study(name))
-        judged = judge(name, claims, read_tables(path.parent))
-        judged = _aged(judged, pd.read_csv(path))
-        content = judged.to_csv(index=False).encode()
-        if content != path.read_bytes():
-            write_atomically(path, content)
-            print(path)
+    """Judge the claims of every figure anew over its kept tables, and write its caption; print what
+    changed.
 
-
-def _aged(judged: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
-    """Claims judged anew, with what is kept of the ages of their rules.
-
-    What comes out otherwise than it was kept, or was not kept, is judged by a rule that is younger
-    than the numbers.
+    A verdict stays pre-registered where its rule is the same. Writes RULES and JUDGED, too.
     """
-    if "rule" not in kept:
-        return judged
-    aged = judged.merge(kept[["claim", *AGES]], on="claim", how="left")
-    before = kept.set_index("claim").reindex(judged["claim"])[[*SAID]].fillna("").to_numpy()
-    differs = (judged[[*SAID]].fillna("").to_numpy() != before).any(axis=1)
-    aged.loc[differs, "rule"] = "after"
-    return aged
+    tables = kept_tables(reference)
+    for folder, each in tables.items():
+        name, path = folder.name, folder / "claims.csv"
+        kept = pd.read_csv(path)
+        judged = judge(name, claims_of(name, figure_study(name)), each)
+        kept = kept[kept["standing"] == PREREGISTERED]
+        stood = set(zip(kept["claim"], kept["digest"], strict=True))
+        stay = [(row.claim, row.digest) in stood for row in judged.itertuples()]
+        _replace(path, as_kept(judged, folder.parent.name, stay).to_csv(index=False))
+        _replace(folder / "caption.txt", caption_of(kept_figure(folder), each))
+    _replace(reference / RULES, rules().to_csv(index=False))
+    numbers = numbers_judged(tables).to_csv(index=False, float_format="%.6g")
+    _replace(reference / JUDGED, numbers)
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a text, compressed where the name says so, and print the path, if it is another."""
+    is_compressed = path.suffix == ".xz"
+    before = path.read_bytes() if path.exists() else b""
+    if text.encode() != (lzma.decompress(before) if is_compressed and before else before):
+        write_atomically(path, _compressed(text.encode()) if is_compressed else text.encode())
+        print(path)
+
+
+def _compressed(content: bytes) -> bytes:
+    return lzma.compress(content, preset=9 | lzma.PRESET_EXTREME)
+
+
+def kept_tables(reference: Path) -> dict[Path, dict[str, pd.DataFrame]]:
+    """The tables of all figures of the reference, by folder."""
+    folders = sorted(path.parent for path in reference.glob("*/*/claims.csv"))
+    return {folder: read_tables(folder) for folder in folders}
+
+
+def numbers_judged(kept: Mapping[Path, dict[str, pd.DataFrame]]) -> pd.DataFrame:
+    """The numbers that each rule judges in kept tables: one row for each number.
+
+    number: which of the claim's rules it is of.
+    """
+    frames = []
+    for folder, tables in kept.items():
+        name, tables = folder.name, Present(tables)
+        for claim in claims_of(name, figure_study(name)):
+            for number, rule in enumerate(claim.rules):
+                try:
+                    rows = rule.quantity.assuming(rule.quantity.measure(tables))
+                except NoRows:
+                    continue
+                point = rows[list(rule.quantity.each)].astype(str).agg(" ".join, axis=1)
+                known = [c for c in ("replicate", "value", "error", "n", "count") if c in rows]
+                about = {"scale": folder.parent.name, "figure": name, "claim": claim.name}
+                frames.append(rows[known].assign(**about, number=number, point=point))
+    columns = ["scale", "figure", "claim", "number", "point", "replicate", "value", "error", "n"]
+    return pd.concat(frames, ignore_index=True).reindex(columns=[*columns, "count"])
 
 
 def main(arguments: list[str]) -> int:
@@ -247,7 +302,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m runner reference",
         description="keep: take what was made into the reference. draw: draw all figures from it."
-        " judge: judge all its claims anew, after a judge was changed. restamp: say that kept runs"
+        " judge: judge all its claims anew, after a rule was changed. restamp: say that kept runs"
         " are of today's code, where that computes at scale smoke the bytes of theirs; after it the"
         " folders of outputs that theirs has computed.",
     )

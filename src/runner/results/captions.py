@@ -4,6 +4,7 @@ The first comes from the figure's configuration, the second from its drawing, th
 tables, so that a caption names the data, the sizes and the replicates that were used, and no other.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from textwrap import fill
@@ -11,6 +12,7 @@ from textwrap import fill
 import pandas as pd
 
 from runner.core.catalogue import configs
+from runner.core.names import IN_PICTURES
 from runner.results.claims import Tables
 from runner.results.labels import Labels
 from runner.results.rows import NoRows, Present
@@ -65,8 +67,21 @@ def caption(
         words = str(absent)
     drawn = f"drawn with {', '.join(overrides)}" if overrides else ""
     about = "; ".join([*facts(study, tables), *([f"scale: {scale}"] if scale else [])])
-    text = " ".join(filter(None, map(_sentence, (headline, drawn, words, about))))
+    parts = (headline, drawn, words, in_tables(words, tables), about)
+    text = " ".join(filter(None, map(_sentence, parts)))
     return fill(text, 100, break_on_hyphens=False) + "\n"
+
+
+def in_tables(words: str, tables: Tables) -> str:
+    """What the tables call what these words speak of; nothing where it is called the same."""
+    columns = {column for rows in tables.values() for column in rows}
+    here = {n: picture for n, picture in IN_PICTURES.items() if n.partition("=")[0] in columns}
+    said = [
+        f"{picture} is {name}"
+        for name, picture in here.items()
+        if re.search(rf"(?<!\w){re.escape(picture)}(?!\w)", words, re.I)
+    ]
+    return f"in the tables {', '.join(said)}" if said else ""
 
 
 def dataset(rows: pd.DataFrame) -> str:

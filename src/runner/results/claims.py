@@ -1,11 +1,7 @@
 """What a claim is: one statement, judged by the program over the tables of its figure.
 
-One rule decides all claims (`evidence.verdict`): a claim *holds*, or *fails*, when that verdict is
-wrong with a probability of at most 5 %, and is *undecided* otherwise. The `claims.py` of a study
-has a judge for each statement, which gives the evidence at every point that the statement speaks
-of, and lists its claims by figure, in the order in which they are judged:
-
-    def sgd_loses(tables: Tables) -> Found: ...
+A claim is data: a statement, where it stands, and its rule, a quantity and a comparison. Both the
+verdict and the printed rule are made of that. In the `claims.py` of a study, for each figure:
 
     CLAIMS = {
         "fig4": [
@@ -13,16 +9,20 @@ of, and lists its claims by figure, in the order in which they are judged:
                 "sgd-loses",
                 "the construction beats SGD at every d",
                 "paper A, Appendix E",
-                sgd_loses,
-                "SGD / construction above 1 at every d",
+                ratio("sgd", "construction").above(1),
                 needs={"target_width": 3},
             ),
         ],
     }
+
+One test decides all claims (`evidence.verdict`): a claim *holds*, or *fails*, when that verdict is
+wrong with a probability of at most 5 %, and is *undecided* otherwise.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -30,62 +30,126 @@ import pandas as pd
 
 from runner.core.catalogue import part_of
 from runner.results.evidence import Evidence, Verdict, verdict
+from runner.results.quantities import Rule, Tables
 from runner.results.rows import NoRows, Present
-
-Tables = Mapping[str, pd.DataFrame]
-"""The tables of a figure's runs by name: `tables["metrics"]`."""
+from runner.results.rules import digest
 
 Kind = Literal["paper", "illustration", "ours"]
 """Whose statement it is: the paper's (an illustration, where the sizes at hand do not test it: a
-bound that is far from tight, or a hypothesis that they do not meet), or a control of ours."""
+bound that is far from tight, or a hypothesis that they do not meet), or one of ours."""
 
 COLUMNS = (
-    "figure", "claim", "kind", "statement", "source", "verdict", "measured", "expected",
-    "estimate", "low", "high", "unit", "n", "p_value", "point", "data", "runs",
+    "figure", "claim", "kind", "statement", "source", "rule", "verdict", "measured", "note",
+    "estimate", "low", "high", "unit", "n", "p_value", "point", "left_out", "data", "runs",
+    "digest",
 )  # fmt: skip
 """Of `<figure>.claims.csv`."""
+
+MOST_LEFT_OUT = 0.2
+"""Share of the numbers that may miss what a statement assumes; above it nothing is decided."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a judge found: the evidence at each point, and what else is worth saying."""
+    """What the tables say of a claim: the evidence at each point, a note, the share left out."""
 
     points: Sequence[Evidence]
-    words: str = ""
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """A verdict, what was measured and what the statement expects, and the deciding evidence."""
-
-    verdict: Verdict
-    measured: str
-    expected: str
-    evidence: Evidence | None = None
+    note: str = ""
+    left_out: float = 0.0
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement in our words, its source (paper, section or theorem), and how to judge it.
+    """A statement in our words, its source (paper, section or theorem), and its rule.
 
-    judge: from the tables to the evidence; `partial` lets one function judge several statements.
-    expected: the statement as an inequality, with its margins. needs: how many different values of
-    a column the tables must have before the statement can be judged ("at every depth" is no
-    statement about one depth).
+    rule: several must all hold. needs: how many different values of a column the tables must have
+    before the statement can be judged ("at every depth" is no statement about one depth). note:
+    what else is worth saying, of the quantities' columns: `MSE up to {mse.max:.2g}`.
     """
 
     name: str
     statement: str
     source: str
-    judge: Callable[[Tables], Found]
-    expected: str = ""
+    rule: Rule | Sequence[Rule]
     kind: Kind = "paper"
     needs: Mapping[str, int] = field(default_factory=dict)
+    note: str = ""
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """All that must hold."""
+        return (self.rule,) if isinstance(self.rule, Rule) else tuple(self.rule)
+
+    @property
+    def printed(self) -> str:
+        """The rule in words: what is said alike of several quantities is said once."""
+        alike: dict[str, list[str]] = {}
+        for rule in self.rules:
+            said = f"{rule.comparison}{rule.quantity.place}"
+            alike.setdefault(said, []).append(str(rule.quantity))
+        return "; ".join(f"{' and '.join(names)}: {said}" for said, names in alike.items())
 
     @property
     def attribution(self) -> str:
         """The source, and whose the statement is where it is not simply the paper's."""
         return self.source if self.kind == "paper" else f"{self.kind}; {self.source}"
+
+    @property
+    def digest(self) -> str:
+        """Sixteen digits that change when what is measured or decided does."""
+        return digest(self.rules, self.needs)
+
+    def found(self, tables: Tables) -> Found:
+        """What the tables say. Raises NoRows where a quantity has no rows."""
+        points, frames, shares = [], [], []
+        for rule in self.rules:
+            every = rule.quantity.measure(tables)
+            rows = rule.quantity.assuming(every)
+            names = [str(rule.quantity)] if len(self.rules) > 1 else []
+            for each in rule.points(rows):
+                place = ", ".join(filter(None, [each.point, *names]))
+                points.append(replace(each, point=place))
+            frames.append(rows)
+            shares.append(1 - len(rows) / len(every))
+        note = self.note.format_map(_Columns(frames))
+        return Found(points, "" if re.search(r"\bnan\b", note) else note, max(shares))
+
+
+ours = partial(Claim, kind="ours")
+illustration = partial(Claim, kind="illustration")
+
+
+class _Columns(dict):
+    """Columns of frames as a note says them: `{value.max:.2g}`, of the rows that have a number."""
+
+    def __init__(self, frames: Iterable[pd.DataFrame]) -> None:
+        rows = pd.concat(frames, ignore_index=True)
+        super().__init__({name: _Statistics(rows[name].dropna()) for name in rows})
+
+
+class _Statistics:
+    """A column with its statistics as attributes: max, min, mean, median, sum, nunique, count."""
+
+    def __init__(self, values: pd.Series) -> None:
+        self.values = values
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.values, name)()
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict, the deciding evidence, what else is to be said, and the share left out."""
+
+    verdict: Verdict
+    note: str
+    evidence: Evidence | None = None
+    left_out: float = 0.0
+
+    @property
+    def measured(self) -> str:
+        """The deciding number in words; empty without one."""
+        return in_words(self.evidence) if self.evidence and self.evidence.n else ""
 
 
 def claims_of(figure: str, study: str) -> list[Claim]:
@@ -96,20 +160,26 @@ def claims_of(figure: str, study: str) -> list[Claim]:
 def judgement(claim: Claim, tables: Tables) -> Judgement:
     """Judge one claim over the tables of its figure; undecided where its rows are absent."""
     if lacking := _lacking(claim, tables):
-        return Judgement("undecided", lacking, claim.expected)
+        return Judgement("undecided", lacking)
     try:
         with np.errstate(all="ignore"):  # a diverged run is data
-            found = claim.judge(Present(tables))
+            found = claim.found(Present(tables))
     except NoRows as absent:
-        return Judgement("undecided", str(absent), claim.expected)
+        return Judgement("undecided", str(absent))
     decision, decisive = verdict(found.points)
+    notes = [found.note]
     if decisive is None or not decisive.n:
-        lacking = f"no rows: {decisive.point}" if decisive and decisive.point else found.words
-        return Judgement("undecided", lacking or "no rows to judge by", claim.expected, decisive)
-    measured = "; ".join(filter(None, [found.words, in_words(decisive)]))
-    if decision == "undecided" and decisive.n < decisive.needed:
-        measured += f"; n = {decisive.needed} could decide"
-    return Judgement(decision, measured, claim.expected, decisive)
+        decision = "undecided"
+        notes += [f"no rows: {decisive.point}" if decisive and decisive.point else ""]
+    elif found.left_out:
+        notes += [f"{found.left_out:.0%} left out"]
+    if found.left_out > MOST_LEFT_OUT:
+        decision = "undecided"
+        notes[-1] += f", more than {MOST_LEFT_OUT:.0%}"
+    elif decision == "undecided" and decisive and decisive.n < decisive.needed:
+        notes += [f"n = {decisive.needed} could decide"]
+    note = "; ".join(filter(None, notes))
+    return Judgement(decision, note, decisive, found.left_out)
 
 
 def _lacking(claim: Claim, tables: Tables) -> str:
@@ -122,16 +192,25 @@ def _lacking(claim: Claim, tables: Tables) -> str:
 
 
 def in_words(evidence: Evidence) -> str:
-    """Effect, limits, how many numbers, and the point, as one phrase."""
-    limits = f" ({evidence.low:.3g} to {evidence.high:.3g})"
-    known = np.isfinite([evidence.low, evidence.high]).any()
-    place = f" at {evidence.point}" if evidence.point else ""
-    return (
-        f"{evidence.unit} {evidence.estimate:.3g}{limits if known else ''}, n = {evidence.n}{place}"
-    )
+    """The deciding number, and the point that it is at."""
+    point = evidence.point
+    place = f" at {point}" if " = " in point else f": {point}" if point else ""
+    numbers = (evidence.estimate, evidence.low, evidence.high)
+    return number_in_words(evidence.unit, *numbers, evidence.n) + place
 
 
-def judge(figure: str, claims: list[Claim], tables: Tables) -> pd.DataFrame:
+def number_in_words(unit: str, estimate: float, low: float, high: float, n: int) -> str:
+    """`4 of 5` or `all 5` of a share; else effect, limits, and how many numbers."""
+    if np.isnan(estimate):
+        return f"no finite number, n = {n}"
+    if unit == "share":
+        count = round(estimate * n)
+        return f"all {n}" if count == n else f"{count} of {n}"
+    limits = f" ({low:.3g} to {high:.3g})" if np.isfinite([low, high]).any() else ""
+    return f"{unit} {estimate:.3g}{limits}, n = {n}".removeprefix("value ")
+
+
+def judge(figure: str, claims: Iterable[Claim], tables: Tables) -> pd.DataFrame:
     """The table of a figure's claims, one row per claim: what `<figure>.claims.csv` holds."""
     rows = [_row(figure, each, judgement(each, tables), tables) for each in claims]
     return pd.DataFrame(rows, columns=list(COLUMNS))
@@ -147,15 +226,18 @@ def _row(figure: str, claim: Claim, judged: Judgement, tables: Tables) -> dict[s
         "kind": claim.kind,
         "statement": claim.statement,
         "source": claim.source,
+        "rule": claim.printed,
         "verdict": judged.verdict,
         "measured": judged.measured,
-        "expected": judged.expected,
+        "note": judged.note,
         **{column: _rounded(getattr(evidence, name, np.nan)) for column, name in numbers.items()},
         "unit": evidence.unit if evidence else "",
         "n": evidence.n if evidence else 0,
         "point": evidence.point if evidence else "",
+        "left_out": _rounded(judged.left_out),
         "data": values_of(tables, "data") or "synthetic",
         "runs": values_of(tables, "run"),
+        "digest": claim.digest,
     }
 
 

@@ -98,6 +98,8 @@ def fault(table: pd.DataFrame, row_class: type[Row]) -> str | None:
         return f"{len(twice)} rows twice: {_named(twice.iloc[0], keys)}"
     if "replicate" not in keys or not row_class.in_every_replicate:
         return None
+    if "judged" in table:  # beside those that choices are made on
+        table = table[table["judged"]]
     for run, rows in table.groupby("run"):
         replicates = set(rows["replicate"])
         first, count = min(replicates), len(replicates)

@@ -1,18 +1,20 @@
-"""Tests of statements: what the numbers of a figure say for a statement, and against it.
+"""What numbers say for a statement and against it, and the verdict over all points of a statement.
 
-Each function tests a statement at one point (one width, one depth, one pair of methods) and gives
-its `Evidence`: an estimate with its limits, and two p-values. `p_holds` is the probability of
-numbers as favourable as these if the statement is false, `p_fails` that of numbers as unfavourable
-if it is true. `verdict` turns the evidence of all points into *holds*, *fails* or *undecided*.
+A comparison (`Above`, `Below`, `Within`, `Always`) judges the numbers of one point (one width, one
+depth) and gives its `Evidence`: an estimate with its limits, and two p-values. `p_holds` is the
+probability of numbers as favourable as these if the statement is false, `p_fails` that of numbers
+as unfavourable if it is true. `verdict` makes *holds*, *fails* or *undecided* of all points.
 
-Replicates are compared by the exact sign test: it asks nothing of their distribution but that they
-are independent, and a diverged replicate (nan, or inf) speaks for nobody, or for the other side. It
-takes five replicates to decide: (1/2)^5 < 5 %, (1/2)^4 is not.
+Numbers are the rows of a frame: a `value` for each replicate, judged by the exact sign test, which
+asks nothing of their distribution (a diverged replicate, nan or inf, speaks for nobody, or for the
+other side); a `value` with its standard `error` from `n` chains, by Student's t; or a `count` of
+`n` cases, by the exact binomial test. Of several numbers of a replicate the worst speaks: the one
+that is least as the comparison has it.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -35,19 +37,19 @@ class Evidence:
     statement holds at the point when its bound is beyond them.
     """
 
-    point: str
     estimate: float
     low: float
     high: float
-    unit: Unit
     n: int
     """Independent numbers that the test stands on: replicates, chains or blocks."""
     p_holds: float
     p_fails: float
-    needed: int = 2
-    """The fewest such numbers that could decide."""
     bound: float = np.nan
     """What the estimate is compared with."""
+    needed: int = 2
+    """The fewest such numbers that could decide."""
+    unit: Unit = "value"
+    point: str = ""
 
     @property
     def distance(self) -> float:
@@ -77,128 +79,168 @@ def verdict(points: Sequence[Evidence]) -> tuple[Verdict, Evidence | None]:
     return "undecided", weakest
 
 
-def above(
-    values: pd.Series | np.ndarray,
-    bound: float = 0.0,
-    *,
-    point: str = "",
-    unit: Unit = "value",
-) -> Evidence:
-    """Whether replicates are above a bound: their median, by the exact sign test.
+@dataclass(frozen=True)
+class Above:
+    """The numbers of a point are above a bound: their median, estimate or share.
 
-    values: one number for each replicate. A nan or a number at the bound speaks for neither side.
+    bound: a number, or one of the point's own, as "1 - 1 / d" of its columns.
     """
-    numbers = np.asarray(values, dtype=float)
-    n = len(numbers)
-    low, high = median_limits(numbers)
-    return Evidence(
-        point,
-        float(np.nanmedian(numbers)) if np.isfinite(numbers).any() else np.nan,
-        low,
-        high,
-        unit,
-        n,
-        p_holds=at_least(int(np.sum(numbers > bound)), n, 0.5),
-        p_fails=at_least(int(np.sum(numbers < bound)), n, 0.5),
-        needed=replicates_needed(),
-        bound=bound,
-    )
+
+    bound: float | str
+
+    def __str__(self) -> str:
+        return f"above {_in_words(self.bound)}"
+
+    def evidence(self, rows: pd.DataFrame) -> Evidence:
+        """Of the rows of one point."""
+        return _test(_worst(rows, -rows["value"]), self.bound)
 
 
-def below(
-    values: pd.Series | np.ndarray,
-    bound: float = 0.0,
-    *,
-    point: str = "",
-    unit: Unit = "value",
-) -> Evidence:
-    """Whether replicates are below a bound: the contrary of `above`."""
-    return contrary(above(values, bound, point=point, unit=unit))
+@dataclass(frozen=True)
+class Below:
+    """The contrary of `Above`."""
+
+    bound: float | str
+
+    def __str__(self) -> str:
+        return f"below {_in_words(self.bound)}"
+
+    def evidence(self, rows: pd.DataFrame) -> Evidence:
+        """Of the rows of one point."""
+        return _contrary(_test(_worst(rows, rows["value"]), self.bound))
 
 
-def contrary(evidence: Evidence) -> Evidence:
-    """The same numbers on the contrary statement."""
-    return replace(evidence, p_holds=evidence.p_fails, p_fails=evidence.p_holds)
-
-
-def less(
-    lower: pd.Series,
-    higher: pd.Series,
-    *,
-    point: str = "",
-    unit: Literal["difference", "ratio"] = "difference",
-) -> Evidence:
-    """Whether `lower` is below `higher`, replicate by replicate (both indexed by replicate).
-
-    The estimate is the median of higher - lower, or of higher / lower (of numbers above zero). A
-    replicate that one of the two lacks is left out; where one of them is nan it counts, for
-    neither side.
-    """
-    common = lower.index.intersection(higher.index)
-    lower, higher = lower[common].astype(float), higher[common].astype(float)
-    with np.errstate(all="ignore"):
-        if unit == "ratio":
-            return above((higher / lower).to_numpy(), 1.0, point=point, unit=unit)
-        return above((higher - lower).to_numpy(), point=point, unit=unit)
-
-
-def equivalent(
-    differences: pd.Series | np.ndarray,
-    margin: float,
-    *,
-    point: str = "",
-    unit: Unit = "difference",
-) -> Evidence:
-    """Whether replicates differ by less than a margin: two one-sided tests on their median.
+@dataclass(frozen=True)
+class Within:
+    """The numbers of a point differ from `of` by less than a margin: two one-sided tests.
 
     The contrary, a median beyond the margin on either side, is tested at half the error each.
     """
-    upper = below(differences, margin, point=point, unit=unit)
-    lower = above(differences, -margin, point=point, unit=unit)
-    return replace(
-        upper,
-        p_holds=max(upper.p_holds, lower.p_holds),
-        p_fails=min(1.0, 2 * min(upper.p_fails, lower.p_fails)),
-    )
+
+    margin: float
+    of: float = 0.0
+
+    def __str__(self) -> str:
+        return f"within {self.margin:g} of {self.of:g}"
+
+    def evidence(self, rows: pd.DataFrame) -> Evidence:
+        """Of the rows of one point."""
+        farthest = _worst(rows, (rows["value"] - self.of).abs())
+        upper = Below(self.of + self.margin).evidence(farthest)
+        lower = Above(self.of - self.margin).evidence(farthest)
+        return replace(
+            upper,
+            p_holds=max(upper.p_holds, lower.p_holds),
+            p_fails=min(1.0, 2 * min(upper.p_fails, lower.p_fails)),
+        )
 
 
-def everywhere(satisfied: pd.Series | np.ndarray, *, point: str = "") -> Evidence:
-    """Whether a statement on every network (a theorem, an exact equality) holds.
+@dataclass(frozen=True)
+class Always:
+    """Every number of a point is so: a theorem, an exact equality.
 
-    satisfied: for each replicate whether all its numbers satisfy the statement, up to rounding. One
-    counterexample refutes it; it holds when no replicate has one and they are enough that, if half
-    of all networks were counterexamples, they would have shown one. The estimate is the share of
-    replicates, with its exact limits.
+    One counterexample refutes it, one beyond its own `error` where numbers have errors. It holds
+    when no replicate has one and they are so many that, if half of all networks were some, they
+    would have shown one. The estimate is the share of replicates without a counterexample.
     """
-    satisfied = np.asarray(satisfied, dtype=bool)
-    evidence = share(int(satisfied.sum()), len(satisfied), 0.5, point=point)
-    counterexample = len(satisfied) > 0 and not satisfied.all()
-    return replace(
-        evidence,
-        p_holds=1.0 if counterexample else evidence.p_holds,
-        p_fails=0.0 if counterexample else 1.0,
+
+    relation: Literal["<", "<=", "=", ">=", ">"]
+    bound: float
+
+    WORDS: ClassVar = {
+        "<": "below",
+        "<=": "at most",
+        "=": "exactly",
+        ">=": "at least",
+        ">": "above",
+    }
+
+    def __str__(self) -> str:
+        return f"always {self.WORDS[self.relation]} {self.bound:g}"
+
+    def evidence(self, rows: pd.DataFrame) -> Evidence:
+        """Of the rows of one point, which may be many for a replicate."""
+        every = self.satisfied(rows).groupby(rows["replicate"]).all()
+        found = _binomial(int(every.sum()), len(every), 0.5)
+        refuted = len(every) > 0 and not every.all()
+        return replace(found, p_holds=1.0 if refuted else found.p_holds, p_fails=float(not refuted))
+
+    def satisfied(self, rows: pd.DataFrame) -> pd.Series:
+        """Whether each number is so."""
+        value, error = rows["value"].astype(float), rows.get("error", 0.0)
+        at_most, at_least = value - error, value + error
+        return {
+            "<": at_most < self.bound,
+            "<=": at_most <= self.bound,
+            "=": (at_most <= self.bound) & (at_least >= self.bound),
+            ">=": at_least >= self.bound,
+            ">": at_least > self.bound,
+        }[self.relation]
+
+
+Comparison = Above | Below | Within | Always
+
+
+def _worst(rows: pd.DataFrame, badness: pd.Series) -> pd.DataFrame:
+    """Of each replicate the row that is worst, or one without a number if there is one."""
+    if "replicate" not in rows or rows["replicate"].is_unique:
+        return rows
+    ordered = rows.assign(badness=badness.astype(float).fillna(np.inf)).sort_values("badness")
+    return ordered.groupby("replicate").tail(1)
+
+
+def _in_words(bound: float | str) -> str:
+    return bound.replace(" / ", "/") if isinstance(bound, str) else f"{bound:g}"
+
+
+def _test(rows: pd.DataFrame, bound: float | str) -> Evidence:
+    """Whether the numbers are above a bound, by the test that their columns ask for."""
+    if isinstance(bound, str):
+        bound = float(rows.eval(bound).iloc[0])
+    if "error" in rows:
+        if len(rows) > 1:
+            raise ValueError(f"{len(rows)} estimates at one point")
+        return _students(*rows[["value", "error", "n"]].to_numpy(float)[0], bound)
+    if "count" in rows:
+        return _binomial(int(rows["count"].sum()), int(rows["n"].sum()), bound)
+    return _sign(rows["value"].to_numpy(float), bound)
+
+
+def _contrary(evidence: Evidence) -> Evidence:
+    return replace(evidence, p_holds=evidence.p_fails, p_fails=evidence.p_holds)
+
+
+def _sign(values: np.ndarray, bound: float) -> Evidence:
+    """The exact sign test. A nan or a number at the bound speaks for neither side."""
+    n = len(values)
+    low, high = median_limits(values)
+    estimate = float(np.nanmedian(values)) if np.isfinite(values).any() else np.nan
+    p_holds, p_fails = (
+        at_least(int(count), n, 0.5) for count in ((values > bound).sum(), (values < bound).sum())
     )
+    return Evidence(estimate, low, high, n, p_holds, p_fails, bound, needed=replicates_needed())
 
 
-def share(count: int, n: int, bound: float, *, point: str = "") -> Evidence:
-    """Whether a statement is true in more than this share of cases: the exact binomial test.
-
-    The limits are those of Clopper and Pearson.
-    """
+def _binomial(count: int, n: int, bound: float) -> Evidence:
+    """The exact binomial test, with the limits of Clopper and Pearson."""
     low = betaincinv(count, n - count + 1, ERROR) if count else 0.0
     high = betaincinv(count + 1, n - count, 1 - ERROR) if count < n else 1.0
+    p_holds, p_fails = at_least(count, n, bound), at_least(n - count, n, 1 - bound)
+    needed = int(np.ceil(np.log(ERROR) / np.log(bound)))
+    estimate = count / n if n else np.nan
     return Evidence(
-        point,
-        count / n if n else np.nan,
-        float(low),
-        float(high),
-        "share",
-        n,
-        p_holds=at_least(count, n, bound),
-        p_fails=at_least(n - count, n, 1 - bound),
-        needed=int(np.ceil(np.log(ERROR) / np.log(bound))),
-        bound=bound,
+        estimate, float(low), float(high), n, p_holds, p_fails, bound, needed, unit="share"
     )
+
+
+def _students(estimate: float, error: float, n: float, bound: float) -> Evidence:
+    """Student's t with n - 1 degrees of freedom. An error of zero or nan decides nothing."""
+    if n < 2 or not (np.isfinite(estimate) and np.isfinite(error) and error > 0):
+        return Evidence(estimate, -np.inf, np.inf, int(n), 1.0, 1.0, bound)
+    reach = float(stdtrit(n - 1, 1 - ERROR)) * error
+    t = (estimate - bound) / error
+    p_holds, p_fails = float(stdtr(n - 1, -t)), float(stdtr(n - 1, t))
+    return Evidence(estimate, estimate - reach, estimate + reach, int(n), p_holds, p_fails, bound)
 
 
 def at_least(count: int, n: int, chance: float) -> float:
@@ -206,71 +248,24 @@ def at_least(count: int, n: int, chance: float) -> float:
     return float(bdtr(n - count, n, 1 - chance)) if count else 1.0
 
 
-def estimate_above(
-    estimate: float,
-    error: float,
-    bound: float = 0.0,
-    *,
-    n: int,
-    point: str = "",
-    unit: Unit = "value",
-) -> Evidence:
-    """Whether an estimate with a standard error is above a bound, by Student's t.
+def median_limits(values: np.ndarray) -> tuple[float, float]:
+    """The lower and the upper limit of a median, each of one-sided error at most ERROR.
 
-    n: how many independent chains or blocks the error comes from (n - 1 degrees of freedom). An
-    error of zero or nan decides nothing.
+    Order statistics, the inverse of the sign test; infinite with fewer than five values. A nan may
+    be anything: it counts as -inf for the lower, as inf for the upper limit.
     """
-    if n < 2 or not (np.isfinite(estimate) and np.isfinite(error) and error > 0):
-        return Evidence(
-            point, estimate, -np.inf, np.inf, unit, n, p_holds=1.0, p_fails=1.0, bound=bound
-        )
-    reach = stdtrit(n - 1, 1 - ERROR) * error
-    z = (estimate - bound) / error
-    return Evidence(
-        point,
-        float(estimate),
-        float(estimate - reach),
-        float(estimate + reach),
-        unit,
-        n,
-        p_holds=float(stdtr(n - 1, -z)),
-        p_fails=float(stdtr(n - 1, z)),
-        bound=bound,
-    )
+    n = len(values)
+    rank = sum(at_least(n - k, n, 0.5) <= ERROR for k in range(n)) - 1
+    if rank < 0:
+        return -np.inf, np.inf
+    low = np.sort(np.where(np.isnan(values), -np.inf, values))[rank]
+    high = np.sort(np.where(np.isnan(values), np.inf, values))[n - 1 - rank]
+    return float(low), float(high)
 
 
-def estimate_below(
-    estimate: float,
-    error: float,
-    bound: float = 0.0,
-    *,
-    n: int,
-    point: str = "",
-    unit: Unit = "value",
-) -> Evidence:
-    """Whether an estimate with a standard error is below a bound: the contrary."""
-    return contrary(estimate_above(estimate, error, bound, n=n, point=point, unit=unit))
-
-
-def estimate_within(
-    estimate: float,
-    error: float,
-    centre: float,
-    margin: float,
-    *,
-    n: int,
-    point: str = "",
-    unit: Unit = "value",
-) -> Evidence:
-    """Whether an estimate with a standard error is within a margin of a number: two tests."""
-    options = {"n": n, "point": point, "unit": unit}
-    upper = estimate_below(estimate, error, centre + margin, **options)
-    lower = estimate_above(estimate, error, centre - margin, **options)
-    return replace(
-        upper,
-        p_holds=max(upper.p_holds, lower.p_holds),
-        p_fails=min(1.0, 2 * min(upper.p_fails, lower.p_fails)),
-    )
+def replicates_needed(points: int = 1) -> int:
+    """The fewest replicates by which a sign test can decide at one of so many points."""
+    return int(np.ceil(np.log2(points / ERROR)))
 
 
 def slopes(table: pd.DataFrame, x: str, y: str, *, log: bool = False) -> pd.Series:
@@ -299,23 +294,3 @@ def slope_of_estimates(
     centred = x - np.sum(weights * x) / weights.sum()
     square = np.sum(weights * centred**2)
     return float(np.sum(weights * centred * estimates) / square), float(square**-0.5)
-
-
-def median_limits(values: np.ndarray) -> tuple[float, float]:
-    """The lower and the upper limit of a median, each of one-sided error at most ERROR.
-
-    Order statistics, the inverse of the sign test; infinite with fewer than five values. A nan may
-    be anything: it counts as -inf for the lower, as inf for the upper limit.
-    """
-    n = len(values)
-    rank = sum(at_least(n - k, n, 0.5) <= ERROR for k in range(n)) - 1
-    if rank < 0:
-        return -np.inf, np.inf
-    low = np.sort(np.where(np.isnan(values), -np.inf, values))[rank]
-    high = np.sort(np.where(np.isnan(values), np.inf, values))[n - 1 - rank]
-    return float(low), float(high)
-
-
-def replicates_needed(points: int = 1) -> int:
-    """The fewest replicates by which a sign test can decide at one of so many points."""
-    return int(np.ceil(np.log2(points / ERROR)))

@@ -24,7 +24,8 @@ import shlex
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -34,13 +35,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from runner.core.catalogue import package_of, part_of
+from runner.core.catalogue import config_of, package_of, part_of, rows_of
 from runner.core.errors import InputError
 from runner.results import claims
 from runner.results.captions import Said, caption
 from runner.results.claims import Tables
 from runner.results.findings import Finding, Header, header
 from runner.results.paper_figures import PaperFigure, folder_words
+from runner.results.registering import registered
 from runner.results.rows import NoRows, Present
 from runner.results.style import BLUE, Picture, drawn_in, print_at, settle, sheet
 from runner.results.verdicts import lines as verdict_lines
@@ -230,7 +232,10 @@ def make(figure: PaperFigure) -> str:
 
 
 def provenance_of(figure: PaperFigure) -> dict[str, Any]:
-    """Return where a figure comes from: its command, and commit, machine and time of each run."""
+    """Return where a figure comes from: its command, and commit, machine and time of each run.
+
+    Also its seeds, and the digests of the rules that stood before the runs were computed.
+    """
     runs = [describe(run) for run in figure.runs]
     seconds = [run["seconds"] for run in runs if isinstance(run["seconds"], int | float)]
     return {
@@ -242,6 +247,8 @@ def provenance_of(figure: PaperFigure) -> dict[str, Any]:
         "style": figure.style,
         "stale": stale_note(figure.runs),
         "seconds": round(sum(seconds), 3),
+        "seeds": sorted({run.config.seed for run in figure.runs}),
+        "rules": registered(figure),
     }
 
 
@@ -342,8 +349,8 @@ def as_png(
 
 
 def overview_of(study: str) -> Draw:
-    """Return the `overview` of a study; without one, histograms of the first table."""
-    return getattr(part_of(study, "figures"), "overview", histograms)
+    """Return the `overview` of a study; without one, the numbers against what varies."""
+    return getattr(part_of(study, "figures"), "overview", partial(against_keys, study))
 
 
 def quick_look(run: Run) -> tuple[bytes, pd.DataFrame]:
@@ -371,19 +378,24 @@ def report(run: Run) -> str:
 
 def summary_of(run: Run) -> pd.DataFrame:
     """Return the summary of a complete run; without an overview of its study's the first table."""
-    if overview_of(run.config.study) is histograms:
+    if not hasattr(part_of(run.config.study, "figures"), "overview"):
         return next(iter(load([run]).values()))
     return quick_look(run)[1]
 
 
-def histograms(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """The numbers of the first table: a histogram of each column, and their summary."""
-    first = next(iter(tables.values())).select_dtypes("number")
-    rows = max(1, -(-len(first.columns) // 3))
-    picture, panels = sheet(rows, 3, height=2.4 * rows, gap=0.6)
-    for panel in panels.flat[len(first.columns) :]:
+def against_keys(study: str, tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """The numbers of the first table against that of its keys that varies most; their summary."""
+    name, rows = next(iter(tables.items()))
+    keys = rows_of(study)[name].keys
+    varied = [key for key in keys if key != "replicate" and rows[key].nunique() > 1] or keys
+    x = max(varied, key=lambda key: rows[key].nunique())
+    given = {*keys, *(item.name for item in fields(config_of(study)))}
+    numbers = rows[[column for column in rows.select_dtypes("number") if column not in given]]
+    height = max(1, -(-len(numbers.columns) // 3))
+    picture, panels = sheet(height, 3, height=2.4 * height, gap=0.6)
+    for panel in panels.flat[len(numbers.columns) :]:
         panel.remove()
-    for panel, (name, values) in zip(panels.flat, first.items(), strict=False):
-        panel.hist(values[np.isfinite(values)], bins=20, color=BLUE)
-        panel.set_xlabel(name)
-    return picture, first.describe().rename_axis("statistic").reset_index()
+    for panel, (column, values) in zip(panels.flat, numbers.items(), strict=False):
+        panel.plot(rows[x], values, ".", color=BLUE)
+        panel.set(xlabel=x, title=column)
+    return picture, numbers.describe().rename_axis("statistic").reset_index()

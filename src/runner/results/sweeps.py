@@ -1,5 +1,6 @@
 """The end of a sweep, or of many figures: one short table, and how to go on from there."""
 
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,8 +10,8 @@ from runner.core.catalogue import rows_of
 from runner.core.errors import InputError
 from runner.results import sweep_pictures
 from runner.results.figures import summary_of
-from runner.results.paper_figures import PaperFigure
-from runner.results.sweep_pictures import command, last
+from runner.results.paper_figures import PaperFigure, folder_words
+from runner.results.sweep_pictures import last
 from runner.runs.inventory import find
 from runner.runs.run import Run
 from runner.runs.selection import differing, words
@@ -38,15 +39,14 @@ def ending(runs: Sequence[Run]) -> str:
 
     Draws the picture. Nothing is said of a study without complete runs.
     """
-    studies = dict.fromkeys(sorted(run.config.study for run in runs))
-    texts = [_of_study([run for run in runs if run.config.study == study]) for study in studies]
-    return "\n\n".join(filter(None, texts))
+    studies = dict.fromkeys(sorted(run.config.study for run in runs if run.is_complete()))
+    return "\n\n".join(
+        _of_study([run for run in runs if run.config.study == study]) for study in studies
+    )
 
 
 def _of_study(ordered: list[Run]) -> str:
     runs = [run for run in ordered if run.is_complete()]
-    if not runs:
-        return ""
     study, folder = runs[0].config.study, runs[0].folder.parent
     table, count = last_numbers(runs, MOST_LINES)
     text = table.head(MOST_LINES).to_string(index=False, na_rep="", float_format="{:.4g}".format)
@@ -59,10 +59,12 @@ def _of_study(ordered: list[Run]) -> str:
     commands = [["list", *chosen], ["export", *chosen, "--csv", f"{study}.csv"]]
     if len(runs) > 1:
         commands += [["diff", _hash8(runs[0]), _hash8(runs[-1])]]
-    lines += [f"  {command(runs[0], *each)}" for each in commands]
+    elsewhere = [] if str(outputs) == "outputs" else [f"outputs={outputs}"]
+    typed = ["python", "-m", "runner", *folder_words(study), "runs"]
+    lines += [f"  {shlex.join([*typed, *command, *elsewhere])}" for command in commands]
     try:
         lines += [str(sweep_pictures.write(sweep_pictures.chosen(ordered), outputs))]
-    except InputError as error:
+    except (InputError, OSError) as error:
         lines += [f"no picture: {error}"]
     return "\n".join(lines)
 

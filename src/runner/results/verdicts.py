@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
+from runner.results.claims import number_in_words
 from runner.results.findings import MARKS
 
 KINDS = {"paper": "", "ours": " (ours)", "illustration": " (an illustration)"}
@@ -15,22 +15,18 @@ MOST_CLAIMS = 14
 STATEMENT = 72
 """Characters after which what was measured stands, where the statement is no longer."""
 
-AGES = {
-    "fixed before": "older than these numbers",
-    "before a repeat": (
-        "older than these numbers, but not older than an earlier run of the same experiment"
-    ),
-    "after": "younger than these numbers",
-    "unknown": "of an age that is not known",
+STANDINGS = {
+    "pre-registered": "the rule stood before these numbers",
+    "exploratory": "numbers of this seed were known before the rule was what it is",
 }
-"""What kept verdicts say of the age of a rule."""
+"""Of kept verdicts."""
 
 
 def lines(judged: pd.DataFrame, path: Path, scale: str) -> list[str]:
     """A line for each claim, the papers' own first, and how many hold, fail and are undecided.
 
-    judged: as `claims.judge` gives it, or as it is kept; with the column `rule` the last line says
-    which came first, the rules or the numbers. path: of its CSV file, which the last line but one
+    judged: as `claims.judge` gives it, or as it is kept; with the column `standing` the last line
+    says which are pre-registered. path: of its CSV file, which the last line but one
     names where claims that hold are left out.
     """
     ordered = judged.sort_values(
@@ -57,15 +53,14 @@ def line(row: tuple, scale: str = "") -> str:
 
 def _measured(row: tuple, scale: str) -> str:
     """The estimate with its limits; without one why, which at scale smoke is said for all."""
-    low, high, estimate = (float(each or "nan") for each in (row.low, row.high, row.estimate))
     if not int(row.n or 0):
-        return "" if scale == "smoke" else row.measured
-    limits = f" ({low:.3g} to {high:.3g})" if np.isfinite([low, high]).any() else ""
-    return f"{row.unit} {estimate:.3g}{limits}, n = {row.n}"
+        return "" if scale == "smoke" else row.note
+    numbers = (float("nan" if n == "" else n) for n in (row.estimate, row.low, row.high))
+    return number_in_words(row.unit, *numbers, int(row.n))
 
 
 def summary(judged: pd.DataFrame, scale: str) -> str:
-    """How many claims hold, fail and are undecided, in sentences, and what came first."""
+    """How many claims hold, fail and are undecided, in sentences, and how they stand."""
     words = {"holds": ("holds", "hold"), "fails": ("fails", "fail")}
     words["undecided"] = ("is undecided", "are undecided")
     counts = {verdict: int((judged["verdict"] == verdict).sum()) for verdict in words}
@@ -76,17 +71,13 @@ def summary(judged: pd.DataFrame, scale: str) -> str:
     if scale == "smoke":
         small = " smoke is too small to judge: scale=quick is the first that can."
         return said + small * (counts["undecided"] > 0)
-    return f"{said} {_ages(judged['rule'])}" if "rule" in judged else said
+    return f"{said} {_standing(judged['standing'])}" if "standing" in judged else said
 
 
-def _ages(rules: pd.Series) -> str:
-    """Which came first, the rules of claims or their numbers."""
-    counts = rules.value_counts()
-    if len(rules) == 1:
-        return f"Its rule is {AGES[rules.iloc[0]]}."
+def _standing(standings: pd.Series) -> str:
+    """How many verdicts are pre-registered, and how many exploratory."""
+    counts = standings.value_counts()
     if len(counts) == 1:
-        return f"Their rules are {AGES[rules.iloc[0]]}."
-    parts = [
-        f"{count} {'is' if count == 1 else 'are'} {AGES[age]}" for age, count in counts.items()
-    ]
-    return f"Of their rules {'; '.join(parts)}."
+        (word,) = counts.index
+        return f"{'All ' * (len(standings) > 1)}{word}: {STANDINGS[word]}.".capitalize()
+    return f"{', '.join(f'{counts[word]} {word}' for word in STANDINGS)}."

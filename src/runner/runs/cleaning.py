@@ -14,7 +14,7 @@ from runner.core.errors import Busy, InputError
 from runner.runs import lock
 from runner.runs.files import PART
 from runner.runs.inventory import Found, read_values, status_of
-from runner.runs.run import AGAIN, RESULT, read_provenance, read_result
+from runner.runs.run import AGAIN, CHECKPOINT, RESULT, WEIGHTS, read_provenance, read_result
 
 LEFT_OVER = ("failed", "dead", "interrupted", "absent")
 """What is removed where no status is named."""
@@ -25,7 +25,7 @@ NAME = re.compile(r".+-[0-9a-f]{8}", re.DOTALL)
 AT_ITS_BEGINNING = {".lock", ".lease", "run.log", "provenance.json", "config.yaml"}
 """What a run writes before any number, the configuration last."""
 
-WRITTEN = {*AT_ITS_BEGINNING, RESULT, "checkpoint.safetensors", "error.txt", "overview.png", AGAIN}
+WRITTEN = {RESULT, WEIGHTS, CHECKPOINT, "error.txt", "overview.png", AGAIN, *AT_ITS_BEGINNING}
 """What a run writes beside its tables."""
 
 ORDER = {RESULT: 0, "provenance.json": 2, "config.yaml": 3, ".lock": 4}

@@ -5,6 +5,7 @@ To be read from `execute` down.
 
 import json
 import logging
+import re
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -15,21 +16,29 @@ from typing import Any
 
 import torch
 import yaml
+from safetensors.torch import save_file
 from torch import Tensor
 
 from runner.core import progress
 from runner.core.catalogue import module_of, rows_of
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.folders import require_writable
+from runner.core.functions import function_at
 from runner.core.progress import Progress
 from runner.core.settings import Settings
-from runner.core.studies import Context
+from runner.core.studies import Context, Measured, TrainingConfig
 from runner.data.datasets import Dataset, load
 from runner.runs import files, lock, machine, provenance, replacing, trackers
 from runner.runs.checkpoint import Checkpoint
 from runner.runs.files import write_atomically
-from runner.runs.run import CHECKPOINT, RESULT, Run, read_provenance
-from runner.runs.tables import TableWriter, rows_in
+from runner.runs.run import CHECKPOINT, RESULT, WEIGHTS, Run, read_provenance
+from runner.runs.tables import TableWriter, rows_in, sha256_of
+
+KEPT = "kept weights/"
+"""How the names of the weights begin that a checkpoint holds beside the state of the study."""
+
+SEEN = re.compile(r"x|[HZ]\d*")
+"""What is measured of a network and no weight of it: inputs, hidden activations, preactivations."""
 
 log = logging.getLogger("runner")
 log.setLevel(logging.INFO)  # run.log tells the whole story, whatever the caller's level
@@ -104,6 +113,7 @@ class _Attempt:
         self.require_lock = require_lock
         self.status, self.about = "running", {"code": None, "data": {}}
         self.began, self.cpu_began = time.monotonic(), time.process_time()
+        self.weights: dict[str, Tensor] = {}
         self.tracking = trackers.Tracking(run, settings.tracker, settings.folder())
 
     def carry_out(self, n_jobs: int) -> None:
@@ -112,23 +122,26 @@ class _Attempt:
         try:
             with machine.shared(self.device, self.settings.threads, n_jobs):
                 self.study = module_of(run.config.study)
-                self.about["code"] = provenance.code_of(run.config.study)  # of what was imported
+                own = run.config.measure if isinstance(run.config, TrainingConfig) else None
+                self.function = function_at(own) if own else None
+                self.about["code"] = run.code()  # of what was imported
                 self.about |= provenance.describe(self.device)
                 self.tracking.start(self.about)
                 self._begin()
                 self._compute()
         except Busy:
             raise  # what is in the folder is another's
-        except (KeyboardInterrupt, InputError) as error:
-            self._mark("failed" if isinstance(error, InputError) else "interrupted")
+        except KeyboardInterrupt:
+            self._mark("interrupted")
+            raise
+        except InputError as error:
+            self._fail(" ".join(str(error).split()))
             raise
         except (Exception, SystemExit) as error:
             exhausted = machine.is_exhausted(error)
             if not exhausted:
                 with suppress(OSError):  # a full disk may be what went wrong
-                    self._mark("failed")
-                    text = traceback.format_exc().encode(errors="backslashreplace")
-                    write_atomically(self.folder / "error.txt", text)
+                    self._fail(traceback.format_exc())
                 raise RunFailed(
                     f"{run} failed: {type(error).__name__}: {error}\n"
                     f"  traceback: {self.folder / 'error.txt'}"
@@ -137,11 +150,9 @@ class _Attempt:
             self.tracking.end("failed" if exhausted else self.status)
         if exhausted:  # only here, behind the handler, is free what the error held on to
             machine.free_memory()
-            self._mark("failed")
-            raise InputError(
-                f"{run} ran out of memory on {self.device}: smaller sizes take less\n"
-                f"  (runner study={run.config.study} --help lists them)"
-            )
+            text = f"ran out of memory on {self.device}: smaller sizes take less"
+            self._fail(text)
+            raise InputError(f"{run} {text}\n  (runner study={run.config.study} --help lists them)")
 
     def _begin(self) -> None:
         """Go on from the last checkpoint, or start where there is none that can be used."""
@@ -151,7 +162,7 @@ class _Attempt:
         write_atomically(self.folder / "config.yaml", text.encode())
         self.start = Checkpoint(self.run.folder.name, self.about["code"], device.type)
         try:
-            self.start = self.start.read(self.folder / CHECKPOINT)
+            self._go_on(self.start.read(self.folder / CHECKPOINT))
             before = read_provenance(self.folder)  # what began the run is kept beside what ends it
             first = before.get("first") or {key: before.get(key) for key in self.about}
             self.about["first"] = first
@@ -173,7 +184,7 @@ class _Attempt:
     def _compute(self) -> None:
         """Write the rows that the study yields, and the result."""
         config = self.run.config
-        lent = (Progress, self._checkpoint, self._load_data)
+        lent = (Progress, self._checkpoint, self._load_data, self._take)
         try:
             for row in self.study.run(config, Context(self.device, self.start.state, *lent)):
                 self.require_lock()
@@ -184,14 +195,57 @@ class _Attempt:
             self.tables.close()
         if not written:
             raise ValueError("the study has yielded no row")
-        if provenance.code_of(config.study) != self.start.code:
+        if self.run.code() != self.start.code:
             raise InputError(f"{self.run}: its code has changed meanwhile: run it again")
         self._mark("complete")
         tables = {table: asdict(extent) for table, extent in written.items()}
-        write_atomically(self.folder / RESULT, _json({"status": "complete", "tables": tables}))
+        result = {"status": "complete", "tables": tables} | self._weights()
+        write_atomically(self.folder / RESULT, _json(result))
         for leftover in (CHECKPOINT, "error.txt"):  # of use until here
             (self.folder / leftover).unlink(missing_ok=True)
         progress.log.info("complete: %s in %.1f s", self.run, time.monotonic() - self.began)
+
+    def _go_on(self, start: Checkpoint) -> None:
+        """Take over a checkpoint. Raises ValueError where weights are wanted that it has not."""
+        state = start.state or {}
+        if self.settings.keep_weights > (KEPT in state):
+            raise ValueError("it has no weights to keep")
+        kept = {name: state.pop(name) for name in list(state) if name.startswith(KEPT)}
+        if self.settings.keep_weights:
+            self.weights = {n.removeprefix(KEPT): t for n, t in kept.items() if n != KEPT}
+        self.start = start
+
+    def _take(
+        self, network: str, replicate: int, time: float, make: Callable[[], dict[str, Tensor]]
+    ) -> Iterator[Measured]:
+        """Remember the weights that a study hands over, and measure, as far as that is wanted."""
+        if not (self.function or self.settings.keep_weights):
+            return
+        with torch.no_grad():
+            tensors = {name: tensor.detach().clone() for name, tensor in make().items()}
+        for name, tensor in tensors.items() if self.settings.keep_weights else ():
+            if not SEEN.fullmatch(name):
+                own = tensor.to("cpu", copy=True).contiguous()  # the function may change tensors
+                self.weights[f"{network}/replicate={replicate}/{name}"] = own
+        if self.function:
+            found = self.function(tensors)
+            numbers = found if isinstance(found, dict) else {self.function.__name__: found}
+            for name, value in numbers.items():
+                yield Measured(network, replicate, float(time), name, float(value))
+
+    def _weights(self) -> dict[str, Any]:
+        """Write the weights that were kept; return what the result says of them."""
+        path = self.folder / WEIGHTS
+        path.unlink(missing_ok=True)
+        if not self.weights:
+            if self.settings.keep_weights:
+                progress.log.info(
+                    "%s trains no network: no weights are kept", self.run.config.study
+                )
+            return {}
+        with files.replaced(path) as part:
+            save_file(self.weights, part)
+        return {"weights": {"bytes": path.stat().st_size, "sha256": sha256_of(path)}}
 
     def _load_data(self, name: str, seed: int, checksums: list[str] | None = None) -> Dataset:
         """Return the dataset; the provenance has the content of its files from then on."""
@@ -205,6 +259,8 @@ class _Attempt:
         if time.monotonic() - self.saved < self.settings.checkpoint_seconds:
             return
         state = {name: tensor.detach().cpu().contiguous() for name, tensor in make_state().items()}
+        if self.settings.keep_weights:
+            state |= {KEPT: torch.tensor(True), **{KEPT + n: t for n, t in self.weights.items()}}
         kept = {"tables": self.tables.flush(), "state": state, **self._spent()}
         self.require_lock()
         replace(self.start, **kept).write(self.folder / CHECKPOINT)
@@ -217,6 +273,12 @@ class _Attempt:
         """
         now, cpu = time.monotonic(), time.process_time()
         return {"seconds": now - self.began, "cpu_seconds": cpu - self.cpu_began}
+
+    def _fail(self, text: str) -> None:
+        """Leave what went wrong, in `error.txt`; its last line says it in short."""
+        self.require_lock()
+        write_atomically(self.folder / "error.txt", text.encode(errors="backslashreplace"))
+        self._mark("failed")
 
     def _mark(self, status: str) -> None:
         """Write the provenance with the run's status; times are in seconds, memory in bytes."""

@@ -18,7 +18,7 @@ from runner.core.folders import require_readable
 from runner.core.studies import StudyConfig
 from runner.runs import files, lock
 from runner.runs.provenance import code_of
-from runner.runs.run import AGAIN, RESULT, Run, knobs, read_provenance, run_name
+from runner.runs.run import AGAIN, RESULT, WEIGHTS, Run, holds, knobs, read_provenance, run_name
 from runner.runs.tables import read_table
 
 STATUSES = ("complete", "running", "interrupted", "failed", "dead", "absent")
@@ -73,6 +73,12 @@ class Found:
         return name if self.config is None else knobs(self.config) or "(defaults)"
 
     @property
+    def weights(self) -> int:
+        """The bytes of its kept weights; 0 without any."""
+        path = self.folder / WEIGHTS
+        return path.stat().st_size if path.is_file() else 0
+
+    @property
     def run(self) -> Run:
         """The run, in this very folder. Raises InputError where `config.yaml` does not serve."""
         return run_in(self.folder)
@@ -114,7 +120,7 @@ def describe(folder: Path, is_queued: bool = False) -> Found:
         config,
         status,
         _seconds(about),
-        status == "complete" and not is_attempt and _is_of_other_code(folder.parent.name, about),
+        status == "complete" and not is_attempt and _is_of_other_code(folder, config, about),
         None if status == "running" else _last_change(folder),
         None if again == "absent" else again,
     )
@@ -160,9 +166,10 @@ def in_queue(outputs: Path) -> dict[Path, Path]:
     return found
 
 
-def _is_of_other_code(study: str, about: dict[str, Any]) -> bool:
+def _is_of_other_code(folder: Path, config: StudyConfig | None, about: dict[str, Any]) -> bool:
     """Whether numbers are those of other code; of a study that is gone there is none."""
-    return study in configs() and about.get("code") != code_of(study)
+    study, own = folder.parent.name, () if config is None else config.own_functions()
+    return study in configs() and about.get("code") != code_of(study, own)
 
 
 def _last_change(folder: Path) -> datetime | None:
@@ -250,6 +257,8 @@ def problem(folder: Path, outputs: Path) -> str | None:
             return f"{folder / 'provenance.json'} is not that of a complete run"
         for name, expected in run.result["tables"].items():
             read_table(folder / f"{name}.csv", expected)
+        if "weights" in run.result and not holds(folder / WEIGHTS, run.result["weights"]):
+            return f"{folder / WEIGHTS} is damaged"
         if missing := set(rows_of(config.study)) & _tables(folder) - set(run.result["tables"]):
             return f"{run.result_path} says nothing of {', '.join(sorted(missing))}.csv"
         if not (folder / "run.log").exists():

@@ -60,14 +60,15 @@ class Attempt:
         """Return whether the run has been completed since."""
         return self._result() != self.before and self.job.run.is_complete()
 
-    def has_failed(self) -> bool:
-        """Return whether the run has failed since."""
+    def error(self) -> str:
+        """Return the last line of what the run has failed with since; empty: it has not."""
         run = self.job.run
         last = run.again if run.again.is_dir() else run.folder
-        with suppress(OSError):
-            written = (last / "provenance.json").stat().st_mtime
-            return written >= self.begun and run.status() == "failed"
-        return False
+        with suppress(OSError, IndexError):
+            text = last / "error.txt"
+            if text.stat().st_mtime >= self.begun and run.status() == "failed":
+                return text.read_text().splitlines()[-1]
+        return ""
 
     def _result(self) -> tuple[int, int] | None:
         """Return what tells one `result.json` from another; None where there is none."""

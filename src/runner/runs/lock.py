@@ -37,8 +37,9 @@ def held(folder: Path, wait: bool, what: str) -> Iterator[Callable[[], None]]:
     """Hold the folder for this process; a dead owner holds nothing.
 
     Gives a function that raises Busy once the lease is lost: this process was silent for so long
-    that another has taken it for dead. wait: for a living owner; else Busy is raised. what: what is
-    computed there. Raises InputError when the folder takes no files.
+    that another has taken it for dead. wait: for a living owner; else Busy is raised, at once or,
+    where the owner has been silent, once it is known to live. what: what is computed there. Raises
+    InputError when the folder takes no files.
     """
     lease, busy = _lease(folder), Busy(f"{what} is being computed by another process")
 
@@ -47,12 +48,15 @@ def held(folder: Path, wait: bool, what: str) -> Iterator[Callable[[], None]]:
             raise busy
 
     try:
-        lease.acquire(timeout=PATIENCE)
+        try:
+            lease.acquire(timeout=PATIENCE)
+        except Timeout:
+            if not wait and is_held(folder):
+                raise
+            log.info("%s: waiting", busy)
+            lease.acquire(-1 if wait else 1.1 * LEASE_SECONDS, poll_interval=0.5)
     except Timeout:
-        if not wait:
-            raise busy from None
-        log.info("%s: waiting", busy)
-        lease.acquire(poll_interval=0.5)
+        raise busy from None
     except OSError as error:
         raise InputError(f"{folder} cannot be written ({error.strerror})") from error
     try:

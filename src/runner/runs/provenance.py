@@ -151,16 +151,19 @@ def peak_memory(device: "torch.device") -> dict[str, int]:
 
 
 @cache
-def code_of(study: str) -> str:
+def code_of(study: str, own: tuple[str, ...] = ()) -> str:
     """Return sixteen digits that change when the code of a study does.
 
     They cover `config.py` and `study.py` of the study and every module of this package, and of the
     study's own, that these import, directly or through others, without comments, docstrings and
-    layout. Other packages are named in the provenance by their versions. Raises InputError when
-    there is no such study.
+    layout. own: functions of one's own that a run's parameters name, whose modules count as well.
+    Other packages are named in the provenance by their versions. Raises InputError when there is
+    no such study.
     """
     package = package_of(study)
-    return fingerprint({f"{package}.config", f"{package}.study"})
+    modules = {place.partition(":")[0] for place in own}
+    found = {name for name in modules if find_spec(name.partition(".")[0]) is not None}
+    return fingerprint({f"{package}.config", f"{package}.study", *found})
 
 
 def fingerprint(modules: set[str]) -> str:
@@ -173,12 +176,12 @@ def fingerprint(modules: set[str]) -> str:
     waiting = set(modules)
     while waiting:
         name = waiting.pop()
-        if name not in found and name.partition(".")[0] in packages and _source(name) is not None:
+        if name not in found and name.partition(".")[0] in packages and source_of(name) is not None:
             found.add(name)
-            waiting |= _imports(name, _source(name))
+            waiting |= _imports(name, source_of(name))
     digest = hashlib.sha256()
     for name in sorted(found):
-        digest.update(f"{name}\n{_stripped(_source(name))}\n".encode())
+        digest.update(f"{name}\n{_stripped(source_of(name))}\n".encode())
     return digest.hexdigest()[:16]
 
 
@@ -203,7 +206,7 @@ class _Remembering:
                 code_of.cache_clear()
 
 
-def _source(name: str) -> str | None:
+def source_of(name: str) -> str | None:
     """Return the text of a module; None for what is no module of Python's."""
     if name not in _sources:
         _sources[name] = _text_of(_place(name))
@@ -218,10 +221,15 @@ def _place(name: str) -> Path:
 
 @cache
 def _folder(package: str) -> Path:
-    """Return where a package is. Raises ModuleNotFoundError when there is none."""
+    """Return where a package is, or a module alone, without its ending.
+
+    Raises ModuleNotFoundError when there is none.
+    """
     spec = find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
+    if spec is None:
         raise ModuleNotFoundError(f"there is no package {package}")
+    if not spec.submodule_search_locations:
+        return Path(spec.origin or package).with_suffix("")
     return Path(next(iter(spec.submodule_search_locations)))
 
 
@@ -264,5 +272,5 @@ def _is_docstring(node: ast.AST) -> bool:
 
 
 for _name in [name for name in sys.modules if name.startswith("runner.")]:
-    _source(_name)  # what has been imported this very moment
+    source_of(_name)  # what has been imported this very moment
 sys.meta_path.insert(0, _Remembering)

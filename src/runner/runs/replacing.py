@@ -11,7 +11,7 @@ from pathlib import Path
 
 from runner.core.catalogue import rows_of
 from runner.core.errors import InputError
-from runner.runs.run import CHECKPOINT, RESULT, Run, holds, read_result
+from runner.runs.run import CHECKPOINT, RESULT, WEIGHTS, Run, holds, read_result
 
 LEFT_OVER = (CHECKPOINT, "error.txt", "overview.png")
 """What a complete attempt does not bring, and would be that of the run before."""
@@ -33,7 +33,8 @@ def settle(run: Run) -> bool:
     if run.again.is_symlink() or not (run.again / RESULT).is_file():
         return False
     try:
-        tables = read_result(run.again / RESULT)["tables"]
+        result = read_result(run.again / RESULT)
+        tables = result["tables"]
         places = (run.again, run.folder)  # a table has been moved, or not yet
         is_whole = all(
             any(holds(place / f"{name}.csv", table) for place in places)
@@ -44,7 +45,7 @@ def settle(run: Run) -> bool:
     if not is_whole:
         shutil.rmtree(run.again)
         return False
-    for name in LEFT_OVER:
+    for name in LEFT_OVER if "weights" in result else (*LEFT_OVER, WEIGHTS):
         (run.folder / name).unlink(missing_ok=True)
     for path in sorted(run.again.iterdir()):
         if path.name in LEFT_OVER:

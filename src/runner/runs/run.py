@@ -11,18 +11,25 @@ import json
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from runner.core.catalogue import module_of
 from runner.core.errors import InputError, nearest
 from runner.core.settings import Settings
-from runner.core.studies import StudyConfig
+from runner.core.studies import StudyConfig, TrainingConfig
 from runner.runs import files
 from runner.runs.provenance import code_of
 from runner.runs.tables import read_table, sha256_of
 
+if TYPE_CHECKING:
+    import torch
+
 RESULT, CHECKPOINT = "result.json", "checkpoint.safetensors"
+
+WEIGHTS = "weights.safetensors"
+"""What `keep_weights=true` leaves: `batch/width=64/replicate=0/W1`, ..."""
 
 AGAIN = ".again"
 """The folder, in that of a run, where it is computed again."""
@@ -82,7 +89,11 @@ class Run:
 
     def is_stale(self) -> bool:
         """Return whether the run is complete, by other code than today's."""
-        return self.is_complete() and self.provenance().get("code") != code_of(self.config.study)
+        return self.is_complete() and self.provenance().get("code") != self.code()
+
+    def code(self) -> str:
+        """Return the fingerprint of today's code of the run."""
+        return code_of(self.config.study, self.config.own_functions())
 
     def is_wanted(self, settings: Settings) -> bool:
         """Return whether the run is to be computed.
@@ -106,6 +117,42 @@ class Run:
             name: read_table(self.folder / f"{name}.csv", expected)
             for name, expected in self.result["tables"].items()
         }
+
+    def is_weightless(self) -> bool:
+        """Return whether networks were trained, and their weights not kept."""
+        return isinstance(self.config, TrainingConfig) and "weights" not in self.result
+
+    def weights(self) -> "dict[str, dict[str, torch.Tensor]]":
+        """Return the trained weights by network, `batch/width=64/replicate=0`, and by name.
+
+        Raises InputError where none were kept, or they are damaged.
+        """
+        from safetensors.torch import load_file  # late: it imports torch
+
+        if self.is_weightless():
+            raise InputError(
+                f"{self} was computed without keeping its weights.\n"
+                "keep_weights=true force=true computes it again, and keeps them."
+            )
+        if "weights" not in self.result:
+            raise InputError(f"{self}: this study trains no network")
+        if not holds(self.folder / WEIGHTS, self.result["weights"]):
+            raise InputError(f"{self.folder / WEIGHTS} is damaged: force=true computes it again")
+        found: dict[str, dict[str, torch.Tensor]] = {}
+        for name, tensor in load_file(self.folder / WEIGHTS).items():
+            network, _, own = name.rpartition("/")
+            found.setdefault(network, {})[own] = tensor
+        return found
+
+    def modules(self) -> "dict[str, torch.nn.Module]":
+        """Return the trained networks by name: torch modules in evaluation mode, samples as rows.
+
+        Raises InputError as `weights` does, and where those of the study are no standard ones.
+        """
+        make = getattr(module_of(self.config.study), "torch_module", None)
+        if make is None:
+            raise InputError(f"{self.config.study} has no module for its networks: see weights()")
+        return {name: make(self.config, name, own) for name, own in self.weights().items()}
 
 
 def read_provenance(folder: Path) -> dict[str, Any]:
@@ -186,6 +233,8 @@ def kept_notes(runs: Iterable[Run], settings: Settings) -> list[str]:
     """
     runs = list(runs)
     notes = [note] if (note := stale_note(runs)) else []
+    if without := [run for run in runs if settings.keep_weights and run.is_weightless()]:
+        notes.append(f"{_were(without, runs)} computed without keeping weights: force=true keeps")
     threads = settings.threads
     if runs and threads is None:
         import torch  # late: as a rule the number is given

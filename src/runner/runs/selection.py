@@ -1,5 +1,7 @@
 """Choose runs by study, status and parameters, or one run by how its name or hash begins."""
 
+import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -58,10 +60,15 @@ def chosen(
 
 
 def _values(text: str, value: str) -> list:
+    """Return the values as they are typed: what each means is known by the parameter's type."""
     try:
-        return yaml.safe_load(f"[{value}]")
+        return _texts(yaml.compose(f"[{value}]", yaml.SafeLoader))
     except yaml.YAMLError as error:
         raise InputError(f"--where {text}: the value cannot be read") from error
+
+
+def _texts(node: yaml.Node) -> Any:
+    return list(map(_texts, node.value)) if isinstance(node, yaml.SequenceNode) else node.value
 
 
 def is_one_of(value: Any, listed: list) -> bool:
@@ -69,13 +76,13 @@ def is_one_of(value: Any, listed: list) -> bool:
     return any(_is(value, each) for each in listed) or _is(value, listed)
 
 
-def _is(value: Any, typed: Any) -> bool:
-    if isinstance(value, list) and isinstance(typed, list):
-        return len(value) == len(typed) and all(map(_is, value, typed))
-    if isinstance(value, bool) or isinstance(typed, bool) or not isinstance(value, int | float):
-        return type(value) is type(typed) and value == typed
+def _is(value: Any, text: Any) -> bool:
+    if isinstance(value, list) and isinstance(text, list):
+        return len(value) == len(text) and all(map(_is, value, text))
+    if value is None or isinstance(value, bool | str):
+        return text == (value if isinstance(value, str) else typed(value))
     try:
-        return value == (typed if isinstance(typed, int) else float(typed))  # 1e-1 is text in YAML
+        return value == (int(text) if re.fullmatch("-?[0-9]+", text) else float(text))
     except (TypeError, ValueError):
         return False
 
@@ -108,7 +115,10 @@ def typed(value: Any) -> str:
     """Return a parameter's value as it is typed on the command line."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    return f"[{','.join(map(typed, value))}]" if isinstance(value, list) else str(value)
+    if isinstance(value, list):
+        return f"[{','.join(map(typed, value))}]"
+    plain = not isinstance(value, str) or re.fullmatch(r"[\w.+-]+", value)
+    return str(value) if plain else json.dumps(value, ensure_ascii=False)
 
 
 def named(text: str, outputs: Path) -> Found:

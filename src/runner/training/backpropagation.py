@@ -15,20 +15,20 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from runner.core.errors import lookup
+from runner.core.errors import InputError
 from runner.networks.mlp import MLP
 from runner.networks.normalization import EPSILON, MOMENTUM
 from runner.training import kernels
 
-RECTIFIED = {"relu": True, "linear": False}
-"""The activations that the kernels know, and whether they cut off what is negative."""
+RECTIFIED = {0.0: True, 1.0: False}
+"""The slopes below zero of the activations that the kernels know, and whether they cut off."""
 
 
 def is_written_out_for(network: MLP) -> bool:
     """Whether `step` can train this network: it is on the CPU, has no skip connections, and an
     activation that the kernels know."""
     on_cpu = network.parameters["W1"].device.type == "cpu"
-    return on_cpu and isinf(network.skip) and network.activation in RECTIFIED
+    return on_cpu and isinf(network.skip) and network.sigma.below in RECTIFIED
 
 
 @dataclass
@@ -76,7 +76,7 @@ def step(
 
 def _forward(network: MLP, layer: int, Z: Float[Tensor, "R d N"]) -> _Hidden:
     """The activations of a layer from `W H`, in whose place they or what they come from stand."""
-    p, rectified = network.parameters, lookup("activation", network.activation, RECTIFIED)
+    p, rectified = network.parameters, _is_rectified(network)
     bias = p.get(f"b{layer}")
     if network.centred is None:
         kernels.activate(_rows(Z), _row(bias), rectified)
@@ -102,7 +102,7 @@ def _forward(network: MLP, layer: int, Z: Float[Tensor, "R d N"]) -> _Hidden:
 def _backward(network: MLP, layer: int, D: Float[Tensor, "R d N"], of: _Hidden) -> None:
     """From the derivative by the activations to that by `W H`, in place; biases, scales and
     shifts take their step."""
-    p, rectified = network.parameters, RECTIFIED[network.activation]
+    p, rectified = network.parameters, _is_rectified(network)
     gradients = torch.empty(3, *D.shape[:2], dtype=D.dtype)
     names = ["b", "scale", "shift"]
     if network.centred is None:
@@ -117,6 +117,13 @@ def _backward(network: MLP, layer: int, D: Float[Tensor, "R d N"], of: _Hidden) 
     for name, gradient in zip(names, gradients, strict=False):
         if f"{name}{layer}" in p:
             p[f"{name}{layer}"].sub_(gradient)
+
+
+def _is_rectified(network: MLP) -> bool:
+    """Whether its activation cuts off. Raises InputError for one that the kernels do not know."""
+    if network.sigma.below not in RECTIFIED:
+        raise InputError(f"activation={network.activation} is not written out: use autograd")
+    return RECTIFIED[network.sigma.below]
 
 
 def _rows(tensor: Float[Tensor, "R d N"]) -> np.ndarray:

@@ -41,7 +41,7 @@ def tables(**changes) -> dict[str, pd.DataFrame]:
                     "representation_cost": cost, "first_correction": logs.sum(),
                     "second_correction": (logs**2).sum() / 2,
                     "theorem": "linear", "points": 1, "violations": int(norm < cost - 1e-9),
-                    "tightness": cost / norm, "imbalance": 0.0,
+                    "lower": cost, "upper": norm, "tightness": cost / norm,
                 }
             )  # fmt: skip
     return {"metrics": pd.DataFrame(rows), "theorems": pd.DataFrame(rows)}

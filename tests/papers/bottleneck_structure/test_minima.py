@@ -1,5 +1,8 @@
 """The search for the lowest loss of each depth."""
 
+from math import inf, isnan
+
+import numpy as np
 import pytest
 import torch
 
@@ -12,6 +15,7 @@ from runner.papers.bottleneck_structure.bottleneck.config import Bottleneck
 from runner.papers.bottleneck_structure.bottleneck.latent import draw_task
 from runner.papers.bottleneck_structure.minima import (
     Problem,
+    _descended,
     _loss_and_gradient,
     balanced,
     lengthened,
@@ -26,9 +30,14 @@ from runner.papers.bottleneck_structure.spectra import gap_rank
 RIDGE = 1e-3
 
 
+def each_once(starts: dict[int, Network]) -> dict[int, list[Network]]:
+    return {L: [network] for L, network in starts.items()}
+
+
 @pytest.fixture(autouse=True)
-def few_sweeps(monkeypatch):
+def little_work(monkeypatch):
     monkeypatch.setattr(engine, "SWEEPS", 1)
+    monkeypatch.setattr(engine, "GAIN", 1e-2)
 
 
 @pytest.fixture(scope="module")
@@ -128,23 +137,26 @@ def test_one_more_layer_costs_at_most_lambda_k(problem):
     """`F(L + 1) <= F(L) + lambda k`; every depth is reached, none is worse than its start."""
     starts = {L: network(L) for L in (3, 4, 5)}
     ticks = []
-    found = minima(starts, starts, problem, lambda network, loss: ticks.append(loss))
-    assert [network.depth for network in found.values()] == list(found) == [3, 4, 5] and ticks
+    found = minima(each_once(starts), starts, problem, lambda network, loss: ticks.append(loss))
+    assert [best.network.depth for best in found.values()] == list(found) == [3, 4, 5] and ticks
     for L in starts:
-        assert problem.loss(found[L]) <= problem.loss(polished(starts[L], problem))
+        assert found[L].loss == pytest.approx(problem.loss(found[L].network))
+        assert found[L].loss <= found[L].best_start <= problem.loss(polished(starts[L], problem))
     for shallow, deep in ((3, 4), (4, 5)):
-        k = int((svdvals(found[shallow].weights[shallow // 2 - 1]) > 1e-3).sum())
-        rise = problem.loss(found[deep]) - problem.loss(found[shallow])
+        k = int((svdvals(found[shallow].network.weights[shallow // 2 - 1]) > 1e-3).sum())
+        rise = found[deep].loss - found[shallow].loss
         assert rise <= (deep - shallow) * RIDGE * k + 1e-6
 
 
 def test_depths_without_a_start_are_reached_from_their_neighbours(problem):
     ticks = []
     starts = {4: network(4)}
-    found = minima(starts, [6, 3, 4, 5], problem, lambda network, loss: ticks.append(loss))
-    assert [network.depth for network in found.values()] == list(found) == [3, 4, 5, 6]
+    found = minima(
+        each_once(starts), [6, 3, 4, 5], problem, lambda network, loss: ticks.append(loss)
+    )
+    assert [best.network.depth for best in found.values()] == list(found) == [3, 4, 5, 6]
     assert len(ticks) >= 4
-    assert all(problem.loss(each) < 1 for each in found.values())
+    assert all(each.loss < 1 for each in found.values())
 
 
 def test_starts_are_among_the_depths_of_minima():
@@ -157,19 +169,49 @@ def test_starts_are_among_the_depths_of_minima():
 def test_a_network_that_has_diverged_is_no_start_and_no_failure(problem):
     starts = {L: network(L) for L in (3, 4, 5)}
     starts[5].weights[0].fill_(float("nan"))
-    found = minima(starts, starts, problem)
-    assert problem.loss(found[5]) < 1 and problem.loss(found[3]) < 1  # found from its neighbour
+    found = minima(each_once(starts), starts, problem)
+    assert found[5].loss < 1 and found[3].loss < 1  # found from its neighbour
+    assert found[5].independent == (inf,)
     for start in starts.values():
         start.weights[0].fill_(float("nan"))
-    found = minima(starts, starts, problem)
-    assert all(problem.loss(each) != problem.loss(each) for each in found.values())
+    found = minima(each_once(starts), starts, problem)
+    assert all(isnan(problem.loss(each.network)) for each in found.values())
 
 
 def test_sweeps_are_repeated_until_no_neighbour_helps(problem, monkeypatch):
     monkeypatch.setattr(engine, "SWEEPS", 6)
     starts = {L: network(L) for L in (3, 4)}
-    found = minima(starts, starts, problem)
-    again = minima(found, found, problem)
+    found = minima(each_once(starts), starts, problem)
+    again = minima({L: [best.network] for L, best in found.items()}, found, problem)
     for L, best in found.items():
-        assert problem.loss(again[L]) <= problem.loss(best)
-        assert problem.loss(again[L]) > (1 - 5 * engine.SETTLED) * problem.loss(best)
+        assert again[L].loss <= best.loss
+        assert again[L].loss > (1 - 5 * engine.SETTLED) * best.loss
+
+
+def test_the_second_best_and_the_starts_say_how_far_a_minimum_can_be_trusted(problem):
+    """Of three starts of one depth: the spread is between the best two, and all are kept."""
+    starts = [network(3), network(3, width=6), network(3, width=2)]
+    found = minima({3: starts}, [3], problem)[3]
+    ends = [problem.loss(polished(start, problem)) for start in starts]
+    assert found.independent == pytest.approx(tuple(ends))
+    best, second, _ = sorted(ends)
+    assert found.loss == found.best_start == pytest.approx(best)
+    assert found.spread == pytest.approx(second / best - 1)
+    assert isnan(minima({3: starts[:1]}, [3], problem)[3].spread)
+
+
+def test_polishing_ends_after_two_restarts_that_gain_nothing(problem, monkeypatch):
+    """Not before: the gain of each of the last two is below GAIN, that of one earlier is not."""
+    losses = [problem.loss(network())]
+
+    def descended(network, problem, iterations):
+        found = _descended(network, problem, iterations)
+        losses.append(problem.loss(found))
+        return found
+
+    monkeypatch.setattr(engine, "_descended", descended)
+    polished(network(), problem, iterations=60, restarts=400)
+    gains = -np.diff(losses) / losses[:-1]
+    assert (gains[-2:] < engine.GAIN).all()
+    idle = gains < engine.GAIN
+    assert len(gains) < 400 and not (idle[:-1] & idle[1:])[:-1].any()

@@ -18,9 +18,15 @@ from runner.papers.bottleneck_structure.example20.config import Example20
 from runner.papers.bottleneck_structure.networks import differentiate
 from runner.papers.bottleneck_structure.rank_one import study as rank_one
 from runner.papers.bottleneck_structure.rank_one.config import RankOne
-from runner.papers.bottleneck_structure.spectra import gap_rank, threshold_rank
+from runner.papers.bottleneck_structure.spectra import (
+    bottleneck_rank,
+    gap_rank,
+    jacobian_ranks,
+    threshold_rank,
+)
 from runner.papers.bottleneck_structure.symmetry import summaries
 from runner.papers.bottleneck_structure.symmetry.config import Symmetry
+from runner.papers.bottleneck_structure.symmetry.figures import overview
 
 F64 = torch.float64
 TOY = [
@@ -157,6 +163,27 @@ def test_rank_one_networks_stay_at_rank_one():
 def test_odd_depths_are_refused():
     with pytest.raises(InputError, match="even"):
         Example20(depths=[4, 7])
+
+
+def test_the_rank_of_a_jacobian_and_that_of_all_layers():
+    s = torch.tensor([[2.0, 1.0, 0.021], [2.0, 0.019, 0.0], [0.0, 0.0, 0.0]], dtype=F64)
+    s = torch.cat([s, torch.full((1, 3), torch.nan, dtype=F64)])
+    assert jacobian_ranks(torch.diag_embed(s)).tolist() == [3, 1, 0, 0]
+    layers = [torch.tensor(each, dtype=F64) for each in ([2, 0.5, 0.2], [1, 0.4, 0.09])]
+    assert bottleneck_rank(layers) == 2
+
+
+def test_the_look_at_a_run_says_where_a_network_has_not_learned():
+    """Test cost, ranks, and what to do; the picture is figure 2's."""
+    found = tables(TOY[1])
+    networks = found["networks"]
+    networks.loc[networks["stage"] == "trained", "test_cost"] = [0.01, 0.5]
+    shared = {"width": TOY[1].width}
+    picture, summary = overview({name: rows.assign(**shared) for name, rows in found.items()})
+    said = summary[summary["stage"] == "trained"].set_index("replicate")["answer"]
+    assert said[0] == "learned" and "scale=quick takes" in said[1]
+    assert {"test_cost", "jacobian_rank", "bottleneck_rank"} <= set(summary)
+    assert len(picture.axes) == 6
 
 
 def test_ranks_of_a_spectrum():

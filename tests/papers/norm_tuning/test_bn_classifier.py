@@ -47,16 +47,16 @@ def test_training_changes_scales_and_shifts_alone_and_learns(data, problem):
         assert torch.equal(layer.weight, weight)
 
 
-def verdicts(built=0.97, trained=0.95, error=1e-9) -> pd.Series:
+def verdicts(error=1e-9, agreement=1.0) -> pd.Series:
     rows = []
     for replicate in range(10):
-        for network, accuracy in (("construction", built), ("bn_only", trained), ("target", 0.97)):
+        for network, accuracy in (("construction", 0.97), ("bn_only", 0.95), ("target", 0.97)):
             rows.append(
                 {
                     "network": network,
                     "replicate": replicate,
                     "test_accuracy": accuracy + 0.001 * replicate,
-                    "agreement": 1.0,
+                    "agreement": agreement,
                     "max_abs_error": error,
                 }
             )
@@ -68,4 +68,4 @@ def verdicts(built=0.97, trained=0.95, error=1e-9) -> pd.Series:
 def test_each_claim_holds_and_can_fail():
     assert set(verdicts()) == {"holds"}
     assert verdicts(error=1e-3)["classifier-in-batch-norm"] == "fails"
-    assert verdicts(trained=0.98)["construction-beats-training"] == "fails"
+    assert verdicts(agreement=0.999)["classifier-in-batch-norm"] == "fails"

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from runner.core.studies import StudyConfig, parameter
+from runner.core.studies import TrainingConfig, parameter
 
 
 @dataclass(frozen=True)
-class OnImages(StudyConfig):
+class OnImages(TrainingConfig):
     """Base of the studies that train on the images of a dataset, which they name in `data`."""
 
     train_images: int | None = parameter(

@@ -1,5 +1,6 @@
 """How the paper's words are read: when a network is deep, and when it has learned."""
 
+from collections.abc import Iterable
 from typing import TypeVar
 
 import numpy as np
@@ -18,6 +19,18 @@ LEARNED = 0.5
 
 
 Numbers = TypeVar("Numbers", pd.Series, pd.DataFrame)
+
+
+END_OF_GRID = {"": "", "smallest": " (the smallest offered)", "largest": " (the largest offered)"}
+"""What is said of a chosen rate by where it stands in the grid; a better one may lie beyond."""
+
+
+def end_of_grid(rate: float, offered: Iterable[float]) -> str:
+    """`smallest` or `largest` where a rate is that of several; empty where it is neither."""
+    rates = set(offered)
+    if len(rates) < 2:
+        return ""
+    return {min(rates): "smallest", max(rates): "largest"}.get(rate, "")
 
 
 def learned_share(accuracy: Numbers) -> Numbers:

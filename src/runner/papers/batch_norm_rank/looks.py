@@ -1,7 +1,7 @@
 """How methods look in all figures of paper B.
 
 Blue is with batch norm; warm is without, from orange to brown by the length of pre-training; green
-starts asymmetrically; grey are controls. Ours are hollow.
+starts asymmetrically; grey and hollow are controls.
 """
 
 from runner.results.style import (
@@ -28,16 +28,17 @@ METHODS = {
     "vanilla_random_pixels": Look(INK, "", DOTTED, 1.8),
 }
 
-PRETRAINED = {25: Look(VERMILION, "^"), 75: Look(RUST, "D"), 300: Look(BROWN, "p")}
-"""By M; others are dark with a marker of their own."""
+PRETRAINED = {5: Look(VERMILION, "^"), 75: Look(RUST, "D")}
+"""By M; others are brown."""
 
 CONTROLS = {
+    "scale_matched": Look(GREY, "D", DASHED, hollow=True),
     "he": Look(GREY, "s", DASHED, hollow=True),
     "unit_scale": Look(GREY, "v", DASHED, hollow=True),
-    "orthogonal": Look(GREY, "o", hollow=True),
-    "pretrained_end_to_end": Look(BROWN, "p", DASHED, hollow=True),
+    "orthogonalised": Look(GREY, "o", hollow=True),
+    "orthogonalised_half": Look(GREY, "p", hollow=True),
 }
-"""Ours: of the scale of the pre-trained, without their ascent; and with one on all layers."""
+"""Ours: no ascent."""
 
 NORMALIZATIONS = {
     "batch": METHODS["batch_norm"],
@@ -49,7 +50,7 @@ NORMALIZATIONS = {
 def look(method: str, steps: int = 0) -> Look:
     """The look of a method. steps: M, of what is pre-trained."""
     known = METHODS | CONTROLS
-    return known.get(method) or PRETRAINED.get(steps) or Look("#300000", "X", DASHED)
+    return known.get(method) or PRETRAINED.get(steps) or Look(BROWN, "p")
 
 
 ROOT = Look(INK, "", DASHED, 1.6)

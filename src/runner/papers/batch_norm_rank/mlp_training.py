@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from math import inf
 
@@ -11,8 +12,9 @@ from torch import Tensor
 
 from runner.core.errors import InputError
 from runner.core.streams import generator
-from runner.core.studies import Context
+from runner.core.studies import Context, Measured, Row, network_name
 from runner.data.datasets import Dataset, Images
+from runner.networks.activations import activation_of
 from runner.networks.initialization import draw
 from runner.networks.mlp import MLP
 from runner.papers.batch_norm_rank.images import training_images
@@ -61,6 +63,8 @@ def starting_stack(
     sizes = [features, *[config.width] * config.depth, classes]
     streams = [generator(config.seed, replicate, "initialisation") for replicate in replicates]
     weights, biases = draw(init, sizes, streams, dtype)
+    for W in weights if init == "gain" else ():
+        W *= activation_of(activation).gain
     return MLP(weights, biases, activation, normalization, skip)
 
 
@@ -103,10 +107,10 @@ class Stage:
         """Whether the networks have not been trained yet: nothing is restored."""
         return self.context.restored is None
 
-    def train(self, networks: dict[str, MLP], data: Dataset) -> Iterator[tuple[str, dict]]:
-        """Group, and columns of the table, for each network and epoch.
+    def train(self, networks: dict[str, MLP], data: Dataset, row: Callable) -> Iterator[Row]:
+        """The rows of each network and epoch: `row(group, **columns)`.
 
-        networks: by group, one per replicate. What is judged is also tested and its rank measured.
+        networks: by group, one per replicate. What is judged is also tested and measured.
         """
         config, replicates = self.config, self.replicates
         grouped = {n: group(each, self._rates(n), replicates) for n, each in networks.items()}
@@ -133,7 +137,9 @@ class Stage:
                     place = {"epoch": epoch, "replicate": replicate, "learning_rate": rate}
                     if self.choices is not None:
                         place["selected_on"] = self.choices[name].selected_on
-                    yield name, place | {column: value[r] for column, value in values.items()}
+                    yield row(name, **place, **{each: value[r] for each, value in values.items()})
+                if self.judged:
+                    yield from hand_over(self.context, name, network, probe, epoch)
 
     def _measured(
         self, network: MLP, test: Images, probe: Float[Tensor, "N features"]
@@ -159,6 +165,17 @@ class Stage:
         own = {f"{SCORES}{name}": scores for name, scores in self.scores.items()}
         own[JUDGED] = torch.tensor(self.judged)
         self.context.checkpoint(lambda: make_state() | own)
+
+
+def hand_over(
+    context: Context, name: str, network: MLP, x: Tensor, epoch: int
+) -> Iterator[Measured]:
+    """Hand over a stack with one network per replicate; x: inputs of all, or of each."""
+    d, _ = network.parameters["W1"].shape[1:]
+    inputs = x.to(network.parameters["W1"].dtype).expand(len(network), -1, -1)
+    for replicate in range(len(network)):
+        traced = partial(network.traced, replicate, inputs[replicate])
+        yield from context.hand_over(network_name(name, width=d), replicate, epoch, traced)
 
 
 def stages(config: TrainedMLPs, groups: Iterable[str], context: Context) -> Iterator[Stage]:

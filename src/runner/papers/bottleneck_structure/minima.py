@@ -2,16 +2,18 @@
 
 Adam ends some percent above the minimum of `C(f) + lambda ||theta||^2`. Here a network is taken
 further, in float64: neurons that the ridge has killed are removed, the others balanced, and all
-weights brought down by L-BFGS. A minimum of one depth starts its neighbours, too: two layers become
-one, or a layer is put in that projects on the directions which its input has. So every depth is
-reached from above and from below, and the lowest loss is kept.
+weights brought down by L-BFGS, again and again until two restarts in a row gain nothing. Several
+independent starts are taken at some depths. A minimum of one depth starts its neighbours, too: two
+layers become one, or a layer is put in that projects on the directions which its input has. The
+lowest loss of a depth is kept, and the next to it says how far that can be trusted.
 
 A projection put in costs about lambda k, k its rank: `F(L + 1) <= F(L) + lambda k` for minima F(L).
+Depths that are reached by their own starts alone do not have this slope built in.
 """
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
-from math import inf, isnan
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf, isnan, nan
 
 import numpy as np
 import torch
@@ -26,12 +28,15 @@ from runner.papers.bottleneck_structure.spectra import gap_rank
 DEAD = 1e-6
 """Norm of what enters a neuron times that of what leaves it, below which it is removed."""
 
-CORRECTIONS, ITERATIONS, ROUNDS = 30, 200, 2
-"""Of L-BFGS: pairs it remembers, iterations of a round, rounds with pruning between them."""
+CORRECTIONS, ITERATIONS, RESTARTS = 30, 200, 25
+"""Of L-BFGS: pairs it remembers, iterations between two restarts, restarts at most."""
+
+GAIN = 1e-4
+"""Relative decrease of the loss in a restart; after two in a row that gain less polishing ends. Not
+by the gradient: it stays near 1e-3 where a ReLU has its kink at a sample."""
 
 DECREASE = 1e-10
-"""Decrease of the loss in an iteration, below which a round ends; the zero network's loss is 1. Not
-by the gradient: it stays near 1e-3 where a ReLU has its kink at a sample."""
+"""Decrease of the loss in an iteration, below which it restarts; the zero network's loss is 1."""
 
 SAMPLES_AT_ONCE = 500
 """Of an evaluation, which holds their activations in all layers."""
@@ -94,14 +99,21 @@ def balanced(network: Network, sweeps: int = BALANCING) -> Network:
 
 
 def polished(
-    network: Network, problem: Problem, iterations: int | None = None, rounds: int = ROUNDS
+    network: Network, problem: Problem, iterations: int = ITERATIONS, restarts: int = RESTARTS
 ) -> Network:
-    """Where L-BFGS gets to from here, pruned and balanced before and after.
+    """Where L-BFGS gets to from here, pruned and balanced before every restart and at the end.
 
-    iterations: of each round, at most; None: ITERATIONS.
+    iterations: between two restarts. It ends after two restarts in a row that gain less than GAIN,
+    or after so many `restarts`.
     """
-    for _ in range(rounds):
-        network = _descended(balanced(pruned(network)), problem, iterations or ITERATIONS)
+    idle, before = 0, problem.loss(network)
+    for _ in range(restarts):
+        network = _descended(balanced(pruned(network)), problem, iterations)
+        loss = problem.loss(network)
+        idle = idle + 1 if before - loss < GAIN * before else 0
+        if idle == 2 or isnan(loss):
+            break
+        before = loss
     return balanced(pruned(network))
 
 
@@ -187,49 +199,70 @@ def lengthened(network: Network, problem: Problem) -> Network:
     return min((projected(*place) for place in places), key=problem.loss)
 
 
+@dataclass(frozen=True)
+class Minimum:
+    """The best network that was found of a depth, and what the others say of it."""
+
+    network: Network
+    loss: float
+    second: float = inf
+    """The lowest loss of another start or another way to this depth."""
+    independent: tuple[float, ...] = ()
+    """The losses of the depth's own starts, in their order."""
+
+    @property
+    def spread(self) -> float:
+        """How far the second is above the best, relative; nan where there is none."""
+        return self.second / self.loss - 1 if self.second < inf else nan
+
+    @property
+    def best_start(self) -> float:
+        """The lowest loss of the depth's own starts; nan where it has none."""
+        return min(self.independent, default=nan)
+
+
 def minima(
-    starts: dict[int, Network],
+    starts: Mapping[int, Sequence[Network]],
     depths: Collection[int],
     problem: Problem,
     tick: Callable[[Network, float], None] = lambda network, loss: None,
-) -> dict[int, Network]:
-    """The best network of each depth: from its start, and down and up from its neighbours' best.
+) -> dict[int, Minimum]:
+    """The best network of each depth: from its starts, and down and up from its neighbours' best.
 
-    starts: by depth, of some of the depths; a depth is left out that none reaches. All are polished
-    further, and the sweeps down and up repeated, until nothing falls by more than SETTLED, SWEEPS
-    times at most. `tick` is given every network that is polished, with its loss.
+    starts: by depth, of some of the depths; a depth is left out that none reaches. The sweeps down
+    and up are repeated until nothing falls by more than SETTLED, SWEEPS times at most. `tick` is
+    given every network that is polished, with its loss.
     """
     depths = sorted(depths)
-    best: dict[int, Network] = {}
-    lowest: dict[int, float] = {}
+    best: dict[int, Minimum] = {}
     fresh: set[tuple[int, int]] = set()  # ways to a neighbour not gone since here fell
 
-    def offer(network: Network) -> None:
-        L = network.depth
-        network = polished(network, problem)
-        loss = problem.loss(network)
+    def offer(network: Network, own: bool) -> None:
+        L, loss = network.depth, problem.loss(network)
+        if not isnan(loss):  # diverged: nothing to descend from
+            network = polished(network, problem)
+            loss = problem.loss(network)
+        loss = inf if isnan(loss) else loss
         tick(network, loss)
-        before = lowest.get(L, inf)
-        if L not in best or loss < before:
-            best[L] = network
-            lowest[L] = inf if isnan(loss) else loss
-        if loss < (1 - SETTLED) * before:
+        known = best.get(L, Minimum(network, inf))
+        ends = known.independent + (loss,) * own
+        if loss < known.loss:
+            best[L] = Minimum(network, loss, known.loss, ends)
+        else:
+            best[L] = replace(known, second=min(known.second, loss), independent=ends)
+        if loss < (1 - SETTLED) * known.loss:
             fresh.update((L, there) for there in depths)
 
     for L in sorted(starts):
-        if isnan(problem.loss(starts[L])):  # diverged: nothing to descend from
-            best[L], lowest[L] = starts[L], inf
-            tick(starts[L], inf)
-        else:
-            offer(starts[L])
+        for network in starts[L]:
+            offer(network, own=True)
+    down, up = ([*zip(way, way[1:], strict=False)] for way in (depths[::-1], depths))
     for _ in range(SWEEPS):
-        further = [(L, L) for L in depths]
-        down, up = ([*zip(way, way[1:], strict=False)] for way in (depths[::-1], depths))
-        for here, there in further + down + up:
+        for here, there in up + down:
             if (here, there) in fresh:
                 fresh.remove((here, there))
-                network, change = best[here], shortened if there < here else lengthened
+                network, change = best[here].network, shortened if there < here else lengthened
                 for _ in range(abs(there - here)):
                     network = change(network, problem)
-                offer(network)
+                offer(network, own=False)
     return dict(sorted(best.items()))

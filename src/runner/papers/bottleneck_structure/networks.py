@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
+
+from runner.networks import modules
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,17 @@ class Network:
         for W, b in zip(self.weights[:-1], self.biases[:-1], strict=True):
             found.append((found[-1] @ W.mT).add_(b).relu_())  # one tensor a layer, no others
         return [*found, (found[-1] @ self.weights[-1].mT).add_(self.biases[-1])]
+
+    def traced(self, x: Float[Tensor, "N d_in"]) -> dict[str, Tensor]:
+        """W1, b1, W2, ..., the inputs x, and H1, H2, ..., the hidden activations."""
+        named = {"W": self.weights, "b": self.biases, "H": self.activations(x)[1:-1]}
+        found = {f"{n}{i}": t for n, each in named.items() for i, t in enumerate(each, start=1)}
+        return {"x": x, **found}
+
+
+def torch_module(config: object, network: str, tensors: dict[str, Tensor]) -> nn.Module:
+    """A kept network as a module."""
+    return modules.mlp(tensors)
 
 
 @dataclass(frozen=True)

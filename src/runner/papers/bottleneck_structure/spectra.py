@@ -1,6 +1,9 @@
 """How the rank of a network is read off its singular values."""
 
-from jaxtyping import Float
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from runner.networks.spectra import svdvals
@@ -10,6 +13,21 @@ THRESHOLD = 0.1
 """Paper D, figure 1: the rank is the number of singular values of W_{L/2} above 0.1."""
 FLOOR = 0.01
 """Singular values below this fraction of the largest do not tell a gap."""
+
+
+def bottleneck_rank(singular_values: Sequence[Float[Tensor, " _"]]) -> int:
+    """The smallest number of singular values above 0.1 that any W_l has: what passes through all
+    layers (section 1)."""
+    return min(map(threshold_rank, singular_values))
+
+
+def jacobian_ranks(jacobian: Float[Tensor, "N d_out d_in"]) -> Int[Tensor, " N"]:
+    """Rank J f(x) at every point: singular values above a hundredth of the largest there.
+
+    The largest of them is Rank_J(f) (section 3.1). 0 where the Jacobian is 0 or nan.
+    """
+    s = svdvals(jacobian)
+    return ((s > FLOOR * s[:, :1]) & torch.isfinite(s)).sum(1)
 
 
 def spectra(network: Network) -> list[Float[Tensor, " _"]]:

@@ -9,13 +9,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from runner.core.studies import Row
-from runner.networks.spectra import svdvals
 from runner.papers.bottleneck_structure import theory
 from runner.papers.bottleneck_structure.networks import (
     Derivatives,
     Network,
     differentiate,
 )
+from runner.papers.bottleneck_structure.spectra import jacobian_ranks
 
 ROUNDING = 1e-9
 """Violations below this, relative to the sides, are float64 rounding."""
@@ -33,29 +33,28 @@ class TheoremCheck(Row):
 
     depth: int
     replicate: int
-    rank: int  # k of the study: singular values of W_{L/2} (of A, linear) above 0.1, or its gap
+    rank: int  # k = Rank J f(x), of the points that are left (linear: of A)
     imbalance: float  # of the network, relative; the proof of Theorem 7 wants it 0
-    theorem: str
+    theorem: str  # which statement of the paper is checked
     points: int  # inputs x (layers for corollary-8, segments for proposition-9-segment)
     violations: int  # points with lower > upper, or where one of them is nan
     lower: float  # both sides at the point with the smallest upper - lower
-    upper: float
+    upper: float  # the right side, likewise
     tightness: float  # median of lower / upper
 
 
 def theorem_rows(
     network: Network, x: Float[Tensor, "N d_in"], k: int, replicate: int
 ) -> Iterator[TheoremCheck]:
-    """All theorems at the given inputs, for a network of rank k >= 1.
+    """All theorems at those of the given inputs where Rank J f(x) is k >= 1, as they suppose.
 
     schatten: `L ||J||_{2/L}^{2/L} <= ||theta||^2` (Appendix A.1). theorem-3: `2 log |J|_+ <= c_1`.
     theorem-6, theorem-7, corollary-8: see `theory`. proposition-9: with the factor L of its proof;
     proposition-9-printed: with the 2 L of its statement; proposition-9-segment: its second part.
     """
     derivatives = differentiate(network, x)
-    # The theorems ask for rank k: points where s_k(J f(x)) may be rounding are left out.
-    s_k = svdvals(derivatives.jacobian)[:, k - 1]
-    kept = ~(s_k <= theory.rounding(derivatives.jacobian, network.depth))  # nan stays
+    found = jacobian_ranks(derivatives.jacobian)
+    kept = (found == k) | derivatives.jacobian.isnan().any(2).any(1)
     if not kept.any():
         return
     if not kept.all():

@@ -24,10 +24,21 @@ normalised by the gradients of the start."""
 Batch = tuple[Float[Tensor, "R d_in N"], Float[Tensor, "R d_out N"]]
 
 
-def start(stack: DepthStack, replicates: list[int], recipe: Recipe, seed: int) -> DepthStack:
-    """Draw the weights of every network from the stream of its replicate and depth."""
-    for r, (L, replicate) in enumerate(zip(stack.depths, replicates, strict=True)):
-        stack.initialize(r, recipe.gain, generator(seed, replicate, f"initialisation/{L}"))
+def start(
+    stack: DepthStack,
+    replicates: list[int],
+    recipe: Recipe,
+    seed: int,
+    numbers: list[int] | None = None,
+) -> DepthStack:
+    """Draw the weights of every network from the stream of its replicate and depth.
+
+    numbers: of each network among the starts of its replicate and depth; None: all 0.
+    """
+    numbers = numbers or [0] * len(replicates)
+    for r, (L, replicate, number) in enumerate(zip(stack.depths, replicates, numbers, strict=True)):
+        purpose = f"initialisation/{L}" + (f"/{number}" if number else "")
+        stack.initialize(r, recipe.gain, generator(seed, replicate, purpose))
     return stack
 
 

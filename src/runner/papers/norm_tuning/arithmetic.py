@@ -1,11 +1,9 @@
 """Two arithmetics for the deep construction of paper A: float64, and as many digits as needed.
 
 Theorem 2 is a statement about real numbers. For narrow blocks its systems are so ill-conditioned
-that float64 has no digits left; with 100 digits the same construction is exact again.
+that float64 has no digits left; with 100 digits the same construction is exact again. An arithmetic
+has what the construction needs besides `+`, `*` and `@`.
 """
-
-import time
-from typing import Protocol, runtime_checkable
 
 import mpmath
 import numpy as np
@@ -13,55 +11,29 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
-from runner.papers.norm_tuning.network import Matrix, Vector
-from runner.papers.norm_tuning.solvers import Scales, khatri_rao, solve_scales
-
-LONGEST_TIMED_ROW = 10_000
+from runner.papers.norm_tuning.solvers import Scales, solve_scales
+from runner.papers.norm_tuning.theorem_1 import khatri_rao
 
 Exact = Shaped[np.ndarray, "..."]
 """A numpy array of mpmath numbers."""
 
 
-@runtime_checkable
-class Arithmetic(Protocol):
-    """What the deep construction needs besides `+`, `*` and `@`."""
-
-    def exact(self, array: Float[Tensor, "..."]) -> Float[Tensor, "..."] | Exact:
-        """The float64 numbers of `array` in this arithmetic, without rounding; a new array."""
-
-    def solve_scales(self, W1: Matrix, W2: Matrix, target: Matrix) -> Scales:
-        """Solve `W2 diag(gamma) W1 = target`; shapes as in `solvers.solve_scales`."""
-
-    def least_norm(self, W: Matrix, b: Vector) -> Vector:
-        """The smallest x with `W x = b`, for W (d, m) of rank d."""
-
-    def row_norms(self, M: Matrix) -> Vector:
-        """Euclidean norms of the rows of M."""
-
-
 class Float64:
     """Torch tensors in float64 on the CPU."""
+
+    solve_scales = staticmethod(solve_scales)
 
     def exact(self, array: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         """A copy."""
         return array.clone()
 
-    def solve_scales(
-        self, W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"], target: Float[Tensor, "d k"]
-    ) -> Scales:
-        """See `solvers.solve_scales`."""
-        return solve_scales(W1, W2, target)
-
     def least_norm(self, W: Float[Tensor, "d m"], b: Float[Tensor, " d"]) -> Float[Tensor, " m"]:
-        """Least squares by SVD."""
+        """The smallest x with `W x = b`, for W of rank d, by SVD."""
         return torch.linalg.lstsq(W, b[:, None], driver="gelsd").solution[:, 0]
 
     def row_norms(self, M: Float[Tensor, "rows columns"]) -> Float[Tensor, " rows"]:
         """Euclidean norms of the rows of M."""
         return M.norm(dim=1)
-
-
-FLOAT64 = Float64()
 
 
 class MultiPrecision:
@@ -77,31 +49,20 @@ class MultiPrecision:
         self.context.dps = digits
 
     def exact(self, array: Float[Tensor, "..."]) -> Exact:
-        """The same numbers as an array of mpmath numbers."""
+        """The float64 numbers as mpmath numbers, without rounding."""
         return np.vectorize(self.context.mpf, otypes=[object])(array.numpy())
 
     def solve_scales(self, W1: Exact, W2: Exact, target: Exact) -> Scales:
-        """Solve the square system by Gauss-Jordan elimination with row pivoting.
+        """Solve the square system of `solvers.solve_scales` by Gauss-Jordan elimination.
 
         Zero scales, rank 0 and an infinite condition number if it is singular to these digits.
         """
         K = khatri_rao(W2, W1)
-        n = K.shape[0]
         inverse = self._inverse(K)
         if inverse is None:
             return Scales(K[0] * 0, float("inf"), 0, K.shape, "mpmath")
         condition_number = _norm(K) * _norm(inverse)
-        return Scales(inverse @ target.reshape(-1), condition_number, n, K.shape, "mpmath")
-
-    def seconds(self, n: int) -> float:
-        """How long `solve_scales` takes for n equations: n^2 row operations, of which one is timed.
-
-        Three quarters of their columns are not zero yet.
-        """
-        row = self.exact(torch.rand(2 * min(n, LONGEST_TIMED_ROW), dtype=torch.float64))
-        start = time.perf_counter()
-        row = row - row[0] * row
-        return 0.75 * n**2 * (time.perf_counter() - start) * (2 * n / len(row))
+        return Scales(inverse @ target.reshape(-1), condition_number, len(K), K.shape, "mpmath")
 
     def least_norm(self, W: Exact, b: Exact) -> Exact:
         """`W^T (W W^T)^{-1} b`: squaring the condition number costs a few of very many digits."""
@@ -112,6 +73,7 @@ class MultiPrecision:
         return np.sqrt((M * M).sum(axis=1))
 
     def _inverse(self, K: Exact) -> Exact | None:
+        """By elimination with row pivoting; None if K is singular to these digits."""
         n = K.shape[0]
         table = np.concatenate([K, self.exact(torch.eye(n, dtype=torch.float64))], axis=1)
         negligible = abs(K).max() * self.context.mpf(10) ** (10 - self.digits)
@@ -131,3 +93,7 @@ class MultiPrecision:
 def _norm(K: Exact) -> float:
     """Spectral norm, to double precision."""
     return float(np.linalg.norm(K.astype(np.float64), 2))
+
+
+Arithmetic = Float64 | MultiPrecision
+FLOAT64 = Float64()

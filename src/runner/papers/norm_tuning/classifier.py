@@ -6,17 +6,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from runner.data import CLASSES, digits
+from runner.data import CLASSES
 from runner.papers.norm_tuning.network import Network, relu_network
 
 PIXELS = 64
 STEPS, LEARNING_RATE = 300, 1e-2  # full batch, Adam: all but a few of the images are learned
-
-
-def digit_images() -> tuple[Float[Tensor, "images 64"], Int[Tensor, " images"]]:
-    """All images of 8 x 8 pixels in [0, 1] as rows, and their classes."""
-    pixels, classes = digits.all_images()
-    return pixels.flatten(1), classes
 
 
 def train_classifier(

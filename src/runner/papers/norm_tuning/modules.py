@@ -2,65 +2,90 @@
 
 Proposition 1 calls a normalization layer an affine map. That is what `BatchNorm1d` is in evaluation
 mode, where mean and variance are constants. In training mode they are the batch's, and in
-`LayerNorm` the sample's own.
+`LayerNorm` and `RMSNorm` the sample's own.
 """
 
-from typing import Literal
+from collections.abc import Sequence
+from functools import partial
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from runner.core.errors import lookup
 from runner.papers.norm_tuning.network import Network
 
 
+class RMSNorm(nn.RMSNorm):
+    """With shifts beside its scales, and the epsilon of the other layers."""
+
+    def __init__(self, features: int, dtype: torch.dtype) -> None:
+        super().__init__(features, eps=1e-5, dtype=dtype)
+        self.bias = nn.Parameter(torch.zeros(features, dtype=dtype))
+
+    def forward(self, z: Float[Tensor, "N n"]) -> Float[Tensor, "N n"]:
+        """Each sample over the root of its mean square, scaled and shifted."""
+        return super().forward(z) + self.bias
+
+
 def as_modules(
-    layer: Literal["batch_norm", "layer_norm"], network: Network, x: Float[Tensor, "N k"]
+    layer: str,
+    network: Network,
+    x: Float[Tensor, "N k"],
+    biases: Sequence[Float[Tensor, " _"]] | None = None,
 ) -> nn.Sequential:
     """A normalization layer after each frozen matrix, for `scale (W h) + shift` in a network
-    without skips; in evaluation mode and the precision of its weights.
+    without skips; in evaluation mode and the precision of its weights. With the frozen `biases` b
+    of Eq. (3), one for each matrix, what is normalized is `W h + b`, and the shifts take b out.
+    Raises InputError for a `layer` other than batch_norm, layer_norm and rms_norm.
 
     By Proposition 1 the weights and biases make up for mean and deviation. `BatchNorm1d` has those
     of `x` as running statistics, which do not move, and equals the formula. `LayerNorm` gets the
-    means of its samples' over `x`, as if they were constants, and does not: its first layer maps x
-    and c x to the same for every c > 0, whatever its scales and shifts are.
+    means of its samples' over `x`, as if they were constants, and does not; nor does `RMSNorm`.
+    Without biases their first layer maps x and c x to the same for every c > 0, whatever its scales
+    and shifts are.
     """
-    normalization = {"batch_norm": _batch_norm, "layer_norm": _layer_norm}[layer]
     modules: list[nn.Module] = []
     hidden = x
-    for each in network.layers:
-        z = hidden @ each.weight.mT
-        modules += [frozen_linear(each.weight), normalization(each.scale, each.shift, z)]
+    for each, b in zip(network.layers, biases or [None] * len(network.layers), strict=True):
+        z, shift = hidden @ each.weight.mT, each.shift
+        if b is not None:
+            z, shift = z + b, shift - each.scale * b
+        modules += [frozen_linear(each.weight, b), _normalization(layer, each.scale, shift, z)]
         modules += [nn.ReLU()] if each.relu else []
         hidden = each(hidden, x)
     return nn.Sequential(*modules).eval()
 
 
-def frozen_linear(W: Float[Tensor, "n_out n_in"]) -> nn.Linear:
-    """`x -> W x` without a bias; not trained."""
-    layer = nn.Linear(W.shape[1], W.shape[0], bias=False, dtype=W.dtype)
+def frozen_linear(
+    W: Float[Tensor, "n_out n_in"], b: Float[Tensor, " n_out"] | None = None
+) -> nn.Linear:
+    """`x -> W x`, or `W x + b`; not trained."""
+    layer = nn.Linear(W.shape[1], W.shape[0], bias=b is not None, dtype=W.dtype)
     layer.weight = nn.Parameter(W, requires_grad=False)
+    if b is not None:
+        layer.bias = nn.Parameter(b, requires_grad=False)
     return layer
 
 
-def _batch_norm(
-    gamma: Float[Tensor, " n"], beta: Float[Tensor, " n"], z: Float[Tensor, "N n"]
-) -> nn.BatchNorm1d:
-    """`z -> gamma z + beta` in evaluation mode; the running statistics, those of z, do not move."""
-    layer = nn.BatchNorm1d(len(gamma), momentum=0.0, dtype=gamma.dtype)
-    mean, variance = z.mean(0), z.var(0)
-    layer.running_mean, layer.running_var = mean, variance
-    scale = gamma * (variance + layer.eps).sqrt()
-    layer.weight = nn.Parameter(scale, requires_grad=False)
-    layer.bias = nn.Parameter(beta + gamma * mean, requires_grad=False)
-    return layer
-
-
-def _layer_norm(
-    gamma: Float[Tensor, " n"], beta: Float[Tensor, " n"], z: Float[Tensor, "N n"]
-) -> nn.LayerNorm:
-    """`z -> gamma z + beta` where mean and deviation over the features are their means over z."""
-    layer = nn.LayerNorm(len(gamma), dtype=gamma.dtype)
-    deviation = (z.var(1, correction=0) + layer.eps).sqrt().mean()
-    layer.weight = nn.Parameter(gamma * deviation, requires_grad=False)
-    layer.bias = nn.Parameter(beta + gamma * z.mean(), requires_grad=False)
-    return layer
+def _normalization(
+    layer: str, gamma: Float[Tensor, " n"], beta: Float[Tensor, " n"], z: Float[Tensor, "N n"]
+) -> nn.BatchNorm1d | nn.LayerNorm | RMSNorm:
+    """A layer that maps z to `gamma z + beta` as far as its mean and deviation are those here."""
+    make = {
+        "batch_norm": partial(nn.BatchNorm1d, momentum=0.0),
+        "layer_norm": nn.LayerNorm,
+        "rms_norm": RMSNorm,
+    }
+    module = lookup("layers", layer, make)(len(gamma), dtype=gamma.dtype)
+    if layer == "batch_norm":
+        mean, variance = z.mean(0), z.var(0)
+        module.running_mean, module.running_var = mean, variance
+        deviation = (variance + module.eps).sqrt()
+    elif layer == "layer_norm":
+        mean, deviation = z.mean(), (z.var(1, correction=0) + module.eps).sqrt().mean()
+    else:
+        mean, deviation = 0.0, (z.square().mean(1) + module.eps).sqrt().mean()
+    module.weight = nn.Parameter(gamma * deviation, requires_grad=False)
+    module.bias = nn.Parameter(beta + gamma * mean, requires_grad=False)
+    return module

@@ -17,49 +17,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.core.errors import InputError
+from runner.core.errors import InputError, lookup
 from runner.papers.norm_tuning.arithmetic import FLOAT64, Arithmetic
-from runner.papers.norm_tuning.network import (
-    Block,
-    Layer,
-    Matrix,
-    Network,
-    Skip,
-    Vector,
-    relu_network,
-)
-from runner.papers.norm_tuning.solvers import Scales, khatri_rao, solve_scales
+from runner.papers.norm_tuning.network import Block, Layer, Network, Skip, relu_network
+from runner.papers.norm_tuning.solvers import EPSILON, Scales, solve_scales
+from runner.papers.norm_tuning.theorem_1 import Norm, set_shifts
 
-__all__ = [
-    "Construction",
-    "DeepWeights",
-    "NormParameters",
-    "Scales",
-    "deep",
-    "deep_weights",
-    "factorize",
-    "khatri_rao",
-    "live_units_probability",
-    "low_rank",
-    "solve_scales",
-    "wide",
-    "wide_layer",
-    "wide_weights",
-]
-
-
-@dataclass(frozen=True)
-class NormParameters:
-    """Scales and shifts of `z -> gamma2 * (W2 relu(gamma1 * (W1 z) + beta1)) + beta2`.
-
-    `scales` tells how the linear system for gamma1 was solved.
-    """
-
-    gamma1: Float[Tensor, " m"]
-    beta1: Float[Tensor, " m"]
-    gamma2: Float[Tensor, " d"]
-    beta2: Float[Tensor, " d"]
-    scales: Scales
+Pair = tuple[Float[Tensor, "_ _"], Float[Tensor, "_ _"]]
+"""Frozen weights W1 (m, k), W2 (d, m) of the two layers that make up for one."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +38,11 @@ class Construction:
     def condition_number(self) -> float:
         """The largest condition number among the systems; nan if one is."""
         return float(np.max([system.condition_number for system in self.systems]))
+
+    @property
+    def rounding(self) -> float:
+        """n eps condition_number of the worst system, for n equations; eps that of float64."""
+        return float(np.max([s.shape[0] * EPSILON * s.condition_number for s in self.systems]))
 
     @property
     def full_rank(self) -> bool:
@@ -101,30 +71,18 @@ def wide_layer(
     target: Float[Tensor, "d k"],
     bias: Float[Tensor, " d"],
     input_norm: float,
-) -> NormParameters:
-    """Parameters with which two frozen layers compute `target x + bias` for `||x|| <= input_norm`.
+) -> tuple[Norm, Scales]:
+    """Parameters, as vectors, with which two frozen layers compute `target x + bias`.
 
-    Paper A, Lemma 7 (proof sketch of Theorem 1): gamma1 solves `W2 diag(gamma1) W1 = target`;
-    `beta1 = input_norm |gamma1_j| ||W1_j||` switches every hidden ReLU on; `gamma2 = 1` and
-    `beta2 = -W2 beta1 + bias` take the shift out again. The paper states the rule for unit inputs,
-    `input_norm = 1`; others need the largest norm that will be seen. All tensors are float64.
+    Exact for `||x|| <= input_norm` where the linear system, which comes back too, has full rank
+    (paper A, Lemma 7, the proof sketch of Theorem 1). All tensors are float64.
     """
     scales = solve_scales(W1, W2, target)
-    beta1 = input_norm * scales.gamma.abs() * W1.norm(dim=1)
-    return NormParameters(
-        gamma1=scales.gamma,
-        beta1=beta1,
-        gamma2=target.new_ones(target.shape[0]),
-        beta2=bias - W2 @ beta1,
-        scales=scales,
-    )
+    columns = set_shifts(W1, W2, scales.gamma[:, None], input_norm, bias[:, None])
+    return Norm(*(each[:, 0] for each in columns)), scales
 
 
-def wide(
-    target: Network,
-    weights: Iterable[tuple[Float[Tensor, "..."], Float[Tensor, "..."]]],
-    input_norm: float = 1.0,
-) -> Construction:
+def wide(target: Network, weights: Iterable[Pair], input_norm: float = 1.0) -> Construction:
     """Theorem 1: two frozen layers for each layer of the target, whatever its widths (Remark 2).
 
     `weights` has one pair W1 (m, d_in), W2 (d_out, m) per layer of the target. It is exact where
@@ -134,10 +92,10 @@ def wide(
     """
     blocks, systems = [], []
     for layer, (W1, W2) in zip(target.layers, weights, strict=True):
-        p = wide_layer(W1, W2, layer.weight, layer.shift, input_norm)
+        p, system = wide_layer(W1, W2, layer.weight, layer.shift, input_norm)
         first = Layer(W1, p.gamma1, p.beta1, relu=True)
         blocks.append(Block((first, Layer(W2, p.gamma2, p.beta2, relu=layer.relu))))
-        systems.append(p.scales)
+        systems.append(system)
         input_norm = _reachable_norm(layer, input_norm)
     return Construction(Network(tuple(blocks)), tuple(systems))
 
@@ -170,10 +128,7 @@ def factorize(target: Network, rank: int, input_norm: float = 1.0) -> Network:
 
 
 def low_rank(
-    target: Network,
-    rank: int,
-    weights: Iterable[tuple[Float[Tensor, "..."], Float[Tensor, "..."]]],
-    input_norm: float = 1.0,
+    target: Network, rank: int, weights: Iterable[Pair], input_norm: float = 1.0
 ) -> Construction:
     """Corollary 1: four layers of width d r for each layer of rank r.
 
@@ -220,74 +175,39 @@ def deep(
 def _deep_block(
     layer: Layer, frozen: DeepWeights, input_norm: float, arithmetic: Arithmetic
 ) -> tuple[Block, list[Scales]]:
-    """One block of Theorem 2: scales from the last layer to the first, then shifts forward."""
-    hidden = [arithmetic.exact(W) for W in frozen.hidden]
-    skips = [arithmetic.exact(A) for A in frozen.skips]
-    output = arithmetic.exact(frozen.output)
-    systems = _deep_scales(layer, hidden, skips, output, arithmetic)
-    gammas = [system.gamma for system in systems]
-    betas = _deep_shifts(layer, hidden, skips, gammas, output, input_norm, arithmetic)
-    k, last = skips[0].shape[1], len(hidden) - 1
-    layers = [
-        Layer(hidden[i], gammas[i], betas[i], relu=i < last, skip=Skip(skips[i], i * k))
-        for i in range(len(hidden))
-    ]
-    one = arithmetic.exact(torch.ones_like(layer.shift))
-    final = Layer(output, scale=one, shift=one * 0, relu=layer.relu)
-    return Block((*layers, final)), systems
+    """One block of Theorem 2: scales from the last layer to the first, then shifts forward.
 
-
-def _deep_scales(
-    layer: Layer,
-    hidden: list[Matrix],
-    skips: list[Matrix],
-    output: Matrix,
-    arithmetic: Arithmetic,
-) -> list[Scales]:
-    """Solve `W_{n+1} (prod_{j > i} Gamma_j W_j) Gamma_i W_i A_i = W*_i` for i = n, ..., 1 (Eq. 52).
-
-    The system has d k equations and d k unknowns.
+    Scales: `W_{n+1} (prod_{j > i} Gamma_j W_j) Gamma_i W_i A_i = W*_i` for i = n, ..., 1 (Eq. 52),
+    each a system of d k equations and d k unknowns. Shifts: with all ReLUs on, layer i holds
+    `M_i x + s_i`. Its smallest safe offset is `s_i = input_norm ||row of M_i||`; the last shift
+    solves `W_{n+1} s_n = beta*` and takes all others out again.
     """
+    exact = arithmetic.exact
+    hidden, skips = ([exact(W) for W in each] for each in (frozen.hidden, frozen.skips))
+    output, n, (w, k) = exact(frozen.output), len(hidden), skips[0].shape
     d, d_in = layer.weight.shape
-    k, n = skips[0].shape[1], len(hidden)
     padded = torch.cat([layer.weight, layer.weight.new_zeros(d, n * k - d_in)], dim=1)
     systems: list[Scales] = []
     tail = output
     for i in reversed(range(n)):
-        block = arithmetic.exact(padded[:, i * k : (i + 1) * k])
+        block = exact(padded[:, i * k : (i + 1) * k])
         systems.insert(0, arithmetic.solve_scales(hidden[i] @ skips[i], tail, block))
         tail = (tail * systems[0].gamma) @ hidden[i]
-    return systems
 
-
-def _deep_shifts(
-    layer: Layer,
-    hidden: list[Matrix],
-    skips: list[Matrix],
-    gammas: list[Vector],
-    output: Matrix,
-    input_norm: float,
-    arithmetic: Arithmetic,
-) -> list[Vector]:
-    """Shifts that keep every hidden ReLU on, and the last one, which takes them all out again.
-
-    With all ReLUs on, layer i holds `M_i x + s_i`. Its smallest safe offset is
-    `s_i = input_norm ||row of M_i||`; the last shift solves `W_{n+1} s_n = beta*`.
-    """
-    k, n = skips[0].shape[1], len(hidden)
-    zeros = torch.zeros(skips[0].shape[0], n * k, dtype=torch.float64)
-    inputs, offset = arithmetic.exact(zeros), arithmetic.exact(zeros[:, 0])
-    betas = []
-    for i in range(n):
-        inputs[:, i * k : (i + 1) * k] = skips[i]  # from here on they enter; zero so far
-        inputs = gammas[i][:, None] * (hidden[i] @ inputs)
-        arriving = gammas[i] * (hidden[i] @ offset)
-        if i < n - 1:
-            offset = input_norm * arithmetic.row_norms(inputs)
+    zeros = torch.zeros(w, n * k, dtype=torch.float64)
+    M, offset = exact(zeros), exact(zeros[:, 0])
+    layers = []
+    for i, (W, A, gamma) in enumerate(zip(hidden, skips, [s.gamma for s in systems], strict=True)):
+        M[:, i * k : (i + 1) * k] = A  # from here on they enter; zero so far
+        M = gamma[:, None] * (W @ M)
+        arriving, last = gamma * (W @ offset), i == n - 1
+        if last:
+            offset = arithmetic.least_norm(output, exact(layer.shift))
         else:
-            offset = arithmetic.least_norm(output, arithmetic.exact(layer.shift))
-        betas.append(offset - arriving)
-    return betas
+            offset = input_norm * arithmetic.row_norms(M)
+        layers.append(Layer(W, gamma, offset - arriving, not last, Skip(A, i * k)))
+    one = exact(torch.ones_like(layer.shift))
+    return Block((*layers, Layer(output, one, one * 0, layer.relu))), systems
 
 
 def _reachable_norm(layer: Layer, input_norm: float) -> float:
@@ -297,40 +217,58 @@ def _reachable_norm(layer: Layer, input_norm: float) -> float:
 
 # frozen weights
 
+LAWS = {
+    "normal": torch.randn,
+    "uniform": torch.rand,
+    "torch_default": lambda *shape, **options: 2 * torch.rand(*shape, **options) - 1,
+}
+"""Continuous laws of a weight, before it is scaled: Lemma 2 holds for each."""
+
+
+def _draw(
+    shape: tuple[int, int], law: str, stream: torch.Generator, sparsity: float = 1.0
+) -> Float[Tensor, "rows columns"]:
+    """Weights of a law of `LAWS`, each kept with a probability. Raises InputError for no law."""
+    weight = lookup("distribution", law, LAWS)(*shape, generator=stream, dtype=torch.float64)
+    if sparsity < 1:
+        weight = weight * (torch.rand(*shape, generator=stream, dtype=torch.float64) < sparsity)
+    return weight
+
 
 def wide_weights(
-    target: Network, width: int | None, generator: torch.Generator, sparsity: float = 1.0
-) -> list[tuple[Float[Tensor, "..."], Float[Tensor, "..."]]]:
+    target: Network,
+    width: int | None,
+    generator: torch.Generator,
+    sparsity: float = 1.0,
+    distribution: str = "normal",
+) -> list[Pair]:
     """A pair W1 ~ N(0, 1/d_in) (m, d_in), W2 ~ N(0, 2/m) (d_out, m) for each layer of the target.
 
     m is `width`, or d_out d_in where that is None (Theorem 1). Each weight is kept with probability
-    `sparsity` (Theorem 3) and then divided by its root, which keeps the variances.
+    `sparsity` (Theorem 3) and then divided by its root, which keeps the variances. Another
+    `distribution` of `LAWS` gets the same factors. Raises InputError for one that is not known.
     """
-
-    def draw(rows: int, columns: int, variance: float) -> Float[Tensor, "rows columns"]:
-        weight = torch.randn(rows, columns, generator=generator, dtype=torch.float64)
-        if sparsity < 1:
-            kept = torch.rand(rows, columns, generator=generator, dtype=torch.float64) < sparsity
-            weight = weight * kept
-        return weight * sqrt(variance / sparsity)
-
     pairs = []
     for layer in target.layers:
         d_out, d_in = layer.weight.shape
         m = width or d_out * d_in
-        pairs.append((draw(m, d_in, 1 / d_in), draw(d_out, m, 2 / m)))
+        W1 = _draw((m, d_in), distribution, generator, sparsity) * sqrt(1 / d_in / sparsity)
+        W2 = _draw((d_out, m), distribution, generator, sparsity) * sqrt(2 / m / sparsity)
+        pairs.append((W1, W2))
     return pairs
 
 
-def deep_weights(target: Network, block: int, generator: torch.Generator) -> list[DeepWeights]:
+def deep_weights(
+    target: Network, block: int, generator: torch.Generator, distribution: str = "normal"
+) -> list[DeepWeights]:
     """Weights of Theorem 2 for each layer of the target: Gaussian, of variance one over the fan-in.
 
-    Raises InputError if a layer has fewer inputs than `block` (k).
+    Another `distribution` of `LAWS` is divided by the root of the fan-in as well. Raises InputError
+    if a layer has fewer inputs than `block` (k), or the law is not known.
     """
 
     def draw(rows: int, columns: int) -> Float[Tensor, "rows columns"]:
-        weight = torch.randn(rows, columns, generator=generator, dtype=torch.float64)
-        return weight / sqrt(columns)
+        return _draw((rows, columns), distribution, generator) / sqrt(columns)
 
     drawn = []
     for layer in target.layers:

@@ -9,7 +9,6 @@ from runner.results.style import (
     GREEN,
     INK,
     NAVY,
-    OLIVE,
     ORANGE,
     PURPLE,
     VERMILION,
@@ -33,17 +32,7 @@ KINDS = {
 }
 """Of layers: fully connected, free residual blocks, convolutions."""
 
-VARIANTS = {
-    "two classes": METHODS["gradient descent"],
-    "SGD": Look(BLUE, "s", hollow=True),
-    "exponential loss": Look(OLIVE, "<", DASHED),
-    "squared loss": Look(GREEN, ">", DASHED),
-    "convolutions": Look(ORANGE, "P"),
-    "ten classes": Look(VERMILION, "h"),
-}
-"""Of networks and losses, by what they differ in from gradient descent on two classes."""
-
-CLASSES = {True: Look(NAVY, "o"), False: VARIANTS["ten classes"]}
+CLASSES = {True: Look(NAVY, "o"), False: Look(VERMILION, "h")}
 """By whether there are two classes."""
 
 SQUARES = {"remainder": Look(BLUE, "s"), "top": Look(VERMILION, "o", DASHED)}

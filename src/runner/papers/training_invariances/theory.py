@@ -28,9 +28,6 @@ from runner.networks.spectra import eigvalsh, operator_norm, svd, svdvals
 RESIDUAL_FACTOR = 8
 """Lemma 11: what a ResNetFree block costs in the bound of Theorem 2."""
 
-SHARP_RESIDUAL_FACTOR = 2
-"""What it costs at most, by Weyl's inequality alone: see `low_rank_bound`."""
-
 
 def matrix_invariant(
     U: Float[Tensor, "*R c i"], V: Float[Tensor, "*R o c"]
@@ -141,7 +138,7 @@ def low_rank_bound(factors: list[int]) -> list[float]:
 
     The paper's 8 for a block Z x + W2 W1 x is more than the proof needs. W2^T W2 - W1 W1^T is
     constant, so up to a constant ||[W2 Z]||^2 <= ||W2||^2 + ||Z||^2 = ||W1||^2 + ||Z||^2, which is
-    at most twice ||[W1; Z]||^2: `SHARP_RESIDUAL_FACTOR`.
+    at most twice ||[W1; Z]||^2.
     """
     bounds = [1.0]
     for factor in reversed(factors[1:]):

@@ -13,6 +13,8 @@ from torch import nn
 from runner.papers.norm_tuning.bn_only import networks, study, tables
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.papers.norm_tuning.bn_only.networks import Batch, Dense, FrozenWithNorm, f, g
+from runner.papers.norm_tuning.theorem_1 import pseudo_inverse, set_shifts
+from runner.training.schedules import SCHEDULES
 
 CPU = torch.device("cpu")
 R, D, M, N = 3, 4, 12, 40
@@ -112,9 +114,10 @@ def test_theorem_1_and_what_has_diverged():
     W1, W2, W, x = draw(R, d * d, d), draw(R, d, d * d), draw(R, d, d), draw(R, d, N)
     lost = W.clone()
     lost[1, 0, 0] = torch.inf
-    solved = networks.construct(W1, W2, [W, lost], float(x.norm(dim=1).max()))
+    solved, input_norm = pseudo_inverse(W1, W2, [W, lost]), float(x.norm(dim=1).max())
     assert solved.rank.tolist() == [d * d] * R
-    error = [(f(W1 @ x, W2, norm) - g(x, W)).abs().amax(-1) for norm in solved.norms]
+    norms = [set_shifts(W1, W2, each, input_norm) for each in solved.gamma1.split(1, dim=-1)]
+    error = [(f(W1 @ x, W2, norm) - g(x, W)).abs().amax(-1) for norm in norms]
     assert (error[0] < 1e-9).all()
     assert error[1].isnan().tolist() == [False, True, False]
 
@@ -123,19 +126,19 @@ def test_theorem_1_and_what_has_diverged():
 def test_the_scales_are_those_of_the_pseudo_inverse(d, m, p):
     """Sparse, too narrow, and wide systems against numpy's."""
     problem = study.draw_problem(BnOnly(target_width=d, widths=[m], sparsity=p, replicates=2))
-    solved = networks.construct(problem.W1, problem.W2[m], [problem.target], 12.0)
+    solved = pseudo_inverse(problem.W1, problem.W2[m], [problem.target])
     for r in range(2):
         W1, W2, W = (each[r].numpy() for each in (problem.W1, problem.W2[m], problem.target))
         K = np.stack([np.kron(W2[:, j], W1[j]) for j in range(m)], axis=1)
         expected = np.linalg.pinv(K, rcond=max(K.shape) * np.finfo(float).eps) @ W.reshape(-1)
-        found = solved.norms[0].gamma1[r, :, 0].numpy()
+        found = solved.gamma1[r, :, 0].numpy()
         np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
         assert solved.rank[r] == np.linalg.matrix_rank(K)
 
 
 def test_right_means():
     W1, W2, W = draw(R, 6, D), draw(R, D, 6), draw(R, D, D)
-    (norm,) = networks.construct(W1, W2, [W], 12.0).norms
+    norm = set_shifts(W1, W2, pseudo_inverse(W1, W2, [W]).gamma1, 12.0)
     norm = networks.with_right_means(norm, W1, W2, W)
     x = torch.randn(R, D, 200_000, generator=torch.Generator().manual_seed(1)).double()
     torch.testing.assert_close(f(W1 @ x, W2, norm).mean(-1), g(x, W).mean(-1), rtol=0.02, atol=0)
@@ -152,8 +155,8 @@ def test_the_share_of_weights_is_p_and_their_variance_stays():
 
 def test_schedules_start_at_the_rate_and_end_where_they_should():
     for schedule, end in (("constant", 1.0), ("cosine", 0.0), ("exponential", 0.01)):
-        assert study.decay(schedule, 0, 50) == 1
-        assert study.decay(schedule, 50, 50) == pytest.approx(end, abs=1e-12)
+        assert SCHEDULES[schedule](0, 50) == 1
+        assert SCHEDULES[schedule](50, 50) == pytest.approx(end, abs=1e-12)
 
 
 def test_the_curvature_is_that_of_the_loss_along_the_last_shifts():
@@ -209,3 +212,36 @@ def test_our_controls_stand_beside_the_runs_of_figure_4(scale):
     ours = configs_of("fig4-training", f"scale={scale}")
     assert all(config in ours for config in paper)
     assert {config.seed for config in ours} == {paper[0].seed}
+
+
+def test_every_epoch_sees_the_same_samples(monkeypatch):
+    seen = []
+    real = study.GaussianStream.draw
+
+    def draw(stream, samples):
+        seen.append(real(stream, samples))
+        return seen[-1]
+
+    monkeypatch.setattr(study.GaussianStream, "draw", draw)
+    config = BnOnly(**SMALL | {"methods": ["sgd"], "epochs": 3})
+    found = list(study.run(config, lent(CPU)))
+    first, second, third = torch.stack(seen[:72]).chunk(3)
+    assert torch.equal(first, second) and torch.equal(first, third)
+    assert not torch.equal(first[0], first[1]), "an epoch has 24 batches, each its own"
+    points = [row.samples for row in found if isinstance(row, study.CurvePoint)]
+    assert max(points) == 3 * 24 * 20
+
+
+def test_size_and_precision_of_what_is_solved():
+    found = rows(widths=[16, 64]).set_index(["method", "width"]).sort_index()
+    solved = found.loc["teacher_construction"]
+    narrow, wide = solved.loc[16], solved.loc[64]
+    assert (narrow["largest_scale"].to_numpy() > wide["largest_scale"].to_numpy()).all()
+    assert (solved["largest_scale"] >= solved["smallest_scale"]).all()
+    assert (solved["smallest_scale"] > 0).all(), "Lemma 8"
+    assert (solved["largest_shift"] > solved["largest_scale"]).all(), "c |gamma1| |w|, summed"
+    assert (solved["source_mse"] < solved["float32_mse"]).all()
+    assert (wide["float32_mse"] < 1e-8).all()
+    assert found.loc["sgd", "float32_mse"].isna().all()
+    assert found.loc["sgd", "largest_scale"].between(0, 10).all()
+    assert found.loc["dense", ["largest_scale", "largest_shift"]].isna().all(axis=None)

@@ -15,7 +15,8 @@ from runner.papers.norm_tuning import solvers
 from runner.papers.norm_tuning.constructions.config import Constructions
 from runner.papers.norm_tuning.constructions.study import run
 from runner.papers.norm_tuning.network import agreement
-from runner.papers.norm_tuning.solvers import khatri_rao, solve_scales
+from runner.papers.norm_tuning.solvers import solve_scales
+from runner.papers.norm_tuning.theorem_1 import khatri_rao
 from runner.results.claims import claims_of, judgement
 
 
@@ -69,7 +70,7 @@ def test_a_rank_deficient_system_falls_back_to_least_squares(m):
     scales = solve_scales(W1, W2, target)
     assert scales.solver == "least_squares"
     assert scales.numerical_rank == 6
-    assert not scales.full_rank and not scales.solvable
+    assert not scales.solvable
     torch.testing.assert_close(
         (W2 * scales.gamma) @ W1, torch.eye(6, dtype=torch.float64)[:1] * target
     )
@@ -125,6 +126,25 @@ def test_each_theorem_is_exact(parameters):
         assert row.full_rank and row.numerical_rank == row.structural_rank == row.equations
         assert row.max_abs_error < 1e-8
         assert row.agreement == 1
+
+
+@pytest.mark.parametrize("theorem", ["wide", "low_rank", "deep"])
+def test_frozen_weights_of_every_law_reach_the_target(theorem):
+    options = {"theorem": theorem, "target_width": 6, "block": 3, "points": 20, "replicates": 3}
+    found = [rows(distribution=law, **options) for law in ("normal", "uniform", "torch_default")]
+    assert len({each[0].condition_number for each in found}) == 3
+    for row in sum(found, []):
+        assert row.full_rank and row.max_abs_error <= row.rounding < 1e-3
+
+
+def test_one_unit_less_has_one_rank_less():
+    options = {"theorem": "sparse", "target_width": 5, "width": 24, "points": 5, "replicates": 20}
+    table = pd.DataFrame([dataclasses.asdict(row) for row in rows(**options)])
+    assert not table["full_rank"].any()
+    assert verdict("square-width-needed", table) == "holds"
+    fewer = table["numerical_rank"].where(table.index > 0, 23)
+    assert verdict("square-width-needed", table.assign(numerical_rank=fewer)) == "fails"
+    assert verdict("square-width-needed", table.assign(width=25)) == "undecided"
 
 
 @pytest.mark.parametrize(
@@ -214,8 +234,6 @@ def test_claims_of_theorem_3_fail_where_they_should():
     sometimes = sparse_table(lambda d, p: 0.5)
     assert verdict("sparse-conjecture", sometimes) == "fails"
     assert verdict("sparse-probability", sometimes) == "fails"
-    singular = sometimes.assign(cut_off_units=0)
-    assert verdict("cut-off-units", singular) == "fails"
     assert verdict("structural-rank", sometimes.assign(structural_rank=100)) == "fails"
     assert verdict("sparse-exact", sometimes.assign(max_abs_error=1e-7)) == "fails"
 
@@ -234,6 +252,10 @@ def test_claims_of_exactness_fail_on_inexact_rows_and_are_undecided_without_rows
     digits = table.assign(target="digits")
     assert verdict("digits-same-predictions", digits) == "holds"
     assert verdict("digits-same-predictions", digits.assign(agreement=0.999)) == "fails"
+    wide = table.assign(theorem="wide")
+    assert verdict("wide-full-rank", wide) == "holds"
+    one = wide["full_rank"].where(wide.index > 0, False)
+    assert verdict("wide-full-rank", wide.assign(full_rank=one)) == "fails"
     beyond = table.assign(dtype="mpmath", rounding=1e3, block=table["target_width"])
     assert verdict("deep-exact-with-digits", beyond) == "holds"
     assert verdict("deep-exact-with-digits", beyond.assign(max_abs_error=1e-3)) == "fails"

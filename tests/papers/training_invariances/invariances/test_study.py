@@ -9,12 +9,16 @@ from scipy.optimize import linprog
 from runner.core.errors import InputError
 from runner.core.streams import generator
 from runner.core.studies import Context
+from runner.papers.training_invariances.invariances.assumptions import largest_margins
 from runner.papers.training_invariances.invariances.config import SMALLEST_DEPTH, Invariances
 from runner.papers.training_invariances.invariances.gradient_flow import Flow, Objective, unit
+from runner.papers.training_invariances.invariances.graphs import SHARE
 from runner.papers.training_invariances.invariances.network import build
 from runner.papers.training_invariances.invariances.problem import INPUT_NORM, SIDE, draw_examples
 from runner.papers.training_invariances.invariances.study import run
 from runner.papers.training_invariances.losses import MARGIN_LOSSES, log_losses
+
+LAYERED = [name for name in SMALLEST_DEPTH if name not in SHARE]
 
 TINY = {
     "width": 6,
@@ -82,11 +86,11 @@ def test_a_convolution_is_torch_s(slope):
             torch.testing.assert_close(out[replicate], expected)
 
 
-@pytest.mark.parametrize("architecture", SMALLEST_DEPTH)
+@pytest.mark.parametrize("architecture", LAYERED)
 def test_every_architecture_has_its_depth_and_one_output(architecture):
     for depth in (SMALLEST_DEPTH[architecture], 9):
         network = build(architecture, depth, 5, 3, SIDE, 0.0)
-        assert len(network.weighted) == depth and network.layers[-1].width == 1
+        assert len(network.layers) == depth and network.layers[-1].width == 1
         for before, behind in zip(network.layers, network.layers[1:], strict=False):
             assert before.target == behind.source
 
@@ -108,7 +112,7 @@ def test_logarithms_of_losses():
     torch.testing.assert_close(log_losses(far, "logistic"), -far)
 
 
-@pytest.mark.parametrize("architecture", SMALLEST_DEPTH)
+@pytest.mark.parametrize("architecture", LAYERED)
 def test_rows_of_every_architecture(architecture):
     found = rows(architecture=architecture)
     metrics, lowrank = of("metrics", found), of("lowrank", found)
@@ -123,6 +127,59 @@ def test_rows_of_every_architecture(architecture):
         assert not row.alignment > 1 + 1e-12
         assert (row.layer < 6) == (row.alignment == row.alignment)
     assert all(row.operator_ratio == pytest.approx(1) for row in lowrank if row.layer == 6)
+
+
+@pytest.mark.parametrize("architecture", SHARE)
+def test_rows_of_every_graph(architecture):
+    found = rows(architecture=architecture, width=8, learning_rates=[0.02, 0.01, 0.005])
+    metrics = of("metrics", found)
+    assert {row.pair for row in metrics} >= {"diagonal", "full", "layer", "less an edge"}
+    assert not of("lowrank", found) and not of("assumptions", found)
+    finest = [row for row in metrics if row.learning_rate == 0.005 and row.time == 0.4]
+    for row in finest:
+        if row.promised and row.entries:
+            assert row.drift < 1e-4
+    beside = [row for row in finest if row.place == "beside frozen"]
+    assert all(row.drift > 1e-4 and not row.promised for row in beside)
+
+
+def test_a_replicate_has_its_own_graph_at_every_rate():
+    def key(row):
+        return (
+            row.replicate,
+            row.learning_rate,
+            row.time,
+            row.layer,
+            row.place,
+            row.pair,
+            row.linear,
+        )
+
+    many = {key(r): r for r in of("metrics", rows(architecture="random_graph"))}
+    alone = of("metrics", rows(architecture="random_graph", replicates=1, learning_rates=[0.01]))
+    for row in alone:
+        if row.pair not in ("active", "mixed"):  # of a pattern at every rate
+            assert row.initial == pytest.approx(many[key(row)].initial, rel=1e-12)
+            assert row.drift == pytest.approx(many[key(row)].drift, rel=1e-6, abs=1e-15)
+    assert len({r.initial for r in many.values() if r.pair == "full" and r.linear}) > 1
+
+
+def test_the_margin_of_a_linear_network_grows_towards_the_largest():
+    found = of(
+        "assumptions",
+        rows(architecture="linear", normalized_time=True, time=10.0, learning_rates=[0.05]),
+    )
+    first, last = ([row.margin for row in found if row.time == t] for t in (0.0, 10.0))
+    assert all(a < b <= 1 + 1e-9 for a, b in zip(first, last, strict=True))
+    assert min(last) > 0.5
+    assert all(np.isnan(row.margin) for row in of("assumptions", rows()))
+
+
+def test_the_largest_margin_is_that_of_the_hard_svm():
+    """Of two points: the distance of the segment between y x and y' x' from the origin."""
+    two = torch.tensor([[[3.0, 0.0], [0.0, -4.0]]]).double()
+    margin = largest_margins(two, torch.tensor([[1.0, -1.0]]).double())
+    assert float(margin) == pytest.approx(3 * 4 / 5)
 
 
 def test_twins_are_on_for_the_same_examples_and_off_for_the_same():

@@ -35,10 +35,7 @@ class BreakingBN(OnImages):
     )
     data: str = parameter("the images", "digits", choices=LABELLED)
     image_size: int | None = parameter(
-        "pixels of a side that images are resized to; null: their own",
-        16,
-        minimum=1,
-        maximum=1000,
+        "pixels of a side that images are resized to; null: their own", 16, minimum=1, maximum=1000
     )
     samples: int = parameter("N: inputs that ranks and gradients are measured on", 512, minimum=2)
     epochs: int = parameter("passes over the training images", 20, minimum=1)

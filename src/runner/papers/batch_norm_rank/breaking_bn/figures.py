@@ -9,8 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.data import CLASSES
-from runner.papers.batch_norm_rank.breaking_bn.tables import MEASURES, paths
+from runner.papers.batch_norm_rank.breaking_bn.tables import LABELS, MEASURES, chosen_rates, paths
+from runner.papers.batch_norm_rank.learning import END_OF_GRID
 from runner.papers.batch_norm_rank.looks import METHODS
+from runner.results.captions import Said
 from runner.results.claims import Tables
 from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
@@ -43,9 +45,11 @@ ARCHITECTURES = {"vgg19": "VGG-19", "resnet50": "ResNet-50"}
 
 
 def curves(tables: Tables) -> pd.DataFrame:
-    """Median and range of every measure by method, rate and epoch."""
+    """Median and range of every measure by method, rate and epoch; `end_of_grid`: of a rate that
+    was chosen at an end of those offered."""
     keys = ["method", "learning_rate", "fastest", "epoch", "steps"]
-    return spread(paths(tables), keys, list(COLUMNS))
+    found = spread(paths(tables), keys, list(COLUMNS))
+    return found.merge(chosen_rates(tables), how="left").fillna({"end_of_grid": ""})
 
 
 def _network(tables: Tables) -> str:
@@ -88,11 +92,22 @@ def _lines(axes: Axes, drawn: pd.DataFrame, column: str, x: str) -> None:
     name_ends(axes, ends)
 
 
-MARKS = (
-    " Lines are medians over the replicates at the rate chosen for each method on separate"
-    " replicates, bands their whole range; dotted: the accuracy of a guess. Ranks are measured on N"
-    " samples."
-)
+def with_rates(panels: str, marks: str = "") -> Said:
+    """A caption: panels, what the marks are, and the rates, with those at an end of their grid."""
+    marks = marks or (
+        "Lines are medians over the replicates at the rate chosen for each method on separate"
+        " replicates, bands their whole range; dotted: the accuracy of a guess. Ranks are measured"
+        " on N samples."
+    )
+
+    def say(tables: Tables) -> str:
+        rates = [
+            f"{LABELS[method]} {rate:g}{END_OF_GRID[end]}"
+            for method, rate, end in chosen_rates(tables).itertuples(index=False, name=None)
+        ]
+        return f"{panels} {marks} Rates: {', '.join(rates)}."
+
+    return say
 
 
 def say_broken(tables: Tables) -> str:
@@ -137,10 +152,7 @@ BROKEN = Finding(say_broken, holds=["asymmetric-start-lowers-rank", "asymmetric-
 
 
 def draw(
-    tables: Tables,
-    columns: tuple[str, ...],
-    x: str = "epoch",
-    methods: Collection[str] = CENTRED,
+    tables: Tables, columns: tuple[str, ...], x: str = "epoch", methods: Collection[str] = CENTRED
 ) -> tuple[Figure, pd.DataFrame]:
     """One panel for each measure, one line for each method; x: `epoch` or `steps`."""
     drawn = curves(tables)
@@ -234,8 +246,9 @@ FIGURES = [
         partial(draw, columns=("train_accuracy", "rank")),
         whose="as in the paper",
         findings=[BROKEN],
-        caption="(a) Training accuracy and (b) rank of the last hidden layer through training."
-        + MARKS,
+        caption=with_rates(
+            "(a) Training accuracy and (b) rank of the last hidden layer through training."
+        ),
         shows={"method": ["batch_norm", "batch_norm_no_mean", "batch_norm_asymmetric", "vanilla"]},
     ),
     Drawing(
@@ -246,8 +259,10 @@ FIGURES = [
             Finding(say_centring_redundant, holds=["centring-redundant"]),
             Finding(say_centring, undecided=["centring-redundant"]),
         ],
-        caption="(a) Training accuracy and (b) r, the lower bound of the rank of the last hidden"
-        " layer, by iterations of SGD." + MARKS,
+        caption=with_rates(
+            "(a) Training accuracy and (b) r, the lower bound of the rank of the last hidden layer,"
+            " by iterations of SGD."
+        ),
         shows={"method": ["batch_norm", "batch_norm_no_mean"]},
     ),
     Drawing(
@@ -255,8 +270,9 @@ FIGURES = [
         partial(draw, columns=("train_accuracy", "rank")),
         whose="as in the paper",
         findings=[BROKEN],
-        caption="(a) Training accuracy and (b) rank of the last hidden layer through training."
-        + MARKS,
+        caption=with_rates(
+            "(a) Training accuracy and (b) rank of the last hidden layer through training."
+        ),
         shows={"method": ["batch_norm", "batch_norm_no_mean", "batch_norm_asymmetric"]},
     ),
     Drawing(
@@ -269,11 +285,13 @@ FIGURES = [
                 holds=["gradients-align", "vanilla-untrainable", "same-path-on-random-pixels"],
             )
         ],
-        caption="(a) Training accuracy of VGG-19; (b) that of the networks without batch norm,"
-        " every replicate, on images (wide lines) and on random pixels (dotted); (c) alignment of"
-        " the gradients of different examples. Lines in a and c are medians over the replicates,"
-        " bands their whole range. Where the last hidden layer is zero there is no alignment to"
-        " draw.",
+        caption=with_rates(
+            "(a) Training accuracy of VGG-19; (b) that of the networks without batch norm, every"
+            " replicate, on images (wide lines) and on random pixels (dotted); (c) alignment of the"
+            " gradients of different examples.",
+            "Lines in a and c are medians over the replicates, bands their whole range. Where the"
+            " last hidden layer is zero there is no alignment to draw.",
+        ),
         shows={"method": ["batch_norm", "vanilla", "vanilla_100x", "vanilla_random_pixels"]},
     ),
 ]

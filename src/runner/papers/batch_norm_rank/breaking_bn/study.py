@@ -16,16 +16,17 @@ method. They are trained one after the other: each one fills the machine.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from runner.core.errors import InputError, lookup
 from runner.core.streams import generator
-from runner.core.studies import Context, Row
+from runner.core.studies import Context, Measured, Row, network_name
 from runner.data.datasets import Dataset, Images
 from runner.networks.convolutional import ConvolutionalClassifier, initialize
 from runner.networks.resnet import ResNet50
@@ -96,12 +97,12 @@ class TrialEpoch(Row):
     epoch: int
     steps: int  # of SGD so far
     train_loss: float  # nats; mean over the epoch's minibatches, each before its step
-    train_accuracy: float  # likewise
+    train_accuracy: float  # share of images that get their class; mean over minibatches likewise
     test_loss: float  # at the end of the epoch, with running statistics
-    test_accuracy: float
+    test_accuracy: float  # share of the test images that get their class, likewise
     rank: float  # of the last hidden layer on `samples` training images, as in UntrainedNetwork
-    rank_bound: float
-    gradient_alignment: float
+    rank_bound: float  # r(H), Eq. (4), of the same representation
+    gradient_alignment: float  # mean |cosine| of per-sample gradients of the last layer
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ def with_own_rate(config: Config) -> list[str]:
     return list(dict.fromkeys(rate_source(name) for name in config.methods))
 
 
-def run(config: Config, context: Context) -> Iterator[UntrainedNetwork | TrialEpoch]:
+def run(config: Config, context: Context) -> Iterator[UntrainedNetwork | TrialEpoch | Measured]:
     """Train each network in turn, and measure those that are judged before training, too."""
     networks, sources = tasks(config), with_own_rate(config)
     selection = selection_range(config.replicates, config.selection_replicates)
@@ -153,6 +154,7 @@ def run(config: Config, context: Context) -> Iterator[UntrainedNetwork | TrialEp
     sums = torch.zeros(shape, dtype=torch.float64)
     if restored is not None:
         sums.copy_(restored["selection"])
+    size = {"architecture": config.architecture, "multiplier": config.multiplier}
     steps = len(next(iter(data.values())).train) // config.batch_size * config.epochs
     with context.progress(len(networks) * steps, "training", first * steps) as bar:
         for index in range(first, len(networks)):
@@ -164,11 +166,14 @@ def run(config: Config, context: Context) -> Iterator[UntrainedNetwork | TrialEp
             rate *= METHODS[task.method].faster
             pixels = data[METHODS[task.method].random_pixels]
             trainer = start(config, task.method, pixels, task.replicate, rate)
+            place = network_name(task.method, **size), task.replicate
+            now = partial(traced, config, trainer)
             if restored is not None and index == first:
                 trainer.restore(restored)
                 bar.update(trainer.done)
             elif tried is None:
                 yield before_training(config, task.method, trainer)
+                yield from context.hand_over(*place, 0, now)
 
             def after_step(
                 loss: Tensor, index: int = index, trainer: ConvolutionalTrainer = trainer
@@ -181,6 +186,7 @@ def run(config: Config, context: Context) -> Iterator[UntrainedNetwork | TrialEp
                 columns = after_epoch(config, task.method, trainer, rate, epoch, scores)
                 if tried is None:
                     yield TrainedEpoch(**columns, selected_on=choice.selected_on)
+                    yield from context.hand_over(*place, epoch, now)
                 else:
                     of_method[tried, selection.index(task.replicate)] += score(
                         torch.tensor(scores["train_accuracy"], dtype=torch.float64),
@@ -211,15 +217,35 @@ def images(config: Config, context: Context, random_pixels: bool) -> Dataset:
     return on_device(data.standardized(), context.device)
 
 
+def new_network(config: Config, name: str, channels: int, classes: int) -> ConvolutionalClassifier:
+    """A network of one method for images with these channels."""
+    architecture = lookup("architecture", config.architecture, ARCHITECTURES)
+    return architecture(channels, classes, METHODS[name].normalization, config.multiplier)
+
+
+def torch_module(config: Config, network: str, tensors: dict[str, Tensor]) -> nn.Module:
+    """A kept network as a module."""
+    first = next(W for W in tensors.values() if W.ndim == 4)
+    classes = len(tensors["classifier.weight"])
+    module = new_network(config, network.partition("/")[0], first.shape[1], classes)
+    module.load_state_dict(tensors)
+    return module.eval()
+
+
+def traced(config: Config, trainer: ConvolutionalTrainer) -> dict[str, Tensor]:
+    """The tensors of a network, the images x, and H, what its last hidden layer makes of them."""
+    images = probe(config, trainer.data)
+    H, _ = last_layer(trainer.network, images)
+    return {"x": images.pixels, **trainer.network.state_dict(), "H": H}
+
+
 def start(
     config: Config, name: str, data: Dataset, replicate: int, rate: float
 ) -> ConvolutionalTrainer:
     """A network of one method and replicate before training, and what trains it."""
-    method = METHODS[name]
-    network = lookup("architecture", config.architecture, ARCHITECTURES)(
-        data.train.pixels.shape[1], data.classes, method.normalization, config.multiplier
-    )
-    initialize(network, method.init, generator(config.seed, replicate, "initialisation"))
+    network = new_network(config, name, data.train.pixels.shape[1], data.classes)
+    stream = generator(config.seed, replicate, "initialisation")
+    initialize(network, METHODS[name].init, stream)
     network = network.to(data.train.labels.device, memory_format=torch.channels_last)
     return ConvolutionalTrainer(network, data, rate, config.batch_size, config.seed, replicate)
 

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from runner.papers.batch_norm_rank.learning import with_divergence
+from runner.papers.batch_norm_rank.learning import end_of_grid, with_divergence
 from runner.results.claims import Tables
 from runner.results.labels import Labels
 
@@ -51,6 +51,15 @@ def of(tables: Tables, method: str, column: str) -> pd.DataFrame:
     return rows.pivot(index="epoch", columns="replicate", values=column)
 
 
-def before(tables: Tables, method: str, column: str) -> pd.Series:
-    """A measure of one method before training, by replicate."""
-    return of(tables, method, column).loc[0]
+def chosen_rates(tables: Tables) -> pd.DataFrame:
+    """The rate of each method, and `end_of_grid`: whether it is the smallest or largest offered.
+
+    A method that takes another's rate, or 100 times that, has no grid of its own.
+    """
+    rates = tables["training"].groupby("method", sort=False)["learning_rate"].first().reset_index()
+    tried = tables.get("selection", tables["training"]).groupby("method")["learning_rate"].unique()
+    ends = [
+        end_of_grid(rate, tried.get(method, ()))
+        for method, rate in rates.itertuples(index=False, name=None)
+    ]
+    return rates.assign(end_of_grid=ends)

@@ -1,25 +1,65 @@
-"""The parameters of study `pretraining`, in the notation of Algorithm 1."""
+"""The parameters of study `pretraining`, and what each protocol sets of them."""
 
-from dataclasses import dataclass
-from math import pi
-from typing import ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
+from runner.core.errors import InputError
 from runner.core.studies import LARGEST_STEP, parameter
 from runner.data import LABELLED
 from runner.papers.batch_norm_rank.mlp_config import TrainedMLPs
 
 METHODS = (
     "vanilla",
-    "he",
-    "unit_scale",
     "pretrained",
-    "pretrained_end_to_end",
-    "plain_ascent",
-    "orthogonal",
-    "whitened",
     "batch_norm",
     "batch_norm_asymmetric",
+    "scale_matched",
+    "unit_scale",
+    "he",
+    "orthogonalised",
+    "orthogonalised_half",
 )
+
+PROTOCOLS = ("authors", "text", "ours")
+SCRIPTS = ("fig6", "fig4")
+
+GRID = [0.003, 0.01, 0.03, 0.1]
+
+SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    "fig4": {  # code_fig_4_pre_training.py and code_fig_4_bn.py
+        "batch_size": 64,
+        "epochs": 100,
+        "learning_rates": [0.01, 0.001],
+        "batch_norm_rates": [0.01, 0.001, 0.0001],
+        "pretraining_steps": [1000],
+        "gradient_steps": 40,
+        "pretraining_batch_size": 64,
+        "steps": [0.001],
+    },
+    "fig6": {  # code_fig_6.ipynb
+        "batch_size": 32,
+        "epochs": 15,
+        "learning_rates": [0.01],
+        "batch_norm_rates": [0.01],
+        "pretraining_steps": [5, 75],
+        "gradient_steps": 1,
+        "pretraining_batch_size": 32,
+        "steps": [0.1],
+    },
+    "text": {
+        "batch_size": 64,
+        "epochs": 75,
+        "learning_rates": GRID,
+        "batch_norm_rates": GRID,
+        "pretraining_steps": [25, 75],
+        "gradient_steps": 1,
+        "pretraining_batch_size": 128,
+        "steps": [0.02, 0.04, 0.065, 0.1],
+    },
+}
+SETTINGS = {**SETTINGS, "ours": {**SETTINGS["text"], "steps": [0.02, 0.05, 0.1, 0.2]}}
+"""What a protocol sets where nothing else is asked for; the text gives no step, rate or M."""
 
 
 @dataclass(frozen=True)
@@ -27,41 +67,72 @@ class Pretraining(TrainedMLPs):
     """Paper B, figures 4, 6, 11, 12: raising the rank before training, against batch norm."""
 
     study: ClassVar[str] = "pretraining"
-    version: ClassVar[int] = 3  # the ascent turns weights, and every network has unit scale
+    version: ClassVar[int] = 4  # protocols
 
+    protocol: str = parameter(
+        "authors: as in their code; text: Section 4 read word for word; ours: the ascent turns"
+        " weights, at unit scale",
+        "authors",
+        choices=PROTOCOLS,
+    )
+    script: str = parameter("which of the authors' experiments", "fig6", choices=SCRIPTS)
+    depth: int = parameter("L: hidden layers; with batch norm one more by fig6", 30, minimum=1)
     data: str = parameter("the images", "digits", choices=LABELLED)
-    batch_size: int = parameter("images of one SGD step", 64, minimum=2)
-    learning_rates: list[float] = parameter(
-        "grid of rates of SGD, of which the fastest is judged",
-        [0.003, 0.01, 0.03, 0.1, 0.3],
+    methods: list[str] = parameter("the networks to compare", list(METHODS[:4]), choices=METHODS)
+    pretraining_steps: list[int] | None = parameter(
+        "M: minibatches of the pre-training; by fig6 steps on each layer of a sweep, one sweep"
+        " after the other; null: as the protocol has it, as below",
+        None,
+        minimum=1,
+    )
+    gradient_steps: int | None = parameter("T: steps on each minibatch", None, minimum=1)
+    pretraining_batch_size: int | None = parameter("N of Algorithm 1", None, minimum=2)
+    steps: list[float] | None = parameter(
+        "sizes of a step of the ascent, of which the one that raises r most is taken for all M;"
+        " by ours angles, in radians",
+        None,
         above=0,
         maximum=LARGEST_STEP,
     )
-    methods: list[str] = parameter(
-        "the networks to compare; plain_ascent is measured and not trained",
-        list(METHODS),
-        choices=METHODS,
+    batch_size: int | None = parameter("images of one SGD step", None, minimum=2)
+    epochs: int | None = parameter("passes over the training images", None, minimum=1)
+    learning_rates: list[float] | None = parameter(
+        "rates of SGD: each network is trained at all of them, and one is chosen in the tables",
+        None,
+        above=0,
+        maximum=LARGEST_STEP,
     )
-    pretraining_steps: list[int] = parameter(
-        "M: minibatches of the pre-training; the largest for pretrained_end_to_end",
-        [25, 75, 300],
+    batch_norm_rates: list[float] | None = parameter(
+        "the same with batch norm", None, above=0, maximum=LARGEST_STEP
+    )
+    selection_replicates: int = parameter(
+        "repetitions of their own that rates and steps are chosen on, where there are several",
+        2,
         minimum=1,
     )
-    gradient_steps: int = parameter("T: steps of ascent on each minibatch", 1, minimum=1)
-    pretraining_batch_size: int = parameter("N of Algorithm 1", 128, minimum=2)
-    angles: list[float] = parameter(
-        "eta: by how much a step turns the parameters of a layer, in radians",
-        [0.02, 0.05, 0.1, 0.2],
-        above=0,
-        maximum=pi / 2,
-    )
-    all_angles: bool = parameter(
-        "false: of each method and M only the angle that raises r most", True
-    )
-    end_to_end_angles: list[float] = parameter(
-        "the same of pretrained_end_to_end, which turns all layers at once",
-        [0.001, 0.002, 0.005],
-        above=0,
-        maximum=pi / 2,
-    )
-    plain_rate: float = parameter("step of plain_ascent", 0.1, above=0, maximum=LARGEST_STEP)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.script != "fig6" and self.protocol != "authors":
+            raise InputError(f"script={self.script} is of protocol=authors, not {self.protocol}")
+
+    @property
+    def way(self) -> str:
+        """The key of SETTINGS: the authors' script, or the protocol."""
+        return self.script if self.protocol == "authors" else self.protocol
+
+    def settled(self) -> "Pretraining":
+        """The same with what the protocol sets in place of every null."""
+        known = SETTINGS.get(self.way, {})
+        return replace(self, **{n: v for n, v in known.items() if getattr(self, n) is None})
+
+    def rates_of(self, method: str) -> list[float]:
+        """The rates that a method is trained at."""
+        normalized = method.startswith("batch_norm")
+        return (self.batch_norm_rates if normalized else self.learning_rates) or []
+
+    @property
+    def chooses(self) -> bool:
+        """Whether there is a rate or a step to choose."""
+        grids = (self.learning_rates, self.batch_norm_rates, self.steps)
+        return any(len(grid or []) > 1 for grid in grids)

@@ -1,54 +1,115 @@
-"""Networks to start from that no law of independent weights gives."""
+"""Networks to start from: the authors', and controls that no law of independent weights gives."""
+
+from collections.abc import Iterator
+from math import sqrt
 
 import torch
 from jaxtyping import Float
-from torch import Generator, Tensor
+from torch import Generator, Tensor, nn
 
-from runner.networks.initialization import orthogonal
-from runner.networks.mlp import MLP
+from runner.networks import modules
+from runner.networks.mlp import MLP, Mode
 
-NEGLIGIBLE = 1e-3
-"""Of the largest singular value: what is below is no direction of the data."""
+
+class TanhBatchNorm(MLP):
+    """The batch-norm network of the authors' figure 6: tanh, its first layer not normalized."""
+
+    def __init__(self, weights: list[Tensor], biases: list[Tensor]) -> None:
+        super().__init__(weights, biases, "tanh", "batch")
+        for name in ("scale1", "shift1"):
+            del self.parameters[name]
+        self.running = {n: t for n, t in self.running.items() if n not in ("mean1", "variance1")}
+        self.parameters["b1"] = biases[0]
+
+    def layer(
+        self, layer: int, H: Float[Tensor, "R _ N"], mode: Mode = "train"
+    ) -> Float[Tensor, "R d N"]:
+        """The hidden representations of layer 1..L from those of the layer before."""
+        if layer > 1:
+            return super().layer(layer, H, mode)
+        return self.sigma.function(self._affine(1, H))
+
+    @staticmethod
+    def module(tensors: dict[str, Tensor]) -> nn.Sequential:
+        """One network as a module, of its tensors."""
+        first = nn.Linear(*tensors["W1"].mT.shape)
+        first.load_state_dict({"weight": tensors["W1"], "bias": tensors["b1"]})
+        rest = {}
+        for name, tensor in tensors.items():
+            word = name.rstrip("0123456789")
+            if word != name and int(name.removeprefix(word)) > 1:
+                rest[f"{word}{int(name.removeprefix(word)) - 1}"] = tensor
+        layers = modules.mlp(rest, "tanh", "batch")
+        hidden = modules.Hidden(first, nn.Identity(), "tanh", float("inf"))
+        return nn.Sequential(hidden, *layers).eval()
+
+
+def draw_glorot(network: MLP, streams: list[Generator]) -> None:
+    """Weights `N(0, 2 / (in + out))` in place; biases stay.
+
+    streams: one for each network.
+    """
+    for layer in range(1, network.depth + 2):
+        W = network.parameters[f"W{layer}"]
+        for r, stream in enumerate(streams):
+            drawn = torch.randn(W.shape[1:], generator=stream, dtype=torch.float64)
+            W[r] = drawn * sqrt(2 / sum(W.shape[1:]))
+
+
+def draw_positive(network: MLP, largest: float, streams: list[Generator]) -> None:
+    """Every parameter uniform on [0, largest], in place, those of the normalization too."""
+    for tensor in network.parameters.values():
+        for r, stream in enumerate(streams):
+            drawn = torch.rand(tensor.shape[1:], generator=stream, dtype=torch.float64)
+            tensor[r] = drawn * largest
 
 
 @torch.no_grad()
-def to_unit_scale(network: MLP, x: Float[Tensor, "R N features"]) -> None:
-    """Scale weights and biases of each hidden layer so that `H_l` has root mean square one on x.
+def sizes(network: MLP, X: Float[Tensor, "R features N"]) -> Iterator[Float[Tensor, " R"]]:
+    """The root mean square of `H_1`, `H_2`, ... on X."""
+    for H in network.hidden(X.mT):
+        yield H.square().mean(dim=(1, 2)).sqrt()
+
+
+@torch.no_grad()
+def scale_layers(
+    network: MLP, X: Float[Tensor, "R features N"], wanted: list[Float[Tensor, " R"]]
+) -> None:
+    """Scale weights and biases of each hidden layer so that `H_l` has this root mean square on X.
 
     One layer after the other, in place; a ReLU layer only changes the scale of its output by that.
-    A layer that is off on all of x stays as it is.
+    A layer that is off on all of X stays as it is.
     """
-    H = x.mT
-    for layer in range(1, network.depth + 1):
-        H = network.layer(layer, H)
-        size = H.square().mean(dim=(1, 2)).sqrt()
-        size = size.where(size != 0, 1)
+    H = X
+    for layer, size in enumerate(wanted, start=1):
+        now = network.layer(layer, H).square().mean(dim=(1, 2)).sqrt()
+        factor = torch.where(now != 0, size / now, 1.0)
         for name in (f"W{layer}", f"b{layer}"):
             tensor = network.parameters[name]
-            tensor /= size.view(-1, *[1] * (tensor.ndim - 1))
-        H = H / size[:, None, None]
+            tensor *= factor.view(-1, *[1] * (tensor.ndim - 1))
+        H = network.layer(layer, H)
 
 
 @torch.no_grad()
-def whiten(network: MLP, x: Float[Tensor, "R N features"], streams: list[Generator]) -> None:
-    """Let each hidden layer invert the spectrum of its input on x, and bring it to unit scale.
+def orthogonalise(network: MLP, X: Float[Tensor, "R features N"], power: float) -> None:
+    """The published orthogonalisation, in place: Daneshmand, Joudaki and Bach 2021.
 
-    `W_l = Q Sigma^+ U^T` with `H_{l-1} = U Sigma V^T` and a random Q with orthonormal rows or
-    columns; no biases. It is the layer-wise orthogonalisation that two of paper B's authors took
-    the idea to later (Daneshmand, Joudaki and Bach 2021), with the whole spectrum inverted. In
-    place; streams: of Q, one for each network.
+    `W_l = U[:d] S^{-power} V^T` with `H_{l-1}^T = U S V^T` on X, for l > 1, scaled so that
+    `W_l H_{l-1}` has Frobenius norm one. power: 1 in their code of MLPs, 1/2 in that of
+    convolutional networks. No biases; the first layer is theirs too, Glorot uniform times sqrt 2.
+    Singular values within rounding of zero are left out, where their code divides by them.
     """
-    H = x.mT.double()
-    for layer in range(1, network.depth + 1):
-        U, sigma, _ = torch.linalg.svd(H, full_matrices=False)
-        inverse = torch.where(sigma > NEGLIGIBLE * sigma[:, :1], 1 / sigma, 0.0)
-        weights, biases = (network.parameters[f"{name}{layer}"] for name in ("W", "b"))
-        d, k = weights.shape[1], sigma.shape[1]
-        Q = torch.stack([orthogonal(d, k, stream)[0] for stream in streams]).to(H.device)
-        W = (Q * inverse[:, None]) @ U.mT
-        H = torch.relu(W @ H)
-        size = H.square().mean(dim=(1, 2), keepdim=True).sqrt()
-        size = size.where(size != 0, 1)
-        H = H / size
-        weights.copy_(W / size)
-        biases.zero_()
+    p = network.parameters
+    for layer in range(1, network.depth + 2):
+        p[f"b{layer}"].zero_()
+    d, features = p["W1"].shape[1:]
+    p["W1"] *= sqrt(12 * features / (d + features))  # from uniform on 1 / sqrt(features)
+    H = network.layer(1, X)
+    for layer in range(2, network.depth + 1):
+        U, S, Vt = torch.linalg.svd(H.mT.double(), full_matrices=False)
+        live = torch.finfo(H.dtype).eps * H.shape[2] * S[:, :1] < S
+        inverse = torch.where(live, S, 1.0).pow(-power).where(live, 0.0)
+        W = (U[:, :d] * inverse[:, None]) @ Vt
+        size = (W @ H.double()).square().sum(dim=(1, 2)).sqrt()[:, None, None]
+        p[f"W{layer}"].copy_(W / size.where(size > 0, 1.0))
+        H = network.layer(layer, H)

@@ -1,151 +1,101 @@
-"""Study `pretraining`: our protocol beside paper B, Section 4, Appendix G, figures 4, 6, 11, 12.
+"""Study `pretraining`: raising the rank before training, against batch norm (paper B, Section 4,
+figures 4, 6, 11, 12).
 
-ReLU networks of one shape are compared side by side, each at the fastest rate of a grid, which is
-chosen on replicates of their own (`selection.csv`). They start
+ReLU networks of one shape start from the same draws. Pre-training raises r, the lower bound (4) of
+the rank of a hidden representation, by M minibatches and without labels; then SGD trains. It is
+compared with the untouched network (`vanilla`, which is M = 0) and with batch norm, from the usual
+and from an asymmetric start. The protocol says how:
 
-- `vanilla`: with PyTorch's initialisation; `he`: with that of He et al.;
-- `pretrained`: as vanilla, after Algorithm 1 has raised the rank of one layer after the other on M
-  minibatches, in steps of one angle each; `pretrained_end_to_end`: on all layers at once, as the
-  algorithm is printed, but from unit scale, since from PyTorch's initialisation nothing moves;
-- `unit_scale`: as vanilla, with every layer scaled to unit root mean square, and no more. It is
-  the control: pre-trained networks have that scale, too, and r, which ignores it, is what differs;
-- `orthogonal`: a start at the same scale that has a low r;
-- `whitened`: a start of ours with a high r. The published orthogonalisation (Daneshmand, Joudaki,
-  Bach 2021) uses a slice of the data's singular vectors where this has a random orthogonal matrix,
-  and is another method: nothing is concluded from it;
-- `batch_norm`, `batch_norm_asymmetric`: with batch normalization, from PyTorch's initialisation and
-  from positive weights of the same variance.
+- `authors`, figure 4 (`script=fig4`): pixels 0 to 255, weights Glorot normal; descent on r^{-1/2}
+  of the last hidden layer, all layers at once. Figure 6 (`script=fig6`): pixels 0 to 1; descent on
+  1/r of the pre-activations of layers 5, 9, ..., in turn; batch norm before a tanh;
+- `text`: ascent on r(H_l) in each layer, from torch's initialisation; `ours`: the same in turns of
+  one angle, at unit scale.
 
-`plain_ascent` is measured and not trained: it shows what Algorithm 1 does to the scale of the
-weights where its steps may make them longer.
-
-No angle is chosen by what is learned: all are shown, and the one that raises r most, on the
-replicates that rates are chosen on too (`angles.csv`), speaks for its M.
+Controls are methods like others: `scale_matched` (untouched weights, each layer scaled to the size
+that the pre-trained network has there), `unit_scale`, `he`, and the published orthogonalisation
+with the power 1 and 1/2 of the singular values. Every network is trained at every rate of its grid;
+`tables.py` chooses one, on replicates that are not judged. The step of the ascent is chosen on the
+same replicates, by r, before anything is trained.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from itertools import product
-from typing import ClassVar
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from math import inf, isnan
+from typing import ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from runner.core.errors import lookup
 from runner.core.streams import generator
-from runner.core.studies import Context, Row
-from runner.data.datasets import Dataset
-from runner.networks.mlp import MLP
+from runner.core.studies import Context, Measured, Row, network_name
+from runner.data.datasets import Dataset, Images
+from runner.networks import modules
+from runner.networks.mlp import MLP, Mode
+from runner.papers.batch_norm_rank.images import training_images
 from runner.papers.batch_norm_rank.measures import last_hidden, ranks, ranks_by_layer
 from runner.papers.batch_norm_rank.mlp_training import (
+    Member,
+    group,
     load_images,
     probe_images,
-    stages,
     starting_stack,
 )
-from runner.papers.batch_norm_rank.pretraining.config import Pretraining as Config
-from runner.papers.batch_norm_rank.pretraining.rank_ascent import (
-    Minibatches,
+from runner.papers.batch_norm_rank.pretraining.ascent import (
     climb,
-    raise_end_to_end,
+    descend,
+    pre_activation,
+    r_and_gradient,
     raise_layer_wise,
+    swept_layers,
     turn,
 )
-from runner.papers.batch_norm_rank.pretraining.starts import to_unit_scale, whiten
-from runner.training.selection import selection_range
+from runner.papers.batch_norm_rank.pretraining.config import METHODS, PROTOCOLS, SCRIPTS
+from runner.papers.batch_norm_rank.pretraining.config import Pretraining as Config
+from runner.papers.batch_norm_rank.pretraining.starts import (
+    TanhBatchNorm,
+    draw_glorot,
+    draw_positive,
+    orthogonalise,
+    scale_layers,
+    sizes,
+)
+from runner.training.classification import StackTrainer, loss_and_hits
+
+CPU = torch.device("cpu")
+
+LARGEST_WEIGHT = 0.1
+"""Of the authors' asymmetric start: all parameters are uniform up to it."""
 
 
-@dataclass(frozen=True)
-class Start:
-    """How a method's networks start, and whether they are trained; scaled: to unit scale."""
-
-    normalization: str = "none"
-    init: str = "pytorch"
-    scaled: bool = False
-    whitened: bool = False
-    trained: bool = True
-
-
-STARTS = {
-    "vanilla": Start(),
-    "he": Start(init="he"),
-    "unit_scale": Start(scaled=True),
-    "pretrained": Start(),
-    "pretrained_end_to_end": Start(),
-    "plain_ascent": Start(trained=False),
-    "orthogonal": Start(init="orthogonal", scaled=True),
-    "whitened": Start(whitened=True),
-    "batch_norm": Start("batch"),
-    "batch_norm_asymmetric": Start("batch", init="asymmetric"),
-}
-"""By method."""
-
-
-@dataclass(frozen=True)
-class Variant:
-    """One kind of starting network: what the rows of all tables say of it."""
+class Variant(NamedTuple):
+    """Method and length M of pre-training; 0: none."""
 
     method: str
-    pretraining_steps: int = 0  # M; 0: none
-    angle: float = 0.0  # eta; 0: none
-
-    @property
-    def start(self) -> Start:
-        """How its networks start. Raises InputError for an unknown method."""
-        return lookup("methods", self.method, STARTS)
+    steps: int = 0
 
     def __str__(self) -> str:
-        return f"{self.method}/{self.pretraining_steps}/{self.angle:g}"
-
-
-@dataclass(frozen=True)
-class TriedAngle(Row):
-    """One row per method, M, angle and selection replicate: what an angle is chosen by."""
-
-    table: ClassVar[str] = "angles"
-    keys: ClassVar[tuple[str, ...]] = ("method", "pretraining_steps", "angle", "replicate")
-
-    method: str  # pretrained or pretrained_end_to_end
-    pretraining_steps: int  # M
-    angle: float  # eta, radians
-    replicate: int
-    rank_bound: float  # r of the last hidden layer, before training
-    chosen: bool  # whether this angle raises r most, in the mean of these replicates
-
-
-@dataclass(frozen=True)
-class LayerAscent(Row):
-    """One row per M, angle, replicate and layer: the layer-wise ascent."""
-
-    table: ClassVar[str] = "pretraining"
-    keys: ClassVar[tuple[str, ...]] = ("pretraining_steps", "angle", "replicate", "layer")
-
-    pretraining_steps: int  # M
-    angle: float  # eta, radians
-    replicate: int
-    layer: int
-    rank_bound_before: float  # r(H_layer) before the first step, on its minibatch
-    rank_bound: float  # before the last step, on its minibatch
+        return f"{self.method}/{self.steps}" if self.steps else self.method
 
 
 @dataclass(frozen=True)
 class LayerRank(Row):
-    """One row per variant, replicate and layer, before training."""
+    """One row per method, M, step, replicate and layer, before training.
 
-    table: ClassVar[str] = "metrics"
-    keys: ClassVar[tuple[str, ...]] = (
-        "method",
-        "pretraining_steps",
-        "angle",
-        "replicate",
-        "layer",
-    )
+    Of a selection replicate: the last layer, at the largest M, for each step that was tried.
+    """
+
+    table: ClassVar[str] = "pretraining"
+    keys: ClassVar[tuple[str, ...]] = ("method", "pretraining_steps", "step", "replicate", "layer")
 
     method: str
-    pretraining_steps: int
-    angle: float
+    pretraining_steps: int  # M; 0: none
+    step: float  # size of a step of the ascent; 0: none
     replicate: int
+    judged: bool  # false: one of those that rates and steps are chosen on
     layer: int  # 0: the input
     matrix_rank: float  # singular values above sigma_max d eps; nan if not finite
     soft_rank: float  # rank_tau of the representation scaled to Tr M = d
@@ -154,14 +104,13 @@ class LayerRank(Row):
 
 
 @dataclass(frozen=True)
-class TrialEpoch(Row):
-    """One row per variant, rate, selection replicate and epoch: what a rate is chosen by."""
+class TrainedEpoch(Row):
+    """One row per method, M, replicate, rate and epoch; epoch 0: before training."""
 
-    table: ClassVar[str] = "selection"
+    table: ClassVar[str] = "training"
     keys: ClassVar[tuple[str, ...]] = (
         "method",
         "pretraining_steps",
-        "angle",
         "replicate",
         "learning_rate",
         "epoch",
@@ -169,263 +118,339 @@ class TrialEpoch(Row):
 
     method: str
     pretraining_steps: int
-    angle: float
     replicate: int
+    judged: bool  # false: one of those that rates and steps are chosen on
     learning_rate: float
     epoch: int
-    train_loss: float  # nats; mean over the epoch's minibatches, each before its step
-    train_accuracy: float  # likewise
-
-
-@dataclass(frozen=True)
-class TrainedEpoch(TrialEpoch):
-    """One row per variant, replicate and epoch, at the rate chosen for the variant."""
-
-    table: ClassVar[str] = "training"
-
-    test_loss: float  # at the end of the epoch, with running statistics
-    test_accuracy: float
+    train_loss: float  # nats; mean over minibatches, each before its step; epoch 0: on `samples`
+    train_accuracy: float  # share of images that get their class, likewise
+    test_loss: float  # at the end of the epoch; the authors': statistics of all test images
+    test_accuracy: float  # share of test images that get their class, likewise
     rank: float  # of the last hidden layer on `samples` training images; nan if diverged
-    rank_bound: float
-    selected_on: str  # the replicates that the rate was chosen on
+    rank_bound: float  # r(H), Eq. (4), of the same representation
+    mean_rank_bound: float  # as figure 6 plots it: 1 / mean of 1 / r over layers, last minibatch
 
 
-def run(
-    config: Config, context: Context
-) -> Iterator[TriedAngle | LayerAscent | LayerRank | TrialEpoch]:
-    """Choose the angles, pre-train what is to be pre-trained, measure the ranks, train everything.
+class Task(NamedTuple):
+    """What is done to which replicates: those from 0 on, then those that choices are made on."""
 
-    First the selection replicates, without a word on their ranks, then those that are judged.
-    """
-    data = load_images(config, context)
-    x = probe_images(config, data).to(context.device)
-    # When a run goes on, its rows on the angles are kept already, and are needed all the same.
-    angles = choose_angles(config, data, x, context)
+    config: Config
+    data: Dataset
+    replicates: range
+    context: Context
+
+    def streams(self, purpose: str) -> list[torch.Generator]:
+        """A stream for each replicate."""
+        return [generator(self.config.seed, replicate, purpose) for replicate in self.replicates]
+
+    def minibatches(
+        self, M: int, purpose: str, size: int | None = None
+    ) -> list[Float[Tensor, "R features N"]]:
+        """M minibatches of N or `size` training images, each replicate its own, drawn with
+        replacement."""
+        images, shape = self.data.train.flat(), (M, size or self.config.pretraining_batch_size)
+        streams = self.streams(purpose)
+        chosen = torch.stack([torch.randint(len(images), shape, generator=s) for s in streams])
+        return [images[of_batch].mT for of_batch in chosen.to(images.device).unbind(1)]
+
+    def passing(self, M: int) -> Float[Tensor, "R features N"]:
+        """Minibatch M = 1, 2, ... of the code of figure 4: one order of the images, which is gone
+        through again and again, but for its first minibatch."""
+        images, N = self.data.train.flat(), self.config.pretraining_batch_size
+        streams = self.streams("passing")
+        order = torch.stack([torch.randperm(len(images), generator=s) for s in streams])
+        full = len(images) // N
+        place = 1 + (M - 1) % (full - 1) if full > 1 else 0
+        return images[order[:, place * N : (place + 1) * N].to(images.device)].mT
+
+
+def run(config: Config, context: Context) -> Iterator[LayerRank | TrainedEpoch | Measured]:
+    """Choose the step, pre-train, measure the ranks, train everything."""
+    config = config.settled()
+    data = images_of(config, context).to(context.device)
+    R, S = config.replicates, config.selection_replicates if config.chooses else 0
+    task = Task(config, data, range(R + S), context)
     if context.restored is None:
-        yield from angles
-    raising = {
-        Variant(row.method, row.pretraining_steps, row.angle) for row in angles if row.chosen
-    }
-    variants = {str(variant): variant for variant in variants_of(config, raising)}
-    for stage in stages(config, variants, context):
-        S = stage.replicates
-        networks = {name: untrained(config, each, data, S) for name, each in variants.items()}
-        if stage.begins:
-            rows = prepare(config, variants, networks, data, S, context)
-            yield from (row for row in rows if stage.judged)
-        if stage.begins and stage.judged:
-            of_variants = {variants[name]: network for name, network in networks.items()}
-            of_variants |= plain_ascents(config, data, S, context)
-            yield from ranks_before(config, of_variants, x, context)
-            del of_variants
-        row = TrainedEpoch if stage.judged else TrialEpoch
-        for name, columns in stage.train(networks, data):
-            yield row(**vars(variants[name]), **columns)
+        step = yield from choose_step(task._replace(replicates=range(R, R + S)))
+        networks = starting_networks(task, step)
+        for variant, network in networks.items():
+            own = network.select(torch.arange(R))
+            yield from ranks_before(task, variant, step if variant.steps else 0.0, own)
+    else:  # what is restored has been pre-trained
+        networks = untouched(task)
+    yield from train(task, networks)
 
 
-def variants_of(config: Config, raising: set[Variant] | None = None) -> list[Variant]:
-    """What is trained, in the order of the methods.
+def torch_module(config: Config, network: str, tensors: dict[str, Tensor]) -> nn.Module:
+    """A kept network as a module."""
+    method = network.split("/")[0]
+    if not method.startswith("batch_norm"):
+        return modules.mlp(tensors)
+    if config.way == "fig6":
+        return TanhBatchNorm.module(tensors)
+    return modules.mlp(tensors, normalization="batch")
 
-    raising: of a method and M that with the angle which raises r most; no other is trained unless
-    all are. None: the first angle stands for it.
+
+def images_of(config: Config, context: Context) -> Dataset:
+    """The images, as the protocol feeds them: pixels 0 to 255, 0 to 1, or standardized."""
+    lookup("protocol", config.protocol, dict.fromkeys(PROTOCOLS))
+    if config.protocol != "authors":
+        return load_images(config, context)
+    largest = lookup("script", config.script, dict(zip(SCRIPTS, (1.0, 255.0), strict=True)))
+    return training_images(config, context).map(lambda pixels: largest * pixels)
+
+
+def untouched(task: Task) -> dict[Variant, MLP]:
+    """What is compared, before anything is done to it, in the order of the methods.
+
+    Raises InputError for an unknown method.
     """
-    raised = {
-        "pretrained": (config.pretraining_steps, config.angles),
-        "pretrained_end_to_end": ([max(config.pretraining_steps)], config.end_to_end_angles),
-    }
-    variants = []
-    for method in config.methods:
-        if method in raised:
-            budgets, angles = raised[method]
-            every = [Variant(method, M, angle) for M in budgets for angle in angles]
-            best = every[:: len(angles)] if raising is None else [v for v in every if v in raising]
-            variants += every if config.all_angles else best
-        elif Variant(method).start.trained:
-            variants.append(Variant(method))
-    return variants
-
-
-def untrained(config: Config, variant: Variant, data: Dataset, replicates: range) -> MLP:
-    """The stack that a variant starts from: one network per replicate, the same draws for all."""
-    return starting_stack(
-        config,
-        data.train.flat().shape[1],
-        data.classes,
-        variant.start.normalization,
-        replicates,
-        init=variant.start.init,
-    )
-
-
-def choose_angles(
-    config: Config, data: Dataset, x: Float[Tensor, "N features"], context: Context
-) -> list[TriedAngle]:
-    """r at every angle on the selection replicates, and which one of a method and M raises it most.
-
-    One that leads to numbers that are not finite is never chosen.
-    """
-    selection = selection_range(config.replicates, config.selection_replicates)
-    raised, _ = raise_ranks(config, data, selection, context)
-    bounds = {}
-    for variant, network in raised.items():
-        H = last_hidden(network, x.expand(len(selection), -1, -1))
-        bounds[variant] = ranks(H, config.tau).rank_bound
-    mean = {variant: float(bound.mean().nan_to_num(0.0)) for variant, bound in bounds.items()}
-    best: dict[tuple[str, int], Variant] = {}
-    for each in mean:
-        kind = (each.method, each.pretraining_steps)
-        best[kind] = max(best.get(kind, each), each, key=mean.__getitem__)
-    return [
-        TriedAngle(**vars(variant), replicate=replicate, rank_bound=value, chosen=chosen)
-        for variant, bound in bounds.items()
-        for chosen in [variant in best.values()]
-        for replicate, value in zip(selection, bound.tolist(), strict=True)
-    ]
-
-
-def raise_ranks(
-    config: Config, data: Dataset, replicates: range, context: Context
-) -> tuple[dict[Variant, MLP], list[LayerAscent]]:
-    """Algorithm 1, as the methods ask for it: the stack of each M and angle, and what was raised
-    layer by layer.
-    """
-    raised: dict[Variant, MLP] = {}
-    rows: list[LayerAscent] = []
-    L, T, device = config.depth, config.gradient_steps, context.device
-    start = untrained(config, Variant("vanilla"), data, replicates).to(device)
-
-    def minibatches(M: int) -> Minibatches:
-        return draw_minibatches(config, M, data, "pretraining", replicates, context)
-
-    def stack(start: MLP, angles: list[float]) -> tuple[MLP, Float[Tensor, " R"]]:
-        """The networks of all replicates for one angle after the other."""
-        networks = torch.arange(len(start), device=device).repeat(len(angles))
-        of_networks = torch.tensor(angles, device=device).repeat_interleave(len(start))
-        return start.select(networks), of_networks
-
-    def keep(network: MLP, method: str, M: int, angles: list[float]) -> None:
-        parts = torch.arange(len(network), device=device).split(len(replicates))
-        for angle, part in zip(angles, parts, strict=True):
-            raised[Variant(method, M, angle)] = network.select(part)
-
-    if "pretrained" in config.methods:
-        budgets = sorted(config.pretraining_steps)
-        with context.progress(L * len(budgets), "pre-training", unit="layers") as bar:
-            for M in budgets:
-                network, angles = stack(start, config.angles)
-                for layer, *bounds in raise_layer_wise(network, minibatches(M), T, turn(angles)):
-                    bar.update(1, r=bounds[1].max())
-                    values = zip(*(bound.tolist() for bound in bounds), strict=True)
-                    places = product(config.angles, replicates)
-                    for (angle, replicate), of_network in zip(places, values, strict=True):
-                        rows.append(LayerAscent(M, angle, replicate, layer, *of_network))
-                keep(network, "pretrained", M, config.angles)
-    if "pretrained_end_to_end" in config.methods:
-        M = max(config.pretraining_steps)
-        with context.progress(M, "pre-training") as bar:
-            unit_scale(config, start, data, replicates, context)
-            network, angles = stack(start, config.end_to_end_angles)
-            raise_end_to_end(network, minibatches(M), T, turn(angles), bar.update)
-            unit_scale(config, network, data, replicates, context)
-            keep(network, "pretrained_end_to_end", M, config.end_to_end_angles)
-    return raised, rows
-
-
-def prepare(
-    config: Config,
-    variants: dict[str, Variant],
-    networks: dict[str, MLP],
-    data: Dataset,
-    replicates: range,
-    context: Context,
-) -> Iterator[LayerAscent]:
-    """Pre-train, scale and whiten, in the dictionary, the networks that ask for it."""
-    raised, rows = raise_ranks(config, data, replicates, context)
-    yield from rows
-    for name, variant in variants.items():
-        network = networks[name] = raised.get(variant, networks[name].to(context.device))
-        if variant.start.scaled:
-            unit_scale(config, network, data, replicates, context)
-        if variant.start.whitened:
-            drawn = draw_minibatches(
-                config, 1, data, "whitening", replicates, context, size=config.samples
-            )
-            streams = [generator(config.seed, replicate, "whitening") for replicate in replicates]
-            whiten(network, drawn.inputs(0, len(network)).mT, streams)
-
-
-def unit_scale(
-    config: Config, network: MLP, data: Dataset, replicates: range, context: Context
-) -> None:
-    """`to_unit_scale` on a minibatch of each replicate's own."""
-    drawn = draw_minibatches(config, 1, data, "rescaling", replicates, context)
-    to_unit_scale(network, drawn.inputs(0, len(network)).mT)
-
-
-def plain_ascents(
-    config: Config, data: Dataset, replicates: range, context: Context
-) -> dict[Variant, MLP]:
-    """For every M the networks after a plain ascent, whose scale nothing holds."""
-    found: dict[Variant, MLP] = {}
-    if "plain_ascent" not in config.methods:
-        return found
-    for M in config.pretraining_steps:
-        variant = Variant("plain_ascent", M)
-        network = untrained(config, variant, data, replicates).to(context.device)
-        minibatches = draw_minibatches(config, M, data, "pretraining", replicates, context)
-        step = climb(config.plain_rate)
-        for _ in raise_layer_wise(
-            network, minibatches, config.gradient_steps, step, unit_scale=False
-        ):
-            pass
-        found[variant] = network
+    budgets = task.config.pretraining_steps or []
+    found = {}
+    for method in task.config.methods:
+        lookup("methods", method, dict.fromkeys(METHODS))
+        lengths = {"pretrained": budgets, "scale_matched": [max(budgets)]}.get(method, [0])
+        found |= {Variant(method, M): initialised(task, method) for M in lengths}
     return found
 
 
-def draw_minibatches(
-    config: Config,
-    M: int,
-    data: Dataset,
-    purpose: str,
-    replicates: range,
-    context: Context,
-    size: int | None = None,
-) -> Minibatches:
-    """M minibatches of training images for each replicate, of N or `size` images each."""
-    images = data.train.flat()
-    shape = (M, size or config.pretraining_batch_size)
-    streams = [generator(config.seed, replicate, purpose) for replicate in replicates]
-    indices = [torch.randint(len(images), shape, generator=stream) for stream in streams]
-    return Minibatches(images.to(context.device), torch.stack(indices).to(context.device))
+def initialised(task: Task, method: str) -> MLP:
+    """The stack that a method starts from, one network per replicate."""
+    config, data = task.config, task.data
+    normalized, asymmetric = method.startswith("batch_norm"), method.endswith("asymmetric")
+
+    def stack(normalization: str, init: str = "pytorch", config: Config = config) -> MLP:
+        features = data.train.flat().shape[1]
+        drawn = starting_stack(
+            config, features, data.classes, normalization, task.replicates, init=init
+        )
+        return drawn.to(task.context.device)
+
+    if method == "he" or method.startswith("orthogonalised"):
+        return stack("none", "he" if method == "he" else "pytorch")
+    if config.protocol != "authors":
+        return stack("batch" if normalized else "none", "asymmetric" if asymmetric else "pytorch")
+    if normalized and config.script == "fig6":  # one more hidden layer
+        plain = stack("none", config=replace(config, depth=config.depth + 1))
+        layers = range(1, plain.depth + 2)
+        network = TanhBatchNorm(*([plain.parameters[f"{n}{i}"] for i in layers] for n in "Wb"))
+    else:
+        network = stack("batch" if normalized else "none")
+        draw_glorot(network, task.streams("glorot"))
+    if asymmetric:
+        draw_positive(network, LARGEST_WEIGHT, task.streams("positive"))
+    return network
 
 
-def ranks_before(
-    config: Config, networks: dict[Variant, MLP], x: Float[Tensor, "N features"], context: Context
-) -> Iterator[LayerRank]:
-    """The ranks of all starting networks, layer by layer."""
-    total = len(networks) * (config.depth + 1)
-    with context.progress(total, "measuring", unit="layers") as bar:
-        for variant, network in networks.items():
-            yield from metrics(config, variant, network.to(context.device), x, bar.update)
+def choose_step(task: Task) -> Iterator[LayerRank]:
+    """The step that raises r most at the largest M, on the selection replicates.
+
+    Its generator returns it; 0 where nothing is pre-trained.
+    """
+    config, rows = task.config, []
+    steps = config.steps or []
+    if not {"pretrained", "scale_matched"} & set(config.methods):
+        return 0.0
+    if len(steps) == 1:
+        return steps[0]
+    M = max(config.pretraining_steps)
+    for step in steps:
+        network = pretrained(task, step, [M])[M]
+        for row in ranks_before(task, Variant("pretrained", M), step, network):
+            if row.layer == config.depth:
+                rows.append(row)
+                yield row
+    return raising_most(rows)
 
 
-def metrics(
-    config: Config,
+def raising_most(rows: list[LayerRank]) -> float:
+    """The step of the ascent with the largest r, in the worst replicate that it has; a network that
+    is not finite has none. rows: last layers of selection replicates, before training."""
+    worst: dict[float, float] = {}
+    for row in rows:
+        r = -inf if isnan(row.rank_bound) else row.rank_bound
+        worst[row.step] = min(r, worst.get(row.step, inf))
+    return max(worst, key=worst.__getitem__)
+
+
+def starting_networks(task: Task, step: float) -> dict[Variant, MLP]:
+    """All networks as SGD finds them."""
+    networks = untouched(task)
+    budgets = sorted({each.steps for each in networks} - {0})
+    raised = pretrained(task, step, budgets) if budgets else {}
+    (X,) = task.minibatches(1, "scaling")
+    for (method, M), network in networks.items():
+        if method == "pretrained":
+            networks[Variant(method, M)] = raised[M]
+        elif method == "scale_matched":
+            scale_layers(network, X, list(sizes(raised[M], X)))
+        elif method == "unit_scale":
+            scale_layers(network, X, [X.new_ones(len(network))] * network.depth)
+        elif method.startswith("orthogonalised"):
+            (images,) = task.minibatches(1, "orthogonalising", 3 * task.config.width)
+            orthogonalise(network, images, 0.5 if method.endswith("half") else 1.0)
+    return networks
+
+
+def pretrained(task: Task, step: float, budgets: list[int]) -> dict[int, MLP]:
+    """The networks after the pre-training of each length M."""
+    ways = {"fig4": end_to_end, "fig6": by_sweeps, "text": by_layers, "ours": by_layers}
+    return ways[task.config.way](task, initialised(task, "pretrained"), step, budgets)
+
+
+def end_to_end(task: Task, network: MLP, step: float, budgets: list[int]) -> dict[int, MLP]:
+    """code_fig_4_pre_training.py: T steps of descent on r^{-1/2}(H_L) on each of M minibatches."""
+    found = {}
+    with task.context.progress(max(budgets), "pre-training", unit="minibatches") as bar:
+        for M in range(1, max(budgets) + 1):
+            X = task.passing(M)
+            for _ in range(task.config.gradient_steps):
+                descend(network, X, network.depth, -0.5, step, activated=True)
+            if M in budgets:
+                found[M] = network.map(torch.clone)
+            bar.update(1)
+    return found
+
+
+def by_sweeps(task: Task, network: MLP, step: float, budgets: list[int]) -> dict[int, MLP]:
+    """code_fig_6.ipynb: M steps of descent on 1 / r(Z_l) for l = 5, 9, ... in turn, on one
+    minibatch, for each M of the configuration: the next goes on from the one before."""
+    found, layers = {}, swept_layers(network.depth)
+    (X,) = task.minibatches(1, "pretraining")
+    every = sorted(task.config.pretraining_steps)
+    with task.context.progress(sum(every) * len(layers), "pre-training", unit="steps") as bar:
+        for M in every:
+            for layer in layers:
+                for _ in range(M * task.config.gradient_steps):
+                    descend(network, X, layer, -1.0, step, activated=False)
+                bar.update(M)
+            found[M] = network.map(torch.clone)
+    return found
+
+
+def by_layers(task: Task, start: MLP, step: float, budgets: list[int]) -> dict[int, MLP]:
+    """The text: T steps of ascent on r(H_l) on each of M minibatches, one layer after the other."""
+    found, ours = {}, task.config.protocol == "ours"
+    move, T = turn(step) if ours else climb(step), task.config.gradient_steps
+    with task.context.progress(start.depth * len(budgets), "pre-training", unit="layers") as bar:
+        for M in budgets:
+            network = found[M] = start.map(torch.clone)
+            drawn = task.minibatches(M, "pretraining")
+            for _ in raise_layer_wise(network, drawn, T, move, unit_scale=ours):
+                bar.update(1)
+    return found
+
+
+def ranks_before(task: Task, variant: Variant, step: float, network: MLP) -> Iterator[LayerRank]:
+    """Ranks by layer of a stack of one network per replicate, before training."""
+    config, context = task.config, task.context
+    inputs = probe_images(config, task.data).expand(len(network), -1, -1)
+    with context.progress(network.depth + 1, "measuring", unit="layers") as bar:
+        for layer, found, size in ranks_by_layer(network, inputs, config.tau, bar.update):
+            for r, replicate in enumerate(task.replicates[: len(network)]):
+                yield LayerRank(
+                    *variant,
+                    step=step,
+                    replicate=replicate,
+                    judged=replicate < config.replicates,
+                    layer=layer,
+                    matrix_rank=float(found.matrix_rank[r]),
+                    soft_rank=float(found.soft_rank[r]),
+                    rank_bound=float(found.rank_bound[r]),
+                    root_mean_square=float(size[r]),
+                )
+
+
+def train(task: Task, networks: dict[Variant, MLP]) -> Iterator[TrainedEpoch | Measured]:
+    """SGD on all networks side by side, at each of their rates; what is measured by epoch."""
+    config, data, context = task.config, task.data, task.context
+    groups, members = {}, {}
+    for each, network in networks.items():
+        rates = config.rates_of(each.method)
+        groups[str(each)], members[each] = group(network.to(CPU), rates, task.replicates)
+    B, seed = config.batch_size, config.seed
+    trainer = StackTrainer(groups, data, B, config.epochs, seed, context)
+    if context.restored is None:
+        for each in networks:
+            scores = scores_before(config, trainer.groups[str(each)].network, data)
+            yield from epoch_rows(task, each, 0, scores, members[each], trainer)
+    for epoch, found in trainer.run():
+        for each in networks:
+            scores = vars(found[str(each)])
+            yield from epoch_rows(task, each, epoch, scores, members[each], trainer)
+
+
+@torch.no_grad()
+def scores_before(config: Config, network: MLP, data: Dataset) -> dict[str, Float[Tensor, " R"]]:
+    """Loss and accuracy on `samples` training images, by their own statistics."""
+    order = torch.randperm(len(data.train), generator=generator(config.seed, 0, "probe"))
+    chosen = order[: config.samples].to(data.train.labels.device)
+    x, labels = (t[chosen].expand(len(network), *t[chosen].shape) for t in
+                 (data.train.flat(), data.train.labels))  # fmt: skip
+    losses, hits = loss_and_hits(network.logits(x, "probe"), labels)
+    return {"train_loss": losses, "train_accuracy": hits / len(chosen)}
+
+
+def epoch_rows(
+    task: Task,
     variant: Variant,
-    network: MLP,
-    x: Float[Tensor, "N features"],
-    tick: Callable[[], None],
-) -> Iterator[LayerRank]:
-    """Ranks by layer of the networks of one variant; `tick` is called after every layer."""
-    inputs = x.expand(len(network), -1, -1)
-    for layer, measured, size in ranks_by_layer(network, inputs, config.tau, tick):
-        for replicate in range(len(network)):
-            yield LayerRank(
-                **vars(variant),
-                replicate=replicate,
-                layer=layer,
-                matrix_rank=float(measured.matrix_rank[replicate]),
-                soft_rank=float(measured.soft_rank[replicate]),
-                rank_bound=float(measured.rank_bound[replicate]),
-                root_mean_square=float(size[replicate]),
-            )
+    epoch: int,
+    scores: dict[str, Tensor],
+    members: list[Member],
+    trainer: StackTrainer,
+) -> Iterator[TrainedEpoch | Measured]:
+    """What is measured of a group at the end of an epoch."""
+    config, of = task.config, trainer.groups[str(variant)]
+    network, data = of.network, trainer.data
+    probe = probe_images(config, data)
+    mode: Mode = "probe" if config.protocol == "authors" else "evaluate"
+    test_loss, test_accuracy = tested(network, data.test, mode)
+    found = ranks(last_hidden(network, probe.expand(len(network), -1, -1)), config.tau)
+    last = trainer.order()[:, (trainer.steps - 1) * trainer.batch_size :][:, : trainer.batch_size]
+    columns = scores | {
+        "test_loss": test_loss,
+        "test_accuracy": test_accuracy,
+        "rank": found.matrix_rank,
+        "rank_bound": found.rank_bound,
+        "mean_rank_bound": mean_rank_bound(network, data.train.flat()[last[of.replicates]].mT),
+    }
+    values = {name: tensor.tolist() for name, tensor in columns.items()}
+    for r, (rate, replicate) in enumerate(members):
+        judged = replicate < config.replicates
+        of_row = {name: value[r] for name, value in values.items()}
+        yield TrainedEpoch(*variant, replicate, judged, rate, epoch, **of_row)
+        if judged:
+            name = network_name(str(variant), width=config.width, learning_rate=f"{rate:g}")
+            traced = partial(network.traced, r, probe)
+            yield from task.context.hand_over(name, replicate, epoch, traced)
+
+
+@torch.no_grad()
+def tested(
+    network: MLP, images: Images, mode: Mode
+) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
+    """Mean loss and accuracy of each network on all images; probe: by their own statistics."""
+    logits = network.logits(images.flat().expand(len(network), -1, -1), mode)
+    losses, hits = loss_and_hits(logits.double(), images.labels.expand(len(network), -1))
+    return losses.cpu(), (hits / len(images)).cpu()
+
+
+MEASURED = (1, 5, 10, 15, 20, 25, 29)
+"""The layers of figure 6's rank, counted from 0 in its code."""
+
+
+@torch.no_grad()
+def mean_rank_bound(network: MLP, X: Float[Tensor, "R features N"]) -> Float[Tensor, " R"]:
+    """What figure 6 plots: 1 over the mean of 1 / r over layers 1, 5, 10, .., 29, as far as there
+    are, counted from 0: of pre-activations, and with batch norm of what follows its layers."""
+    plain = network.centred is None
+    last = network.depth - (1 if plain else 1 + isinstance(network, TanhBatchNorm))
+    layers = [layer for layer in MEASURED if layer < last] + [last]
+    first = 1 if plain or not isinstance(network, TanhBatchNorm) else 2
+    H, inverses = X, []
+    for layer in range(1, network.depth + 1):
+        below, H = H, network.layer(layer, H, "probe")
+        if layer - first in layers:
+            bound, _ = r_and_gradient(pre_activation(network, layer, below) if plain else H)
+            inverses.append(1 / bound.double())
+    return (1 / torch.stack(inverses).mean(0)).cpu()

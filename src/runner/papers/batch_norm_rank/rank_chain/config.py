@@ -53,7 +53,9 @@ class RankChain(StudyConfig):
         "independent chains (replicates) for each width and gamma", 32, minimum=1, maximum=MOST
     )
     law: str = parameter(
-        "law of the weights", "gaussian", choices=("gaussian", "uniform", "rademacher")
+        "law of the weights; asymmetric: of one sign, uniform on [0, 2 sqrt(3)]",
+        "gaussian",
+        choices=("gaussian", "uniform", "rademacher", "asymmetric"),
     )
     engine: str = parameter(
         "how W G is drawn; auto: kernel or, on a GPU, rotated, and direct where these do not apply",

@@ -43,6 +43,10 @@ def _uniform(weights: Tensor, generator: Generator) -> Tensor:
     return weights.uniform_(-sqrt(3), sqrt(3), generator=generator)
 
 
+def _asymmetric(weights: Tensor, generator: Generator) -> Tensor:
+    return weights.uniform_(0, 2 * sqrt(3), generator=generator)
+
+
 def _rademacher(weights: Tensor, generator: Generator) -> Tensor:
     return weights.random_(0, 2, generator=generator).mul_(2).sub_(1)
 
@@ -50,7 +54,10 @@ def _rademacher(weights: Tensor, generator: Generator) -> Tensor:
 LAWS: dict[str, Fill] = {"gaussian": _gaussian, "uniform": _uniform, "rademacher": _rademacher}
 """Laws of the weights with zero mean and unit variance, symmetric around zero (Definition 1)."""
 
-CONTINUOUS = ("gaussian", "uniform")
+EVERY_LAW = LAWS | {"asymmetric": _asymmetric}
+"""And one of positive weights of unit variance, as Section 4 has it against assumption (ii)."""
+
+CONTINUOUS = ("gaussian", "uniform", "asymmetric")
 """Laws with a density: `H_l + gamma W_l H_l` has a row of zeros with probability zero."""
 
 ZERO_DRAW = 2.0**-13
@@ -59,11 +66,11 @@ uniform number in its radius `sqrt(-2 log(1 - u))` is then below 2^-24."""
 
 
 def fill(weights: Tensor, law: str, generator: Generator) -> Tensor:
-    """Fill `weights` in place with iid draws of `law` (Definition 1) and return it.
+    """Fill `weights` in place with iid draws of `law` and return it.
 
     Raises InputError for an unknown law.
     """
-    return lookup("law", law, LAWS)(weights, generator)
+    return lookup("law", law, EVERY_LAW)(weights, generator)
 
 
 def gaussian_inputs(
@@ -184,7 +191,7 @@ class DirectChain(Chain):
         law: str = "gaussian",
         centred: bool = False,
     ):
-        """As `Chain`; `law` is one of `LAWS`, else the first step raises InputError."""
+        """As `Chain`; `law` is one of `EVERY_LAW`, else the first step raises InputError."""
         super().__init__(inputs, skips, generator, centred)
         chains, width, _ = inputs.shape
         self.law = law

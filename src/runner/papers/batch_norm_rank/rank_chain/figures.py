@@ -21,7 +21,9 @@ from runner.papers.batch_norm_rank.rank_chain.tables import (
     power_law,
     powers_of_two,
     rank_bound,
+    rank_bound_at_own,
     remainders,
+    scaled_products,
 )
 from runner.results.captions import Said
 from runner.results.claims import Tables
@@ -33,6 +35,7 @@ from runner.results.style import (
     BLUE,
     DASHED,
     DOTTED,
+    GREEN,
     INK,
     NAVY,
     ORANGE,
@@ -263,15 +266,76 @@ def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, metrics[["law", "skip", "width", *RANKS, "regularity", "layers"]]
 
 
+OF_TAU = {0.1: Look(SKY, "D"), 0.5: Look(BLUE, "o"), 0.9: Look(NAVY, "s")}
+ONE_SIGN = Look(GREEN, "v", DASHED)
+
+
+def say_needed(tables: Tables) -> str:
+    """What thresholds, weights of one sign, and a branch of order 1 / L make of the rank."""
+    metrics = averages(tables)
+    rest = select(metrics, law="gaussian")
+    least = (rest["soft_rank"] / rank_bound_at_own(rest)).min()
+    products = scaled_products(tables).groupby(["branch", "L"])["log_ratio"].median()
+    return (
+        f"The soft rank is at least {least:.0f} times its bound at τ = 0.1, 0.5 and 0.9; weights of"
+        f" one sign leave r = {select(metrics, law='asymmetric')['rank_bound'].max():.2f}; without"
+        f" batch norm γ = 1 / L keeps σ₂/σ₁ at {np.exp(products['1 / L'].iloc[-1]):.2f}"
+    )
+
+
+def draw_assumptions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Soft ranks at three thresholds, r by the sign of the weights, products by the branch."""
+    metrics = averages(tables)
+    rest = select(metrics, law="gaussian")
+    picture, ((left, middle, right),) = sheet(1, 3, gap=1.0, right=0.95)
+    deep, bounds = rest[rest["skip"] == rest["skip"].max()], []
+    for axes in (left, middle):
+        axes.set_yscale("log")
+        _width_axis(axes, deep["width"])
+    for tau, rows in deep.groupby("tau"):
+        look = OF_TAU.get(tau, OTHER)
+        look.line(left, rows["width"], rows["soft_rank"])
+        bound = rank_bound(rows, tau)
+        guide(left, rows["width"], bound)
+        bounds.append((bound.iloc[-1], f"τ = {tau:g}", look))
+    one, other = select(metrics, law="asymmetric"), deep[deep["tau"] == deep["tau"].median()]
+    one = one[one["skip"] == one["skip"].max()]
+    for look, rows in ((OF_TAU[0.5], other), (ONE_SIGN, one)):
+        look.line(middle, rows["width"], rows["rank_bound"])
+    right.set(xscale="log", yscale="log")
+    products = scaled_products(tables).groupby(["branch", "L"], as_index=False)["log_ratio"]
+    ends = []
+    for branch, rows in products.median().groupby("branch"):
+        look = Look(RUST, "D", hollow=branch[0] == "4") if "L" in branch else Look(ORANGE, "s")
+        ratio = np.exp(rows["log_ratio"])
+        look.line(right, rows["L"], ratio)
+        ends.append((ratio.iloc[-1], f"γ = {branch}", look))
+    right.set_ylim(1e-5, 2)
+    name_ends(right, [(max(end, 1e-5), text, look) for end, text, look in ends])
+    ticks(right.xaxis, sorted(set(scaled_products(tables)["L"])))
+    ticks(right.yaxis, [1, 1e-2, 1e-4], ["1", "0.01", "0.0001"])
+    ticks(left.yaxis, [0.01, 0.1, 1, 10], ["0.01", "0.1", "1", "10"])
+    ticks(middle.yaxis, [1, 2, 4, 8, 16])
+    name_ends(left, bounds)
+    QUIET.name(left, 0.5, 0.3, "bounds", transform=left.transAxes)
+    _name_by(middle, other, "rank_bound", OF_TAU[0.5], "mean zero", 40, (9, -10))
+    _name_by(middle, one, "rank_bound", ONE_SIGN, "one sign", 12, (4, 9))
+    panel(left, "a", "soft rank at τ", "width d")
+    panel(middle, "b", "r by weights", "width d")
+    panel(right, "c", "σ₂/σ₁ after L layers", "L")
+    columns = ["law", "tau", "skip", "width", "soft_rank", "rank_bound", "regularity"]
+    return picture, metrics[columns]
+
+
 def say_nearer(tables: Tables) -> str:
-    """How the exponent falls, and what r has come to."""
+    """The exponent where d is smallest and largest, and what r has come to."""
     rows = select(averages(tables), skip=inf)
     rows = powers_of_two(rows).sort_values("width")
     powers = np.diff(np.log(rows["soft_rank"])) / np.diff(np.log(rows["width"]))
     ratio = rows["rank_bound"].iloc[-1] / rows["width"].iloc[-1] ** 0.5
     return (
-        f"As d grows to {rows['width'].iloc[-1]:,} the exponent of the soft rank falls from"
-        f" {powers[0]:.2f} to {powers[-1]:.2f}, towards the ½ of Theorem 2; r has come to"
+        f"The exponent of the soft rank in d is {powers[0]:.2f} over the first doubling of d,"
+        f" {powers[-1]:.2f} over the last, up to d = {rows['width'].iloc[-1]:,}; r has come to"
         f" {ratio:.2f} √d"
     )
 
@@ -582,9 +646,9 @@ def say_live(tables: Tables) -> str:
     power, _ = power_law(stars["width"], stars["crossing"])
     first, last = stars.iloc[0], stars.iloc[-1]
     return (
-        "A deep layer keeps at most k* directions, however many the input has:"
+        "Inputs of lower rank end at a lower rank; from k* directions on one more does not grow:"
         f" {first['crossing']:.1f} at d = {first['width']:.0f}, {last['crossing']:.1f} at d ="
-        f" {last['width']:.0f}, growing as the power {power:.2f} of the width"
+        f" {last['width']:.0f}, as the power {power:.2f} of the width"
     )
 
 
@@ -688,7 +752,7 @@ FIGURES = [
         "rank-laws",
         draw_laws,
         whose="ours",
-        findings=[Finding(say_laws, holds=["soft-rank-bound", "law-hardly-matters"])],
+        findings=[Finding(say_laws, holds=["soft-rank-bound"])],
         caption=over_layers(
             "(a) The soft rank, averaged over {layers} of chains, for Gaussian weights (wide line),"
             " and for weights of bounded support: uniform (circles) and ±1 (triangles); dark"
@@ -699,10 +763,28 @@ FIGURES = [
         shows={"law": ["gaussian", "uniform", "rademacher"]},
     ),
     Drawing(
+        "rank-assumptions",
+        draw_assumptions,
+        whose="ours",
+        findings=[
+            Finding(
+                say_needed,
+                holds=["soft-rank-bound", "one-sign-collapses", "scaled-branch-keeps-rank"],
+            )
+        ],
+        caption="(a) The soft rank at τ = 0.1, 0.5 and 0.9 (the darker, the larger), averaged over"
+        " depth, without skips; dotted: their bounds of Theorem 14. (b) The bound r of the rank,"
+        " for Gaussian weights and for weights of one sign, uniform on [0, 2√3]. (c) Without batch"
+        " norm: the second singular value over the first behind L layers, where the weight γ of the"
+        " branch beside the skip is constant, and where it falls as 1 / L; medians over the chains;"
+        " what is below 0.00001 is drawn there.",
+        shows={"law": ["gaussian", "asymmetric"]},
+    ),
+    Drawing(
         "rank-wide",
         draw_wide,
         whose="ours",
-        findings=[Finding(say_nearer, holds=["exponent-falls", "r-is-root"])],
+        findings=[Finding(say_nearer, holds=["soft-rank-growth"])],
         caption=over_layers(
             "(a) The soft rank and its lower bound r, averaged over {layers} of chains, over the"
             " root of d. (b) Their exponent in d between two neighbouring widths; dashed: a half."
@@ -763,9 +845,7 @@ FIGURES = [
         "rank-live",
         draw_live,
         whose="ours",
-        findings=[
-            Finding(say_live, holds=["live-directions", "one-law-above", "other-laws-below"])
-        ],
+        findings=[Finding(say_live, holds=["other-laws-below"])],
         caption="(a) The soft rank in which inputs of rank k end, averaged over the layers, for"
         " several widths d; dashed: all k directions kept. (b) The rate at which one more"
         " direction grows, in nats a layer. Dots: k*, where it is zero. Both without skips; bands"

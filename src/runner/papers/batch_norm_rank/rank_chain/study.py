@@ -66,15 +66,15 @@ class ChainAverage(Row):
     skip: float  # gamma; inf: no skip connection
     law: str  # of the weights
     soft_rank: float  # rank_tau (Eq. 3)
-    soft_rank_se: float
-    soft_rank_sd: float
+    soft_rank_se: float  # standard error of soft_rank
+    soft_rank_sd: float  # standard deviation of soft_rank over depth
     rank_bound: float  # r(H) (Eq. 4)
-    rank_bound_se: float
-    rank_bound_sd: float
+    rank_bound_se: float  # standard error of rank_bound
+    rank_bound_sd: float  # standard deviation of rank_bound over depth
     frobenius: float  # ||M||_F^2
-    frobenius_se: float
+    frobenius_se: float  # standard error of frobenius
     regularity: float  # alpha (Definition 3)
-    regularity_se: float
+    regularity_se: float  # standard error of regularity
     autocorrelation: float  # integrated autocorrelation time of the soft rank, in layers
     layers: int  # L: layers averaged over, of all chains
 
@@ -89,7 +89,7 @@ class SingularValue(Row):
     width: int
     skip: float
     layer: int  # 0: the input, normalised
-    replicate: int
+    replicate: int  # which independent chain, from 0
     index: int  # 1: the largest
     singular_value: float  # of H_l / sqrt(N)
 
@@ -104,12 +104,12 @@ class ProductLayer(Row):
     width: int
     skip: float
     law: str
-    replicate: int
+    replicate: int  # which independent chain, from 0
     layer: int
     log_ratio: float  # log(sigma_2 / sigma_1)
     step_length: float  # ||H~_l - H~_{l-1}||_F
     gap: float  # expected fall of log_ratio in a layer: lambda_1 - lambda_2 for Gaussian weights
-    gap_se: float
+    gap_se: float  # standard error of gap
 
 
 @dataclass(frozen=True)
@@ -122,9 +122,9 @@ class NormExpansion(Row):
     width: int
     skip: float
     law: str
-    replicate: int
+    replicate: int  # which independent chain, from 0
     change: float  # (E ||M_+||_F^2 - ||M||_F^2) / gamma^2, Monte-Carlo over W
-    change_se: float
+    change_se: float  # standard error of change
     predicted: float  # delta_F(M) of Lemma 7
 
 
@@ -138,12 +138,12 @@ class InputRank(Row):
     width: int
     skip: float
     input_rank: int  # k
-    soft_rank: float
-    soft_rank_se: float
-    rank_bound: float
-    rank_bound_se: float
+    soft_rank: float  # rank_tau (Eq. 3)
+    soft_rank_se: float  # standard error of soft_rank
+    rank_bound: float  # r(H) (Eq. 4)
+    rank_bound_se: float  # standard error of rank_bound
     exponent: float  # growth of one more direction, nats a layer: the law is stable where it is < 0
-    exponent_se: float
+    exponent_se: float  # standard error of exponent
 
 
 def run(config: RankChain, context: Context) -> Iterator[Row]:
@@ -151,13 +151,7 @@ def run(config: RankChain, context: Context) -> Iterator[Row]:
     if config.measure == "average":
         yield from averages(config, context)
         return
-    points_of = {
-        "spectrum": spectra,
-        "product": products,
-        "expansion": expansions,
-        "input_rank": input_ranks,
-    }
-    measure = lookup("measure", config.measure, points_of)
+    measure = lookup("measure", config.measure, MEASURES)
     points: list[tuple] = [(width, skip) for width in config.widths for skip in config.skips]
     if config.measure == "input_rank":
         points = [(*point, rank) for point in points for rank in input_ranks_of(config, point[0])]
@@ -186,28 +180,15 @@ def work(config: RankChain, width: int, skip: float, rank: int = 0) -> int:
 def averages(config: RankChain, context: Context) -> Iterator[ChainAverage]:
     """One row for each width and gamma."""
     for (width, skip), (plan, moments) in average(config, context).items():
-        means = BatchMeans(moments, plan.count)
-        soft_rank, soft_rank_se = means.mean("soft_rank")
-        rank_bound, rank_bound_se = means.mean("rank_bound")
-        frobenius, frobenius_se = means.mean("frobenius")
-        regularity, regularity_se = means.ratio("diagonal", "cubic")
-        yield ChainAverage(
-            width=width,
-            skip=skip,
-            law=config.law,
-            soft_rank=soft_rank,
-            soft_rank_se=soft_rank_se,
-            soft_rank_sd=means.deviation("soft_rank"),
-            rank_bound=rank_bound,
-            rank_bound_se=rank_bound_se,
-            rank_bound_sd=means.deviation("rank_bound"),
-            frobenius=frobenius,
-            frobenius_se=frobenius_se,
-            regularity=regularity,
-            regularity_se=regularity_se,
-            autocorrelation=plan.stride * means.autocorrelation("soft_rank"),
-            layers=plan.layers * config.chains,
-        )
+        means, columns = BatchMeans(moments, plan.count), {}
+        for name in ("soft_rank", "rank_bound", "frobenius"):
+            columns[name], columns[f"{name}_se"] = means.mean(name)
+        for name in ("soft_rank", "rank_bound"):
+            columns[f"{name}_sd"] = means.deviation(name)
+        columns["regularity"], columns["regularity_se"] = means.ratio("diagonal", "cubic")
+        columns["autocorrelation"] = plan.stride * means.autocorrelation("soft_rank")
+        layers = plan.layers * config.chains
+        yield ChainAverage(width=width, skip=skip, law=config.law, layers=layers, **columns)
 
 
 Tick = Callable[[int], None]
@@ -297,19 +278,13 @@ def input_ranks(
     moments = sample(chain, plan, config.tau, lambda strides=1: tick(strides * plan.stride))
     tell_nan(chain.state, f"d={width} gamma={skip} input_rank={rank}")
     means = BatchMeans(moments, plan.count)
-    soft_rank, soft_rank_se = means.mean("soft_rank")
-    rank_bound, rank_bound_se = means.mean("rank_bound")
-    exponent, exponent_se = mean_and_error(chain.growth_rate().tolist())
     yield InputRank(
         width,
         skip,
         rank,
-        soft_rank,
-        soft_rank_se,
-        rank_bound,
-        rank_bound_se,
-        exponent,
-        exponent_se,
+        *means.mean("soft_rank"),
+        *means.mean("rank_bound"),
+        *mean_and_error(chain.growth_rate().tolist()),
     )
 
 
@@ -334,3 +309,12 @@ def plan_of(config: RankChain, width: int) -> Plan:
 def _filled(inputs: torch.Tensor, skip: float) -> torch.Tensor:
     """The same gamma for every chain of the stack."""
     return inputs.new_full((len(inputs),), skip)
+
+
+MEASURES = {
+    "spectrum": spectra,
+    "product": products,
+    "expansion": expansions,
+    "input_rank": input_ranks,
+}
+"""By `measure`, what yields the rows of one point."""

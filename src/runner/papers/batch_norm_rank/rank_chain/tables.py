@@ -49,26 +49,29 @@ def averages(tables: Tables) -> pd.DataFrame:
     return tables["metrics"].sort_values(["law", "skip", "width"], ignore_index=True)
 
 
-def norm_bound(rows: pd.DataFrame, as_printed: bool = True) -> pd.Series:
+def norm_bound(rows: pd.DataFrame) -> pd.Series:
     """Lemma 13's upper bound on the mean of ||M||_F^2, row by row; nan where alpha is not below 1,
     and it says nothing."""
     from runner.papers.batch_norm_rank.theory import frobenius_bound  # late: torch
 
     pairs = zip(rows["width"], rows["regularity"], strict=True)
-    bound = [frobenius_bound(d, alpha, as_printed) if alpha < 1 else np.nan for d, alpha in pairs]
+    bound = [frobenius_bound(d, alpha) if alpha < 1 else np.nan for d, alpha in pairs]
     return pd.Series(bound, rows.index, dtype=float)
 
 
-def rank_bound(rows: pd.DataFrame, tau: float, as_printed: bool = True) -> pd.Series:
+def rank_bound(rows: pd.DataFrame, tau: float) -> pd.Series:
     """Theorem 14's lower bound on the mean of rank_tau, row by row; nan where alpha is not below
     1."""
     from runner.papers.batch_norm_rank.theory import rank_bound_theorem  # late: torch
 
     pairs = zip(rows["width"], rows["regularity"], strict=True)
-    bound = [
-        rank_bound_theorem(d, alpha, tau, as_printed) if alpha < 1 else np.nan for d, alpha in pairs
-    ]
+    bound = [rank_bound_theorem(d, alpha, tau) if alpha < 1 else np.nan for d, alpha in pairs]
     return pd.Series(bound, rows.index, dtype=float)
+
+
+def rank_bound_at_own(rows: pd.DataFrame) -> pd.Series:
+    """The same at the tau of each row."""
+    return pd.concat([rank_bound(of, tau) for tau, of in rows.groupby("tau")]).reindex(rows.index)
 
 
 def paper_skips(metrics: pd.DataFrame) -> list[float]:
@@ -119,25 +122,19 @@ def live_directions(tables: Tables) -> pd.DataFrame:
 
 
 def crossings(tables: Tables) -> pd.DataFrame:
-    """By width and gamma, k* as a real number: where the exponent, between two ranks, is zero.
-
-    `crossing`, its `error` from those of the exponents (each from `chains` chains); no row where
-    the exponent does not cross zero.
-    """
+    """By width and gamma, k* as a real number: `crossing`, where the exponent, between two ranks,
+    is zero; no row where it does not cross zero."""
     found = []
     for (skip, width), rows in tables["input_ranks"].groupby(["skip", "width"]):
         rows = rows.sort_values("input_rank")
-        exponent, error = rows["exponent"].to_numpy(), rows["exponent_se"].to_numpy()
+        exponent = rows["exponent"].to_numpy()
         crossed = np.flatnonzero((exponent[:-1] > 0) & (exponent[1:] <= 0))
-        if not len(crossed):
-            continue
-        i = crossed[0]
-        fall = exponent[i] - exponent[i + 1]
-        share = exponent[i] / fall
-        noise = np.hypot((1 - share) * error[i], share * error[i + 1]) / fall
-        about = {"crossing": rows["input_rank"].iloc[i] + share, "error": noise}
-        found.append({"skip": skip, "width": width, "chains": rows["chains"].iloc[0], **about})
-    return pd.DataFrame(found, columns=["skip", "width", "chains", "crossing", "error"])
+        if len(crossed):
+            i = crossed[0]
+            share = exponent[i] / (exponent[i] - exponent[i + 1])
+            crossing = rows["input_rank"].iloc[i] + share
+            found.append({"skip": skip, "width": width, "crossing": crossing})
+    return pd.DataFrame(found, columns=["skip", "width", "crossing"])
 
 
 def powers_of_two(rows: pd.DataFrame) -> pd.DataFrame:
@@ -164,3 +161,17 @@ def too_short(rows: pd.DataFrame) -> str:
     place = f"d = {rows['width'][worst]}, {gamma(rows['skip'][worst])}"
     needed = f"{MEMORIES * memory[worst]:.0f}"
     return f"averages over {layers[worst]:.0f} layers at a time at {place}: {needed} are needed"
+
+
+def scaled_products(tables: Tables) -> pd.DataFrame:
+    """The last layer of each product: `log_ratio` by L, replicate and how gamma goes with L.
+
+    `branch` is c / L, where gamma L is the same at every L, else gamma itself.
+    """
+    rows = tables["products"]
+    last = rows[rows["layer"] == rows["layers"]].rename(columns={"layers": "L"})
+    c = (last["skip"] * last["L"]).round(6)
+    everywhere = last["L"].nunique()
+    scaled = last.groupby(c)["L"].transform("nunique") == everywhere
+    names = c.map(lambda value: f"{value:g} / L").where(scaled, last["skip"].map("{:g}".format))
+    return last.assign(branch=names)[["branch", "L", "replicate", "log_ratio"]]

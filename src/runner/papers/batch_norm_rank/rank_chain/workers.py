@@ -121,10 +121,7 @@ def chains_in_stack(config: RankChain, width: int, device: str) -> int:
 
 
 def compute(
-    stacks: list[ChainStack],
-    config: RankChain,
-    device: torch.device,
-    report: Callable[[int], None],
+    stacks: list[ChainStack], config: RankChain, device: torch.device, report: Callable[[int], None]
 ) -> Iterator[tuple[ChainStack, Float[Tensor, "2 batches 5"]]]:
     """Yield each stack with its batch means, as they are ready; `report` is told of layers done."""
     threads = torch.get_num_threads()

@@ -5,6 +5,7 @@ from math import inf
 from typing import ClassVar
 
 from runner.core.errors import InputError
+from runner.core.names import ACTIVATIONS, INITIALIZATIONS, NORMALIZATIONS
 from runner.core.studies import parameter
 from runner.papers.batch_norm_rank.mlp_config import TrainedMLPs
 
@@ -16,17 +17,23 @@ class RankCollapse(TrainedMLPs):
     study: ClassVar[str] = "rank_collapse"
     version: ClassVar[int] = 3  # rates are chosen on replicates of their own, by the worst of them
 
-    activation: str = parameter("after each layer", "relu", choices=("relu", "linear"))
+    protocol: str = parameter(
+        "text: SGD at the best rate of a grid for each network, as figure 1 says; authors: the"
+        " optimizers, rates, networks and measures of the authors' code for figure 1",
+        "text",
+        choices=("text", "authors"),
+    )
+    activation: str = parameter("after each layer", "relu", choices=ACTIVATIONS, own=True)
     normalizations: list[str] = parameter(
         "side by side; batch_no_mean divides by the root mean square alone",
         ["none", "batch"],
-        choices=("none", "batch", "batch_no_mean"),
+        choices=NORMALIZATIONS,
     )
     skip: float = parameter("gamma: weight of W H beside the skip connection", inf, above=0)
     init: str = parameter(
-        "weights at the start",
+        "weights at the start; gain: N(0, gain^2 / in) with the gain that the activation needs",
         "pytorch",
-        choices=("pytorch", "he", "unit", "asymmetric", "orthogonal"),
+        choices=INITIALIZATIONS,
     )
     dtype: str = parameter("precision", "float32", choices=("float32", "float64"))
     train: bool = parameter("false: ranks at initialisation alone", True)
@@ -35,3 +42,15 @@ class RankCollapse(TrainedMLPs):
         super().__post_init__()
         if self.train and self.data == "gaussian":
             raise InputError("data=gaussian has no labels to learn: add train=false")
+        if self.protocol == "authors" and (reason := self._unlike_the_authors()):
+            raise InputError(f"protocol=authors: {reason}. Use protocol=text")
+
+    def _unlike_the_authors(self) -> str | None:
+        """What their code for figure 1 has no place for; None where it can be followed."""
+        if not self.train or self.data == "gaussian":
+            return "figure 1 trains on images"
+        if (self.activation, self.init, self.skip) != ("relu", "pytorch", inf):
+            return "ReLU networks as torch starts them, without skips"
+        if "batch_no_mean" in self.normalizations:
+            return "its batch norm subtracts the mean"
+        return None

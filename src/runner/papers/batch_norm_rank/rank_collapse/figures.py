@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.data import CLASSES
-from runner.papers.batch_norm_rank.learning import DEEP
+from runner.papers.batch_norm_rank.learning import DEEP, END_OF_GRID, LEARNED, end_of_grid
 from runner.papers.batch_norm_rank.looks import NORMALIZATIONS
 from runner.papers.batch_norm_rank.rank_collapse.tables import rank_of_last_layer, trained
 from runner.results.claims import Tables
@@ -22,6 +22,12 @@ LABELS = {"batch": "batch norm", "none": "vanilla", "batch_no_mean": "batch norm
 SHOWN = ("batch", "none")
 """The curves of the paper."""
 
+MARKED = (1, 2, 4, 8, 16, 32, 3, 5, 9, 17, 33)
+"""Depths with a tick: those between are too near to each other."""
+
+AUTHORS = "rates of the authors' code"
+"""What `selected_on` says of `protocol=authors`."""
+
 
 def by_depth(tables: Tables) -> pd.DataFrame:
     """Mean rank before and accuracy after training, by depth and normalization, with the rate."""
@@ -33,32 +39,44 @@ def by_depth(tables: Tables) -> pd.DataFrame:
 
 
 def say_rates(tables: Tables) -> str:
-    """Panels and marks of figure 1, and the rate that was chosen for each depth."""
-    chosen = []
+    """Panels and marks of figure 1, whose protocol it is, and the rate of each depth."""
+    chosen, offered = [], tables.get("selection", pd.DataFrame({"learning_rate": []}))
+    offered = offered["learning_rate"].unique()
     for normalization, rows in by_depth(tables).groupby("normalization", sort=False):
         by_rate = rows.sort_values("depth").groupby("learning_rate", sort=False)["depth"]
-        words = [f"{rate:g} at L = {', '.join(map(str, depths))}" for rate, depths in by_rate]
+        words = [
+            f"{rate:g}{END_OF_GRID[end_of_grid(rate, offered)]} at L = {', '.join(map(str, of))}"
+            for rate, of in by_rate
+        ]
         chosen.append(f"{LABELS[normalization]} {'; '.join(words)}")
+    selected = tables["training"].get("selected_on", pd.Series(dtype=str))
+    if (selected == AUTHORS).any():
+        how = (
+            "By the protocol of the authors' code: vanilla networks learn by SGD, those with batch"
+            " norm by Adam; ranks are of the first minibatch, accuracies on 1000 training images by"
+            " their own statistics. Rates, theirs:"
+        )
+    else:
+        how = "Ranks are on N samples. Learning rates of SGD, chosen on separate replicates:"
     return (
-        "(a) Rank of the last hidden layer before training, on N samples; dotted: the root of the"
-        " width d. (b) Training accuracy after the last epoch of SGD; dotted: the accuracy of a"
-        " guess. Lines are means over the replicates, dots single replicates; shaded: the depths"
-        " above 10, of which the paper speaks. Learning rates, chosen on separate replicates:"
-        f" {'. '.join(chosen)}."
+        "(a) Numerical rank of the last hidden layer before training; dotted: the root of the width"
+        " d. (b) Its lower bound r. (c) Training accuracy after the last epoch; dotted: the"
+        " accuracy of a guess. Lines are means over the replicates, dots single replicates; shaded:"
+        f" the depths above {DEEP}, of which the paper speaks. {how} {'. '.join(chosen)}."
     )
 
 
 def say_collapse(tables: Tables) -> str:
-    """From which depth on vanilla networks have lost their rank, and where batch norm ends."""
-    drawn = by_depth(tables)
-    vanilla = select(drawn, normalization="none").set_index("depth")["matrix_rank"]
-    first = nonempty(vanilla[vanilla < 2], "depth of rank 1").index.min()
-    deep = drawn["depth"].max()
-    norm = select(drawn, normalization="batch", depth=deep).iloc[0]
+    """That neither measure of rank alone tells which networks learn."""
+    vanilla = select(by_depth(tables), normalization="none").sort_values("depth")
+    learn = vanilla[(vanilla["depth"] <= DEEP) & (vanilla["train_accuracy"] > LEARNED)]
+    learns = nonempty(learn, "vanilla network that learns").iloc[-1]
+    fails = nonempty(vanilla[vanilla["depth"] > DEEP], "deep networks").iloc[0]
     return (
-        f"From {first} layers on vanilla networks start at rank {vanilla[deep]:.0f} and do not"
-        f" learn; with batch norm depth {deep} starts at rank {norm['matrix_rank']:.0f} and reaches"
-        f" {norm['train_accuracy']:.2f}"
+        f"Vanilla networks above {DEEP} layers do not learn; neither measure tells alone:"
+        f" {fails['depth']} layers start at rank {fails['matrix_rank']:.0f}, and"
+        f" {learns['depth']}, which learn ({learns['train_accuracy']:.2f}), at r ="
+        f" {learns['rank_bound']:.2f}"
     )
 
 
@@ -77,26 +95,30 @@ def _by_depth(
             mean = of.groupby("depth")[column].mean()
             look.each(axes, of["depth"], of[column])
             look.line(axes, mean.index, mean)
-            if kind == "batch":
-                look.name_at(axes, mean.index, mean, LABELS[kind], 18, (0, -18))
-            else:
-                look.name(axes, 4.6, 0.46 * top, LABELS[kind])
-    ticks(axes.xaxis, depths)
+    ticks(axes.xaxis, [depth for depth in depths if depth in MARKED] or depths)
 
 
 def draw_by_depth(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Figure 1: rank of the last layer before training, and accuracy after it, against depth."""
+    """Figure 1: rank and r of the last layer before training, accuracy after it, by depth."""
     start, ends = rank_of_last_layer(tables["metrics"]), trained(tables)
     start = nonempty(start[start["normalization"].isin(SHOWN)], "curve of the paper")
     width, epochs = start["width"].iloc[0], ends["epoch"].max()
-    picture, ((left, right),) = sheet(gap=0.7)
+    picture, ((left, middle, right),) = sheet(1, 3, gap=0.6)
     _by_depth(left, start, "matrix_rank", width, width**0.5, "√d")
+    r = 1.1 * max(2, start["rank_bound"].max())
+    _by_depth(middle, start, "rank_bound", r, 1, "one")
     _by_depth(right, ends, "train_accuracy", 1, 1 / CLASSES, "a guess")
     ticks(left.yaxis, [0, width / 4, width / 2, 3 * width / 4, width])
+    ticks(middle.yaxis, [1, *range(2, int(r) + 1, max(1, int(r) // 4))])
     ticks(right.yaxis, [0, 0.25, 0.5, 0.75, 1])
-    QUIET.name(left, 19, 0.58 * width, f"the paper:\nabove {DEEP}")
+    norm, vanilla = (NORMALIZATIONS[kind] for kind in SHOWN)
+    place = {"transform": right.transAxes, "linespacing": 1.1}
+    norm.name(right, 0.8, 0.83, "batch\nnorm", **place)
+    vanilla.name(right, 0.3, 0.5, LABELS["none"], **place)
+    QUIET.name(left, 0.835, 0.5, f"above\n{DEEP}", transform=left.transAxes, linespacing=1.1)
     panel(left, "a", "rank before training", "depth L")
-    panel(right, "b", f"training accuracy after {epochs} epochs", "depth L")
+    panel(middle, "b", "r, its lower bound", "depth L")
+    panel(right, "c", f"accuracy, {epochs} epochs", "depth L")
     return picture, by_depth(tables)
 
 

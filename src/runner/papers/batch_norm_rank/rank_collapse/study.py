@@ -5,28 +5,35 @@ Fully connected networks with and without batch normalization start from the sam
 of their hidden representations is measured layer by layer before training (`metrics.csv`; Figure 2,
 and Figure 1 left). Replicates of their own are trained by SGD at every rate of a grid, side by side
 (`selection.csv`), then all others at the rate that was fastest there (`training.csv`; Figure 1
-right).
+right). `protocol=authors` measures and trains as the authors' code for Figure 1 does (`authors`).
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from statistics import median
 from typing import ClassVar
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
+from runner.core.errors import lookup
+from runner.core.progress import log
 from runner.core.streams import generators
-from runner.core.studies import Context, Row
+from runner.core.studies import Context, Measured, Row
+from runner.networks import modules
 from runner.networks.mlp import MLP
 from runner.networks.precision import torch_dtype
-from runner.papers.batch_norm_rank.measures import ranks_by_layer
+from runner.papers.batch_norm_rank.images import training_images
+from runner.papers.batch_norm_rank.measures import Ranks, ranks, ranks_by_layer, root_mean_square
 from runner.papers.batch_norm_rank.mlp_training import (
+    hand_over,
     load_images,
     probe_images,
     stages,
     starting_stack,
 )
+from runner.papers.batch_norm_rank.rank_collapse import authors
 from runner.papers.batch_norm_rank.rank_collapse.config import RankCollapse
 
 
@@ -58,7 +65,7 @@ class TrialEpoch(Row):
     learning_rate: float
     epoch: int
     train_loss: float  # nats; mean over the epoch's minibatches, each before its step
-    train_accuracy: float  # likewise
+    train_accuracy: float  # share of images that get their class; mean over minibatches likewise
 
 
 @dataclass(frozen=True)
@@ -68,13 +75,21 @@ class TrainedEpoch(TrialEpoch):
     table: ClassVar[str] = "training"
 
     test_loss: float  # at the end of the epoch, with running statistics
-    test_accuracy: float
+    test_accuracy: float  # share of the test images that get their class, likewise
     rank: float  # of the last hidden layer on `samples` training images; nan if diverged
-    rank_bound: float
+    rank_bound: float  # r(H), Eq. (4), of the same representation
     selected_on: str  # the replicates that the rate was chosen on
 
 
-def run(config: RankCollapse, context: Context) -> Iterator[LayerRank | TrialEpoch]:
+def run(config: RankCollapse, context: Context) -> Iterator[LayerRank | TrialEpoch | Measured]:
+    """Ranks by layer, then training, by the protocol that is asked for."""
+    protocols = {"text": as_the_text, "authors": as_the_authors}
+    yield from lookup("protocol", config.protocol, protocols)(config, context)
+
+
+def as_the_text(
+    config: RankCollapse, context: Context
+) -> Iterator[LayerRank | TrialEpoch | Measured]:
     """Ranks by layer, then training: of the selection replicates, then of the others."""
     dtype = torch_dtype(config.dtype)
     data = None if config.data == "gaussian" else load_images(config, context)
@@ -95,20 +110,88 @@ def run(config: RankCollapse, context: Context) -> Iterator[LayerRank | TrialEpo
         )
 
     if context.restored is None:
+        found: list[LayerRank] = []
         inputs = x.to(context.device, dtype).expand(config.replicates, -1, -1)
         total = len(config.normalizations) * (config.depth + 1)
         with context.progress(total, "measuring", unit="layers") as bar:
             for normalization in config.normalizations:
                 network = start(normalization, range(config.replicates)).to(context.device)
-                yield from metrics(normalization, network, inputs, config.tau, bar.update)
+                for row in metrics(normalization, network, inputs, config.tau, bar.update):
+                    found.append(row)
+                    yield row
+                yield from hand_over(context, normalization, network, inputs, 0)
                 del network  # before the next stack is drawn
+        tell_ranks(found)
     if not config.train:
         return
     for stage in stages(config, config.normalizations, context):
         networks = {name: start(name, stage.replicates) for name in config.normalizations}
-        row = TrainedEpoch if stage.judged else TrialEpoch
-        for normalization, columns in stage.train(networks, data):
-            yield row(normalization=normalization, **columns)
+        yield from stage.train(networks, data, TrainedEpoch if stage.judged else TrialEpoch)
+
+
+def as_the_authors(config: RankCollapse, context: Context) -> Iterator[LayerRank | TrainedEpoch]:
+    """Each normalization in turn: ranks of the first minibatch by layer, then training.
+
+    Rows of training have the rank of that minibatch; `test_*` are as the training accuracy is.
+    """
+    data = training_images(config, context)
+    features, names = data.train.flat().shape[1], config.normalizations
+    done = int(context.restored["done"]) if context.restored else 0
+    steps = len(data.train) // config.batch_size * config.epochs
+    with context.progress(len(names) * steps, "training", done * steps) as bar:
+        for index, name in enumerate(names[done:], start=done):
+            start = authors.Networks.start(config, name, features, data.classes)
+            trainer = authors.Trainer(start, data, config, context)
+            x = trainer.first_minibatch()
+            if context.restored is not None and index == done:
+                trainer.restore(context.restored)
+                bar.update(trainer.done)
+            else:
+                yield from metrics_of(name, trainer.networks.hidden(x), config.tau)
+
+            def after_step(losses: Tensor, index: int = index, of: authors.Trainer = trainer):
+                bar.update(1, loss=losses)
+                context.checkpoint(lambda: of.state() | {"done": torch.tensor(index)})
+
+            for epoch, scores in trainer.until(config.epochs, after_step):
+                test_loss, test_accuracy = trainer.score(trainer.data.test, "test")
+                with torch.no_grad():
+                    *_, H = trainer.networks.hidden(x)
+                measured = ranks(H, config.tau)
+                for r in range(config.replicates):
+                    yield TrainedEpoch(
+                        normalization=name,
+                        replicate=r,
+                        learning_rate=trainer.rate,
+                        epoch=epoch,
+                        train_loss=float(scores.train_loss[r]),
+                        train_accuracy=float(scores.train_accuracy[r]),
+                        test_loss=float(test_loss[r]),
+                        test_accuracy=float(test_accuracy[r]),
+                        rank=float(measured.matrix_rank[r]),
+                        rank_bound=float(measured.rank_bound[r]),
+                        selected_on=authors.CHOSEN,
+                    )
+
+
+def tell_ranks(rows: list[LayerRank]) -> None:
+    """The first thing that is known, long before training ends: medians at some of the layers."""
+    known = {row.layer for row in rows} - {0}  # beyond 64 not all are measured
+    layers = sorted({min(known, key=lambda n: abs(n - 2**k)) for k in range(16)} | {max(known)})
+    log.info("rank before training, and r, by layer:  %s", "".join(f"{n:>7}" for n in layers))
+    for name in dict.fromkeys(row.normalization for row in rows):
+        for column, what in (("matrix_rank", "rank"), ("rank_bound", "r")):
+            of = [
+                median(getattr(r, column) for r in rows if (r.normalization, r.layer) == (name, n))
+                for n in layers
+            ]
+            log.info("%38s:  %s", f"{name}, {what}", "".join(f"{value:7.4g}" for value in of))
+
+
+def torch_module(config: RankCollapse, network: str, tensors: dict[str, Tensor]) -> nn.Module:
+    """A kept network as a module."""
+    normalization, *_ = network.split("/")
+    return modules.mlp(tensors, config.activation, normalization, config.skip)
 
 
 def gaussian_inputs(config: RankCollapse) -> Float[Tensor, "R N d"]:
@@ -127,13 +210,23 @@ def metrics(
 ) -> Iterator[LayerRank]:
     """The ranks of a stack with one network per replicate; `tick` is called after every layer."""
     for layer, measured, size in ranks_by_layer(network, inputs, tau, tick):
-        for replicate in range(len(network)):
-            yield LayerRank(
-                normalization=normalization,
-                replicate=replicate,
-                layer=layer,
-                matrix_rank=float(measured.matrix_rank[replicate]),
-                soft_rank=float(measured.soft_rank[replicate]),
-                rank_bound=float(measured.rank_bound[replicate]),
-                root_mean_square=float(size[replicate]),
-            )
+        yield from layer_rows(normalization, layer, measured, size)
+
+
+@torch.no_grad()
+def metrics_of(
+    normalization: str, hidden: Iterator[Float[Tensor, "R _ N"]], tau: float
+) -> Iterator[LayerRank]:
+    """The ranks of `H_0, H_1, ...` of a stack with one network per replicate."""
+    for layer, H in enumerate(hidden):
+        yield from layer_rows(normalization, layer, ranks(H, tau), root_mean_square(H).cpu())
+
+
+def layer_rows(
+    normalization: str, layer: int, measured: Ranks, size: Float[Tensor, " R"]
+) -> Iterator[LayerRank]:
+    """What was measured of one layer, replicate by replicate."""
+    columns = {name: values.tolist() for name, values in vars(measured).items()}
+    for replicate, root in enumerate(size.tolist()):
+        own = {name: values[replicate] for name, values in columns.items()}
+        yield LayerRank(normalization, replicate, layer, root_mean_square=root, **own)

@@ -4,21 +4,22 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from runner.core.errors import InputError
-from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, MOST, StudyConfig, parameter
+from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, MOST, TrainingConfig, parameter
 
 
 @dataclass(frozen=True)
-class Bottleneck(StudyConfig):
+class Bottleneck(TrainingConfig):
     """Paper D, figure 1: parameter norm and spectra against depth, on a task of known rank."""
 
     study: ClassVar[str] = "bottleneck"
+    version: ClassVar[int] = 2  # minima from several starts, polished until nothing is gained
 
     depths: list[int] = parameter(
         "L: all depths train in one stack", [6, 10, 18], minimum=2, maximum=MOST
     )
     recipe: str = parameter(
         "plain: ridge from the start; annealed: fit, then a stronger ridge, then lambda; minimum:"
-        " the lowest loss of each depth, from annealed networks of all",
+        " the lowest loss of each depth, from annealed networks",
         "annealed",
         choices=("plain", "annealed", "minimum"),
     )
@@ -28,6 +29,9 @@ class Bottleneck(StudyConfig):
         None,
         minimum=2,
         maximum=MOST,
+    )
+    starts: int = parameter(
+        "independent starts of recipe=minimum at each of them", 3, minimum=1, maximum=MOST
     )
     width: int = parameter("neurons of every hidden layer", 50, minimum=1)
     ridge: float = parameter("lambda", 1e-3, minimum=0, maximum=LARGEST_FACTOR)
@@ -54,6 +58,11 @@ class Bottleneck(StudyConfig):
     def trained_depths(self) -> list[int]:
         """The depths of which networks are trained by Adam."""
         return self.depths if self.start_depths is None else self.start_depths
+
+    @property
+    def numbers(self) -> range:
+        """The starts of a depth and replicate."""
+        return range(self.starts if self.recipe == "minimum" else 1)
 
     def identity(self) -> dict:
         """As every study's; the order in which the depths are given does not matter."""

@@ -11,6 +11,8 @@ The cost is `C = (1/N) sum_i ||f(x_i) - y_i||^2`; the zero network costs 1.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from math import nan
 from typing import ClassVar
 
 import torch
@@ -18,7 +20,7 @@ from torch import Tensor
 
 from runner.core.errors import lookup
 from runner.core.streams import generator
-from runner.core.studies import Context, Row
+from runner.core.studies import Context, Measured, Row, network_name
 from runner.networks.spectra import svdvals
 from runner.papers.bottleneck_structure import theory
 from runner.papers.bottleneck_structure.bottleneck.config import Bottleneck
@@ -28,13 +30,20 @@ from runner.papers.bottleneck_structure.bottleneck.latent import (
     Task,
     draw_task,
 )
-from runner.papers.bottleneck_structure.minima import Problem, minima
+from runner.papers.bottleneck_structure.minima import Minimum, Problem, minima
 from runner.papers.bottleneck_structure.networks import (
     Network,
     differentiate,
+    torch_module,  # noqa: F401  a kept network as a module
 )
 from runner.papers.bottleneck_structure.recipes import RECIPES
-from runner.papers.bottleneck_structure.spectra import gap_rank, spectra, threshold_rank
+from runner.papers.bottleneck_structure.spectra import (
+    bottleneck_rank,
+    gap_rank,
+    jacobian_ranks,
+    spectra,
+    threshold_rank,
+)
 from runner.papers.bottleneck_structure.stack import (
     DepthStack,
 )
@@ -57,10 +66,14 @@ class TrainedNetwork(Row):
     replicate: int
     parameter_norm: float  # ||theta||^2
     train_cost: float  # C; the zero network costs 1
-    test_cost: float
+    test_cost: float  # C on the test inputs
     loss: float  # C + lambda ||theta||^2
     rank: int  # singular values of W_{L/2} above 0.1
     rank_gap: int  # the k with the largest s_k / s_{k+1} of W_{L/2}
+    bottleneck_rank: int  # the smallest number of singular values of a W_l above 0.1
+    jacobian_rank: int  # the largest Rank J f(x) over the training inputs
+    spread: float  # of a minimum: how far the second lowest loss is above it, relative
+    best_start: float  # of a minimum: the lowest loss of its depth's own starts
     imbalance: float  # relative; 0 if balanced
     ntk_trace: float  # mean Tr Theta(x, x) over the training inputs
     jacobian: float  # largest ||J f(x)||_op over the training inputs
@@ -79,7 +92,7 @@ class SingularValue(Row):
     replicate: int
     layer: int  # 1 .. L
     index: int  # from 1, falling
-    singular_value: float
+    singular_value: float  # s_index(W_l)
 
 
 @dataclass(frozen=True)
@@ -94,21 +107,22 @@ class LayerTail(Row):
     depth: int
     replicate: int
     rank: int  # k: singular values of W_{L/2} above 0.1
-    layer: int
-    tail: float
+    layer: int  # 1 .. L
+    tail: float  # s_{k+1}(W_l alpha_{l-1}(X) / sqrt N)
     tail_with_bias: float  # s_{k+1}((W_l alpha_{l-1}(X) + b_l) / sqrt N), which the proof drops
 
 
 def run(
     config: Bottleneck, context: Context
-) -> Iterator[TrainedNetwork | SingularValue | LayerTail | TheoremCheck]:
+) -> Iterator[TrainedNetwork | SingularValue | LayerTail | TheoremCheck | Measured]:
     """Train all depths in one stack, find the minima if asked to, then measure every network in
     float64.
     """
     order = [
-        (L, replicate)
+        (L, replicate, number)
         for L in sorted(config.trained_depths, reverse=True)
         for replicate in range(config.replicates)
+        for number in config.numbers
     ]
     tasks = [_task(config, replicate) for replicate in range(config.replicates)]
     trainer = train(config, context, order, tasks)
@@ -118,32 +132,35 @@ def run(
         return
     with context.progress(len(order), "measuring", unit="networks") as bar:
         for r in sorted(range(len(order)), key=order.__getitem__):
-            L, replicate = order[r]
-            yield from measure(config, stack.network(r), tasks[replicate], replicate)
+            L, replicate, _ = order[r]
+            yield from measure(config, context, stack.network(r), tasks[replicate], replicate)
             bar.update(depth=L)
 
 
 def _minima(
     config: Bottleneck,
     context: Context,
-    order: list[tuple[int, int]],
+    order: list[tuple[int, int, int]],
     tasks: list[Task],
     trainer: RidgeTrainer,
-) -> Iterator[TrainedNetwork | SingularValue | LayerTail | TheoremCheck]:
+) -> Iterator[TrainedNetwork | SingularValue | LayerTail | TheoremCheck | Measured]:
     """The lowest loss of every depth, replicate by replicate; goes on after the last one kept."""
     done = 0 if context.restored is None else int(context.restored.get(REPLICATES_DONE, 0))
     with context.progress(config.replicates, "polishing", done, unit="replicates") as bar:
         for replicate in range(done, config.replicates):
             problem = Problem(tasks[replicate].x, tasks[replicate].y, config.ridge)
-            networks = {
-                L: trainer.stack.network(r) for r, (L, of) in enumerate(order) if of == replicate
-            }
+            starts: dict[int, list[Network]] = {}
+            for r, (L, of, _) in enumerate(order):
+                if of == replicate:
+                    starts.setdefault(L, []).append(trainer.stack.network(r))
 
             def tick(network: Network, loss: float, replicate: int = replicate) -> None:
                 bar.update(0, replicate=replicate, depth=network.depth, loss=loss)
 
-            for network in minima(networks, config.depths, problem, tick).values():
-                yield from measure(config, network, tasks[replicate], replicate)
+            for found in minima(starts, config.depths, problem, tick).values():
+                yield from measure(
+                    config, context, found.network, tasks[replicate], replicate, found
+                )
             bar.update(1)
             kept = {REPLICATES_DONE: torch.tensor(replicate + 1)}
             context.checkpoint(lambda kept=kept: trainer.state() | kept)
@@ -155,13 +172,15 @@ def _task(config: Bottleneck, replicate: int) -> Task:
 
 
 def train(
-    config: Bottleneck, context: Context, order: list[tuple[int, int]], tasks: list[Task]
+    config: Bottleneck, context: Context, order: list[tuple[int, int, int]], tasks: list[Task]
 ) -> RidgeTrainer:
-    """The trainer with its trained stack; `order` lists (depth, replicate), deepest first."""
+    """The trainer with its trained stack; `order` lists (depth, replicate, number of the start),
+    deepest first.
+    """
     recipe = lookup("recipe", config.recipe, RECIPES | {"minimum": RECIPES["annealed"]})
-    depths, replicates = [L for L, _ in order], [replicate for _, replicate in order]
+    depths, replicates, numbers = map(list, zip(*order, strict=True))
     stack = DepthStack(depths, config.width, D_IN, D_OUT, context.device)
-    start(stack, replicates, recipe, config.seed)
+    start(stack, replicates, recipe, config.seed, numbers)
     rate = config.learning_rate or recipe.learning_rate
     trainer = RidgeTrainer(stack, recipe, config.ridge, rate, config.steps)
     x = torch.stack([tasks[replicate].x for replicate in replicates]).float()
@@ -172,9 +191,14 @@ def train(
 
 
 def measure(
-    config: Bottleneck, network: Network, task: Task, replicate: int
-) -> Iterator[TrainedNetwork | SingularValue | LayerTail | TheoremCheck]:
-    """All rows of one trained network."""
+    config: Bottleneck,
+    context: Context,
+    network: Network,
+    task: Task,
+    replicate: int,
+    found: Minimum | None = None,
+) -> Iterator[TrainedNetwork | SingularValue | LayerTail | TheoremCheck | Measured]:
+    """All rows of one network; found: of a minimum, what else was found at its depth."""
     x, y = task.x.mT, task.y.mT
     singular_values = spectra(network)
     middle = singular_values[network.depth // 2 - 1]
@@ -182,6 +206,7 @@ def measure(
     key = {"recipe": config.recipe, "depth": network.depth, "replicate": replicate}
     derivatives = differentiate(network, x)
     cost, norm = _cost(network, x, y), float(network.parameter_norm())
+    ranks = jacobian_ranks(derivatives.jacobian)
     yield TrainedNetwork(
         **key,
         parameter_norm=norm,
@@ -190,6 +215,10 @@ def measure(
         loss=cost + config.ridge * norm,
         rank=k,
         rank_gap=gap_rank(middle),
+        bottleneck_rank=bottleneck_rank(singular_values),
+        jacobian_rank=int(ranks.max()),
+        spread=found.spread if found else nan,
+        best_start=found.best_start if found else nan,
         imbalance=theory.imbalance(network),
         ntk_trace=float(theory.ntk_trace(network, derivatives, x).mean()),
         jacobian=float(svdvals(derivatives.jacobian)[:, 0].max()),
@@ -204,7 +233,10 @@ def measure(
         ]
         for layer, (tail, with_bias) in enumerate(zip(*tails, strict=True), start=1):
             yield LayerTail(**key, rank=k, layer=layer, tail=tail, tail_with_bias=with_bias)
-        yield from theorem_rows(network, x[: config.points], k, replicate)
+    if 0 < int(ranks.max()) < min(D_IN, D_OUT):
+        yield from theorem_rows(network, x[: config.points], int(ranks.max()), replicate)
+    name, now = network_name(config.recipe, depth=network.depth), partial(network.traced, x)
+    yield from context.hand_over(name, replicate, config.steps, now)
 
 
 def _cost(network: Network, x: Tensor, y: Tensor) -> float:

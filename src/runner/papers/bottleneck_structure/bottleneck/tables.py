@@ -12,6 +12,15 @@ FITTED = 0.1
 """Paper D, figure 1: a train cost below 0.1 is a dot, above it a cross."""
 ENOUGH = 3
 """Depths that a line is fitted through."""
+DEPTHS_OF_EXPANSION = 5
+"""Depths that R1 + R2 / L is fitted through: three more than it has numbers."""
+POWERS = np.round(np.arange(0.2, 3.01, 0.02), 2)
+"""Of L, among which the norm's is sought."""
+
+
+def at_ridge(metrics: pd.DataFrame) -> pd.DataFrame:
+    """The networks with the figure's ridge, the largest."""
+    return metrics[metrics["ridge"] == metrics["ridge"].max()]
 
 
 def fitted(metrics: pd.DataFrame) -> pd.DataFrame:
@@ -44,7 +53,8 @@ def successive_slopes(metrics: pd.DataFrame) -> pd.DataFrame:
 def affine_fits(metrics: pd.DataFrame) -> pd.DataFrame:
     """A line `||theta||^2 = slope L + intercept` through every range of three or more depths.
 
-    One row per range: recipe, replicate, rank, depths, first, last, slope, intercept, r2.
+    One row per range: recipe, replicate, rank, depths, first, last, slope, intercept, and exponent:
+    the p of the POWERS for which `a + b L^p` fits best.
     """
     rows = []
     for _, group in with_ranges(metrics).groupby("range"):
@@ -52,12 +62,35 @@ def affine_fits(metrics: pd.DataFrame) -> pd.DataFrame:
             continue
         L, norm = group["depth"].to_numpy(float), group["parameter_norm"].to_numpy()
         slope, intercept = np.polyfit(L, norm, 1)
-        residual = norm - slope * L - intercept
-        r2 = 1 - (residual**2).sum() / ((norm - norm.mean()) ** 2).sum()
+        exponent = min(POWERS, key=lambda p: _left(np.stack([L**p, np.ones_like(L)], 1), norm))
         key = group[["recipe", "replicate", "rank"]].iloc[0]
-        rows.append((*key, len(L), int(L.min()), int(L.max()), slope, intercept, r2))
+        rows.append((*key, len(L), int(L.min()), int(L.max()), slope, intercept, exponent))
     columns = ["recipe", "replicate", "rank", "depths", "first", "last"]
-    return pd.DataFrame(rows, columns=[*columns, "slope", "intercept", "r2"])
+    return pd.DataFrame(rows, columns=[*columns, "slope", "intercept", "exponent"])
+
+
+def expansions(metrics: pd.DataFrame) -> pd.DataFrame:
+    """`||theta||^2 - k L = R1 + R2 / L` fitted over every range of DEPTHS_OF_EXPANSION or more.
+
+    One row per range: recipe, replicate, rank, R1, R2, and left: the largest deviation from the
+    fit, relative to how far `||theta||^2 - k L` moves over the range.
+    """
+    rows = []
+    for _, group in with_ranges(metrics).groupby("range"):
+        if len(group) < DEPTHS_OF_EXPANSION:
+            continue
+        L, excess = group["depth"].to_numpy(float), group.eval("parameter_norm - rank * depth")
+        columns = np.stack([np.ones_like(L), 1 / L], 1)
+        found = np.linalg.lstsq(columns, excess.to_numpy())[0]
+        left = np.abs(excess - columns @ found).max() / np.ptp(excess)
+        rows.append((*group[["recipe", "replicate", "rank"]].iloc[0], *found, left))
+    return pd.DataFrame(rows, columns=["recipe", "replicate", "rank", "R1", "R2", "left"])
+
+
+def _left(columns: np.ndarray, values: np.ndarray) -> float:
+    """Sum of squares that the least-squares combination of some columns leaves."""
+    found = np.linalg.lstsq(columns, values)[0]
+    return float(np.square(values - columns @ found).sum())
 
 
 def bottleneck_lengths(metrics: pd.DataFrame, spectrum: pd.DataFrame) -> pd.DataFrame:

@@ -32,7 +32,7 @@ class ExampleNetwork(Row):
 
     depth: int  # L
     exponent: float  # g in epsilon = L^-g
-    epsilon: float
+    epsilon: float  # L^-g, the small parameter of Example 20
     parameter_norm: float  # ||theta||^2
     excess: float  # ||theta||^2 - 3 L, in closed form
     max_error: float  # largest |f_theta - f| on the grid

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from runner.core.errors import InputError
-from runner.core.studies import LARGEST_FACTOR, MOST, StudyConfig, parameter
+from runner.core.studies import LARGEST_FACTOR, MOST, TrainingConfig, parameter
 
 
 @dataclass(frozen=True)
-class Linear(StudyConfig):
+class Linear(TrainingConfig):
     """Paper D, section 3: what trained deep linear networks cost, and its corrections in 1/L."""
 
     study: ClassVar[str] = "linear"

@@ -14,10 +14,11 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from scipy.optimize import minimize
-from torch import Tensor
+from torch import Tensor, nn
 
 from runner.core.streams import generator
-from runner.core.studies import Context, Row
+from runner.core.studies import Context, Measured, Row, network_name
+from runner.networks import modules
 from runner.networks.spectra import svd, svdvals
 from runner.papers.bottleneck_structure import theory
 from runner.papers.bottleneck_structure.linear.config import Linear
@@ -50,13 +51,13 @@ class LinearNetwork(Row):
     train_cost: float  # ||A - T||^2
 
 
-def run(config: Linear, context: Context) -> Iterator[LinearNetwork | TheoremCheck]:
+def run(config: Linear, context: Context) -> Iterator[LinearNetwork | TheoremCheck | Measured]:
     """Train and measure every network."""
     total = len(config.depths) * config.replicates
     with context.progress(total, "training", unit="networks") as bar:
         for L in config.depths:
             for replicate in range(config.replicates):
-                yield from measure(config, L, replicate)
+                yield from measure(config, context, L, replicate)
                 bar.update(depth=L)
 
 
@@ -105,7 +106,14 @@ def product(weights: Float[Tensor, "L n n"]) -> Float[Tensor, "n n"]:
     return A
 
 
-def measure(config: Linear, L: int, replicate: int) -> Iterator[LinearNetwork | TheoremCheck]:
+def torch_module(config: Linear, network: str, tensors: dict[str, Tensor]) -> nn.Module:
+    """A kept network as a module."""
+    return modules.mlp(tensors, "linear")
+
+
+def measure(
+    config: Linear, context: Context, L: int, replicate: int
+) -> Iterator[LinearNetwork | TheoremCheck | Measured]:
     """All rows of one network."""
     T = draw_target(config, replicate)
     weights = trained(config, L, T, replicate)
@@ -137,3 +145,6 @@ def measure(config: Linear, L: int, replicate: int) -> Iterator[LinearNetwork | 
         upper=float(norm),
         tightness=float(cost / norm),
     )
+    name, x = network_name("linear", depth=L, width=config.width), torch.eye(len(A)).to(A)
+    named = {"x": x, **{f"W{layer}": W for layer, W in enumerate(weights, start=1)}}
+    yield from context.hand_over(name, replicate, config.iterations, lambda: named)

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, MOST, StudyConfig, parameter
+from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, MOST, TrainingConfig, parameter
 
 
 @dataclass(frozen=True)
-class RankOne(StudyConfig):
+class RankOne(TrainingConfig):
     """Paper D, Theorem 10: the NTK of rank-1 interpolants of a rank-2 function for growing N."""
 
     study: ClassVar[str] = "rank_one"

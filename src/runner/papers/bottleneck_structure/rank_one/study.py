@@ -11,6 +11,7 @@ Gradient descent often gives points up, the more the larger N is; the theorem is
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from math import sqrt
 from typing import ClassVar
 
@@ -19,12 +20,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from runner.core.streams import generator
-from runner.core.studies import Context, Row
+from runner.core.studies import Context, Measured, Row, network_name
 from runner.networks.spectra import svdvals
 from runner.papers.bottleneck_structure import theory
 from runner.papers.bottleneck_structure.networks import (
     Network,
     differentiate,
+    torch_module,  # noqa: F401  a kept network as a module
 )
 from runner.papers.bottleneck_structure.rank_one.config import RankOne
 from runner.papers.bottleneck_structure.recipes import Recipe
@@ -54,7 +56,7 @@ class TrainedNetwork(Row):
     jacobian: float  # largest ||J f(x)||_op there
 
 
-def run(config: RankOne, context: Context) -> Iterator[TrainedNetwork]:
+def run(config: RankOne, context: Context) -> Iterator[TrainedNetwork | Measured]:
     """Train the networks of all N and replicates in one stack, then measure each in float64."""
     order = [(N, r) for N in sorted(config.samples) for r in range(config.replicates)]
     inputs = [draw_inputs(config, N, r) for N, r in order]
@@ -70,7 +72,11 @@ def run(config: RankOne, context: Context) -> Iterator[TrainedNetwork]:
     trainer.run(lambda block: [batch], context)
     with context.progress(len(order), "measuring", unit="networks") as bar:
         for r, (N, replicate) in enumerate(order):
-            yield measure(config, stack.network(r), inputs[r], N, replicate)
+            network = stack.network(r)
+            yield measure(config, network, inputs[r], N, replicate)
+            name = network_name("rank_one", samples=N, width=config.width)
+            now = partial(network.traced, inputs[r])
+            yield from context.hand_over(name, replicate, config.steps, now)
             bar.update(N=N)
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, MOST, StudyConfig, parameter
+from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, MOST, TrainingConfig, parameter
 
 PCA_LAYER, DISTANCE_LAYER = 6, 2
 """Layers of figure 2, panels (b) and (c), the paper's."""
@@ -12,13 +12,13 @@ PIXEL = (0.75, 0.0)
 
 
 @dataclass(frozen=True)
-class Symmetry(StudyConfig):
+class Symmetry(TrainingConfig):
     """Paper D, section 5 and figure 2: learning gradient-descent dynamics with a rotation
     symmetry.
     """
 
     study: ClassVar[str] = "symmetry"
-    version: ClassVar[int] = 2  # polished
+    version: ClassVar[int] = 3  # polished until nothing is gained
 
     depth: int = parameter("L", 25, minimum=3, maximum=MOST)
     width: int = parameter("neurons of every hidden layer", 200, minimum=1)
@@ -38,7 +38,10 @@ class Symmetry(StudyConfig):
         "of Adam, before the cosine", 1.5e-3, above=0, maximum=LARGEST_STEP
     )
     polish: int = parameter(
-        "iterations of L-BFGS on all starts, from where Adam ends; 0: none", 450, minimum=0
+        "restarts of L-BFGS on all starts from where Adam ends, at most: two in a row that gain"
+        " nothing end it; 0: none",
+        15,
+        minimum=0,
     )
     probes: int = parameter(
         "fresh inputs that the representations are measured on", 1000, minimum=20

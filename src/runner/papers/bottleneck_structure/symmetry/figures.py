@@ -10,28 +10,21 @@ from matplotlib.patches import Circle
 from runner.papers.bottleneck_structure.looks import rank_look
 from runner.papers.bottleneck_structure.spectra_panel import draw_spectra
 from runner.papers.bottleneck_structure.symmetry.config import DISTANCE_LAYER, PCA_LAYER, PIXEL
+from runner.papers.bottleneck_structure.symmetry.tables import FITTED, crossing, paths
 from runner.results.claims import Tables
 from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
 from runner.results.rows import NoRows, select
 from runner.results.style import (
-    BLUE,
-    DOTTED,
     GREEN,
     INK,
-    NAVY,
-    ORANGE,
     PLAIN,
     QUIET,
-    RUST,
-    SKY,
     SMALL,
     VERMILION,
     Look,
     canvas,
-    name_ends,
     panel,
-    sheet,
     ticks,
 )
 
@@ -40,6 +33,8 @@ RANK = 2
 """Of the task: as many singular values are drawn as lines."""
 LEVELS = np.linspace(0, 1, 15)
 ORBIT = Look(VERMILION)
+TOO_SHORT = "not trained long enough: scale=quick takes 5 minutes"
+"""Of a network that does not fit: nothing is said of it."""
 
 
 def _paths(axes: Axes, embedding: pd.DataFrame, room: float, thick: float = 1.1) -> tuple[int, int]:
@@ -47,33 +42,17 @@ def _paths(axes: Axes, embedding: pd.DataFrame, room: float, thick: float = 1.1)
 
     room: free above and below, as a share. Gives back how many pairs cross, and how many there are.
     """
-    rows = embedding.sort_values(["path", "time"])
-    counts = rows.groupby("path").size()
-    rows = rows[rows["path"].isin(counts.index[counts == counts.max()])]
-    xy = rows[["pc1", "pc2"]].to_numpy().reshape(rows["path"].nunique(), -1, 2)
-    start, end = xy[:, :-1].reshape(-1, 2), xy[:, 1:].reshape(-1, 2)
-    value = rows["axis"].to_numpy().reshape(xy.shape[:2])[:, 1:].ravel()
+    xy = paths(embedding)
+    pieces = np.stack([xy[:, :-1], xy[:, 1:]], 2).reshape(-1, 2, 2)
+    value = paths(embedding, ("axis", "axis"))[:, 1:, 0].ravel()
     shades = {"array": value, "cmap": "viridis", "linewidths": thick, "clim": (0, 1.12)}
-    axes.add_collection(LineCollection(list(np.stack([start, end], 1)), **shades))
+    axes.add_collection(LineCollection(list(pieces), **shades))
     axes.plot(*xy[:, 0].T, ".", color=INK, ms=2.6 * thick)
     axes.set_ymargin(room)
     axes.autoscale_view()
     axes.set_aspect("equal", adjustable="datalim")
     axes.set(xticks=[], yticks=[])
-    return _crossing(start, end, max(1, xy.shape[1] - 1)), len(xy) * (len(xy) - 1) // 2
-
-
-def _crossing(start: np.ndarray, end: np.ndarray, pieces: int) -> int:
-    """How many pairs of paths cross. start, end: (P pieces, 2), those of a path together."""
-    step = end - start
-
-    def side(point: np.ndarray) -> np.ndarray:  # of each piece, on which a point lies
-        gap = point - start[:, None]
-        return step[:, None, 0] * gap[..., 1] - step[:, None, 1] * gap[..., 0]
-
-    apart = side(start) * side(end) < 0
-    i, j = np.divmod(np.argwhere(apart & apart.T), pieces)[0].T if apart.any() else ((), ())
-    return len({(x, y) for x, y in zip(i, j, strict=True) if x < y})
+    return crossing(xy), len(xy) * (len(xy) - 1) // 2
 
 
 def _rings(axes: Axes, distance: pd.DataFrame, size: float = 6.0) -> None:
@@ -110,6 +89,16 @@ def say_orbits(tables: Tables) -> str:
     return (
         "The network learns the task's symmetry: points of one orbit come together (distance within"
         f" / between {ratio['trained']:.3f}, before training {ratio['untrained']:.2f})"
+    )
+
+
+def say_rank(tables: Tables) -> str:
+    """The ranks, and how near orbits are where that is not near enough to be called collapsed."""
+    near = select(tables["metrics"], stage="trained")
+    near = select(near, layer=min(DISTANCE_LAYER, near["layer"].max()))
+    return (
+        f"The network finds the task's {RANK} dimensions; points of one orbit come nearer, to"
+        f" {near['orbit_ratio'].mean():.3f} of the distance between orbits"
     )
 
 
@@ -153,9 +142,11 @@ def draw_symmetry(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         top = np.nanmax([spectrum.loc[spectrum["index"] <= RANK, "singular_value"].max(), 0.5])
         a.set_ylim(0, 1.16 * top)
         ticks(a.xaxis, [1, last])
-        rank_look(RANK).name(a, 0.5 * last, 0.97 * 1.16 * top, "two near 1", weight="bold")
-        count = int(tables["spectrum"]["width"].iloc[0]) - RANK
-        QUIET.name(a, 0.45 * last, 0.07 * top, f"{count} others ≈ 0", size=SMALL)
+        network = _first(tables["networks"], "trained").iloc[0]
+        if network["test_cost"] < FITTED and network["rank_gap"] == RANK:
+            rank_look(RANK).name(a, 0.5 * last, 0.97 * 1.16 * top, "two near 1", weight="bold")
+            count = int(tables["spectrum"]["width"].iloc[0]) - RANK
+            QUIET.name(a, 0.45 * last, 0.07 * top, f"{count} others ≈ 0", size=SMALL)
     with or_empty(b):
         crossing, pairs = _paths(b, _first(tables["embedding"], "trained"), room=0.16)
         place = {"transform": b.transAxes, "ha": "right", "size": SMALL}
@@ -188,33 +179,16 @@ def draw_symmetry(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, tables["metrics"]
 
 
-COLUMNS = {
-    "knn_r2_axis": Look(BLUE),
-    "knn_r2_orthogonal": Look(NAVY, "s"),
-    "step_r2": Look(SKY, "^"),
-    "orbit_ratio": Look(RUST, "D"),
-    "plane_ratio": Look(ORANGE, "v"),
-}
-"""What two coordinates of a layer know, and how near orbits are."""
-
-
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Quick look at one run: what two coordinates of each layer know, before and after training."""
-    metrics = tables["metrics"]
-    picture, ((axes,),) = sheet(1, 1, height=3.8, right=2.0)
-    ends = []
-    for stage, dashes in (("untrained", DOTTED), ("trained", "-")):
-        mean = metrics[metrics["stage"] == stage].groupby("layer")[list(COLUMNS)].mean()
-        for column, look in COLUMNS.items():
-            if len(mean):
-                look.line(axes, mean.index, mean[column], linestyle=dashes, markersize=4)
-                ends.append((mean[column].iloc[-1], column, look))
-    axes.set_ylim(-0.05, 1.05)
-    name_ends(axes, ends[-len(COLUMNS) :])
-    panel(axes, "a", "by layer; dotted: before training", "layer")
-    layers = metrics.query("layer == @PCA_LAYER or layer == @DISTANCE_LAYER")
-    kept = ["s1", "s2", "s3", "rank_gap", *COLUMNS]
-    return picture, layers.groupby(["stage", "layer"])[kept].mean().reset_index()
+    """Quick look at one run: the three panels, and of every network what it costs on fresh starts,
+    its ranks, and whether that says something."""
+    picture, _ = draw_symmetry(tables)
+    networks = tables["networks"]
+    columns = ["stage", "replicate", "test_cost", "jacobian_rank", "bottleneck_rank"]
+    answers = {True: "learned", False: TOO_SHORT}
+    answer = (networks["test_cost"] < FITTED).map(answers)
+    answer = answer.where(networks["stage"] != "untrained", "before training")
+    return picture, networks[columns].assign(answer=answer)
 
 
 HEADLINE = ["knn_r2_axis", "knn_r2_orthogonal", "step_r2", "orbit_ratio"]
@@ -224,7 +198,10 @@ FIGURES = [
         "bottleneck-fig2",
         draw_symmetry,
         whose="as in the paper",
-        findings=[Finding(say_orbits, holds=["orbits-collapse", "learns-the-task"])],
+        findings=[
+            Finding(say_orbits, holds=["orbits-collapse"]),
+            Finding(say_rank, holds=["two-outliers", "true-rank"]),
+        ],
         caption=say_symmetry,
     ),
 ]

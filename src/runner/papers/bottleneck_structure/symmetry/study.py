@@ -10,6 +10,7 @@ Adam ends). What differs from the untrained network is the claim.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from math import sqrt
 from typing import ClassVar
 
@@ -18,16 +19,23 @@ from jaxtyping import Float
 from torch import Tensor
 
 from runner.core.streams import generator
-from runner.core.studies import Context, Row
+from runner.core.studies import Context, Row, network_name
 from runner.networks.spectra import svdvals
 from runner.papers.bottleneck_structure import theory
 from runner.papers.bottleneck_structure.minima import Problem, polished
 from runner.papers.bottleneck_structure.networks import (
     Network,
     differentiate,
+    torch_module,  # noqa: F401  a kept network as a module
 )
 from runner.papers.bottleneck_structure.recipes import RECIPES
-from runner.papers.bottleneck_structure.spectra import gap_rank, spectra, threshold_rank
+from runner.papers.bottleneck_structure.spectra import (
+    bottleneck_rank,
+    gap_rank,
+    jacobian_ranks,
+    spectra,
+    threshold_rank,
+)
 from runner.papers.bottleneck_structure.stack import (
     DepthStack,
 )
@@ -69,13 +77,13 @@ class LayerMeasures(Row):
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "layer")
 
-    stage: str
+    stage: str  # untrained, adam (where Adam ends), trained (after L-BFGS)
     replicate: int
-    layer: int
+    layer: int  # 1 .. L
     s1: float  # the four largest singular values of W_l
-    s2: float
-    s3: float
-    s4: float
+    s2: float  # the second, likewise
+    s3: float  # the third
+    s4: float  # the fourth; 0 where there is none
     rank: int  # singular values of W_l above 0.1
     rank_gap: int  # the k with the largest s_k / s_{k+1}
     knn_r2_axis: float  # (w.v)^2 predicted from two principal components of layer l
@@ -92,13 +100,17 @@ class NetworkAtStage(Row):
     table: ClassVar[str] = "networks"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate")
 
-    stage: str
+    stage: str  # untrained, adam (where Adam ends), trained (after L-BFGS)
     replicate: int
     parameter_norm: float  # ||theta||^2
-    test_cost: float  # C on fresh starts; the zero network costs 1
+    train_cost: float  # C on the training starts; the zero network costs 1
+    test_cost: float  # C on fresh starts, likewise
     rank: int  # singular values of W_{L/2} above 0.1
-    rank_gap: int
-    imbalance: float
+    bottleneck_rank: int  # the smallest such number of any W_l
+    jacobian_rank: int  # the largest Rank J f(x) over fresh starts
+    rank_share: float  # of the fresh starts that have this rank
+    rank_gap: int  # the k with the largest s_k / s_{k+1} of W_{L/2}
+    imbalance: float  # relative; 0 if balanced
     ntk_trace: float  # mean Tr Theta(x, x) over fresh starts
 
 
@@ -110,11 +122,11 @@ class SingularValue(Row):
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "layer", "index")
     in_every_replicate: ClassVar[bool] = False
 
-    stage: str
+    stage: str  # untrained, adam (where Adam ends), trained (after L-BFGS)
     replicate: int
-    layer: int
-    index: int
-    singular_value: float
+    layer: int  # 1 .. L
+    index: int  # from 1, falling
+    singular_value: float  # s_index(W_l)
 
 
 @dataclass(frozen=True)
@@ -124,12 +136,12 @@ class PathPoint(Row):
     table: ClassVar[str] = "embedding"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "path", "time")
 
-    stage: str
+    stage: str  # untrained, adam (where Adam ends), trained (after L-BFGS)
     replicate: int
-    path: int
-    time: int
-    pc1: float
-    pc2: float
+    path: int  # which of the paths, from 0
+    time: int  # steps of gradient descent along the path
+    pc1: float  # first principal component of alpha_6
+    pc2: float  # second principal component
     axis: float  # (w.v)^2
     orthogonal: float  # ||(I - w w^T) v||^2
 
@@ -141,11 +153,11 @@ class Distance(Row):
     table: ClassVar[str] = "distance"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "first", "second")
 
-    stage: str
+    stage: str  # untrained, adam (where Adam ends), trained (after L-BFGS)
     replicate: int
     first: float  # coordinates of v in the plane
-    second: float
-    distance: float
+    second: float  # the other coordinate
+    distance: float  # ||alpha_2(x_0) - alpha_2(x)||
 
 
 @dataclass(frozen=True)
@@ -178,9 +190,7 @@ def draw_task(config: Symmetry, replicate: int) -> Task:
     return Task(dynamics, sqrt(config.dimension) * v, (costs - mean) / scale, mean, scale)
 
 
-def run(
-    config: Symmetry, context: Context
-) -> Iterator[LayerMeasures | NetworkAtStage | SingularValue | PathPoint | Distance | TheoremCheck]:
+def run(config: Symmetry, context: Context) -> Iterator[Row]:
     """Train all replicates in one stack, bring each nearer to its minimum, and measure it at all
     stages: untrained, where Adam ends, and polished.
     """
@@ -195,10 +205,12 @@ def run(
             stages = {"trained": adam, "untrained": untrained[replicate]}
             if config.polish:
                 problem = Problem(task.x.mT, task.y.mT, config.ridge)
-                better = polished(adam, problem, config.polish, rounds=1)
+                better = polished(adam, problem, restarts=config.polish)
                 stages = {"trained": better, "adam": adam, "untrained": untrained[replicate]}
             for stage, network in stages.items():
                 yield from measure(config, stage, network, task, replicate)
+                name, now = network_name(stage, width=config.width), partial(network.traced, task.x)
+                yield from context.hand_over(name, replicate, config.steps, now)
             bar.update(replicate=replicate)
             kept = {REPLICATES_DONE: torch.tensor(replicate + 1)}
             context.checkpoint(lambda kept=kept: trainer.state() | kept)
@@ -249,11 +261,16 @@ def measure(
     x = task.inputs(v)
     derivatives = differentiate(network, x)
     middle = svdvals(network.weights[network.depth // 2 - 1])
+    ranks = jacobian_ranks(derivatives.jacobian)
     yield NetworkAtStage(
         **key,
         parameter_norm=float(network.parameter_norm()),
-        test_cost=float((network.activations(x)[-1] - task.targets(v)).square().sum(1).mean()),
+        train_cost=_cost(network, task.x, task.y),
+        test_cost=_cost(network, x, task.targets(v)),
         rank=threshold_rank(middle),
+        bottleneck_rank=bottleneck_rank(spectra(network)),
+        jacobian_rank=int(ranks.max()),
+        rank_share=float((ranks == ranks.max()).double().mean()),
         rank_gap=gap_rank(middle),
         imbalance=theory.imbalance(network),
         ntk_trace=float(theory.ntk_trace(network, derivatives, x).mean()),
@@ -261,9 +278,13 @@ def measure(
     yield from _layers(config, key, network, task, v)
     yield from _embedding(config, key, network, task)
     yield from _distances(config, key, network, task)
-    k = gap_rank(middle)
+    k = int(ranks.max())
     if stage == "trained" and 0 < k < min(config.width, config.dimension, config.horizon):
         yield from theorem_rows(network, x[: config.points], k, replicate)
+
+
+def _cost(network: Network, x: Float[Tensor, "N d"], y: Float[Tensor, "N T"]) -> float:
+    return float((network.activations(x)[-1] - y).square().sum(1).mean())
 
 
 def _layers(

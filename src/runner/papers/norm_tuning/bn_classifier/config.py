@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from runner.core.studies import LARGEST_STEP, MOST, StudyConfig, parameter
+from runner.core.studies import LARGEST_STEP, MOST, TrainingConfig, parameter
 
 
 @dataclass(frozen=True)
-class BnClassifier(StudyConfig):
+class BnClassifier(TrainingConfig):
     """Paper A, Theorem 1: a digit classifier inside a frozen network, built and trained."""
 
     study: ClassVar[str] = "bn_classifier"

@@ -14,6 +14,7 @@ construction in float64.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from math import nan
 from typing import ClassVar
 
@@ -22,7 +23,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from runner.core.streams import generator
-from runner.core.studies import Context, Row
+from runner.core.studies import Context, Measured, Row, network_name
 from runner.data.datasets import Dataset, Images
 from runner.papers.norm_tuning import theory
 from runner.papers.norm_tuning.bn_classifier.config import BnClassifier
@@ -46,8 +47,8 @@ class Classifier(Row):
     network: str  # target, construction, bn_only
     replicate: int
     parameters: int  # that were set or trained
-    train_accuracy: float
-    test_accuracy: float
+    train_accuracy: float  # share of the training images that get their class
+    test_accuracy: float  # share of the test images that get their class
     agreement: float  # share of all images that get the class that the target gives; nan if one is
     max_abs_error: float  # of the logits, from the target's
     learning_rate: float  # of bn_only; nan for the others
@@ -65,7 +66,7 @@ class TrialEpoch(Row):
     replicate: int
     epoch: int
     train_loss: float  # nats; mean over the epoch's minibatches, each before its step
-    train_accuracy: float  # likewise
+    train_accuracy: float  # share of images that get their class; mean over minibatches likewise
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class TrainedEpoch(TrialEpoch):
     test_accuracy: float  # at the end of the epoch, with running statistics
 
 
-def run(config: BnClassifier, context: Context) -> Iterator[Classifier | TrialEpoch]:
+def run(config: BnClassifier, context: Context) -> Iterator[Classifier | TrialEpoch | Measured]:
     """Choose the rate, then build and train in every replicate."""
     data = context.load_data("digits", config.seed)
     selection = selection_range(config.replicates, config.selection_replicates)
@@ -102,12 +103,22 @@ def run(config: BnClassifier, context: Context) -> Iterator[Classifier | TrialEp
             for row in trained(config, data, network, replicate, choice.rate):
                 bar.update(loss=row["train_loss"])
                 yield TrainedEpoch(**row, test_accuracy=accuracy(network, data.test))
+                name = network_name("bn_only", target_width=config.target_width)
+                now = partial(traced, network, data)
+                yield from context.hand_over(name, replicate, row["epoch"], now)
             built = built_network(data, target, pairs)
             for name, each in (("target", target), ("construction", built)):
                 how = {"learning_rate": nan, "selected_on": "none"}
                 yield Classifier(name, replicate, **columns(each, target, data), **how)
             how = {"learning_rate": choice.rate, "selected_on": choice.selected_on}
             yield Classifier("bn_only", replicate, **columns(network, target, data), **how)
+
+
+def traced(network: nn.Sequential, data: Dataset) -> dict[str, Tensor]:
+    """The tensors of a network, the training images x, and H1, H2, ... behind its ReLUs."""
+    x = data.train.flat().float()
+    hidden = {f"H{end // 3}": network[:end](x) for end in range(3, len(network), 3)}
+    return {"x": x, **network.state_dict(), **hidden}
 
 
 def drawn(config: BnClassifier, data: Dataset, replicate: int) -> tuple[Network, Pairs]:

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from runner.core.studies import LARGEST_STEP, MOST, StudyConfig, parameter
+from runner.core.names import OPTIMIZERS, SCHEDULES
+from runner.core.studies import LARGEST_STEP, MOST, TrainingConfig, parameter
 
 PAPER = ("sgd", "teacher_construction", "dense", "student_construction")
 """The curves of the paper's figures 4 and 5."""
@@ -13,7 +14,7 @@ SHIFT_MARGIN = 7.0
 
 
 @dataclass(frozen=True)
-class BnOnly(StudyConfig):
+class BnOnly(TrainingConfig):
     """Paper A, figures 4 and 5: setting normalization parameters against training them."""
 
     study: ClassVar[str] = "bn_only"
@@ -29,8 +30,11 @@ class BnOnly(StudyConfig):
     )
     replicates: int = parameter("independent repetitions", 8, minimum=1, maximum=MOST)
     train_samples: int = parameter(
-        "seen by what is trained, each once; rounded up to 12 equal parts", 512_000, minimum=1
+        "the training set, rounded up to 12 equal parts; by itself each is seen once",
+        512_000,
+        minimum=1,
     )
+    epochs: int = parameter("how often the training set is seen", 1, minimum=1, maximum=MOST)
     test_samples: int = parameter("samples that the errors are measured on", 20_000, minimum=2)
     batch_size: int = parameter("samples of one step", 256, minimum=2)
     statistics: str = parameter(
@@ -38,10 +42,8 @@ class BnOnly(StudyConfig):
         "batch",
         choices=("batch", "fixed"),
     )
-    optimizer: str = parameter("of what is trained", "sgd", choices=("sgd", "momentum", "adam"))
-    schedule: str = parameter(
-        "how its rate falls", "constant", choices=("constant", "cosine", "exponential")
-    )
+    optimizer: str = parameter("of what is trained", "sgd", choices=OPTIMIZERS)
+    schedule: str = parameter("how its rate falls", "constant", choices=SCHEDULES)
     learning_rate: float | None = parameter(
         "of what is trained; null: half of where SGD becomes unstable",
         None,

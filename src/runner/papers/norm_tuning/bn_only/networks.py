@@ -14,6 +14,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from runner.papers.norm_tuning.theorem_1 import Norm
+
 SHIFT_START = 0.1
 """Of beta2 in training: with few non-zero weights a last unit could else be dead from the start."""
 
@@ -21,19 +23,6 @@ MOMENTUM, EPSILON = 0.1, 1e-5
 """Of running statistics, and what is added to a variance: as torch's BatchNorm has them."""
 
 NEWTON_STEPS = 20
-
-
-class Norm(NamedTuple):
-    """The scales and shifts of f."""
-
-    gamma1: Float[Tensor, "R m 1"]
-    beta1: Float[Tensor, "R m 1"]
-    gamma2: Float[Tensor, "R d 1"]
-    beta2: Float[Tensor, "R d 1"]
-
-    def to(self, device: torch.device) -> "Norm":
-        """The same on a device."""
-        return Norm(*(each.to(device) for each in self))
 
 
 def f(h1: Float[Tensor, "R m N"], W2: Float[Tensor, "R d m"], norm: Norm) -> Float[Tensor, "R N"]:
@@ -47,34 +36,7 @@ def g(x: Float[Tensor, "R d N"], W: Float[Tensor, "R d d"]) -> Float[Tensor, "R 
     return (W @ x).relu_().sum(1)
 
 
-# Found by Theorem 1
-
-
-class Solved(NamedTuple):
-    """The scales and shifts for each target; of the system, condition number and numerical rank."""
-
-    norms: list[Norm]
-    condition_number: Float[Tensor, " R"]
-    rank: Float[Tensor, " R"]
-
-
-def construct(W1: Tensor, W2: Tensor, targets: list[Tensor], input_norm: float) -> Solved:
-    """Theorem 1: scales and shifts with which f equals g of each of the targets W (R, d, d).
-
-    gamma1 solves W2 diag(gamma1) W1 = W. That is linear, K gamma1 = vec(W) with the Khatri-Rao
-    product K (d^2, m) of W2 and W1^T (Lemma 1), and solved by pseudo-inverse, as in Appendix E.
-    beta1 keeps every hidden ReLU on for |x| <= input_norm (1 in the paper), beta2 takes that out
-    again (Lemma 7). All tensors are float64 on the CPU; a target that is not finite gives nan.
-    """
-    K = torch.einsum("rim,rmj->rijm", W2, W1).flatten(1, 2)
-    b = torch.stack(targets, -1).flatten(1, 2)
-    solved = torch.linalg.lstsq(K, b.nan_to_num(0, 0, 0), driver="gelsd")
-    norms = []
-    for gamma1 in (solved.solution + 0 * b.sum(1, keepdim=True)).split(1, dim=-1):
-        beta1 = input_norm * gamma1.abs() * W1.norm(dim=-1, keepdim=True)
-        norms.append(Norm(gamma1, beta1, torch.ones_like(W2[..., :1]), -W2 @ beta1))
-    sizes = solved.singular_values
-    return Solved(norms, sizes[:, 0] / sizes[:, -1], solved.rank)
+# Found by Theorem 1, which stands in `theorem_1`
 
 
 def with_right_means(norm: Norm, W1: Tensor, W2: Tensor, target: Tensor) -> Norm:

@@ -9,8 +9,8 @@ Theorem 1, whose random weights W1 (m, d) and W2 (d, m) are frozen:
 - `student_construction` (orange): Theorem 1 sets them, from what `dense` has learned;
 - `corrected_construction` (ours): green, with the mean of each unit put right where m < d^2.
 
-Inputs are standard Gaussian, and none is seen twice: the loss before a step is an error on new
-samples. All methods of a replicate share the target, the frozen weights and the samples.
+Inputs are standard Gaussian, and in one epoch none is seen twice: the loss before a step is an
+error on new samples. All methods of a replicate share target, frozen weights and samples.
 
 The paper gives no learning rate. Here it is half of where SGD becomes unstable, which is 2 over the
 curvature of the loss along the last shifts, measured on the first batch of each network.
@@ -29,23 +29,21 @@ from torch import Tensor
 
 from runner.core.errors import lookup
 from runner.core.streams import generator
-from runner.core.studies import Context, Row
+from runner.core.studies import Context, Measured, Row, network_name
 from runner.data.gaussian import GaussianStream
 from runner.papers.norm_tuning.bn_only.config import SHIFT_MARGIN, BnOnly
 from runner.papers.norm_tuning.bn_only.networks import (
     Batch,
     Dense,
     FrozenWithNorm,
-    Norm,
-    Solved,
-    construct,
     curvature,
     f,
     g,
     with_right_means,
 )
+from runner.papers.norm_tuning.theorem_1 import Norm, Solved, pseudo_inverse, set_shifts
 from runner.training.optimizers import OPTIMIZERS, Optimizer
-from runner.training.schedules import cosine_decay
+from runner.training.schedules import SCHEDULES
 
 CURVE_POINTS = 12
 """Of a training, at the ends of parts of equal length."""
@@ -53,8 +51,16 @@ CURVE_POINTS = 12
 CHUNK = 128
 """Samples of each replicate that are measured at a time: few enough for the cache."""
 
-FINAL_FRACTION = 0.01
-"""The exponential schedule ends at this fraction of the rate."""
+Key = tuple[str, int]
+"""A method and the width m of its network; of `dense` d."""
+
+Columns = dict[str, Float[Tensor, " R"]]
+ERRORS = ("test_mse", "relative_mse", "max_abs_error", "source_mse", "float32_mse")
+"""Columns of a network; the last two of what is constructed."""
+
+Networks = dict[Key, Norm | Tensor]
+"""What was found, in float64: scales and shifts, of `dense` the weights W."""
+
 
 TRAINED = {
     "sgd": ["sgd"],
@@ -64,12 +70,6 @@ TRAINED = {
     "corrected_construction": [],
 }
 """What has to be trained for each method."""
-
-Key = tuple[str, int]
-"""A method and the width m of its network; of `dense` d."""
-
-Networks = dict[Key, Norm | Tensor]
-"""What was found, in float64: scales and shifts, of `dense` the weights W."""
 
 
 @dataclass(frozen=True)
@@ -84,12 +84,16 @@ class Approximation(Row):
     width: int  # m
     sparsity: float  # p
     replicate: int
-    test_mse: float
+    test_mse: float  # mean squared error on the test samples
     relative_mse: float  # test_mse over the variance of g: 1 is a constant predictor
     max_abs_error: float  # largest |f(x) - g(x)| over the test samples
     condition_number: float = nan  # of the Khatri-Rao matrix, for constructions
     numerical_rank: float = nan  # likewise
     source_mse: float = nan  # of constructions: their distance from what they are built from
+    float32_mse: float = nan  # the same where all is reckoned in float32
+    smallest_scale: float = nan  # of |gamma1|; this and the next two not of `dense`
+    largest_scale: float = nan  # likewise
+    largest_shift: float = nan  # of |beta1| and |beta2|
     train_mse: float = nan  # at the end of the curve; this and the rest for what is trained
     learning_rate: float = nan
     optimizer: str = "none"
@@ -108,7 +112,7 @@ class CurvePoint(Row):
     width: int  # m; of `dense` d
     replicate: int
     samples: int  # seen so far
-    mse: float  # mean since the last point, on samples that are new at each step
+    mse: float  # mean since the last point; in the first epoch on samples that are new
 
 
 class Problem(NamedTuple):
@@ -135,8 +139,16 @@ class Learner:
         own |= {f"optimizer.{name}": each for name, each in self.optimizer.state.items()}
         return self.network.parameters | self.network.running | own
 
+    def traced(self, problem: Problem, r: int, x: Float[Tensor, "R d N"]) -> dict[str, Tensor]:
+        """The tensors of the network of replicate r, the frozen ones too, and its inputs x."""
+        of_all = {"x": x.mT, **self.network.parameters, **self.network.running}
+        if isinstance(self.network, FrozenWithNorm):
+            W2 = self.network.W2
+            of_all |= {"W1": problem.W1[:, : W2.shape[2]].to(W2), "W2": W2}
+        return {name: tensor[r] for name, tensor in of_all.items()}
 
-def run(config: BnOnly, context: Context) -> Iterator[CurvePoint | Approximation]:
+
+def run(config: BnOnly, context: Context) -> Iterator[CurvePoint | Approximation | Measured]:
     """Train what is trained, set what is set, and measure all of it on new samples."""
     problem = draw_problem(config)
     learners = start(config, context, problem)
@@ -149,7 +161,7 @@ def run(config: BnOnly, context: Context) -> Iterator[CurvePoint | Approximation
         built, systems[m] = constructed(config, problem, m, learned)
         networks |= {(method, m): norm for method, norm in built.items()}
     errors = measure(config, context, problem, networks)
-    yield from metrics(config, learners, systems, errors)
+    yield from metrics(config, learners, systems, networks, errors)
 
 
 def draw_problem(config: BnOnly) -> Problem:
@@ -198,18 +210,22 @@ def start(config: BnOnly, context: Context, problem: Problem) -> dict[Key, Learn
 
 def train(
     config: BnOnly, context: Context, problem: Problem, learners: dict[Key, Learner]
-) -> Iterator[CurvePoint]:
+) -> Iterator[CurvePoint | Measured]:
     """Train all learners on the same batches, and follow the loss of each before each step."""
     part = ceil(config.train_samples / config.batch_size / CURVE_POINTS) if learners else 0
+    epoch, part = CURVE_POINTS * part, config.epochs * part
     steps = CURVE_POINTS * part
     target, W1 = (each.float().to(context.device) for each in (problem.target, problem.W1))
     inputs = stream(config, context, "train")
+    schedule = lookup("schedule", config.schedule, SCHEDULES)
     first = restore(context, learners, inputs)
     with context.progress(steps, "training", first) as bar:
         for step in range(first, steps):
+            if step % epoch == 0:
+                inputs = stream(config, context, "train")
             x = inputs.draw(config.batch_size).mT
             batch = Batch(x, g(x, target), W1)
-            fraction = decay(config.schedule, step, steps)
+            fraction = schedule(step, steps)
             for learner in learners.values():
                 loss, gradients, on = learner.network.step(batch)
                 if step == 0:  # half of 2 over the curvature
@@ -220,7 +236,13 @@ def train(
                 learner.optimizer.step(gradients, learner.rates * fraction)
             bar.update(1)
             if (step + 1) % part == 0:
-                yield from curves(learners, (step + 1) * config.batch_size)
+                samples = (step + 1) * config.batch_size
+                yield from curves(learners, samples)
+                for (method, m), learner in learners.items():
+                    name = network_name(method, width=m)
+                    for r in range(config.replicates):
+                        now = partial(learner.traced, problem, r, x)
+                        yield from context.hand_over(name, r, samples, now)
                 context.checkpoint(partial(state, learners, inputs, step + 1))
 
 
@@ -231,24 +253,29 @@ def curves(learners: dict[Key, Learner], samples: int) -> Iterator[CurvePoint]:
             yield CurvePoint(method, m, replicate, samples, mse)
 
 
+def named(learners: dict[Key, Learner]) -> dict[str, Tensor]:
+    """All that training changes, by name."""
+    return {
+        f"{method}.{m}.{name}": each
+        for (method, m), learner in learners.items()
+        for name, each in learner.state().items()
+    }
+
+
 def state(learners: dict[Key, Learner], inputs: GaussianStream, step: int) -> dict[str, Tensor]:
     """What an interrupted training goes on from."""
-    kept = {"step": torch.tensor(step)}
-    kept |= {f"inputs.{name}": each for name, each in inputs.state().items()}
-    for (method, m), learner in learners.items():
-        kept |= {f"{method}.{m}.{name}": each for name, each in learner.state().items()}
-    return kept
+    of_inputs = {f"inputs.{name}": each for name, each in inputs.state().items()}
+    return {"step": torch.tensor(step)} | of_inputs | named(learners)
 
 
 def restore(context: Context, learners: dict[Key, Learner], inputs: GaussianStream) -> int:
     """Put everything where `state` was taken; returns the steps that are done, 0 at the start."""
-    kept = context.restored
-    if kept is None:
+    if context.restored is None:
         return 0
+    kept = context.restored
     inputs.restore({name: kept[f"inputs.{name}"] for name in inputs.state()})
-    for (method, m), learner in learners.items():
-        for name, each in learner.state().items():
-            each.copy_(kept[f"{method}.{m}.{name}"])
+    for name, each in named(learners).items():
+        each.copy_(kept[name])
     return int(kept["step"])
 
 
@@ -256,13 +283,6 @@ def stream(config: BnOnly, context: Context, purpose: str) -> GaussianStream:
     """The inputs of all replicates, from the first on."""
     width = config.target_width
     return GaussianStream(config.seed, config.replicates, purpose, width, context.device)
-
-
-def decay(schedule: str, step: int, steps: int) -> float:
-    """The fraction of the learning rate at a step, counted from 0."""
-    cosine, exponential = cosine_decay(step, steps), FINAL_FRACTION ** (step / steps)
-    known = {"constant": 1.0, "cosine": cosine, "exponential": exponential}
-    return lookup("schedule", schedule, known)
 
 
 def constructed(
@@ -279,33 +299,29 @@ def constructed(
     if not sources:
         return {}, None
     frozen = problem.W1[:, :m], problem.W2[m]
-    solved = construct(*frozen, [*sources.values()], sqrt(config.target_width) + SHIFT_MARGIN)
-    built = dict(zip(sources, solved.norms, strict=True))
+    solved = pseudo_inverse(*frozen, [*sources.values()])
+    scales = dict(zip(sources, solved.gamma1.split(1, dim=-1), strict=True))
+    input_norm = sqrt(config.target_width) + SHIFT_MARGIN
+    built = {method: set_shifts(*frozen, each, input_norm) for method, each in scales.items()}
     if corrected := built.get("corrected_construction"):
         built["corrected_construction"] = with_right_means(corrected, *frozen, problem.target)
     return built, solved
 
 
-class Errors(NamedTuple):
-    """Of one network over the test samples."""
-
-    mse: Float[Tensor, " R"]
-    relative: Float[Tensor, " R"]  # over the variance of g
-    largest: Float[Tensor, " R"]
-    from_source: Float[Tensor, " R"]  # mean squared distance from what it is built from
-
-
 def measure(
     config: BnOnly, context: Context, problem: Problem, networks: Networks
-) -> dict[Key, Errors]:
-    """Measure all networks on the same samples, which were not trained on, in float64."""
+) -> dict[Key, Columns]:
+    """Measure all networks on the same samples, which were not trained on, in float64.
+
+    What is constructed also in float32, in which it would be used.
+    """
     d, samples, device = config.target_width, config.test_samples, context.device
     inputs = stream(config, context, "test")
     target, W1 = problem.target.to(device), problem.W1.to(device)
     W2 = {m: each.to(device) for m, each in problem.W2.items()}
     networks = {key: found.to(device) for key, found in networks.items()}
-    zeros = torch.zeros(2, config.replicates, dtype=torch.float64, device=device)
-    labels, largest = zeros.clone(), dict.fromkeys(networks, zeros[0])
+    zeros = torch.zeros(3, config.replicates, dtype=torch.float64, device=device)
+    labels, largest = zeros[:2].clone(), dict.fromkeys(networks, zeros[0])
     squares = {key: zeros.clone() for key in networks}
     with context.progress(samples, "measuring", unit="samples") as bar:
         for begin in range(0, samples, CHUNK):
@@ -316,17 +332,21 @@ def measure(
             for (method, m), found in networks.items():
                 output = learned if method == "dense" else f(h1[:, :m], W2[m], found)
                 source = learned if method == "student_construction" else y
-                both = torch.stack([output - y, output - source])
-                squares[method, m] += both.square().sum(-1)
-                largest[method, m] = largest[method, m].maximum(both[0].abs().amax(-1))
+                single = torch.full_like(y, nan)
+                if isinstance(found, Norm) and method != "sgd":
+                    in_float32 = (each.float() for each in (h1[:, :m], W2[m]))
+                    single = f(*in_float32, found.to(torch.float32)).double()
+                off = torch.stack([output - y, output - source, single - source])
+                squares[method, m] += off.square().sum(-1)
+                largest[method, m] = largest[method, m].maximum(off[0].abs().amax(-1))
             bar.update(x.shape[-1])
     mean, mean_square = labels / samples
     variance = mean_square - mean.square()
     measured = {}
     for key in networks:
-        mse, from_source = squares[key] / samples
-        errors = (mse, mse / variance, largest[key], from_source)
-        measured[key] = Errors(*(each.cpu() for each in errors))
+        mse, source, in_float32 = squares[key] / samples
+        numbers = (mse, mse / variance, largest[key], source, in_float32)
+        measured[key] = {name: each.cpu() for name, each in zip(ERRORS, numbers, strict=True)}
     return measured
 
 
@@ -334,27 +354,34 @@ def metrics(
     config: BnOnly,
     learners: dict[Key, Learner],
     systems: dict[int, Solved | None],
-    errors: dict[Key, Errors],
+    networks: Networks,
+    errors: dict[Key, Columns],
 ) -> Iterator[Approximation]:
     """The rows of all methods, widths and replicates; `dense` has one at every width."""
-    d = config.target_width
+    d, p = config.target_width, config.sparsity
     trained = {name: getattr(config, name) for name in ("optimizer", "schedule", "statistics")}
     for m, method in product(config.m, config.methods):
         key = (method, d if method == "dense" else m)
-        found = torch.stack(errors[key], -1).tolist()
-        for replicate, (mse, relative, largest, from_source) in enumerate(found):
-            if key in learners:
-                learner = learners[key]
-                how = trained | {
-                    "train_mse": learner.mse[replicate].item(),
-                    "learning_rate": learner.rates[replicate].item(),
-                }
-            else:
-                how = {
-                    "condition_number": systems[m].condition_number[replicate].item(),
-                    "numerical_rank": float(systems[m].rank[replicate]),
-                    "source_mse": from_source,
-                }
-            yield Approximation(
-                method, d, m, config.sparsity, replicate, mse, relative, largest, **how
-            )
+        columns, how = errors[key], {}
+        if learner := learners.get(key):
+            columns = {name: columns[name] for name in ERRORS[:3]}
+            columns |= {"train_mse": learner.mse, "learning_rate": learner.rates}
+            how = trained
+        elif system := systems[m]:
+            size, rank = system.condition_number, system.rank
+            columns |= {"condition_number": size, "numerical_rank": rank}
+        if isinstance(networks[key], Norm):
+            columns |= sizes(networks[key])
+        for r in range(config.replicates):
+            numbers = {name: float(each[r]) for name, each in columns.items()}
+            yield Approximation(method, d, m, p, r, **numbers, **how)
+
+
+def sizes(norm: Norm) -> Columns:
+    """How large and how small scales and shifts are."""
+    gamma1, beta1, _, beta2 = (each.abs() for each in norm)
+    return {
+        "smallest_scale": gamma1.amin((1, 2)),
+        "largest_scale": gamma1.amax((1, 2)),
+        "largest_shift": beta1.amax((1, 2)).maximum(beta2.amax((1, 2))),
+    }

@@ -32,18 +32,33 @@ def right(metrics: pd.DataFrame) -> pd.DataFrame:
     return metrics[metrics["target_width"] == widths.idxmax()]
 
 
+def by_budget(metrics: pd.DataFrame) -> pd.DataFrame:
+    """What is trained at m = d^2, with `samples`: how many were seen. Raises NoRows without any."""
+    rows = left(metrics)
+    rows = nonempty(rows[rows["learning_rate"].notna()], "training at m = d²")
+    return rows.assign(samples=rows["train_samples"] * rows["epochs"])
+
+
+def by_width(metrics: pd.DataFrame) -> pd.DataFrame:
+    """What has widths m above d^2, with `ratio`: m / d^2. Raises NoRows without any."""
+    rows = metrics.assign(ratio=metrics["width"] / metrics["target_width"] ** 2)
+    wide = nonempty(rows[rows["ratio"] > 1], "runs at m > d²")
+    alike = ["target_width", "train_samples", "epochs"]
+    return rows.merge(wide[alike].drop_duplicates())
+
+
 def at_best_rates(metrics: pd.DataFrame) -> pd.DataFrame:
     """All replicates but the last five, at the rates that are best on these five.
 
-    Of each d, optimizer and schedule it is the rate whose worst replicate has the least error: what
-    is judged has no part in the choice. `series` is optimizer and schedule. Raises NoRows when no
-    replicate is left.
+    Of each d and schedule it is the rate whose worst replicate has the least error: what is judged
+    has no part in the choice. `inside_grid`: whether smaller and larger rates were offered; at an
+    end of the grid another rate may be better. Raises NoRows when no replicate is left.
     """
-    plan = ["target_width", "optimizer", "schedule"]
+    plan = ["target_width", "schedule"]
     chooses = metrics["replicate"] >= metrics["replicate"].nunique() - CHOOSING
     judged = nonempty(metrics[~chooses], f"replicates beside the {CHOOSING} that choose rates")
     errors = metrics[chooses].fillna({"test_mse": np.inf})
     worst = errors.groupby([*plan, "learning_rate"])["test_mse"].max()
     best = worst.loc[worst.groupby(plan).idxmin()].index.to_frame(index=False)
-    rows = judged.merge(best)
-    return rows.assign(series=rows["optimizer"] + ", " + rows["schedule"])
+    rows, ends = judged.merge(best), metrics["learning_rate"].agg(["min", "max"])
+    return rows.assign(inside_grid=~rows["learning_rate"].isin(ends))

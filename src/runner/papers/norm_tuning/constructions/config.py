@@ -35,6 +35,12 @@ class Constructions(StudyConfig):
     sparsity: float = parameter(
         "p: fraction of frozen weights kept, sparse only", 1.0, above=0, maximum=1
     )
+    distribution: str = parameter(
+        "of the frozen weights, but for a factor: normal; uniform: on [0, 1); torch_default: on"
+        " [-1, 1)",
+        "normal",
+        choices=("normal", "uniform", "torch_default"),
+    )
     dtype: str = parameter(
         "mpmath: `precision` decimal digits, deep only", "float64", choices=("float64", "mpmath")
     )

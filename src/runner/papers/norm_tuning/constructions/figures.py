@@ -1,5 +1,7 @@
 """Drawings of study `constructions`."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -10,21 +12,11 @@ from runner.papers.norm_tuning.looks import CONSTRUCTION, THEOREMS
 from runner.results.claims import Tables
 from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
-from runner.results.rows import nonempty
-from runner.results.style import (
-    DOTTED,
-    Look,
-    guide,
-    name_ends,
-    panel,
-    rail,
-    shades,
-    sheet,
-    ticks,
-)
+from runner.results.rows import nonempty, select
+from runner.results.spreads import spread
+from runner.results.style import DOTTED, QUIET, Look, guide, panel, rail, shades, sheet, ticks
 
 NAMES = {
-    "sparse": "Theorem 3, sparse",
     "low_rank": "Corollary 1, low rank",
     "wide": "Theorem 1, wide",
     "deep": "Theorem 2, deep",
@@ -37,43 +29,41 @@ FORBIDDEN = Look("#a33a3a")
 DEEP = THEOREMS["deep"]
 
 
-def _double(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The networks in double precision whose systems have full rank. Raises NoRows without one."""
-    rows = random_targets(metrics)
-    rows = rows[(rows["dtype"] == "float64") & rows["full_rank"].astype(bool)]
-    return nonempty(rows, "float64 systems of full rank")
+def _double(tables: Tables) -> pd.DataFrame:
+    """Select double-precision networks whose systems have full rank; raise NoRows without one."""
+    rows = select(random_targets(tables["metrics"]), dtype="float64")
+    return nonempty(rows[rows["full_rank"].astype(bool)], "systems of full rank")
 
 
 def say_exact(tables: Tables) -> str:
-    """How many networks err by more than rounding allows."""
-    rows = _double(tables["metrics"])
+    """Say how many networks err by more than rounding allows."""
+    rows = _double(tables)
     above = int((rows["max_abs_error"] > rows["rounding"]).sum())
     return (
-        f"All four constructions are exact: of {len(rows):,} networks of full rank"
+        f"All constructions are exact: of {len(rows):,} networks of full rank"
         f" {above or 'none'} errs by more than rounding allows; with 100 digits nothing is left"
     )
 
 
 def draw_constructions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Every network against rounding, and Theorem 2 with more digits."""
-    metrics = tables["metrics"]
+    """Draw every network against rounding, and Theorem 2 with more digits."""
     picture, ((left, right),) = sheet(left=0.85, sharey=True)
     place = rail(left, FLOOR, TOP)
     rail(right, FLOOR, TOP, "")
     powers = {1e-15: "$10^{-15}$", 1e-10: "$10^{-10}$", 1e-5: "$10^{-5}$", 1: "1"}
     ticks(left.yaxis, powers, list(powers.values()))
-    drawn = []
+    drawn = [pd.DataFrame({"panel": []})]
     with or_empty(left):
-        drawn.append(_against_rounding(left, _double(metrics)).assign(panel="rounding"))
+        drawn.append(_against_rounding(left, _double(tables)).assign(panel="rounding"))
     with or_empty(right):
-        drawn.append(_by_block(right, metrics, place).assign(panel="block size"))
+        drawn.append(_by_block(right, tables["metrics"], place).assign(panel="block size"))
     panel(left, "a", "largest |f − g|, double precision", "what rounding allows:  n ε κ(K)")
     panel(right, "b", "the same, Theorem 2", "block size k")
-    return picture, pd.concat(drawn) if drawn else pd.DataFrame({"panel": []})
+    return picture, pd.concat(drawn)
 
 
 def _against_rounding(axes: Axes, rows: pd.DataFrame) -> pd.DataFrame:
-    """Every network: its largest error, and what rounding allows."""
+    """Draw the largest error of every network against what rounding allows."""
     axes.set(xscale="log", xlim=(1e-14, 1))
     powers = {1e-14: "$10^{-14}$", 1e-10: "$10^{-10}$", 1e-5: "$10^{-5}$", 1: "1"}
     ticks(axes.xaxis, powers, list(powers.values()))
@@ -85,51 +75,40 @@ def _against_rounding(axes: Axes, rows: pd.DataFrame) -> pd.DataFrame:
         look.each(axes, of["rounding"].clip(1e-14, 1), of["max_abs_error"].clip(FLOOR, TOP))
         look.name(axes, 0.7, 10 ** (1.15 * number - 15.25), NAMES[theorem], ha="right")
     keys = ["theorem", "target_width", "width", "block", "rank", "depth", "sparsity"]
-    groups = rows.groupby(keys)[["max_abs_error", "rounding"]]
-    return groups.agg(["median", "max"]).pipe(_flat)
+    return spread(rows, keys, ["max_abs_error", "rounding"])
 
 
-def _flat(drawn: pd.DataFrame) -> pd.DataFrame:
-    drawn.columns = ["_".join(name) for name in drawn.columns]
-    return drawn.reset_index()
-
-
-def _by_block(axes: Axes, metrics: pd.DataFrame, place) -> pd.DataFrame:
-    """Theorem 2 by block size: in double precision, and on the rail with 100 digits."""
-    rows = random_targets(metrics)
-    rows = rows[(rows["theorem"] == "deep") & (rows["depth"] == rows["depth"].min())]
-    blocks = rows.groupby("target_width")["block"].nunique()
-    rows = rows[rows["target_width"].isin(blocks.index[blocks > 1])]
-    rows = nonempty(rows, "several block sizes of one width")
+def _by_block(axes: Axes, metrics: pd.DataFrame, place: Callable) -> pd.DataFrame:
+    """Draw Theorem 2 by block size: in double precision, and on the rail with 100 digits."""
+    rows = random_targets(metrics).query("theorem == 'deep' and depth == 1")
+    blocks = rows.groupby("target_width")["block"].transform("nunique")
+    rows = nonempty(rows[blocks > 1], "several block sizes of one width")
     keys = ["target_width", "dtype", "block"]
     drawn = rows.groupby(keys, as_index=False)["max_abs_error"].median()
     colors = shades(sorted(drawn["target_width"].unique()), "#d98fb5", DEEP.color, "#3d0b28")
     for (d, dtype), of in drawn.groupby(["target_width", "dtype"]):
-        dotted = {"linestyle": DOTTED} if dtype == "mpmath" else {}
-        Look(colors[d], "D").line(axes, of["block"], place(of["max_abs_error"]), **dotted)
-    light, *middle = map(str, colors)
-    order = ", ".join([f"{light} (light)", *middle[:-1], *(f"{d} (dark)" for d in middle[-1:])])
+        dashes = DOTTED if dtype == "mpmath" else "-"
+        Look(colors[d], "D", dashes).line(axes, of["block"], place(of["max_abs_error"]))
+    order = "\nd = {} (light) to {} (dark)".format(*(list(colors)[i] for i in (0, -1)))
     text = {"transform": axes.transAxes, "linespacing": 1.2}
-    DEEP.name(axes, 0.62, 0.55, f"double precision:\nd = {order}", **text)
+    DEEP.name(axes, 0.62, 0.55, f"double precision:{order}", **text)
     digits = rows[rows["dtype"] == "mpmath"]
-    if len(digits):
-        worst = digits["max_abs_error"].max()
-        power = int(np.ceil(np.log10(worst))) if 0 < worst < 1 else 0
-        last = digits["block"].max() + 0.4
-        DEEP.name(axes, last, float(place(0.0)), f"100 digits: below 10$^{{{power}}}$", ha="left")
+    if 0 < (worst := digits["max_abs_error"].max()) < 1:
+        words = f"100 digits: below 10$^{{{int(np.ceil(np.log10(worst)))}}}$"
+        DEEP.name(axes, digits["block"].max() + 0.4, float(place(0.0)), words, ha="left")
     ticks(axes.xaxis, sorted(rows["block"].unique()))
     return drawn
 
 
 def _shares(tables: Tables) -> pd.DataFrame:
-    """The share of full rank by d and p, with p over log d / d. Raises NoRows without any."""
+    """Return the share of full rank by d and p, and p over log d / d; raise NoRows without any."""
     share = nonempty(full_rank_by_sparsity(tables["metrics"]), "sparse networks at m = d²")
     unit = np.log(share["target_width"]) / share["target_width"]
     return share.assign(scaled=share["sparsity"] / unit)
 
 
 def say_sparse(tables: Tables) -> str:
-    """How many are exact at twice and at three times log d / d."""
+    """Say how many are exact at twice and at three times log d / d."""
     share = _shares(tables)
     two, three = (
         100 * nonempty(share[share["scaled"].round(1) == at], f"p = {at} log d / d")["fraction"]
@@ -143,12 +122,12 @@ def say_sparse(tables: Tables) -> str:
 
 
 def draw_sparse(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """The share of full rank against p, in the conjecture's scale and in the proof's."""
+    """Draw the share of full rank against p, in the conjecture's scale and in the proof's."""
     from runner.papers.norm_tuning.theory import live_units_probability  # late: torch
 
     share = _shares(tables)
-    widths = sorted(share["target_width"].unique())
-    colors = shades(widths, "#8fd19e", "#2f9e5c", "#00441b")
+    colors = shades(sorted(share["target_width"].unique()), "#8fd19e", "#2f9e5c", "#00441b")
+    first, last = (list(colors)[place] for place in (0, -1))
     picture, ((left, right),) = sheet(sharey=True)
     p = np.linspace(0.01, 1, 400)
     for d, color in colors.items():
@@ -158,35 +137,19 @@ def draw_sparse(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         for axes, measure in ((left, unit), (right, np.sqrt(unit))):
             look.line(axes, p / measure, closed, marker="")
             look.line(axes, found["sparsity"] / measure, found["fraction"], linestyle="")
-        if d in (widths[0], widths[-1]):
-            away = ("left", 0.07) if d == widths[0] else ("right", -0.07)
-            half = np.interp(0.5, closed, p) / np.sqrt(unit)
-            look.name(right, half + away[1], 0.5, f"d = {d}", ha=away[0])
+        half = np.interp(0.5, closed, p) / np.sqrt(unit)
+        if d == first:
+            look.name(right, half + 0.07, 0.5, f"d = {d}", ha="left")
+        elif d == last:
+            look.name(right, half - 0.07, 0.5, f"d = {d}", ha="right")
     guide(right, [2, 2], [0, 1.05])
-    Look("#6b6b6b").name(right, 1.95, 0.22, "the proof's\nsmallest p", ha="right")
-    CONSTRUCTION.name(left, 2.5, 0.5, f"d = {widths[0]} (light)\nto {widths[-1]} (dark)", ha="left")
+    QUIET.name(right, 1.95, 0.22, "the proof's\nsmallest p", ha="right")
+    CONSTRUCTION.name(left, 2.5, 0.5, f"d = {first} (light)\nto {last} (dark)", ha="left")
     left.set(xlim=(0, 4.4), ylim=(-0.03, 1.05))
     right.set_xlim(0, 2.2)
     panel(left, "a", "share that is exact", "share of weights p / (log d / d)")
     panel(right, "b", "the same", "share of weights p / √(log d / d)")
     return picture, share.drop(columns="scaled")
-
-
-def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Quick look at one run: the error of each replicate against what rounding allows."""
-    metrics = tables["metrics"]
-    picture, ((axes,),) = sheet(1, 1, height=3.4, right=2.2)
-    axes.set_yscale("log")
-    first = metrics.iloc[0]
-    look = THEOREMS.get(first["theorem"], CONSTRUCTION)
-    look.line(axes, metrics["replicate"], metrics["max_abs_error"], linestyle="")
-    FORBIDDEN.line(axes, metrics["replicate"], metrics["rounding"], linestyle="", marker="_")
-    ends = [(metrics["rounding"].iloc[-1], "what rounding allows", FORBIDDEN)]
-    name_ends(axes, [*ends, (metrics["max_abs_error"].iloc[-1], "largest |f − g|", look)])
-    title = f"{first['theorem']}, d = {first['target_width']}, {first['target']} target"
-    panel(axes, "a", title, "replicate")
-    columns = ["max_abs_error", "agreement", "condition_number", "equations", "numerical_rank"]
-    return picture, metrics[["replicate", *columns, "structural_rank"]]
 
 
 HEADLINE = ["max_abs_error", "agreement", "condition_number", "numerical_rank"]
@@ -200,18 +163,19 @@ FIGURES = [
             Finding(
                 say_exact,
                 holds=[
-                    *("wide-exact", "low-rank-exact", "deep-exact", "sparse-exact"),
-                    "deep-exact-with-digits",
+                    *("wide-exact", "low-rank-exact"),
+                    *("deep-exact", "deep-exact-with-digits"),
                 ],
             )
         ],
         caption="Largest difference |f(x) − g(x)| of a constructed network and its random target"
-        " at points of the unit sphere. (a) Every network whose systems have full rank, in double"
-        " precision, against what rounding allows: n equations times machine epsilon times the"
-        " condition number of K; shaded: more than that. (b) Theorem 2 by block size k: in double"
-        " precision, whatever the rank, and, dotted, with 100 digits. Lines are medians over the"
-        " replicates. What is below 1e-16 lies on the rail.",
-        shows={"theorem": ["wide", "low_rank", "deep", "sparse"]},
+        " at points of the unit sphere; frozen weights are normal, at d = 10 also uniform. (a)"
+        " Every network whose systems have full rank, in double precision, against what rounding"
+        " allows: n equations times machine epsilon times the condition number of K; shaded: more"
+        " than that. (b) Theorem 2 by block size k: in double precision, whatever the rank, and,"
+        " dotted, with 100 digits. Lines are medians over the replicates. What is below 1e-16"
+        " lies on the rail.",
+        shows={"theorem": ["wide", "low_rank", "deep"]},
     ),
     Drawing(
         "constructions-sparse",

@@ -2,14 +2,13 @@
 
 import numpy as np
 from jaxtyping import Float
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import structural_rank
+from scipy.sparse import csgraph, csr_array
 from torch import Tensor
 
-from runner.papers.norm_tuning.solvers import khatri_rao
+from runner.papers.norm_tuning.theorem_1 import khatri_rao
 
 
-def khatri_rao_structural_rank(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> int:
+def structural_rank(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> int:
     """Structural rank of `K = W2 (.) W1^T`: the largest matching of its rows and columns.
 
     For a square K it is full exactly where the Boolean determinant of the masks is one (Definition
@@ -20,7 +19,7 @@ def khatri_rao_structural_rank(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"
     if bool((W1 != 0).all()) and bool((W2 != 0).all()):
         return min(shape)
     pattern = khatri_rao((W2 != 0).float(), (W1 != 0).float()).numpy().astype(np.int8)
-    return int(structural_rank(csr_array(pattern)))
+    return int(csgraph.structural_rank(csr_array(pattern)))
 
 
 def cut_off_units(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> int:

@@ -6,14 +6,12 @@ constructs the parameters, and compares both functions on inputs from the domain
 Float64 on the CPU (LAPACK, one thread), whatever the device; or mpmath with `precision` digits.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, ClassVar
+from math import nan
+from typing import ClassVar
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from threadpoolctl import threadpool_limits
@@ -22,25 +20,15 @@ from torch import Tensor
 from runner.core.errors import lookup
 from runner.core.streams import generator
 from runner.core.studies import Context, Row
-from runner.data import CLASSES
+from runner.data import digits
 from runner.papers.norm_tuning import theory
 from runner.papers.norm_tuning.arithmetic import FLOAT64, Arithmetic, MultiPrecision
-from runner.papers.norm_tuning.classifier import PIXELS, digit_images, train_classifier
+from runner.papers.norm_tuning.classifier import train_classifier
+from runner.papers.norm_tuning.constructions import sparsity
 from runner.papers.norm_tuning.constructions.config import Constructions
-from runner.papers.norm_tuning.constructions.sparsity import (
-    cut_off_units,
-    khatri_rao_structural_rank,
-)
-from runner.papers.norm_tuning.network import (
-    Block,
-    Layer,
-    Matrix,
-    Network,
-    agreement,
-    relu_network,
-    truncate,
-)
-from runner.papers.norm_tuning.solvers import EPSILON
+from runner.papers.norm_tuning.network import Network, agreement, relu_network, truncate
+
+THEOREMS = {name: name for name in ("wide", "low_rank", "deep", "sparse")}
 
 
 @dataclass(frozen=True)
@@ -80,35 +68,18 @@ class Reconstruction(Row):
     structural_rank: int  # sum over all systems
     full_rank: bool  # whether every system can be solved for every target
     cut_off_units: int  # hidden units with no incoming or no outgoing frozen weight
-    solver: str
+    solver: str  # what solved the linear system
     target_accuracy: float  # fraction of the digits that the target gets right; nan if random
 
 
 def run(config: Constructions, context: Context) -> Iterator[Reconstruction]:
     """Yield one row per replicate."""
-    pairs = 2 if config.theorem == "low_rank" else 1
-    total = config.replicates * config.depth * pairs
-    with context.progress(total, "solving", unit="matrices") as bar:
-        if config.dtype == "mpmath":
-            bar.foretell(mpmath_seconds(config))
+    with context.progress(config.replicates, "solving", unit="networks") as bar:
         for replicate in range(config.replicates):
             with one_thread():
-                row = _measure(config, replicate, bar.update)
-            bar.update(0, error=row.max_abs_error)
+                row = measured(config, replicate)
+            bar.update(error=row.max_abs_error)
             yield row
-
-
-def mpmath_seconds(config: Constructions) -> float:
-    """How long the systems of Theorem 2 take with `precision` digits, from the time of a row."""
-    arithmetic = MultiPrecision(config.precision)
-    d = config.target_width
-    ends = (PIXELS, CLASSES) if config.target == "digits" else (d, d)
-    shapes = Counter(pairwise([ends[0], *[d] * (config.depth - 1), ends[1]]))
-    one = sum(
-        count * -(-n_in // config.block) * arithmetic.seconds(n_out * config.block)
-        for (n_in, n_out), count in shapes.items()
-    )
-    return config.replicates * one
 
 
 @contextmanager
@@ -123,15 +94,17 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _measure(config: Constructions, replicate: int, tick: Callable[[], None]) -> Reconstruction:
-    """Draw, construct, and compare one replicate; `tick` is called after every matrix."""
-    target, inputs, accuracy = _problem(config, replicate)
-    arithmetics = {"float64": lambda: FLOAT64, "mpmath": lambda: MultiPrecision(config.precision)}
-    arithmetic: Arithmetic = lookup("dtype", config.dtype, arithmetics)()
-    input_norm = float(inputs.norm(dim=1).max())
-    construction, pairs = _construct(config, target, replicate, input_norm, arithmetic, tick)
-    found = construction.network(arithmetic.exact(inputs))
-    expected = _in_arithmetic(target, arithmetic)(arithmetic.exact(inputs))
+def measured(config: Constructions, replicate: int) -> Reconstruction:
+    """Draw, construct, and compare one replicate."""
+    target, inputs, accuracy = draw_problem(config, replicate)
+    many = lookup("dtype", config.dtype, {"float64": False, "mpmath": True})
+    arithmetic = MultiPrecision(config.precision) if many else FLOAT64
+    construction, pairs = construct(config, target, replicate, inputs, arithmetic)
+    exact = arithmetic.exact
+    found = construction.network(exact(inputs))
+    layers = target.layers
+    g = relu_network([exact(t.weight) for t in layers], [exact(t.shift) for t in layers])
+    expected = g(exact(inputs))
     systems = construction.systems
     equations = sum(system.shape[0] for system in systems)
     return Reconstruction(
@@ -148,41 +121,34 @@ def _measure(config: Constructions, replicate: int, tick: Callable[[], None]) ->
         max_abs_error=float(abs(found - expected).max()),
         agreement=agreement(found, expected),
         condition_number=construction.condition_number,
-        rounding=float(
-            np.max([each.shape[0] * EPSILON * each.condition_number for each in systems])
-        ),
+        rounding=construction.rounding,
         equations=equations,
         numerical_rank=sum(system.numerical_rank for system in systems),
         # The systems of Theorem 2 have no zeros.
-        structural_rank=sum(khatri_rao_structural_rank(*p) for p in pairs) if pairs else equations,
+        structural_rank=sum(sparsity.structural_rank(*p) for p in pairs) if pairs else equations,
         full_rank=construction.full_rank,
-        cut_off_units=sum(cut_off_units(*pair) for pair in pairs),
+        cut_off_units=sum(sparsity.cut_off_units(*pair) for pair in pairs),
         solver="+".join(sorted({system.solver for system in systems})),
         target_accuracy=accuracy,
     )
 
 
-def _problem(
+def draw_problem(
     config: Constructions, replicate: int
 ) -> tuple[Network, Float[Tensor, "points d_in"], float]:
     """A target, the inputs on which to compare, and the target's accuracy (nan if random)."""
-    draw, d = generator(config.seed, replicate, "target"), config.target_width
-
-    def random() -> tuple[Network, Matrix, None]:
+    stream, d = generator(config.seed, replicate, "target"), config.target_width
+    if lookup("target", config.target, {"random": True, "digits": False}):
         inputs = unit_inputs(config.points, d, generator(config.seed, replicate, "inputs"))
-        return random_target(d, config.depth, draw), inputs, None
-
-    def digits() -> tuple[Network, Matrix, Tensor]:
-        # on all images: it serves as a target, not as a predictor of unseen digits
-        inputs, classes = digit_images()
-        return train_classifier(d, config.depth, draw, inputs, classes), inputs, classes
-
-    targets = {"random": random, "digits": digits}
-    target, inputs, classes = lookup("target", config.target, targets)()
+        target, classes = random_target(d, config.depth, stream), None
+    else:  # trained on all images: it serves as a target, not as a predictor of unseen digits
+        images, classes = digits.all_images()
+        inputs = images.flatten(1)
+        target = train_classifier(d, config.depth, stream, inputs, classes)
     if config.theorem == "low_rank":
         target = truncate(target, config.rank)
     if classes is None:
-        return target, inputs, float("nan")
+        return target, inputs, nan
     return target, inputs, float((target(inputs).argmax(dim=1) == classes).double().mean())
 
 
@@ -202,47 +168,23 @@ def unit_inputs(points: int, width: int, draw: torch.Generator) -> Float[Tensor,
     return directions / directions.norm(dim=1, keepdim=True)
 
 
-def _construct(
+def construct(
     config: Constructions,
     target: Network,
     replicate: int,
-    input_norm: float,
+    inputs: Float[Tensor, "points d_in"],
     arithmetic: Arithmetic,
-    tick: Callable[[], None],
-) -> tuple[theory.Construction, list[tuple[Tensor, Tensor]]]:
+) -> tuple[theory.Construction, list[theory.Pair]]:
     """The reconstruction, and its pairs of frozen weights (none for Theorem 2)."""
-    draw = generator(config.seed, replicate, "frozen weights")
-
-    def wide() -> tuple[theory.Construction, list[tuple[Tensor, Tensor]]]:
-        pairs = theory.wide_weights(target, config.width, draw, config.sparsity)
-        return theory.wide(target, _ticking(pairs, tick), input_norm), pairs
-
-    def low_rank() -> tuple[theory.Construction, list[tuple[Tensor, Tensor]]]:
+    stream, law = generator(config.seed, replicate, "frozen weights"), config.distribution
+    input_norm = float(inputs.norm(dim=1).max())
+    theorem = lookup("theorem", config.theorem, THEOREMS)
+    if theorem == "deep":
+        weights = theory.deep_weights(target, config.block, stream, law)
+        return theory.deep(target, weights, input_norm, arithmetic), []
+    if theorem == "low_rank":
         factors = theory.factorize(target, config.rank, input_norm)
-        pairs = theory.wide_weights(factors, None, draw)
-        return theory.low_rank(target, config.rank, _ticking(pairs, tick), input_norm), pairs
-
-    def deep() -> tuple[theory.Construction, list[tuple[Tensor, Tensor]]]:
-        weights = theory.deep_weights(target, config.block, draw)
-        return theory.deep(target, _ticking(weights, tick), input_norm, arithmetic), []
-
-    theorems = {"wide": wide, "sparse": wide, "low_rank": low_rank, "deep": deep}
-    return lookup("theorem", config.theorem, theorems)()
-
-
-def _ticking(weights: list[Any], tick: Callable[[], None]) -> Iterator[Any]:
-    """The weights one after the other; `tick` is called when one has been used."""
-    for each in weights:
-        yield each
-        tick()
-
-
-def _in_arithmetic(target: Network, arithmetic: Arithmetic) -> Network:
-    """The same network with its numbers in another arithmetic."""
-    exact = arithmetic.exact
-    return Network(
-        tuple(
-            Block((Layer(exact(t.weight), exact(t.scale), exact(t.shift), t.relu),))
-            for t in target.layers
-        )
-    )
+        pairs = theory.wide_weights(factors, None, stream, distribution=law)
+        return theory.low_rank(target, config.rank, pairs, input_norm), pairs
+    pairs = theory.wide_weights(target, config.width, stream, config.sparsity, law)
+    return theory.wide(target, pairs, input_norm), pairs

@@ -6,14 +6,22 @@ from typing import ClassVar
 from runner.core.errors import InputError
 from runner.core.studies import MOST, StudyConfig, parameter
 
+LAYERS = ("batch_norm", "layer_norm", "rms_norm")
+
 
 @dataclass(frozen=True)
 class NormLayers(StudyConfig):
-    """Paper A, Theorem 1 and Proposition 1: the construction in BatchNorm and LayerNorm modules."""
+    """Paper A, Theorem 1 and Proposition 1: the construction in modules of normalization layers."""
 
     study: ClassVar[str] = "norm_layers"
 
     target_width: int = parameter("d: width and input dimension of the target", 10, minimum=1)
+    layers: list[str] = parameter(
+        "the normalization layers",
+        ["batch_norm", "layer_norm"],
+        choices=LAYERS,
+    )
+    biases: bool = parameter("frozen biases b in front of them, as in Eq. (3)", False)
     batch_sizes: list[int] = parameter(
         "B: inputs that BatchNorm takes its statistics from in training mode",
         [16, 64, 256, 1024, 4096],
@@ -24,6 +32,12 @@ class NormLayers(StudyConfig):
         16384,
         minimum=2,
     )
+    fit_steps: int = parameter(
+        "steps of L-BFGS that fit scales and shifts in LayerNorm and RMSNorm; 0: they are not",
+        0,
+        minimum=0,
+    )
+    fit_samples: int = parameter("inputs that they are fitted to, at most", 4096, minimum=2)
     replicates: int = parameter("independent repetitions", 10, minimum=1, maximum=MOST)
 
     def __post_init__(self) -> None:

@@ -5,11 +5,15 @@ and W2 (d, d^2); the scales and shifts of Theorem 1 as the weights and biases of
 
 - `batch_norm` in evaluation mode: the affine map of Proposition 1, exact;
 - `batch_norm` in training mode: mean and variance are those of each batch;
-- `layer_norm`: mean and variance are those of each sample, over its features.
+- `layer_norm`: mean and variance are those of each sample, over its features;
+- `rms_norm`: the same without the mean.
 
-Without biases no scales and shifts in LayerNorm can represent g: the network gives the same for x
-and c x, c > 0, while g(c x) = c g(x). Of all functions f(c x) = f(x) the best is
-E[||x||] g(x / ||x||), whose error `lower_bound` is. In float64, whatever the device.
+Without biases no scales and shifts in the last two can represent g: the network gives the same for
+x and c x, c > 0, while g(c x) = c g(x). Of all functions f(c x) = f(x) the best is
+E[||x||] g(x / ||x||), whose error `lower_bound` is. With the frozen biases of Eq. (3) the first
+layer shows ||x||, and no such bound is known. `fit_steps` measures how much of ||x|| is linear in
+what it shows, and what scales and shifts reach that L-BFGS fits, from ones and zeros. In float64,
+whatever the device.
 """
 
 from collections.abc import Iterator
@@ -24,9 +28,9 @@ from torch import Tensor, nn
 from runner.core.streams import generator
 from runner.core.studies import Context, Row
 from runner.papers.norm_tuning.modules import as_modules
-from runner.papers.norm_tuning.network import Block, Layer, Network, relu_network
+from runner.papers.norm_tuning.network import Block, Layer, Network
 from runner.papers.norm_tuning.norm_layers.config import NormLayers
-from runner.papers.norm_tuning.theory import wide_layer, wide_weights
+from runner.papers.norm_tuning.theory import wide, wide_weights
 
 
 @dataclass(frozen=True)
@@ -34,27 +38,34 @@ class LayerAccuracy(Row):
     """One row per layer, mode and batch size, and replicate."""
 
     table: ClassVar[str] = "metrics"
-    keys: ClassVar[tuple[str, ...]] = (
-        "target_width",
-        "layer",
-        "mode",
-        "batch_size",
-        "replicate",
-    )
+    keys: ClassVar[tuple[str, ...]] = ("target_width", "layer", "mode", "batch_size", "replicate")
 
     target_width: int  # d
-    layer: str  # batch_norm, layer_norm
-    mode: str  # evaluation, training
-    batch_size: int  # of training mode; 0 in evaluation mode
+    layer: str  # batch_norm, layer_norm, rms_norm; each also "with biases"
+    mode: str  # evaluation, training; fitted: scales and shifts by L-BFGS, not by the construction
+    batch_size: int  # of training mode; 0 in the others
     replicate: int
     relative_mse: float  # mean squared error over the variance of g: 1 is a constant predictor
     max_abs_error: float  # largest |f(x) - g(x)|
     condition_number: float  # of the Khatri-Rao matrix
     input_norm: float  # the largest, for which the ReLUs are switched on
-    lower_bound: float  # relative_mse that no scales and shifts undercut; 0 for batch_norm
+    lower_bound: float  # relative_mse that no scales and shifts undercut; 0 where none is known
 
 
-def run(config: NormLayers, context: Context) -> Iterator[LayerAccuracy]:
+@dataclass(frozen=True)
+class NormReadout(Row):
+    """One row per fitted layer and replicate."""
+
+    table: ClassVar[str] = "norms"
+    keys: ClassVar[tuple[str, ...]] = ("target_width", "layer", "replicate")
+
+    target_width: int  # d
+    layer: str
+    replicate: int
+    explained: float  # share of the variance of ||x|| that is linear in the first normalized layer
+
+
+def run(config: NormLayers, context: Context) -> Iterator[LayerAccuracy | NormReadout]:
     """Construct, export, and compare, replicate by replicate."""
     with context.progress(config.replicates, "solving", unit="networks") as bar:
         for replicate in range(config.replicates):
@@ -62,51 +73,60 @@ def run(config: NormLayers, context: Context) -> Iterator[LayerAccuracy]:
             bar.update(replicate=replicate)
 
 
-def _measure(config: NormLayers, replicate: int) -> Iterator[LayerAccuracy]:
+def _measure(config: NormLayers, replicate: int) -> Iterator[LayerAccuracy | NormReadout]:
+    def normal(purpose: str, *shape: int) -> Tensor:
+        stream = generator(config.seed, replicate, purpose)
+        return torch.randn(*shape, generator=stream, dtype=torch.float64)
+
     d = config.target_width
-    stream = generator(config.seed, replicate, "target")
-    W = torch.randn(d, d, generator=stream, dtype=torch.float64) / sqrt(d)
-    target = relu_network([W], [W.new_zeros(d)])
-    ((W1, W2),) = wide_weights(target, None, generator(config.seed, replicate, "frozen weights"))
-    before, x = (
-        torch.randn(
-            config.samples, d, generator=generator(config.seed, replicate, purpose), dtype=W.dtype
-        )
-        for purpose in ("running statistics", "inputs")
-    )
+    W, one = normal("target", d, d) / sqrt(d), torch.ones(d, dtype=torch.float64)
+    target = Network((Block((Layer(W, one, 0 * one, relu=True),)),))
+    frozen = wide_weights(target, None, generator(config.seed, replicate, "frozen weights"))
+    before, x = (normal(each, config.samples, d) for each in ("running statistics", "inputs"))
     # The hidden ReLUs are switched on for every input that will be seen.
     input_norm = float(torch.cat([before, x]).norm(dim=1).max())
-    found = wide_layer(W1, W2, W, W.new_zeros(d), input_norm)
-    layers = (
-        Layer(W1, found.gamma1, found.beta1, relu=True),
-        Layer(W2, found.gamma2, found.beta2, relu=True),
-    )
-    constructed = Network((Block(layers),))
-    g = (x @ W.mT).relu().sum(1)
-    key = {
-        "target_width": d,
-        "replicate": replicate,
-        "condition_number": found.scales.condition_number,
-        "input_norm": input_norm,
-    }
+    constructed = wide(target, frozen, input_norm)
+    g = target(x).sum(1)
+    biases = frozen_biases(d, generator(config.seed, replicate, "biases"))
+    for layer in config.layers:
+        network = as_modules(layer, constructed.network, before, biases if config.biases else None)
+        key = {
+            "target_width": d,
+            "layer": f"{layer} with biases" if config.biases else layer,
+            "replicate": replicate,
+        }
+        outputs = {("evaluation", 0): network(x).sum(1)}
+        if layer == "batch_norm":
+            for B in config.batch_sizes:
+                outputs["training", B] = in_training_mode(network, x, B)
+        elif config.fit_steps:
+            start_at_one(network)
+            yield NormReadout(**key, explained=explained_norm(network[:2], before, x))
+            inputs = before[: config.fit_samples]
+            fit(network, inputs, target(inputs).sum(1), config.fit_steps)
+            outputs["fitted", 0] = network(x).sum(1)
+        bounded = layer != "batch_norm" and not config.biases
+        for (mode, B), f in outputs.items():
+            error = f - g[: len(f)]
+            yield LayerAccuracy(
+                **key,
+                mode=mode,
+                batch_size=B,
+                relative_mse=float(error.square().mean() / g.var()),
+                max_abs_error=float(error.abs().max()),
+                condition_number=constructed.condition_number,
+                input_norm=input_norm,
+                lower_bound=scale_invariant_error(d, g) if bounded else 0.0,
+            )
 
-    network = as_modules("batch_norm", constructed, before)
-    outputs = {("batch_norm", "evaluation", 0): network(x).sum(1)}
-    for B in config.batch_sizes:
-        outputs["batch_norm", "training", B] = in_training_mode(network, x, B)
-    network = as_modules("layer_norm", constructed, before)
-    outputs["layer_norm", "evaluation", 0] = network(x).sum(1)
-    for (layer, mode, B), f in outputs.items():
-        error = f - g[: len(f)]
-        yield LayerAccuracy(
-            **key,
-            layer=layer,
-            mode=mode,
-            batch_size=B,
-            relative_mse=float(error.square().mean() / g.var()),
-            max_abs_error=float(error.abs().max()),
-            lower_bound=scale_invariant_error(d, g) if layer == "layer_norm" else 0.0,
-        )
+
+def frozen_biases(
+    d: int, stream: torch.Generator
+) -> tuple[Float[Tensor, " m"], Float[Tensor, " d"]]:
+    """b of both layers, m = d^2, with the variances 1/d and 2/m of their weights."""
+    m = d * d
+    b1, b2 = (torch.randn(n, generator=stream, dtype=torch.float64) for n in (m, d))
+    return b1 / sqrt(d), b2 * sqrt(2 / m)
 
 
 def in_training_mode(
@@ -118,6 +138,52 @@ def in_training_mode(
     f = torch.cat([network(batch).sum(1) for batch in whole.split(batch_size)])
     network.eval()
     return f
+
+
+def start_at_one(network: nn.Sequential) -> None:
+    """Scales one and shifts zero, of its own, in every normalization layer."""
+    for layer in network[1::3]:
+        layer.weight = nn.Parameter(torch.ones_like(layer.weight), requires_grad=False)
+        layer.bias = nn.Parameter(torch.zeros_like(layer.bias), requires_grad=False)
+
+
+def explained_norm(
+    first: nn.Module, before: Float[Tensor, "N d"], x: Float[Tensor, "N d"]
+) -> float:
+    """Share of the variance of ||x|| that a linear map of `first(x)`, fitted to `before`, explains.
+
+    Below zero where it explains less than a constant does.
+    """
+
+    def shown(inputs: Float[Tensor, "N d"]) -> Float[Tensor, "N n"]:
+        return nn.functional.pad(first(inputs), (0, 1), value=1.0)
+
+    norms = before.norm(dim=1, keepdim=True)
+    read = torch.linalg.lstsq(shown(before), norms, rcond=1e-10, driver="gelsd").solution
+    r = x.norm(dim=1)
+    return float(1 - (shown(x) @ read - r[:, None]).square().mean() / r.var())
+
+
+def fit(
+    network: nn.Sequential, x: Float[Tensor, "N d"], g: Float[Tensor, " N"], steps: int
+) -> None:
+    """Scales and shifts of least squared error of the summed outputs, by L-BFGS."""
+    parameters = [p for layer in network[1::3] for p in (layer.weight, layer.bias)]
+    for p in parameters:
+        p.requires_grad_()
+    until_the_end = {"max_iter": steps, "tolerance_grad": 0, "tolerance_change": 0}
+    search = {"history_size": 20, "line_search_fn": "strong_wolfe"}
+    optimizer = torch.optim.LBFGS(parameters, **until_the_end, **search)
+
+    def closure() -> Float[Tensor, ""]:
+        optimizer.zero_grad()
+        loss = (network(x).sum(1) - g).square().mean() / g.var()
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+    for p in parameters:
+        p.requires_grad_(False)
 
 
 def scale_invariant_error(d: int, g: Float[Tensor, " N"]) -> float:

@@ -4,11 +4,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import torch
+from jaxtyping import Float
+from scipy.optimize import nnls
+from torch import Tensor
 
 from runner.core.studies import Row
 from runner.papers.training_invariances.invariances.config import Invariances
 from runner.papers.training_invariances.invariances.gradient_flow import Flow
+from runner.papers.training_invariances.invariances.network import Network
 from runner.papers.training_invariances.invariances.trajectory import Trajectory, rates, records
 
 
@@ -27,13 +32,15 @@ class AssumptionCheck(Row):
     turned: float  # angle between the weights here and at the record before, in radians
     smallest: float  # least |weight| over their root mean square: no zero in the direction
     off: float  # share of nonlinear neurons that no example switches on
+    margin: float  # least margin of a linear network's direction, over the largest; nan elsewhere
 
 
 def assumption_rows(
-    config: Invariances, flow: Flow, trajectory: Trajectory
+    config: Invariances, network: Network, flow: Flow, trajectory: Trajectory
 ) -> Iterator[AssumptionCheck]:
     """Assumptions 1 and 2 between one record and the next, and the neurons that are off."""
-    before = trajectory.theta[0]
+    before, x, y = trajectory.theta[0], flow.objective.x, flow.objective.y
+    largest = largest_margins(x, y) if network.is_linear else None
     for record, time in records(config):
         theta = trajectory.theta[record]
         changes = (theta.sign() != before.sign()).double().mean(-1)
@@ -41,12 +48,33 @@ def assumption_rows(
         turned = 2 * torch.asin(((one - other).norm(dim=-1) / 2).clamp(max=1))
         smallest = theta.abs().amin(-1) / theta.square().mean(-1).sqrt()
         with torch.no_grad():
-            _, preactivations = flow.objective.network.forward(theta, flow.objective.x)
+            scores, preactivations = network.forward(theta, x)
         off = torch.cat([(z <= 0).all(-2) for z in preactivations], -1) if preactivations else None
         share = torch.zeros_like(smallest) if off is None else off.double().mean(-1)
         changes, share = (c.where(smallest.isfinite(), torch.nan) for c in (changes, share))
-        columns = zip(*(c.tolist() for c in (changes, turned, smallest, share)), strict=True)
+        margin = torch.full_like(smallest, torch.nan)
+        if largest is not None:
+            unit = torch.eye(x.shape[-1], dtype=x.dtype, device=x.device).expand(len(x), -1, -1)
+            beta = network.forward(theta, unit)[0]  # f(x) = beta x
+            margin = (y * scores).amin(-1) / beta.norm(dim=-1) / largest
+        measured = (changes, turned, smallest, share, margin)
+        columns = zip(*(c.tolist() for c in measured), strict=True)
         for index, (rate, numbers) in enumerate(zip(rates(config), columns, strict=True)):
             replicate = index % config.replicates
             yield AssumptionCheck(config.architecture, replicate, rate, time, *numbers)
         before = theta
+
+
+def largest_margins(x: Float[Tensor, "S n d"], y: Float[Tensor, "S n"]) -> Float[Tensor, " S"]:
+    """max over unit vectors w of min_i y_i w x_i of separable examples: the hard SVM.
+
+    The least w with G w >= 1 is -r / r_{d+1}, r the residual of [G^T; 1] u = (0, ..., 0, 1) over
+    u >= 0 (Lawson and Hanson 1974, chapter 23), and the margin 1 / |w|.
+    """
+    found = []
+    for G in (y[..., None] * x).cpu().numpy():
+        E = np.vstack((G.T, np.ones(len(G))))
+        target = np.eye(len(E))[-1]
+        residual = E @ nnls(E, target)[0] - target
+        found.append(-residual[-1] / np.linalg.norm(residual[:-1]))
+    return x.new_tensor(found)

@@ -4,33 +4,37 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from runner.core.errors import InputError
-from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, MOST, StudyConfig, parameter
+from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, MOST, TrainingConfig, parameter
 
 SMALLEST_DEPTH = {
     "linear": 2,
     "relu_then_linear": 4,
     "conv": 5,
-    "pooled": 4,
+    "conv_free": 6,
     "residual_identity": 5,
     "residual_diagonal": 5,
     "residual_free": 5,
     "mixed": 6,
+    "random_graph": 3,
+    "dense_graph": 3,
 }
-"""Layers without which an architecture would miss one of its kinds of junction."""
+"""Layers without which an architecture would miss one of its kinds of junction; the last two are no
+layers in a row, but any directed acyclic graph."""
 
 MOST_STEPS = 1e15
 """From one measurement to the next; a float64 counts no further in whole numbers."""
 
 
 @dataclass(frozen=True)
-class Invariances(StudyConfig):
+class Invariances(TrainingConfig):
     """Paper C: what gradient flow leaves invariant, and the low rank that follows."""
 
     study: ClassVar[str] = "invariances"
-    version: ClassVar[int] = 2  # twins, and tables of the assumptions and of Lemma 1
+    version: ClassVar[int] = 3  # graphs; Eq. (13) with the factor 8
 
     architecture: str = parameter(
-        "which kinds of layers, and in which order",
+        "which kinds of layers, and in which order; random_graph, dense_graph: no layers, but a"
+        " graph of (depth - 1) width hidden units",
         "relu_then_linear",
         choices=tuple(SMALLEST_DEPTH),
     )
@@ -58,6 +62,9 @@ class Invariances(StudyConfig):
         maximum=1,
     )
     biases: bool = parameter("whether fully connected layers have biases", False)
+    balanced: bool = parameter(
+        "whether the linear layers at the end start with D = 0, as a chain of rank one", False
+    )
     data: str = parameter(
         "gaussian: labels from a linear teacher; digits: two classes of handwritten digits",
         "gaussian",

@@ -9,7 +9,13 @@ import torch
 from runner.core.studies import Row
 from runner.papers.training_invariances.invariances.config import Invariances
 from runner.papers.training_invariances.invariances.gradient_flow import Flow
-from runner.papers.training_invariances.invariances.paths import graph, path_products, tree
+from runner.papers.training_invariances.invariances.graphs import Dag
+from runner.papers.training_invariances.invariances.paths import (
+    graph,
+    graph_of,
+    path_products,
+    tree,
+)
 from runner.papers.training_invariances.invariances.trajectory import Trajectory
 
 MOST_WEIGHTS, MOST_PATHS = 300, 3000
@@ -41,20 +47,24 @@ def decomposition_rows(
 ) -> Iterator[Decomposition]:
     """Lemma 1 at the start and at the end, where the paths can be listed."""
     network = flow.objective.network
-    if trajectory.theta.shape[-1] > MOST_WEIGHTS:
+    if trajectory.theta[0, 0].count_nonzero() > MOST_WEIGHTS:
         return
     for replicate in range(config.replicates):
         first = None
         for record, time in ((0, 0.0), (config.records, config.time)):
-            theta = trajectory.theta[record, replicate : replicate + 1].cpu()
-            weights = [{k: w[0] for k, w in each.items()} for each in network.unpack(theta)]
-            unrolled = graph(network, weights)
+            theta = trajectory.theta[record].cpu()
+            if isinstance(network, Dag):
+                unrolled = graph_of(network, theta, replicate)
+            else:
+                weights = network.unpack(theta[replicate])
+                unrolled = graph(network, weights)
             first = first or unrolled
             count = unrolled.count()
             if count > MOST_PATHS:
                 return
             x = flow.objective.x[replicate, :LISTED].cpu()
-            outputs = network.forward(theta, x[None])[0][0]
+            shared = x.expand(len(theta), *x.shape)
+            outputs = network.forward(theta, shared)[0][replicate]
             products = [path_products(unrolled, example) for example in x]
             now, frozen = (
                 torch.stack([tree(each, rho) for rho in products]) for each in (unrolled, first)

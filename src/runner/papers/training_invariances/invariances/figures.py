@@ -4,51 +4,56 @@ from math import log
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.papers.training_invariances.invariances.items import ITEMS
 from runner.papers.training_invariances.invariances.tables import (
+    LAYER,
     SERIES,
-    Choice,
+    described,
     final,
-    item,
-    part,
+    orders,
     power,
-    separating,
     tail,
-    unlearned,
+    telling,
     unrolled,
-    variant,
 )
-from runner.papers.training_invariances.looks import INVARIANT, KINDS, NOT_INVARIANT
+from runner.papers.training_invariances.looks import INVARIANT, KINDS, NOT_INVARIANT, SQUARES
 from runner.results.claims import Tables
-from runner.results.figures import Drawing
+from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
-from runner.results.rows import NoRows, nonempty
+from runner.results.rows import nonempty
 from runner.results.style import (
+    BLUE,
     DASHED,
     INK,
+    NAVY,
     QUIET,
     SHADE,
+    SKY,
     SMALL,
     Look,
     guide,
+    name_ends,
     panel,
+    rail,
+    shades,
     sheet,
     ticks,
 )
 
 MOVES = "ReLU layers: D\nLemma 4"
-"""What the paper does not promise, of those that figure 1 shows."""
+"""What the paper does not promise, of those that `conserved` shows."""
 
-SHOWN: dict[str, Choice] = {
-    "linear layers: D\nTheorem 1": part("full", linear=True),
-    "one ReLU neuron\nLemma 2, (4)": part("diagonal", linear=False),
-    "two ReLU neurons\nLemma 2, (5)": lambda r: part("active", False)(r) | part("mixed", False)(r),
-    "norms of layers\nLemma 3": part("layer"),
-    MOVES: part("full", linear=False, promised=False),
+SHOWN = {
+    "linear layers: D\nTheorem 1": "promised and pair == 'full'",
+    "one ReLU neuron\nLemma 2, (4)": "promised and pair == 'diagonal' and not linear",
+    "two ReLU neurons\nLemma 2, (5)": "promised and pair in ('active', 'mixed') and not linear",
+    "norms of layers\nLemma 3": "pair == 'layer'",
+    MOVES: "pair == 'full' and not promised",
 }
-"""The panels of figure 1: a statement of the paper, and the rows that it speaks of."""
+"""The panels of `conserved`: a statement of the paper, and the rows that it speaks of."""
 
 
 def moved(tables: Tables) -> pd.DataFrame:
@@ -65,7 +70,7 @@ def say_conserved(tables: Tables) -> str:
     rows = moved(tables)
     end = rows[rows["time"] == rows["time"].max()]
     end = end[end["learning_rate"] == end["learning_rate"].min()]
-    relu = nonempty(end[SHOWN[MOVES](end)], "ReLU layers")["moved"]
+    relu = nonempty(end.query(SHOWN[MOVES]), "ReLU layers")["moved"]
     kept = nonempty(end[end["promised"]], "promised invariant")["moved"]
     return (
         f"What the paper says is conserved stays to within {kept.max():.1g} of its size; D of ReLU"
@@ -74,7 +79,7 @@ def say_conserved(tables: Tables) -> str:
 
 
 def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Figure 1: drift over time at two rates, a panel for each statement."""
+    """Drift over time at two rates, a panel for each statement."""
     rows = moved(tables)
     fine, coarse = rows["learning_rate"].min(), rows["learning_rate"].max()
     rates = {coarse: (0.16, 1.2, DASHED), fine: (0.32, 2.4, "-")}
@@ -82,7 +87,7 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     picture, (panels,) = sheet(1, len(SHOWN), height=3.55, top=0.6, gap=0.22, **options)
     drawn = []
     for axes, (title, choose) in zip(panels, SHOWN.items(), strict=True):
-        look, own = NOT_INVARIANT if title == MOVES else INVARIANT, rows[choose(rows)]
+        look, own = NOT_INVARIANT if title == MOVES else INVARIANT, rows.query(choose)
         axes.set_yscale("log")
         for rate, (alpha, width, dashes) in rates.items():
             at_rate = own[own["learning_rate"] == rate].groupby("time")["moved"]
@@ -116,196 +121,275 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 def _name_rates(panels: np.ndarray, drawn: list[pd.DataFrame], fine: float, coarse: float) -> None:
     """The two rates where they lie apart, and that they do not where D moves."""
-    place = {"ha": "center", "size": SMALL}
-    for axes, title in ((panels[0], next(iter(SHOWN))), (panels[-1], MOVES)):
-        own = [d for d in drawn if d["statement"].iloc[0] == " ".join(title.split("\n"))]
-        of = {d["learning_rate"].iloc[0]: d for d in own}
-        if fine not in of or coarse not in of or fine == coarse:
-            continue
-        middle = of[fine]["time"].median()
-        if title == MOVES:
-            text, away = "the same at\nboth rates", (0.0, -22.0)
-            x, y = of[fine]["time"], of[fine][0.05]
-            NOT_INVARIANT.name_at(axes, x, y, text, middle, away, **place)
-        else:
-            for rate, end, away in ((coarse, 0.95, 12.0), (fine, 0.05, -12.0)):
-                look = QUIET if rate == coarse else INVARIANT
-                x, y = of[rate]["time"], of[rate][end]
-                look.name_at(axes, x, y, f"rate {rate:g}", middle, (0.0, away), **place)
+    for title, text, end, away in (
+        (next(iter(SHOWN)), f"rate {coarse:g}", 0.95, 12.0),
+        (next(iter(SHOWN)), f"rate {fine:g}", 0.05, -12.0),
+        (MOVES, "the same at\nboth rates", 0.05, -22.0),
+    ):
+        rate = fine if title == MOVES or end < 0.5 else coarse
+        statement = " ".join(title.split("\n"))
+        for of in drawn:
+            if (of["statement"].iloc[0], of["learning_rate"].iloc[0]) == (statement, rate):
+                axes = panels[-1 if title == MOVES else 0]
+                look = NOT_INVARIANT if title == MOVES else QUIET if end > 0.5 else INVARIANT
+                spot = {"ha": "center", "size": SMALL}
+                look.name_at(
+                    axes, of["time"], of[end], text, of["time"].median(), (0.0, away), **spot
+                )
 
 
-Line = tuple[Choice, str, Look]
-"""Which rows, the integrator, and the look of a line of figure 2."""
+ITEM = "plain and (pair == 'full' and linear or pair == 'active' and not linear) and item == "
 
-
-def statements() -> dict[str, Line]:
-    """The lines of figure 2, from above."""
-
-    def plain(choose: Choice) -> Choice:
-        return lambda rows: choose(rows) & (variant(rows) == "")
-
-    def promised(name: str) -> Choice:
-        return lambda rows: rows["promised"] & variant(rows).str.contains(name)
-
-    def kept(choose: Choice, integrator: str = "euler") -> Line:
-        return choose, integrator, INVARIANT
-
-    def lost(choose: Choice) -> Line:
-        return choose, "euler", NOT_INVARIANT
-
-    items = {f"Theorem 1.{i.number}: {i.title}": kept(plain(item(i.number))) for i in ITEMS}
-    return items | {
-        "Lemma 2: one ReLU neuron": kept(plain(part("diagonal", linear=False))),
-        "Lemma 2: two, always on": kept(plain(part("active", linear=False))),
-        "Lemma 2: two, one pattern": kept(plain(part("mixed", linear=False))),
-        "Lemma 3: norms of layers": kept(plain(part("layer"))),
-        "all of these, leaky ReLU": kept(promised("leaky")),
-        "all of these, other losses": kept(promised("exponential|squared")),
-        "all of these, with biases": kept(promised("biases")),
-        "Theorem 1.1, Runge–Kutta": kept(part("full", linear=True), "rk4"),
-        "ReLU layers: D (Lemma 4)": lost(plain(part("full", linear=False, promised=False))),
-        "identity skip: diagonal of D": lost(unlearned("identity", "diagonal")),
-        "diagonal skip: D": lost(unlearned("diagonal", "full")),
-    }
+KEPT = {
+    **{f"Theorem 1.{item.number}: {item.title}": f"{ITEM}{item.number}" for item in ITEMS},
+    "Lemma 2: one neuron": "plain and not graph and promised and pair == 'diagonal'",
+    "Lemma 2: two, always on": "plain and not graph and promised and pair == 'active'"
+    " and not linear",
+    "Lemma 2: two, one pattern": "plain and not graph and promised and pair == 'mixed'",
+    "Lemma 3: norms of layers": "plain and not graph and promised and pair == 'layer'",
+    "any graph: one unit": "graph and promised and pair == 'diagonal'",
+    "any graph: two units": "graph and promised and pair in ('full', 'active', 'mixed')",
+    "any graph: cuts": "graph and pair == 'layer'",
+    "leaky ReLU": "promised and variant.str.contains('leaky')",
+    "other losses": "promised and variant.str.contains('exponential|squared')",
+    "biases": "promised and variant.str.contains('biases')",
+    "1.1 by Runge–Kutta": "pair == 'full' and linear and variant.str.contains('rk4')",
+}
+MOVED = {
+    "ReLU layers: D (Lemma 4)": "plain and not graph and pair == 'full' and not linear",
+    "identity skip: diagonal": "plain and place.str.contains('identity') and item == 0"
+    " and pair == 'diagonal'",
+    "diagonal skip: D": "plain and place.str.contains('diagonal') and item == 0 and pair == 'full'",
+    "graph: beside a frozen weight": "place == 'beside frozen'",
+    "graph: a cut less an edge": "pair == 'less an edge'",
+}
+"""The lines of `first-order` and their rows: what the paper says is invariant, and what is not."""
 
 
 def fitted_orders(tables: Tables) -> pd.DataFrame:
-    """The order of every quantity of every replicate, with the statement it belongs to.
-
-    As of `orders`, which takes one quantity after the other; those of a statement are many.
-    """
+    """The order of every quantity of every replicate with the statement that it belongs to, and
+    `relative`, its drift at the smallest rate over its size."""
+    rows = pd.concat([final(tables["metrics"], each) for each in ("euler", "rk4")])
+    rows = described(rows[np.isfinite(rows["drift"])])
+    finest = rows.sort_values("learning_rate").drop_duplicates(SERIES)
+    relative = finest.assign(relative=finest["drift"] / finest["initial"])[[*SERIES, "relative"]]
     found = []
-    at_end = {each: final(tables["metrics"], each) for each in ("euler", "rk4")}
-    for statement, (choose, integrator, _) in statements().items():
-        rows = at_end[integrator]
-        rows = rows[choose(rows) & (rows["entries"] > 0)] if len(rows) else rows
-        rows = rows.sort_values("learning_rate")
-        rows = rows.assign(rate=rows.groupby(SERIES).cumcount()).query("rate < 3")
-        wide = rows.pivot(index=SERIES, columns="rate", values=["learning_rate", "drift"])
-        if wide.shape[1] < 6:
-            continue
-        wide = wide.dropna()
-        h, drift = (wide[name].to_numpy().T for name in ("learning_rate", "drift"))
-        with np.errstate(all="ignore"):
-            fine, coarse = np.diff(np.log(drift), axis=0) / np.diff(np.log(h), axis=0)
-            order = fine + (fine - coarse) * h[0] / (h[1] - h[0])
-        order = np.where((drift > 0).all(axis=0), order, np.inf)
-        found.append(wide.index.to_frame(index=False).assign(order=order, statement=statement))
-    if not found:
-        raise NoRows("no quantity at three rates")
-    return nonempty(pd.concat(found, ignore_index=True), "quantity at three rates")
+    for statement, where in (KEPT | MOVED).items():
+        own = orders(rows.query(where, engine="python"))
+        found.append(own.drop(columns="error").assign(statement=statement))
+    found = pd.concat([each for each in found if len(each)] or [pd.DataFrame()], ignore_index=True)
+    return nonempty(found, "quantity at three rates").merge(relative, on=SERIES)
 
 
 def say_orders(tables: Tables) -> str:
-    """The orders of Theorem 1, and that of ReLU layers."""
+    """The orders of Theorem 1 and of graphs, and that of what is not conserved."""
     found = fitted_orders(tables).groupby("statement")["order"].median()
-    items = found[[name for name in found.index if name.startswith("Theorem 1.")]]
-    items = items[~items.index.str.contains("Runge")]
-    relu = found.get("ReLU layers: D (Lemma 4)", np.nan)
-    ends = list(dict.fromkeys(f"{order:.2f}" for order in (items.min(), items.max())))
+    kept = found[[n for n in found.index if n in KEPT and "Runge" not in n]]
+    moved = found[[n for n in found.index if n in MOVED]]
+    ends = list(dict.fromkeys(f"{order:.2f}" for order in (kept.min(), kept.max())))
     return (
-        f"In all {len(items)} items of Theorem 1 the drift vanishes with the rate (order"
-        f" {' to '.join(ends)}): only the step causes it; D of ReLU layers moves at rate zero as"
-        f" well (order {relu:z.2f})"
+        f"On layers and graphs the drift vanishes with the rate (order {' to '.join(ends)});"
+        " what the paper does not promise moves at rate zero"
+        f" (order {moved.min():z.2f} to {moved.max():z.2f})"
     )
 
 
 def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Figure 2: the order of the drift in the rate, one line for each statement."""
+    """The order of the drift in the rate and its size, one line for each statement."""
     drawn = fitted_orders(tables)
-    names = statements()
-    picture, ((axes,),) = sheet(1, 1, height=6.2, left=2.6, top=0.35)
+    names = [*KEPT, *MOVED]
+    options = {"height": 6.4, "left": 2.55, "top": 0.45, "ratios": [1.6, 1], "sharey": True}
+    picture, ((axes, right),) = sheet(1, 2, **options)
     low, high = -0.6, 4.5
     axes.set(xlim=(low, high + 0.6), ylim=(len(names) - 0.4, -0.8))
     axes.axvspan(high + 0.12, high + 0.48, color=SHADE, linewidth=0, zorder=0)
     axes.spines["bottom"].set_bounds(low, high)
-    axes.spines["left"].set_visible(False)
-    for x, text in ((0, "moves"), (1, "conserved"), (4, "conserved,\nfourth order")):
+    right.set_xscale("log")
+    for each in (axes, right):
+        each.spines["left"].set_visible(False)
+        each.tick_params(left=False)
+        each.axhline(len(KEPT) - 0.5, color=QUIET.color, linewidth=0.6, zorder=0)
+    for x, text, side in (
+        (0, "moves", "right"),
+        (1, "conserved", "left"),
+        (4, "fourth order", "center"),
+    ):
         axes.axvline(x, color=QUIET.color, linestyle=QUIET.dashes, linewidth=1.2, zorder=1)
         place = {"transform": axes.get_xaxis_transform(), "va": "bottom", "size": SMALL}
-        QUIET.name(axes, x, 1.005, text, linespacing=1.0, **place)
-    for row, (statement, (_, _, look)) in enumerate(names.items()):
-        own = drawn.loc[drawn["statement"] == statement, "order"]
-        shown = np.where(own > high, high + 0.3, own.clip(lower=low))
-        spread = np.linspace(-0.22, 0.22, len(own))
-        look.each(axes, shown, row + spread, alpha=0.25)
-        if len(own):
-            stroke = {"markersize": 13, "markeredgewidth": 2.6, "color": look.ink}
-            axes.plot([np.median(shown)], [row], "|", **stroke)
+        QUIET.name(axes, x, 1.005, text, ha=side, **place)
+    for row, statement in enumerate(names):
+        look = INVARIANT if statement in KEPT else NOT_INVARIANT
+        own = drawn[drawn["statement"] == statement]
+        order, relative = own["order"], own["relative"]
+        shown = np.where(order > high, high + 0.3, order.clip(lower=low))
+        spread = row + np.linspace(-0.22, 0.22, len(own))
+        stroke = {"markersize": 11, "markeredgewidth": 2.6, "color": look.ink}
+        for each, values in ((axes, shown), (right, relative.to_numpy())):
+            look.each(each, values, spread, alpha=0.25)
+            if len(own):
+                each.plot([np.median(values)], [row], "|", **stroke)
         place = {"transform": axes.get_yaxis_transform(), "ha": "right"}
         look.name(axes, -0.02, row, statement, **place)
     axes.set_yticks([])
     ticks(axes.xaxis, [0, 1, 2, 3, 4, high + 0.3], ["0", "1", "2", "3", "4", "none"])
-    axes.set_xlabel("order of the drift in the learning rate, as that goes to zero")
+    axes.set_xlabel("order of the drift in the rate, at rate zero")
+    right.set_xlabel("drift / size, smallest rate")
+    shown = drawn.loc[drawn["relative"] > 0, "relative"]
+    right.set_xlim(max(1e-13, shown.min() / 3), 3)
+    powers = [p for p in (-12, -9, -6, -3, 0) if 10.0**p > shown.min() / 3]
+    ticks(right.xaxis, [10.0**p for p in powers], [f"$10^{{{p}}}$" for p in powers])
     return picture, drawn
 
 
-def collapsing(tables: Tables) -> pd.DataFrame:
-    """The layers of Theorem 2 through time, with `rest`, what is left beside the largest value, and
-    `apart`, how far adjacent layers are from being aligned; at the usual gain."""
-    rows = separating(tail(tables))
-    rows = nonempty(rows[rows["time"] > 0], "network that separates the data")
-    rows = rows[rows["gain"] == rows["gain"].mode().iloc[0]]
+def growing(tables: Tables) -> pd.DataFrame:
+    """The layers of Theorem 2 through time at the runs that train longest, of networks that
+    separate their data, with `top` and `rest`, the largest singular value and all others, squared,
+    and `apart`, how far adjacent layers are from being aligned."""
+    rows = tail(tables)
+    rows = rows[rows["separates"] & (rows["layer"] < rows["depth"])]
+    rows = nonempty(rows, "network that separates the data")
+    rows = rows[rows.groupby("run")["time"].transform("max") == rows["time"].max()]
     return rows.assign(
-        rest=1 - rows["operator_ratio"],
+        top=rows["operator_ratio"] * rows["frobenius"],
+        rest=(1 - rows["operator_ratio"]) * rows["frobenius"],
         apart=1 - rows["alignment"],
-        log10_time=rows["log_flow_time"] / log(10),
+        log_time=rows["log_flow_time"],
     )
 
 
-def say_rank_one(tables: Tables) -> str:
-    """The power with which what is left falls, and how small it is at the end."""
-    rows = collapsing(tables)
-    dense = rows[(rows["bound"] == 1) & (rows["rest"] > 0)]
-    dense = nonempty(dense, "fully connected layer")
-    end = dense[dense["time"] == dense.groupby("run")["time"].transform("max")]
-    late = dense[dense["frobenius"] >= end["frobenius"].median() ** 0.5]
-    powers = power(nonempty(late, "late record"), "rest")
+def last_dense(tables: Tables) -> pd.DataFrame:
+    """Of these the last fully connected layers."""
+    rows = growing(tables).query("kind == 'dense' and bound == 1")
+    return nonempty(rows[rows["layer"] == rows["depth"] - 1], "fully connected layer")
+
+
+def exponents(rows: pd.DataFrame) -> pd.Series:
+    """The exponent of log t in a layer's ||W||_F from half-time on, by LAYER."""
+    late = rows[(rows["time"] >= 0.5 * rows["time"].max()) & (rows["log_time"] > 1)]
+    late = nonempty(late, "late record")
+    # power() gives that of a column in the squared norm, here that of log t.
+    return 1 / (2 * power(late, "log_time"))
+
+
+def say_what_grows(tables: Tables) -> str:
+    """What becomes of all values but the largest, with which power that grows, and the share."""
+    rows = last_dense(tables)
+    first, last = (rows[rows["time"] == at].set_index(LAYER) for at in (0, rows["time"].max()))
+    kept = last["rest"] / first["rest"]
+    plain = exponents(rows[rows["architecture"] == "linear"]).median()
     return (
-        "As the norms diverge the last fully connected layers tend to rank one: what is left beside"
-        f" the largest singular value falls as the power {powers.median():.2f} of ‖W‖², to"
-        f" {100 * end['rest'].median():.1g} %"
+        "Of the last layers one singular value grows, slowly: ‖W‖ as the power"
+        f" {plain:.3f} of log t for {rows['depth'].mode().iloc[0]} linear layers; all others keep"
+        f" their size ({kept.min():.2f} to {kept.max():.2f} times the start)"
     )
 
 
-def draw_low_rank(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Figure 3: what is left beside the largest value against the norm, and alignment over time."""
-    rows = collapsing(tables)
-    place = ["data", "architecture", "kind", "gain", "layer"]
-    columns = ["rest", "apart", "bound", "finite_bound", "log10_time", "frobenius"]
-    drawn = rows.groupby([*place, "time"], as_index=False)[columns].median()
-    picture, ((left, right),) = sheet(gap=0.8, left=0.85, right=0.3)
-    left.set(xscale="log", yscale="log")
-    right.set_yscale("log")
+def draw_what_grows(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """What grows and stays, alignment, the bounds that say something, signs of weights."""
+    picture, ((a, b), (c, d)) = sheet(2, 2, height=8.0, gap=1.45, left=1.3, right=0.95)
+    drawn = []
+    for axes, part in ((a, _growth), (b, _alignment), (c, _bounds), (d, _signs)):
+        with or_empty(axes):
+            drawn.append(part(axes, tables).assign(panel=part.__name__.strip("_")))
+    panel(a, "a", "squared singular values", "log₁₀ of the time of the flow")
+    panel(b, "b", "1 − alignment of neighbours", "squared norm ‖W‖²")
+    panel(c, "c", "where Eq. (14) says something", "‖W‖₂² / ‖W‖²: start ○, end ●, Eq. (14) |")
+    panel(d, "d", "share of weights that change sign", "length of the path")
+    return picture, pd.concat(drawn) if drawn else pd.DataFrame({"panel": []})
+
+
+def _growth(axes: Axes, tables: Tables) -> pd.DataFrame:
+    rows = last_dense(tables)
+    rows = rows[(rows["log_time"] > 1) & rows["architecture"].isin(["linear", "residual_free"])]
+    rows = nonempty(rows, "late record").assign(log10_time=rows["log_time"] / log(10))
+    axes.set(xscale="log", yscale="log")
+    drawn, names = [], []
+    for architecture, of in rows.groupby("architecture"):
+        free = architecture == "residual_free"
+        line = of.groupby("time")[["log10_time", "top", "rest"]].median().reset_index()
+        for column, look in (("top", SQUARES["top"]), ("rest", SQUARES["remainder"])):
+            style = {"marker": "", "linestyle": DASHED if free else "-"}
+            look.line(axes, line["log10_time"], line[column], **style)
+        text = f"{'free' if free else 'linear'}:\npower {exponents(of).median():.2f}"
+        names.append((line["top"].iloc[-1], text, SQUARES["top"]))
+        drawn.append(line.assign(architecture=architecture))
+        if not free:
+            names.append((line["rest"].iloc[-1], "all others", SQUARES["remainder"]))
+            x = line["log10_time"].iloc[[len(line) // 2, -1]].to_numpy()
+            law = (x / x[-1]) ** (2 / of["depth"].iloc[0]) * line["top"].iloc[-1] / 1.6
+            guide(axes, x, law)
+            QUIET.name(axes, 0.05, 0.93, "dotted: power 1/L", transform=axes.transAxes, ha="left")
+    name_ends(axes, names)
+    powers = [p for p in (0, 2, 4, 6, 8, 10) if 10**p <= rows["log10_time"].max()]
+    ticks(axes.xaxis, [10.0**p for p in powers], ["1", *(f"$10^{{{p}}}$" for p in powers[1:])])
+    low, high = axes.get_ylim()
+    ticks(axes.yaxis, [y for y in (1, 3, 10, 30, 100, 300, 1000) if low <= y <= high])
+    return pd.concat(drawn)
+
+
+def _alignment(axes: Axes, tables: Tables) -> pd.DataFrame:
+    rows = growing(tables)
+    place = ["data", "architecture", "kind", "layer"]
+    columns = ["frobenius", "apart"]
+    drawn = rows[rows["time"] > 0].groupby([*place, "time"])[columns].median().reset_index()
+    axes.set(xscale="log", yscale="log")
+    for (_, _, kind, _), line in drawn.groupby(place):
+        KINDS[kind].line(axes, line["frobenius"], line["apart"], alpha=0.8)
     names = {"dense": "fully connected", "residual_free": "free residual", "conv": "convolution"}
-    last = drawn[drawn["layer"] < rows["depth"].max()] if "depth" in rows else drawn
-    for kind in names:
-        for _, line in last[last["kind"] == kind].groupby(place):
-            line = line.sort_values("time")
-            KINDS[kind].line(left, line["frobenius"], line["rest"], alpha=0.8)
-            shown = line[line["log10_time"] > 0]
-            KINDS[kind].line(right, shown["log10_time"], shown["apart"], alpha=0.8)
-    dense = last[(last["kind"] == "dense") & (last["rest"] > 0)]
-    if len(dense):
-        x = np.array([dense["frobenius"].median(), dense["frobenius"].max()])
-        top = (dense["frobenius"] * dense["rest"]).max()
-        guide(left, x, 2.2 * top / x)
-        QUIET.name_at(left, x, 2.2 * top / x, "slope −1", float(np.sqrt(x.prod())), (8, 9))
-    spot = {"transform": right.transAxes, "ha": "left", "size": SMALL}
-    there = [kind for kind in names if kind in set(last["kind"])]
-    for number, kind in enumerate(there):
-        height = 0.06 + 0.06 * (len(there) - number)
-        KINDS[kind].line(left, [0.04, 0.12], [height] * 2, transform=left.transAxes, linewidth=2.2)
-        KINDS[kind].name(left, 0.14, height, names[kind], **spot | {"transform": left.transAxes})
-    late = drawn["log10_time"].replace([np.inf, -np.inf], np.nan).max()
-    if np.isfinite(late) and late > 20:
-        right.set_xscale("symlog", linthresh=10)
-        powers = {0: "0", 10: "10", 1e3: "10³", 1e5: "10⁵", 1e7: "10⁷", 1e9: "10⁹"}
-        powers = {x: text for x, text in powers.items() if x <= late}
-        ticks(right.xaxis, powers, list(powers.values()))
-    panel(left, "a", "1 − ‖W‖₂² / ‖W‖²", "squared norm ‖W‖²")
-    panel(right, "b", "1 − alignment of neighbours", "log₁₀ of the time of the flow")
-    return picture, drawn
+    spot = {"transform": axes.transAxes, "ha": "left", "size": SMALL}
+    for number, kind in enumerate([kind for kind in names if kind in set(drawn["kind"])]):
+        KINDS[kind].name(axes, 0.04, 0.2 - 0.07 * number, names[kind], **spot)
+    low, high = axes.get_xlim()
+    ticks(axes.xaxis, [x for x in (1, 3, 10, 30, 100, 300, 1000) if low <= x <= high])
+    return drawn
+
+
+def _bounds(axes: Axes, tables: Tables) -> pd.DataFrame:
+    """Only the layers that the claim is about; dotted: the trivial bound."""
+    rows = telling(tables)
+    rows = nonempty(rows[rows["separates"]], "layer of which the bound says something")
+    end = rows[rows["time"] == rows.groupby("run")["time"].transform("max")]
+    size = end["channels"].where(end["kind"] == "conv", end["width"])
+    end = end.assign(size=size).sort_values(["kind", "bound", "size"])
+    labels = []
+    for row, (key, of) in enumerate(end.groupby(["kind", "size", "bound", "layer"], sort=False)):
+        kind, size, bound, _ = key
+        look, y = Look(KINDS[kind].color), np.full(len(of), row)
+        Look(look.color, hollow=True).line(axes, of["start"], y, linestyle="", markersize=5)
+        look.line(axes, of["operator_ratio"], y, linestyle="", markersize=6)
+        for x, width in ((bound, 2.2), (of["trivial_bound"].iloc[0], 1.0)):
+            axes.plot(
+                [x, x], [row - 0.35, row + 0.35], "-" if width > 2 else ":", color=INK, lw=width
+            )
+        labels.append(f"{'conv' if kind == 'conv' else 'free'} {size:.0f}, 1/{1 / bound:.0f}")
+    axes.set(xscale="log", ylim=(len(labels) - 0.4, -0.6))
+    axes.set_yticks(range(len(labels)), labels)
+    low, high = axes.get_xlim()
+    ticks(axes.xaxis, [x for x in (0.003, 0.01, 0.03, 0.1, 0.3, 1) if low <= x <= high])
+    return end
+
+
+def _signs(axes: Axes, tables: Tables) -> pd.DataFrame:
+    """Assumption 1 between records, at several rates, by gradient descent and Runge-Kutta."""
+    rows = tables["assumptions"]
+    several = rows.groupby("run")["learning_rate"].transform("nunique") > 1
+    rows = nonempty(rows[several & (rows["time"] > 0)], "runs at several rates")
+    keys = ["integrator", "learning_rate", "time"]
+    drawn = rows.groupby(keys)["sign_changes"].mean().reset_index()
+    found = drawn.loc[drawn["sign_changes"] > 0, "sign_changes"]
+    place = rail(axes, max(1e-5, found.min() / 1.5), 2 * found.max(), "none")
+    colors, names = shades(sorted(set(drawn["learning_rate"])), SKY, BLUE, NAVY), []
+    for (integrator, rate), line in drawn.groupby(["integrator", "learning_rate"]):
+        look = Look(colors[rate], "", DASHED if integrator == "rk4" else "-", 1.8)
+        shown = place(line["sign_changes"])
+        look.line(axes, line["time"], shown)
+        if integrator == "euler":
+            names.append((shown[-1], f"rate {rate:g}", look))
+    name_ends(axes, names)
+    QUIET.name(axes, 0.97, 0.93, "dashed: Runge–Kutta", transform=axes.transAxes, ha="right")
+    low, high = sorted(axes.get_ylim())
+    ticks(axes.yaxis, [y for y in (1e-4, 1e-3, 0.01, 0.1) if low <= y <= high])
+    return drawn
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -334,7 +418,7 @@ HEADLINE = ["drift"]
 
 FIGURES = [
     Drawing(
-        "invariances-fig1",
+        "conserved",
         draw_drift,
         whose="ours",
         findings=[
@@ -348,37 +432,48 @@ FIGURES = [
         " replicates, datasets and architectures (all layers linear; two ReLU layers, then"
         " linear). What the flow conserves moves only by the error of a step, and so less at the"
         " smaller rate.",
-        shows={"architecture": ["linear", "relu_then_linear"], "data": ["gaussian", "digits"]},
+        shows={
+            "architecture": ["linear", "relu_then_linear", "random_graph"],
+            "data": ["gaussian", "digits"],
+        },
     ),
     Drawing(
-        "invariances-fig2",
+        "first-order",
         draw_rates,
         whose="ours",
         findings=[
-            Finding(say_orders, holds=[*(f"item-{i.number}" for i in ITEMS), "relu-not-invariant"])
+            Finding(
+                say_orders,
+                holds=["theorem-1", "vertex-wise", "edge-wise", "layer-wise", "relu-not-invariant"],
+            )
         ],
-        caption="The order with which the drift at the end of gradient descent goes to zero with"
-        " the learning rate, a line for each statement: 1 where the gradient flow conserves the"
-        " quantity and only the error of a step moves it, 4 with Runge–Kutta steps; 0 where the"
-        " flow itself moves it. Dots are single quantities of single replicates, strokes the"
-        " medians. On the rail: no drift at all. Blue is what the paper says is invariant,"
-        " vermilion what it says is not.",
+        caption="Left: the order with which the drift at the end of gradient descent goes to zero"
+        " with the learning rate, a line for each statement: 1 where the gradient flow conserves"
+        " the quantity and only the error of a step moves it, 4 with Runge–Kutta steps; 0 where the"
+        " flow itself moves it. On the rail: no drift at all. Right: that drift at the smallest"
+        " rate over the size of the quantity. Dots are single quantities of single replicates,"
+        " strokes the medians. Blue is what the paper says is invariant, vermilion what it does not"
+        " promise: controls, and what is beside weights that are not learned. Graphs are random and"
+        " DenseNet-like, of linear, ReLU and leaky units, with some weights frozen.",
         shows={"data": ["gaussian", "digits"]},
     ),
     Drawing(
-        "invariances-fig3",
-        draw_low_rank,
+        "what-grows",
+        draw_what_grows,
         whose="ours",
-        findings=[Finding(say_rank_one, holds=["weights-diverge", "rank-one", "alignment"])],
-        caption="Layers of networks that separate their data, under gradient flow. (a) What is"
-        " left of the squared norm of a layer beside its largest singular value, against the"
-        " squared norm; dotted: slope −1. (b) How far adjacent layers are from being aligned,"
-        " against the logarithm of the flow's own time. Lines are medians over the replicates, one"
-        " for each layer, architecture and dataset. Solid blue: the last fully connected layers,"
-        " which tend to rank one; dashed green: free residual blocks; vermilion: convolutions, for"
-        " which the paper has weaker bounds.",
+        findings=[Finding(say_what_grows, holds=["weights-diverge", "rank-one", "alignment"])],
+        caption="Layers of networks that separate their data, under gradient flow. (a) The largest"
+        " singular value of the last fully connected layer and all others, squared, against the"
+        " logarithm of the flow's own time; solid: linear networks, dashed: with free residual"
+        " blocks, each with the power of log t that ‖W‖ grows as; dotted: 1/L. (b) How far adjacent"
+        " layers are from being aligned, against the squared norm. (c) The layers at which the"
+        " bound of Eq. (14) is above the trivial one (dotted) and above the start, for each"
+        " replicate; named by the channels of a convolution or the width of a free block, and by"
+        " that bound. (d) Share of the weights with another sign than at the record before, a mean"
+        " over replicates, in two ReLU layers and four linear ones."
+        " Lines in a and b are medians over the replicates.",
         shows={
-            "architecture": ["linear", "relu_then_linear", "conv", "residual_free", "mixed"],
+            "architecture": ["linear", "relu_then_linear", "conv", "conv_free", "residual_free"],
             "data": ["gaussian", "digits"],
         },
     ),

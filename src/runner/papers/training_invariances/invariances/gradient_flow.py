@@ -17,6 +17,7 @@ from torch import Tensor
 
 from runner.core.errors import lookup
 from runner.papers.training_invariances import theory
+from runner.papers.training_invariances.invariances.graphs import Dag
 from runner.papers.training_invariances.invariances.network import Network
 from runner.papers.training_invariances.losses import LOG_LOSSES, MARGIN_LOSSES, log_losses
 
@@ -37,7 +38,7 @@ def unit(g: Float[Tensor, "R P"]) -> tuple[Float[Tensor, "R P"], Float[Tensor, "
 class Objective:
     """The empirical risk of S networks, each on its own n examples."""
 
-    network: Network
+    network: Network | Dag
     x: Float[Tensor, "S n d"]
     y: Float[Tensor, "S n"]
     loss: str

@@ -57,12 +57,11 @@ class Junction:
 
 
 def junctions(network: Network) -> list[Junction]:
-    """All junctions of the network, from input to output; pooling is no side of any."""
+    """All junctions of the network, from input to output."""
     found: list[Junction] = []
     nonlinear = 0
-    layers = list(network.weighted.items())
-    behind_each = [*layers[1:], (None, None)]
-    for (index, layer), (behind, following) in zip(layers, behind_each, strict=True):
+    for index, layer in enumerate(network.layers):
+        following = network.layers[index + 1] if index + 1 < len(network.layers) else None
         pattern = None if layer.is_linear else nonlinear
         nonlinear += not layer.is_linear
         if isinstance(layer, Residual):
@@ -73,7 +72,7 @@ def junctions(network: Network) -> list[Junction]:
             found.append(
                 Junction(
                     before=index,
-                    behind=behind,
+                    behind=index + 1,
                     name=f"{layer.kind}-{following.kind}",
                     item=item_between(layer.kind, following.kind),
                     linear=pattern is None,
@@ -89,7 +88,7 @@ def linear_tail(network: Network) -> int:
     """The index of the first layer that Theorem 2 speaks of: from it on the network is linear
     convolutions, linear ResNetFree blocks and linear fully connected layers, without biases."""
     start = len(network.layers)
-    for index, layer in reversed(network.weighted.items()):
+    for index, layer in reversed(list(enumerate(network.layers))):
         if not (layer.is_linear and layer.shared) or (isinstance(layer, Dense) and layer.bias):
             break
         start = index

@@ -1,4 +1,4 @@
-"""The layers of paper C: fully connected, convolutional, residual, and pooling without weights.
+"""The layers of paper C: fully connected, convolutional and residual.
 
 Each layer is a function of its weights and knows the two matrices that Theorem 1 makes of them:
 `incoming` (U, one row per output channel) and `outgoing` (V, one column per input channel), and
@@ -93,7 +93,8 @@ class Dense:
         """V of its inputs: W, with the positions of a channel in one column."""
         return theory.by_channel(weights["W"], self.source.channels)
 
-    def factor(self, residual: int) -> int:
+    @property
+    def factor(self) -> int:
         """s of Theorem 2: 1, or the cost of the flattening when it reads channels."""
         return theory.flattening_factor(self.source.channels, self.source.positions)
 
@@ -144,7 +145,8 @@ class Convolution:
         """V of its input channels."""
         return theory.convolution_outgoing(weights["W"])
 
-    def factor(self, residual: int) -> int:
+    @property
+    def factor(self) -> int:
         """s of Theorem 2: the cost of the other flattening."""
         return theory.flattening_factor(self.source.channels, self.kernel**2)
 
@@ -224,43 +226,11 @@ class Residual:
         stacked = theory.residual_outgoing(weights["W1"], self.skip_matrix(weights))
         return theory.by_channel(stacked, self.source.channels)
 
-    def factor(self, residual: int) -> int:
-        """s of Theorem 2: `residual` (Lemma 11), times the flattening's when it reads channels."""
-        grid = self.source
-        return residual * theory.flattening_factor(grid.channels, grid.positions)
-
-
-@dataclass(frozen=True)
-class Pooling:
-    """The mean of each window of `kernel` x `kernel` positions, channel by channel; no weights.
-
-    The change of weights that makes D invariant mixes channels, and so commutes with it: what lies
-    before and behind is joined as if it were not there.
-    """
-
-    source: Grid
-    kernel: int
-    kind = "pooling"
-    is_linear = True
-
     @property
-    def target(self) -> Grid:
-        """The neurons that it feeds."""
-        return Grid(self.source.channels, self.source.side // self.kernel)
-
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """None."""
-        return {}
-
-    def forward(
-        self, weights: Weights, a: Float[Tensor, "R n i"]
-    ) -> tuple[Float[Tensor, "R n o"], Float[Tensor, "R n o"]]:
-        """The means, twice: it has no preactivations of its own."""
-        maps = a.unflatten(-1, (self.source.channels, self.source.side, self.source.side))
-        means = torch.nn.functional.avg_pool2d(maps.flatten(0, 1), self.kernel)
-        means = means.reshape(*a.shape[:-1], -1)
-        return means, means
+    def factor(self) -> int:
+        """s of Theorem 2: 8 (Lemma 11), times the flattening's when it reads channels."""
+        grid = self.source
+        return theory.RESIDUAL_FACTOR * theory.flattening_factor(grid.channels, grid.positions)
 
 
-Weighted = Dense | Convolution | Residual
-Layer = Weighted | Pooling
+Layer = Dense | Convolution | Residual

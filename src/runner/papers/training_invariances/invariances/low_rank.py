@@ -1,7 +1,4 @@
-"""Theorem 2 on a stack of networks: singular values of the layers, and what bounds them.
-
-Layers are those that have weights, in order.
-"""
+"""Theorem 2 on a stack of networks: singular values of the layers, and what bounds them."""
 
 from dataclasses import dataclass
 from math import exp, inf, nan
@@ -12,7 +9,6 @@ from torch import Tensor
 
 from runner.papers.training_invariances import theory
 from runner.papers.training_invariances.invariances.junctions import junctions, linear_tail
-from runner.papers.training_invariances.invariances.layers import Weighted
 from runner.papers.training_invariances.invariances.network import Network
 
 
@@ -34,10 +30,10 @@ def squared_norms(network: Network, theta: Float[Tensor, "S P"]) -> Float[Tensor
     of the later layers are behind the cut, and so ||b_k||^2 counts for all k >= l.
     """
     weights = network.unpack(theta)
-    norms = [theory.squared_norm(b.incoming(weights[i])) for i, b in network.weighted.items()]
+    norms = [theory.squared_norm(b.incoming(weights[i])) for i, b in enumerate(network.layers)]
     later = torch.zeros_like(norms[0])
-    for number, index in reversed(list(enumerate(network.weighted))):
-        norms[number] = norms[number] + later
+    for index in reversed(range(len(norms))):
+        norms[index] = norms[index] + later
         if "b" in weights[index]:
             later = later + weights[index]["b"].square().sum(-1)
     return torch.stack(norms, dim=-1)
@@ -46,36 +42,31 @@ def squared_norms(network: Network, theta: Float[Tensor, "S P"]) -> Float[Tensor
 def spectrum(network: Network, theta: Float[Tensor, "S P"]) -> Spectrum:
     """The largest singular value of each layer against its norm, and adjacent singular vectors."""
     weights = network.unpack(theta)
-    U = [layer.incoming(weights[index]) for index, layer in network.weighted.items()]
-    V = [layer.outgoing(weights[index]) for index, layer in network.weighted.items()]
+    U = [layer.incoming(w) for layer, w in zip(network.layers, weights, strict=True)]
+    V = [layer.outgoing(w) for layer, w in zip(network.layers, weights, strict=True)]
     frobenius = [theory.squared_norm(u) for u in U]
     ratio = [theory.squared_operator_norm(u) / f for u, f in zip(U, frobenius, strict=True)]
     unknown = torch.full_like(frobenius[0], nan)
     aligned = [theory.alignment(u, v) for u, v in zip(U[:-1], V[1:], strict=True)] + [unknown]
     skips = [
-        theory.squared_norm(weights[index]["Z"]) / f if "Z" in weights[index] else unknown
-        for index, f in zip(network.weighted, frobenius, strict=True)
+        theory.squared_norm(w["Z"]) / f if "Z" in w else unknown
+        for w, f in zip(weights, frobenius, strict=True)
     ]
     parts = (frobenius, ratio, aligned, skips)
     return Spectrum(*([each.tolist() for each in part] for part in parts))
 
 
-def tail(network: Network) -> tuple[int, list[Weighted]]:
-    """The layers that Theorem 2 speaks of, and how many there are before them."""
-    first = linear_tail(network)
-    layers = [layer for index, layer in network.weighted.items() if index >= first]
-    return len(network.weighted) - len(layers), layers
+def limit_bounds(network: Network) -> list[float]:
+    """Eq. (14) for each layer; nan for the layers before the linear tail."""
+    start = linear_tail(network)
+    factors = [layer.factor for layer in network.layers[start:]]
+    return [nan] * start + (theory.low_rank_bound(factors) if factors else [])
 
 
-def limit_bounds(network: Network, residual: int) -> list[float]:
-    """Eq. (14) for each layer; nan for the layers before the linear tail.
-
-    residual: the factor of a ResNetFree block.
-    """
-    start, layers = tail(network)
-    if not layers:
-        return [nan] * start
-    return [nan] * start + theory.low_rank_bound([layer.factor(residual) for layer in layers])
+def trivial_bounds(network: Network, theta: Float[Tensor, "S P"]) -> list[float]:
+    """One over the singular values that each layer has: the largest is no less than their mean."""
+    layers = zip(network.layers, network.unpack(theta[:1]), strict=True)
+    return [1 / min(layer.incoming(w).shape[-2:]) for layer, w in layers]
 
 
 def finite_bounds(
@@ -85,21 +76,20 @@ def finite_bounds(
 
     One list over networks for each layer; nan for the layers before the linear tail.
     """
-    start, layers = tail(network)
+    start = linear_tail(network)
+    layers = network.layers[start:]
     if not layers:
         return [[nan] * len(now)] * start
-    first_index = linear_tail(network)
-    places = [junction for junction in junctions(network) if junction.before >= first_index]
+    places = [junction for junction in junctions(network) if junction.before >= start]
     between = [j.invariant(network, first) for j in places if j.before != j.behind]
     within = {j.before: j.invariant(network, first) for j in places if j.before == j.behind}
-    factors = [layer.factor(theory.SHARP_RESIDUAL_FACTOR) for layer in layers]
     norms = squared_norms(network, now)
     zero = torch.zeros_like(norms[:, 0])
     offsets = [
         theory.residual_offset(within[index]) if index in within else zero
-        for index in network.weighted
-        if index >= first_index
+        for index in range(start, len(network.layers))
     ]
+    factors = [layer.factor for layer in layers]
     least = theory.finite_time_bound(norms[:, -1], between, factors, offsets)
     ratios = [
         (bound / norms[:, start + index]).clamp(min=0).tolist() for index, bound in enumerate(least)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from math import prod, sqrt
 
 import torch
@@ -16,9 +17,7 @@ from runner.papers.training_invariances.invariances.layers import (
     Dense,
     Grid,
     Layer,
-    Pooling,
     Residual,
-    Weighted,
     Weights,
 )
 
@@ -37,24 +36,16 @@ class Network:
     layers: tuple[Layer, ...]
 
     @cached_property
-    def weighted(self) -> dict[int, Weighted]:
-        """The layers that have weights, by their index."""
-        return {
-            index: layer
-            for index, layer in enumerate(self.layers)
-            if not isinstance(layer, Pooling)
-        }
-
-    def number(self, index: int) -> int:
-        """Which of the layers that have weights it is, from 1."""
-        return list(self.weighted).index(index) + 1
-
-    @cached_property
     def sizes(self) -> list[int]:
         """The numbers of parameters of all weight tensors, in order."""
         return [prod(shape) for layer in self.layers for shape in layer.shapes().values()]
 
-    def unpack(self, theta: Float[Tensor, "R P"]) -> list[Weights]:
+    @property
+    def is_linear(self) -> bool:
+        """Whether its score is linear in its inputs."""
+        return all(layer.is_linear and "b" not in layer.shapes() for layer in self.layers)
+
+    def unpack(self, theta: Float[Tensor, "*R P"]) -> list[Weights]:
         """The weights of each layer, as views of the parameter vectors."""
         parts = iter(theta.split(self.sizes, dim=-1))
         return [
@@ -113,9 +104,8 @@ class Network:
     def _around_nonlinear(self, weights: list[Weights]) -> Iterator[tuple[list, list]]:
         """What enters and what leaves the nonlinear neurons of each layer, one by one in the first
         axis, as views of the weights of one network."""
-        layers = list(self.weighted.items())
-        for (index, layer), (behind, following) in zip(layers, layers[1:], strict=False):
-            own, next_ = weights[index], weights[behind]
+        for index, (layer, following) in enumerate(pairwise(self.layers)):
+            own, next_ = weights[index], weights[index + 1]
             if layer.is_linear:
                 continue
             if isinstance(layer, Residual):
@@ -128,6 +118,23 @@ class Network:
                 if name in next_
             ]
             yield [own[name] for name in ("W", "b") if name in own], leaving
+
+
+def balance(network: Network, theta: Float[Tensor, " P"]) -> Float[Tensor, " P"]:
+    """The same start with D = 0 between the fully connected linear layers at the end.
+
+    W_l W_l^T = W_{l+1}^T W_{l+1} up to the output, one row: each is sigma u v^T with the sigma of
+    the last, its u the v of the next, and a v of its own.
+    """
+    weights = network.unpack(theta)  # views
+    sigma, u = weights[-1]["W"].norm(), weights[-1]["W"][0]
+    for layer, each in zip(reversed(network.layers[:-1]), reversed(weights[:-1]), strict=True):
+        if not (isinstance(layer, Dense) and layer.is_linear):
+            break
+        v = each["W"][0].clone()
+        each["W"][:] = sigma * torch.outer(u / u.norm(), v / v.norm())
+        u = v
+    return theta
 
 
 def build(
@@ -143,12 +150,12 @@ def build(
 
     linear: fully connected and linear. relu_then_linear: two nonlinear layers, then linear ones.
     residual_<skip>: a nonlinear layer, a block with a nonlinear branch, linear blocks, a linear
-    layer. conv: one nonlinear and two linear convolutions, then linear layers. pooled: a nonlinear
-    and a linear convolution with pooling behind each, then linear layers. mixed: a linear
+    layer. conv: one nonlinear and two linear convolutions, then linear layers; conv_free:
+    the same with a free block between. mixed: a linear
     convolution, a free block with a nonlinear branch, linear free blocks, a linear layer, another
     free block. All end with a linear layer of one output. width: neurons of every hidden layer,
     channels: of every convolution, slope: of the nonlinear units (0: ReLU), bias: whether fully
-    connected layers have one. Pooling does not count as a layer. Raises InputError for an unknown
+    connected layers have one. Raises InputError for an unknown
     name.
     """
     layers: list[Layer] = []
@@ -159,42 +166,36 @@ def build(
     def dense(slope: float = LINEAR) -> None:
         layers.append(Dense(source(), width, slope, bias))
 
-    def conv(slope: float = LINEAR, stride: int | None = None) -> None:
-        first = 1 if layers else KERNEL
-        layers.append(Convolution(source(), channels, KERNEL, stride or first, slope))
-
-    def pool() -> None:
-        layers.append(Pooling(source(), KERNEL))
-
-    def count() -> int:
-        return sum(not isinstance(layer, Pooling) for layer in layers)
+    def conv(slope: float = LINEAR) -> None:
+        stride = 1 if layers else KERNEL
+        layers.append(Convolution(source(), channels, KERNEL, stride, slope))
 
     def residual(skip: str, slope: float = LINEAR) -> None:
         layers.append(Residual(source(), width, width, skip, slope))
 
     def mixed() -> None:
         conv(), residual("free", slope)
-        while count() < depth - 3:
+        while len(layers) < depth - 3:
             residual("free")
         dense(), residual("free")
 
     def residuals(skip: str) -> None:
         dense(slope), residual(skip, slope)
-        while count() < depth - 2:
+        while len(layers) < depth - 2:
             residual(skip)
 
     begin = {
         "linear": lambda: None,
         "relu_then_linear": lambda: (dense(slope), dense(slope)),
         "conv": lambda: (conv(slope), conv(), conv()),
-        "pooled": lambda: (conv(slope, stride=1), pool(), conv(), pool()),
+        "conv_free": lambda: (conv(slope), conv(), conv(), residual("free")),
         "mixed": mixed,
         "residual_identity": lambda: residuals("identity"),
         "residual_diagonal": lambda: residuals("diagonal"),
         "residual_free": lambda: residuals("free"),
     }
     lookup("architecture", architecture, begin)()
-    while count() < depth - 1:
+    while len(layers) < depth - 1:
         dense()
     layers.append(Dense(source(), 1, bias=bias))
     return Network(tuple(layers))

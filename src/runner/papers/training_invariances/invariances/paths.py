@@ -3,7 +3,7 @@
 For small networks only: there are exponentially many paths.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,11 +11,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from runner.papers.training_invariances.invariances.graphs import Dag
 from runner.papers.training_invariances.invariances.layers import (
     LINEAR,
     Convolution,
-    Layer,
-    Pooling,
+    Dense,
     Residual,
     Weights,
     activate,
@@ -59,11 +59,24 @@ class Graph:
         return paths[self.output]
 
 
+def crossings(path: Path, edges: Collection[int]) -> int:
+    """How many of these edges a path has: of a cut, one (Definition 7)."""
+    return sum(edge in edges for edge in path)
+
+
+def graph_of(dag: Dag, theta: Float[Tensor, "R P"], index: int) -> Graph:
+    """The graph of one network of a stack on directed acyclic graphs."""
+    A = dag.adjacency(theta)[index]
+    edges = [(u, v) for v, u in dag.edges[index].nonzero().tolist()]
+    targets, sources = dag.edges[index].nonzero().T
+    slopes = dag.slopes[index].tolist()
+    return Graph(edges, A[targets, sources], slopes, dag.inputs, len(slopes) - 1)
+
+
 def graph(network: Network, weights: list[Weights]) -> Graph:
     """The graph of one network; weights without the replicate axis.
 
-    Weights that a convolution shares are on several edges; identity skips are edges of weight one,
-    and the edges of pooling have fixed weights, too.
+    Weights that a convolution shares are on several edges; identity skips are edges of weight one.
     """
     slopes = [LINEAR] * network.layers[0].source.features
     layer = range(len(slopes))
@@ -91,8 +104,7 @@ def graph(network: Network, weights: list[Weights]) -> Graph:
             connect(w["W2"], hidden, following)
             connect(block.skip_matrix({k: v[None] for k, v in w.items()})[0], layer, following)
         else:
-            slope = LINEAR if isinstance(block, Pooling) else block.slope
-            following = add(block.target.features, slope)
+            following = add(block.target.features, block.slope)
             connect(_as_matrix(block, w), layer, following)
             if "b" in w:
                 connect(w["b"][:, None], range(constant, constant + 1), following)
@@ -100,11 +112,11 @@ def graph(network: Network, weights: list[Weights]) -> Graph:
     return Graph(edges, torch.stack(values), slopes, len(inputs), layer[0])
 
 
-def _as_matrix(block: Layer, weights: Weights) -> Float[Tensor, "o i"]:
+def _as_matrix(block: Dense | Convolution, weights: Weights) -> Float[Tensor, "o i"]:
     """The layer as a linear map: what it makes of each unit vector, before activation."""
-    if "W" in weights and not isinstance(block, Convolution):
+    if isinstance(block, Dense):
         return weights["W"]
-    linear = replace(block, slope=LINEAR) if isinstance(block, Convolution) else block
+    linear = replace(block, slope=LINEAR)
     unit = torch.eye(block.source.features, dtype=torch.float64)
     return linear.forward({name: w[None] for name, w in weights.items()}, unit[None])[0][0].T
 

@@ -9,15 +9,16 @@ of, `lowrank.csv` how the layers' singular values come to look (Theorem 2, Corol
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import product
 from math import log
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from runner.core.studies import Context, Row
-from runner.papers.training_invariances import theory
+from runner.core.studies import Context, Measured, Row, network_name
 from runner.papers.training_invariances.invariances import low_rank as lowrank
 from runner.papers.training_invariances.invariances.assumptions import (
     AssumptionCheck,
@@ -29,7 +30,9 @@ from runner.papers.training_invariances.invariances.decomposition import (
     decomposition_rows,
 )
 from runner.papers.training_invariances.invariances.gradient_flow import Flow
-from runner.papers.training_invariances.invariances.junctions import Junction, junctions
+from runner.papers.training_invariances.invariances.graphs import Dag, cut
+from runner.papers.training_invariances.invariances.junctions import junctions
+from runner.papers.training_invariances.invariances.layers import LINEAR
 from runner.papers.training_invariances.invariances.network import Network
 from runner.papers.training_invariances.invariances.trajectory import (
     Trajectory,
@@ -62,11 +65,12 @@ class Drift(Row):
     learning_rate: float
     time: float  # by the clock: time of the flow, or length of the path if normalized_time
     layer: int  # l: the neurons between layers l and l + 1, or within the block l; from 1
-    place: str  # kinds of the two layers, or `within <kind>`; `layer` for the layer-wise invariant
+    place: str  # kinds of the two layers, or `within <kind>`; of a graph `linear units`,
+    # `nonlinear units`, `cut`, `beside frozen` (a weight not learned); of a layer its kind
     item: int  # of Theorem 1; 0: it has none for this place
     linear: bool  # whether the neurons are linear
     pair: str  # entries of D: diagonal; active: pairs always on; mixed: other pairs of one pattern;
-    # full. layer: Lemma 3
+    # full. layer: Lemma 3, of layers and cuts; less an edge: of cuts without their largest weight
     promised: bool  # whether the paper says that these entries are constant
     entries: int  # how many entries of D these are
     drift: float  # Frobenius norm of their change since the start; layer: the largest so far
@@ -95,29 +99,57 @@ class LayerSpectrum(Row):
     loss: float
     separates: bool  # risk below loss(0) / n, so that every example is on its side (Corollary 1)
     layer: int  # from 1
-    kind: str
+    kind: str  # dense, conv, or residual_<skip>
     frobenius: float  # ||W||_F^2 of the layer as its outputs see it (U)
     operator_ratio: float  # ||W||_2^2 / ||W||_F^2
     alignment: float  # |<v_{l+1}, u_l>|; nan for the last layer
     skip_share: float  # ||Z||_F^2 / ||[W2 Z]||_F^2 of a free block; nan elsewhere
     bound: float  # Theorem 2, Eq. (14): 1 / (8^N M); nan where the theorem does not speak
-    sharp_bound: float  # the same with 2 for 8
-    finite_bound: float  # Eq. (13) with its constant from the start, and 2 for 8, as a ratio
+    trivial_bound: float  # 1 / min(rows, columns): the largest is no less than the mean
+    finite_bound: float  # Eq. (13) with its constant from the start, as a ratio
 
 
 def run(
     config: Invariances, context: Context
-) -> Iterator[Drift | LayerSpectrum | AssumptionCheck | Decomposition]:
+) -> Iterator[Drift | LayerSpectrum | AssumptionCheck | Decomposition | Measured]:
     """Follow the flow, keeping the parameters at every record, then measure them."""
-    network = network_of(config)
+    network = network_of(config, context.device)
     flow = start(config, network, context.device, context.load_data)
     trajectory = follow(config, flow, context)
-    total = len(junctions(network)) + config.records + 1
-    with context.progress(total, "measuring", unit="invariants and spectra") as bar:
-        yield from metrics(config, network, flow, trajectory, bar.update)
-        yield from lowrank_rows(config, flow, trajectory, bar.update)
-    yield from assumption_rows(config, flow, trajectory)
+    if isinstance(network, Dag):
+        yield from graph_metrics(config, network, flow, trajectory)
+    else:
+        total = len(junctions(network)) + config.records + 1
+        with context.progress(total, "measuring", unit="invariants and spectra") as bar:
+            yield from metrics(config, network, flow, trajectory, bar.update)
+            yield from lowrank_rows(config, network, flow, trajectory, bar.update)
+        yield from assumption_rows(config, network, flow, trajectory)
     yield from decomposition_rows(config, flow, trajectory)
+    for (record, time), (index, rate) in product(records(config), enumerate(rates(config))):
+        name = network_name(config.architecture, width=config.width, learning_rate=rate)
+        now = partial(traced, flow, trajectory.theta[record], index)
+        yield from context.hand_over(name, index % config.replicates, time, now)
+
+
+def traced(flow: Flow, theta: Float[Tensor, "S P"], index: int) -> dict[str, Tensor]:
+    """The weights of one network, its examples x, and Z1, Z2, ..., the preactivations of its
+    nonlinear layers; of a graph its adjacency matrix A, and Z1, of all hidden units."""
+    network, x = flow.objective.network, flow.objective.x
+    found = {f"Z{n}": z[index] for n, z in enumerate(network.forward(theta, x)[1], start=1)}
+    if isinstance(network, Dag):
+        return {"x": x[index], "A": network.adjacency(theta)[index], **found}
+    layers = enumerate(network.unpack(theta[index]), start=1)
+    weights = {f"layer{n}.{name}": W for n, each in layers for name, W in each.items()}
+    return {"x": x[index], **weights, **found}
+
+
+class Place(NamedTuple):
+    """Where in a network a quantity is: columns of `Drift`."""
+
+    layer: int
+    place: str
+    item: int
+    linear: bool
 
 
 def metrics(
@@ -130,27 +162,72 @@ def metrics(
     """The drift of all invariants at all records; `tick` is called after each junction."""
     for junction in junctions(network):
         D = torch.stack([junction.invariant(network, theta) for theta in trajectory.theta])
-        masks = entry_masks(config, flow, junction, D.shape[-1])
+        place = Place(junction.before + 1, junction.name, junction.item, junction.linear)
+        masks = entry_masks(config, flow, junction.pattern, D.shape[-1])
         for pair, promised in junction.promises.items():
-            yield from drift_rows(config, network, junction, pair, promised, D, masks[pair])
+            yield from entry_rows(config, place, pair, promised, D, masks[pair])
         tick()
-    yield from layer_rows(config, network, trajectory)
+    norms = torch.stack([lowrank.squared_norms(network, theta) for theta in trajectory.theta])
+    for index, layer in enumerate(network.layers[:-1]):
+        # A block with an identity skip is no layer (Definition 7): paths go round it.
+        promised = layer.kind != "residual_identity"
+        place = Place(index + 1, layer.kind, 0, layer.is_linear)
+        kept = norms[..., index] - norms[..., -1]
+        yield from norm_rows(config, place, "layer", promised, kept)
+
+
+def graph_metrics(
+    config: Invariances, network: Dag, flow: Flow, trajectory: Trajectory
+) -> Iterator[Drift]:
+    """The same of a graph: its linear and its other units, and its cuts.
+
+    Two controls: the diagonal of D at units beside a frozen weight, and each cut without its
+    largest weight.
+    """
+    D = torch.stack([network.invariant(theta) for theta in trajectory.theta])
+    masks = entry_masks(config, flow, 0, D.shape[-1])
+    linear, free = network.slopes[:, network.inputs : -1] == LINEAR, network.free()
+    together = network.neighbours() & free[:, :, None] & free[:, None, :]
+    off = together & ~masks["diagonal"]
+    for kind, units in ((True, linear), (False, ~linear)):
+        place, both = Place(0, f"{'' if kind else 'non'}linear units", 0, kind), units[:, :, None]
+        yield from entry_rows(
+            config, place, "diagonal", True, D, masks["diagonal"] & both & free[:, :, None]
+        )
+        yield from entry_rows(config, place, "full", kind, D, together & both)
+        if not kind:
+            for pair in ("active", "mixed"):
+                yield from entry_rows(config, place, pair, True, D, off & both & masks[pair])
+    beside = masks["diagonal"] & ~free[:, :, None]
+    yield from entry_rows(config, Place(0, "beside frozen", 0, False), "diagonal", False, D, beside)
+    start = max(1, (len(network.sizes) - 2) // 4)  # in front of it weights are frozen
+    squares = [network.adjacency(theta).square() for theta in trajectory.theta]
+    whole, less = [], []
+    for first in network.cuts[start:]:
+        edges = torch.stack([cut(each, first).flatten(1) for each in squares])
+        largest = edges[0].argmax(-1).expand(len(edges), -1)[..., None]
+        whole.append(edges.sum(-1))
+        less.append(whole[-1] - edges.gather(-1, largest)[..., 0])
+    for index in range(len(whole) - 1):
+        place = Place(start + index, "cut", 0, False)
+        yield from norm_rows(config, place, "layer", True, whole[index] - whole[-1])
+        yield from norm_rows(config, place, "less an edge", False, less[index] - whole[-1])
 
 
 def entry_masks(
-    config: Invariances, flow: Flow, junction: Junction, neurons: int
+    config: Invariances, flow: Flow, pattern: int | None, neurons: int
 ) -> dict[str, Bool[Tensor, "S c c"]]:
     """Which entries of D belong to `diagonal`, `active`, `mixed` and `full`, for each network.
 
-    `active` are the entries off the diagonal of two neurons that are on for every example, `mixed`
-    those of two others with the same activation pattern, at every step and at every rate, so that
-    rates are compared on the same entries; without neurons that are never on, whose weights do not
-    move.
+    pattern: which of the network's nonlinear layers the neurons are; None if linear. `active` are
+    the entries off the diagonal of two neurons that are on for every example, `mixed` those of two
+    others with the same activation pattern, at every step and at every rate, so that rates are
+    compared on the same entries; without neurons that are never on, whose weights do not move.
     """
     count = len(flow.theta)
     full = torch.ones(count, neurons, neurons, dtype=torch.bool, device=flow.theta.device)
     diagonal = torch.eye(neurons, dtype=torch.bool, device=full.device).expand_as(full)
-    if junction.pattern is None:
+    if pattern is None:
         return {"diagonal": diagonal, "active": ~diagonal, "full": full}
 
     def at_every_rate(mask: Tensor) -> Tensor:
@@ -158,10 +235,8 @@ def entry_masks(
         common = mask.unflatten(0, (copies, config.replicates)).all(0)
         return common.repeat(copies, *[1] * (mask.ndim - 1))
 
-    alive, always = (
-        at_every_rate(watched[junction.pattern]) for watched in (flow.alive, flow.always)
-    )
-    same = at_every_rate(flow.same[junction.pattern]) & alive[:, :, None] & alive[:, None, :]
+    alive, always = (at_every_rate(watched[pattern]) for watched in (flow.alive, flow.always))
+    same = at_every_rate(flow.same[pattern]) & alive[:, :, None] & alive[:, None, :]
     active = always[:, :, None] & always[:, None, :]
     return {
         "diagonal": diagonal,
@@ -171,78 +246,71 @@ def entry_masks(
     }
 
 
-def drift_rows(
+def entry_rows(
     config: Invariances,
-    network: Network,
-    junction: Junction,
+    place: Place,
     pair: str,
     promised: bool,
     D: Float[Tensor, "records S c c"],
     mask: Bool[Tensor, "S c c"],
 ) -> Iterator[Drift]:
     """The drift of one part of one invariant: norms of the masked entries of D(t) - D(0)."""
-    drift = ((D - D[0]) * mask).flatten(-2).norm(dim=-1).tolist()
-    initial = (D[0] * mask).flatten(-2).norm(dim=-1).tolist()
-    entries = mask.flatten(-2).sum(-1).tolist()
-    for record, time in records(config):
-        for index, rate in enumerate(rates(config)):
-            yield Drift(
-                architecture=config.architecture,
-                replicate=index % config.replicates,
-                learning_rate=rate,
-                time=time,
-                layer=network.number(junction.before),
-                place=junction.name,
-                item=junction.item,
-                linear=junction.linear,
-                pair=pair,
-                promised=promised,
-                entries=entries[index],
-                drift=drift[record][index],
-                initial=initial[index],
-            )
+    drift = ((D - D[0]) * mask).flatten(-2).norm(dim=-1)
+    initial = (D[0] * mask).flatten(-2).norm(dim=-1)
+    yield from drift_rows(config, place, pair, promised, drift, initial, mask.flatten(-2).sum(-1))
 
 
-def layer_rows(config: Invariances, network: Network, trajectory: Trajectory) -> Iterator[Drift]:
-    """Lemma 3: the change of ||W_l||_F^2 - ||W_L||_F^2 for each layer l before the last.
+def norm_rows(
+    config: Invariances, place: Place, pair: str, promised: bool, kept: Float[Tensor, "records S"]
+) -> Iterator[Drift]:
+    """Lemma 3: the change of a difference of squared norms, ||W_l||_F^2 - ||W_L||_F^2.
 
-    The largest change so far, because a single number may pass through zero at a record. A block
-    with an identity skip is no layer in the sense of Definition 7: paths go round it.
+    The largest change so far, because a single number may pass through zero at a record.
     """
-    norms = torch.stack([lowrank.squared_norms(network, theta) for theta in trajectory.theta])
-    difference = norms[..., :-1] - norms[..., -1:]
-    drift = (difference - difference[0]).abs().cummax(0).values.tolist()
-    initial = difference[0].abs().tolist()
-    for number, layer in enumerate(list(network.weighted.values())[:-1]):
-        for record, time in records(config):
-            for index, rate in enumerate(rates(config)):
-                yield Drift(
-                    architecture=config.architecture,
-                    replicate=index % config.replicates,
-                    learning_rate=rate,
-                    time=time,
-                    layer=number + 1,
-                    place=layer.kind,
-                    item=0,
-                    linear=layer.is_linear,
-                    pair="layer",
-                    promised=layer.kind != "residual_identity",
-                    entries=1,
-                    drift=drift[record][index][number],
-                    initial=initial[index][number],
-                )
+    drift = (kept - kept[0]).abs().cummax(0).values
+    one = torch.ones_like(kept[0], dtype=torch.long)
+    yield from drift_rows(config, place, pair, promised, drift, kept[0].abs(), one)
+
+
+def drift_rows(
+    config: Invariances,
+    place: Place,
+    pair: str,
+    promised: bool,
+    drift: Float[Tensor, "records S"],
+    initial: Float[Tensor, " S"],
+    entries: Int[Tensor, " S"],
+) -> Iterator[Drift]:
+    """The rows of one quantity."""
+    columns = drift.tolist(), initial.tolist(), entries.tolist()
+    for (record, time), (index, rate) in product(records(config), enumerate(rates(config))):
+        yield Drift(
+            architecture=config.architecture,
+            replicate=index % config.replicates,
+            learning_rate=rate,
+            time=time,
+            **place._asdict(),
+            pair=pair,
+            promised=promised,
+            entries=columns[2][index],
+            drift=columns[0][record][index],
+            initial=columns[1][index],
+        )
 
 
 def lowrank_rows(
-    config: Invariances, flow: Flow, trajectory: Trajectory, tick: Callable[[], None]
+    config: Invariances,
+    network: Network,
+    flow: Flow,
+    trajectory: Trajectory,
+    tick: Callable[[], None],
 ) -> Iterator[LayerSpectrum]:
     """The singular values of all layers at all records, with the bounds of Theorem 2.
 
     `tick` is called after each record.
     """
-    network = flow.objective.network
-    bounds = lowrank.limit_bounds(network, theory.RESIDUAL_FACTOR)
-    sharp_bounds = lowrank.limit_bounds(network, theory.SHARP_RESIDUAL_FACTOR)
+    bounds = lowrank.limit_bounds(network)
+    trivial = lowrank.trivial_bounds(network, trajectory.theta[0])
     threshold = log(float(MARGIN_LOSSES[config.loss](torch.zeros(1))) / config.samples)
     for record, time in records(config):
         theta = trajectory.theta[record]
@@ -252,7 +320,7 @@ def lowrank_rows(
             log_risk = flow.objective.log_risk(theta)[0].tolist()
         log_time = trajectory.log_time[record].tolist()
         for index, rate in enumerate(rates(config)):
-            for number, layer in enumerate(network.weighted.values()):
+            for number, layer in enumerate(network.layers):
                 yield LayerSpectrum(
                     architecture=config.architecture,
                     replicate=index % config.replicates,
@@ -269,7 +337,7 @@ def lowrank_rows(
                     alignment=spectrum.alignment[number][index],
                     skip_share=spectrum.skip_share[number][index],
                     bound=bounds[number],
-                    sharp_bound=sharp_bounds[number],
+                    trivial_bound=trivial[number],
                     finite_bound=finite[number][index],
                 )
         tick()

@@ -11,7 +11,18 @@ from runner.core.streams import generator
 from runner.core.studies import Context
 from runner.papers.training_invariances.invariances.config import Invariances
 from runner.papers.training_invariances.invariances.gradient_flow import Flow, Objective
-from runner.papers.training_invariances.invariances.network import Network, build
+from runner.papers.training_invariances.invariances.graphs import (
+    SHARE,
+    Dag,
+    build_graph,
+    draw_weights,
+)
+from runner.papers.training_invariances.invariances.network import (
+    TWIN_DISTANCE,
+    Network,
+    balance,
+    build,
+)
 from runner.papers.training_invariances.invariances.problem import SIDE, LoadData, draw_examples
 
 
@@ -23,8 +34,12 @@ class Trajectory:
     log_time: Float[Tensor, "records S"]
 
 
-def network_of(config: Invariances) -> Network:
-    """The network that the configuration describes."""
+def network_of(config: Invariances, device: torch.device) -> Network | Dag:
+    """The network that the configuration describes, or the graphs of the stack."""
+    if config.architecture in SHARE:
+        size = config.depth, config.width, SIDE**2
+        graphs = build_graph(config.architecture, *size, config.seed, config.replicates)
+        return graphs.repeated(len(config.learning_rates), device)
     return build(
         config.architecture,
         config.depth,
@@ -41,22 +56,16 @@ def rates(config: Invariances) -> list[float]:
     return [rate for rate in sorted(config.learning_rates) for _ in range(config.replicates)]
 
 
-def start(config: Invariances, network: Network, device: torch.device, load_data: LoadData) -> Flow:
+def start(
+    config: Invariances, network: Network | Dag, device: torch.device, load_data: LoadData
+) -> Flow:
     """The stack at time zero: the networks of one replicate share examples and initialisation."""
     copies = len(config.learning_rates)
     x, y = (
         tensor.repeat(copies, *[1] * (tensor.ndim - 1))
         for tensor in draw_examples(config, load_data)
     )
-    drawn = [
-        network.draw(
-            config.gain,
-            config.active,
-            config.twins,
-            generator(config.seed, replicate, "initialisation"),
-        )
-        for replicate in range(config.replicates)
-    ]
+    drawn = [draw(config, network, replicate) for replicate in range(config.replicates)]
     theta = torch.stack(drawn).repeat(copies, 1)
     return Flow(
         Objective(network, x.to(device), y.to(device), config.loss),
@@ -65,6 +74,15 @@ def start(config: Invariances, network: Network, device: torch.device, load_data
         config.integrator,
         config.normalized_time,
     )
+
+
+def draw(config: Invariances, network: Network | Dag, replicate: int) -> Float[Tensor, " P"]:
+    """Starting parameters of one replicate."""
+    stream = generator(config.seed, replicate, "initialisation")
+    if isinstance(network, Dag):
+        return draw_weights(network, replicate, config.gain, TWIN_DISTANCE, stream)
+    theta = network.draw(config.gain, config.active, config.twins, stream)
+    return balance(network, theta) if config.balanced else theta
 
 
 def follow(config: Invariances, flow: Flow, context: Context) -> Trajectory:

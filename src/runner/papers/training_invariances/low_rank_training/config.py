@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from runner.core.errors import InputError
-from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, MOST, StudyConfig, parameter
+from runner.core.names import OPTIMIZERS
+from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, MOST, TrainingConfig, parameter
 from runner.data import CLASSES
 
 OF_TWO = ("logistic", "exponential", "squared")
@@ -12,7 +13,7 @@ OF_TWO = ("logistic", "exponential", "squared")
 
 
 @dataclass(frozen=True)
-class LowRankTraining(StudyConfig):
+class LowRankTraining(TrainingConfig):
     """Paper C on a practical clock: the low rank of a linear tail in training as people do it."""
 
     study: ClassVar[str] = "low_rank_training"
@@ -43,7 +44,7 @@ class LowRankTraining(StudyConfig):
     optimizer: str = parameter(
         "adam has the weight decay in its gradient (coupled), adamw beside it (decoupled)",
         "sgd",
-        choices=("sgd", "momentum", "adam", "adamw"),
+        choices=(*OPTIMIZERS, "adamw"),
     )
     minibatches: int = parameter(
         "steps in an epoch, each on its share of the images; 1 makes sgd gradient descent",

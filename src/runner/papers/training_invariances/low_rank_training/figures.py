@@ -1,13 +1,13 @@
 """Drawings of study `low_rank_training`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from runner.papers.training_invariances.looks import CLASSES, METHODS, SQUARES, VARIANTS
+from runner.papers.training_invariances.looks import CLASSES, METHODS, SQUARES
 from runner.papers.training_invariances.low_rank_training.tables import (
     METHODS as NAMES,
 )
@@ -28,7 +28,7 @@ from runner.results.claims import Tables
 from runner.results.evidence import slopes
 from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
-from runner.results.rows import NoRows, Present, nonempty
+from runner.results.rows import Present, nonempty
 from runner.results.style import (
     BLUE,
     GREY,
@@ -46,18 +46,23 @@ from runner.results.style import (
 )
 
 KINDS: dict[str, Callable[[pd.DataFrame], pd.Series]] = {
-    "two classes": lambda r: (r["classes"] == 2) & (r["loss_function"] == "logistic"),
+    "two classes": lambda r: (
+        (r["classes"] == 2)
+        & (r["loss_function"] == "logistic")
+        & (r["method"] == NAMES[0])
+        & (r["architecture"] == "mlp")
+    ),
     "SGD": lambda r: r["method"] == NAMES[1],
     "exponential loss": lambda r: r["loss_function"] == "exponential",
     "squared loss": lambda r: r["loss_function"] == "squared",
     "convolutions": lambda r: r["architecture"] == "conv",
     "ten classes": lambda r: r["classes"] > 2,
 }
-"""Series of panel (c) of figure 4: their rows; the first of plain MLPs alone."""
+"""The rows of panel (c) of `low-rank-training`."""
 
 SPREAD = ["median", "min", "max"]
 FLOOR = 3e-4
-"""Where the scale of the remainder in panel (b) of figure 5 ends."""
+"""Where the scale of the remainder in panel (b) of `beyond-gradient-flow` ends."""
 
 
 def _shown(tables: Tables) -> tuple[str, Tables]:
@@ -87,45 +92,10 @@ def _bars(axes: Axes, x: pd.Series, rows: pd.DataFrame, look: Look, **options) -
     look.line(axes, x, rows["median"], **{"markersize": 6} | options)
 
 
-def _drawn(tables: Tables) -> str:
-    """Which dataset is drawn, where the tables have more than one."""
-    there = set(tables["layers"]["data"]) if "layers" in tables else set()
-    return f" Drawn: {DATASETS[_shown(tables)[0]]}." if len(there) > 1 else ""
-
-
-def say_without_decay(tables: Tables) -> str:
-    """Panels and marks of figure 4, and of which networks few are left."""
-    return (
-        "Training as usual, the last inner layer for all of them. (a) The share that its k largest"
-        " singular values have in its squared norm, k the number that the corollary names, by"
-        " epoch, for several gains of the starting weights, the larger the darker; solid: two"
-        " classes; dashed: ten. (b) What is left beside them over its start; bands: the bounds that"
-        " the invariants set, inner for two classes. (c) The share at the end by the gain, for"
-        " other networks and losses. (d) The largest value and what is left, squared, by width."
-        " Lines and points are medians over the replicates, bars their whole range. Networks that"
-        f" diverge are left out{_mostly_left_out(tables['layers'])}."
-        f"{_drawn(tables)}"
-    )
-
-
-def _mostly_left_out(layers: pd.DataFrame) -> str:
-    """The networks of which at least half diverged, in words."""
-    kinds = ["data", "classes", "architecture", "loss_function"]
-    networks = layers.groupby([*kinds, *NETWORK])["diverged"].any()
-    diverged = networks.groupby([*kinds, "gain"])
-    lost = pd.DataFrame({"diverged": diverged.sum(), "all": diverged.size()}).reset_index()
-    words = [
-        f"{kind.diverged} of {kind.all} on {DATASETS[kind.data]} with {kind.classes} classes"
-        f" ({kind.architecture}, {kind.loss_function.replace('_', ' ')}, gain {kind.gain:g})"
-        for kind in lost[2 * lost["diverged"] >= lost["all"]].itertuples()
-    ]
-    return f": {'; '.join(words)}" if words else ""
-
-
 def say_gain_one(tables: Tables) -> str:
     """The share at gain one, at the start and at the end, and that the remainder stays."""
     _, tables = _shown(tables)
-    rows = _drawn_layer(by_gain(tables))
+    rows = _drawn_layer(by_gain(steady(tables)))
     rows = nonempty(rows[(rows["classes"] == 2) & (rows["gain"] == 1)], "gain one")
     rows = rows.assign(kept=over_start(rows))
     end = ends(rows)
@@ -137,17 +107,17 @@ def say_gain_one(tables: Tables) -> str:
 
 
 def draw_without_decay(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Figure 4: the ratio by epoch, the remainder and its bounds, by gain, by width."""
+    """The ratio by epoch, the remainder and its bounds, by gain, by width."""
     data, tables = _shown(tables)
-    picture, ((a, b), (c, d)) = sheet(2, 2, height=7.6, gap=1.55, right=1.15)
+    picture, ((a, b), (c, d)) = sheet(2, 2, height=7.6, gap=1.5, left=1.1, right=1.15)
     drawn = []
-    parts = ((a, _ratio_by_epoch), (b, _remainder_by_epoch), (c, _ratio_by_gain), (d, _by_width))
+    parts = ((a, _ratio_by_epoch), (b, _remainder_by_epoch), (c, _ratio_by_kind), (d, _by_width))
     for axes, part in parts:
         with or_empty(axes):
             drawn.append(part(axes, tables).assign(data=data, panel=part.__name__.strip("_")))
     panel(a, "a", "share of the k largest in ‖W‖²", "epoch")
     panel(b, "b", "all others, over their start", "epoch")
-    panel(c, "c", "share at the end", "gain of the starting weights")
+    panel(c, "c", "the same at the end, by gain", "share of the k largest in ‖W‖²")
     panel(d, "d", "squared singular values", "width")
     return picture, pd.concat(drawn) if drawn else pd.DataFrame({"panel": []})
 
@@ -171,7 +141,7 @@ def _by_epoch(axes: Axes, drawn: pd.DataFrame) -> None:
 
 
 def _ratio_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
-    rows = _drawn_layer(by_gain(tables))
+    rows = _drawn_layer(by_gain(steady(tables)))
     drawn = _spread(rows[rows["epoch"] > 0], ["classes", "gain", "epoch"], "ratio")
     axes.set_ylim(0, 1.02)
     _by_epoch(axes, drawn)
@@ -185,7 +155,7 @@ def _ratio_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def _remainder_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
-    rows = _drawn_layer(by_gain(tables))
+    rows = _drawn_layer(by_gain(steady(tables)))
     rows = rows.assign(**{"remainder over start": over_start(rows)})
     start = rows["remainder"] / rows["remainder over start"]
     drawn = _spread(rows, ["classes", "gain", "epoch"], "remainder over start")
@@ -207,25 +177,21 @@ def _remainder_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
     return drawn
 
 
-def _ratio_by_gain(axes: Axes, tables: Tables) -> pd.DataFrame:
-    rows = ends(_drawn_layer(inner(steady(tables, "layers"))))
+def _ratio_by_kind(axes: Axes, tables: Tables) -> pd.DataFrame:
+    """A row for each kind of network and loss, a point for each gain."""
+    rows = ends(_drawn_layer(inner(steady(tables))))
     rows = rows[(rows["dtype"] == "float32") & (rows["weight_decay"] == 0)]
-    base = by_gain(tables)["width"].iloc[0]
-    rows = rows[rows["width"] == base]
-    drawn, names = [], []
-    axes.set(xscale="log", ylim=(0, 1.02))
+    rows = rows[rows["width"] == by_gain(steady(tables))["width"].iloc[0]]
+    drawn, colors = [], _gains(rows)
     for number, (name, choose) in enumerate(KINDS.items()):
-        chosen = rows[choose(rows)]
-        if name == "two classes":
-            chosen = chosen[(chosen["method"] == NAMES[0]) & (chosen["architecture"] == "mlp")]
-        if len(chosen):
-            line = _spread(chosen, ["gain"], "ratio")
-            line["beside"] = line["gain"] * 1.02 ** (number - 2)  # equal ones side by side
-            _bars(axes, line["beside"], line, VARIANTS[name], linewidth=1.6)
-            names.append((line["median"].iloc[-1], name, VARIANTS[name]))
-            drawn.append(line.assign(series=name))
-    ticks(axes.xaxis, sorted(set(rows["gain"])))
-    name_ends(axes, [(y, text.replace(" loss", "\nloss"), look) for y, text, look in names])
+        line = _spread(rows[choose(rows)], ["gain"], "ratio")
+        for each in line.itertuples():
+            look = Look(colors[each.gain])
+            axes.plot([each.min, each.max], [number] * 2, color=look.color, linewidth=1.4)
+            look.line(axes, [each.median], [number])
+        drawn.append(line.assign(series=name))
+    axes.set(xlim=(0, 1.02), ylim=(len(KINDS) - 0.5, -0.5))
+    axes.set_yticks(range(len(KINDS)), [name.replace(" ", "\n") for name in KINDS])
     return pd.concat(drawn)
 
 
@@ -248,7 +214,7 @@ def _by_width(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 def say_law(tables: Tables) -> str:
     """How near SGD and momentum keep the law, and where Adam ends."""
-    rows = by_decay(tables)
+    rows = by_decay(steady(tables))
     rows = rows.assign(law=rows["decayed"] * np.exp(rows["exponent"]))
     kept = nonempty(rows[rows["method"].isin(NAMES[1:3])], "SGD with weight decay")["law"]
     adam = nonempty(rows[rows["method"] == NAMES[3]], "Adam with weight decay")["decayed"]
@@ -259,36 +225,19 @@ def say_law(tables: Tables) -> str:
     )
 
 
-def say_beyond_the_flow(tables: Tables) -> str:
-    """Panels and marks of figure 5."""
-    return (
-        "Beyond gradient flow, the last inner layer for all of them. (a) Drift of the invariant D"
-        " at one time T, over its start, against the rate. (b) What weight decay leaves of all"
-        " singular values but the k largest, over the same without decay, against twice the decay"
-        " times the time; dotted: the law of the flow; values below the scale stand on the rail at"
-        " its foot. (c) Share of the largest value in the squared norm while the training loss"
-        " falls, without decay, at each method's largest rate. Points are medians over the"
-        f" replicates, bars their whole range. Networks that diverge are left out.{_drawn(tables)}"
-    )
-
-
 def draw_beyond_the_flow(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Figure 5: drift against rate, weight decay, ratio against loss."""
+    """Drift against rate, weight decay, ratio against loss, spectra of ten classes."""
     data, tables = _shown(tables)
-    picture, ((a, b, c),) = sheet(1, 3, gap=0.85, left=0.85, ratios=[1, 1.08, 1])
+    picture, ((a, b), (c, d)) = sheet(2, 2, height=7.6, gap=1.75, left=0.85, right=1.45)
     drawn = []
-    for axes, part in ((a, _drift_by_rate), (b, _against_decay), (c, _ratio_by_loss)):
+    parts = ((a, _drift_by_rate), (b, _against_decay), (c, _ratio_by_loss), (d, _spectra))
+    for axes, part in parts:
         with or_empty(axes):
             drawn.append(part(axes, tables).assign(data=data, panel=part.__name__.strip("_")))
     panel(a, "a", "drift of D / ‖D(0)‖", "learning rate")
-    panel(b, "b", "left / without decay", "2λT")
+    panel(b, "b", "remainder / without decay", "2λT")
     panel(c, "c", "share of σ₁² in ‖W‖²", "training loss, falling →")
-    try:
-        spectra = _spread(_drawn_layer(ten_class_spectra(tables)), ["weight_decay", "index"],
-                          "singular_value")  # fmt: skip
-        drawn.append(spectra.assign(data=data, panel="spectra of ten classes"))
-    except NoRows:
-        pass
+    panel(d, "d", "singular values of ten classes", "index")
     return picture, pd.concat(drawn) if drawn else pd.DataFrame({"panel": []})
 
 
@@ -297,64 +246,56 @@ def _drift_by_rate(axes: Axes, tables: Tables) -> pd.DataFrame:
     rows = rows.assign(relative=rows["drift"] / rows["initial_invariant"])
     drawn = _spread(rows, ["method", "learning_rate", "time"], "relative")
     axes.set(xscale="log", yscale="log")
+    names = []
     for method, line in drawn.groupby("method"):
-        look = METHODS[method]
-        _bars(axes, line["learning_rate"], line, look)
-        middle = line.iloc[len(line) // 2]
-        text = f"{method}\nT = {line['time'].iloc[0]:.0f}"
-        away = {"xytext": (2, -24), "textcoords": "offset points", "linespacing": 1.1}
-        look.name(axes, middle["learning_rate"], middle["median"], text, size=SMALL, **away)
+        _bars(axes, line["learning_rate"], line, METHODS[method])
+        text = f"{method},\nT = {line['time'].iloc[0]:.0f}".replace("gradient d", "gradient\nd")
+        names.append((line["median"].iloc[-1], text, METHODS[method]))
     rates = drawn["learning_rate"]
-    axes.set_xlim(rates.min() / 2.2, rates.max() * 2.2)
-    finite = drawn["median"][drawn["median"] > 0]
-    if len(finite) and np.isfinite(finite).all():
-        axes.set_ylim(finite.min() / 12, 3 * finite.max())
-    ticks(
-        axes.xaxis, [x for x in (0.001, 0.01, 0.1) if rates.min() / 2.2 <= x <= 2.2 * rates.max()]
-    )
+    ticks(axes.xaxis, [x for x in (0.001, 0.01, 0.1) if rates.min() / 2 <= x <= 2 * rates.max()])
+    name_ends(axes, names)
     return drawn
 
 
 def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
-    rows = _drawn_layer(by_decay(tables))
+    rows = _drawn_layer(by_decay(steady(tables)))
     drawn = _spread(rows, ["method", "classes", "exponent"], "decayed")
     shown = drawn[drawn["classes"] == drawn["classes"].min()]
     place = rail(axes, FLOOR, 1.7)
-    last = max(0.1, shown["exponent"].max())
+    last, names = max(0.1, shown["exponent"].max()), []
     x = np.linspace(0, last)
     guide(axes, x, np.exp(-x))
     axes.set_xlim(-0.04 * last, 1.1 * last)
     for method, own in shown.groupby("method"):
-        look = METHODS[method]
-        if (own["median"] < FLOOR).all():
-            look.line(axes, own["exponent"], place(own["median"]), linestyle="")
-            span = own["median"].agg(["min", "max"])
-            powers = np.log10(span.where(span > 0, 1e-300)).apply(np.floor).astype(int)
-            text = f"{method}: 10$^{{{powers['min']}}}$ to 10$^{{{powers['max'] + 1}}}$"
-            spot = {"ha": "left", "size": SMALL}
-            look.name(axes, own["exponent"].max() + 0.08 * last, float(place(0.0)), text, **spot)
-            continue
         above = own.assign(**{name: place(own[name]) for name in SPREAD})
-        _bars(axes, own["exponent"], above, look, linestyle="")
-    texts = {"SGD": "SGD, momentum" if "momentum" in set(shown["method"]) else "SGD"}
-    texts |= {"AdamW": "AdamW"}
-    for method, text in texts.items():
-        own = shown[(shown["method"] == method) & (shown["median"] >= FLOOR)]
-        if len(own):
-            if method == "AdamW":
-                away = {"xytext": (0, 14), "textcoords": "offset points"}
-                spot = own.iloc[-1]
-                METHODS[method].name(axes, spot["exponent"], spot["median"], text, **away)
-            else:
-                place_of = {"transform": axes.transAxes, "ha": "left", "linespacing": 1.1}
-                METHODS[method].name(axes, 0.06, 0.55, text.replace(", ", ",\n"), **place_of)
+        _bars(axes, own["exponent"], above, METHODS[method], linestyle="")
+        end, text = own["median"].iloc[-1], method
+        if end < FLOOR:
+            powers = np.floor(np.log10(own["median"].clip(lower=1e-300)))
+            text = f"{method}: 10$^{{{powers.min():.0f}}}$\nto 10$^{{{powers.max() + 1:.0f}}}$"
+        names.append((float(place(end)), text, METHODS[method]))
+    name_ends(axes, names)
     Look(GREY).name_at(axes, x, np.exp(-x), "e$^{−2λT}$", 0.36 * last, (8, 8))
     ticks(axes.yaxis, [0.001, 0.01, 0.1, 1])
     return drawn
 
 
+def _spectra(axes: Axes, tables: Tables) -> pd.DataFrame:
+    rows = _drawn_layer(ten_class_spectra(tables))
+    drawn = _spread(rows, ["weight_decay", "index"], "singular_value")
+    names = []
+    for decay, line in drawn.groupby("weight_decay"):
+        look = METHODS["SGD"] if decay else METHODS["gradient descent"]
+        _bars(axes, line["index"], line, look, markersize=4)
+        text = f"decay {decay:g}" if decay else "no decay"
+        names.append((line["median"].iloc[-1], text, look))
+    axes.set_ylim(bottom=0)
+    name_ends(axes, names)
+    return drawn
+
+
 def _ratio_by_loss(axes: Axes, tables: Tables) -> pd.DataFrame:
-    layers = _drawn_layer(inner(steady(tables, "layers")))
+    layers = _drawn_layer(inner(steady(tables)))
     training = steady(tables, "training")[[*NETWORK, "epoch", "loss"]]
     rows = layers.merge(training, on=[*NETWORK, "epoch"])
     rows = rows[(rows["classes"] == 2) & (rows["weight_decay"] == 0)]
@@ -373,79 +314,68 @@ def _ratio_by_loss(axes: Axes, tables: Tables) -> pd.DataFrame:
         look.line(axes, [end["loss"]], [end["ratio"]])
         last.append((method, end["loss"], end["ratio"]))
     axes.invert_xaxis()
-    for method, loss, ratio in last:
-        if method == NAMES[3]:
-            away = {"xytext": (-10, -12), "textcoords": "offset points", "ha": "right"}
-            METHODS[method].name(axes, loss, ratio, method, weight="bold", **away)
-    others = [each for each in last if each[0] != NAMES[3]]
-    if others:
-        _, loss, ratio = min(others, key=lambda each: each[1])
-        away = {"xytext": (9, 6), "textcoords": "offset points", "ha": "left"}
-        Look("#1a1a1a").name(axes, loss, ratio, "all others", **away)
-    losses = drawn["loss"][drawn["loss"] > 0]
-    if len(losses) and np.isfinite(losses).all():
-        low = int(np.floor(np.log10(losses.min())))
-        powers = [0, *(round(low * share) for share in (1 / 3, 2 / 3, 1))] if low < -6 else [0, low]
-        shown = sorted(set(powers))
-        ticks(axes.xaxis, [10.0**p for p in shown], [f"10$^{{{p}}}$" for p in shown])
+    name_ends(axes, [(ratio, method, METHODS[method]) for method, _, ratio in last])
+    low = np.floor(np.log10(drawn["loss"].clip(lower=1e-300).min()))
+    powers = sorted({0, *np.round(low * np.array([1 / 3, 2 / 3, 1])).astype(int)})
+    ticks(axes.xaxis, [10.0**p for p in powers], [f"10$^{{{p}}}$" for p in powers])
     return drawn
-
-
-def _every(tables: Tables, columns: Sequence[str]) -> pd.DataFrame:
-    """Medians of the layers by what runs of one study differ in."""
-    layers = _drawn_layer(inner(steady(tables, "layers")))
-    return ends(layers).groupby(["gain", "learning_rate", "weight_decay"])[list(columns)].median()
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Quick look at one run: loss, and the ratio of the layer before the last, by epoch."""
-    layers, training = _drawn_layer(inner(steady(tables, "layers"))), steady(tables, "training")
-    picture, ((left, right),) = sheet(height=3.6, gap=0.8, right=1.7)
     keys = ["gain", "learning_rate", "weight_decay"]
-    shown = nonempty(layers[layers["epoch"] > 0], "epoch behind the start")
+    layers, training = _drawn_layer(inner(steady(tables))), steady(tables, "training")
+    drawn = layers.merge(training[[*NETWORK, "epoch", "loss"]], on=[*NETWORK, "epoch"])
+    shown = nonempty(drawn[drawn["epoch"] > 0], "epoch behind the start")
+    lines = shown.groupby([*keys, "epoch"])[["loss", "ratio"]].median().reset_index(level="epoch")
+    colors = shades(lines.index.unique(), SKY, BLUE, NAVY)
+    picture, ((left, right),) = sheet(height=3.6, gap=0.8, right=1.7)
     left.set(xscale="log", yscale="log")
     right.set_xscale("log")
     names = []
-    for axes, rows, column in ((left, training, "loss"), (right, shown, "ratio")):
-        medians = rows[rows["epoch"] > 0].groupby([*keys, "epoch"])[column].median().reset_index()
-        groups = medians.groupby(keys)
-        colors = list(shades(range(len(groups)), SKY, BLUE, NAVY).values())
-        for (values, line), color in zip(groups, colors, strict=True):
-            look = Look(color, "")
-            look.line(axes, line["epoch"], line[column])
-            if axes is right:
-                text = ", ".join(f"{value:g}" for value in values)
-                names.append((line[column].iloc[-1], text, look))
+    for values, color in colors.items():
+        line, look = lines.loc[[values]], Look(color, "")
+        look.line(left, line["epoch"], line["loss"])
+        look.line(right, line["epoch"], line["ratio"])
+        names.append((line["ratio"].iloc[-1], ", ".join(f"{v:g}" for v in values), look))
     name_ends(right, names)
-    first = training.iloc[0]
-    panel(left, "a", f"loss, {DATASETS[first['data']]}, {first['optimizer']}", "epoch")
+    panel(left, "a", f"loss, {DATASETS[training['data'].iloc[0]]}", "epoch")
     panel(right, "b", "ratio; gain, rate, decay", "epoch")
-    summary = _every(tables, ["ratio", "remainder", "lower", "upper", "drift"])
-    scores = (
-        ends(training).groupby(keys)[["loss", "accuracy", "test_accuracy", "sharpness"]].median()
-    )
-    return picture, scores.join(summary).reset_index()
+    summary = ["ratio", "remainder", "lower", "upper", "drift", "loss"]
+    return picture, ends(drawn).groupby(keys)[summary].median().reset_index()
 
 
 HEADLINE = ["loss", "accuracy", "test_accuracy", "sharpness"]
 
 FIGURES = [
     Drawing(
-        "invariances-fig4",
+        "low-rank-training",
         draw_without_decay,
         whose="ours",
-        findings=[
-            Finding(say_gain_one, holds=["norm-alone", "band"], fails=["low-rank-at-gain-one"])
-        ],
-        caption=say_without_decay,
+        findings=[Finding(say_gain_one, holds=["band"])],
+        caption="Training as usual, the last inner layer for all of them. (a) The share that its k"
+        " largest singular values have in its squared norm, k the number that the corollary names,"
+        " by epoch, for several gains of the starting weights, the larger the darker; solid: two"
+        " classes; dashed: ten. (b) What is left beside them over its start; bands: the bounds that"
+        " the invariants set, inner for two classes. (c) The share at the end for other networks"
+        " and losses, a point for each gain, coloured as in a. (d) The largest value and what is"
+        " left, squared, by width. Lines and points are medians over the replicates, bars their"
+        " whole range. Networks that diverge are left out. Drawn: digits, where there are any.",
         shows={"data": ["digits", "fashion_mnist"]},
     ),
     Drawing(
-        "invariances-fig5",
+        "beyond-gradient-flow",
         draw_beyond_the_flow,
         whose="ours, beyond the paper",
-        findings=[Finding(say_law, holds=["decay"], fails=["coupled-decay"])],
-        caption=say_beyond_the_flow,
+        findings=[Finding(say_law, holds=["decay"])],
+        caption="Beyond gradient flow, the last inner layer for all of them. (a) Drift of the"
+        " invariant D at one time T, over its start, against the rate. (b) What weight decay leaves"
+        " of all singular values but the k largest, over the same without decay, against twice the"
+        " decay times the time; dotted: the law of the flow; values below the scale stand on the"
+        " rail at its foot. (c) Share of the largest value in the squared norm while the training"
+        " loss falls, without decay, at each method's largest rate. (d) Singular values at the end"
+        " of training by SGD, ten classes. Points are medians over the replicates, bars their whole"
+        " range. Networks that diverge are left out. Drawn: digits, where there are any.",
         shows={
             "data": ["digits", "fashion_mnist"],
             "optimizer": ["sgd", "momentum", "adam", "adamw"],

@@ -9,6 +9,7 @@ end.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from math import nan
 from typing import ClassVar
@@ -18,7 +19,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from runner.core.streams import generator
-from runner.core.studies import Context, Row
+from runner.core.studies import Context, Measured, Row, network_name
 from runner.data.batches import epoch_order
 from runner.networks.precision import torch_dtype
 from runner.networks.spectra import svd
@@ -87,7 +88,7 @@ class NetworkEpoch(Network, Row):
 
     loss: float  # of all training images, without weight decay
     accuracy: float  # on them
-    test_accuracy: float
+    test_accuracy: float  # share of the test images that get their class
     sharpness: float  # largest eigenvalue of the Hessian of the loss, by a Lanczos iteration
 
 
@@ -117,9 +118,9 @@ class SingularValue(Network, Row):
     table: ClassVar[str] = "spectrum"
     keys: ClassVar[tuple[str, ...]] = (*NETWORK, "epoch", "layer", "index")
 
-    layer: int
+    layer: int  # of the tail, counted from the input, from 1
     index: int  # from 1, the largest
-    singular_value: float
+    singular_value: float  # the index-th largest of W_l
 
 
 Member = tuple[int, float, float, float]
@@ -128,7 +129,7 @@ Member = tuple[int, float, float, float]
 
 def run(
     config: LowRankTraining, context: Context
-) -> Iterator[NetworkEpoch | LayerEpoch | SingularValue]:
+) -> Iterator[NetworkEpoch | LayerEpoch | SingularValue | Measured]:
     """Train the stack, measuring it at epochs that double."""
     dtype = torch_dtype(config.dtype)
     problem = draw_problem(config, context.load_data).to(context.device, dtype)
@@ -156,6 +157,7 @@ def run(
                 bar.update(loss=losses)
             if epoch in records(config):
                 yield from measure.rows(parameters, epoch)
+                yield from hand_over(config, context, problem, parameters, epoch)
             position = torch.tensor(epoch)
             context.checkpoint(lambda at=position: {**kept, "epoch": at})
 
@@ -165,6 +167,23 @@ def members(config: LowRankTraining) -> list[Member]:
     return list(
         product(range(config.replicates), config.gains, config.learning_rates, config.weight_decays)
     )
+
+
+def hand_over(
+    config: LowRankTraining, context: Context, problem: Problem, parameters: Parameters, epoch: int
+) -> Iterator[Measured]:
+    """Hand over each network, its images x, and H, what its linear tail reads of them."""
+
+    def traced(s: int, x: Tensor) -> dict[str, Tensor]:
+        alone = {name: W[s] for name, W in parameters.items()}
+        front = [W[None] for W in alone.values()][: -networks.TAIL]
+        return {"x": x, **alone, "H": networks.features(front, x[None])[0].mT}
+
+    for s, (replicate, gain, rate, decay) in enumerate(members(config)):
+        varied = {"gain": gain, "learning_rate": rate, "weight_decay": decay}
+        name = network_name(config.optimizer, width=config.width, **varied)
+        now = partial(traced, s, problem.x[replicate])
+        yield from context.hand_over(name, replicate, epoch, now)
 
 
 def records(config: LowRankTraining) -> list[int]:

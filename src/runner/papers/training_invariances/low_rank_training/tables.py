@@ -13,16 +13,19 @@ METHODS = ["gradient descent", "SGD", "momentum", "Adam", "AdamW"]
 """The values of the column `method`."""
 
 
-def steady(tables: Tables, name: str) -> pd.DataFrame:
-    """A table without the networks that diverge at any time; with the column `method`.
-
-    Raises NoRows when all do.
-    """
+def marked(tables: Tables, name: str = "layers") -> pd.DataFrame:
+    """A table with the columns `method` and `diverged`, whether the network does at any time."""
     rows = tables[name]
     measured = {"layers": "frobenius", "training": "loss", "spectrum": "singular_value"}[name]
     bad = rows["diverged"].astype(bool) | ~np.isfinite(rows[measured].astype(float))
-    kept = rows[~bad.groupby([rows[column] for column in NETWORK]).transform("any")]
-    return nonempty(kept, f"network that did not diverge in table {name}").assign(method=_method)
+    diverged = bad.groupby([rows[column] for column in NETWORK]).transform("any")
+    return rows.assign(method=_method, diverged=diverged)
+
+
+def steady(tables: Tables, name: str = "layers") -> pd.DataFrame:
+    """A table without the networks that diverge. Raises NoRows when all do."""
+    rows = marked(tables, name)
+    return nonempty(rows[~rows["diverged"]], f"network that did not diverge in table {name}")
 
 
 def _method(rows: pd.DataFrame) -> np.ndarray:
@@ -30,13 +33,6 @@ def _method(rows: pd.DataFrame) -> np.ndarray:
     sgd = np.where(rows["minibatches"] == 1, *METHODS[:2])
     others = rows["optimizer"].map(named).fillna(rows["optimizer"])
     return np.where(rows["optimizer"] == "sgd", sgd, others)
-
-
-def divergences(tables: Tables) -> str:
-    """How many networks diverged and are left out, in words."""
-    rows = tables["layers"]
-    count = rows.loc[rows["diverged"].astype(bool), NETWORK].drop_duplicates().shape[0]
-    return f"{count} of {rows[NETWORK].drop_duplicates().shape[0]} networks diverged"
 
 
 def inner(rows: pd.DataFrame) -> pd.DataFrame:
@@ -56,12 +52,12 @@ def over_start(rows: pd.DataFrame, column: str = "remainder") -> pd.Series:
     return rows[column] / start.reindex(pd.MultiIndex.from_frame(rows[keys])).to_numpy()
 
 
-def by_gain(tables: Tables) -> pd.DataFrame:
+def by_gain(layers: pd.DataFrame) -> pd.DataFrame:
     """The inner layers under gradient descent, without decay: at the width with the most gains.
 
     Of MLPs, and the logistic loss or the cross entropy. Raises NoRows when there are none.
     """
-    rows = plain(inner(steady(tables, "layers")))
+    rows = plain(inner(layers))
     gains = rows.groupby(["data", "width"])["gain"].nunique()
     best = gains.groupby("data").idxmax()
     return rows[[pair in set(best) for pair in zip(rows["data"], rows["width"], strict=True)]]
@@ -80,7 +76,7 @@ def by_width(tables: Tables) -> pd.DataFrame:
 
     At the latest time that was measured at every width.
     """
-    rows = plain(inner(steady(tables, "layers")))
+    rows = plain(inner(steady(tables)))
     rows = nonempty(rows[rows["classes"] == 2], "rows of two classes")
     best = rows.groupby("gain")["width"].nunique().idxmax()
     return at_common_time(rows[rows["gain"] == best], ["data"], "width")
@@ -99,26 +95,28 @@ def at_common_time(rows: pd.DataFrame, groups: list[str], across: str) -> pd.Dat
     return nonempty(pd.concat(latest), f"time at which every {across} was measured")
 
 
-def by_decay(tables: Tables) -> pd.DataFrame:
+def by_decay(layers: pd.DataFrame) -> pd.DataFrame:
     """The inner layers at the end of runs with weight decay, beside their like without.
 
-    Columns `decayed` (remainder over that without decay, same replicate) and `exponent`
-    (2 lambda T). Raises NoRows when there are none.
+    Columns `decayed` (remainder over that without decay, same replicate), `exponent` (2 lambda T)
+    and `diverged`, of either. Raises NoRows when there are none.
     """
-    rows = ends(inner(steady(tables, "layers")))
+    rows = ends(inner(layers))
     keys = ["run", "gain", "learning_rate", "replicate", "layer"]
-    without = rows[rows["weight_decay"] == 0].set_index(keys)["remainder"]
+    without = rows.loc[rows["weight_decay"] == 0, [*keys, "remainder", "diverged"]]
     rows = nonempty(rows[rows["weight_decay"] > 0], "rows with weight decay")
-    beside = without.reindex(pd.MultiIndex.from_frame(rows[keys])).to_numpy()
-    rows = rows.assign(
-        decayed=rows["remainder"] / beside, exponent=2 * rows["weight_decay"] * rows["time"]
+    rows = rows.merge(without, on=keys, suffixes=("", "_without"))
+    rows = nonempty(rows, "runs both with and without weight decay")
+    return rows.assign(
+        decayed=rows["remainder"] / rows["remainder_without"],
+        exponent=2 * rows["weight_decay"] * rows["time"],
+        diverged=rows["diverged"] | rows["diverged_without"],
     )
-    return nonempty(rows[rows["decayed"].notna()], "runs both with and without weight decay")
 
 
 def by_rate(tables: Tables) -> pd.DataFrame:
     """The inner layers in float64 at one time, at several rates; columns `method` and `drift`."""
-    rows = inner(steady(tables, "layers"))
+    rows = inner(steady(tables))
     rows = rows[(rows["dtype"] == "float64") & (rows["epoch"] > 0)]
     rows = nonempty(rows, "rows in float64")
     return at_common_time(rows, ["data", "method"], "learning_rate")

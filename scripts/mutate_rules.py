@@ -1,0 +1,176 @@
+"""Which alteration of a rule would go unnoticed: python scripts/mutate_rules.py [study ...]
+
+Alters every number in the claims and quantities of the studies by half, one at a time and in memory
+alone, and says by what of the reference it is noticed: the printed rule, the verdicts and numbers
+that the kept tables give, or the digest alone. Ends with 1 where one is not noticed at all.
+"""
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.abc import InspectLoader
+
+from runner.core.catalogue import configs, figure_names, figure_study, package_of
+from runner.publish.plan import rules
+from runner.publish.reference import numbers_judged, read_tables
+from runner.results.claims import claims_of, judge
+from runner.results.rules import code_of
+from runner.runs import provenance
+from runner.runs.provenance import REFERENCE, source_of
+
+WORDS = {"Claim", "ours", "illustration"}
+"""Whose first three arguments, and note, are words."""
+
+NUMBER = re.compile(r"(?<![\w.^])\d+(?:\.\d+)?(?:e-?\d+)?(?![\w.%])")
+CONDITION = re.compile(r"==|[<>]|\*\*|\d / [a-z]")
+
+Place = tuple[int, int]
+"""Line and column."""
+
+
+def modules_of(study: str) -> list[str]:
+    """The modules with the rules of a study, in the order in which they use each other."""
+    package = package_of(study)
+    claims = ast.parse(source_of(f"{package}.claims"))
+    imported = [node.module for node in ast.walk(claims) if isinstance(node, ast.ImportFrom)]
+    shared = [name for name in imported if name.endswith("_claims")]
+    return [f"{package}.quantities", *shared, f"{package}.claims"]
+
+
+def literals(text: str) -> Iterator[tuple[Place, str, str]]:
+    """Where the numbers of a module are, each with what it is and what it becomes.
+
+    Those in words are left out: statements, sources, notes, docstrings.
+    """
+    left_out = [(place(node), place(node, end=True)) for node in words(ast.parse(text))]
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if any(begin <= token.start < end for begin, end in left_out):
+            continue
+        if token.type == tokenize.NUMBER:
+            yield token.start, token.string, altered(token.string)
+        elif "STRING" in tokenize.tok_name[token.type] and CONDITION.search(token.string):
+            for found in NUMBER.finditer(token.string):
+                line, column = token.start
+                yield (line, column + found.start()), found[0], altered(found[0])
+
+
+def place(node: ast.AST, end: bool = False) -> Place:
+    """Where a node begins, or ends, in characters; the code of claims is ASCII but for words."""
+    return (node.end_lineno, node.end_col_offset) if end else (node.lineno, node.col_offset)
+
+
+def words(tree: ast.Module) -> Iterator[ast.AST]:
+    """The nodes that are words."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield node
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in WORDS:
+            yield from node.args[:3]
+            yield from (each.value for each in node.keywords if each.arg == "note")
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("nonempty", "NoRows"):
+            yield node.args[-1]
+
+
+def altered(number: str) -> str:
+    """A number by half larger: a whole one stays whole."""
+    value = float(number)
+    larger = 1.5 * value if value else 0.5
+    is_whole = re.fullmatch(r"\d+", number) and value
+    return str(int(larger + 0.5)) if is_whole else f"{larger:g}"
+
+
+def replaced(text: str, at: Place, old: str, new: str) -> str:
+    """The text of a module with another number at a place."""
+    lines = text.splitlines(keepends=True)
+    line, column = lines[at[0] - 1], at[1]
+    assert line[column:].startswith(old), (at, line)
+    lines[at[0] - 1] = line[:column] + new + line[column + len(old) :]
+    return "".join(lines)
+
+
+class Texts(dict, InspectLoader):
+    """Loads modules from texts by their names."""
+
+    get_source = dict.__getitem__
+
+
+def load(texts: dict[str, str]) -> None:
+    """Make modules anew from these texts, each in its place."""
+    code_of.cache_clear()
+    for name, text in texts.items():
+        provenance._sources[name] = text
+        Texts(texts).exec_module(sys.modules[name])
+
+
+class Kept:
+    """The rules of studies, and what they make of the kept tables of their figures."""
+
+    def __init__(self, studies: list[str]) -> None:
+        self.figures = [name for name in figure_names() if figure_study(name) in studies]
+        self.tables = {
+            path.parent: read_tables(path.parent)
+            for name in self.figures
+            for path in REFERENCE.glob(f"*/{name}/claims.csv")
+        }
+        self.rules, self.numbers = rules(self.figures), self._numbers()
+
+    def _numbers(self) -> list[str]:
+        """All numbers that are judged, and all verdicts, without what rules say of themselves."""
+        verdicts = [
+            judge(folder.name, claims_of(folder.name, figure_study(folder.name)), tables)
+            .drop(columns=["rule", "digest", "note"])
+            .to_csv()
+            for folder, tables in self.tables.items()
+        ]
+        return [*verdicts, numbers_judged(self.tables).to_csv(float_format="%.6g")]
+
+    def notices(self) -> str:
+        """By what the rules as they are now differ; empty where they do not."""
+        now, said = rules(self.figures), ["figure", "claim", "rule", "needs"]
+        if not now[said].equals(self.rules[said]):
+            return "printed rule"
+        if self._numbers() != self.numbers:
+            return "numbers"
+        return "" if now.equals(self.rules) else "digest alone"
+
+
+def mutants(studies: list[str]) -> Iterator[tuple[str, int, str, str, str]]:
+    """Every alteration of the rules of studies: module, line, from, to, and what notices it."""
+    users: dict[str, list[str]] = defaultdict(list)
+    for study in configs():
+        for name in modules_of(study):
+            users[name].append(study)
+    for name in dict.fromkeys(name for study in studies for name in modules_of(study)):
+        texts = {each: source_of(each) for study in users[name] for each in modules_of(study)}
+        for each in texts:
+            import_module(each)
+        kept = Kept(users[name])
+        for at, old, new in literals(texts[name]):
+            try:
+                load(texts | {name: replaced(texts[name], at, old, new)})
+                noticed = kept.notices()
+            except Exception as error:  # of whatever kind: it does not pass unseen
+                noticed = f"error: {type(error).__name__}"
+            yield name, at[0], old, new, noticed
+        load(texts)
+
+
+def main(studies: list[str]) -> int:
+    """Print what is not noticed, or by the digest alone, and the counts; return 1 for survivors."""
+    counts: Counter[str] = Counter()
+    for name, line, old, new, noticed in mutants(studies or list(configs())):
+        counts[noticed or "nothing"] += 1
+        if noticed in ("", "digest alone"):
+            code = source_of(name).splitlines()[line - 1].strip()
+            print(f"{name}:{line}: {old} -> {new}: {noticed or 'NOTHING'}: {code}", flush=True)
+    print(", ".join(f"{count} by {what}" for what, count in counts.most_common()))
+    return int(counts["nothing"] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

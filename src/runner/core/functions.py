@@ -1,0 +1,29 @@
+"""Functions of one's own that a configuration names: `module:function`."""
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+from runner.core.errors import InputError, nearest
+
+
+def function_at(place: str) -> Callable[..., Any]:
+    """Return the function `module:function`. Raises InputError when there is none."""
+    module_name, _, name = place.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise InputError(f"{place}: {module_name} cannot be imported ({error})") from error
+    found = getattr(module, name, None)
+    if not callable(found):
+        hint = nearest(name, vars(module))
+        raise InputError(f"{place}: {module_name} has no function {name}: {hint}")
+    return found
+
+
+def place_of(function: Callable[..., Any]) -> str:
+    """Return `module:function`. Raises InputError for what other processes could not import."""
+    module, name = function.__module__, function.__qualname__
+    if module == "__main__" or not name.isidentifier():
+        raise InputError(f"{name}: put the function in a file of its own, and import it from there")
+    return f"{module}:{name}"

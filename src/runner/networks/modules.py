@@ -1,0 +1,50 @@
+"""Networks of a stack as torch modules of their own, samples as rows: to go on from."""
+
+from math import inf
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from runner.networks.activations import activation_of
+from runner.networks.convolutional import normalization as norm_of
+from runner.networks.mlp import skipped
+
+
+class Hidden(nn.Module):
+    """`sigma(BN(H + gamma (W H + b)))`; with gamma = inf `sigma(BN(W H + b))`."""
+
+    def __init__(self, linear: nn.Linear, norm: nn.Module, activation: str, skip: float) -> None:
+        super().__init__()
+        self.linear, self.norm, self.skip = linear, norm, skip
+        self.sigma = activation_of(activation).function
+
+    def forward(self, H: Float[Tensor, "N _"]) -> Float[Tensor, "N d"]:
+        """The hidden representations, from those of the layer before."""
+        Z = skipped(H, self.linear(H), self.skip, not isinstance(self.norm, nn.Identity))
+        return self.sigma(self.norm(Z))
+
+
+def mlp(
+    tensors: dict[str, Tensor],
+    activation: str = "relu",
+    normalization: str = "none",
+    skip: float = inf,
+) -> nn.Sequential:
+    """The fully connected network with these tensors, named as `networks.mlp.MLP` has them.
+
+    In evaluation mode; `train()` lets batch normalization use the statistics of the batch. Raises
+    InputError for an unknown activation or normalization.
+    """
+    depth = sum(name.startswith("W") for name in tensors) - 1
+    layers: list[nn.Module] = []
+    for layer in range(1, depth + 2):
+        W, b = tensors[f"W{layer}"], tensors.get(f"b{layer}")
+        linear = nn.Linear(*W.mT.shape, bias=b is not None, dtype=W.dtype)
+        linear.load_state_dict({"weight": W} | ({} if b is None else {"bias": b}))
+        if layer > depth:
+            layers.append(linear)
+            break
+        norm = norm_of(normalization, len(W)).to(W.dtype)
+        norm.load_state_dict({name: tensors[f"{name}{layer}"] for name in norm.state_dict()})
+        layers.append(Hidden(linear, norm, activation, skip))
+    return nn.Sequential(*layers).eval()

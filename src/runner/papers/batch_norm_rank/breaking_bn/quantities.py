@@ -1,0 +1,96 @@
+"""What is measured of convolutional networks, replicate by replicate, and epoch by epoch.
+
+Methods share initialisation and order of the data. Where several rates were run, each method speaks
+at the one chosen for it. A network that has diverged has the accuracy zero. The learned share is 0
+for a guess and 1 for a perfect fit; `fit_of_batch_norm` is that of batch norm
+at the last epoch, to which others are compared.
+"""
+
+import numpy as np
+import pandas as pd
+
+from runner.papers.batch_norm_rank.breaking_bn.tables import LABELS, of
+from runner.papers.batch_norm_rank.learning import learned_share
+from runner.results.quantities import Tables, quantity
+from runner.results.rows import nonempty
+
+LAST = "at the last epoch"
+
+
+def _of(tables: Tables, method: str, column: str) -> pd.DataFrame:
+    """A row for each epoch, 0 before training, by replicate. Raises NoRows where it was not run."""
+    return nonempty(of(tables, method, column), f"rows: {LABELS[method]}")
+
+
+def _learned(tables: Tables, method: str) -> pd.DataFrame:
+    """The learned share, by epoch from 1 on and replicate."""
+    return learned_share(_of(tables, method, "train_accuracy").drop(index=0))
+
+
+def _beside_fit(tables: Tables, values: pd.DataFrame) -> pd.DataFrame:
+    """Values by epoch and replicate as rows, each beside the fit of batch norm."""
+    rows = values.unstack().rename("value").reset_index()
+    fit = _learned(tables, "batch_norm").iloc[-1]
+    return rows.assign(fit_of_batch_norm=rows["replicate"].map(fit))
+
+
+@quantity(unit="ratio")
+def rank_before(tables: Tables, one: str, other: str) -> pd.Series:
+    """rank before training, {one} / {other}"""
+    return _of(tables, one, "rank").loc[0] / _of(tables, other, "rank").loc[0]
+
+
+@quantity(unit="ratio")
+def rank_of_epochs(tables: Tables, one: str, other: str) -> pd.Series:
+    """rank at every epoch, {one} / {other}"""
+    return (_of(tables, one, "rank") / _of(tables, other, "rank")).unstack()
+
+
+@quantity(unit="difference")
+def accuracy_ahead(tables: Tables, one: str, other: str) -> pd.Series:
+    """training accuracy at every epoch, {one} less {other}"""
+    accuracy = (_of(tables, each, "train_accuracy").drop(index=0) for each in (one, other))
+    return (next(accuracy) - next(accuracy)).unstack()
+
+
+@quantity()
+def learned(tables: Tables, method: str, when: str = LAST) -> pd.DataFrame:
+    """learned share of {method} {when}"""
+    share = _learned(tables, method)
+    return _beside_fit(tables, share.tail(1) if when == LAST else share)
+
+
+@quantity(unit="difference")
+def gained_by_centring(tables: Tables, when: str = LAST) -> pd.DataFrame:
+    """learned share with the mean subtracted less that without {when}"""
+    gap = _learned(tables, "batch_norm") - _learned(tables, "batch_norm_no_mean")
+    return _beside_fit(tables, gap.tail(1) if when == LAST else gap.mean().to_frame().T)
+
+
+@quantity()
+def alignment(tables: Tables, method: str) -> pd.Series:
+    """alignment of the gradients of {method} at every epoch, and before training"""
+    return _of(tables, method, "gradient_alignment").unstack()
+
+
+@quantity(unit="difference")
+def alignment_before(tables: Tables, one: str, other: str) -> pd.Series:
+    """alignment of the gradients before training, {one} less {other}"""
+    aligned = (_of(tables, each, "gradient_alignment").loc[0] for each in (one, other))
+    return next(aligned) - next(aligned)
+
+
+@quantity(unit="ratio")
+def distance_of_paths(tables: Tables) -> pd.Series:
+    """distance of log accuracies of vanilla, on images and random pixels / of two replicates
+
+    In the mean of all epochs; accuracy zero counts as 1e-4. Images and noise of a replicate share
+    start and order, which two replicates do not. The mean distances of the replicates have their
+    pairs in common, so that the sign test on them is rough.
+    """
+    images, noise = (
+        np.log(_of(tables, each, "train_accuracy").drop(index=0).clip(lower=1e-4))
+        for each in ("vanilla", "vanilla_random_pixels")
+    )
+    others = {r: images.drop(columns=r).sub(images[r], axis=0).abs().mean().mean() for r in images}
+    return (images - noise).abs().mean() / pd.Series(others)

@@ -1,0 +1,103 @@
+"""What is measured of deep networks, pre-trained and others, replicate by replicate.
+
+A network is named by its method, a pre-trained one by its M, as `M = 75`; of a figure with one M it
+is `pretrained`. Networks of a replicate share initialisation and data. How fast one learns is its
+training loss in the mean of all epochs: several end at a perfect fit, sooner or later. One that has
+diverged has an infinite loss and the accuracy zero from there on.
+"""
+
+import numpy as np
+import pandas as pd
+
+from runner.papers.batch_norm_rank.pretraining.tables import (
+    before_training,
+    deepest,
+    last_epochs,
+    named,
+    of_protocol,
+    through_training,
+)
+from runner.results.quantities import Tables, quantity
+from runner.results.rows import nonempty
+
+COLUMNS = {
+    "r before training": "mean_rank_bound",
+    "r of the last layer before training": "rank_bound",
+    "r after training": "mean_rank_bound",
+    "training loss": "train_loss",
+    "training accuracy": "train_accuracy",
+    "test loss": "test_loss",
+}
+"""What the columns of the tables are called in rules."""
+
+
+def _rows(tables: Tables, column: str, protocol: str) -> pd.DataFrame:
+    """What a column of COLUMNS is read from, of the runs of a protocol."""
+    when = before_training if "before" in column else last_epochs if "after" in column else None
+    return of_protocol((when or through_training)(tables), protocol)
+
+
+def _values(rows: pd.DataFrame, network: str, column: str) -> pd.Series:
+    """A column of a network by depth and replicate. Raises NoRows where it was not run."""
+    return named(rows, network).set_index(["depth", "replicate"])[COLUMNS[column]]
+
+
+def _lead(rows: pd.DataFrame, network: str, than: str, column: str) -> pd.DataFrame:
+    better = _values(rows, network, column) - _values(rows, than, column)
+    return _of_network(-better if "loss" in column else better, rows, network)
+
+
+def _of_network(values: pd.Series, rows: pd.DataFrame, network: str) -> pd.DataFrame:
+    """Values as rows, with M, the steps of pre-training of the network that is spoken of."""
+    M = named(rows, network)["pretraining_steps"].max()
+    return values.rename("value").reset_index().assign(M=M)
+
+
+@quantity(unit="difference")
+def ahead(
+    tables: Tables, network: str, than: str, column: str, protocol: str = "authors"
+) -> pd.DataFrame:
+    """lead in {column} of the deepest networks, {network} over {than}"""
+    return _lead(deepest(_rows(tables, column, protocol)), network, than, column)
+
+
+@quantity(each=("depth",), unit="difference")
+def raised(tables: Tables, network: str, column: str) -> pd.DataFrame:
+    """lead in {column}, {network} over vanilla"""
+    return _lead(_rows(tables, column, "authors"), network, "vanilla", column)
+
+
+@quantity(unit="difference")
+def slowed_less(tables: Tables, network: str, than: str) -> pd.DataFrame:
+    """rise of the training loss from the least to the largest depth, {than} over {network}"""
+    rows = _rows(tables, "training loss", "authors")
+    ends = rows["depth"].min(), rows["depth"].max()
+
+    def rise(name: str) -> pd.Series:
+        shallow, deep = (_values(rows, name, "training loss").xs(depth) for depth in ends)
+        return deep - shallow
+
+    return _of_network(rise(than) - rise(network), rows, network)
+
+
+@quantity(each=("network",), unit="difference")
+def doublings(tables: Tables) -> pd.DataFrame:
+    """doublings of r through training"""
+    keys = ["network", "replicate"]
+    before, after = (
+        of_protocol(rows, "authors").set_index(keys)["mean_rank_bound"]
+        for rows in (before_training(tables), last_epochs(tables))
+    )
+    return np.log2(after / before).rename("value").reset_index()
+
+
+@quantity()
+def correlation_with_r(tables: Tables) -> pd.Series:
+    """Spearman's correlation of r before training and how fast the networks of a replicate learn"""
+    keys = ["network", "replicate"]
+    both = _rows(tables, "r before training", "authors")[[*keys, "mean_rank_bound"]].merge(
+        _rows(tables, "training loss", "authors")[[*keys, "train_loss"]], on=keys
+    )
+    nonempty(both, "network")
+    by = both.assign(speed=-both["train_loss"]).groupby("replicate")[["mean_rank_bound", "speed"]]
+    return by.apply(lambda each: each.corr(method="spearman").iloc[0, 1])

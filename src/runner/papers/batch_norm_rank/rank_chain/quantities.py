@@ -1,0 +1,235 @@
+"""What is measured of the chains: averages over depth with their errors, and paths of replicates.
+
+Averages carry errors from independent chains, or from long pieces of them; where chains are short
+against the time in which they forget their start, nothing is judged. d is the width, γ the weight
+of the branch beside the skip (∞: no skip).
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from runner.papers.batch_norm_rank.rank_chain.tables import (
+    TAU,
+    averages,
+    left_over,
+    norm_bound,
+    pieces,
+    powers_of_two,
+    rank_bound,
+    rank_bound_at_own,
+    scaled_products,
+    too_short,
+)
+from runner.results.evidence import slope_of_estimates
+from runner.results.quantities import Tables, quantity
+from runner.results.rows import NoRows, nonempty, select
+
+SYMBOLS = {"skip": "γ", "width": "d"}
+COLUMNS = {"soft rank": "soft_rank", "r": "rank_bound", "‖M‖²": "frobenius"}
+
+ROUNDING = -30.0
+"""log(σ₂ / σ₁) in float64 ends near -36; a line is fitted above this."""
+
+EXACT = 1e-9
+"""Rounding of a mean r: chains that all have rank one differ by less."""
+
+
+def _averages(tables: Tables, where: str = "") -> pd.DataFrame:
+    return _long_enough(averages(tables), where)
+
+
+def _long_enough(rows: pd.DataFrame, where: str = "") -> pd.DataFrame:
+    """The rows of a condition with `n` for their errors; NoRows where one of them is too short."""
+    rows = rows.assign(d=rows["width"], γ=rows["skip"])
+    rows = nonempty(rows.query(where), f"averages of {where}") if where else rows
+    if words := too_short(rows):
+        raise NoRows(words)
+    return rows.assign(n=pieces(rows))
+
+
+def _over(rows: pd.DataFrame, column: str, bound: pd.Series) -> pd.DataFrame:
+    """An average over its bound in α, which goes with √(1 - α).
+
+    The errors of both are added: they are not independent.
+    """
+    relative = rows[f"{column}_se"] / rows[column]
+    relative += rows["regularity_se"] / (2 * (1 - rows["regularity"]))
+    ratio = rows[column] / bound
+    return rows.assign(value=ratio, error=ratio * relative)
+
+
+@quantity(each=("law", "γ", "d"), unit="ratio", numbers="estimates")
+def r_over_bound(tables: Tables) -> pd.DataFrame:
+    """mean of r / √((1 - α) d)"""
+    rows = _averages(tables)
+    return _over(rows, "rank_bound", rank_bound(rows, 0.0))
+
+
+@quantity(each=("law", "γ", "d"), unit="ratio", numbers="estimates")
+def soft_rank_over_bound(tables: Tables) -> pd.DataFrame:
+    """mean of the soft rank / its bound in α"""
+    rows = _averages(tables)
+    return _over(rows, "soft_rank", rank_bound(rows, TAU))
+
+
+@quantity(each=("tau", "γ", "d"), unit="ratio", numbers="estimates")
+def soft_rank_over_bound_at(tables: Tables, law: str) -> pd.DataFrame:
+    """mean of the soft rank at τ / its bound in α and τ"""
+    rows = _averages(tables, f"law == '{law}'")
+    return _over(rows, "soft_rank", rank_bound_at_own(rows))
+
+
+@quantity(each=("γ", "d"), numbers="estimates")
+def mean_r(tables: Tables, law: str) -> pd.DataFrame:
+    """mean of r of chains with {law} weights"""
+    rows = _averages(tables, f"law == '{law}'")
+    error = rows["rank_bound_se"].clip(lower=EXACT)
+    return rows.assign(value=rows["rank_bound"], error=error)
+
+
+@quantity(each=("L",))
+def ratio_behind(tables: Tables, γ: str, where: str = "L > 0") -> pd.DataFrame:
+    """σ₂ / σ₁ behind L layers without normalisation, at γ = {γ}"""
+    rows = select(scaled_products(tables), branch=γ).query(where)
+    return rows.assign(value=np.exp(rows["log_ratio"]))
+
+
+@quantity(each=("γ", "d"), unit="ratio", numbers="estimates")
+def norm_over_bound(tables: Tables) -> pd.DataFrame:
+    """mean of ‖M‖² / (d^1.5 / √(1 - α))"""
+    rows = _averages(tables)
+    return _over(rows, "frobenius", norm_bound(rows))
+
+
+@quantity(each=("γ", "range"), unit="exponent", numbers="estimates")
+def exponent(tables: Tables, of: str, where: str = "") -> pd.DataFrame:
+    """exponent in d of the mean of {of}, over all d and over the last doubling"""
+    found = []
+    for γ, rows in powers_of_two(_averages(tables, where)).groupby("γ"):
+        if len(rows) >= 3:
+            for name, part in (("all d", rows), ("the last doubling", rows.iloc[-2:])):
+                value, error = _exponent(part, COLUMNS[of])
+                n = int(part["n"].min())
+                found.append({"γ": γ, "range": name, "value": value, "error": error, "n": n})
+    return nonempty(pd.DataFrame(found), "three powers of two among the widths")
+
+
+def _exponent(rows: pd.DataFrame, column: str) -> tuple[float, float]:
+    """With its error, which is nan where an average has none."""
+    relative = (rows[f"{column}_se"] / rows[column]).to_numpy()
+    if not (relative > 0).all():
+        return np.nan, np.nan
+    x, y = np.log(rows["d"].to_numpy()), np.log(rows[column].to_numpy())
+    return slope_of_estimates(x, y, relative)
+
+
+@quantity(each=("γ", "d"), numbers="estimates")
+def alpha(tables: Tables, where: str) -> pd.DataFrame:
+    """α"""
+    rows = _averages(tables, where)
+    return rows.assign(value=rows["regularity"], error=rows["regularity_se"])
+
+
+@quantity(each=("γ", "d"), unit="difference", numbers="estimates")
+def change_of_alpha(tables: Tables, where: str) -> pd.DataFrame:
+    """change of α from half of d"""
+    rows = powers_of_two(_averages(tables, where))
+    by = rows.groupby("γ")
+    error = np.hypot(rows["regularity_se"], by["regularity_se"].shift())
+    rows = rows.assign(value=by["regularity"].diff(), error=error, n=by["n"].transform("min"))
+    return rows.dropna(subset="value")
+
+
+@quantity(each=("index", "γ"), unit="ratio")
+def stretch(tables: Tables, where: str, layer: int) -> pd.Series:
+    """singular values of one index at layer {layer} / at layer 0"""
+    rows = tables["spectrum"].rename(columns=SYMBOLS).query(where)
+    keys = ["index", "γ", "replicate"]
+    later, start = (select(rows, layer=each).set_index(keys) for each in (layer, 0))
+    return later["singular_value"] / start["singular_value"]
+
+
+def _falls(tables: Tables) -> Iterator[pd.DataFrame]:
+    """How fast log(σ₂ / σ₁) falls, per layer, in each chain, for each law and γ.
+
+    `first` and `second` in the halves of the layers before rounding, `rate` without the first
+    quarter, where the chain still forgets its start.
+    """
+    for (law, γ), rows in tables["products"].groupby(["law", "skip"]):
+        mean = rows.groupby("layer")["log_ratio"].mean()
+        usable = nonempty(mean[mean > ROUNDING], "layer before rounding").index
+        at = rows.pivot(index="replicate", columns="layer", values="log_ratio")
+        start, quarter, half, end = (usable[(len(usable) - 1) * k // 4] for k in (0, 1, 2, 4))
+        parts = {"rate": (quarter, end), "first": (start, half), "second": (half, end)}
+        falls = {name: (at[a] - at[b]) / (b - a) for name, (a, b) in parts.items()}
+        about = {"law": law, "γ": γ, "gap": rows["gap"].iloc[0], "gap_se": rows["gap_se"].iloc[0]}
+        yield pd.DataFrame(falls).assign(**about).reset_index()
+
+
+@quantity(each=("law", "γ"), unit="slope")
+def fall_a_layer(tables: Tables) -> pd.DataFrame:
+    """fall of log(σ₂ / σ₁) a layer"""
+    return pd.concat(_falls(tables)).rename(columns={"rate": "value"})
+
+
+@quantity(each=("law", "γ"), unit="difference")
+def fall_beyond_half(tables: Tables, one: str, other: str) -> pd.DataFrame:
+    """fall a layer in the {one} half of the depth less half of that in the {other}
+
+    Of a fall with the root of the depth, or its logarithm, the second half has less than that.
+    """
+    return pd.concat(_falls(tables)).assign(value=lambda rows: rows[one] - rows[other] / 2)
+
+
+@quantity(each=("γ",), unit="ratio", numbers="estimates")
+def fall_over_gap(tables: Tables, law: str) -> pd.DataFrame:
+    """fall a layer / gap of the two largest Lyapunov exponents"""
+    found = []
+    for rows in _falls({"products": select(tables["products"], law=law)}):
+        gap, error = rows["gap"].iloc[0], rows["gap_se"].iloc[0]
+        ratio = rows["rate"].mean() / gap
+        noise = np.hypot(rows["rate"].sem() / gap, ratio * error / gap)
+        found.append({"γ": rows["γ"].iloc[0], "value": ratio, "error": noise, "n": len(rows)})
+    return pd.DataFrame(found)
+
+
+@quantity(each=("γ",), unit="ratio")
+def step_late_over_early(tables: Tables, law: str) -> pd.Series:
+    """length of a step of the normalised matrix, last / first tenth of the layers"""
+    rows = select(tables["products"], law=law).rename(columns=SYMBOLS)
+    tenth = rows["layer"].max() / 10
+    early, late = rows[rows["layer"] <= tenth], rows[rows["layer"] > 9 * tenth]
+    steps = [each.groupby(["γ", "replicate"])["step_length"].mean() for each in (late, early)]
+    return steps[0] / steps[1]
+
+
+@quantity(each=("d", "law"), unit="difference")
+def beyond_expansion(tables: Tables) -> pd.DataFrame:
+    """(change of ‖M‖² / γ² - δ_F(M)) / (2 d²), the first term of δ_F, at the smallest γ"""
+    rows = tables["expansions"].rename(columns=SYMBOLS).query("γ == γ.min()")
+    return rows.assign(value=(rows["change"] - rows["predicted"]) / (2 * rows["d"] ** 2))
+
+
+@quantity(each=("d", "law"), unit="exponent")
+def exponent_of_remainder(tables: Tables) -> pd.Series:
+    """exponent in γ of what is left over, over γ², between the two smallest γ but one"""
+    keys = ["width", "law", "replicate"]
+    left = left_over(tables).pivot(index=keys, columns="skip", values="left_over")
+    low, high = sorted(left)[:2]
+    found = np.log(left[high] / left[low]) / np.log(high / low)
+    return found.rename_axis(["d", "law", "replicate"])
+
+
+@quantity(each=("γ", "d"), unit="ratio", numbers="estimates")
+def r_over_full(tables: Tables) -> pd.DataFrame:
+    """mean of r for inputs of the least rank that admits as much / for inputs of full rank"""
+    rows = _long_enough(tables["input_ranks"]).sort_values(["γ", "d", "input_rank"])
+    by = rows.groupby(["γ", "d"])
+    full, full_se = (by[name].transform("last") for name in ("rank_bound", "rank_bound_se"))
+    ratio = rows["rank_bound"] / full
+    error = np.hypot(rows["rank_bound_se"], ratio * full_se) / full
+    least = rows["input_rank"] == np.ceil(full)
+    least &= rows["input_rank"] < by["input_rank"].transform("max")
+    return rows.assign(value=ratio, error=error)[least]

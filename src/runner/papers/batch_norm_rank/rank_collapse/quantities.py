@@ -1,0 +1,75 @@
+"""What is measured of networks by depth (figure 1) and by layer (figure 2), in each replicate.
+
+Nothing is said of depth where no network has more than ten layers. A network that has diverged has
+learned nothing.
+"""
+
+import numpy as np
+import pandas as pd
+
+from runner.papers.batch_norm_rank.learning import DEEP, learned_share
+from runner.papers.batch_norm_rank.rank_collapse.tables import rank_of_last_layer, trained
+from runner.results.quantities import Tables, quantity
+from runner.results.rows import nonempty, select
+
+NORMALIZATION = {"vanilla": "none", "batch norm": "batch"}
+
+
+def _by_depth(rows: pd.DataFrame, networks: str, where: str = "depth > 0") -> pd.DataFrame:
+    rows = select(rows, normalization=NORMALIZATION[networks])
+    nonempty(rows[rows["depth"] > DEEP], f"network of more than {DEEP} layers")
+    return nonempty(rows.query(where), f"network of {where}").set_index(["depth", "replicate"])
+
+
+def _accuracy(tables: Tables, networks: str, where: str = "depth > 0") -> pd.Series:
+    return _by_depth(trained(tables), networks, where)["train_accuracy"]
+
+
+@quantity(each=("depth",))
+def rank(tables: Tables, networks: str, where: str) -> pd.Series:
+    """rank of the last layer of {networks} networks before training"""
+    return _by_depth(rank_of_last_layer(tables["metrics"]), networks, where)["matrix_rank"]
+
+
+@quantity(each=("depth",))
+def r(tables: Tables, networks: str, where: str) -> pd.Series:
+    """r of the last layer of {networks} networks before training"""
+    return _by_depth(rank_of_last_layer(tables["metrics"]), networks, where)["rank_bound"]
+
+
+@quantity(each=("depth",), unit="ratio")
+def rank_over_root(tables: Tables, networks: str) -> pd.Series:
+    """rank of the last layer of {networks} networks before training / √d"""
+    rows = _by_depth(rank_of_last_layer(tables["metrics"]), networks)
+    return rows["matrix_rank"] / np.sqrt(rows["width"])
+
+
+@quantity(each=("depth",))
+def learned(tables: Tables, networks: str, where: str) -> pd.Series:
+    """learned share of {networks} networks at the end of training"""
+    return learned_share(_accuracy(tables, networks, where))
+
+
+@quantity(unit="difference")
+def accuracy_lost(tables: Tables, networks: str, share: float, of: str) -> pd.Series:
+    """accuracy lost from the least to the largest depth, {networks} less {share} of {of}"""
+    lost = {}
+    for name in (networks, of):
+        by_depth = _accuracy(tables, name).unstack("depth").sort_index(axis="columns")
+        lost[name] = by_depth.iloc[:, 0] - by_depth.iloc[:, -1]
+    return lost[networks] - share * lost[of]
+
+
+@quantity(each=("dtype",))
+def rank_at_end(tables: Tables, activation: str) -> pd.DataFrame:
+    """rank of the last layer of vanilla {activation} networks"""
+    rows = select(tables["metrics"], activation=activation, normalization="none")
+    return rank_of_last_layer(rows).rename(columns={"matrix_rank": "value"})
+
+
+@quantity(each=("normalization", "dtype"), unit="ratio")
+def rank_of_layers(tables: Tables, activation: str) -> pd.DataFrame:
+    """rank of every layer / √d, of {activation} networks with batch norm, centred or not"""
+    rows = select(tables["metrics"], activation=activation)
+    rows = rows[(rows["layer"] > 0) & (rows["normalization"] != "none")]
+    return rows.assign(value=rows["matrix_rank"] / np.sqrt(rows["width"]))

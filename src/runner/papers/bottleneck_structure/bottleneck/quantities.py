@@ -1,0 +1,212 @@
+"""What is measured of the networks of figure 1: the lowest loss found of each depth (recipe
+`minimum`), and what training ended in (`plain`).
+
+The depths of a replicate, which has its own data and starts, are one sequence of networks. `fit`:
+whether all of its minima fit the data.
+"""
+
+import numpy as np
+import pandas as pd
+
+from runner.papers.bottleneck_structure.bottleneck.tables import (
+    DEPTHS_OF_EXPANSION,
+    ENOUGH,
+    FITTED,
+    affine_fits,
+    at_ridge,
+    bottleneck_lengths,
+    expansions,
+    fitted,
+    successive_slopes,
+    with_ranges,
+)
+from runner.results.evidence import slopes
+from runner.results.quantities import Tables, quantity
+from runner.results.rows import nonempty, select
+
+MINIMUM = "minimum"
+
+
+def _minima(tables: Tables) -> pd.DataFrame:
+    rows = select(tables["metrics"], recipe=MINIMUM)
+    absent = {"spread", "best_start"} - set(rows)  # of tables from one start
+    return rows.assign(**dict.fromkeys(absent, np.nan))
+
+
+def _fitting(tables: Tables) -> pd.DataFrame:
+    return nonempty(fitted(_minima(tables)), "minimum that fits")
+
+
+def _of_minima(tables: Tables, table: str) -> pd.DataFrame:
+    """The rows of another table that are about minima that fit, with their rank."""
+    key = ["recipe", "replicate", "depth"]
+    return tables[table].merge(_fitting(tables)[[*key, "rank"]], on=key)
+
+
+def _with_fit(tables: Tables, found: pd.DataFrame, what: str) -> pd.DataFrame:
+    """With the columns `fit` and `doubt`, the largest spread of the best two of a depth; nan where
+    a replicate has no number."""
+    by = _minima(tables).assign(fit=lambda rows: rows["train_cost"] < FITTED).groupby("replicate")
+    known = by.agg(fit=("fit", "all"), doubt=("spread", "max"))
+    return nonempty(found, what).merge(known, on="replicate", how="right")
+
+
+@quantity(unit="exponent")
+def power_of_depth(tables: Tables) -> pd.DataFrame:
+    """p of a + b Lᵖ, fitted to ‖θ‖² over a range of equal rank of five or more depths"""
+    found = affine_fits(_minima(tables)).query("depths >= @DEPTHS_OF_EXPANSION")
+    found = found.rename(columns={"exponent": "value"})
+    return _with_fit(tables, found, f"rank that holds over {DEPTHS_OF_EXPANSION} depths")
+
+
+@quantity(unit="ratio")
+def slope_over_rank(tables: Tables) -> pd.DataFrame:
+    """slope of ‖θ‖² in L over the rank, on ranges of three or more depths, far end of its error"""
+    metrics = _minima(tables)
+    found = affine_fits(metrics)
+    doubt = metrics.eval("loss / ridge * spread").groupby(metrics["replicate"]).max().dropna()
+    nonempty(doubt, "second minimum of a depth, which gives the error")
+    error = 2 * found["replicate"].map(doubt) / (found["last"] - found["first"])
+    far = np.where(found["slope"] < found["rank"], -1, 1) * error
+    found["value"] = (found["slope"] + far) / found["rank"]
+    found = found.join(_slope_of_starts(metrics), on="replicate")
+    return _with_fit(tables, found, f"rank that holds over {ENOUGH} depths")
+
+
+def _slope_of_starts(metrics: pd.DataFrame) -> pd.Series:
+    """Of each replicate loss / lambda per layer, between the two deepest depths that have starts of
+    their own, by these alone: no layer was put in."""
+    own = metrics.dropna(subset="best_start").sort_values("depth").groupby("replicate").tail(2)
+    steps = own.groupby("replicate")[["depth", "best_start"]].diff()
+    slope = steps["best_start"] / steps["depth"] / own["ridge"]
+    return slope.groupby(own["replicate"]).last().rename("own")
+
+
+@quantity()
+def left_by_expansion(tables: Tables) -> pd.DataFrame:
+    """what R₁ + R₂/L leaves of ‖θ‖² − k L, relative to its range, over five or more depths"""
+    found = expansions(_minima(tables)).rename(columns={"left": "value"})
+    return _with_fit(tables, found, f"rank that holds over {DEPTHS_OF_EXPANSION} depths")
+
+
+def _longest_range(tables: Tables) -> pd.DataFrame:
+    """Of each replicate the minima of its longest range of equal rank."""
+    ranges = with_ranges(_minima(tables))
+    size = ranges.groupby(["replicate", "range"])["depth"].transform("size")
+    return nonempty(ranges[size == size.groupby(ranges["replicate"]).transform("max")], "range")
+
+
+@quantity(unit="exponent")
+def decay_of_distance(tables: Tables) -> pd.DataFrame:
+    """exponent in L of |sᵢ − 1|, the largest of i ≤ k in the middle layer, longest range of rank"""
+    key = ["replicate", "depth"]
+    longest = _longest_range(tables)[[*key, "rank"]]
+    rows = select(tables["spectrum"], recipe=MINIMUM).merge(longest, on=key)
+    rows = rows.query("layer == depth // 2 and index <= rank")
+    rows = rows.assign(distance=(rows["singular_value"] - 1).abs())
+    worst = rows.groupby(key)["distance"].max().reset_index()
+    found = slopes(worst, "depth", "distance", log=True).rename("value").reset_index()
+    return _with_fit(tables, found, "range")
+
+
+@quantity(unit="exponent")
+def growth_of_ntk(tables: Tables) -> pd.DataFrame:
+    """exponent in L of the mean Tr Θ(x, x), longest range of equal rank"""
+    longest = _longest_range(tables)
+    found = slopes(longest, "depth", "ntk_trace", log=True).rename("value").reset_index()
+    found["over_depth"] = longest.eval("ntk_trace / depth").median()
+    return _with_fit(tables, found, "range")
+
+
+def _longest(tables: Tables) -> pd.DataFrame:
+    """First and last slope, and rank, of each replicate's longest range of equal rank."""
+    by = successive_slopes(_minima(tables)).groupby(["replicate", "range"])
+    ranges = by.agg(
+        steps=("slope", "size"),
+        rank=("rank", "first"),
+        first=("slope", "first"),
+        last=("slope", "last"),
+    )
+    longest = ranges.sort_values("steps").groupby("replicate").tail(1).query("steps >= 2")
+    return _with_fit(tables, longest.reset_index(), f"range of {ENOUGH} depths")
+
+
+@quantity()
+def distance_to_rank(tables: Tables) -> pd.DataFrame:
+    """|last slope of loss / λ on the longest range of equal rank − rank|"""
+    return _longest(tables).assign(value=lambda rows: (rows["rank"] - rows["last"]).abs())
+
+
+@quantity(unit="difference")
+def rise_of_slope(tables: Tables) -> pd.DataFrame:
+    """last less first slope on that range"""
+    return _longest(tables).assign(value=lambda rows: rows["last"] - rows["first"])
+
+
+@quantity()
+def correlation_with_depth(tables: Tables) -> pd.DataFrame:
+    """Spearman's correlation of depth and rank (0: of a single rank)"""
+    by = _fitting(tables).groupby("replicate")[["depth", "rank"]]
+    found = by.apply(lambda each: each.corr(method="spearman").iloc[0, 1]).fillna(0)
+    return _with_fit(tables, found.rename("value").reset_index(), "depth")
+
+
+@quantity()
+def fits_below(tables: Tables, k: int, recipe: str) -> pd.DataFrame:
+    """networks ({recipe}) that fit with a rank below {k}"""
+    rows = select(at_ridge(tables["metrics"]), recipe=recipe)
+    fits = rows["train_cost"] < FITTED
+    return rows.assign(fits=fits, value=fits & (rows["rank"] < k))
+
+
+@quantity()
+def share_of_values(tables: Tables, near: float, where: str) -> pd.DataFrame:
+    """share of the sᵢ nearer than 1/2 to {near}, in the middle half of the layers"""
+    rows = _of_minima(tables, "spectrum").rename(columns={"index": "i", "rank": "k"})
+    rows = rows.query(f"depth / 4 <= layer <= depth * 3 / 4 and {where}")
+    value = (rows["singular_value"] - near).abs() < 0.5
+    found = rows.assign(value=value).groupby("replicate")["value"].mean().reset_index()
+    return _with_fit(tables, found, "layer in the middle half")
+
+
+@quantity(unit="slope")
+def layers_outside(tables: Tables) -> pd.DataFrame:
+    """layers outside the bottleneck for each layer of depth, on a range of equal rank"""
+    found = bottleneck_lengths(_minima(tables), select(tables["spectrum"], recipe=MINIMUM))
+    ranges = found.groupby(["replicate", "range"]).filter(lambda each: len(each) >= ENOUGH)
+    by = nonempty(ranges, f"rank that holds over {ENOUGH} depths").groupby(["replicate", "range"])
+    found = by.apply(lambda each: np.polyfit(each["depth"], each["outside"], 1)[0])
+    return _with_fit(tables, found.rename("value").reset_index(), "range")
+
+
+@quantity(unit="ratio")
+def middle_over_ends(tables: Tables) -> pd.DataFrame:
+    """s₍ₖ₊₁₎ of Wₗ αₗ₋₁(X), middle layer / smaller end, deeper half of the depths"""
+    rows = _of_minima(tables, "representation")
+    depths = np.sort(rows["depth"].unique())
+    rows = rows[rows["depth"] >= depths[len(depths) // 2]]
+    place = {"first": 1, "middle": rows["depth"] // 2, "last": rows["depth"]}
+    key = ["replicate", "depth"]
+    found = {name: rows[rows["layer"] == at].set_index(key)["tail"] for name, at in place.items()}
+    found = pd.DataFrame(found).reset_index()
+    found["value"] = found["middle"] / found[["first", "last"]].min(axis=1)
+    return _with_fit(tables, found, "layer in the middle")
+
+
+@quantity(each=("L",))
+def norm(tables: Tables, recipe: str, where: str) -> pd.DataFrame:
+    """‖θ‖² of networks as trained ({recipe})"""
+    rows = (
+        select(at_ridge(tables["metrics"]), recipe=recipe)
+        .rename(columns={"depth": "L"})
+        .query(where)
+    )
+    return rows.assign(value=rows["parameter_norm"])
+
+
+@quantity()
+def cost_by_ridge(tables: Tables, where: str) -> pd.DataFrame:
+    """training cost after plain training, at the depth that has several ridges λ"""
+    rows = select(tables["metrics"], recipe="plain").rename(columns={"ridge": "λ"})
+    several = rows.groupby("depth")["λ"].transform("nunique") > 1
+    return rows[several].query(where).assign(value=lambda each: each["train_cost"])

@@ -1,0 +1,34 @@
+"""What is measured of the explicit networks of Example 20: nothing is drawn, each is a case."""
+
+import numpy as np
+import pandas as pd
+
+from runner.results.quantities import Tables, quantity
+
+EPSILON = np.finfo(np.float64).eps
+
+
+@quantity()
+def error(tables: Tables) -> pd.DataFrame:
+    """largest error on the cube / (machine epsilon × L)"""
+    rows = tables["metrics"]
+    return _cases(rows, rows["max_error"] / (EPSILON * rows["depth"]))
+
+
+@quantity()
+def off_the_closed_form(tables: Tables) -> pd.DataFrame:
+    """|‖θ‖² − 3 L − its closed form| / (machine epsilon × ‖θ‖² × L)"""
+    rows = tables["metrics"]
+    off = (rows["parameter_norm"] - 3 * rows["depth"] - rows["excess"]).abs()
+    return _cases(rows, off / (EPSILON * rows["parameter_norm"] * rows["depth"]))
+
+
+@quantity()
+def step(tables: Tables, column: str) -> pd.DataFrame:
+    """{column} less that at the depth before"""
+    rows = tables["metrics"].sort_values("depth")
+    return _cases(rows, rows.groupby("exponent")[column].diff()).dropna(subset="value")
+
+
+def _cases(rows: pd.DataFrame, values: pd.Series) -> pd.DataFrame:
+    return rows.assign(value=values, replicate=rows.index)

@@ -1,0 +1,103 @@
+"""What is measured of the methods of figures 4 and 5, in each replicate.
+
+All methods of a replicate share target, frozen weights and samples. The error of one that diverged
+is infinite; a loss is relative to the variance of g, the loss of a constant. Conditions are on d
+(the width of the target), m (of the network) and p (the fraction of non-zero weights).
+"""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+
+from runner.papers.norm_tuning.bn_only.config import SHIFT_MARGIN
+from runner.papers.norm_tuning.bn_only.tables import (
+    at_best_rates,
+    by_budget,
+    with_series,
+)
+from runner.results.quantities import Tables, quantity
+from runner.results.rows import nonempty, select
+
+SYMBOLS = {"target_width": "d", "width": "m", "sparsity": "p"}
+
+
+Series = str | tuple[str, ...]
+"""One method, or several of which each must be as a rule says."""
+
+
+def _rows(tables: Tables, where: str, series: str) -> pd.DataFrame:
+    rows = with_series(tables["metrics"]).rename(columns=SYMBOLS)
+    return select(nonempty(rows.query(where), f"networks of {where}"), series=series)
+
+
+def _loss(tables: Tables, where: str, series: str) -> pd.Series:
+    rows = _rows(tables, where, series).set_index(["d", "m", "p", "replicate"])
+    return rows["relative_mse"].fillna(np.inf)
+
+
+def _ratios(tables: Tables, top: Series, bottom: Series, where: str) -> pd.DataFrame:
+    pairs = product(*((each,) if isinstance(each, str) else each for each in (top, bottom)))
+    losses = [[_loss(tables, where, each) for each in pair] for pair in pairs]
+    ratios = [a / b for a, b in (a.align(b, join="inner") for a, b in losses)]
+    return pd.concat(ratios).rename("value").reset_index()
+
+
+@quantity(each=("d", "m"), unit="ratio")
+def ratio(tables: Tables, top: Series, bottom: Series, where: str) -> pd.DataFrame:
+    """{top} / {bottom}"""
+    return _ratios(tables, top, bottom, where)
+
+
+@quantity(each=("d", "m"), unit="ratio")
+def ratio_near_square(tables: Tables, top: Series, bottom: Series) -> pd.DataFrame:
+    """{top} / {bottom}, at the largest m below d²"""
+    rows = _ratios(tables, top, bottom, "m < d ** 2")
+    return rows[rows["m"] == rows.groupby("d")["m"].transform("max")]
+
+
+@quantity(each=("d", "m"))
+def loss(tables: Tables, series: Series, where: str) -> pd.DataFrame:
+    """loss of {series}"""
+    each = (series,) if isinstance(series, str) else series
+    losses = [_loss(tables, where, name) for name in each]
+    return pd.concat(losses).rename("value").reset_index()
+
+
+@quantity(unit="difference")
+def gap_closed(tables: Tables, one: str, other: str, where: str) -> pd.Series:
+    """|loss of {one} - loss of {other}|, at the smallest d less at the largest"""
+    gap = (_loss(tables, where, one) - _loss(tables, where, other)).abs()
+    by_d = gap.unstack("replicate").sort_index()
+    return by_d.iloc[0] - by_d.iloc[-1]
+
+
+@quantity()
+def error_over_rounding(tables: Tables, construction: str, where: str) -> pd.DataFrame:
+    """relative error of the {construction} / (machine epsilon x condition number x input norm)
+
+    The shifts that switch the ReLUs on, and are taken out again, are c = sqrt(d) + 7 times the size
+    of what they carry. From 1 on the system is singular to working precision.
+    """
+    rows = _rows(tables, where, construction)
+    variance = rows["test_mse"] / rows["relative_mse"]
+    input_norm = np.sqrt(rows["d"]) + SHIFT_MARGIN
+    rounding = np.finfo(np.float64).eps * rows["condition_number"] * input_norm
+    return rows.assign(value=np.sqrt(rows["source_mse"] / variance) / rounding)
+
+
+@quantity(each=("d",), unit="ratio")
+def schedule_ratio(tables: Tables, top: str, bottom: str) -> pd.DataFrame:
+    """{top} / {bottom} rate, each at the one that is best on other replicates"""
+    rows = at_best_rates(tables["metrics"]).rename(columns=SYMBOLS)
+    rows = rows.set_index(["schedule", "d", "replicate"])
+    errors, inside = rows["relative_mse"].fillna(np.inf), rows["inside_grid"]
+    ratios = (errors[top] / errors[bottom]).rename("value")
+    return ratios.to_frame().assign(inside_grid=inside[top] & inside[bottom]).reset_index()
+
+
+@quantity(each=("samples", "epochs"))
+def loss_by_budget(tables: Tables, series: str) -> pd.DataFrame:
+    """loss of {series} at m = d²"""
+    rows = select(with_series(by_budget(tables["metrics"])), series=series)
+    return rows.assign(value=rows["relative_mse"].fillna(np.inf))

@@ -1,0 +1,117 @@
+"""What is measured of the networks that paper A's theorems construct.
+
+d is the width of the target, p the fraction of weights that are not zero, rounding what float64
+leaves of the solution of the linear systems: equations x machine epsilon x condition number.
+"""
+
+import numpy as np
+import pandas as pd
+
+from runner.papers.norm_tuning.constructions.tables import full_rank_by_sparsity, random_targets
+from runner.results.quantities import Tables, quantity
+from runner.results.rows import NoRows, nonempty
+
+SLACK = 0.005
+"""p is given to two or three digits."""
+
+
+def _rows(tables: Tables, theorem: str, dtype: str = "float64") -> pd.DataFrame:
+    rows = tables["metrics"].rename(columns={"target_width": "d", "sparsity": "p"})
+    return nonempty(rows.query("theorem == @theorem and dtype == @dtype"), f"{theorem} networks")
+
+
+@quantity()
+def error_over_rounding(tables: Tables, theorem: str) -> pd.DataFrame:
+    """largest |f(x) - g(x)| / rounding"""
+    rows = _rows(tables, theorem)
+    return rows.assign(value=rows["max_abs_error"] / rows["rounding"])
+
+
+@quantity()
+def error_with_digits(tables: Tables) -> pd.DataFrame:
+    """largest |f(x) - g(x)| of deep networks in 100 digits"""
+    rows = random_targets(_rows(tables, "deep", "mpmath"))
+    if rows["rounding"].max() < 1:
+        raise NoRows("no system is beyond float64")
+    return rows.assign(value=rows["max_abs_error"])
+
+
+@quantity()
+def full_rank(tables: Tables, theorem: str) -> pd.DataFrame:
+    """whether K has full rank"""
+    rows = _rows(tables, theorem)
+    return rows.assign(value=rows["full_rank"].astype(float))
+
+
+@quantity()
+def missing_rank(tables: Tables) -> pd.DataFrame:
+    """d² - rank of K, at m = d² - 1 and p = 1"""
+    rows = _rows(tables, "sparse").query("p == 1 and width == d ** 2 - 1")
+    rows = nonempty(rows, "network with one unit less than d²")
+    return rows.assign(value=rows["d"] ** 2 - rows["numerical_rank"])
+
+
+@quantity()
+def agreement(tables: Tables) -> pd.DataFrame:
+    """share of all 1797 images in which classifier and construction agree"""
+    rows = tables["metrics"].query("target == 'digits'")
+    return nonempty(rows, "classifier was reconstructed").assign(value=rows["agreement"])
+
+
+@quantity()
+def rank_difference(tables: Tables) -> pd.DataFrame:
+    """numerical rank - structural rank"""
+    rows = _rows(tables, "sparse")
+    return rows.assign(value=rows["numerical_rank"] - rows["structural_rank"])
+
+
+def _dense_enough(tables: Tables, constant: float, power: float) -> pd.DataFrame:
+    rows = random_targets(_rows(tables, "sparse")).query("depth == 1 and width == d ** 2")
+    least = constant * (np.log(rows["d"]) / rows["d"]) ** power
+    return nonempty(rows[rows["p"] >= least - SLACK], "such p was drawn")
+
+
+def _counts(rows: pd.DataFrame, success: pd.Series) -> pd.DataFrame:
+    return success.groupby(rows["d"]).agg(count="sum", n="size").reset_index()
+
+
+@quantity(each=("d",), numbers="counts")
+def share_of_full_rank(tables: Tables, constant: float, power: float) -> pd.DataFrame:
+    """share of draws of full rank, p >= {constant} (log d / d)^{power}"""
+    rows = _dense_enough(tables, constant, power)
+    return _counts(rows, rows["full_rank"])
+
+
+@quantity(each=("d",), numbers="counts")
+def share_of_exact(tables: Tables, constant: float, power: float) -> pd.DataFrame:
+    """share of networks with |f(x) - g(x)| <= rounding < 1, p >= {constant} (log d / d)^{power}"""
+    rows = _dense_enough(tables, constant, power)
+    return _counts(rows, (rows["max_abs_error"] <= rows["rounding"]) & (rows["rounding"] < 1))
+
+
+@quantity(unit="exponent")
+def threshold_exponent(tables: Tables, blocks: int) -> pd.Series:
+    """a in: half of the draws have full rank at p ~ (log d / d)^a, in each of {blocks} blocks"""
+    metrics = tables["metrics"]
+    by_block = metrics.groupby(metrics["replicate"] % blocks)
+    found = {block: _exponent(_half_points(rows)) for block, rows in by_block}
+    return pd.Series(found, dtype=float).rename_axis("replicate")
+
+
+def _half_points(metrics: pd.DataFrame) -> pd.Series:
+    """For each d the p at which half of the draws have full rank, between the measured p."""
+    found = {}
+    for d, rows in full_rank_by_sparsity(metrics).groupby("target_width"):
+        share, p = np.maximum.accumulate(rows["fraction"].to_numpy()), rows["sparsity"].to_numpy()
+        if share[0] < 0.5 <= share[-1]:
+            above = int(np.argmax(share >= 0.5))
+            found[d] = np.interp(0.5, share[above - 1 : above + 1], p[above - 1 : above + 1])
+    return pd.Series(found, dtype=float)
+
+
+def _exponent(half: pd.Series) -> float:
+    """Of the half points in log d / d, by least squares; nan for fewer than three widths."""
+    if len(half) < 3:
+        return np.nan
+    d = half.index.to_numpy(dtype=float)
+    return float(np.polyfit(np.log(np.log(d) / d), np.log(half), 1)[0])

@@ -1,0 +1,1 @@
+"""Study `norm_finetuning`: only the normalization layers of residual networks are trained."""

@@ -1,0 +1,32 @@
+"""What is said of training only the normalization layers of a ResNet from a random start."""
+
+from runner.papers.norm_tuning.norm_finetuning.quantities import ahead, ahead_at_square, gained_in
+from runner.results.claims import ours
+
+FRANKLE = "Frankle, Schwab, Morcos 2021, Section 4, cited in paper A, Section 1"
+
+CLAIMS = {
+    "norm-finetuning": [
+        ours(
+            "norm-beats-random-weights",
+            "training the scales and shifts of a random ResNet learns more than training as many"
+            " of its weights, chosen at random",
+            FRANKLE,
+            ahead("norm", "random_weights").given("inside_grid").above(0),
+        ),
+        ours(
+            "norm-grows",
+            "training the scales and shifts of a random ResNet learns more in a wider and in a"
+            " deeper one",
+            FRANKLE,
+            [gained_in(size).given("inside_grid").above(0) for size in ("d", "L")],
+        ),
+        ours(
+            "square-width",
+            "training the scales and shifts of a random ResNet of width d² learns as much as"
+            " training everything at width d",
+            "beside paper A, Theorem 1, where width d² is what equality needs",
+            ahead_at_square().given("inside_grid").above(0),
+        ),
+    ],
+}

@@ -1,0 +1,58 @@
+"""The parameters of study `norm_finetuning`."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from runner.core.errors import InputError
+from runner.core.studies import LARGEST_STEP, MOST, TrainingConfig, parameter
+from runner.data import LABELLED
+
+OF_PRETRAINED = ("biases", "low_rank")
+"""Ways to adapt a network that has learned something: nobody adapts a random one by them."""
+
+
+@dataclass(frozen=True)
+class NormFinetuning(TrainingConfig):
+    """Beside paper A: training only the normalization layers of residual networks."""
+
+    study: ClassVar[str] = "norm_finetuning"
+
+    arms: list[str] = parameter(
+        "what is trained, one after the other; biases and low_rank with start=pretrained alone",
+        ["norm", "random_weights", "last_layer", "all"],
+        choices=("norm", "random_weights", "last_layer", "all", *OF_PRETRAINED),
+    )
+    start: str = parameter(
+        "the frozen weights: random, or trained on half of the classes before the others are",
+        "random",
+        choices=("random", "pretrained"),
+    )
+    blocks: int = parameter("n: the ResNet has 6n + 2 layers", 1, minimum=1, maximum=100)
+    width: int = parameter("channels of the first stage", 16, minimum=1, maximum=MOST)
+    data: str = parameter("the images", "digits", choices=LABELLED)
+    train_images: int | None = parameter(
+        "train on the first so many images, in the dataset's order; null: all", None, minimum=2
+    )
+    checksums: list[str] | None = parameter(
+        "SHA-256 of the content of each file of the dataset, as in conf/data/<data>.yaml", None
+    )
+    epochs: int = parameter("passes over the training images", 20, minimum=1)
+    learning_rates: list[float] = parameter(
+        "grid of rates of SGD, of which each arm takes its fastest",
+        [0.03, 0.1, 0.3, 1.0, 3.0, 10.0],
+        above=0,
+        maximum=LARGEST_STEP,
+    )
+    pretraining_rate: float = parameter(
+        "rate of SGD on the first half of the classes", 0.1, above=0, maximum=LARGEST_STEP
+    )
+    batch_size: int = parameter("images of one SGD step", 128, minimum=2, maximum=MOST)
+    replicates: int = parameter("independent repetitions", 5, minimum=1, maximum=MOST)
+    selection_replicates: int = parameter(
+        "repetitions of their own that rates are chosen on", 1, minimum=1, maximum=MOST
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.start == "random" and (wrong := [a for a in self.arms if a in OF_PRETRAINED]):
+            raise InputError(f"arms={','.join(wrong)}: only with start=pretrained")

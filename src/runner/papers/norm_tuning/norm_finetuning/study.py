@@ -1,0 +1,305 @@
+"""Study `norm_finetuning`: how far training only the normalization layers of a ResNet gets.
+
+What the field uses paper A for (Frankle, Schwab, Morcos 2021; paper A, Sections 1 and 5). The
+weights of a ResNet of 6n + 2 layers are frozen as they were drawn, and one part is trained:
+
+- `norm`: the scales and shifts of all BatchNorm layers;
+- `random_weights`: two weights of each channel of each convolution, chosen at random, which are as
+  many numbers (Frankle et al., Section 4);
+- `last_layer`: the linear classifier; `all`: everything.
+
+With `start=pretrained` everything is first trained on the lower half of the classes. Then each arm
+learns the upper half, with a new classifier which all of them train, and two more are possible:
+
+- `biases`: the shifts alone (BitFit, Ben Zaken et al. 2022: the convolutions have no others);
+- `low_rank`: a product of rank one, added to the centre of each kernel (LoRA, Hu et al. 2022):
+  inputs plus outputs of numbers for each convolution, about as many as `norm` has.
+
+Every arm has the same optimiser, plain SGD, and the same budget; its rate is the fastest of a grid
+on replicates of their own (`selection.csv`). Networks of one replicate start from the same draws
+and see the images in the same order, whatever the arm.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar
+
+import torch
+from torch import Generator, Tensor, nn
+
+from runner.core.errors import InputError, lookup
+from runner.core.streams import generator
+from runner.core.studies import Context, Measured, Row, network_name
+from runner.data.datasets import Dataset, Images
+from runner.networks.convolutional import initialize
+from runner.networks.resnet import ResNetForCifar
+from runner.papers.norm_tuning.norm_finetuning.config import NormFinetuning as Config
+from runner.training.convolutional import ConvolutionalTrainer, on_device
+from runner.training.selection import NO_CHOICE, choose, score, selection_range
+
+PRETRAINING = "pretraining"
+"""The arm of the first half of the classes."""
+
+STARTS = {"random": False, "pretrained": True}
+"""Whether half of the classes are learned first."""
+
+TRAINED = {
+    "norm": ("scale", "shift"),
+    "random_weights": (),
+    "last_layer": (),
+    "all": ("weight", "bias", "scale", "shift"),
+    "biases": ("shift",),
+    "low_rank": (),
+}
+TRAINED[PRETRAINING] = TRAINED["all"]
+"""The names of the parameters that an arm trains whole."""
+
+
+@dataclass(frozen=True)
+class Size(Row):
+    """One row per arm and replicate: how many numbers are trained."""
+
+    table: ClassVar[str] = "metrics"
+    keys: ClassVar[tuple[str, ...]] = ("arm", "replicate")
+
+    arm: str
+    replicate: int
+    trained: int  # numbers that training changes
+    parameters: int  # of the whole network
+
+
+@dataclass(frozen=True)
+class TrialEpoch(Row):
+    """One row per arm, rate, selection replicate and epoch: what a rate is chosen by.
+
+    Nan where a network has diverged.
+    """
+
+    table: ClassVar[str] = "selection"
+    keys: ClassVar[tuple[str, ...]] = ("arm", "replicate", "learning_rate", "epoch")
+
+    arm: str
+    replicate: int
+    learning_rate: float
+    epoch: int
+    train_loss: float  # nats; mean over the epoch's minibatches, each before its step
+    train_accuracy: float  # share of images that get their class; mean over minibatches likewise
+    test_loss: float  # at the end of the epoch, with running statistics
+    test_accuracy: float  # share of the test images that get their class, likewise
+
+
+@dataclass(frozen=True)
+class TrainedEpoch(TrialEpoch):
+    """One row per arm, replicate and epoch, at the rate chosen for the arm."""
+
+    table: ClassVar[str] = "training"
+
+    selected_on: str  # the replicates that the rate was chosen on
+
+
+@dataclass(frozen=True)
+class Task:
+    """One network to train. candidate: the index of the rate that is tried; None: it is judged."""
+
+    arm: str
+    replicate: int
+    candidate: int | None = None
+
+
+def tasks(config: Config) -> list[Task]:
+    """All networks in turn: what others start from, every rate of each arm, what is judged."""
+    selection = selection_range(config.replicates, config.selection_replicates)
+    rates = range(len(config.learning_rates))
+    both = [*range(config.replicates), *selection]
+    first = [Task(PRETRAINING, r) for r in both] if config.start == "pretrained" else []
+    trials = [Task(arm, r, k) for arm in config.arms for k in rates for r in selection]
+    judged = [Task(arm, r) for arm in config.arms for r in range(config.replicates)]
+    return [*first, *(trials if len(rates) > 1 else []), *judged]
+
+
+def run(config: Config, context: Context) -> Iterator[Size | TrialEpoch | Measured]:
+    """Train each network in turn."""
+    networks, old, new = tasks(config), *halves(config, context)
+    selection = selection_range(config.replicates, config.selection_replicates)
+    state = context.restored or {}
+    first = int(state.get("network", 0))
+    # What rates are chosen by: the scores of each selection replicate, over epochs.
+    shape = (len(config.arms), len(config.learning_rates), len(selection))
+    sums = state.get("selection", torch.zeros(shape, dtype=torch.float64)).cpu()
+    pretrained = {name: tensor for name, tensor in state.items() if name.startswith(PRETRAINING)}
+    steps = config.epochs * (len(new.train) // config.batch_size)
+    with context.progress(len(networks) * steps, "training", first * steps) as bar:
+        for index in range(first, len(networks)):
+            task = networks[index]
+            is_first = task.arm == PRETRAINING
+            is_judged = task.candidate is None and task.replicate < config.replicates
+            of_arm = torch.zeros(()) if is_first else sums[config.arms.index(task.arm)]
+            rate, selected_on = config.pretraining_rate, NO_CHOICE
+            if task.candidate is not None:
+                rate = config.learning_rates[task.candidate]
+            elif not is_first:
+                choice = choose(config.learning_rates, of_arm, selection)
+                rate, selected_on = choice.rate, choice.selected_on
+            bar.what = "choosing rates" if task.candidate is not None else "training"
+            network = start(config, task, new, pretrained)
+            data = old if is_first else new
+            trainer = ConvolutionalTrainer(
+                network, data, rate, config.batch_size, config.seed, task.replicate
+            )
+            place = network_name(task.arm, width=config.width, blocks=config.blocks), task.replicate
+            kept = partial(traced, trainer)
+            if index == first and context.restored is not None:
+                trainer.restore(state)
+                bar.update(trainer.done)
+            elif is_judged:
+                yield size_of(task, network)
+                yield from context.hand_over(*place, 0, kept)
+
+            def after_step(
+                loss: Tensor, index: int = index, trainer: ConvolutionalTrainer = trainer
+            ) -> None:
+                bar.update(1, loss=loss)
+                own = {"network": torch.tensor(index), "selection": sums, **pretrained}
+                context.checkpoint(lambda: own | trainer.state())
+
+            for epoch, scores in trainer.until(config.epochs, after_step):
+                row = TrialEpoch(task.arm, task.replicate, rate, epoch, **scores)
+                if is_judged:
+                    yield TrainedEpoch(**vars(row), selected_on=selected_on)
+                    yield from context.hand_over(*place, epoch, kept)
+                elif not is_first:
+                    of_arm[task.candidate, selection.index(task.replicate)] += score(
+                        torch.tensor(row.train_accuracy, dtype=torch.float64),
+                        torch.tensor(row.train_loss),
+                    )
+                    yield row
+            if is_first:
+                for name, tensor in network.state_dict().items():
+                    pretrained[f"{PRETRAINING}/{task.replicate}/{name}"] = tensor.clone()
+
+
+def halves(config: Config, context: Context) -> tuple[Dataset, Dataset]:
+    """The images of the classes that are learned first and of those that are learned then, on the
+    device, each channel with mean zero and variance one; with a random start all of them twice.
+
+    Raises InputError when they cannot be had.
+    """
+    data = context.load_data(config.data, config.seed, config.checksums)
+    data = on_device(data.first(config.train_images).standardized(), context.device)
+    if not lookup("start", config.start, STARTS):
+        return data, data
+    half = data.classes // 2
+    return of_classes(data, range(half)), of_classes(data, range(half, data.classes))
+
+
+def of_classes(data: Dataset, classes: range) -> Dataset:
+    """The images of some classes, labelled from 0 on. Raises InputError where there are none."""
+
+    def part(images: Images) -> Images:
+        chosen = (images.labels >= classes.start) & (images.labels < classes.stop)
+        if not chosen.any():
+            raise InputError(f"{data.name} has no images of the classes {[*classes]}")
+        return Images(images.pixels[chosen], images.labels[chosen] - classes.start)
+
+    return replace(data, train=part(data.train), test=part(data.test), classes=len(classes))
+
+
+def new_network(config: Config, arm: str, channels: int, classes: int) -> ResNetForCifar:
+    """A network of one arm for images with these channels."""
+    network = ResNetForCifar(channels, classes, config.blocks, config.width)
+    return with_low_rank(network) if arm == "low_rank" else network
+
+
+def start(config: Config, task: Task, data: Dataset, pretrained: dict[str, Tensor]) -> nn.Module:
+    """A network before training, of which one part can be trained."""
+    stream = generator(config.seed, task.replicate, "initialisation")
+    channels = data.train.pixels.shape[1]
+    network = ResNetForCifar(channels, data.classes, config.blocks, config.width)
+    initialize(network, "pytorch", stream)
+    network = network.to(data.train.labels.device, memory_format=torch.channels_last)
+    prefix = f"{PRETRAINING}/{task.replicate}/features."
+    own = {n.removeprefix(prefix): t for n, t in pretrained.items() if n.startswith(prefix)}
+    if own and task.arm != PRETRAINING:
+        network.features.load_state_dict(own)
+    choice = generator(config.seed, task.replicate, "trained weights")
+    return freeze_but(network, task.arm, config.start == "pretrained", choice)
+
+
+def freeze_but(
+    network: ResNetForCifar, arm: str, with_classifier: bool, stream: Generator
+) -> ResNetForCifar:
+    """Leave one part of a network to be trained, and the classifier if it is to be, in place.
+
+    stream: of the random weights and of the factors of low rank.
+    """
+    parts = lookup("arms", arm, TRAINED)
+    for name, parameter in network.named_parameters():
+        is_last = name.startswith("classifier") and (with_classifier or arm == "last_layer")
+        parameter.requires_grad_(is_last or name.rpartition(".")[2] in parts)
+        if arm == "random_weights" and parameter.ndim == 4:
+            train_two_of_each_channel(parameter.requires_grad_(True), stream)
+    return with_low_rank(network, stream) if arm == "low_rank" else network
+
+
+def train_two_of_each_channel(W: nn.Parameter, stream: Generator) -> None:
+    """Let two weights of each output channel have a gradient, chosen at random; W: (out, ...)."""
+    scores = torch.rand(len(W), W[0].numel(), generator=stream)
+    chosen = torch.zeros_like(scores).scatter_(1, scores.topk(2).indices, 1.0).view_as(W).to(W)
+    W.register_hook(lambda gradient: gradient * chosen)
+
+
+class LowRank(nn.Module):
+    """A frozen convolution, plus a product of rank one at the centre of its kernel."""
+
+    def __init__(self, convolution: nn.Conv2d) -> None:
+        super().__init__()
+        self.convolution = convolution
+        self.down = nn.Conv2d(convolution.in_channels, 1, 1, convolution.stride, bias=False)
+        self.up = nn.Conv2d(1, convolution.out_channels, 1, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The sum of both."""
+        return self.convolution(x) + self.up(self.down(x))
+
+
+def with_low_rank(network: ResNetForCifar, stream: Generator | None = None) -> ResNetForCifar:
+    """Add a product of rank one to each convolution, zero at first, in place."""
+    for parent in list(network.modules()):
+        for name, child in list(parent.named_children()):
+            if isinstance(child, nn.Conv2d) and not isinstance(parent, LowRank):
+                added = LowRank(child).to(child.weight.device)
+                if stream is not None:
+                    initialize(added.down, "pytorch", stream)
+                nn.init.zeros_(added.up.weight)
+                setattr(parent, name, added)
+    return network
+
+
+def size_of(task: Task, network: nn.Module) -> Size:
+    """The row of a network before training."""
+    few = task.arm == "random_weights"
+    trained = sum(
+        2 * len(p) if few and p.ndim == 4 else p.numel()
+        for p in network.parameters()
+        if p.requires_grad
+    )
+    return Size(task.arm, task.replicate, trained, sum(p.numel() for p in network.parameters()))
+
+
+def traced(trainer: ConvolutionalTrainer) -> dict[str, Tensor]:
+    """The tensors of a network, the first test images x, and H, its last hidden layer of them."""
+    images = trainer.data.test.pixels[:512]
+    trainer.network.set_mode("evaluate")
+    with torch.no_grad():
+        H = trainer.network.hidden(images)
+    return {"x": images, **trainer.network.state_dict(), "H": H}
+
+
+def torch_module(config: Config, network: str, tensors: dict[str, Tensor]) -> nn.Module:
+    """A kept network as a module."""
+    channels = next(W for W in tensors.values() if W.ndim == 4).shape[1]
+    arm, classes = network.partition("/")[0], len(tensors["classifier.weight"])
+    module = new_network(config, arm, channels, classes)
+    module.load_state_dict(tensors)
+    return module.eval()

@@ -1,0 +1,46 @@
+"""Selections from the tables of study `norm_finetuning`, for its drawings and claims."""
+
+import numpy as np
+import pandas as pd
+
+from runner.results.claims import Tables
+from runner.results.rows import select
+from runner.results.statistics import last_epoch
+
+ARMS = {
+    "last_layer": "last layer",
+    "random_weights": "random weights",
+    "norm": "scales and shifts",
+    "biases": "shifts (BitFit)",
+    "low_rank": "rank one (LoRA)",
+    "all": "everything",
+}
+"""What pictures call an arm, in their order."""
+
+
+def ends(tables: Tables, start: str = "random") -> pd.DataFrame:
+    """The last epoch of each network: `right`, its test accuracy, and the numbers it trains.
+
+    L: its layers; d: its width. One that has diverged is right on none of the images.
+    `inside_grid`: its rate is none of the ends of the grid. Raises NoRows where nothing starts so.
+    """
+    keys = ["start", "blocks", "width", "arm"]
+    tried = tables.get("selection", tables["training"]).groupby(keys)["learning_rate"]
+    rows = last_epoch(select(tables["training"], start=start))
+    rows = rows.merge(tried.agg(least="min", most="max").reset_index(), on=keys)
+    rows = rows.merge(tables["metrics"][[*keys, "replicate", "trained"]], on=[*keys, "replicate"])
+    return rows.assign(
+        L=6 * rows["blocks"] + 2,
+        d=rows["width"],
+        right=rows["test_accuracy"].where(np.isfinite(rows["train_loss"]), 0.0),
+        inside_grid=rows["learning_rate"].between(rows["least"], rows["most"], inclusive="neither"),
+    )
+
+
+def right_of(tables: Tables, arm: str) -> pd.DataFrame:
+    """`right` and `inside_grid` of an arm from a random start, by L, d and replicate.
+
+    Raises NoRows without one.
+    """
+    rows = select(ends(tables), arm=arm)
+    return rows.set_index(["L", "d", "replicate"])[["right", "inside_grid"]]

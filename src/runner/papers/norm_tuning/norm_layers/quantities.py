@@ -1,0 +1,54 @@
+"""What is measured of the construction of Theorem 1 in real normalization layers.
+
+d is the width of the target; errors are relative to the variance of g.
+"""
+
+import numpy as np
+import pandas as pd
+
+from runner.results.quantities import Tables, quantity
+from runner.results.rows import nonempty, select
+
+
+def _rows(tables: Tables, layer: str, mode: str = "evaluation") -> pd.DataFrame:
+    return select(tables["metrics"].rename(columns={"target_width": "d"}), layer=layer, mode=mode)
+
+
+@quantity(each=("d",))
+def error_over_rounding(tables: Tables, layer: str = "batch_norm") -> pd.DataFrame:
+    """relative error in BatchNorm / (machine epsilon x condition number x input norm)"""
+    rows = _rows(tables, layer)
+    error = np.sqrt(rows["relative_mse"])
+    rounding = np.finfo(np.float64).eps * rows["condition_number"] * rows["input_norm"]
+    return rows.assign(value=error / rounding, relative_error=error)
+
+
+@quantity(each=("d",))
+def least_in_layer_norm(tables: Tables) -> pd.DataFrame:
+    """least relative MSE of any function with f(c x) = f(x)"""
+    rows = _rows(tables, "layer_norm")
+    return rows.assign(value=rows["lower_bound"])
+
+
+@quantity(each=("d",), unit="difference")
+def above_least_in_layer_norm(tables: Tables) -> pd.DataFrame:
+    """relative MSE of the construction in LayerNorm less that"""
+    rows = _rows(tables, "layer_norm")
+    return rows.assign(value=rows["relative_mse"] - rows["lower_bound"])
+
+
+@quantity(each=("d", "layer"), unit="ratio")
+def fitted_over_least(tables: Tables, layers: tuple[str, ...]) -> pd.DataFrame:
+    """relative MSE of scales and shifts fitted in {layers} / that least"""
+    fitted = pd.concat(_rows(tables, layer, "fitted") for layer in layers)
+    least = _rows(tables, "layer_norm")[["d", "replicate", "lower_bound"]]
+    rows = fitted.drop(columns="lower_bound").merge(least, on=["d", "replicate"])
+    return rows.assign(value=rows["relative_mse"] / rows["lower_bound"])
+
+
+@quantity(each=("d", "layer"))
+def explained_norm(tables: Tables, layers: tuple[str, ...]) -> pd.DataFrame:
+    """share of the variance of |x| that is linear in the first layer of {layers}"""
+    rows = tables["norms"].rename(columns={"target_width": "d"})
+    rows = nonempty(rows[rows["layer"].isin(layers)], f"norms in {', '.join(layers)}")
+    return rows.assign(value=rows["explained"])

@@ -1,0 +1,155 @@
+"""Networks on any directed acyclic graph (Definition 1), as stacks of S networks.
+
+Vertices are numbered so that every edge leads to a higher number, the inputs first, the output
+last. A[v, u] is the weight of the edge u -> v, zero where there is none, and the whole mathematics:
+
+    z_v = sum_u A[v, u] a_u                    what a vertex computes before its activation
+    (A^T A - A A^T)[v, v]                      the vertex invariant (Lemma 2, Eq. (4))
+    (A^T A - A A^T)[u, v]                      of two vertices with the same neighbours (Eq. (5))
+    ||A[k:, :k]||_F^2 - ||A[j:, :j]||_F^2      of two cuts (Lemma 3)
+
+Hidden vertices stand in blocks, whose vertices have the same neighbours and the same activation.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from runner.core.streams import generator
+from runner.papers.training_invariances.invariances.layers import LINEAR
+
+SHARE = {"random_graph": 0.5, "dense_graph": 1.0}
+"""How many of the edges that there could be there are, by architecture: some, or, as in a DenseNet,
+all."""
+
+LEAK = 0.2
+"""Slope of leaky units below zero."""
+
+FROZEN = 0.1
+"""Share of the weights into the first quarter of the blocks that are not learned."""
+
+
+@dataclass(frozen=True)
+class Dag:
+    """S graphs of the same blocks. sizes: of the inputs, of each block, and 1, the output."""
+
+    sizes: tuple[int, ...]
+    edges: Bool[Tensor, "S V V"]
+    learned: Bool[Tensor, "S V V"]  # which of them
+    slopes: Float[Tensor, "S V"]  # of each vertex's activation below zero; 1: linear
+
+    @property
+    def inputs(self) -> int:
+        """How many inputs there are, which are the first vertices."""
+        return self.sizes[0]
+
+    @property
+    def cuts(self) -> list[int]:
+        """Behind which vertices the graph is cut: the inputs, each block."""
+        return torch.tensor(self.sizes[:-1]).cumsum(0).tolist()
+
+    def repeated(self, copies: int, device: torch.device) -> "Dag":
+        """The same graphs so many times, one after another."""
+        masks = (self.edges, self.learned, self.slopes)
+        return Dag(self.sizes, *(m.to(device).repeat(copies, *[1] * (m.ndim - 1)) for m in masks))
+
+    def adjacency(self, theta: Float[Tensor, "R P"]) -> Float[Tensor, "R V V"]:
+        """A of the first R networks, from all entries below the rows of the inputs."""
+        V = self.edges.shape[-1]
+        rows = theta.view(len(theta), V - self.inputs, V)
+        rows = torch.where(self.learned[: len(theta), self.inputs :], rows, rows.detach())
+        return torch.cat((rows.new_zeros(len(theta), self.inputs, V), rows), dim=1)
+
+    def forward(
+        self, theta: Float[Tensor, "R P"], x: Float[Tensor, "R n d"]
+    ) -> tuple[Float[Tensor, "R n"], list[Float[Tensor, "R n h"]]]:
+        """The scores, and the preactivations of all hidden vertices."""
+        A, a, found = self.adjacency(theta), x, []
+        for first, last in pairwise([*self.cuts, A.shape[-1]]):
+            z = a @ A[:, first:last, :first].mT
+            below = self.slopes[: len(theta), None, first:last] * z
+            a = torch.cat((a, torch.where(z > 0, z, below)), dim=-1)
+            found.append(z)
+        return found[-1].squeeze(-1), [torch.cat(found[:-1], dim=-1)]
+
+    def invariant(self, theta: Float[Tensor, "R P"]) -> Float[Tensor, "R h h"]:
+        """D = A^T A - A A^T of the hidden vertices."""
+        A = self.adjacency(theta)
+        return (A.mT @ A - A @ A.mT)[:, self.inputs : -1, self.inputs : -1]
+
+    def free(self) -> Bool[Tensor, "S h"]:
+        """Which hidden vertices have learned weights alone around them, as Lemma 2 asks."""
+        frozen = self.edges & ~self.learned
+        return ~(frozen.any(-1) | frozen.any(-2))[:, self.inputs : -1]
+
+    def neighbours(self) -> Bool[Tensor, "h h"]:
+        """Which pairs of hidden vertices have the same neighbours: those of one block."""
+        block = torch.repeat_interleave(torch.tensor(self.sizes[1:-1], device=self.edges.device))
+        return block[:, None] == block
+
+
+def cut(A: Float[Tensor, "*R V V"], first: int) -> Float[Tensor, "*R _ _"]:
+    """The weights of the edges from the first so many vertices to the others.
+
+    No edge leads back, so that every path from an input to the output has exactly one of them: they
+    are a layer (Definition 7), if all are learned.
+    """
+    return A[..., first:, :first]
+
+
+def build_graph(
+    architecture: str, depth: int, width: int, inputs: int, seed: int, replicates: int
+) -> Dag:
+    """A graph of its own for each replicate, with (depth - 1) width hidden vertices.
+
+    dense_graph: every vertex reads all blocks before its own, of `width` vertices. random_graph:
+    blocks of half as many; half of the edges between blocks, and from inputs to blocks. A
+    block that would read nothing reads all inputs, one that none reads is read by the output. Each
+    block is linear, ReLU or leaky.
+    """
+    size = width if architecture == "dense_graph" else max(2, width // 2)
+    count = (depth - 1) * width // size
+    sizes = (inputs, *[size] * count, 1)
+    block = torch.repeat_interleave(torch.tensor([*[1] * inputs, *sizes[1:]]))
+    edges, learned, slopes = [], [], []
+    for replicate in range(replicates):
+        stream = generator(seed, replicate, "graph")
+        V = inputs + count + 1
+        joined = (torch.rand(V, V, generator=stream) < SHARE[architecture]).tril(-1)
+        joined[:inputs] = False
+        joined[inputs:, :inputs] |= ~joined[inputs:].any(1, keepdim=True)
+        joined[-1, inputs:-1] |= ~joined[:, inputs:-1].any(0)
+        kinds = torch.tensor([LINEAR, 0.0, LEAK], dtype=torch.float64)
+        kinds = kinds[torch.randint(3, (count,), generator=stream)]
+        ends = torch.ones(1, dtype=torch.float64)
+        slopes.append(torch.cat((ends.expand(inputs), kinds, ends))[block])
+        edges.append(joined[block][:, block])
+        frozen = torch.rand(edges[-1].shape, generator=stream) < FROZEN
+        frozen[inputs + size * max(1, count // 4) :] = False
+        learned.append(edges[-1] & ~frozen)
+    return Dag(sizes, torch.stack(edges), torch.stack(learned), torch.stack(slopes))
+
+
+def draw_weights(
+    graph: Dag, replicate: int, gain: float, twin: float, generator: torch.Generator
+) -> Float[Tensor, " P"]:
+    """Starting weights of one network, N(0, gain^2 / fan in), in float64.
+
+    The first two of a block start with nonnegative weights, so that they tend to be on for every
+    example; the next two, if there are, within `twin` standard deviations of one another, in
+    weights and out, so that they are on for the same examples.
+    """
+    edges = graph.edges[replicate].cpu()
+    A = torch.randn(edges.shape, generator=generator, dtype=torch.float64)
+    for first, last in pairwise(graph.cuts):
+        A[first : first + 2].abs_()
+        if last - first >= 4:
+            one, other = first + 2, first + 3
+            A[one, : graph.inputs] -= A[one, : graph.inputs].mean()
+            A[other] = A[one] + twin * A[other]
+            A[:, other] = A[:, one] + twin * A[:, other]
+    A = edges * A * gain / edges.sum(-1, keepdim=True).clamp(min=1).sqrt()
+    return A[graph.inputs :].flatten()

@@ -1,0 +1,129 @@
+"""What is measured of paper C's statements about training, in every network of a replicate.
+
+A quantity that gradient flow conserves drifts under gradient descent by its discretisation alone,
+in proportion to the rate; one that it does not conserve moves by the same amount however small the
+rate. The order of convergence, the slope of log drift against log rate, is extrapolated to rate
+zero, where it is at least 1, or 0; how far that goes is the error of an order.
+"""
+
+import numpy as np
+import pandas as pd
+
+from runner.papers.training_invariances.invariances.tables import (
+    LAYER,
+    SERIES,
+    ends,
+    final,
+    orders,
+    power,
+    tail,
+    telling,
+)
+from runner.results.quantities import Tables, quantity
+from runner.results.rows import NoRows, finite, nonempty
+
+NEURONS = "neurons or layers of this kind at three rates"
+LAYERS = "layers of this kind"
+
+
+def _drifts(tables: Tables, where: str) -> pd.DataFrame:
+    """Rows at the end; graph: which of the graphs, or `layers` in a row."""
+    rows = final(tables["metrics"])
+    graph = rows["architecture"].where(rows["architecture"].str.endswith("graph"), "layers")
+    rows = rows.assign(graph=graph).query(where)
+    if not np.isfinite(rows["drift"]).all():
+        raise NoRows("order: gradient descent diverged at some rate")
+    return rows
+
+
+def _orders(rows: pd.DataFrame, column: str) -> pd.DataFrame:
+    """The order of each series, with a column that names the point that it is at."""
+    names = rows.drop_duplicates(SERIES)[[*SERIES, column]]
+    found = nonempty(orders(rows), NEURONS).rename(columns={"order": "value"})
+    return found.merge(names, on=SERIES)
+
+
+@quantity(each=("graph",), unit="exponent", numbers="estimates")
+def order(tables: Tables, where: str) -> pd.DataFrame:
+    """order of the drift in the learning rate, extrapolated to rate zero, beyond its error"""
+    return _orders(_drifts(tables, where), "graph")
+
+
+@quantity(each=("item",), unit="exponent", numbers="estimates")
+def order_of_items(tables: Tables) -> pd.DataFrame:
+    """order of the drift of D in the learning rate, extrapolated to rate zero, beyond its error: \
+of linear neurons, and of ReLU neurons that are on for every example"""
+    where = "(pair == 'full' and linear or pair == 'active' and not linear)"
+    return _orders(_drifts(tables, f"item > 0 and {where}"), "item")
+
+
+@quantity(unit="exponent")
+def typical_order(tables: Tables, where: str) -> pd.Series:
+    """order of the drift in the learning rate, extrapolated to rate zero, median of all series"""
+    found = _orders(_drifts(tables, where), "graph")
+    return found.groupby("replicate")["value"].median()
+
+
+@quantity(each=("data", "architecture", "layer"), unit="ratio")
+def limit_over_error(tables: Tables, where: str) -> pd.DataFrame:
+    """drift of D extrapolated to rate zero / the error of that extrapolation"""
+    finest = _drifts(tables, where).sort_values("learning_rate").groupby(SERIES)
+    rows, second = (finest.nth(i).set_index(SERIES) for i in (0, 1))
+    rate = rows["learning_rate"] / (second["learning_rate"] - rows["learning_rate"])
+    shift = rate * (second["drift"] - rows["drift"])
+    limit = rows["drift"] - shift
+    rows = rows.assign(value=limit / shift.abs(), moved=limit / rows["initial"])
+    return nonempty(rows.dropna(subset="value"), NEURONS).reset_index()
+
+
+@quantity()
+def distance_of_tree(tables: Tables) -> pd.DataFrame:
+    """|f(x) − μ(ρ(x))| / |f(x)|, at the start and the end"""
+    rows = finite(tables["decomposition"], "error", "output")
+    return rows.assign(value=rows["error"] / rows["output"])
+
+
+def _last_dense(tables: Tables) -> pd.DataFrame:
+    """The fully connected layers of Theorem 2, where its bound is one, but the output, of the runs
+    that train longest."""
+    rows = tail(tables)
+    rows = rows[rows.groupby("run")["time"].transform("max") == rows["time"].max()]
+    return nonempty(rows.query("layer < depth and bound == 1 and kind == 'dense'"), LAYERS)
+
+
+def _at(rows: pd.DataFrame, share: float) -> pd.DataFrame:
+    """The rows at this share of the time, by layer."""
+    return ends(rows, share).set_index(LAYER)
+
+
+@quantity()
+def growth(tables: Tables, of: str) -> pd.DataFrame:
+    """{of} at the end less that at half-time"""
+    rows = tail(tables)
+    rows = rows.assign(of=rows.eval(of))
+    change = (_at(rows, 1)["of"] - _at(rows, 0.5)["of"]).dropna()
+    return nonempty(change, "record before half-time").rename("value").reset_index()
+
+
+@quantity(unit="exponent")
+def exponent_in_norm(tables: Tables, rest: str) -> pd.Series:
+    """exponent of {rest} in ‖W‖² from half-time on, of the last fully connected layers, \
+in the runs that train longest"""
+    rows = _last_dense(tables)
+    rows = rows[rows["time"] >= 0.5 * rows.groupby("run")["time"].transform("max")]
+    return power(rows.assign(rest=rows.eval(rest)).dropna(subset="rest"), "rest")
+
+
+@quantity(unit="difference")
+def limit_above(tables: Tables) -> pd.DataFrame:
+    """‖W‖₂² / ‖W‖² − 1 / (8ᴺ M) at the end, of the layers of which that says something"""
+    rows = finite(nonempty(ends(telling(tables)), LAYERS), "operator_ratio")
+    return rows.assign(value=rows["operator_ratio"] - rows["bound"])
+
+
+@quantity(unit="difference")
+def ratio_above(tables: Tables) -> pd.DataFrame:
+    """‖W‖₂² / ‖W‖² − the bound of Eq. (13), at every time that this is above the trivial one"""
+    rows = tail(tables).query("layer < depth and finite_bound > trivial_bound")
+    rows = finite(nonempty(rows, LAYERS), "operator_ratio")
+    return rows.assign(value=rows["operator_ratio"] - rows["finite_bound"])

@@ -1,0 +1,178 @@
+"""Quantities: what a claim is about, as numbers that a comparison judges.
+
+In the `quantities.py` of a study a function measures each, from the tables of a figure to a tidy
+frame: a `value` for each replicate (or with its standard `error` and `n`; or a `count` of `n`) and
+the columns of the point that it is at. The first line of its docstring is what the quantity is
+called wherever a rule is printed:
+
+    @quantity(each=("d",), unit="ratio")
+    def ratio(tables: Tables, top: str, bottom: str) -> pd.Series:
+        \"""{top} / {bottom}\"""
+
+Called with its other arguments, which are plain data, it is a `Quantity`, and with a comparison
+that is the rule of a claim: `ratio("sgd", "construction").above(1)`.
+"""
+
+import inspect
+import string
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from runner.results.evidence import Above, Always, Below, Comparison, Evidence, Unit, Within
+from runner.results.rows import nonempty
+
+Tables = Mapping[str, pd.DataFrame]
+"""The tables of a figure's runs by name: `tables["metrics"]`."""
+
+Numbers = Literal["replicates", "estimates", "counts"]
+
+NUMBERS = {"replicates": set(), "estimates": {"error", "n"}, "counts": {"count", "n"}}
+"""What stands beside the `value` of a quantity, by what its numbers are."""
+
+PLAIN = str | int | float | bool | tuple | None
+"""What an argument of a quantity may be: what can be printed, and fingerprinted."""
+
+
+SIGNS = {" == ": " = ", " <= ": " ≤ ", " >= ": " ≥ ", " ** 2": "²", " * ": " "}
+"""How the code of a condition is printed."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A function from tables to numbers, and its other arguments."""
+
+    function: Callable[..., pd.DataFrame | pd.Series]
+    arguments: Mapping[str, Any]
+    each: tuple[str, ...]
+    unit: Unit
+    numbers: Numbers
+    assumed: str = ""
+    """A condition on the results: on the columns of its frame."""
+
+    def __str__(self) -> str:
+        name = (self.function.__doc__ or "").split("\n")[0].rstrip(".")
+        said = {field for _, field, _, _ in string.Formatter().parse(name) if field} | {"where"}
+        defaults = inspect.signature(self.function).parameters
+        words = {key: _in_words(value) for key, value in self.arguments.items()}
+        others = [
+            f"{key.replace('_', ' ')} = {words[key]}"
+            for key, value in self.arguments.items()
+            if key not in said and value != defaults[key].default
+        ]
+        return name.format(**words) + (f" ({', '.join(others)})" if others else "")
+
+    @property
+    def place(self) -> str:
+        """What a rule says of where it is measured: ` at every d where m = d²`."""
+        *first, last = self.each or ("",)
+        every = f" at every {', '.join(first)}{' and ' if first else ''}{last}" if last else ""
+        conditions = (str(self.arguments.get("where", "")), self.assumed)
+        where = " and ".join(filter(None, conditions))
+        for code, sign in SIGNS.items():
+            where = where.replace(code, sign)
+        return every + (f" where {where}" if where else "")
+
+    def measure(self, tables: Tables) -> pd.DataFrame:
+        """All numbers, those left out by what is assumed among them. Raises NoRows without any."""
+        found = self.function(tables, **self.arguments)
+        rows = found.rename("value").reset_index() if isinstance(found, pd.Series) else found
+        others = {"error", "n", "count"} - NUMBERS[self.numbers]  # a table may have such columns
+        rows = rows.drop(columns=list(others), errors="ignore")
+        if self.numbers == "counts":
+            rows = rows.assign(value=rows["count"] / rows["n"])
+        return nonempty(rows, str(self))
+
+    def given(self, condition: str) -> "Quantity":
+        """The same where a condition on the results is met, as "fits" or "numerical_rank == d".
+
+        What it leaves out is counted; conditions on sizes and methods stand in `where`.
+        """
+        return replace(self, assumed=condition)
+
+    def assuming(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The numbers that meet the condition. Raises NoRows where none does."""
+        if not self.assumed:
+            return rows
+        return nonempty(rows.query(self.assumed), f"rows where {self.assumed}")
+
+    def above(self, bound: float | str) -> "Rule":
+        """The rule that replicates, or an estimate, are above a bound."""
+        return Rule(self, Above(bound))
+
+    def below(self, bound: float | str) -> "Rule":
+        """The rule that they are below it."""
+        return Rule(self, Below(bound))
+
+    def within(self, margin: float, of: float = 0.0) -> "Rule":
+        """The rule that they differ from a number by less than a margin."""
+        return Rule(self, Within(margin, of))
+
+    def always(self, relation: str, bound: float = True) -> "Rule":
+        """The rule that every number is so: `always("<=", 1)`."""
+        return Rule(self, Always(relation, bound))
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(_in_words, value))
+    return f"{value:g}" if isinstance(value, float) else str(value).replace("_", " ")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A quantity and what is said of it: what a claim is judged by, and what is printed."""
+
+    quantity: Quantity
+    comparison: Comparison
+
+    def __str__(self) -> str:
+        return f"{self.quantity}: {self.comparison}{self.quantity.place}"
+
+    def points(self, rows: pd.DataFrame) -> Iterator[Evidence]:
+        """The evidence at each point of the quantity's frame."""
+        each = self.quantity.each
+        groups = rows.groupby(list(each), dropna=False) if each else [((), rows)]
+        for values, group in groups:
+            place = ", ".join(map(_place, each, values))
+            found = replace(self.comparison.evidence(group), point=place)
+            is_count = found.unit == "share"
+            yield found if is_count else replace(found, unit=self.quantity.unit)
+
+
+def _place(symbol: str, value: Any) -> str:
+    """`d = 5`; of a name alone, the name."""
+    if isinstance(value, str):
+        return value
+    return f"{symbol} = {'∞' if np.isinf(value) else format(value, 'g')}"
+
+
+def quantity(
+    *, each: tuple[str, ...] = (), unit: Unit = "value", numbers: Numbers = "replicates"
+) -> Callable[[Callable[..., pd.DataFrame | pd.Series]], Callable[..., Quantity]]:
+    """Make the function below a quantity.
+
+    each: the columns of the point that it is measured at, of which a rule says "at every d". unit:
+    what they are in; numbers: whether each is a replicate's, an estimate or a count.
+    """
+
+    def make(function: Callable[..., pd.DataFrame | pd.Series]) -> Callable[..., Quantity]:
+        signature = inspect.signature(function)
+
+        @wraps(function, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
+        def bind(*positional: Any, **named: Any) -> Quantity:
+            bound = signature.bind(None, *positional, **named)
+            bound.apply_defaults()
+            arguments = dict(list(bound.arguments.items())[1:])
+            if wrong := [name for name, value in arguments.items() if not isinstance(value, PLAIN)]:
+                raise TypeError(f"{function.__name__}: {', '.join(wrong)} is no plain data")
+            return Quantity(function, arguments, each, unit, numbers)
+
+        del bind.__wrapped__  # what is called has another signature
+        return bind
+
+    return make

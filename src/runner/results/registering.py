@@ -1,0 +1,42 @@
+"""Rules before numbers: which rules of a figure stood before its runs were begun.
+
+Their digests are written beside the figure when its first run is about to be computed. A claim that
+is changed, or added, once numbers are there is none of them.
+"""
+
+import json
+from contextlib import suppress
+
+from runner.results.claims import claims_of
+from runner.results.paper_figures import PaperFigure
+from runner.runs.files import write_atomically
+
+END = "rules.json"
+
+
+def register(figure: PaperFigure) -> None:
+    """Write down the digests of a figure's rules, before runs of it are computed.
+
+    Where a run has been begun, those alone that were written down before that, and are the same.
+    """
+    rules = {claim.name: claim.digest for claim in claims_of(figure.figure, figure.study)}
+    if any(run.folder.exists() for run in figure.runs):
+        before = registered(figure)
+        rules = {name: digest for name, digest in rules.items() if before.get(name) == digest}
+    place = figure.path(END)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    content = {"rules": rules, "runs": _names(figure)}
+    write_atomically(place, json.dumps(content, indent=1).encode())
+
+
+def registered(figure: PaperFigure) -> dict[str, str]:
+    """Return the digests that were written down before these runs were computed, by claim."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        found = json.loads(figure.path(END).read_text())
+        if found["runs"] == _names(figure):
+            return found["rules"]
+    return {}
+
+
+def _names(figure: PaperFigure) -> list[str]:
+    return sorted(run.folder.name for run in figure.runs)

@@ -1,0 +1,129 @@
+"""`protocol=authors` of figure 1, against torch and against a loop over single networks."""
+
+import dataclasses
+
+import pytest
+import torch
+from bench.growth import embedded
+from torch import nn
+
+from runner.core.errors import InputError
+from runner.core.progress import Progress
+from runner.core.studies import Context
+from runner.papers.batch_norm_rank.rank_collapse import authors, study
+from runner.papers.batch_norm_rank.rank_collapse.config import RankCollapse
+
+CONFIG = RankCollapse(
+    protocol="authors", depth=3, width=12, samples=40, epochs=2, replicates=2, batch_size=32
+)
+
+
+def context(restored=None, checkpoint=lambda make_state: None):
+    return Context(torch.device("cpu"), restored, Progress, checkpoint, embedded)
+
+
+def trainer(normalization, config=CONFIG):
+    data = embedded("digits", 0, None)
+    start = authors.Networks.start(config, normalization, 64, 10)
+    return authors.Trainer(start, data, config, context())
+
+
+def alone(parameters, r):
+    """Network r as tensors of its own."""
+    return {
+        name: tensor[r].detach().clone().requires_grad_() for name, tensor in parameters.items()
+    }
+
+
+def forward(p, x, depth, normalized):
+    """A single network with samples as rows, as torch writes it."""
+    for layer in range(1, depth + 1):
+        x = nn.functional.linear(x, p[f"W{layer}"], p.get(f"b{layer}"))
+        if normalized:
+            x = (x - x.mean(0)) / x.std(0)
+        x = torch.relu(x)
+    return nn.functional.linear(x, p[f"W{depth + 1}"], p.get(f"b{depth + 1}"))
+
+
+@pytest.mark.parametrize("normalization, optimizer", [("none", "SGD"), ("batch", "Adam")])
+def test_three_steps_are_those_of_torch(normalization, optimizer):
+    ours = trainer(normalization)
+    assert any(name.startswith("b") for name in ours.networks.parameters) == (optimizer == "SGD")
+    singles = [alone(ours.networks.parameters, r) for r in range(2)]
+    steps = [getattr(torch.optim, optimizer)(p.values(), lr=0.01) for p in singles]
+    images, labels = ours.data.train.flat().float(), ours.data.train.labels
+    order = ours.order()
+    for step in range(3):
+        chosen = order[:, 32 * step : 32 * (step + 1)]
+        losses = ours.train_on(chosen)
+        for r, (p, of) in enumerate(zip(singles, steps, strict=True)):
+            logits = forward(p, images[chosen[r]], 3, normalization == "batch")
+            loss = nn.functional.cross_entropy(logits, labels[chosen[r]])
+            of.zero_grad()
+            loss.backward()
+            of.step()
+            assert losses[r].item() == pytest.approx(loss.item(), rel=1e-4)
+    for r, p in enumerate(singles):
+        for name, tensor in p.items():
+            mine = ours.networks.parameters[name][r].detach()
+            torch.testing.assert_close(mine, tensor.detach(), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "depth, rate", [(1, 0.01), (8, 0.01), (9, 0.05), (22, 0.05), (23, 0.005), (31, 0.0005)]
+)
+def test_rates_change_where_those_of_the_script_do(depth, rate):
+    """Its argument is the number of hidden layers less one: 8, 22 and 30."""
+    config = dataclasses.replace(CONFIG, depth=depth, width=2)
+    for normalization, expected in (("batch", rate), ("none", 0.01)):
+        start = authors.Networks.start(config, normalization, 3, 2)
+        assert start.optimizer()[1] == expected
+
+
+def test_minibatches_are_drawn_with_replacement_and_ranks_are_of_the_first():
+    ours = trainer("none")
+    order = ours.order()
+    assert all(len(of.unique()) < len(of) for of in order)
+    first = ours.first_minibatch()
+    torch.testing.assert_close(first, ours.data.train.flat()[order[:, :32]].float())
+    assert first.min() >= 0 and first.max() <= 1
+
+
+def rows_of(restored=None, checkpoint=lambda make_state: None):
+    return list(study.run(CONFIG, context(restored, checkpoint)))
+
+
+def test_it_goes_on_where_it_was_interrupted():
+    states = []
+    whole = rows_of(
+        checkpoint=lambda make: states.append({k: v.clone() for k, v in make().items()})
+    )
+    middle = len(states) * 3 // 4  # in the second normalization
+    rest = rows_of(states[middle])
+    assert rest and whole[-len(rest) :] == rest
+    assert {row.normalization for row in rest} == {"batch"}
+
+
+def test_what_their_code_has_no_place_for_is_refused():
+    for changed in ({"activation": "tanh"}, {"normalizations": ["batch_no_mean"]}, {"skip": 1.0}):
+        with pytest.raises(InputError, match="protocol=text"):
+            dataclasses.replace(CONFIG, **changed)
+
+
+def test_ranks_by_layer_are_told_before_training_begins(caplog):
+    config = RankCollapse(depth=9, width=12, samples=40, epochs=1, replicates=1)
+    with caplog.at_level("INFO", "runner.run"):
+        rows = study.run(config, context())
+        next(row for row in rows if row.table != "metrics")
+    told = [record.message for record in caplog.records if "by layer" in record.message]
+    assert len(told) == 1 and told[0].split()[-5:] == ["1", "2", "4", "8", "9"]
+
+
+def test_of_deep_networks_ranks_are_told_at_layers_that_are_measured(caplog):
+    config = RankCollapse(
+        depth=200, width=4, data="gaussian", train=False, samples=6, replicates=2, init="unit"
+    )
+    with caplog.at_level("INFO", "runner.run"):
+        list(study.run(config, context()))
+    told = [record.message for record in caplog.records if "by layer" in record.message]
+    assert told[0].split()[-4:] == ["32", "64", "127", "200"]

@@ -1,0 +1,103 @@
+"""Pre-registered is what stood before the numbers, of a seed that was not kept before."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from runner.cli.orders import paper_figure
+from runner.core.settings import Settings
+from runner.publish.reference import keep
+from runner.results.claims import claims_of
+from runner.results.figures import make
+from runner.results.registering import register, registered
+from runner.runs.execution import execute
+
+NAME = "bottleneck-example20"
+SETTINGS = ["scale=smoke", "threads=1"]
+
+
+@pytest.fixture
+def figure(tmp_path):
+    return paper_figure(NAME, [*SETTINGS, f"outputs={tmp_path}"])
+
+
+def compute(figure) -> None:
+    for run in figure.runs:
+        execute(run, Settings(outputs=str(figure.outputs), device="cpu"))
+
+
+def with_other_rule(monkeypatch, figure) -> str:
+    """Another needs changes the digest of the first claim."""
+    first, *others = claims_of(NAME, figure.study)
+    changed = type(first)(first.name, first.statement, first.source, first.rule, needs={"depth": 1})
+    for place in ("results.registering", "results.claims", "publish.reference"):
+        monkeypatch.setattr(f"runner.{place}.claims_of", lambda *_: [changed, *others])
+    return first.name
+
+
+def kept(figure, reference) -> pd.Series:
+    make(figure)
+    folder = keep(NAME, [*SETTINGS, f"outputs={figure.outputs}"], reference)
+    return pd.read_csv(folder / "claims.csv").set_index("claim")["standing"]
+
+
+def test_rules_that_stood_before_the_runs_are_pre_registered(figure, tmp_path, monkeypatch):
+    register(figure)
+    compute(figure)
+    assert set(kept(figure, tmp_path / "reference")) == {"pre-registered"}
+    assert set(kept(figure, tmp_path / "reference")) == {"pre-registered"}, "as before"
+    changed = with_other_rule(monkeypatch, figure)
+    found = kept(figure, tmp_path / "other")
+    assert found[changed] == "exploratory" and (found.drop(changed) == "pre-registered").all()
+
+
+def test_rules_that_were_written_down_after_the_first_run_was_begun_are_none(figure, monkeypatch):
+    register(figure)
+    figure.runs[0].folder.mkdir(parents=True)
+    changed = with_other_rule(monkeypatch, figure)
+    register(figure)
+    assert changed not in registered(figure)
+    assert len(registered(figure)) == len(claims_of(NAME, figure.study)) - 1
+
+
+def test_numbers_that_were_there_before_any_rule_was_written_down_are_exploratory(figure, tmp_path):
+    compute(figure)
+    register(figure)
+    assert set(kept(figure, tmp_path / "reference")) == {"exploratory"}
+
+
+def test_rules_of_other_runs_do_not_count(figure):
+    register(figure)
+    about = json.loads(figure.path("rules.json").read_text())
+    figure.path("rules.json").write_text(json.dumps(about | {"runs": ["other"]}))
+    assert registered(figure) == {}
+
+
+def test_a_seed_that_was_kept_under_another_rule_registers_nothing(figure, tmp_path, monkeypatch):
+    """Though the rule of now was written down: the numbers of this seed were known."""
+    reference = tmp_path / "reference"
+    register(figure)
+    compute(figure)
+    kept(figure, reference)
+    path = reference / "smoke" / NAME / "claims.csv"
+    rows = pd.read_csv(path)
+    rows.loc[0, "digest"] = "another"
+    rows.loc[1, "standing"] = "exploratory"
+    rows.to_csv(path, index=False)
+    found = kept(figure, reference)
+    assert list(found[:2]) == ["exploratory"] * 2 and set(found[2:]) == {"pre-registered"}
+
+
+def test_a_seed_that_comes_back_registers_nothing(figure, tmp_path):
+    reference = tmp_path / "reference"
+    register(figure)
+    compute(figure)
+    kept(figure, reference)
+    path = reference / "smoke" / NAME / "provenance.json"
+    about = json.loads(path.read_text())
+    path.write_text(json.dumps(about | {"seeds": [7]}))
+    assert set(kept(figure, reference)) == {"pre-registered"}
+    assert json.loads(path.read_text())["earlier_seeds"] == [7]
+    path.write_text(json.dumps(about | {"seeds": [7], "earlier_seeds": [0]}))
+    assert set(kept(figure, reference)) == {"exploratory"}

@@ -1,0 +1,54 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from runner.results.evidence import verdict
+from runner.results.quantities import Quantity, Rule, Tables, quantity
+
+
+@quantity(each=("d", "m"), unit="ratio")
+def ratio(tables: Tables, top: str, bottom: tuple, where: str, at_rate: float = 0.1) -> pd.Series:
+    """{top} / {bottom}"""
+    return tables["metrics"].query(where).set_index(["d", "m", "replicate"])["error"]
+
+
+@quantity()
+def distance(tables: Tables) -> pd.DataFrame:
+    """distance"""
+    return tables["metrics"].assign(value=tables["metrics"]["error"])
+
+
+def test_a_rule_prints_all_that_it_is():
+    rule = ratio("sgd", ("a", "b_c"), "m <= d ** 2 and n == 2 * p").given("rank == d").above(1)
+    assert (
+        str(rule) == "sgd / a, b c: above 1 at every d and m where m ≤ d² and n = 2 p and rank = d"
+    )
+    assert str(ratio("a", ("b",), "m > 1", 0.2).within(0.5, of=1)) == (
+        "a / b (at rate = 0.2): within 0.5 of 1 at every d and m where m > 1"
+    )
+    assert str(distance().always("=", 0)) == "distance: always exactly 0"
+
+
+def test_plain_data_alone_are_arguments():
+    assert isinstance(ratio("sgd", (), "m < d"), Quantity)
+    with pytest.raises(TypeError, match="where is no plain data"):
+        ratio("sgd", (), lambda rows: rows)
+
+
+def judged(rule: Rule, rows: pd.DataFrame) -> str:
+    return verdict([*rule.points(rule.quantity.measure({"metrics": rows}))])[0]
+
+
+def test_each_point_has_its_evidence():
+    rows = pd.DataFrame({"d": [5, 10] * 5, "m": np.inf, "replicate": np.repeat(range(5), 2)})
+    rows = rows.assign(error=rows["d"].astype(float))
+    rule = ratio("a", (), "d > 0").above(7)
+    points = [*rule.points(rule.quantity.measure({"metrics": rows}))]
+    assert [each.point for each in points] == ["d = 5, m = ∞", "d = 10, m = ∞"]
+    assert [each.estimate for each in points] == [5, 10] and points[0].unit == "ratio"
+
+
+def test_a_column_of_a_table_is_no_standard_error():
+    """Which would excuse every counterexample: a table may have a column of that name."""
+    rows = pd.DataFrame({"replicate": range(5), "error": 1.0, "n": 3})
+    assert judged(distance().always("<=", 1e-9), rows) == "fails"

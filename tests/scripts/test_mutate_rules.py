@@ -1,0 +1,32 @@
+from mutate_rules import altered, literals, mutants
+
+TEXT = '''
+"""Words of 1 and 2."""
+SMALL = 0.01
+CLAIMS = {
+    "fig4": [
+        Claim("a-1", "at d = 5", "figure 4",
+            loss("sgd", f"m < d ** 2 and p == {3}").above("1 - 1 / d"), needs={"d": 0},
+            note="2 < 3"),
+    ],
+}
+'''
+
+
+def test_numbers_of_rules_are_found_and_those_in_words_are_not():
+    found = [old for _, old, _ in literals(TEXT)]
+    assert found == ["0.01", "2", "3", "1", "1", "0"]
+
+
+def test_a_number_becomes_half_as_large_again():
+    assert [altered(each) for each in ("1", "2", "0.5", "0", "1e-4")] == [
+        "2", "3", "0.75", "0.5", "0.00015",
+    ]  # fmt: skip
+
+
+def test_no_altered_number_passes_unseen():
+    found = list(mutants(["bn_classifier"]))
+    assert [(old, noticed) for _, _, old, _, noticed in found] == [
+        ("1e-6", "printed rule"),
+        ("1", "printed rule"),
+    ]

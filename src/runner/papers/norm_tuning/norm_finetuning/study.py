@@ -27,12 +27,14 @@ from typing import ClassVar
 
 import torch
 from torch import Generator, Tensor, nn
+from torch.nn.utils.parametrize import register_parametrization
 
 from runner.core.errors import InputError, lookup
 from runner.core.streams import generator
 from runner.core.studies import Context, Measured, Row, network_name
 from runner.data.datasets import Dataset, Images
 from runner.networks.convolutional import initialize
+from runner.networks.initialization import pytorch
 from runner.networks.resnet import ResNetForCifar
 from runner.papers.norm_tuning.norm_finetuning.config import NormFinetuning as Config
 from runner.training.convolutional import ConvolutionalTrainer, on_device
@@ -250,29 +252,29 @@ def train_two_of_each_channel(W: nn.Parameter, stream: Generator) -> None:
 
 
 class LowRank(nn.Module):
-    """A frozen convolution, plus a product of rank one at the centre of its kernel."""
+    """A kernel, plus a product of rank one at its centre; of that kernel, not beside it, since
+    oneDNN's convolutions to a single channel crash on processors without AVX-512."""
 
-    def __init__(self, convolution: nn.Conv2d) -> None:
+    def __init__(self, W: Tensor, stream: Generator | None = None) -> None:
         super().__init__()
-        self.convolution = convolution
-        self.down = nn.Conv2d(convolution.in_channels, 1, 1, convolution.stride, bias=False)
-        self.up = nn.Conv2d(1, convolution.out_channels, 1, bias=False)
+        n_out, n_in = W.shape[:2]
+        down, _ = pytorch(1, n_in, stream or Generator())
+        self.down = nn.Parameter(down.to(W))
+        self.up = nn.Parameter(W.new_zeros(n_out, 1))
 
-    def forward(self, x: Tensor) -> Tensor:
-        """The sum of both."""
-        return self.convolution(x) + self.up(self.down(x))
+    def forward(self, W: Tensor) -> Tensor:
+        """The sum of both. W: (out, in, rows, columns)."""
+        added = (self.up @ self.down)[:, :, None, None]
+        half = W.shape[-1] // 2
+        return W + nn.functional.pad(added, [half] * 4)
 
 
 def with_low_rank(network: ResNetForCifar, stream: Generator | None = None) -> ResNetForCifar:
-    """Add a product of rank one to each convolution, zero at first, in place."""
-    for parent in list(network.modules()):
-        for name, child in list(parent.named_children()):
-            if isinstance(child, nn.Conv2d) and not isinstance(parent, LowRank):
-                added = LowRank(child).to(child.weight.device)
-                if stream is not None:
-                    initialize(added.down, "pytorch", stream)
-                nn.init.zeros_(added.up.weight)
-                setattr(parent, name, added)
+    """Add a product of rank one to the kernel of each convolution, zero at first, in place."""
+    for module in list(network.modules()):
+        if isinstance(module, nn.Conv2d):
+            W = module.weight
+            register_parametrization(module, "weight", LowRank(W, stream))
     return network
 
 

@@ -431,7 +431,7 @@ def smallest_norm(
     """
     problem = Problem(x.mT.contiguous(), y.mT.contiguous(), ridge)
     widths = [x.shape[1], *[width] * (L - 1), y.shape[1]]
-    found = (polished(random_network(widths, seed=seed), problem, 2000) for seed in range(starts))
+    found = (polished(random_network(widths, seed=seed), problem) for seed in range(starts))
     return min(problem.loss(network) for network in found) / ridge
 
 

@@ -38,6 +38,7 @@ def each_once(starts: dict[int, Network]) -> dict[int, list[Network]]:
 def little_work(monkeypatch):
     monkeypatch.setattr(engine, "SWEEPS", 1)
     monkeypatch.setattr(engine, "GAIN", 1e-2)
+    monkeypatch.setattr(engine, "ITERATIONS", 100)
 
 
 @pytest.fixture(scope="module")
@@ -204,13 +205,14 @@ def test_polishing_ends_after_two_restarts_that_gain_nothing(problem, monkeypatc
     """Not before: the gain of each of the last two is below GAIN, that of one earlier is not."""
     losses = [problem.loss(network())]
 
-    def descended(network, problem, iterations):
-        found = _descended(network, problem, iterations)
+    def descended(network, problem, dtype):
+        found = _descended(network, problem, dtype)
         losses.append(problem.loss(found))
         return found
 
     monkeypatch.setattr(engine, "_descended", descended)
-    polished(network(), problem, iterations=60, restarts=400)
+    monkeypatch.setattr(engine, "ITERATIONS", 20)
+    polished(network(), problem, restarts=400)
     gains = -np.diff(losses) / losses[:-1]
     assert (gains[-2:] < engine.GAIN).all()
     idle = gains < engine.GAIN

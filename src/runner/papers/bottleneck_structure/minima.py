@@ -1,8 +1,9 @@
 """The lowest loss of each depth: what the statements of paper D are about.
 
 Adam ends some percent above the minimum of `C(f) + lambda ||theta||^2`. Here a network is taken
-further, in float64: neurons that the ridge has killed are removed, the others balanced, and all
-weights brought down by L-BFGS, again and again until two restarts in a row gain nothing. Several
+further: neurons that the ridge has killed are removed, the others balanced, and all weights brought
+down by L-BFGS, again and again until two restarts in a row gain nothing, in float32 as far as that
+leads and then in float64. What matters is a long memory that no restart forgets too early. Several
 independent starts are taken at some depths. A minimum of one depth starts its neighbours, too: two
 layers become one, or a layer is put in that projects on the directions which its input has. The
 lowest loss of a depth is kept, and the next to it says how far that can be trusted.
@@ -18,8 +19,8 @@ from math import inf, isnan, nan
 import numpy as np
 import torch
 from jaxtyping import Float
-from scipy.optimize import minimize
 from torch import Tensor
+from torch.optim import LBFGS
 
 from runner.networks.spectra import svdvals
 from runner.papers.bottleneck_structure.networks import Network
@@ -28,15 +29,13 @@ from runner.papers.bottleneck_structure.spectra import gap_rank
 DEAD = 1e-6
 """Norm of what enters a neuron times that of what leaves it, below which it is removed."""
 
-CORRECTIONS, ITERATIONS, RESTARTS = 30, 200, 25
-"""Of L-BFGS: pairs it remembers, iterations between two restarts, restarts at most."""
+PAIRS, ITERATIONS, RESTARTS = 60, 300, 25
+"""Of L-BFGS: pairs it remembers, iterations between two looks at the loss, restarts at most."""
 
 GAIN = 1e-4
-"""Relative decrease of the loss in a restart; after two in a row that gain less polishing ends. Not
-by the gradient: it stays near 1e-3 where a ReLU has its kink at a sample."""
-
-DECREASE = 1e-10
-"""Decrease of the loss in an iteration, below which it restarts; the zero network's loss is 1."""
+"""Relative decrease of the loss between two looks, below which L-BFGS forgets its pairs and starts
+again; after two restarts in a row that gain less polishing ends. Not by the gradient: it stays near
+1e-3 where a ReLU has its kink at a sample."""
 
 SAMPLES_AT_ONCE = 500
 """Of an evaluation, which holds their activations in all layers."""
@@ -98,38 +97,49 @@ def balanced(network: Network, sweeps: int = BALANCING) -> Network:
     return Network(weights, biases)
 
 
-def polished(
-    network: Network, problem: Problem, iterations: int = ITERATIONS, restarts: int = RESTARTS
-) -> Network:
+def polished(network: Network, problem: Problem, restarts: int = RESTARTS) -> Network:
     """Where L-BFGS gets to from here, pruned and balanced before every restart and at the end.
 
-    iterations: between two restarts. It ends after two restarts in a row that gain less than GAIN,
-    or after so many `restarts`.
+    It ends after two restarts in a row that gain less than GAIN, or after so many `restarts`; from
+    the first one that does on in float64.
     """
-    idle, before = 0, problem.loss(network)
+    best, idle, dtype = problem.loss(network), 0, torch.float32
     for _ in range(restarts):
-        network = _descended(balanced(pruned(network)), problem, iterations)
-        loss = problem.loss(network)
-        idle = idle + 1 if before - loss < GAIN * before else 0
-        if idle == 2 or isnan(loss):
+        found = _descended(balanced(pruned(network)), problem, dtype)
+        loss = problem.loss(found)
+        idle = 0 if loss < (1 - GAIN) * best else idle + 1
+        if loss < best:
+            network, best = found, loss
+        if idle == 2:
             break
-        before = loss
+        dtype = torch.float64 if idle else dtype
     return balanced(pruned(network))
 
 
-def _descended(network: Network, problem: Problem, iterations: int) -> Network:
+def _descended(network: Network, problem: Problem, dtype: torch.dtype) -> Network:
     shapes = [tuple(W.shape) for W in network.weights]
-    x, y = (np.ascontiguousarray(tensor.numpy()) for tensor in (problem.x, problem.y))
-    start = np.concatenate([t.numpy().ravel() for t in (*network.weights, *network.biases)])
-    found = minimize(
-        lambda theta: _loss_and_gradient(theta, shapes, x, y, problem.ridge),
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxcor": CORRECTIONS, "maxiter": iterations, "ftol": DECREASE, "gtol": 0.0},
+    x, y = (tensor.to(dtype).numpy() for tensor in (problem.x, problem.y))
+    theta = torch.cat([t.flatten() for t in (*network.weights, *network.biases)]).to(dtype)
+    optimizer = LBFGS(
+        [theta],
+        max_iter=ITERATIONS,
+        max_eval=2 * ITERATIONS,
+        history_size=PAIRS,
+        tolerance_grad=0,
+        tolerance_change=0,
+        line_search_fn="strong_wolfe",
     )
-    weights, biases = _views(found.x, shapes)
-    return Network(*([torch.from_numpy(t.copy()) for t in parts] for parts in (weights, biases)))
+
+    def loss_and_gradient() -> float:
+        loss, gradient = _loss_and_gradient(theta.numpy(), shapes, x, y, problem.ridge)
+        theta.grad = torch.from_numpy(gradient)
+        return loss
+
+    before, loss = inf, float(optimizer.step(loss_and_gradient))  # before its iterations
+    while loss < (1 - GAIN) * before:
+        before, loss = loss, float(optimizer.step(loss_and_gradient))
+    parts = _views(theta.double().numpy(), shapes)
+    return Network(*([torch.from_numpy(t.copy()) for t in each] for each in parts))
 
 
 def _views(theta: np.ndarray, shapes: list[tuple[int, int]]) -> tuple[list, list]:

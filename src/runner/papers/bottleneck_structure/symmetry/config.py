@@ -18,7 +18,7 @@ class Symmetry(TrainingConfig):
     """
 
     study: ClassVar[str] = "symmetry"
-    version: ClassVar[int] = 3  # polished until nothing is gained
+    version: ClassVar[int] = 4  # L-BFGS with a longer memory
 
     depth: int = parameter("L", 25, minimum=3, maximum=MOST)
     width: int = parameter("neurons of every hidden layer", 200, minimum=1)

@@ -961,6 +961,25 @@ def test_example_20_evades_proposition_13_by_its_lipschitz_constant():
     assert theory.divergent_excess(1600, 1600**-0.75) < math.sqrt(2) / 4  # C = 2 is refuted
 
 
+def test_the_ntk_of_linear_minima_grows_as_the_depth():
+    """Section 4: of order L is the normal size. W_l = S^(1/L) on the positive quadrant: over L the
+    trace tends to the integral of (sum_i s_i^(2p) x_i^2) (sum_j s_j^(2 - 2p)) over p in (0, 1).
+    """
+    s, x = torch.tensor([3.0, 0.5], dtype=F64), torch.tensor([[1.0, 2.0]], dtype=F64)
+
+    def over_depth(L: int) -> float:
+        network = biasless([s.pow(1 / L).diag()] * L)
+        return float(theory.ntk_trace(network, differentiate(network, x), x)) / L
+
+    ratio = s[:, None] / s
+    mean = torch.where(
+        ratio == 1, 1.0, (ratio.square() - 1) / (2 * ratio.log().where(ratio != 1, 1.0))
+    )
+    limit = float((x.mT.square() * s.square() * mean).sum())
+    left = [over_depth(L) / limit - 1 for L in (50, 100, 200)]
+    assert all(0 < abs(after) < 0.6 * abs(before) for before, after in pairwise(left)), left
+
+
 # Proposition 9, on a segment
 
 

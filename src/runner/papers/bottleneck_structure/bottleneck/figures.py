@@ -7,8 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from runner.papers.bottleneck_structure.bottleneck.tables import FITTED, at_ridge, successive_slopes
-from runner.papers.bottleneck_structure.looks import EDGE, rank_look
-from runner.papers.bottleneck_structure.spectra_panel import draw_spectra
+from runner.papers.bottleneck_structure.looks import EDGE, draw_spectra, rank_look
 from runner.results.claims import Tables
 from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
@@ -96,9 +95,8 @@ def _norms(axes: Axes, best: pd.DataFrame, plain: pd.DataFrame) -> None:
         Look(INK).name(axes, dead["depth"].max(), dead["parameter_norm"].max(), text, **place)
 
 
-def _four_spectra(panels: np.ndarray, best: pd.DataFrame, spectrum: pd.DataFrame) -> None:
-    """Panel (b): the bold task's networks of as many depths as there are panels."""
-    own = best[(best["replicate"] == best["replicate"].min()) & (best["rank"] > 0)]
+def _four_spectra(panels: np.ndarray, own: pd.DataFrame, spectrum: pd.DataFrame) -> None:
+    """Panel (b): one task's networks of as many depths as there are panels."""
     ranks = nonempty(own, "network of rank 1 or more").set_index("depth")["rank"]
     shown = _depths(own)
     for axes, depth in zip(panels, shown, strict=True):
@@ -110,27 +108,24 @@ def _four_spectra(panels: np.ndarray, best: pd.DataFrame, spectrum: pd.DataFrame
         ticks(axes.yaxis, [0, 0.5, 1, 1.5])
         axes.tick_params(left=axes is panels[0], labelleft=axes is panels[0])
         axes.spines["left"].set_visible(axes is panels[0])
-    deepest = panels[-1]
     rank, middle = int(ranks[shown[-1]]), (shown[-1] + 1) / 2
-    words = {1: "one near 1", 2: "two near 1", 3: "three near 1"}.get(rank, f"{rank} near 1")
-    rank_look(rank).name(deepest, middle, 1.27, words, weight="bold")
+    rank_look(rank).name(axes, middle, 1.27, f"{rank} near 1", weight="bold")
     others = int(own["width"].iloc[0]) - rank
-    QUIET.name(deepest, middle, 0.1, f"{others} others ≈ 0", size=SMALL)
+    QUIET.name(axes, middle, 0.1, f"{others} others ≈ 0", size=SMALL)
 
 
 def _depths(rows: pd.DataFrame) -> list[int]:
     """Four of the depths of some networks, or all where they are fewer."""
-    depths = rows["depth"].to_numpy()
-    wanted = np.quantile(depths, np.linspace(0.05, 1, SHOWN), method="nearest")
-    return sorted(set(np.append(wanted[:-1], depths.max()).astype(int)))
+    wanted = np.quantile(rows["depth"], np.linspace(0.05, 1, SHOWN), method="nearest")
+    return sorted(set(wanted.astype(int)))
 
 
 def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 1 of paper D: norm against depth, and spectra of four depths of one task."""
     metrics, best = tables["metrics"], _minima(tables)
     plain = metrics[(metrics["recipe"] == "plain") & (metrics["depth"] >= best["depth"].min())]
-    alive = best[(best["replicate"] == best["replicate"].min()) & (best["rank"] > 0)]
-    shown = _depths(alive) if len(alive) else [1]
+    own = best[(best["replicate"] == best["replicate"].min()) & (best["rank"] > 0)]
+    shown = _depths(own) if len(own) else [1]
     picture = canvas(3.6)
     left, right = picture.subfigures(1, 2, width_ratios=[1, 1.45])
     norm = left.subplots()
@@ -139,11 +134,10 @@ def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     norm.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     norm.set_title(" ")
     panel(norm, "a", "norm against depth", "depth $L$")
-    panels = np.atleast_1d(
-        right.subplots(1, len(shown), width_ratios=[depth + 2.2 for depth in shown])
-    )
+    widths = [depth + 2.2 for depth in shown]
+    (panels,) = right.subplots(1, len(shown), width_ratios=widths, squeeze=False)
     with or_empty(panels[0], *panels[1:]):
-        _four_spectra(panels, best, select(tables["spectrum"], recipe="minimum"))
+        _four_spectra(panels, own, select(tables["spectrum"], recipe="minimum"))
     panels[0].set_title(" ")
     panels[0].set_ylabel(r"singular values of $W_\ell$")
     panel(panels[0], "b", "singular values: only the middle grows", panels[0].get_xlabel())
@@ -212,26 +206,11 @@ def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Quick look at one run: norm against depth, and the spectra of the deepest network."""
-    metrics, spectrum = tables["metrics"], tables["spectrum"]
-    picture, ((left, right),) = sheet(1, 2, height=3.6, gap=0.9)
-    for rank, rows in metrics.groupby("rank"):
-        look = rank_look(rank)
-        look.line(left, rows["depth"], rows["parameter_norm"], linestyle="")
-        highest = rows.sort_values("parameter_norm").iloc[-1]
-        away = {"xytext": (0, 10), "textcoords": "offset points"}
-        spot = (highest["depth"], highest["parameter_norm"])
-        look.name(left, *spot, f"rank {rank}", **away)
-    first = metrics[metrics["replicate"] == metrics["replicate"].min()]
-    deepest = first.loc[first["depth"].idxmax()]
-    with or_empty(right):
-        own = select(spectrum, depth=deepest["depth"], replicate=deepest["replicate"])
-        own = own[own["run"] == deepest["run"]] if "run" in own else own
-        draw_spectra(right, own, int(deepest["rank"]))
-    panel(left, "a", "squared norm of the parameters", "depth L")
-    panel(right, "b", f"singular values, L = {deepest['depth']}", "layer")
-    columns = ["depth", "replicate", "parameter_norm", "train_cost", "test_cost", "loss", "rank"]
-    return picture, metrics[[*columns, "rank_gap"]]
+    """Quick look at one run: figure 1 of its networks, whichever recipe trained them."""
+    picture, metrics = draw_bottleneck(
+        {name: rows.assign(recipe="minimum") for name, rows in tables.items()}
+    )
+    return picture, metrics[["depth", "replicate", *HEADLINE, "loss", "rank_gap"]]
 
 
 HEADLINE = ["parameter_norm", "train_cost", "test_cost", "rank"]

@@ -16,11 +16,7 @@ from runner.papers.bottleneck_structure.bottleneck.quantities import (
     share_of_values,
     slope_over_rank,
 )
-from runner.papers.bottleneck_structure.bottleneck.tables import (
-    DEPTHS_OF_EXPANSION,
-    ENOUGH,
-    FITTED,
-)
+from runner.papers.bottleneck_structure.bottleneck.tables import DEPTHS_OF_EXPANSION, ENOUGH, FITTED
 from runner.papers.bottleneck_structure.theorem_claims import THEOREMS
 from runner.results.claims import Claim
 
@@ -61,10 +57,7 @@ FIGURE_1 = [
         "slope-tends-to-rank",
         "within a range of depths of equal rank the slope of the norm tends to the rank",
         CAPTION,
-        [
-            distance_to_rank().given("fit").below(0.1),
-            rise_of_slope().given("fit").above(0),
-        ],
+        [distance_to_rank().given("fit").below(0.1), rise_of_slope().given("fit").above(0)],
         needs=DEPTHS,
         note="slopes: first {first.min:.3f} to {first.max:.3f}, last {last.min:.3f} to"
         " {last.max:.3f}",

@@ -15,6 +15,7 @@ from runner.results.rows import nonempty, select
 from runner.results.style import (
     GREY,
     INK,
+    PLAIN,
     QUIET,
     SMALL,
     Look,
@@ -23,7 +24,6 @@ from runner.results.style import (
     level,
     name_ends,
     panel,
-    rail,
     sheet,
     ticks,
 )
@@ -60,10 +60,9 @@ def _norms(axes: Axes, best: pd.DataFrame, plain: pd.DataFrame) -> None:
     at zero."""
     dead = plain[plain["train_cost"] >= FITTED * 9]
     alive = plain.drop(dead.index)
-    hollow = {"mfc": "none", "mec": EDGE, "ms": 3.5, "mew": 0.8, "zorder": 2}
-    axes.plot(alive["depth"], alive["parameter_norm"], "o", **hollow)
-    cross = {"color": INK, "ms": 4.5, "mew": 1.1, "zorder": 2, "clip_on": False}
-    axes.plot(dead["depth"], dead["parameter_norm"], "x", **cross)
+    for rows, marker, color, size in ((alive, "o", EDGE, 3.5), (dead, "x", INK, 4.5)):
+        look = {"color": color, "ms": size, "mfc": "none", "mew": 1, "zorder": 2, "clip_on": False}
+        axes.plot(rows["depth"], rows["parameter_norm"], marker, **look)
     first = best["replicate"].min()
     for (replicate, rank), rows in best.sort_values("depth").groupby(["replicate", "rank"]):
         look, bold = rank_look(rank), replicate == first
@@ -76,23 +75,20 @@ def _norms(axes: Axes, best: pd.DataFrame, plain: pd.DataFrame) -> None:
         place = {"ha": "center", "weight": "bold"}
         at, away = (own.index[-1], (-8, 13)) if rank == 2 else (own.index[0], (0, 13))
         rank_look(rank).name_at(axes, own.index, own, f"rank {rank}", at, away, **place)
-    last = best["depth"].max()
-    for slope, first_depth, last_depth, height in ((2, 0.45, 1.0, 0.62), (3, 0.2, 0.4, 0.56)):
-        if last >= 20:
-            L = last * np.array([first_depth, last_depth])
-            low = best["parameter_norm"].min()
-            y = low * height * 1.05 + slope * (L - last * 0.2)
-            guide(axes, L, y)
-            away = (4, -10) if slope == 2 else (5, -9)
-            QUIET.name_at(axes, L, y, f"slope {slope}", L[1] * 0.85, away, size=SMALL)
+    last, low = best["depth"].max(), best["parameter_norm"].min()
+    for slope, ends, height in ((2, (0.45, 1), 0.65), (3, (0.2, 0.4), 0.59)):
+        L = last * np.array(ends)
+        y = low * height + slope * (L - last * 0.2)
+        guide(axes, L, y)
+        QUIET.name_at(axes, L, y, f"slope {slope}", L[1] * 0.85, (4, -10), size=SMALL)
+    place, spot = {"textcoords": "offset points", "size": SMALL}, ["depth", "parameter_norm"]
     if len(alive):
-        middle = alive.sort_values("parameter_norm").iloc[-1]
-        text = {"xytext": (10, 0), "textcoords": "offset points", "ha": "left", "size": SMALL}
-        QUIET.name(axes, middle["depth"], middle["parameter_norm"], "plain training", **text)
+        highest = alive[spot].sort_values("parameter_norm").iloc[-1]
+        QUIET.name(axes, *highest, "plain training", xytext=(10, 0), ha="left", **place)
     if len(dead):
-        place = {"xytext": (0, 12), "textcoords": "offset points", "ha": "right", "size": SMALL}
-        text = "plain training: zero"
-        Look(INK).name(axes, dead["depth"].max(), dead["parameter_norm"].max(), text, **place)
+        PLAIN.name(
+            axes, *dead[spot].max(), "plain training: zero", xytext=(0, 12), ha="right", **place
+        )
 
 
 def _four_spectra(panels: np.ndarray, own: pd.DataFrame, spectrum: pd.DataFrame) -> None:
@@ -109,7 +105,7 @@ def _four_spectra(panels: np.ndarray, own: pd.DataFrame, spectrum: pd.DataFrame)
         axes.tick_params(left=axes is panels[0], labelleft=axes is panels[0])
         axes.spines["left"].set_visible(axes is panels[0])
     rank, middle = int(ranks[shown[-1]]), (shown[-1] + 1) / 2
-    rank_look(rank).name(axes, middle, 1.27, f"{rank} near 1", weight="bold")
+    rank_look(rank).name(axes, middle, 1.27, f"{rank} values near 1", weight="bold")
     others = int(own["width"].iloc[0]) - rank
     QUIET.name(axes, middle, 0.1, f"{others} others ≈ 0", size=SMALL)
 
@@ -167,6 +163,19 @@ def say_above(tables: Tables) -> str:
     )
 
 
+def _by_recipe(axes: Axes, metrics: pd.DataFrame, column: str) -> None:
+    """Every network, and for each recipe the medians over the tasks, with its name."""
+    ends = []
+    for recipe, look in RECIPES.items():
+        rows = metrics[metrics["recipe"] == recipe]
+        median = rows.groupby("depth")[column].median()
+        look.each(axes, rows["depth"], rows[column])
+        look.line(axes, median.index, median)
+        text = "lowest loss\nfound" if recipe == "minimum" else recipe
+        ends += [(height, text, look) for height in median.tail(1)]
+    name_ends(axes, ends)
+
+
 def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Where our recipes end: the rank, and the loss above the lowest one."""
     metrics = at_ridge(tables["metrics"])
@@ -174,32 +183,14 @@ def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     for axes in (left, right):
         axes.set_xlim(metrics["depth"].min() - 0.5, metrics["depth"].max() + 0.5)
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    steps = {"plain": -0.25, "annealed": 0.0, "minimum": 0.25}
-    names: list[tuple[float, str, Look]] = []
-    for recipe, look in RECIPES.items():
-        rows = metrics[metrics["recipe"] == recipe]
-        if rows.empty:
-            continue
-        median = rows.groupby("depth")["rank"].median()
-        look.each(left, rows["depth"] + steps[recipe], rows["rank"] + 0.2 * steps[recipe])
-        look.line(left, median.index, median + 0.2 * steps[recipe])
-        text = "lowest loss\nfound" if recipe == "minimum" else recipe
-        names.append((median.iloc[-1], text, look))
     left.set_ylim(-0.3, min(12.5, metrics["rank"].max() + 0.6))
     left.yaxis.set_major_locator(MaxNLocator(7, integer=True))
     level(left, 2)
-    name_ends(left, names)
-    ends = []
+    _by_recipe(left, metrics, "rank")
     with or_empty(right):
-        place = rail(right, 0.1, 3000)
-        drawn = losses_above(metrics)
-        for recipe, rows in drawn.groupby("recipe"):
-            look, median = RECIPES[recipe], rows.groupby("depth")["above"].median()
-            look.each(right, rows["depth"], place(rows["above"]))
-            look.line(right, median.index, place(median))
-            ends.append((float(place(median)[-1]), recipe, look))
+        right.set(yscale="log", ylim=(0.1, 3000))
         ticks(right.yaxis, [0.1, 1, 10, 100, 1000], [f"{y:g} %" for y in (0.1, 1, 10, 100, 1000)])
-        name_ends(right, ends)
+        _by_recipe(right, losses_above(metrics), "above")
     panel(left, "a", "rank of the middle layer", "depth L")
     panel(right, "b", "loss above the lowest found", "depth L")
     return picture, metrics
@@ -243,7 +234,7 @@ FIGURES = [
         " from the start; annealed, which fits first, then presses the rank down, then relaxes;"
         " and the lowest loss that was found at each depth; dotted: the task's rank. Lines are"
         " medians over the tasks, dots single tasks. (b) How far the loss, with its ridge, ends"
-        " above the lowest that was found; less than 0.1 % lies on the rail.",
+        " above the lowest that was found.",
         shows={"recipe": ["minimum", "annealed", "plain"]},
     ),
 ]

@@ -1,10 +1,6 @@
 """What paper D says of Example 20."""
 
-from runner.papers.bottleneck_structure.example20.quantities import (
-    error,
-    off_the_closed_form,
-    step,
-)
+from runner.papers.bottleneck_structure.example20.quantities import error, off_the_closed_form, step
 from runner.results.claims import Claim
 
 SIZES = {"depth": 3, "exponent": 2}

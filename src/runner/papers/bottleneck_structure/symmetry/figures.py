@@ -17,7 +17,6 @@ from runner.results.rows import select
 from runner.results.style import (
     GREEN,
     INK,
-    PLAIN,
     QUIET,
     SMALL,
     VERMILION,
@@ -33,10 +32,10 @@ LEVELS = np.linspace(0, 1, 15)
 ORBIT = Look(VERMILION)
 
 
-def _paths(axes: Axes, embedding: pd.DataFrame, room: float, thick: float = 1.1) -> tuple[int, int]:
+def _paths(axes: Axes, embedding: pd.DataFrame, thick: float) -> None:
     """Every path of gradient descent, the lighter the nearer the axis; its start is a dot.
 
-    room: free above and below, as a share. Gives back how many pairs cross, and how many there are.
+    Below stands how many pairs of paths cross.
     """
     xy = paths(embedding)
     pieces = np.stack([xy[:, :-1], xy[:, 1:]], 2).reshape(-1, 2, 2)
@@ -44,14 +43,15 @@ def _paths(axes: Axes, embedding: pd.DataFrame, room: float, thick: float = 1.1)
     shades = {"array": value, "cmap": "viridis", "linewidths": thick, "clim": (0, 1.12)}
     axes.add_collection(LineCollection(list(pieces), **shades))
     axes.plot(*xy[:, 0].T, ".", color=INK, ms=2.6 * thick)
-    axes.set_ymargin(room)
+    axes.set_ymargin(0.1)
     axes.autoscale_view()
     axes.set_aspect("equal", adjustable="datalim")
     axes.set(xticks=[], yticks=[])
-    return crossing(xy), len(xy) * (len(xy) - 1) // 2
+    pairs = len(xy) * (len(xy) - 1) // 2
+    axes.set_xlabel(f"{crossing(xy)} of {pairs:,} pairs of paths cross", size=SMALL)
 
 
-def _rings(axes: Axes, distance: pd.DataFrame, size: float = 6.0) -> None:
+def _rings(axes: Axes, distance: pd.DataFrame, size: float) -> None:
     """Distance to the white square, light where large; dashed: the orbit of the task."""
     table = distance.pivot(index="second", columns="first", values="distance")
     largest = table.to_numpy().max()
@@ -92,54 +92,40 @@ def say_rank(tables: Tables) -> str:
 
 def draw_symmetry(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 2 of paper D, of the first replicate, for the trained and the untrained network."""
-    picture = canvas(4.6)
+    picture = canvas(4.8)
     shape = {"width_ratios": [1, 1.2, 0.95], "height_ratios": [1, 0.36]}
-    (a, b, c), small = picture.subplots(2, 3, **shape)
+    large, small = picture.subplots(2, 3, **shape)
 
     def first(table: str, stage: str) -> pd.DataFrame:
         return select(tables[table], stage=stage, replicate=0)
 
-    for axes in (a, b, c):
-        axes.set_title(" ")
+    for (a, b, c), stage, thick in ((large, "trained", 2.2), (small, "untrained", 1.4)):
+        with or_empty(a):
+            spectrum = first("spectrum", stage)
+            draw_spectra(a, spectrum, RANK, thick)
+            ticks(a.xaxis, [1, int(spectrum["layer"].max())])
+            a.set_xlabel(r"layer $\ell$", size=SMALL)
+        with or_empty(b):
+            _paths(b, first("embedding", stage), thick / 2)
+        with or_empty(c):
+            _rings(c, first("distance", stage), size=2.7 * thick)
+    a, b, c = large
     with or_empty(a):
-        spectrum = first("spectrum", "trained")
-        draw_spectra(a, spectrum, RANK)
-        last = int(spectrum["layer"].max())
-        top = np.nanmax([spectrum.loc[spectrum["index"] <= RANK, "singular_value"].max(), 0.5])
-        a.set_ylim(0, 1.16 * top)
-        ticks(a.xaxis, [1, last])
         network = first("networks", "trained").iloc[0]
         if network["test_cost"] < FITTED and network["rank_gap"] == RANK:
-            rank_look(RANK).name(a, 0.5 * last, 0.97 * 1.16 * top, "two near 1", weight="bold")
-            count = int(tables["spectrum"]["width"].iloc[0]) - RANK
-            QUIET.name(a, 0.45 * last, 0.07 * top, f"{count} others ≈ 0", size=SMALL)
-    with or_empty(b):
-        crossing, pairs = _paths(b, first("embedding", "trained"), room=0.16)
-        place = {"transform": b.transAxes, "ha": "right", "size": SMALL}
-        PLAIN.name(b, 0.99, 0.95, f"{crossing} of {pairs:,} pairs of paths cross", **place)
-        Look(GREEN).name(b, 0.97, 0.08, "$(w\\cdot v)^2\\to 1$", **place)
-    with or_empty(c):
-        _rings(c, first("distance", "trained"))
-        ORBIT.name(c, 0, 0, "orbit\nof $x_0$", linespacing=1.1)
-    seen = ["", "", ""]
-    with or_empty(small[0]):
-        spectrum = first("spectrum", "untrained")
-        draw_spectra(small[0], spectrum, RANK, thick=1.4)
-        ticks(small[0].xaxis, [1, int(spectrum["layer"].max())])
-        small[0].set_xlabel(r"layer $\ell$")
-        seen[0] = ": none stands out"
-    with or_empty(small[1]):
-        crossing, _ = _paths(small[1], first("embedding", "untrained"), 0.1, thick=0.6)
-        seen[1] = f": {crossing} pairs cross"
-    with or_empty(small[2]):
-        _rings(small[2], first("distance", "untrained"), size=3)
-        seen[2] = ": no ring"
-    for axes, text in zip(small, seen, strict=True):
-        axes.set_title(" ", size=SMALL, pad=3)
-        place = {"transform": axes.transAxes, "ha": "left", "va": "bottom", "size": SMALL}
-        QUIET.name(axes, 0, 1.04, f"before training{text}", **place)
-    panel(a, "a", "singular values")
-    panel(b, "b", f"layer {PCA_LAYER}: two components")
+            inside = {"transform": a.transAxes}
+            rank_look(RANK).name(a, 0.5, 0.97, "two near 1", weight="bold", **inside)
+            QUIET.name(
+                a, 0.5, 0.07, f"{int(network['width']) - RANK} others ≈ 0", size=SMALL, **inside
+            )
+    Look(GREEN).name(b, 0.97, 0.08, "$(w\\cdot v)^2\\to 1$", transform=b.transAxes, ha="right")
+    ORBIT.name(c, 0, 0, "orbit\nof $x_0$", linespacing=1.1)
+    for axes in large:
+        axes.set_title(" ")
+    for axes in small:
+        axes.set_title("before training", loc="left", size=SMALL, color=QUIET.ink)
+    panel(a, "a", "singular values", a.get_xlabel())
+    panel(b, "b", f"layer {PCA_LAYER}: two components", b.get_xlabel())
     panel(c, "c", f"layer {DISTANCE_LAYER}: distance to $x_0$")
     return picture, tables["metrics"]
 

@@ -37,15 +37,21 @@ from runner.papers.bottleneck_structure.training import RidgeTrainer, start
 
 
 @dataclass(frozen=True)
-class TrainedNetwork(Row):
+class OfNetwork:
+    """The columns that name a network."""
+
+    recipe: str
+    depth: int  # L
+    replicate: int
+
+
+@dataclass(frozen=True)
+class TrainedNetwork(OfNetwork, Row):
     """One row per depth and replicate, at the end of training."""
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate")
 
-    recipe: str
-    depth: int  # L
-    replicate: int
     parameter_norm: float  # ||theta||^2
     train_cost: float  # C; the zero network costs 1
     test_cost: float  # C on the test inputs
@@ -62,32 +68,26 @@ class TrainedNetwork(Row):
 
 
 @dataclass(frozen=True)
-class SingularValue(Row):
+class SingularValue(OfNetwork, Row):
     """One row per singular value of every W_l."""
 
     table: ClassVar[str] = "spectrum"
     keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate", "layer", "index")
     in_every_replicate: ClassVar[bool] = False
 
-    recipe: str
-    depth: int
-    replicate: int
     layer: int  # 1 .. L
     index: int  # from 1, falling
     singular_value: float  # s_index(W_l)
 
 
 @dataclass(frozen=True)
-class LayerTail(Row):
+class LayerTail(OfNetwork, Row):
     """One row per layer: Corollary 8's s_{k+1}(W_l alpha_{l-1}(X) / sqrt N), k the rank."""
 
     table: ClassVar[str] = "representation"
     keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate", "layer")
     in_every_replicate: ClassVar[bool] = False
 
-    recipe: str
-    depth: int
-    replicate: int
     rank: int  # k: singular values of W_{L/2} above 0.1
     layer: int  # 1 .. L
     tail: float  # s_{k+1}(W_l alpha_{l-1}(X) / sqrt N)

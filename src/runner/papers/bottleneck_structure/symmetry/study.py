@@ -63,7 +63,15 @@ PATHS = 60
 
 
 @dataclass(frozen=True)
-class LayerMeasures(Row):
+class AtStage:
+    """The columns that name a network."""
+
+    stage: str  # untrained, adam (where Adam ends), trained (after L-BFGS)
+    replicate: int
+
+
+@dataclass(frozen=True)
+class LayerMeasures(AtStage, Row):
     """One row per stage, replicate and layer 1 .. L.
 
     Representations are alpha_l(X), for l = L the output.
@@ -72,8 +80,6 @@ class LayerMeasures(Row):
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "layer")
 
-    stage: str  # untrained, adam (where Adam ends), trained (after L-BFGS)
-    replicate: int
     layer: int  # 1 .. L
     s1: float  # the four largest singular values of W_l
     s2: float  # the second, likewise
@@ -89,14 +95,12 @@ class LayerMeasures(Row):
 
 
 @dataclass(frozen=True)
-class NetworkAtStage(Row):
+class NetworkAtStage(AtStage, Row):
     """One row per stage and replicate."""
 
     table: ClassVar[str] = "networks"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate")
 
-    stage: str  # untrained, adam (where Adam ends), trained (after L-BFGS)
-    replicate: int
     parameter_norm: float  # ||theta||^2
     train_cost: float  # C on the training starts; the zero network costs 1
     test_cost: float  # C on fresh starts, likewise
@@ -110,29 +114,25 @@ class NetworkAtStage(Row):
 
 
 @dataclass(frozen=True)
-class SingularValue(Row):
+class SingularValue(AtStage, Row):
     """Panel (a): one row per singular value of every W_l."""
 
     table: ClassVar[str] = "spectrum"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "layer", "index")
     in_every_replicate: ClassVar[bool] = False
 
-    stage: str  # untrained, adam (where Adam ends), trained (after L-BFGS)
-    replicate: int
     layer: int  # 1 .. L
     index: int  # from 1, falling
     singular_value: float  # s_index(W_l)
 
 
 @dataclass(frozen=True)
-class PathPoint(Row):
+class PathPoint(AtStage, Row):
     """Panel (b): gradient-descent paths on the first two principal components of alpha_6(X)."""
 
     table: ClassVar[str] = "embedding"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "path", "time")
 
-    stage: str  # untrained, adam (where Adam ends), trained (after L-BFGS)
-    replicate: int
     path: int  # which of the paths, from 0
     time: int  # steps of gradient descent along the path
     pc1: float  # first principal component of alpha_6
@@ -142,14 +142,12 @@ class PathPoint(Row):
 
 
 @dataclass(frozen=True)
-class Distance(Row):
+class Distance(AtStage, Row):
     """Panel (c): ||alpha_2(x_0) - alpha_2(x)|| over a plane orthogonal to w through the origin."""
 
     table: ClassVar[str] = "distance"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "first", "second")
 
-    stage: str  # untrained, adam (where Adam ends), trained (after L-BFGS)
-    replicate: int
     first: float  # coordinates of v in the plane
     second: float  # the other coordinate
     distance: float  # ||alpha_2(x_0) - alpha_2(x)||

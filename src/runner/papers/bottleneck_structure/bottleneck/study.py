@@ -17,6 +17,7 @@ from typing import ClassVar
 
 import torch
 
+from runner.core.errors import lookup
 from runner.core.streams import generator
 from runner.core.studies import Context, Measured, Row, network_name
 from runner.networks.spectra import svdvals
@@ -153,7 +154,7 @@ def train(
     """The trainer with its trained stack; `order` lists (depth, replicate, number of the start),
     deepest first.
     """
-    recipe = RECIPES["plain" if config.recipe == "plain" else "annealed"]
+    recipe = lookup("recipe", config.recipe, RECIPES | {"minimum": RECIPES["annealed"]})
     depths, replicates, numbers = map(list, zip(*order, strict=True))
     stack = DepthStack(depths, config.width, D_IN, D_OUT, context.device)
     start(stack, replicates, recipe, config.seed, numbers)

@@ -105,7 +105,8 @@ def _four_spectra(panels: np.ndarray, own: pd.DataFrame, spectrum: pd.DataFrame)
         axes.tick_params(left=axes is panels[0], labelleft=axes is panels[0])
         axes.spines["left"].set_visible(axes is panels[0])
     rank, middle = int(ranks[shown[-1]]), (shown[-1] + 1) / 2
-    rank_look(rank).name(axes, middle, 1.27, f"{rank} values near 1", weight="bold")
+    words = {1: "one near 1", 2: "two near 1", 3: "three near 1"}.get(rank, f"{rank} near 1")
+    rank_look(rank).name(axes, middle, 1.27, words, weight="bold")
     others = int(own["width"].iloc[0]) - rank
     QUIET.name(axes, middle, 0.1, f"{others} others ≈ 0", size=SMALL)
 

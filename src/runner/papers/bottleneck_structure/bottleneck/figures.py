@@ -76,7 +76,8 @@ def _norms(axes: Axes, best: pd.DataFrame, plain: pd.DataFrame) -> None:
         at, away = (own.index[-1], (-8, 13)) if rank == 2 else (own.index[0], (0, 13))
         rank_look(rank).name_at(axes, own.index, own, f"rank {rank}", at, away, **place)
     last, low = best["depth"].max(), best["parameter_norm"].min()
-    for slope, ends, height in ((2, (0.45, 1), 0.65), (3, (0.2, 0.4), 0.59)):
+    guides = ((2, (0.45, 1), 0.65), (3, (0.2, 0.4), 0.59)) if last >= 20 else ()
+    for slope, ends, height in guides:
         L = last * np.array(ends)
         y = low * height + slope * (L - last * 0.2)
         guide(axes, L, y)
@@ -93,22 +94,24 @@ def _norms(axes: Axes, best: pd.DataFrame, plain: pd.DataFrame) -> None:
 
 def _four_spectra(panels: np.ndarray, own: pd.DataFrame, spectrum: pd.DataFrame) -> None:
     """Panel (b): one task's networks of as many depths as there are panels."""
-    ranks = nonempty(own, "network of rank 1 or more").set_index("depth")["rank"]
+    networks = nonempty(own, "network of rank 1 or more").set_index("depth")
     shown = _depths(own)
     for axes, depth in zip(panels, shown, strict=True):
         rows = select(spectrum, depth=depth, replicate=own["replicate"].iloc[0])
-        draw_spectra(axes, rows, int(ranks[depth]), thick=2)
+        draw_spectra(axes, rows, int(networks["rank"][depth]), thick=2)
         axes.axhline(1, color=GREY, linewidth=1, linestyle=QUIET.dashes, zorder=1)
         axes.set(ylim=(0, 1.85), xlabel=f"$L$ = {depth}")
         ticks(axes.xaxis, [1, depth])
         ticks(axes.yaxis, [0, 0.5, 1, 1.5])
         axes.tick_params(left=axes is panels[0], labelleft=axes is panels[0])
         axes.spines["left"].set_visible(axes is panels[0])
-    rank, middle = int(ranks[shown[-1]]), (shown[-1] + 1) / 2
-    words = {1: "one near 1", 2: "two near 1", 3: "three near 1"}.get(rank, f"{rank} near 1")
-    rank_look(rank).name(axes, middle, 1.27, words, weight="bold")
-    others = int(own["width"].iloc[0]) - rank
-    QUIET.name(axes, middle, 0.1, f"{others} others ≈ 0", size=SMALL)
+    deepest = networks.loc[shown[-1]]
+    rank, middle = int(deepest["rank"]), (shown[-1] + 1) / 2
+    if rank == deepest["rank_gap"]:
+        words = {1: "one near 1", 2: "two near 1", 3: "three near 1"}.get(rank, f"{rank} near 1")
+        rank_look(rank).name(axes, middle, 1.27, words, weight="bold")
+        others = int(deepest["width"]) - rank
+        QUIET.name(axes, middle, 0.1, f"{others} others ≈ 0", size=SMALL)
 
 
 def _depths(rows: pd.DataFrame) -> list[int]:

@@ -12,6 +12,7 @@ from runner.core.streams import generator
 from runner.papers.bottleneck_structure.recipes import RECIPES
 from runner.papers.bottleneck_structure.stack import DepthStack
 from runner.papers.bottleneck_structure.training import BETAS, RidgeTrainer, start
+from runner.training.schedules import cosine_decay
 
 RIDGE, RATE, STEPS = 1e-3, 1e-3, 30
 PLAIN = RECIPES["plain"]
@@ -21,9 +22,7 @@ def straightforward(networks: list[nn.Sequential], x: Tensor, y: Tensor, steps: 
     """Train one network after another, on samples first: x, y (R, N, D)."""
     for r, network in enumerate(networks):
         adam = torch.optim.Adam(network.parameters(), lr=RATE, betas=BETAS, weight_decay=2 * RIDGE)
-        schedule = torch.optim.lr_scheduler.LambdaLR(
-            adam, lambda step: PLAIN.rate_factor(step, steps)
-        )
+        schedule = torch.optim.lr_scheduler.LambdaLR(adam, lambda step: cosine_decay(step, steps))
         for _ in range(steps):
             cost = (network(x[r]) - y[r]).square().sum(1).mean()
             adam.zero_grad()

@@ -1,6 +1,9 @@
-"""How ranks and stages look in all figures of paper D."""
+"""How ranks and spectra look in all figures of paper D."""
 
-from runner.results.style import BLUE, BROWN, GREEN, GREY, ORANGE, PURPLE, VERMILION, Look
+import pandas as pd
+from matplotlib.axes import Axes
+
+from runner.results.style import BLUE, BROWN, GREEN, GREY, ORANGE, PALE, PURPLE, VERMILION, Look
 
 RANKS = (
     Look(GREY, "P"),
@@ -20,3 +23,16 @@ EDGE = "#9a9a9a"
 def rank_look(rank: int) -> Look:
     """The look of a rank."""
     return RANKS[min(int(rank), len(RANKS) - 1)]
+
+
+def draw_spectra(axes: Axes, spectrum: pd.DataFrame, rank: int, thick: float = 2.2) -> None:
+    """The first `rank` singular values of every W_l as lines; a grey band up to the next one.
+
+    spectrum: rows of one network, with layer, index from 1 on and singular_value.
+    """
+    table = spectrum.pivot(index="layer", columns="index", values="singular_value").fillna(0)
+    if rank + 1 in table:
+        axes.fill_between(table.index, table[rank + 1], color=PALE, edgecolor=EDGE, linewidth=0.8)
+    large = [index for index in table if index <= rank]
+    axes.plot(table.index, table[large], color=rank_look(rank).color, linewidth=thick)
+    axes.set(xlim=(table.index.min() - 0.6, table.index.max() + 0.6), ylim=(0, None))

@@ -35,6 +35,10 @@ class Network:
             found.append((found[-1] @ W.mT).add_(b).relu_())  # one tensor a layer, no others
         return [*found, (found[-1] @ self.weights[-1].mT).add_(self.biases[-1])]
 
+    def cost(self, x: Float[Tensor, "N d_in"], y: Float[Tensor, "N d_out"]) -> float:
+        """`C = (1/N) sum_i ||f(x_i) - y_i||^2`."""
+        return float((self.activations(x)[-1] - y).square().sum(1).mean())
+
     def traced(self, x: Float[Tensor, "N d_in"]) -> dict[str, Tensor]:
         """W1, b1, W2, ..., the inputs x, and H1, H2, ..., the hidden activations."""
         named = {"W": self.weights, "b": self.biases, "H": self.activations(x)[1:-1]}

@@ -6,8 +6,6 @@ since Adam then normalises the ridge's gradient to a full step.
 
 from dataclasses import dataclass
 
-from runner.training.schedules import cosine_decay
-
 
 @dataclass(frozen=True)
 class Recipe:
@@ -32,10 +30,6 @@ class Recipe:
         if step < self.rise_end * steps:
             return self.peak * (step - self.warmup) / (self.rise_end * steps - self.warmup)
         return self.peak if step < self.peak_end * steps else 1.0
-
-    def rate_factor(self, step: int, steps: int) -> float:
-        """The learning rate at a step, relative to its start: cosine to zero."""
-        return cosine_decay(step, steps)
 
 
 RECIPES = {

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from runner.networks.spectra import svdvals
-from runner.papers.bottleneck_structure.networks import Network
+from runner.papers.bottleneck_structure.networks import Derivatives, Network
 
 THRESHOLD = 0.1
 """Paper D, figure 1: the rank is the number of singular values of W_{L/2} above 0.1."""
@@ -28,6 +28,22 @@ def jacobian_ranks(jacobian: Float[Tensor, "N d_out d_in"]) -> Int[Tensor, " N"]
     """
     s = svdvals(jacobian)
     return ((s > FLOOR * s[:, :1]) & torch.isfinite(s)).sum(1)
+
+
+def ranks(network: Network, derivatives: Derivatives) -> dict[str, int]:
+    """The rank of a network, read off in four ways; the names are columns of the studies' tables.
+
+    rank: singular values of W_{L/2} above 0.1; rank_gap: the k with their largest s_k / s_{k+1};
+    bottleneck_rank: see there; jacobian_rank: the largest Rank J f(x) over the points.
+    """
+    singular_values = spectra(network)
+    middle = singular_values[network.depth // 2 - 1]
+    return {
+        "rank": threshold_rank(middle),
+        "rank_gap": gap_rank(middle),
+        "bottleneck_rank": bottleneck_rank(singular_values),
+        "jacobian_rank": int(jacobian_ranks(derivatives.jacobian).max()),
+    }
 
 
 def spectra(network: Network) -> list[Float[Tensor, " _"]]:

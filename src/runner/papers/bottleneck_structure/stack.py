@@ -75,17 +75,6 @@ class DepthStack:
             [W.to(**copied) for W, _ in layers], [b[:, 0].to(**copied) for _, b in layers]
         )
 
-    def middle(self, r: int) -> Float[Tensor, "width _"]:
-        """A view of W_{L/2} of network r, a matrix inside the bottleneck (L/2 rounded down)."""
-        return self.W[self.depths[r] // 2 - 1][r]
-
-    def parameter_norms(self) -> Float[Tensor, " R"]:
-        """`||theta||^2` of every network."""
-        total = self.parameters.new_zeros(len(self.depths))
-        for W, b in zip(self.W, self.b, strict=True):
-            total[: len(W)] += W.square().sum((1, 2)) + b.square().sum((1, 2))
-        return total
-
     def predict(self, x: Float[Tensor, "R d_in N"]) -> Float[Tensor, "R d_out N"]:
         """The outputs of every network on its inputs."""
         self._reserve(x)

@@ -6,9 +6,11 @@ that the formulas are consistent, no more. (A trained network is linear on short
 which leaves little of the bound on a segment.)
 """
 
+from typing import Any
+
 import pandas as pd
 
-from runner.results.claims import Claim, illustration
+from runner.results.claims import Claim
 from runner.results.quantities import Quantity, Tables, quantity
 from runner.results.rows import nonempty
 
@@ -32,65 +34,64 @@ def of_balanced(theorem: str) -> Quantity:
     return violations(theorem, "recipe == 'minimum'").given("imbalance <= 1e-3")
 
 
+def inequality(
+    name: str, statement: str, source: str, balanced: bool = False, **more: Any
+) -> Claim:
+    """The claim that a theorem is nowhere violated. more: as of a `Claim`."""
+    found = of_balanced(name) if balanced else violations(name)
+    return Claim(name, statement, source, found.always("<=", 0), **{"note": SIDES} | more)
+
+
 THEOREMS = [
-    Claim(
+    inequality(
         "schatten",
         "L ‖J f(x)‖^(2/L) ≤ ‖θ‖², in the Schatten norm of order 2/L",
         "paper D, Appendix A.1",
-        violations("schatten").always("<=", 0),
-        note=SIDES,
     ),
-    illustration(
+    inequality(
         "theorem-3",
         "2 log |J f(x)|₊ ≤ ‖θ‖² − k L",
         "paper D, Theorem 3",
-        violations("theorem-3").always("<=", 0),
+        kind="illustration",
         note=ROOM,
     ),
-    Claim(
+    inequality(
         "theorem-6",
         "the layers are nearly k-dimensional: Σₗ ‖Wₗ − Uₗ Vₗᵀ‖² ≤ c₁ − 2 log |J f(x)|₊",
         "paper D, Theorem 6 (15)",
-        violations("theorem-6").always("<=", 0),
-        note=SIDES,
     ),
-    illustration(
+    inequality(
         "theorem-7",
         "for balanced parameters the NTK bounds the activations:"
         " Σₗ ‖αₗ₋₁(x)‖² ≤ c max(1, e^(c₁/k)) L / (k |J f(x)|₊^(2/k))",
         "paper D, Theorem 7 (16)",
-        of_balanced("theorem-7").always("<=", 0),
-        note=SIDES,
+        balanced=True,
+        kind="illustration",
     ),
-    illustration(
+    inequality(
         "corollary-8",
         "for balanced parameters the singular value k + 1 of Wₗ αₗ₋₁(X) / √N stays below its bound"
         " in (1 − p) L layers, for every p",
         "paper D, Corollary 8 (17)",
-        of_balanced("corollary-8").always("<=", 0),
-        note=SIDES,
+        balanced=True,
+        kind="illustration",
     ),
-    Claim(
+    inequality(
         "proposition-9",
         "‖∂x ∂y Θ(x, x)‖ ≥ L ‖J f(x)‖^(2 − 2/L), with the factor of the proof",
         "paper D, Proposition 9 (18), end of proof of (1)",
-        violations("proposition-9").always("<=", 0),
-        note=SIDES,
     ),
-    Claim(
+    inequality(
         "proposition-9-printed",
         "‖∂x ∂y Θ(x, x)‖ ≥ 2 L ‖J f(x)‖^(2 − 2/L), with the factor as printed",
         "paper D, Proposition 9",
-        violations("proposition-9-printed").always("<=", 0),
-        note=SIDES,
     ),
-    illustration(
+    inequality(
         "proposition-9-segment",
         "where no neuron switches from x to y, one of the ends has ‖Θ‖ ≥ (L/4) ‖x − y‖²"
         " ‖J f(x) u‖^(2 − 2/L), u the direction from x to y",
         "paper D, Proposition 9 (18), second part",
-        violations("proposition-9-segment").always("<=", 0),
-        note=SIDES,
+        kind="illustration",
     ),
 ]
 """For a figure whose study has the table `theorems`."""

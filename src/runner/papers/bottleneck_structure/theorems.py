@@ -10,11 +10,7 @@ from torch import Tensor
 
 from runner.core.studies import Row
 from runner.papers.bottleneck_structure import theory
-from runner.papers.bottleneck_structure.networks import (
-    Derivatives,
-    Network,
-    differentiate,
-)
+from runner.papers.bottleneck_structure.networks import Derivatives, Network, differentiate
 from runner.papers.bottleneck_structure.spectra import jacobian_ranks
 
 ROUNDING = 1e-9
@@ -52,14 +48,11 @@ def theorem_rows(
     theorem-6, theorem-7, corollary-8: see `theory`. proposition-9: with the factor L of its proof;
     proposition-9-printed: with the 2 L of its statement; proposition-9-segment: its second part.
     """
-    derivatives = differentiate(network, x)
-    found = jacobian_ranks(derivatives.jacobian)
-    kept = (found == k) | derivatives.jacobian.isnan().any(2).any(1)
-    if not kept.any():
+    J = differentiate(network, x).jacobian
+    x = x[(jacobian_ranks(J) == k) | J.isnan().any(2).any(1)]
+    if not len(x):
         return
-    if not kept.all():
-        x = x[kept]
-        derivatives = differentiate(network, x)
+    derivatives = differentiate(network, x)
     sides = _pointwise(network, derivatives, x, k)
     first = x[:NARROW_POINTS]
     near = differentiate(network, first)
@@ -75,7 +68,7 @@ def theorem_rows(
         "imbalance": theory.imbalance(network),
     }
     for theorem, (lower, upper) in sides.items():
-        yield TheoremCheck(**key, theorem=theorem, **_compared(lower, upper))
+        yield TheoremCheck(**key, theorem=theorem, **compared(lower, upper))
 
 
 def _pointwise(
@@ -114,8 +107,8 @@ def _segments(
     return theory.segment_bound(jacobian, *ends, network.depth), norms[0].maximum(norms[1])
 
 
-def _compared(lower: Tensor, upper: Tensor) -> dict[str, float]:
-    """The columns of `TheoremCheck` that say how lower and upper compare."""
+def compared(lower: Float[Tensor, " N"], upper: Float[Tensor, " N"]) -> dict[str, float]:
+    """The columns of `TheoremCheck` that say how the two sides compare, of N points."""
     slack = upper - lower
     size = 1 + lower.abs().maximum(upper.abs())
     tightest = int(slack.argmin())

@@ -32,15 +32,8 @@ def representation_cost(A: Float[Tensor, "... m n"], L: float) -> Float[Tensor, 
     the power 2/L would turn them into large numbers. nan where A is not finite.
     """
     s = svdvals(A)
-    return L * torch.where(s <= rounding(A, L)[..., None], 0.0, s ** (2 / L)).sum(-1)
-
-
-def rounding(A: Float[Tensor, "... m n"], L: float) -> Float[Tensor, "..."]:
-    """Singular values below this may be rounding, where A is computed as a product of L
-    matrices.
-    """
-    s = operator_norm(A)
-    return max(A.shape[-2:]) * L * torch.finfo(A.dtype).eps * s
+    rounding = max(A.shape[-2:]) * L * torch.finfo(A.dtype).eps * operator_norm(A)
+    return L * torch.where(s <= rounding[..., None], 0.0, s ** (2 / L)).sum(-1)
 
 
 def expanded_representation_cost(A: Float[Tensor, "m n"], L: float) -> float:

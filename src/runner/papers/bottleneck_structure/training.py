@@ -1,21 +1,23 @@
 """Adam on a stack of networks of different depths, with the ridge inside the gradient."""
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterator
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from runner.core.progress import Progress
 from runner.core.streams import generator
 from runner.core.studies import Context
-from runner.networks.spectra import svdvals
 from runner.papers.bottleneck_structure.recipes import Recipe
-from runner.papers.bottleneck_structure.spectra import threshold_rank
 from runner.papers.bottleneck_structure.stack import DepthStack
+from runner.training.schedules import cosine_decay
 
 STEPS_AT_ONCE = 100
-"""Steps between two looks at the clock, the rank and the checkpoint."""
+"""Steps between two looks at the clock and the checkpoint."""
+
+REPLICATES_DONE = "replicates"
+"""Name of what a checkpoint holds beside the state of the trainer."""
 
 BETAS = (0.9, 0.99)
 """Of Adam. With its default 0.999 what the ridge should shrink stays large: the steps there remain
@@ -43,7 +45,8 @@ def start(
 
 
 class RidgeTrainer:
-    """Minimises `C(f) + lambda ||theta||^2` for every network of a stack.
+    """Minimises `C(f) + lambda ||theta||^2` for every network of a stack; the learning rate falls
+    as a cosine to zero.
 
     The ridge's gradient 2 lambda theta is added to the cost's before Adam sees it.
     """
@@ -61,7 +64,7 @@ class RidgeTrainer:
         """One step; the cost of every network before it."""
         cost = self.stack.descend(*batch)
         settings = self.adam.param_groups[0]
-        settings["lr"] = self.learning_rate * self.recipe.rate_factor(self.step, self.steps)
+        settings["lr"] = self.learning_rate * cosine_decay(self.step, self.steps)
         settings["weight_decay"] = 2 * self.ridge * self.recipe.ridge_factor(self.step, self.steps)
         self.adam.step()
         self.step += 1
@@ -80,17 +83,21 @@ class RidgeTrainer:
                 first = self.step
                 while self.step < min(first + STEPS_AT_ONCE, self.steps):
                     cost = self.advance(block[self.step % len(block)])
-                    bar.update(loss=partial(self._loss, cost), rank=self._rank)
+                    bar.update(cost=cost)
                 context.checkpoint(self.state)
 
-    def _loss(self, cost: Float[Tensor, " R"]) -> Float[Tensor, " R"]:
-        """What is minimised, of every network."""
-        return cost + self.ridge * self.stack.parameter_norms()
+    def after_training(self, replicates: int, context: Context) -> Iterator[tuple[int, Progress]]:
+        """Every replicate, to go on with what was trained, and the bar of this stage.
 
-    def _rank(self) -> list[float]:
-        """The rank in the middle of every network."""
-        middle = [self.stack.middle(r).cpu() for r in range(len(self.stack.depths))]
-        return [threshold_rank(svdvals(W)) for W in middle]
+        Goes on after the last one that a checkpoint knows to be done.
+        """
+        done = 0 if context.restored is None else int(context.restored.get(REPLICATES_DONE, 0))
+        with context.progress(replicates, "polishing", done, unit="replicates") as bar:
+            for replicate in range(done, replicates):
+                yield replicate, bar
+                bar.update(replicate=replicate)
+                kept = {REPLICATES_DONE: torch.tensor(replicate + 1)}
+                context.checkpoint(lambda kept=kept: self.state() | kept)
 
     def state(self) -> dict[str, Tensor]:
         """What a checkpoint needs to go on."""

@@ -1,26 +1,7 @@
 """What paper D says of figure 1: minima and training of networks of many depths."""
 
-from runner.papers.bottleneck_structure.bottleneck.quantities import (
-    correlation_with_depth,
-    cost_by_ridge,
-    decay_of_distance,
-    distance_to_rank,
-    fits_below,
-    growth_of_ntk,
-    layers_outside,
-    left_by_expansion,
-    middle_over_ends,
-    norm,
-    power_of_depth,
-    rise_of_slope,
-    share_of_values,
-    slope_over_rank,
-)
-from runner.papers.bottleneck_structure.bottleneck.tables import (
-    DEPTHS_OF_EXPANSION,
-    ENOUGH,
-    FITTED,
-)
+from runner.papers.bottleneck_structure.bottleneck import quantities as q
+from runner.papers.bottleneck_structure.bottleneck.tables import DEPTHS_OF_EXPANSION, ENOUGH, FITTED
 from runner.papers.bottleneck_structure.theorem_claims import THEOREMS
 from runner.results.claims import Claim
 
@@ -44,7 +25,7 @@ FIGURE_1 = [
         "affine-norm",
         "within a range of depths of equal rank ‖θ‖² is well approximated by an affine function",
         CAPTION,
-        power_of_depth().given("fit").within(0.25, of=1),
+        q.power_of_depth().given("fit").within(0.25, of=1),
         needs=MANY_DEPTHS,
         note=DOUBT,
     ),
@@ -52,7 +33,7 @@ FIGURE_1 = [
         "slope-is-rank",
         "within each range of depths of equal rank the slope of the norm is the rank",
         CAPTION,
-        slope_over_rank().given("fit").within(0.1, of=1),
+        q.slope_over_rank().given("fit").within(0.1, of=1),
         needs=DEPTHS,
         note="slopes {slope.min:.2f} to {slope.max:.2f}; from own starts alone a layer adds"
         " {own.median:.2f} λ (median)",
@@ -61,10 +42,7 @@ FIGURE_1 = [
         "slope-tends-to-rank",
         "within a range of depths of equal rank the slope of the norm tends to the rank",
         CAPTION,
-        [
-            distance_to_rank().given("fit").below(0.1),
-            rise_of_slope().given("fit").above(0),
-        ],
+        [q.distance_to_rank().given("fit").below(0.1), q.rise_of_slope().given("fit").above(0)],
         needs=DEPTHS,
         note="slopes: first {first.min:.3f} to {first.max:.3f}, last {last.min:.3f} to"
         " {last.max:.3f}",
@@ -73,7 +51,7 @@ FIGURE_1 = [
         "first-correction",
         "within a range of depths of equal rank ‖θ‖² = k L + R₁ + R₂/L, to higher order",
         "paper D, section 1.1 and section 3",
-        left_by_expansion().given("fit").below(0.1),
+        q.left_by_expansion().given("fit").below(0.1),
         needs=MANY_DEPTHS,
         note="R₁ {R1.min:.1f} to {R1.max:.1f}, R₂ {R2.min:.0f} to {R2.max:.0f}",
     ),
@@ -81,7 +59,7 @@ FIGURE_1 = [
         "rank-falls",
         "larger depths lead to smaller ranks",
         CAPTION,
-        correlation_with_depth().given("fit").below(0),
+        q.correlation_with_depth().given("fit").below(0),
         needs=DEPTHS,
     ),
     Claim(
@@ -89,22 +67,22 @@ FIGURE_1 = [
         "inside the bottleneck k singular values are close to 1, the others small",
         "paper D, section 4, figure 1b",
         [
-            share_of_values(1, "i <= k").given("fit").above(0.9),
-            share_of_values(0, "i == k + 1").given("fit").above(0.9),
+            q.share_of_values(1, "i <= k").given("fit").above(0.9),
+            q.share_of_values(0, "i == k + 1").given("fit").above(0.9),
         ],
     ),
     Claim(
         "distance-to-one",
         "in the middle the k singular values are within O(1/√L) of one",
         "paper D, abstract and section 1.1",
-        decay_of_distance().given("fit").below(-1 / 2),
+        q.decay_of_distance().given("fit").below(-1 / 2),
         needs=DEPTHS,
     ),
     Claim(
         "ntk-of-order-depth",
         "minima have a tangent kernel of order L, the normal size",
         "paper D, section 4",
-        growth_of_ntk().given("fit").within(0.5, of=1),
+        q.growth_of_ntk().given("fit").within(0.5, of=1),
         needs=DEPTHS,
         note="Tr Θ / L {over_depth.median:.3g} (median)",
     ),
@@ -112,7 +90,7 @@ FIGURE_1 = [
         "only-the-middle-grows",
         "through a range of depths of equal rank only the middle low-rank part grows",
         "paper D, figure 1b",
-        layers_outside().given("fit").below(1 / 2),
+        q.layers_outside().given("fit").below(1 / 2),
         needs=DEPTHS,
     ),
 ]
@@ -121,7 +99,7 @@ REPRESENTATIONS = Claim(
     "representations-low-rank",
     "the representations in the middle of deep networks are nearly k-dimensional",
     "paper D, section 4, Corollary 8",
-    middle_over_ends().given("fit").below(0.1),
+    q.middle_over_ends().given("fit").below(0.1),
     needs=DEPTHS,
     note="medians: first {first.median:.2g}, middle {middle.median:.2g}, last {last.median:.2g}",
 )
@@ -132,8 +110,8 @@ RECIPES = [
         "at large depth training fails and recovers zero parameters",
         CAPTION,
         [
-            norm("plain", "L == L.max()").always("<", ZERO),
-            norm("plain", "L == L.min()").always(">=", ZERO),
+            q.norm("plain", "L == L.max()").always("<", ZERO),
+            q.norm("plain", "L == L.min()").always(">=", ZERO),
         ],
         needs=DEPTHS,
     ),
@@ -142,8 +120,8 @@ RECIPES = [
         "minima that do not fit are avoided by a small enough ridge",
         "paper D, section 3.1",
         [
-            cost_by_ridge("λ == λ.max()").always(">", FITTED),
-            cost_by_ridge("λ == λ.min()").always("<", FITTED),
+            q.cost_by_ridge("λ == λ.max()").always(">", FITTED),
+            q.cost_by_ridge("λ == λ.min()").always("<", FITTED),
         ],
         needs={"ridge": 2},
     ),
@@ -151,14 +129,14 @@ RECIPES = [
         "no-rank-1-fit",
         "of the lowest losses that were found none fits with a rank below the true one",
         NEVER,
-        fits_below(TRUE_RANK, "minimum").always("=", 0),
+        q.fits_below(TRUE_RANK, "minimum").always("=", 0),
         note="{value.sum} of {fits.sum} that fit",
     ),
     Claim(
         "no-rank-1-fit-trained",
         "of the networks as trained none fits with a rank below the true one",
         NEVER,
-        fits_below(TRUE_RANK, "plain").always("=", 0),
+        q.fits_below(TRUE_RANK, "plain").always("=", 0),
         note="{value.sum} of {fits.sum} that fit",
     ),
 ]

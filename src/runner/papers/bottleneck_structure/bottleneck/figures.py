@@ -7,8 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from runner.papers.bottleneck_structure.bottleneck.tables import FITTED, at_ridge, successive_slopes
-from runner.papers.bottleneck_structure.looks import EDGE, rank_look
-from runner.papers.bottleneck_structure.spectra_panel import draw_spectra
+from runner.papers.bottleneck_structure.looks import EDGE, draw_spectra, rank_look
 from runner.results.claims import Tables
 from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
@@ -16,6 +15,7 @@ from runner.results.rows import nonempty, select
 from runner.results.style import (
     GREY,
     INK,
+    PLAIN,
     QUIET,
     SMALL,
     Look,
@@ -24,7 +24,6 @@ from runner.results.style import (
     level,
     name_ends,
     panel,
-    rail,
     sheet,
     ticks,
 )
@@ -61,10 +60,9 @@ def _norms(axes: Axes, best: pd.DataFrame, plain: pd.DataFrame) -> None:
     at zero."""
     dead = plain[plain["train_cost"] >= FITTED * 9]
     alive = plain.drop(dead.index)
-    hollow = {"mfc": "none", "mec": EDGE, "ms": 3.5, "mew": 0.8, "zorder": 2}
-    axes.plot(alive["depth"], alive["parameter_norm"], "o", **hollow)
-    cross = {"color": INK, "ms": 4.5, "mew": 1.1, "zorder": 2, "clip_on": False}
-    axes.plot(dead["depth"], dead["parameter_norm"], "x", **cross)
+    for rows, marker, color, size in ((alive, "o", EDGE, 3.5), (dead, "x", INK, 4.5)):
+        look = {"color": color, "ms": size, "mfc": "none", "mew": 1, "zorder": 2, "clip_on": False}
+        axes.plot(rows["depth"], rows["parameter_norm"], marker, **look)
     first = best["replicate"].min()
     for (replicate, rank), rows in best.sort_values("depth").groupby(["replicate", "rank"]):
         look, bold = rank_look(rank), replicate == first
@@ -77,60 +75,57 @@ def _norms(axes: Axes, best: pd.DataFrame, plain: pd.DataFrame) -> None:
         place = {"ha": "center", "weight": "bold"}
         at, away = (own.index[-1], (-8, 13)) if rank == 2 else (own.index[0], (0, 13))
         rank_look(rank).name_at(axes, own.index, own, f"rank {rank}", at, away, **place)
-    last = best["depth"].max()
-    for slope, first_depth, last_depth, height in ((2, 0.45, 1.0, 0.62), (3, 0.2, 0.4, 0.56)):
-        if last >= 20:
-            L = last * np.array([first_depth, last_depth])
-            low = best["parameter_norm"].min()
-            y = low * height * 1.05 + slope * (L - last * 0.2)
-            guide(axes, L, y)
-            away = (4, -10) if slope == 2 else (5, -9)
-            QUIET.name_at(axes, L, y, f"slope {slope}", L[1] * 0.85, away, size=SMALL)
+    last, low = best["depth"].max(), best["parameter_norm"].min()
+    guides = ((2, (0.45, 1), 0.65), (3, (0.2, 0.4), 0.59)) if last >= 20 else ()
+    for slope, ends, height in guides:
+        L = last * np.array(ends)
+        y = low * height + slope * (L - last * 0.2)
+        guide(axes, L, y)
+        QUIET.name_at(axes, L, y, f"slope {slope}", L[1] * 0.85, (4, -10), size=SMALL)
+    place, spot = {"textcoords": "offset points", "size": SMALL}, ["depth", "parameter_norm"]
     if len(alive):
-        middle = alive.sort_values("parameter_norm").iloc[-1]
-        text = {"xytext": (10, 0), "textcoords": "offset points", "ha": "left", "size": SMALL}
-        QUIET.name(axes, middle["depth"], middle["parameter_norm"], "plain training", **text)
+        highest = alive[spot].sort_values("parameter_norm").iloc[-1]
+        QUIET.name(axes, *highest, "plain training", xytext=(10, 0), ha="left", **place)
     if len(dead):
-        place = {"xytext": (0, 12), "textcoords": "offset points", "ha": "right", "size": SMALL}
-        text = "plain training: zero"
-        Look(INK).name(axes, dead["depth"].max(), dead["parameter_norm"].max(), text, **place)
+        PLAIN.name(
+            axes, *dead[spot].max(), "plain training: zero", xytext=(0, 12), ha="right", **place
+        )
 
 
-def _four_spectra(panels: np.ndarray, best: pd.DataFrame, spectrum: pd.DataFrame) -> None:
-    """Panel (b): the bold task's networks of as many depths as there are panels."""
-    own = best[(best["replicate"] == best["replicate"].min()) & (best["rank"] > 0)]
-    ranks = nonempty(own, "network of rank 1 or more").set_index("depth")["rank"]
+def _four_spectra(panels: np.ndarray, own: pd.DataFrame, spectrum: pd.DataFrame) -> None:
+    """Panel (b): one task's networks of as many depths as there are panels."""
+    networks = nonempty(own, "network of rank 1 or more").set_index("depth")
     shown = _depths(own)
     for axes, depth in zip(panels, shown, strict=True):
         rows = select(spectrum, depth=depth, replicate=own["replicate"].iloc[0])
-        draw_spectra(axes, rows, int(ranks[depth]), thick=2)
+        draw_spectra(axes, rows, int(networks["rank"][depth]), thick=2)
         axes.axhline(1, color=GREY, linewidth=1, linestyle=QUIET.dashes, zorder=1)
         axes.set(ylim=(0, 1.85), xlabel=f"$L$ = {depth}")
         ticks(axes.xaxis, [1, depth])
         ticks(axes.yaxis, [0, 0.5, 1, 1.5])
         axes.tick_params(left=axes is panels[0], labelleft=axes is panels[0])
         axes.spines["left"].set_visible(axes is panels[0])
-    deepest = panels[-1]
-    rank, middle = int(ranks[shown[-1]]), (shown[-1] + 1) / 2
-    words = {1: "one near 1", 2: "two near 1", 3: "three near 1"}.get(rank, f"{rank} near 1")
-    rank_look(rank).name(deepest, middle, 1.27, words, weight="bold")
-    others = int(own["width"].iloc[0]) - rank
-    QUIET.name(deepest, middle, 0.1, f"{others} others ≈ 0", size=SMALL)
+    deepest = networks.loc[shown[-1]]
+    rank, middle = int(deepest["rank"]), (shown[-1] + 1) / 2
+    if rank == deepest["rank_gap"]:
+        words = {1: "one near 1", 2: "two near 1", 3: "three near 1"}.get(rank, f"{rank} near 1")
+        rank_look(rank).name(axes, middle, 1.27, words, weight="bold")
+        others = int(deepest["width"]) - rank
+        QUIET.name(axes, middle, 0.1, f"{others} others ≈ 0", size=SMALL)
 
 
 def _depths(rows: pd.DataFrame) -> list[int]:
     """Four of the depths of some networks, or all where they are fewer."""
-    depths = rows["depth"].to_numpy()
-    wanted = np.quantile(depths, np.linspace(0.05, 1, SHOWN), method="nearest")
-    return sorted(set(np.append(wanted[:-1], depths.max()).astype(int)))
+    wanted = np.quantile(rows["depth"], np.linspace(0.05, 1, SHOWN), method="nearest")
+    return sorted(set(wanted.astype(int)))
 
 
 def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 1 of paper D: norm against depth, and spectra of four depths of one task."""
     metrics, best = tables["metrics"], _minima(tables)
     plain = metrics[(metrics["recipe"] == "plain") & (metrics["depth"] >= best["depth"].min())]
-    alive = best[(best["replicate"] == best["replicate"].min()) & (best["rank"] > 0)]
-    shown = _depths(alive) if len(alive) else [1]
+    own = best[(best["replicate"] == best["replicate"].min()) & (best["rank"] > 0)]
+    shown = _depths(own) if len(own) else [1]
     picture = canvas(3.6)
     left, right = picture.subfigures(1, 2, width_ratios=[1, 1.45])
     norm = left.subplots()
@@ -139,11 +134,10 @@ def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     norm.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     norm.set_title(" ")
     panel(norm, "a", "norm against depth", "depth $L$")
-    panels = np.atleast_1d(
-        right.subplots(1, len(shown), width_ratios=[depth + 2.2 for depth in shown])
-    )
+    widths = [depth + 2.2 for depth in shown]
+    (panels,) = right.subplots(1, len(shown), width_ratios=widths, squeeze=False)
     with or_empty(panels[0], *panels[1:]):
-        _four_spectra(panels, best, select(tables["spectrum"], recipe="minimum"))
+        _four_spectra(panels, own, select(tables["spectrum"], recipe="minimum"))
     panels[0].set_title(" ")
     panels[0].set_ylabel(r"singular values of $W_\ell$")
     panel(panels[0], "b", "singular values: only the middle grows", panels[0].get_xlabel())
@@ -173,6 +167,19 @@ def say_above(tables: Tables) -> str:
     )
 
 
+def _by_recipe(axes: Axes, metrics: pd.DataFrame, column: str) -> None:
+    """Every network, and for each recipe the medians over the tasks, with its name."""
+    ends = []
+    for recipe, look in RECIPES.items():
+        rows = metrics[metrics["recipe"] == recipe]
+        median = rows.groupby("depth")[column].median()
+        look.each(axes, rows["depth"], rows[column])
+        look.line(axes, median.index, median)
+        text = "lowest loss\nfound" if recipe == "minimum" else recipe
+        ends += [(height, text, look) for height in median.tail(1)]
+    name_ends(axes, ends)
+
+
 def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Where our recipes end: the rank, and the loss above the lowest one."""
     metrics = at_ridge(tables["metrics"])
@@ -180,58 +187,25 @@ def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     for axes in (left, right):
         axes.set_xlim(metrics["depth"].min() - 0.5, metrics["depth"].max() + 0.5)
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    steps = {"plain": -0.25, "annealed": 0.0, "minimum": 0.25}
-    names: list[tuple[float, str, Look]] = []
-    for recipe, look in RECIPES.items():
-        rows = metrics[metrics["recipe"] == recipe]
-        if rows.empty:
-            continue
-        median = rows.groupby("depth")["rank"].median()
-        look.each(left, rows["depth"] + steps[recipe], rows["rank"] + 0.2 * steps[recipe])
-        look.line(left, median.index, median + 0.2 * steps[recipe])
-        text = "lowest loss\nfound" if recipe == "minimum" else recipe
-        names.append((median.iloc[-1], text, look))
     left.set_ylim(-0.3, min(12.5, metrics["rank"].max() + 0.6))
     left.yaxis.set_major_locator(MaxNLocator(7, integer=True))
     level(left, 2)
-    name_ends(left, names)
-    ends = []
+    _by_recipe(left, metrics, "rank")
     with or_empty(right):
-        place = rail(right, 0.1, 3000)
-        drawn = losses_above(metrics)
-        for recipe, rows in drawn.groupby("recipe"):
-            look, median = RECIPES[recipe], rows.groupby("depth")["above"].median()
-            look.each(right, rows["depth"], place(rows["above"]))
-            look.line(right, median.index, place(median))
-            ends.append((float(place(median)[-1]), recipe, look))
+        right.set(yscale="log", ylim=(0.1, 3000))
         ticks(right.yaxis, [0.1, 1, 10, 100, 1000], [f"{y:g} %" for y in (0.1, 1, 10, 100, 1000)])
-        name_ends(right, ends)
+        _by_recipe(right, losses_above(metrics), "above")
     panel(left, "a", "rank of the middle layer", "depth L")
     panel(right, "b", "loss above the lowest found", "depth L")
     return picture, metrics
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Quick look at one run: norm against depth, and the spectra of the deepest network."""
-    metrics, spectrum = tables["metrics"], tables["spectrum"]
-    picture, ((left, right),) = sheet(1, 2, height=3.6, gap=0.9)
-    for rank, rows in metrics.groupby("rank"):
-        look = rank_look(rank)
-        look.line(left, rows["depth"], rows["parameter_norm"], linestyle="")
-        highest = rows.sort_values("parameter_norm").iloc[-1]
-        away = {"xytext": (0, 10), "textcoords": "offset points"}
-        spot = (highest["depth"], highest["parameter_norm"])
-        look.name(left, *spot, f"rank {rank}", **away)
-    first = metrics[metrics["replicate"] == metrics["replicate"].min()]
-    deepest = first.loc[first["depth"].idxmax()]
-    with or_empty(right):
-        own = select(spectrum, depth=deepest["depth"], replicate=deepest["replicate"])
-        own = own[own["run"] == deepest["run"]] if "run" in own else own
-        draw_spectra(right, own, int(deepest["rank"]))
-    panel(left, "a", "squared norm of the parameters", "depth L")
-    panel(right, "b", f"singular values, L = {deepest['depth']}", "layer")
-    columns = ["depth", "replicate", "parameter_norm", "train_cost", "test_cost", "loss", "rank"]
-    return picture, metrics[[*columns, "rank_gap"]]
+    """Quick look at one run: figure 1 of its networks, whichever recipe trained them."""
+    picture, metrics = draw_bottleneck(
+        {name: rows.assign(recipe="minimum") for name, rows in tables.items()}
+    )
+    return picture, metrics[["depth", "replicate", *HEADLINE, "loss", "rank_gap"]]
 
 
 HEADLINE = ["parameter_norm", "train_cost", "test_cost", "rank"]
@@ -264,7 +238,7 @@ FIGURES = [
         " from the start; annealed, which fits first, then presses the rank down, then relaxes;"
         " and the lowest loss that was found at each depth; dotted: the task's rank. Lines are"
         " medians over the tasks, dots single tasks. (b) How far the loss, with its ridge, ends"
-        " above the lowest that was found; less than 0.1 % lies on the rail.",
+        " above the lowest that was found.",
         shows={"recipe": ["minimum", "annealed", "plain"]},
     ),
 ]

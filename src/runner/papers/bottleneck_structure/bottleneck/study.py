@@ -16,7 +16,6 @@ from math import nan
 from typing import ClassVar
 
 import torch
-from torch import Tensor
 
 from runner.core.errors import lookup
 from runner.core.streams import generator
@@ -24,12 +23,7 @@ from runner.core.studies import Context, Measured, Row, network_name
 from runner.networks.spectra import svdvals
 from runner.papers.bottleneck_structure import theory
 from runner.papers.bottleneck_structure.bottleneck.config import Bottleneck
-from runner.papers.bottleneck_structure.bottleneck.latent import (
-    D_IN,
-    D_OUT,
-    Task,
-    draw_task,
-)
+from runner.papers.bottleneck_structure.bottleneck.latent import D_IN, D_OUT, Task, draw_task
 from runner.papers.bottleneck_structure.minima import Minimum, Problem, minima
 from runner.papers.bottleneck_structure.networks import (
     Network,
@@ -37,33 +31,28 @@ from runner.papers.bottleneck_structure.networks import (
     torch_module,  # noqa: F401  a kept network as a module
 )
 from runner.papers.bottleneck_structure.recipes import RECIPES
-from runner.papers.bottleneck_structure.spectra import (
-    bottleneck_rank,
-    gap_rank,
-    jacobian_ranks,
-    spectra,
-    threshold_rank,
-)
-from runner.papers.bottleneck_structure.stack import (
-    DepthStack,
-)
+from runner.papers.bottleneck_structure.spectra import ranks, spectra
+from runner.papers.bottleneck_structure.stack import DepthStack
 from runner.papers.bottleneck_structure.theorems import TheoremCheck, theorem_rows
 from runner.papers.bottleneck_structure.training import RidgeTrainer, start
 
-REPLICATES_DONE = "minima/replicates"
-"""Name of what a checkpoint holds beside the state of the trainer."""
+
+@dataclass(frozen=True)
+class OfNetwork:
+    """The columns that name a network."""
+
+    recipe: str
+    depth: int  # L
+    replicate: int
 
 
 @dataclass(frozen=True)
-class TrainedNetwork(Row):
+class TrainedNetwork(OfNetwork, Row):
     """One row per depth and replicate, at the end of training."""
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate")
 
-    recipe: str
-    depth: int  # L
-    replicate: int
     parameter_norm: float  # ||theta||^2
     train_cost: float  # C; the zero network costs 1
     test_cost: float  # C on the test inputs
@@ -80,41 +69,36 @@ class TrainedNetwork(Row):
 
 
 @dataclass(frozen=True)
-class SingularValue(Row):
+class SingularValue(OfNetwork, Row):
     """One row per singular value of every W_l."""
 
     table: ClassVar[str] = "spectrum"
     keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate", "layer", "index")
     in_every_replicate: ClassVar[bool] = False
 
-    recipe: str
-    depth: int
-    replicate: int
     layer: int  # 1 .. L
     index: int  # from 1, falling
     singular_value: float  # s_index(W_l)
 
 
 @dataclass(frozen=True)
-class LayerTail(Row):
+class LayerTail(OfNetwork, Row):
     """One row per layer: Corollary 8's s_{k+1}(W_l alpha_{l-1}(X) / sqrt N), k the rank."""
 
     table: ClassVar[str] = "representation"
     keys: ClassVar[tuple[str, ...]] = ("recipe", "depth", "replicate", "layer")
     in_every_replicate: ClassVar[bool] = False
 
-    recipe: str
-    depth: int
-    replicate: int
     rank: int  # k: singular values of W_{L/2} above 0.1
     layer: int  # 1 .. L
     tail: float  # s_{k+1}(W_l alpha_{l-1}(X) / sqrt N)
     tail_with_bias: float  # s_{k+1}((W_l alpha_{l-1}(X) + b_l) / sqrt N), which the proof drops
 
 
-def run(
-    config: Bottleneck, context: Context
-) -> Iterator[TrainedNetwork | SingularValue | LayerTail | TheoremCheck | Measured]:
+Rows = Iterator[TrainedNetwork | SingularValue | LayerTail | TheoremCheck | Measured]
+
+
+def run(config: Bottleneck, context: Context) -> Rows:
     """Train all depths in one stack, find the minima if asked to, then measure every network in
     float64.
     """
@@ -126,14 +110,13 @@ def run(
     ]
     tasks = [_task(config, replicate) for replicate in range(config.replicates)]
     trainer = train(config, context, order, tasks)
-    stack = trainer.stack
     if config.recipe == "minimum":
         yield from _minima(config, context, order, tasks, trainer)
         return
     with context.progress(len(order), "measuring", unit="networks") as bar:
         for r in sorted(range(len(order)), key=order.__getitem__):
-            L, replicate, _ = order[r]
-            yield from measure(config, context, stack.network(r), tasks[replicate], replicate)
+            (L, replicate, _), network = order[r], trainer.stack.network(r)
+            yield from measure(config, context, network, tasks[replicate], replicate)
             bar.update(depth=L)
 
 
@@ -143,27 +126,21 @@ def _minima(
     order: list[tuple[int, int, int]],
     tasks: list[Task],
     trainer: RidgeTrainer,
-) -> Iterator[TrainedNetwork | SingularValue | LayerTail | TheoremCheck | Measured]:
-    """The lowest loss of every depth, replicate by replicate; goes on after the last one kept."""
-    done = 0 if context.restored is None else int(context.restored.get(REPLICATES_DONE, 0))
-    with context.progress(config.replicates, "polishing", done, unit="replicates") as bar:
-        for replicate in range(done, config.replicates):
-            problem = Problem(tasks[replicate].x, tasks[replicate].y, config.ridge)
-            starts: dict[int, list[Network]] = {}
-            for r, (L, of, _) in enumerate(order):
-                if of == replicate:
-                    starts.setdefault(L, []).append(trainer.stack.network(r))
+) -> Rows:
+    """The lowest loss of every depth, replicate by replicate."""
+    for replicate, bar in trainer.after_training(config.replicates, context):
+        task = tasks[replicate]
+        starts: dict[int, list[Network]] = {}
+        for r, (L, of, _) in enumerate(order):
+            if of == replicate:
+                starts.setdefault(L, []).append(trainer.stack.network(r))
 
-            def tick(network: Network, loss: float, replicate: int = replicate) -> None:
-                bar.update(0, replicate=replicate, depth=network.depth, loss=loss)
+        def tick(network: Network, loss: float, replicate=replicate, bar=bar) -> None:
+            bar.update(0, replicate=replicate, depth=network.depth, loss=loss)
 
-            for found in minima(starts, config.depths, problem, tick).values():
-                yield from measure(
-                    config, context, found.network, tasks[replicate], replicate, found
-                )
-            bar.update(1)
-            kept = {REPLICATES_DONE: torch.tensor(replicate + 1)}
-            context.checkpoint(lambda kept=kept: trainer.state() | kept)
+        problem = Problem(task.x, task.y, config.ridge)
+        for found in minima(starts, config.depths, problem, tick).values():
+            yield from measure(config, context, found.network, task, replicate, found)
 
 
 def _task(config: Bottleneck, replicate: int) -> Task:
@@ -197,47 +174,34 @@ def measure(
     task: Task,
     replicate: int,
     found: Minimum | None = None,
-) -> Iterator[TrainedNetwork | SingularValue | LayerTail | TheoremCheck | Measured]:
+) -> Rows:
     """All rows of one network; found: of a minimum, what else was found at its depth."""
     x, y = task.x.mT, task.y.mT
-    singular_values = spectra(network)
-    middle = singular_values[network.depth // 2 - 1]
-    k = threshold_rank(middle)
     key = {"recipe": config.recipe, "depth": network.depth, "replicate": replicate}
     derivatives = differentiate(network, x)
-    cost, norm = _cost(network, x, y), float(network.parameter_norm())
-    ranks = jacobian_ranks(derivatives.jacobian)
-    yield TrainedNetwork(
+    cost, norm = network.cost(x, y), float(network.parameter_norm())
+    trained = TrainedNetwork(
         **key,
+        **ranks(network, derivatives),
         parameter_norm=norm,
         train_cost=cost,
-        test_cost=_cost(network, task.x_test.mT, task.y_test.mT),
+        test_cost=network.cost(task.x_test.mT, task.y_test.mT),
         loss=cost + config.ridge * norm,
-        rank=k,
-        rank_gap=gap_rank(middle),
-        bottleneck_rank=bottleneck_rank(singular_values),
-        jacobian_rank=int(ranks.max()),
         spread=found.spread if found else nan,
         best_start=found.best_start if found else nan,
         imbalance=theory.imbalance(network),
         ntk_trace=float(theory.ntk_trace(network, derivatives, x).mean()),
         jacobian=float(svdvals(derivatives.jacobian)[:, 0].max()),
     )
-    for layer, values in enumerate(singular_values, start=1):
+    yield trained
+    for layer, values in enumerate(spectra(network), start=1):
         for index, value in enumerate(values.tolist(), start=1):
             yield SingularValue(**key, layer=layer, index=index, singular_value=value)
-    if 0 < k < min(D_IN, D_OUT, config.width):
-        tails = [
-            theory.representation_tail(network, x, k, with_bias=with_bias).tolist()
-            for with_bias in (False, True)
-        ]
-        for layer, (tail, with_bias) in enumerate(zip(*tails, strict=True), start=1):
+    if 0 < (k := trained.rank) < min(D_IN, D_OUT, config.width):
+        tails = [theory.representation_tail(network, x, k, biased) for biased in (False, True)]
+        for layer, (tail, with_bias) in enumerate(torch.stack(tails, 1).tolist(), start=1):
             yield LayerTail(**key, rank=k, layer=layer, tail=tail, tail_with_bias=with_bias)
-    if 0 < int(ranks.max()) < min(D_IN, D_OUT):
-        yield from theorem_rows(network, x[: config.points], int(ranks.max()), replicate)
+    if 0 < (k := trained.jacobian_rank) < min(D_IN, D_OUT):
+        yield from theorem_rows(network, x[: config.points], k, replicate)
     name, now = network_name(config.recipe, depth=network.depth), partial(network.traced, x)
     yield from context.hand_over(name, replicate, config.steps, now)
-
-
-def _cost(network: Network, x: Tensor, y: Tensor) -> float:
-    return float((network.activations(x)[-1] - y).square().sum(1).mean())

@@ -1,10 +1,6 @@
 """What paper D says of Example 20."""
 
-from runner.papers.bottleneck_structure.example20.quantities import (
-    error,
-    off_the_closed_form,
-    step,
-)
+from runner.papers.bottleneck_structure.example20 import quantities as q
 from runner.results.claims import Claim
 
 SIZES = {"depth": 3, "exponent": 2}
@@ -16,7 +12,7 @@ CLAIMS = {
             "the explicit networks equal f(x, y, z) = (x, y, z + relu(x − y)) on [0, 1]³, but for"
             " three roundings in every layer",
             "paper D, Example 20",
-            error().always("<=", 3),
+            q.error().always("<=", 3),
             needs=SIZES,
             note="largest error {max_error.max:.2g}",
         ),
@@ -24,14 +20,14 @@ CLAIMS = {
             "norm-converges",
             "‖θ‖² − 3 L of the explicit networks goes to 0: R⁽⁰⁾(f) = 3, R⁽¹⁾(f) = 0",
             "paper D, Example 20 (its last line drops a factor (L − 2)/2)",
-            [off_the_closed_form().always("<=", 1), step("excess").always("<", 0)],
+            [q.off_the_closed_form().always("<=", 1), q.step("excess").always("<", 0)],
             needs=SIZES,
         ),
         Claim(
             "representations-diverge",
             "the middle representations of the explicit networks are not uniformly Lipschitz",
             "paper D, Example 20",
-            step("middle_lipschitz").always(">", 0),
+            q.step("middle_lipschitz").always(">", 0),
             needs=SIZES,
         ),
     ]

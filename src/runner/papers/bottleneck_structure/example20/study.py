@@ -14,10 +14,7 @@ from runner.core.studies import Context, Row
 from runner.networks.spectra import operator_norm
 from runner.papers.bottleneck_structure import theory
 from runner.papers.bottleneck_structure.example20.config import Example20
-from runner.papers.bottleneck_structure.networks import (
-    Network,
-    differentiate,
-)
+from runner.papers.bottleneck_structure.networks import Network, differentiate
 
 SIDES = torch.tensor([[0.2, 0.6, 0.5], [0.6, 0.2, 0.5]], dtype=torch.float64)
 """A point on either side of the kink of f."""

@@ -1,6 +1,6 @@
 """What paper D says of linear networks."""
 
-from runner.papers.bottleneck_structure.linear.quantities import excess, exponent_of_remainder
+from runner.papers.bottleneck_structure.linear import quantities as q
 from runner.papers.bottleneck_structure.theorem_claims import SIDES, violations
 from runner.results.claims import Claim
 
@@ -19,21 +19,21 @@ CLAIMS = {
             "cost-is-attained",
             "trained with L2 regularisation, deep linear networks attain ‖θ‖² = R(A; L)",
             SOURCE,
-            excess().always("<", 1e-9),
+            q.excess().always("<", 1e-9),
             note="at most {value.max:.2g} in {value.count} networks, {zero.sum} of them zero",
         ),
         Claim(
             "first-correction",
             "‖θ‖² = L Rank A + 2 log |A|₊ + O(1/L)",
             SOURCE,
-            exponent_of_remainder("after_first", 3).within(0.25, of=-1),
+            q.exponent_of_remainder("after_first", 3).within(0.25, of=-1),
             needs={"depth": 3},
         ),
         Claim(
             "second-correction",
             "‖θ‖² = L Rank A + 2 log |A|₊ + ‖log₊ AᵀA‖² / (2 L) + O(L⁻²)",
             f"{SOURCE}, R⁽²⁾ of linear networks",
-            exponent_of_remainder("after_second", 3).within(0.25, of=-2),
+            q.exponent_of_remainder("after_second", 3).within(0.25, of=-2),
             needs={"depth": 3},
         ),
     ]

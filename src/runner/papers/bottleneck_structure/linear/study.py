@@ -24,7 +24,7 @@ from runner.papers.bottleneck_structure import theory
 from runner.papers.bottleneck_structure.linear.config import Linear
 from runner.papers.bottleneck_structure.networks import Network
 from runner.papers.bottleneck_structure.spectra import threshold_rank
-from runner.papers.bottleneck_structure.theorems import ROUNDING, TheoremCheck
+from runner.papers.bottleneck_structure.theorems import TheoremCheck, compared
 
 NOISE = 0.5
 """The W_l start as I plus Gaussian entries of this deviation over sqrt L."""
@@ -139,11 +139,7 @@ def measure(
         rank=k,
         imbalance=theory.imbalance(network),
         theorem="linear",
-        points=1,
-        violations=int(norm < cost * (1 - ROUNDING)),
-        lower=float(cost),
-        upper=float(norm),
-        tightness=float(cost / norm),
+        **compared(cost[None], norm[None]),
     )
     name, x = network_name("linear", depth=L, width=config.width), torch.eye(len(A)).to(A)
     named = {"x": x, **{f"W{layer}": W for layer, W in enumerate(weights, start=1)}}

@@ -1,4 +1,4 @@
-"""Drawing of study `rank_one`: Theorem 10, and the quick look at one run."""
+"""Drawing of study `rank_one`: Theorem 10; it is the quick look as well."""
 
 import numpy as np
 import pandas as pd
@@ -9,33 +9,25 @@ from runner.papers.bottleneck_structure.rank_one.tables import (
     NORM_SLOPE,
     NTK_EXPONENT,
     interpolants,
-    slopes,
-    with_logarithms,
 )
 from runner.results.claims import Tables
 from runner.results.figures import Drawing
 from runner.results.findings import Finding
-from runner.results.rows import nonempty
-from runner.results.style import BLUE, GREY, INK, QUIET, SMALL, Look, guide, panel, sheet, ticks
+from runner.results.style import BLUE, GREY, PLAIN, QUIET, SMALL, Look, guide, panel, sheet, ticks
 
 FIT, MISFIT = Look(BLUE), Look(GREY, "x")
 
 
-def say_narrow(tables: Tables) -> str:
-    """How the largest NTK of the networks that fit grows with N."""
-    found = slopes(interpolants(with_logarithms(tables["metrics"])), "log_ntk")
-    found = nonempty(found, "replicate that fits three N")
-    return (
-        "Networks that underestimate the rank are narrow and large: the largest NTK of those that"
-        f" fit grows as N to the {found.median():.2f}, their norm faster than log N"
-    )
+def _counts(metrics: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
+    """By N, how many networks there are, and how many of them fit."""
+    counts = metrics.groupby("samples").size()
+    fitting = interpolants(metrics).groupby("samples").size()
+    return counts, fitting.reindex(counts.index, fill_value=0)
 
 
 def say_rare(tables: Tables) -> str:
-    """How many fit as well."""
-    metrics = tables["metrics"]
-    counts = metrics.groupby("samples").size()
-    fitting = interpolants(metrics).groupby("samples").size().reindex(counts.index, fill_value=0)
+    """How many networks fit the fewest points, and how many the most."""
+    counts, fitting = _counts(tables["metrics"])
     return (
         "Networks that underestimate the rank are rare, narrow and large:"
         f" {fitting.iloc[-1]} of {counts.iloc[-1]} starts fit {counts.index[-1]} points,"
@@ -58,20 +50,16 @@ def _every(axes: Axes, metrics: pd.DataFrame, column: str) -> None:
 
 def draw_rank_one(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Theorem 10: how rare rank-1 interpolants are, and the growth of their NTK and norm."""
-    metrics = with_logarithms(tables["metrics"])
-    metrics = metrics.assign(narrow=np.exp(metrics["log_ntk"]))
+    metrics = tables["metrics"].assign(narrow=lambda rows: rows["ntk_trace"] / rows["depth"])
     picture, ((left, middle, right),) = sheet(1, 3, height=4.0, gap=0.75)
-    counts = metrics.groupby("samples").size()
-    fitting = interpolants(metrics).groupby("samples").size().reindex(counts.index, fill_value=0)
+    counts, fitting = _counts(metrics)
     N = counts.index.to_numpy(float)
     for axes in (left, middle, right):
         axes.set(xscale="log", xlim=(0.78 * N[0], 1.28 * N[-1]))
-        shown = [n for n in N if np.log2(n) % 1 == 0]
-        ticks(axes.xaxis, shown or N)
+        ticks(axes.xaxis, [n for n in N if np.log2(n) % 1 == 0] or N)
     left.bar(N, fitting / counts, width=0.2 * N, color=BLUE)
-    for n in N:
-        share = fitting[n] / counts[n]
-        Look(INK).name(left, n, share + 0.035, f"{fitting[n]}", size=SMALL)
+    for n, fit in fitting.items():
+        PLAIN.name(left, n, fit / counts[n] + 0.035, str(fit), size=SMALL)
     left.set_ylim(0, 1.08)
     ticks(left.yaxis, [0, 0.25, 0.5, 0.75, 1])
     of = {"transform": left.transAxes, "ha": "right", "size": SMALL}
@@ -80,31 +68,23 @@ def draw_rank_one(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     _every(middle, metrics, "narrow")
     _every(right, metrics, "excess")
     right.set_ylim(0, None)
-    first = interpolants(metrics)
-    if len(first):
-        start = first[first["samples"] == first["samples"].min()]
-        base = N[start["samples"].iloc[0] <= N]
-        growth = start["narrow"].median() * (base / base[0]) ** NTK_EXPONENT
+    medians = interpolants(metrics).groupby("samples")["narrow"].median()
+    if len(medians):
+        base = N[medians.index[0] <= N]
+        growth = 0.35 * medians.iloc[0] * (base / base[0]) ** NTK_EXPONENT
         bound = NORM_SLOPE * np.log(base)
-        guide(middle, base, 0.35 * growth)
+        guide(middle, base, growth)
         guide(right, base, bound)
         beyond = {"size": SMALL, "linespacing": 1.1}
         words = f"slope {NTK_EXPONENT:g}:\nbound,\nwithout $e^{{-c_1}}$"
-        QUIET.name_at(middle, base, 0.35 * growth, words, base[-1] * 0.62, (10, -26), **beyond)
+        QUIET.name_at(middle, base, growth, words, base[-1] * 0.62, (10, -26), **beyond)
         QUIET.name_at(right, base, bound, "bound: log N", base[-1] * 0.75, (0, 11), **beyond)
     place = {"transform": middle.transAxes, "ha": "right", "size": SMALL}
     MISFIT.name(middle, 0.98, 0.04, "× do not fit", **place)
     panel(left, "a", "rare: starts that fit", "training points N")
     panel(middle, "b", "narrow: tr Θ / L", "training points N")
     panel(right, "c", "large: ‖θ‖² − L", "training points N")
-    return picture, metrics.drop(columns="narrow")
-
-
-def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Quick look at one run: the figure, and means by N."""
-    picture, metrics = draw_rank_one(tables)
-    columns = ["excess", "train_cost", "ntk_trace", "jacobian"]
-    return picture, metrics.groupby("samples")[columns].mean().reset_index()
+    return picture, metrics
 
 
 HEADLINE = ["excess", "train_cost", "ntk_trace", "jacobian"]
@@ -115,8 +95,7 @@ FIGURES = [
         draw_rank_one,
         whose="ours",
         findings=[
-            Finding(say_rare, holds=["interpolants-are-rare", "ntk-blows-up", "norm-lower-bound"]),
-            Finding(say_narrow, holds=["ntk-blows-up", "norm-lower-bound"]),
+            Finding(say_rare, holds=["interpolants-are-rare", "ntk-blows-up", "norm-lower-bound"])
         ],
         caption="Networks of bottleneck rank 1 that are trained to fit N values of a linear"
         " function of rank 2 on a square. (a) How many of the starts fit. (b) The largest trace of"
@@ -125,3 +104,5 @@ FIGURES = [
         " from the first median on; in (b) without the factor that depends on the norm.",
     ),
 ]
+
+overview = draw_rank_one

@@ -67,7 +67,8 @@ def run(config: RankOne, context: Context) -> Iterator[TrainedNetwork | Measured
     # Fit first: with the ridge from the start more points are given up.
     recipe = Recipe(GAIN, config.learning_rate, warmup=config.steps // 2, rise_end=0.6)
     trainer = RidgeTrainer(stack, recipe, config.ridge, config.learning_rate, config.steps)
-    x = torch.stack([_repeated(each, max(config.samples)) for each in inputs]).mT.float()
+    over_and_over = torch.arange(max(config.samples))  # so that sets of all sizes fit one batch
+    x = torch.stack([x[over_and_over % len(x)] for x in inputs]).mT.float()
     batch = (x.contiguous().to(context.device), (x / sqrt(2)).contiguous().to(context.device))
     trainer.run(lambda block: [batch], context)
     with context.progress(len(order), "measuring", unit="networks") as bar:
@@ -112,18 +113,13 @@ def rank_one_network(L: int, width: int, stream: torch.Generator) -> Network:
     return Network(weights, biases)
 
 
-def _repeated(x: Float[Tensor, "N 2"], count: int) -> Float[Tensor, "count 2"]:
-    """The points over and over, so that sets of all sizes fit one batch."""
-    return x[torch.arange(count) % len(x)]
-
-
 def measure(
     config: RankOne, network: Network, x: Float[Tensor, "N 2"], N: int, replicate: int
 ) -> TrainedNetwork:
     """One row: norm, fit, and the largest NTK between neighbours along the bottleneck."""
     norm = float(network.parameter_norm())
-    activations = network.activations(x)
-    order = activations[bottleneck_layers(network.depth)[0]][:, 0].argsort(stable=True)
+    narrow = network.activations(x)[bottleneck_layers(network.depth)[0]]
+    order = narrow[:, 0].argsort(stable=True)
     segments = _segments(x[order], config.segment_points)
     derivatives = differentiate(network, segments)
     return TrainedNetwork(
@@ -132,7 +128,7 @@ def measure(
         depth=network.depth,
         parameter_norm=norm,
         excess=norm - network.depth,
-        train_cost=float((activations[-1] - x / sqrt(2)).square().sum(1).mean()),
+        train_cost=network.cost(x, x / sqrt(2)),
         ntk_trace=float(theory.ntk_trace(network, derivatives, segments).max()),
         jacobian=float(svdvals(derivatives.jacobian)[:, 0].max()),
     )

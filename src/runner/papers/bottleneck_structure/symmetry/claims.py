@@ -1,15 +1,7 @@
 """What paper D says of figure 2: what a network that predicts the dynamics has learned."""
 
+from runner.papers.bottleneck_structure.symmetry import quantities as q
 from runner.papers.bottleneck_structure.symmetry.config import DISTANCE_LAYER, PCA_LAYER
-from runner.papers.bottleneck_structure.symmetry.quantities import (
-    crossing_beyond_task,
-    crossing_pairs,
-    gained,
-    left_unexplained,
-    rank,
-    rank_by_gap,
-    within_over_between,
-)
 from runner.papers.bottleneck_structure.symmetry.tables import FITTED
 from runner.results.claims import Claim
 
@@ -23,7 +15,7 @@ FIGURE_2 = [
         "two-outliers",
         "in the bottleneck of the trained network exactly two singular values stand out",
         "paper D, figure 2a",
-        rank_by_gap().given(LEARNED).always("=", 2),
+        q.rank_by_gap().given(LEARNED).always("=", 2),
         note="gap after the second in {right.mean:.0%} of the layers; s₂/s₃ from {gap.min:.2g} on",
     ),
     Claim(
@@ -31,8 +23,8 @@ FIGURE_2 = [
         "the trained network recovers the rank 2 of the task",
         "paper D, section 5 and figure 2",
         [
-            rank("jacobian_rank").given(LEARNED).always("=", 2),
-            rank("bottleneck_rank").given(LEARNED).always("=", 2),
+            q.rank("jacobian_rank").given(LEARNED).always("=", 2),
+            q.rank("bottleneck_rank").given(LEARNED).always("=", 2),
         ],
         note="Rank J f(x) is this at {rank_share.min:.0%} of the points or more",
     ),
@@ -41,8 +33,8 @@ FIGURE_2 = [
         "the first two principal components of layer 6 determine (w·v)² and ‖(I − w wᵀ) v‖²",
         "paper D, section 5, figure 2b",
         [
-            left_unexplained("knn_r2_axis", PCA_LAYER).given(LEARNED).below(0.1),
-            left_unexplained("knn_r2_orthogonal", PCA_LAYER).given(LEARNED).below(0.1),
+            q.left_unexplained("knn_r2_axis", PCA_LAYER).given(LEARNED).below(0.1),
+            q.left_unexplained("knn_r2_orthogonal", PCA_LAYER).given(LEARNED).below(0.1),
         ],
     ),
     Claim(
@@ -50,7 +42,7 @@ FIGURE_2 = [
         "the dynamics on the first two principal components of layer 6 are self-consistent: they"
         " determine the next step",
         "paper D, section 5, figure 2b",
-        gained("step_r2", PCA_LAYER).given(LEARNED).above(0),
+        q.gained("step_r2", PCA_LAYER).given(LEARNED).above(0),
     ),
     Claim(
         "paths-do-not-cross",
@@ -58,8 +50,8 @@ FIGURE_2 = [
         " layer 6, but where those of the summary statistics do",
         "paper D, section 5, figure 2b",
         [
-            crossing_pairs().given(LEARNED).below(1 / 2),
-            crossing_beyond_task().given(LEARNED).below(0.01),
+            q.crossing_pairs().given(LEARNED).below(1 / 2),
+            q.crossing_beyond_task().given(LEARNED).below(0.01),
         ],
         note="of {pairs.max:.0f} pairs {trained.median:.0f} cross, untrained"
         " {untrained.median:.0f}, by the statistics {task.median:.0f} (medians)",
@@ -69,8 +61,8 @@ FIGURE_2 = [
         "points on one orbit of the rotations around w are collapsed together in layer 2",
         "paper D, figure 2c",
         [
-            within_over_between("orbit_ratio", DISTANCE_LAYER).given(LEARNED).below(COLLAPSED),
-            within_over_between("plane_ratio", DISTANCE_LAYER).given(LEARNED).below(COLLAPSED),
+            q.within_over_between("orbit_ratio", DISTANCE_LAYER).given(LEARNED).below(COLLAPSED),
+            q.within_over_between("plane_ratio", DISTANCE_LAYER).given(LEARNED).below(COLLAPSED),
         ],
         note="untrained {before.median:.2g}",
     ),

@@ -7,18 +7,16 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
-from runner.papers.bottleneck_structure.looks import rank_look
-from runner.papers.bottleneck_structure.spectra_panel import draw_spectra
+from runner.papers.bottleneck_structure.looks import draw_spectra, rank_look
 from runner.papers.bottleneck_structure.symmetry.config import DISTANCE_LAYER, PCA_LAYER, PIXEL
 from runner.papers.bottleneck_structure.symmetry.tables import FITTED, crossing, paths
 from runner.results.claims import Tables
 from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
-from runner.results.rows import NoRows, select
+from runner.results.rows import select
 from runner.results.style import (
     GREEN,
     INK,
-    PLAIN,
     QUIET,
     SMALL,
     VERMILION,
@@ -28,19 +26,16 @@ from runner.results.style import (
     ticks,
 )
 
-STAGES = {"trained": "trained", "untrained": "before training"}
 RANK = 2
 """Of the task: as many singular values are drawn as lines."""
 LEVELS = np.linspace(0, 1, 15)
 ORBIT = Look(VERMILION)
-TOO_SHORT = "not trained long enough: scale=quick takes 5 minutes"
-"""Of a network that does not fit: nothing is said of it."""
 
 
-def _paths(axes: Axes, embedding: pd.DataFrame, room: float, thick: float = 1.1) -> tuple[int, int]:
+def _paths(axes: Axes, embedding: pd.DataFrame, thick: float) -> None:
     """Every path of gradient descent, the lighter the nearer the axis; its start is a dot.
 
-    room: free above and below, as a share. Gives back how many pairs cross, and how many there are.
+    Below stands how many pairs of paths cross.
     """
     xy = paths(embedding)
     pieces = np.stack([xy[:, :-1], xy[:, 1:]], 2).reshape(-1, 2, 2)
@@ -48,14 +43,15 @@ def _paths(axes: Axes, embedding: pd.DataFrame, room: float, thick: float = 1.1)
     shades = {"array": value, "cmap": "viridis", "linewidths": thick, "clim": (0, 1.12)}
     axes.add_collection(LineCollection(list(pieces), **shades))
     axes.plot(*xy[:, 0].T, ".", color=INK, ms=2.6 * thick)
-    axes.set_ymargin(room)
+    axes.set_ymargin(0.1)
     axes.autoscale_view()
     axes.set_aspect("equal", adjustable="datalim")
     axes.set(xticks=[], yticks=[])
-    return crossing(xy), len(xy) * (len(xy) - 1) // 2
+    pairs = len(xy) * (len(xy) - 1) // 2
+    axes.set_xlabel(f"{crossing(xy)} of {pairs:,} pairs of paths cross", size=SMALL)
 
 
-def _rings(axes: Axes, distance: pd.DataFrame, size: float = 6.0) -> None:
+def _rings(axes: Axes, distance: pd.DataFrame, size: float) -> None:
     """Distance to the white square, light where large; dashed: the orbit of the task."""
     table = distance.pivot(index="second", columns="first", values="distance")
     largest = table.to_numpy().max()
@@ -70,125 +66,77 @@ def _rings(axes: Axes, distance: pd.DataFrame, size: float = 6.0) -> None:
     axes.set(aspect="equal", anchor="NW", xticks=[], yticks=[])
 
 
-def _first(table: pd.DataFrame, stage: str) -> pd.DataFrame:
-    """The rows of one stage of the first replicate."""
-    return select(table, stage=stage, replicate=0)
-
-
-def _at(metrics: pd.DataFrame, stage: str, layer: int) -> pd.Series:
-    """What was measured of the first replicate at a layer, or at the last."""
-    return select(_first(metrics, stage), layer=min(layer, int(metrics["layer"].max()))).iloc[0]
+def _trained_at(tables: Tables, layer: int) -> pd.DataFrame:
+    """What was measured of the trained networks at a layer, or at the last."""
+    rows = select(tables["metrics"], stage="trained")
+    return select(rows, layer=min(layer, int(rows["layer"].max())))
 
 
 def say_orbits(tables: Tables) -> str:
     """How near the points of one orbit are in the layer whose rings are drawn."""
-    rows = select(tables["metrics"], layer=min(DISTANCE_LAYER, tables["metrics"]["layer"].max()))
-    ratio = rows.groupby("stage")["plane_ratio"].mean()
-    if not {"trained", "untrained"} <= set(ratio.index):
-        return ""
+    ratio = _trained_at(tables, DISTANCE_LAYER)["plane_ratio"].mean()
     return (
-        "The network learns the task's symmetry: points of one orbit come together (distance within"
-        f" / between {ratio['trained']:.3f}, before training {ratio['untrained']:.2f})"
+        "The network learns the task's symmetry: points of one orbit come together, to"
+        f" {ratio:.3f} of the distance between orbits"
     )
 
 
 def say_rank(tables: Tables) -> str:
     """The ranks, and how near orbits are where that is not near enough to be called collapsed."""
-    near = select(tables["metrics"], stage="trained")
-    near = select(near, layer=min(DISTANCE_LAYER, near["layer"].max()))
+    ratio = _trained_at(tables, DISTANCE_LAYER)["orbit_ratio"].mean()
     return (
         f"The network finds the task's {RANK} dimensions; points of one orbit come nearer, to"
-        f" {near['orbit_ratio'].mean():.3f} of the distance between orbits"
-    )
-
-
-def say_symmetry(tables: Tables) -> str:
-    """Panels and marks of figure 2, and what was measured of them."""
-    found = []
-    for stage, name in STAGES.items():
-        try:
-            pca = _at(tables["metrics"], stage, PCA_LAYER)
-            plane = _at(tables["metrics"], stage, DISTANCE_LAYER)
-        except NoRows:
-            continue
-        found.append(
-            f"{name} {pca['knn_r2_axis']:.3f} and {pca['knn_r2_orthogonal']:.3f}, distances within"
-            f" over between the rings {plane['plane_ratio']:.3f}"
-        )
-    return (
-        "A network that predicts the losses of gradient descent on a task with a rotation symmetry"
-        " about an axis w; the first replicate, trained (large) and before training (small). (a)"
-        " Singular values of every layer; the grey band is all from the third down. (b) The first"
-        f" two principal components of layer {PCA_LAYER}: every line is the path of one run of"
-        " gradient descent, a dot its start; it gets lighter as the state v nears the axis. (c)"
-        f" Distance in layer {DISTANCE_LAYER} between the point x0 (white square) and a plane"
-        " orthogonal to w, light where large, with lines of equal distance; dashed: the true orbit"
-        " of x0. Coefficients of determination of the two coordinates of the task, read off (b) by"
-        f" nearest neighbours: {'; '.join(found)}. Data: simulated gradient descent."
+        f" {ratio:.3f} of the distance between orbits"
     )
 
 
 def draw_symmetry(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 2 of paper D, of the first replicate, for the trained and the untrained network."""
-    picture = canvas(4.6)
+    picture = canvas(4.8)
     shape = {"width_ratios": [1, 1.2, 0.95], "height_ratios": [1, 0.36]}
-    (a, b, c), small = picture.subplots(2, 3, **shape)
-    for axes in (a, b, c):
-        axes.set_title(" ")
+    large, small = picture.subplots(2, 3, **shape)
+
+    def first(table: str, stage: str) -> pd.DataFrame:
+        return select(tables[table], stage=stage, replicate=0)
+
+    for (a, b, c), stage, thick in ((large, "trained", 2.2), (small, "untrained", 1.4)):
+        with or_empty(a):
+            spectrum = first("spectrum", stage)
+            draw_spectra(a, spectrum, RANK, thick)
+            ticks(a.xaxis, [1, int(spectrum["layer"].max())])
+            a.set_xlabel(r"layer $\ell$", size=SMALL)
+        with or_empty(b):
+            _paths(b, first("embedding", stage), thick / 2)
+        with or_empty(c):
+            _rings(c, first("distance", stage), size=2.7 * thick)
+    a, b, c = large
     with or_empty(a):
-        spectrum = _first(tables["spectrum"], "trained")
-        draw_spectra(a, spectrum, RANK)
-        last = int(spectrum["layer"].max())
-        top = np.nanmax([spectrum.loc[spectrum["index"] <= RANK, "singular_value"].max(), 0.5])
-        a.set_ylim(0, 1.16 * top)
-        ticks(a.xaxis, [1, last])
-        network = _first(tables["networks"], "trained").iloc[0]
+        network = first("networks", "trained").iloc[0]
         if network["test_cost"] < FITTED and network["rank_gap"] == RANK:
-            rank_look(RANK).name(a, 0.5 * last, 0.97 * 1.16 * top, "two near 1", weight="bold")
-            count = int(tables["spectrum"]["width"].iloc[0]) - RANK
-            QUIET.name(a, 0.45 * last, 0.07 * top, f"{count} others ≈ 0", size=SMALL)
-    with or_empty(b):
-        crossing, pairs = _paths(b, _first(tables["embedding"], "trained"), room=0.16)
-        place = {"transform": b.transAxes, "ha": "right", "size": SMALL}
-        PLAIN.name(b, 0.99, 0.95, f"{crossing} of {pairs:,} pairs of paths cross", **place)
-        Look(GREEN).name(b, 0.97, 0.08, "$(w\\cdot v)^2\\to 1$", **place)
-    with or_empty(c):
-        _rings(c, _first(tables["distance"], "trained"))
-        ORBIT.name(c, 0, 0, "orbit\nof $x_0$", linespacing=1.1)
-    seen = ["", "", ""]
-    with or_empty(small[0]):
-        spectrum = _first(tables["spectrum"], "untrained")
-        draw_spectra(small[0], spectrum, RANK, thick=1.4)
-        ticks(small[0].xaxis, [1, int(spectrum["layer"].max())])
-        small[0].set_xlabel(r"layer $\ell$")
-        seen[0] = "none stands out"
-    with or_empty(small[1]):
-        crossing, _ = _paths(small[1], _first(tables["embedding"], "untrained"), 0.1, thick=0.6)
-        seen[1] = f"{crossing} pairs cross"
-    with or_empty(small[2]):
-        _rings(small[2], _first(tables["distance"], "untrained"), size=3)
-        seen[2] = "no ring"
-    for axes, text in zip(small, seen, strict=True):
-        axes.set_title(" ", size=SMALL, pad=3)
-        words = f"before training: {text}" if text else "before training"
-        place = {"transform": axes.transAxes, "ha": "left", "va": "bottom", "size": SMALL}
-        QUIET.name(axes, 0, 1.04, words, **place)
-    panel(a, "a", "singular values")
-    panel(b, "b", f"layer {PCA_LAYER}: two components")
+            inside = {"transform": a.transAxes}
+            rank_look(RANK).name(a, 0.5, 0.97, "two near 1", weight="bold", **inside)
+            QUIET.name(
+                a, 0.5, 0.07, f"{int(network['width']) - RANK} others ≈ 0", size=SMALL, **inside
+            )
+    Look(GREEN).name(b, 0.97, 0.08, "$(w\\cdot v)^2\\to 1$", transform=b.transAxes, ha="right")
+    ORBIT.name(c, 0, 0, "orbit\nof $x_0$", linespacing=1.1)
+    for axes in large:
+        axes.set_title(" ")
+    for axes in small:
+        axes.set_title("before training", loc="left", size=SMALL, color=QUIET.ink)
+    panel(a, "a", "singular values", a.get_xlabel())
+    panel(b, "b", f"layer {PCA_LAYER}: two components", b.get_xlabel())
     panel(c, "c", f"layer {DISTANCE_LAYER}: distance to $x_0$")
     return picture, tables["metrics"]
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Quick look at one run: the three panels, and of every network what it costs on fresh starts,
-    its ranks, and whether that says something."""
+    """Quick look at one run: the three panels, and of every network its ranks, and what it costs on
+    fresh starts: nothing is said of one that does not fit, which is not trained long enough."""
     picture, _ = draw_symmetry(tables)
     networks = tables["networks"]
     columns = ["stage", "replicate", "test_cost", "jacobian_rank", "bottleneck_rank"]
-    answers = {True: "learned", False: TOO_SHORT}
-    answer = (networks["test_cost"] < FITTED).map(answers)
-    answer = answer.where(networks["stage"] != "untrained", "before training")
-    return picture, networks[columns].assign(answer=answer)
+    return picture, networks[columns].assign(learned=networks["test_cost"] < FITTED)
 
 
 HEADLINE = ["knn_r2_axis", "knn_r2_orthogonal", "step_r2", "orbit_ratio"]
@@ -202,6 +150,13 @@ FIGURES = [
             Finding(say_orbits, holds=["orbits-collapse"]),
             Finding(say_rank, holds=["two-outliers", "true-rank"]),
         ],
-        caption=say_symmetry,
+        caption="A network that predicts the losses of gradient descent on a task with a rotation"
+        " symmetry about an axis w; the first replicate, trained (large) and before training"
+        " (small). (a) Singular values of every layer; the grey band is all from the third down."
+        f" (b) The first two principal components of layer {PCA_LAYER}: every line is the path of"
+        " one run of gradient descent, a dot its start; it gets lighter as the state v nears the"
+        f" axis. (c) Distance in layer {DISTANCE_LAYER} between the point x0 (white square) and a"
+        " plane orthogonal to w, light where large, with lines of equal distance; dashed: the true"
+        " orbit of x0. Data: simulated gradient descent.",
     ),
 ]

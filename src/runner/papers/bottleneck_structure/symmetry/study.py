@@ -20,7 +20,6 @@ from torch import Tensor
 
 from runner.core.streams import generator
 from runner.core.studies import Context, Row, network_name
-from runner.networks.spectra import svdvals
 from runner.papers.bottleneck_structure import theory
 from runner.papers.bottleneck_structure.minima import Problem, polished
 from runner.papers.bottleneck_structure.networks import (
@@ -30,15 +29,13 @@ from runner.papers.bottleneck_structure.networks import (
 )
 from runner.papers.bottleneck_structure.recipes import RECIPES
 from runner.papers.bottleneck_structure.spectra import (
-    bottleneck_rank,
     gap_rank,
     jacobian_ranks,
+    ranks,
     spectra,
     threshold_rank,
 )
-from runner.papers.bottleneck_structure.stack import (
-    DepthStack,
-)
+from runner.papers.bottleneck_structure.stack import DepthStack
 from runner.papers.bottleneck_structure.symmetry.config import (
     DISTANCE_LAYER,
     PCA_LAYER,
@@ -63,12 +60,18 @@ ORBITS, MEMBERS = 50, 20
 """Orbits of the rotation around w, and points on each."""
 PATHS = 60
 """Gradient-descent paths of panel (b)."""
-REPLICATES_DONE = "polished/replicates"
-"""Name of what a checkpoint holds beside the state of the trainer."""
 
 
 @dataclass(frozen=True)
-class LayerMeasures(Row):
+class AtStage:
+    """The columns that name a network."""
+
+    stage: str  # untrained, adam (where Adam ends), trained (after L-BFGS)
+    replicate: int
+
+
+@dataclass(frozen=True)
+class LayerMeasures(AtStage, Row):
     """One row per stage, replicate and layer 1 .. L.
 
     Representations are alpha_l(X), for l = L the output.
@@ -77,8 +80,6 @@ class LayerMeasures(Row):
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "layer")
 
-    stage: str  # untrained, adam (where Adam ends), trained (after L-BFGS)
-    replicate: int
     layer: int  # 1 .. L
     s1: float  # the four largest singular values of W_l
     s2: float  # the second, likewise
@@ -94,14 +95,12 @@ class LayerMeasures(Row):
 
 
 @dataclass(frozen=True)
-class NetworkAtStage(Row):
+class NetworkAtStage(AtStage, Row):
     """One row per stage and replicate."""
 
     table: ClassVar[str] = "networks"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate")
 
-    stage: str  # untrained, adam (where Adam ends), trained (after L-BFGS)
-    replicate: int
     parameter_norm: float  # ||theta||^2
     train_cost: float  # C on the training starts; the zero network costs 1
     test_cost: float  # C on fresh starts, likewise
@@ -115,29 +114,25 @@ class NetworkAtStage(Row):
 
 
 @dataclass(frozen=True)
-class SingularValue(Row):
+class SingularValue(AtStage, Row):
     """Panel (a): one row per singular value of every W_l."""
 
     table: ClassVar[str] = "spectrum"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "layer", "index")
     in_every_replicate: ClassVar[bool] = False
 
-    stage: str  # untrained, adam (where Adam ends), trained (after L-BFGS)
-    replicate: int
     layer: int  # 1 .. L
     index: int  # from 1, falling
     singular_value: float  # s_index(W_l)
 
 
 @dataclass(frozen=True)
-class PathPoint(Row):
+class PathPoint(AtStage, Row):
     """Panel (b): gradient-descent paths on the first two principal components of alpha_6(X)."""
 
     table: ClassVar[str] = "embedding"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "path", "time")
 
-    stage: str  # untrained, adam (where Adam ends), trained (after L-BFGS)
-    replicate: int
     path: int  # which of the paths, from 0
     time: int  # steps of gradient descent along the path
     pc1: float  # first principal component of alpha_6
@@ -147,14 +142,12 @@ class PathPoint(Row):
 
 
 @dataclass(frozen=True)
-class Distance(Row):
+class Distance(AtStage, Row):
     """Panel (c): ||alpha_2(x_0) - alpha_2(x)|| over a plane orthogonal to w through the origin."""
 
     table: ClassVar[str] = "distance"
     keys: ClassVar[tuple[str, ...]] = ("stage", "replicate", "first", "second")
 
-    stage: str  # untrained, adam (where Adam ends), trained (after L-BFGS)
-    replicate: int
     first: float  # coordinates of v in the plane
     second: float  # the other coordinate
     distance: float  # ||alpha_2(x_0) - alpha_2(x)||
@@ -198,22 +191,17 @@ def run(config: Symmetry, context: Context) -> Iterator[Row]:
     stack = new_stack(config, context.device)
     untrained = [stack.network(r) for r in range(config.replicates)]
     trainer = train(config, context, stack, tasks)
-    done = 0 if context.restored is None else int(context.restored.get(REPLICATES_DONE, 0))
-    with context.progress(config.replicates, "polishing", done, unit="networks") as bar:
-        for replicate in range(done, config.replicates):
-            task, adam = tasks[replicate], stack.network(replicate)
-            stages = {"trained": adam, "untrained": untrained[replicate]}
-            if config.polish:
-                problem = Problem(task.x.mT, task.y.mT, config.ridge)
-                better = polished(adam, problem, restarts=config.polish)
-                stages = {"trained": better, "adam": adam, "untrained": untrained[replicate]}
-            for stage, network in stages.items():
-                yield from measure(config, stage, network, task, replicate)
-                name, now = network_name(stage, width=config.width), partial(network.traced, task.x)
-                yield from context.hand_over(name, replicate, config.steps, now)
-            bar.update(replicate=replicate)
-            kept = {REPLICATES_DONE: torch.tensor(replicate + 1)}
-            context.checkpoint(lambda kept=kept: trainer.state() | kept)
+    for replicate, _ in trainer.after_training(config.replicates, context):
+        task, adam = tasks[replicate], stack.network(replicate)
+        stages = {"trained": adam, "untrained": untrained[replicate]}
+        if config.polish:
+            problem = Problem(task.x.mT, task.y.mT, config.ridge)
+            better = polished(adam, problem, restarts=config.polish)
+            stages = {"trained": better, "adam": adam, "untrained": untrained[replicate]}
+        for stage, network in stages.items():
+            yield from measure(config, stage, network, task, replicate)
+            name, now = network_name(stage, width=config.width), partial(network.traced, task.x)
+            yield from context.hand_over(name, replicate, config.steps, now)
 
 
 def new_stack(config: Symmetry, device: torch.device) -> DepthStack:
@@ -229,23 +217,15 @@ def train(config: Symmetry, context: Context, stack: DepthStack, tasks: list[Tas
     trainer = RidgeTrainer(stack, recipe, config.ridge, config.learning_rate, config.steps)
     x = torch.stack([task.x for task in tasks]).float().to(context.device)
     y = torch.stack([task.y for task in tasks]).float().to(context.device)
-    B = config.batch_size
+    own = torch.arange(len(tasks), device=context.device)[:, None]
 
     def batches(block: int) -> list[Batch]:
         """The minibatches of one block of steps; a block's draw depends on its index alone."""
-        chosen = []
-        for replicate in range(config.replicates):
-            stream = generator(config.seed, replicate, f"order/{block}")
-            chosen.append(torch.randint(config.starts, (STEPS_AT_ONCE * B,), generator=stream))
-        index = torch.stack(chosen).to(context.device)[..., None]
-        xs, ys = (
-            pool.gather(1, index.expand(-1, -1, pool.shape[2])).view(
-                len(pool), STEPS_AT_ONCE, B, -1
-            )
-            for pool in (x, y)
-        )
-        # (STEPS_AT_ONCE, R, features, B), contiguous
-        xs, ys = (each.permute(1, 0, 3, 2).contiguous() for each in (xs, ys))
+        streams = [generator(config.seed, r, f"order/{block}") for r in range(len(tasks))]
+        size = (STEPS_AT_ONCE, config.batch_size)
+        drawn = [torch.randint(config.starts, size, generator=stream) for stream in streams]
+        index = torch.stack(drawn, dim=1).to(context.device)  # (steps, R, batch)
+        xs, ys = (pool[own, index].mT.contiguous() for pool in (x, y))
         return list(zip(xs, ys, strict=True))
 
     trainer.run(batches, context)
@@ -260,31 +240,23 @@ def measure(
     v = task.dynamics.starts(config.probes, generator(config.seed, replicate, "probes"))
     x = task.inputs(v)
     derivatives = differentiate(network, x)
-    middle = svdvals(network.weights[network.depth // 2 - 1])
-    ranks = jacobian_ranks(derivatives.jacobian)
+    found = jacobian_ranks(derivatives.jacobian)
     yield NetworkAtStage(
         **key,
+        **ranks(network, derivatives),
         parameter_norm=float(network.parameter_norm()),
-        train_cost=_cost(network, task.x, task.y),
-        test_cost=_cost(network, x, task.targets(v)),
-        rank=threshold_rank(middle),
-        bottleneck_rank=bottleneck_rank(spectra(network)),
-        jacobian_rank=int(ranks.max()),
-        rank_share=float((ranks == ranks.max()).double().mean()),
-        rank_gap=gap_rank(middle),
+        train_cost=network.cost(task.x, task.y),
+        test_cost=network.cost(x, task.targets(v)),
+        rank_share=float((found == found.max()).double().mean()),
         imbalance=theory.imbalance(network),
         ntk_trace=float(theory.ntk_trace(network, derivatives, x).mean()),
     )
     yield from _layers(config, key, network, task, v)
     yield from _embedding(config, key, network, task)
     yield from _distances(config, key, network, task)
-    k = int(ranks.max())
+    k = int(found.max())
     if stage == "trained" and 0 < k < min(config.width, config.dimension, config.horizon):
         yield from theorem_rows(network, x[: config.points], k, replicate)
-
-
-def _cost(network: Network, x: Float[Tensor, "N d"], y: Float[Tensor, "N T"]) -> float:
-    return float((network.activations(x)[-1] - y).square().sum(1).mean())
 
 
 def _layers(
@@ -294,19 +266,21 @@ def _layers(
     dynamics, stream = task.dynamics, generator(config.seed, key["replicate"], "orbits")
     statistics = dynamics.statistics(v)
     own = torch.arange(len(v))
-    path, path_index = _paths(config, task, key["replicate"])
+    path = _paths(config, task, key["replicate"])
+    path_index = torch.arange(PATHS).repeat_interleave(config.horizon)  # of every step
     orbits, rings = _orbits(dynamics, stream), _rings(dynamics, stream)
     sets = [network.activations(task.inputs(points)) for points in (v, path, orbits, rings)]
     for layer, s in enumerate(spectra(network), start=1):
         features, along_paths, on_orbits, on_rings = (found[layer] for found in sets)
         mean, directions = principal_components(features)
         nearest = neighbours((features - mean) @ directions, own)
-        now, step = _steps((along_paths - mean) @ directions, config.horizon)
-        padded = torch.cat([s, s.new_zeros(4)])[:4].tolist()
+        along = ((along_paths - mean) @ directions).view(PATHS, -1, 2)
+        now, step = along[:, :-1].flatten(0, 1), along.diff(dim=1).flatten(0, 1)
+        largest = torch.cat([s, s.new_zeros(4)])[:4].tolist()
         yield LayerMeasures(
             **key,
             layer=layer,
-            **dict(zip(("s1", "s2", "s3", "s4"), padded, strict=True)),
+            **{f"s{index}": value for index, value in enumerate(largest, start=1)},
             rank=threshold_rank(s),
             rank_gap=gap_rank(s),
             knn_r2_axis=neighbour_r2(nearest, statistics[:, :1]),
@@ -319,19 +293,11 @@ def _layers(
             yield SingularValue(**key, layer=layer, index=index, singular_value=value)
 
 
-def _paths(config: Symmetry, task: Task, replicate: int) -> tuple[Float[Tensor, "M d"], Tensor]:
-    """v(0) .. v(T) of fresh paths, path by path, and for each step the path it belongs to."""
+def _paths(config: Symmetry, task: Task, replicate: int) -> Float[Tensor, "M d"]:
+    """v(0) .. v(T) of fresh paths, path by path."""
     stream = generator(config.seed, replicate, "paths")
     path = task.dynamics.path(task.dynamics.starts(PATHS, stream), config.horizon)
-    return path.transpose(0, 1).flatten(0, 1), torch.arange(PATHS).repeat_interleave(config.horizon)
-
-
-def _steps(
-    along: Float[Tensor, "M 2"], horizon: int
-) -> tuple[Float[Tensor, "steps 2"], Float[Tensor, "steps 2"]]:
-    """Where every step starts, and the step, on the plane of the principal components."""
-    along = along.view(PATHS, horizon + 1, 2)
-    return along[:, :-1].flatten(0, 1), along.diff(dim=1).flatten(0, 1)
+    return path.transpose(0, 1).flatten(0, 1)
 
 
 def _orbits(dynamics: Dynamics, stream: torch.Generator) -> Float[Tensor, "M d"]:
@@ -357,7 +323,7 @@ def _plane(dynamics: Dynamics, stream: torch.Generator) -> Float[Tensor, "d 2"]:
 
 def _embedding(config: Symmetry, key: dict, network: Network, task: Task) -> Iterator[PathPoint]:
     """Panel (b)."""
-    path, _ = _paths(config, task, key["replicate"])
+    path = _paths(config, task, key["replicate"])
     features = network.activations(task.inputs(path))[min(PCA_LAYER, network.depth)]
     mean, directions = principal_components(features)
     plane = (features - mean) @ directions

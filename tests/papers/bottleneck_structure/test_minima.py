@@ -173,6 +173,9 @@ def test_a_network_that_has_diverged_is_no_start_and_no_failure(problem):
     found = minima(each_once(starts), starts, problem)
     assert found[5].loss < 1 and found[3].loss < 1  # found from its neighbour
     assert found[5].independent == (inf,)
+    for start, value in zip(starts.values(), (float("nan"), 1e19, float("inf")), strict=True):
+        start.weights[0].fill_(value)
+        assert polished(start, problem) is start
     for start in starts.values():
         start.weights[0].fill_(float("nan"))
     found = minima(each_once(starts), starts, problem)

@@ -37,6 +37,9 @@ GAIN = 1e-4
 again; after two restarts in a row that gain less polishing ends. Not by the gradient: it stays near
 1e-3 where a ReLU has its kink at a sample."""
 
+DIVERGED = 1e6
+"""Loss from which on a network is not polished; the zero network's is 1."""
+
 SAMPLES_AT_ONCE = 500
 """Of an evaluation, which holds their activations in all layers."""
 
@@ -101,9 +104,11 @@ def polished(network: Network, problem: Problem, restarts: int = RESTARTS) -> Ne
     """Where L-BFGS gets to from here, pruned and balanced before every restart and at the end.
 
     It ends after two restarts in a row that gain less than GAIN, or after so many `restarts`; from
-    the first one that does on in float64.
+    the first one that does on in float64. A network that has diverged is given back as it is.
     """
     best, idle, dtype = problem.loss(network), 0, torch.float32
+    if not best < DIVERGED:
+        return network
     for _ in range(restarts):
         found = _descended(balanced(pruned(network)), problem, dtype)
         loss = problem.loss(found)
@@ -248,10 +253,8 @@ def minima(
     fresh: set[tuple[int, int]] = set()  # ways to a neighbour not gone since here fell
 
     def offer(network: Network, own: bool) -> None:
+        network = polished(network, problem)
         L, loss = network.depth, problem.loss(network)
-        if not isnan(loss):  # diverged: nothing to descend from
-            network = polished(network, problem)
-            loss = problem.loss(network)
         loss = inf if isnan(loss) else loss
         tick(network, loss)
         known = best.get(L, Minimum(network, inf))

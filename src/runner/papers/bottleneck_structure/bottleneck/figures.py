@@ -85,7 +85,7 @@ def _norms(axes: Axes, best: pd.DataFrame, plain: pd.DataFrame) -> None:
     place, spot = {"textcoords": "offset points", "size": SMALL}, ["depth", "parameter_norm"]
     if len(alive):
         highest = alive[spot].sort_values("parameter_norm").iloc[-1]
-        QUIET.name(axes, *highest, "plain training", xytext=(10, 0), ha="left", **place)
+        QUIET.name(axes, *highest, "plain training", xytext=(-4, 8), ha="left", **place)
     if len(dead):
         PLAIN.name(
             axes, *dead[spot].max(), "plain training: zero", xytext=(0, 12), ha="right", **place
@@ -116,7 +116,7 @@ def _four_spectra(panels: np.ndarray, own: pd.DataFrame, spectrum: pd.DataFrame)
 
 def _depths(rows: pd.DataFrame) -> list[int]:
     """Four of the depths of some networks, or all where they are fewer."""
-    wanted = np.quantile(rows["depth"], np.linspace(0.05, 1, SHOWN), method="nearest")
+    wanted = np.quantile(rows["depth"], np.linspace(0, 1, SHOWN), method="nearest")
     return sorted(set(wanted.astype(int)))
 
 

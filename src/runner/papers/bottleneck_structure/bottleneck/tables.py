@@ -19,8 +19,10 @@ POWERS = np.round(np.arange(0.2, 3.01, 0.02), 2)
 
 
 def at_ridge(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The networks with the figure's ridge, the largest."""
-    return metrics[metrics["ridge"] == metrics["ridge"].max()]
+    """The networks with the ridge of the lowest losses, where others were trained with more."""
+    lowest = metrics[metrics["recipe"] == "minimum"]
+    ridge = (lowest if len(lowest) else metrics)["ridge"].min()
+    return metrics[metrics["ridge"] == ridge]
 
 
 def fitted(metrics: pd.DataFrame) -> pd.DataFrame:

@@ -104,23 +104,6 @@ def remainders(tables: Tables) -> pd.DataFrame:
     return np.sqrt(squares["remainder"].mean()).reset_index()
 
 
-def live_directions(tables: Tables) -> pd.DataFrame:
-    """By width and gamma, k*: the first rank of the input beside which no direction grows.
-
-    `k_star` is where the exponent is negative, `k_star_low` and `k_star_high` the first ranks where
-    it is below two standard errors and below minus two.
-    """
-    found = []
-    for (skip, width), rows in tables["input_ranks"].groupby(["skip", "width"]):
-        rows = rows.sort_values("input_rank")
-        bounds = {}
-        for name, level in (("k_star_low", 2), ("k_star", 0), ("k_star_high", -2)):
-            below = rows[rows["exponent"] < level * rows["exponent_se"]]["input_rank"]
-            bounds[name] = float(below.min())
-        found.append({"skip": skip, "width": width, **bounds})
-    return pd.DataFrame(found)
-
-
 def crossings(tables: Tables) -> pd.DataFrame:
     """By width and gamma, k* as a real number: `crossing`, where the exponent, between two ranks,
     is zero; no row where it does not cross zero."""

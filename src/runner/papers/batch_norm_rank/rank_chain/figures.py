@@ -18,7 +18,6 @@ from runner.papers.batch_norm_rank.rank_chain.tables import (
     in_lemma_5,
     norm_bound,
     paper_skips,
-    power_law,
     powers_of_two,
     rank_bound,
     rank_bound_at_own,
@@ -27,6 +26,7 @@ from runner.papers.batch_norm_rank.rank_chain.tables import (
 )
 from runner.results.captions import Said
 from runner.results.claims import Tables
+from runner.results.evidence import slopes
 from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
 from runner.results.rows import nonempty, select
@@ -123,11 +123,15 @@ def _name(axes: Axes, rows: pd.DataFrame, column: str, look: Look, text: str, at
         look.name_at(axes, rows["width"], rows[column], text, at, away)
 
 
+def _exponents(rows: pd.DataFrame, by: list[str], x: str, y: str) -> pd.Series:
+    """The fitted power of y in x for each group. Raises NoRows where none has two points."""
+    each = rows.assign(replicate=rows.groupby(by).ngroup())
+    return nonempty(slopes(each, x, y, log=True).dropna(), f"two of {x}")
+
+
 def say_growth(tables: Tables) -> str:
     """The fitted powers of the width, gamma by gamma."""
-    rows = powers_of_two(averages(tables))
-    fits = [power_law(of["width"], of["soft_rank"])[0] for _, of in rows.groupby("skip")]
-    powers = nonempty(pd.Series(fits, dtype=float).dropna(), "fitted power")
+    powers = _exponents(powers_of_two(averages(tables)), ["skip"], "width", "soft_rank")
     return (
         f"The rank of batch-normalised chains grows as the power {powers.min():.2f} to"
         f" {powers.max():.2f} of the width: faster than the √d of Theorem 2, at every strength γ"
@@ -429,12 +433,10 @@ def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Lemma 3: sigma_2 / sigma_1 without normalisation, and how far H~ moves in a layer."""
     products = tables["products"].assign(ratio=lambda rows: np.exp(rows["log_ratio"]))
     found = spread(products, ["skip", "law", "layer"], ["ratio", "step_length"])
-    end, least = max(1, products["layer"].max()), found["ratio"].min()
+    end, floor = max(1, products["layer"].max()), max(1e-15, 0.1 * found["ratio"].min())
     picture, ((left, right),) = sheet(gap=1.55, right=0.9)
-    left.set(yscale="log", ylim=(max(1e-15, 0.1 * least), 3))
-    right.set_ylim(0, 1.05 * max(1e-9, found["step_length_high"].max()))
-    for axes, column in ((left, "ratio"), (right, "step_length")):
-        axes.set_xlim(0, end)
+    left.set_yscale("log")
+    for axes, column, height in ((left, "ratio", (floor, 3)), (right, "step_length", (0, None))):
         names = []
         for (skip, law), rows in found.groupby(["skip", "law"]):
             look = RESIDUAL.get(skip, Look(VERMILION, ""))
@@ -444,6 +446,7 @@ def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             else:
                 look = replace(look, width=1.4, dashes=DASHED)
             look.line(axes, rows["layer"], rows[column], zorder=2 + (law != "gaussian"))
+        axes.set(xlim=(0, end), ylim=height)
         name_ends(axes, names)
     for gap in products.groupby("skip")["gap"].first():
         GAP.line(left, [0, end], [1, np.exp(-gap * end)], zorder=4)
@@ -459,22 +462,13 @@ def say_expansion(tables: Tables) -> str:
     rows = tables["expansions"]
     rows = rows[rows["skip"] == rows["skip"].min()]
     far = ((rows["change"] - rows["predicted"]) / rows["width"] ** 2).abs().max()
-    left = remainders(tables)
-    left = nonempty(left[left["skip"] <= 0.02], "γ up to 0.02")
-    slopes = [
-        np.polyfit(np.log(of["skip"]), np.log(of["remainder"]), 1)[0]
-        for _, of in left.groupby(["width", "law"])
-        if len(of) > 1
-    ]
-    power = nonempty(pd.Series(slopes), "two γ up to 0.02").mean()
+    left = remainders(tables).query("skip <= 0.02")
+    power = _exponents(left, ["width", "law"], "skip", "remainder").mean()
     return (
         f"‖M‖² changes by γ²δ as Lemma 7 says, in all {len(rows)} matrices to within {far:.3f}"
         f" d²γ²; what is left over falls as the power {power:.1f} of γ, faster than the O(γ)"
         " promised"
     )
-
-
-EQUAL = Look(INK, "", DASHED, 1.6)
 
 
 def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -498,8 +492,8 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     unit = smallest["width"] ** 2
     drawn = smallest.assign(x=smallest["predicted"] / unit, y=smallest["change"] / unit)
     draw(left, drawn, "x", "y", linestyle="", markeredgewidth=0.8)
-    EQUAL.line(left, *2 * [[drawn["x"].min(), drawn["x"].max()]], zorder=1)
-    EQUAL.name(left, drawn["x"].median() - 0.15, drawn["x"].median() + 0.15, "equal", ha="right")
+    ROOT.line(left, *2 * [[drawn["x"].min(), drawn["x"].max()]], zorder=1)
+    ROOT.name(left, drawn["x"].median() - 0.15, drawn["x"].median() + 0.15, "equal", ha="right")
     with or_empty(right):
         rest = remainders(tables)
         right.set(xscale="log", yscale="log")
@@ -524,7 +518,7 @@ STAR = Look(VERMILION, "o")
 def say_live(tables: Tables) -> str:
     """k* at the smallest and the largest width, and its power."""
     stars = select(crossings(tables), skip=inf).sort_values("width")
-    power, _ = power_law(stars["width"], stars["crossing"])
+    power = _exponents(powers_of_two(stars), ["skip"], "width", "crossing").item()
     first, last = stars.iloc[0], stars.iloc[-1]
     return (
         "Inputs of lower rank end at a lower rank; from k* directions on one more does not grow:"

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.core.errors import InputError, lookup
+from runner.core.errors import InputError
 from runner.core.streams import generator, stream_seed
 from runner.core.studies import Context
 from runner.networks.precision import torch_dtype
@@ -165,26 +165,16 @@ def batch_means(
 
 
 def make_chain(stack: ChainStack, config: RankChain, device: torch.device) -> Chain:
-    """The chains of a stack with Gaussian inputs, by the rotated or the direct engine.
-
-    Raises InputError for an unknown engine.
-    """
+    """The chains of a stack with Gaussian inputs, by the rotated or the direct engine."""
+    rotated = config.engine_on(device.type) == "rotated"
+    count = kept_columns(stack.width, config) if rotated else config.samples_of(stack.width)
     stream = generator(config.seed, stack.index, stack.name)
     dtype = torch_dtype(config.dtype)
-    skips = torch.full((stack.chains,), stack.skip, dtype=dtype, device=device)
-
-    def inputs(count: int) -> Float[Tensor, "chains d count"]:
-        return gaussian_inputs(stack.chains, stack.width, count, stream, dtype).to(device)
-
-    def direct() -> Chain:
-        samples = inputs(config.samples_of(stack.width))
-        return DirectChain(samples, skips, stream, config.law, config.centred)
-
-    def rotated() -> Chain:
-        return RotatedChain(inputs(kept_columns(stack.width, config)), skips, stream)
-
-    engines = {"direct": direct, "rotated": rotated}
-    return lookup("engine", config.engine_on(device.type), engines)()
+    inputs = gaussian_inputs(stack.chains, stack.width, count, stream, dtype).to(device)
+    skips = inputs.new_full((stack.chains,), stack.skip)
+    if rotated:
+        return RotatedChain(inputs, skips, stream)
+    return DirectChain(inputs, skips, stream, config.law, config.centred)
 
 
 def kept_columns(width: int, config: RankChain) -> int:

@@ -103,8 +103,8 @@ def _by_gamma(axes: Axes, rows: pd.DataFrame, column: str, looks: dict[float, Lo
     """A column against the width: a line for each gamma, the smaller above the larger."""
     rows = rows.sort_values(["skip", "width"], ascending=[False, True])
     for skip, of in rows.groupby("skip", sort=False):
-        size = SIZES.get(skip, 7) if looks is SKIPS else 7
-        looks.get(skip, OTHER).line(axes, of["width"], of[column], markersize=size)
+        look, size = looks.get(skip, OTHER), SIZES.get(skip, 7)
+        look.line(axes, of["width"], of[column], markersize=size)
     _doubling(axes.xaxis)
 
 
@@ -310,7 +310,7 @@ def draw_wide(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     between = metrics.assign(**steps[ranks].div(steps["width"], axis=0), width=middle)
     picture, ((left, right),) = sheet(gap=0.75)
     for axes, rows, height, places in (
-        (left, over, 1, {"soft rank": (190, (9, -9)), "r, its bound": (190, (0, -12))}),
+        (left, over, 1, {"soft rank": (300, (9, -9)), "r, its bound": (190, (0, -12))}),
         (right, between, 0.5, {"soft rank": (181, (9, 6)), "r": (181, (6, 9))}),
     ):
         for column, (text, place) in zip(ranks, places.items(), strict=True):
@@ -354,7 +354,7 @@ def draw_fig8(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         QUIET.line(axes, bound["width"], bound["bound"], zorder=1)
         _name(axes, bound, "bound", QUIET, "Lemma 13", 70, away)
     _root(middle, metrics["width"], 1.5, "d$^{1.5}$", 75, (6, -8))
-    _root(right, metrics["width"], 0, "", 75, (0, 0))
+    ROOT.line(right, bound["width"], bound["width"] ** 0, zorder=1)
     for skip, at, away in zip(skips, (9, 34), ((8, 7), (-7, -8)), strict=False):
         rows, look = metrics[metrics["skip"] == skip], TWO.get(skip, OTHER)
         _name(left, rows, "regularity", look, gamma(skip), at, away)

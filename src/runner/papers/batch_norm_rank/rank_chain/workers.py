@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.core.errors import InputError
+from runner.core.errors import InputError, lookup
 from runner.core.streams import generator, stream_seed
 from runner.core.studies import Context
 from runner.networks.precision import torch_dtype
@@ -165,14 +165,18 @@ def batch_means(
 
 
 def make_chain(stack: ChainStack, config: RankChain, device: torch.device) -> Chain:
-    """The chains of a stack with Gaussian inputs, by the rotated or the direct engine."""
-    rotated = config.engine_on(device.type) == "rotated"
-    count = kept_columns(stack.width, config) if rotated else config.samples_of(stack.width)
+    """The chains of a stack with Gaussian inputs, by the rotated or the direct engine.
+
+    Raises InputError for an unknown engine.
+    """
+    engine, width = config.engine_on(device.type), stack.width
+    counts = {"direct": config.samples_of(width), "rotated": kept_columns(width, config)}
+    count = lookup("engine", engine, counts)
     stream = generator(config.seed, stack.index, stack.name)
     dtype = torch_dtype(config.dtype)
-    inputs = gaussian_inputs(stack.chains, stack.width, count, stream, dtype).to(device)
+    inputs = gaussian_inputs(stack.chains, width, count, stream, dtype).to(device)
     skips = inputs.new_full((stack.chains,), stack.skip)
-    if rotated:
+    if engine == "rotated":
         return RotatedChain(inputs, skips, stream)
     return DirectChain(inputs, skips, stream, config.law, config.centred)
 

@@ -14,7 +14,6 @@ from runner.core.studies import Context
 from runner.papers.batch_norm_rank.rank_chain import workers
 from runner.papers.batch_norm_rank.rank_chain.config import RankChain
 from runner.papers.batch_norm_rank.rank_chain.study import run
-from runner.papers.batch_norm_rank.rank_chain.tables import power_law
 
 SMALL = {"widths": [8], "skips": [0.5, inf], "layers": 800, "chains": 16, "burn_in": 100}
 
@@ -147,11 +146,6 @@ def test_input_ranks_start_at_one():
 def test_bad_input(bad, message):
     with pytest.raises(InputError, match=message):
         RankChain(**bad)
-
-
-def test_power_law_recovers_its_exponent():
-    d = pd.Series([8, 16, 64])
-    assert power_law(d, 3.0 * d**0.7) == pytest.approx((0.7, 3.0))
 
 
 LOST = {"law": "rademacher", "widths": [4], "skips": [inf], "chains": 4, "burn_in": 200}

@@ -35,26 +35,14 @@ from runner.core.errors import InputError, lookup
 Fill = Callable[[Tensor, Generator], Tensor]
 
 
-def _gaussian(weights: Tensor, generator: Generator) -> Tensor:
-    return weights.normal_(generator=generator)
-
-
-def _uniform(weights: Tensor, generator: Generator) -> Tensor:
-    return weights.uniform_(-sqrt(3), sqrt(3), generator=generator)
-
-
-def _asymmetric(weights: Tensor, generator: Generator) -> Tensor:
-    return weights.uniform_(0, 2 * sqrt(3), generator=generator)
-
-
-def _rademacher(weights: Tensor, generator: Generator) -> Tensor:
-    return weights.random_(0, 2, generator=generator).mul_(2).sub_(1)
-
-
-LAWS: dict[str, Fill] = {"gaussian": _gaussian, "uniform": _uniform, "rademacher": _rademacher}
+LAWS: dict[str, Fill] = {
+    "gaussian": lambda W, stream: W.normal_(generator=stream),
+    "uniform": lambda W, stream: W.uniform_(-sqrt(3), sqrt(3), generator=stream),
+    "rademacher": lambda W, stream: W.random_(0, 2, generator=stream).mul_(2).sub_(1),
+}
 """Laws of the weights with zero mean and unit variance, symmetric around zero (Definition 1)."""
 
-EVERY_LAW = LAWS | {"asymmetric": _asymmetric}
+EVERY_LAW = LAWS | {"asymmetric": lambda W, stream: W.uniform_(0, 2 * sqrt(3), generator=stream)}
 """And one of positive weights of unit variance, as Section 4 has it against assumption (ii)."""
 
 CONTINUOUS = ("gaussian", "uniform", "asymmetric")

@@ -1,13 +1,14 @@
 """Drawings of study `rank_chain`: Figures 3a, 3b, 8, Lemmas 3 and 7, live directions."""
 
 from dataclasses import replace
-from math import inf, isinf
+from math import inf
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator
+from matplotlib.ticker import LogLocator
 
 from runner.papers.batch_norm_rank.looks import ROOT
 from runner.papers.batch_norm_rank.rank_chain.tables import (
@@ -15,10 +16,8 @@ from runner.papers.batch_norm_rank.rank_chain.tables import (
     crossings,
     gamma,
     in_lemma_5,
-    live_directions,
     norm_bound,
     paper_skips,
-    power_law,
     powers_of_two,
     rank_bound,
     rank_bound_at_own,
@@ -27,6 +26,7 @@ from runner.papers.batch_norm_rank.rank_chain.tables import (
 )
 from runner.results.captions import Said
 from runner.results.claims import Tables
+from runner.results.evidence import slopes
 from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
 from runner.results.rows import nonempty, select
@@ -54,24 +54,20 @@ from runner.results.style import (
     ticks,
 )
 
-RANKS = [
-    "soft_rank",
-    "soft_rank_se",
-    "soft_rank_sd",
-    "rank_bound",
-    "rank_bound_se",
-    "rank_bound_sd",
-]
+NUMBERS = ["law", "skip", "tau", "width", "layers", "regularity", "regularity_se", "frobenius"]
+NUMBERS += ["frobenius_se", "soft_rank", "soft_rank_se", "soft_rank_sd"]
+NUMBERS += ["rank_bound", "rank_bound_se", "rank_bound_sd"]
+"""Averages over depth that are kept beside a figure."""
 
 SKIPS = {  # 1 and infinity lie on each other, 0.5 next to them
     inf: Look(BLUE, "", width=3.4),
-    0.5: Look(NAVY, "^", "", hollow=True),
-    1.0: Look(NAVY, "o", ""),
+    1.0: Look(NAVY, "o", "", hollow=True),
+    0.5: Look(NAVY, "^", ""),
     0.1: Look(SKY, "D", DASHED),
 }
 """By gamma, below each other in this order."""
 
-SIZES = {0.5: 9, 1.0: 5}
+SIZES = {1.0: 9, 0.5: 5}
 """Of markers, one within the other."""
 
 OTHER = Look(NAVY, "v", DOTTED, hollow=True)
@@ -88,85 +84,80 @@ def over_layers(text: str) -> Said:
     """A caption that says, at `{layers}`, how many layers were averaged over."""
 
     def say(tables: Tables) -> str:
-        return text.format(layers=_layers(averages(tables)))
+        counts = averages(tables)["layers"]
+        ends = dict.fromkeys(f"{end:,}" for end in (counts.min(), counts.max()))
+        return text.format(layers=f"{' to '.join(ends)} layers")
 
     return say
 
 
-def _layers(metrics: pd.DataFrame) -> str:
-    counts = metrics["layers"]
-    ends = dict.fromkeys(f"{end:,}" for end in (counts.min(), counts.max()))
-    return f"{' to '.join(ends)} layers"
+def _doubling(*axes: Axis) -> None:
+    """Logarithmic scales with a tick at each power of two."""
+    for axis in axes:
+        axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+        axis.set_major_locator(LogLocator(2, numticks=99))
+        axis.set_major_formatter("{x:,g}")
 
 
-def _powers(rows: pd.DataFrame, column: str) -> list[float]:
-    """The fitted powers of d, gamma by gamma. Raises NoRows where there are none."""
-    fits = [power_law(of["width"], of[column])[0] for _, of in rows.groupby("skip")]
-    return nonempty(pd.Series(fits).dropna(), "fitted power").tolist()
+def _by_gamma(axes: Axes, rows: pd.DataFrame, column: str, looks: dict[float, Look]) -> None:
+    """A column against the width: a line for each gamma, the smaller above the larger."""
+    rows = rows.sort_values(["skip", "width"], ascending=[False, True])
+    for skip, of in rows.groupby("skip", sort=False):
+        look, size = looks.get(skip, OTHER), SIZES.get(skip, 7)
+        look.line(axes, of["width"], of[column], markersize=size)
+    _doubling(axes.xaxis)
 
 
-def _width_axis(axes: Axes, widths: pd.Series) -> None:
-    """Logarithmic, with a tick at each power of two."""
-    ends = [max(widths.min(), 1), max(widths.max(), 2)]
-    axes.set(xscale="log", xlim=(0.88 * ends[0], 1.14 * ends[1]))
-    ticks(axes.xaxis, sorted(set(powers_of_two(widths.to_frame("width"))["width"])) or ends)
+def _root(axes: Axes, widths: pd.Series, power: float, text: str, at: float, away: tuple) -> None:
+    """A power of d, to compare with, and its name."""
+    d = np.array(sorted(set(widths)), float)
+    ROOT.line(axes, d, d**power, zorder=1)
+    ROOT.name_at(axes, d, d**power, text, at, away)
 
 
-def _name_by(axes: Axes, rows: pd.DataFrame, column: str, look: Look, text: str, at: float,
-             away=(0.0, 10.0)) -> None:  # fmt: skip
+def _name(axes: Axes, rows: pd.DataFrame, column: str, look: Look, text: str, at: float,
+          away: tuple) -> None:  # fmt: skip
     """A name at a line against the width, where it has points."""
     rows = rows.dropna(subset=column)
     if len(rows):
         look.name_at(axes, rows["width"], rows[column], text, at, away)
 
 
+def _exponents(rows: pd.DataFrame, by: list[str], x: str, y: str) -> pd.Series:
+    """The fitted power of y in x for each group. Raises NoRows where none has two points."""
+    each = rows.assign(replicate=rows.groupby(by).ngroup())
+    return nonempty(slopes(each, x, y, log=True).dropna(), f"two of {x}")
+
+
 def say_growth(tables: Tables) -> str:
-    """The fitted powers of the width."""
-    powers = _powers(powers_of_two(averages(tables)), "soft_rank")
+    """The fitted powers of the width, gamma by gamma."""
+    powers = _exponents(powers_of_two(averages(tables)), ["skip"], "width", "soft_rank")
     return (
-        f"The rank of batch-normalised chains grows as the power {min(powers):.2f} to"
-        f" {max(powers):.2f} of the width: faster than the √d of Theorem 2, at every strength γ"
+        f"The rank of batch-normalised chains grows as the power {powers.min():.2f} to"
+        f" {powers.max():.2f} of the width: faster than the √d of Theorem 2, at every strength γ"
     )
 
 
 def draw_fig3a(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 3a: the soft rank against d, and over the root of d."""
     metrics = averages(tables)
-    shown = powers_of_two(metrics)
-    shown = (shown if len(shown) else metrics).sort_values("width")
+    shown = nonempty(powers_of_two(metrics), "width that is a power of two")
+    shown = shown.assign(ratio=shown["soft_rank"] / shown["width"] ** 0.5)
     picture, ((left, right),) = sheet(gap=0.75)
-    left.set_yscale("log")
-    for axes, power in ((left, 0), (right, 0.5)):
-        for skip in sorted(
-            set(shown["skip"]), key=lambda each: list({**SKIPS, each: 0}).index(each)
-        ):
-            rows, look = shown[shown["skip"] == skip], SKIPS.get(skip, OTHER)
-            unit = rows["width"] ** power
-            if isinf(skip):
-                low, high = (rows["soft_rank"] + s * rows["soft_rank_sd"] for s in (-1, 1))
-                look.band(axes, rows["width"], low / unit, high / unit)
-            look.line(axes, rows["width"], rows["soft_rank"] / unit, markersize=SIZES.get(skip, 7))
-        d = np.array([shown["width"].min(), shown["width"].max()], float)
-        ROOT.line(axes, d, d ** (0.5 - power), zorder=1)
-        _width_axis(axes, shown["width"])
-        ROOT.name_at(axes, d, d ** (0.5 - power), "√d", 100, (8, -9) if power == 0 else (0, -11))
-    ticks(left.yaxis, [2**n for n in range(1, 12) if 2**n <= 2 * shown["soft_rank"].max()])
-    ticks(right.yaxis, [0.8, 1, 1.2, 1.4, 1.6])
-    panel(left, "a", f"soft rank, mean over {_rounded(shown)} layers", "width d")
+    without, near, far = shown[shown["skip"] == inf], SKIPS[inf], SKIPS[0.1]
+    for axes, column, power in ((left, "soft_rank", 0), (right, "ratio", 0.5)):
+        _by_gamma(axes, shown, column, SKIPS)
+        sd = without["soft_rank_sd"] / without["width"] ** power
+        near.band(axes, without["width"], without[column] - sd, without[column] + sd)
+    _doubling(left.yaxis)
+    _root(left, shown["width"], 0.5, "√d", 100, (8, -9))
+    _root(right, shown["width"], 0, "√d", 100, (0, -11))
+    _name(left, without, "soft_rank", near, "every γ", 30, (-9, 9))
+    _name(right, without, "ratio", near, "γ = 0.5, 1, ∞", 44, (9, -9))
+    _name(right, shown[shown["skip"] == 0.1], "ratio", far, "γ = 0.1", 24, (-7, 8))
+    panel(left, "a", "soft rank, mean over the layers", "width d")
     panel(right, "b", "the same, over √d", "width d")
-    near, far = SKIPS[inf], SKIPS[0.1]
-    ratio = shown.assign(ratio=shown["soft_rank"] / shown["width"] ** 0.5)
-    _name_by(left, shown[shown["skip"] == inf], "soft_rank", near, "every γ", 30, (-9, 9))
-    _name_by(right, ratio[ratio["skip"] == inf], "ratio", near, "γ = 0.5, 1, ∞", 44, (9, -9))
-    _name_by(right, ratio[ratio["skip"] == 0.1], "ratio", far, "γ = 0.1", 24, (-7, 8))
-    columns = ["skip", "width", *RANKS, "regularity", "autocorrelation", "layers"]
-    return picture, metrics[columns]
-
-
-def _rounded(metrics: pd.DataFrame) -> str:
-    """How many layers, as a power of ten where they are one."""
-    count = metrics["layers"].min()
-    return "10⁶" if abs(count / 1e6 - 1) < 0.01 else f"{count:,}"
+    return picture, metrics[NUMBERS]
 
 
 LAWS = {
@@ -181,89 +172,64 @@ SMALL_SKIPS["gaussian"] = Look(SKY, "D", DASHED)
 """The same, where γ is 1 / (8 d) or 1 / (16 d)."""
 
 
-def _pooled(errors: pd.Series) -> float:
-    """The standard error of the mean of averages with these."""
-    return float(np.hypot.reduce(errors) / len(errors))
-
-
 def _relative_to_gaussian(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Soft ranks without skips by width and law. Raises NoRows without Gaussian weights."""
-    plain = select(metrics, skip=inf)
-    select(plain, law="gaussian")
-    return plain.pivot_table(index="width", columns="law", values="soft_rank")
+    """Soft ranks over that of Gaussian weights without skips. Raises NoRows where that is not
+    there."""
+    plain = select(metrics, skip=inf, law="gaussian").set_index("width")["soft_rank"]
+    ranks = metrics[["soft_rank", "soft_rank_se"]]
+    return metrics.assign(**ranks.div(metrics["width"].map(plain), axis=0))
 
 
-def _by_law(axes: Axes, metrics: pd.DataFrame, unit: pd.Series) -> None:
-    """Means with bands of two standard errors, over a unit for each width."""
-    for is_small, rows in metrics.groupby(in_lemma_5(metrics)):
-        for law in LAWS:
-            of = rows[rows["law"] == law].groupby("width")
-            mean, error = of["soft_rank"].mean(), of["soft_rank_se"].apply(_pooled)
-            look, over = (SMALL_SKIPS if is_small else LAWS)[law], unit.reindex(mean.index)
-            if len(mean):
-                look.band(axes, mean.index, (mean - 2 * error) / over, (mean + 2 * error) / over)
-                look.line(axes, mean.index, mean / over)
-    _width_axis(axes, metrics["width"])
+def _by_law(axes: Axes, metrics: pd.DataFrame) -> None:
+    """Soft ranks, means over the small gammas, with bands of two standard errors."""
+    for (is_small, law), rows in metrics.groupby([in_lemma_5(metrics), "law"]):
+        of, look = rows.groupby("width"), (SMALL_SKIPS if is_small else LAWS)[law]
+        mean = of["soft_rank"].mean()
+        two = of["soft_rank_se"].apply(lambda errors: 2 * np.hypot.reduce(errors) / len(errors))
+        look.band(axes, mean.index, mean - two, mean + two)
+        look.line(axes, mean.index, mean)
+    _doubling(axes.xaxis)
 
 
 def say_laws(tables: Tables) -> str:
     """How far the bound is below the rank, and how little the law matters."""
     metrics = averages(tables)
-    plain = _relative_to_gaussian(metrics)
-    change = 100 * plain.div(plain["gaussian"], axis=0).sub(1).abs().max().max()
+    plain = select(_relative_to_gaussian(metrics), skip=inf)
     bound = rank_bound(metrics, 0.5)
     return (
-        f"Theorem 14's bound is below {np.ceil(bound.max()):.0f} up to d = {plain.index[-1]}, the"
-        f" soft rank over {int((metrics['soft_rank'] / bound).min())} times that; the law of the"
-        f" weights changes it by at most {change:.0f} %"
+        f"Theorem 14's bound is below {np.ceil(bound.max()):.0f} up to d = {plain['width'].max()},"
+        f" the soft rank over {int((metrics['soft_rank'] / bound).min())} times that; the law of"
+        f" the weights changes it by at most {100 * (plain['soft_rank'] - 1).abs().max():.0f} %"
     )
 
 
 def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """The soft rank beside its bound, and over that of Gaussian weights without skips."""
     metrics = averages(tables)
-    metrics = metrics.assign(bound=rank_bound(metrics, 0.5))
+    metrics = metrics.assign(bound=rank_bound(metrics, 0.5)).sort_values("width")
+    without = metrics[metrics["skip"] == inf]
     picture, ((left, right),) = sheet(gap=0.9)
-    left.set_yscale("log")
-    _by_law(left, metrics, pd.Series(1.0, sorted(metrics["width"].unique())))
-    bound = metrics[np.isinf(metrics["skip"])].groupby("width")["bound"].max()
-    guide(left, bound.index, bound)
-    d = np.array(sorted(metrics["width"].unique()), float)
-    ROOT.line(left, d, d**0.5, zorder=1)
-    low = 0.6 * np.nanmin([bound.min(), 1])
-    left.set_ylim(low, 1.5 * np.nanmax([metrics["soft_rank"].max(), 2]))
-    heights = {0.25: "¼", 0.5: "½", 1: "1", 2: "2", 4: "4", 8: "8", 16: "16", 32: "32"}
-    heights = {y: text for y, text in heights.items() if low <= y <= left.get_ylim()[1]}
-    ticks(left.yaxis, heights, list(heights.values()))
-    ROOT.name_at(left, d, d**0.5, "√d", 40, (6, -9))
-    if len(bound) and np.isfinite(bound).all():
-        QUIET.name_at(left, bound.index, bound, "Theorem 14", 24, (6, -9))
-    everywhere = metrics.groupby("width", as_index=False)["soft_rank"].max()
-    _name_by(left, everywhere, "soft_rank", LAWS["gaussian"], "every law", 20, (-8, 10))
+    _by_law(left, metrics)
+    bound = without.groupby("width", as_index=False)["bound"].max()
+    QUIET.line(left, bound["width"], bound["bound"])
+    _doubling(left.yaxis)
+    _root(left, metrics["width"], 0.5, "√d", 40, (6, -9))
+    _name(left, bound, "bound", QUIET, "Theorem 14", 24, (6, -9))
+    _name(left, without, "soft_rank", LAWS["gaussian"], "every law", 20, (-8, 14))
     with or_empty(right):
-        plain = _relative_to_gaussian(metrics)
-        _by_law(right, metrics, plain["gaussian"] / 100)
-        low, high = right.get_ylim()
-        right.set_ylim(min(low, 99), max(high, 101))
-        step = max(1, int(np.ceil((high - 100) / 4)))
-        right.yaxis.set_major_locator(FixedLocator([100 + step * n for n in range(5)]))
-        right.yaxis.set_major_formatter(lambda y, _: "same" if y == 100 else f"{y - 100:+g} %")
-        relative = plain.div(plain["gaussian"] / 100, axis=0).reset_index()
-        for law, text, at, away in (
-            ("gaussian", "Gaussian", 40, (0, -10)),
-            ("uniform", "uniform", 11, (0, -11)),
-            ("rademacher", "±1", 17, (6, 9)),
+        relative = _relative_to_gaussian(metrics)
+        _by_law(right, relative)
+        plain, small = relative[relative["skip"] == inf], relative[in_lemma_5(relative)]
+        for rows, looks, law, text, at, away in (
+            (plain, LAWS, "gaussian", "Gaussian", 40, (0, -10)),
+            (plain, LAWS, "uniform", "uniform", 11, (0, -11)),
+            (plain, LAWS, "rademacher", "±1", 17, (6, 9)),
+            (small, SMALL_SKIPS, "gaussian", "γ = 1/(8d), 1/(16d)", 13, (9, 9)),
         ):
-            if law in relative:
-                _name_by(right, relative, law, LAWS[law], text, at, away)
-        small = metrics[in_lemma_5(metrics)].groupby("width")["soft_rank"].mean()
-        small = (100 * small / plain["gaussian"].reindex(small.index)).dropna().reset_index()
-        words = "γ = 1/(8d), 1/(16d)"
-        small.columns = ["width", "ratio"]
-        _name_by(right, small, "ratio", SMALL_SKIPS["gaussian"], words, 13, (9, 9))
+            _name(right, rows[rows["law"] == law], "soft_rank", looks[law], text, at, away)
     panel(left, "a", "soft rank, mean over the layers", "width d")
-    panel(right, "b", "relative to Gaussian, no skips", "width d")
-    return picture, metrics[["law", "skip", "width", *RANKS, "regularity", "layers"]]
+    panel(right, "b", "over Gaussian, no skips", "width d")
+    return picture, metrics[NUMBERS]
 
 
 OF_TAU = {0.1: Look(SKY, "D"), 0.5: Look(BLUE, "o"), 0.9: Look(NAVY, "s")}
@@ -286,45 +252,39 @@ def say_needed(tables: Tables) -> str:
 def draw_assumptions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Soft ranks at three thresholds, r by the sign of the weights, products by the branch."""
     metrics = averages(tables)
-    rest = select(metrics, law="gaussian")
+    rest, one = (select(metrics, law=law) for law in ("gaussian", "asymmetric"))
+    rest, one = (rows[rows["skip"] == rows["skip"].max()] for rows in (rest, one))
     picture, ((left, middle, right),) = sheet(1, 3, gap=1.0, right=0.95)
-    deep, bounds = rest[rest["skip"] == rest["skip"].max()], []
-    for axes in (left, middle):
-        axes.set_yscale("log")
-        _width_axis(axes, deep["width"])
-    for tau, rows in deep.groupby("tau"):
-        look = OF_TAU.get(tau, OTHER)
+    left.set_yscale("log")
+    bounds, ends = [], []
+    for tau, rows in rest.groupby("tau"):
+        look, bound = OF_TAU.get(tau, OTHER), rank_bound(rows, tau)
         look.line(left, rows["width"], rows["soft_rank"])
-        bound = rank_bound(rows, tau)
-        guide(left, rows["width"], bound)
+        QUIET.line(left, rows["width"], bound)
         bounds.append((bound.iloc[-1], f"τ = {tau:g}", look))
-    one, other = select(metrics, law="asymmetric"), deep[deep["tau"] == deep["tau"].median()]
-    one = one[one["skip"] == one["skip"].max()]
-    for look, rows in ((OF_TAU[0.5], other), (ONE_SIGN, one)):
+    for text, look, rows, at, away in (
+        ("mean zero", OF_TAU[0.5], rest[rest["tau"] == rest["tau"].median()], 40, (9, -10)),
+        ("one sign", ONE_SIGN, one, 12, (4, 9)),
+    ):
         look.line(middle, rows["width"], rows["rank_bound"])
-    right.set(xscale="log", yscale="log")
+        _name(middle, rows, "rank_bound", look, text, at, away)
+    _doubling(left.xaxis, middle.xaxis, middle.yaxis)
+    right.set(xscale="log", yscale="log", ylim=(1e-5, 2))
     products = scaled_products(tables).groupby(["branch", "L"], as_index=False)["log_ratio"]
-    ends = []
     for branch, rows in products.median().groupby("branch"):
         look = Look(RUST, "D", hollow=branch[0] == "4") if "L" in branch else Look(ORANGE, "s")
         ratio = np.exp(rows["log_ratio"])
         look.line(right, rows["L"], ratio)
-        ends.append((ratio.iloc[-1], f"γ = {branch}", look))
-    right.set_ylim(1e-5, 2)
-    name_ends(right, [(max(end, 1e-5), text, look) for end, text, look in ends])
+        ends.append((max(ratio.iloc[-1], 1e-5), f"γ = {branch}", look))
     ticks(right.xaxis, sorted(set(scaled_products(tables)["L"])))
     ticks(right.yaxis, [1, 1e-2, 1e-4], ["1", "0.01", "0.0001"])
-    ticks(left.yaxis, [0.01, 0.1, 1, 10], ["0.01", "0.1", "1", "10"])
-    ticks(middle.yaxis, [1, 2, 4, 8, 16])
+    name_ends(right, ends)
     name_ends(left, bounds)
     QUIET.name(left, 0.5, 0.3, "bounds", transform=left.transAxes)
-    _name_by(middle, other, "rank_bound", OF_TAU[0.5], "mean zero", 40, (9, -10))
-    _name_by(middle, one, "rank_bound", ONE_SIGN, "one sign", 12, (4, 9))
     panel(left, "a", "soft rank at τ", "width d")
     panel(middle, "b", "r by weights", "width d")
     panel(right, "c", "σ₂/σ₁ after L layers", "L")
-    columns = ["law", "tau", "skip", "width", "soft_rank", "rank_bound", "regularity"]
-    return picture, metrics[columns]
+    return picture, metrics[NUMBERS]
 
 
 def say_nearer(tables: Tables) -> str:
@@ -342,32 +302,27 @@ def say_nearer(tables: Tables) -> str:
 
 def draw_wide(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Up to d = 1024: soft rank and r over sqrt(d), and the exponent in d between two widths."""
-    metrics = averages(tables)
+    metrics, ranks = averages(tables), ["soft_rank", "rank_bound"]
+    over = metrics.assign(**metrics[ranks].div(metrics["width"] ** 0.5, axis=0))
+    logs = np.log(metrics[["width", *ranks]])
+    steps = logs.groupby(metrics["skip"]).diff()
+    middle = np.exp(logs["width"] - steps["width"] / 2)
+    between = metrics.assign(**steps[ranks].div(steps["width"], axis=0), width=middle)
     picture, ((left, right),) = sheet(gap=0.75)
-    for skip, rows in metrics.groupby("skip"):
-        rows, look = rows.sort_values("width"), TWO.get(skip, OTHER)
-        d = rows["width"].to_numpy(float)
-        for column, text in (("soft_rank", "soft rank"), ("rank_bound", "r, its bound")):
-            look.line(left, d, rows[column] / d**0.5)
-            power = np.diff(np.log(rows[column])) / np.diff(np.log(d))
-            between = (d[1:] * d[:-1]) ** 0.5
-            look.line(right, between, power)
-            if isinf(skip) and len(d) > 1:
-                away = (9, -9) if column == "soft_rank" else (0, -12)
-                look.name_at(left, d, rows[column] / d**0.5, text, 190, away)
-                shift = (9, 6) if column == "soft_rank" else (6, 9)
-                look.name_at(right, between, power, text.split(",")[0], 2 * between[0], shift)
-            if column == "soft_rank":
-                away = (7, -9) if isinf(skip) else (-6, 9)
-                look.name_at(left, d, rows[column] / d**0.5, gamma(skip), 15, away)
-    for axes, height in ((left, 1), (right, 0.5)):
-        _width_axis(axes, metrics["width"])
-        ROOT.line(axes, axes.get_xlim(), [height] * 2, zorder=1)
-    place = {"transform": left.get_yaxis_transform(), "ha": "right"}
-    ROOT.name(left, 0.98, 1.03, "√d", **place)
+    for axes, rows, height, places in (
+        (left, over, 1, {"soft rank": (300, (9, -9)), "r, its bound": (190, (0, -12))}),
+        (right, between, 0.5, {"soft rank": (181, (9, 6)), "r": (181, (6, 9))}),
+    ):
+        for column, (text, place) in zip(ranks, places.items(), strict=True):
+            _by_gamma(axes, rows, column, TWO)
+            _name(axes, rows[rows["skip"] == inf], column, TWO[inf], text, *place)
+        axes.axhline(height, color=ROOT.color, linestyle=DASHED, linewidth=ROOT.width, zorder=1)
+    for skip, away in ((inf, (7, -9)), (0.1, (-6, 9))):
+        _name(left, over[over["skip"] == skip], "soft_rank", TWO[skip], gamma(skip), 150, away)
+    ROOT.name(left, 0.98, 1.03, "√d", transform=left.get_yaxis_transform(), ha="right")
     panel(left, "a", "mean over the layers, over √d", "width d")
     panel(right, "b", "exponent between two widths", "width d")
-    return picture, metrics[["skip", "width", *RANKS, "layers"]]
+    return picture, metrics[NUMBERS]
 
 
 def say_regular(tables: Tables) -> str:
@@ -387,52 +342,26 @@ def draw_fig8(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figures 8 and 9: alpha against d, the norm of M, and the norm over d^1.5."""
     metrics = averages(tables)
     skips = paper_skips(metrics)
-    metrics = metrics[metrics["skip"].isin(skips)].sort_values("width")
-    unit = metrics["width"] ** 1.5
-    metrics = metrics.assign(
-        ratio=metrics["frobenius"] / unit,
-        bound=norm_bound(metrics),
-        level=norm_bound(metrics) / unit,
-    )
+    metrics = metrics[metrics["skip"].isin(skips)].assign(bound=norm_bound)
+    over = metrics.assign(**metrics[["frobenius", "bound"]].div(metrics["width"] ** 1.5, axis=0))
     picture, ((left, middle, right),) = sheet(1, 3, gap=0.7)
     middle.set_yscale("log")
-    for axes, column in ((left, "regularity"), (middle, "frobenius"), (right, "ratio")):
-        for skip, rows in metrics.groupby("skip"):
-            TWO.get(skip, OTHER).line(axes, rows["width"], rows[column])
-        _width_axis(axes, metrics["width"])
+    _by_gamma(left, metrics, "regularity", TWO)
     level(left, 0.9)
-    d = np.array(sorted(metrics["width"].unique()), float)
-    ROOT.line(middle, d, d**1.5, zorder=1)
-    ROOT.line(right, d, d**0, zorder=1)
-    bound = metrics[metrics["skip"] == skips[0]].dropna(subset="bound")
-    for axes, column, away in ((middle, "bound", (-6, 9)), (right, "level", (0, 11))):
-        QUIET.line(axes, bound["width"], bound[column], zorder=1)
-        at = 70
-        _name_by(axes, bound, column, QUIET, "Lemma 13", at, away)
-    ROOT.name_at(middle, d, d**1.5, "d$^{1.5}$", 75, (6, -8))
-    for skip, away in zip(skips, ((8, 7), (-7, -8)), strict=False):
-        rows = metrics[metrics["skip"] == skip]
-        at = rows["width"].min() * (1.1 if away[0] > 0 else 4.2)
-        _name_by(left, rows, "regularity", TWO.get(skip, OTHER), gamma(skip), at, away)
+    for axes, rows, away in ((middle, metrics, (-6, 9)), (right, over, (0, 11))):
+        _by_gamma(axes, rows, "frobenius", TWO)
+        bound = rows[rows["skip"] == skips[0]]
+        QUIET.line(axes, bound["width"], bound["bound"], zorder=1)
+        _name(axes, bound, "bound", QUIET, "Lemma 13", 70, away)
+    _root(middle, metrics["width"], 1.5, "d$^{1.5}$", 75, (6, -8))
+    ROOT.line(right, bound["width"], bound["width"] ** 0, zorder=1)
+    for skip, at, away in zip(skips, (9, 34), ((8, 7), (-7, -8)), strict=False):
+        rows, look = metrics[metrics["skip"] == skip], TWO.get(skip, OTHER)
+        _name(left, rows, "regularity", look, gamma(skip), at, away)
     panel(left, "a", "regularity α", "width d")
     panel(middle, "b", "mean of ‖M‖²", "width d")
     panel(right, "c", "the same, over d$^{1.5}$", "width d")
-    columns = [
-        "skip",
-        "width",
-        "regularity",
-        "regularity_se",
-        "frobenius",
-        "frobenius_se",
-        "layers",
-    ]
-    return picture, metrics[columns]
-
-
-def mean_spectrum(tables: Tables) -> pd.DataFrame:
-    """The singular values by gamma, layer and index, averaged over chains."""
-    keys = ["width", "skip", "layer", "index"]
-    return tables["spectrum"].groupby(keys, as_index=False)["singular_value"].mean()
+    return picture, metrics[NUMBERS]
 
 
 SOFT = 0.5**0.5
@@ -459,28 +388,25 @@ def draw_fig3b(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     shown = spectrum[spectrum["skip"] == spectrum["skip"].max()]
     found = spread(shown, ["layer", "index"], ["singular_value"])
     colors = shades(sorted(found["index"].unique()), NAVY, BLUE, SKY, "#a8d8f0")
-    looks = {i: Look(color, "", width=3.4 if i == 1 else 2.0) for i, color in colors.items()}
     picture, ((left, right),) = sheet(gap=0.75, right=0.75)
-    last = max(1, found["layer"].max())
     right.set_yscale("log")
+    names = [(SOFT, "√½", QUIET)]
     for index, rows in found.groupby("index"):
-        low, high = rows["singular_value_low"], rows["singular_value_high"]
-        looks[index].band(left, rows["layer"], low, high)
+        look = Look(colors[index], "", width=3.4 if index == 1 else 2.0)
+        look.band(left, rows["layer"], rows["singular_value_low"], rows["singular_value_high"])
         for axes in (left, right):
-            above = {"zorder": 4 - 0.1 * index}
-            looks[index].line(axes, rows["layer"], rows["singular_value"], **above)
+            look.line(axes, rows["layer"], rows["singular_value"], zorder=4 - 0.1 * index)
+        if index in (1, 8, 9, 10):
+            names.append((rows["singular_value"].iloc[-1], f"i = {index}", look))
     for axes in (left, right):
-        axes.set_xlim(0, last)
+        axes.set_xlim(0, max(1, found["layer"].max()))
         level(axes, SOFT)
     left.set_ylim(0, None)
     ticks(right.yaxis, [0.01, 0.1, 1])
+    name_ends(right, names)
     panel(left, "a", "ten largest singular values / √N", "layer")
     panel(right, "b", "the same, logarithmic", "layer")
-    ends = found[found["layer"] == last].set_index("index")["singular_value"]
-    named = [index for index in (1, 8, 9, 10) if index in ends]
-    names = [(ends[index], f"i = {index}", looks[index]) for index in named]
-    name_ends(right, [*names, (SOFT, "√½", QUIET)])
-    return picture, mean_spectrum(tables)
+    return picture, found
 
 
 RESIDUAL = {0.1: Look(ORANGE, ""), 0.5: Look(RUST, "")}
@@ -505,46 +431,30 @@ def say_collapse(tables: Tables) -> str:
 
 def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Lemma 3: sigma_2 / sigma_1 without normalisation, and how far H~ moves in a layer."""
-    products = tables["products"]
-    keys = ["width", "skip", "law", "layer"]
-    drawn = products.groupby(keys, as_index=False)[["log_ratio", "step_length", "gap"]].mean()
-    found = spread(products, ["skip", "law", "layer"], ["log_ratio", "step_length"])
-    ratios = [name for name in found if name.startswith("log_ratio")]
-    found[ratios] = np.exp(found[ratios])
+    products = tables["products"].assign(ratio=lambda rows: np.exp(rows["log_ratio"]))
+    found = spread(products, ["skip", "law", "layer"], ["ratio", "step_length"])
+    end, floor = max(1, products["layer"].max()), max(1e-15, 0.1 * found["ratio"].min())
     picture, ((left, right),) = sheet(gap=1.55, right=0.9)
     left.set_yscale("log")
-    end, ends = max(1, products["layer"].max()), ([], [])
-    for (skip, law), rows in found.groupby(["skip", "law"]):
-        look = RESIDUAL.get(skip, Look(VERMILION, ""))
-        thin = replace(look, width=1.4, dashes=DASHED)
-        for axes, column, names in zip(
-            (left, right), ("log_ratio", "step_length"), ends, strict=True
-        ):
+    for axes, column, height in ((left, "ratio", (floor, 3)), (right, "step_length", (0, None))):
+        names = []
+        for (skip, law), rows in found.groupby(["skip", "law"]):
+            look = RESIDUAL.get(skip, Look(VERMILION, ""))
             if law == "gaussian":
                 look.band(axes, rows["layer"], rows[f"{column}_low"], rows[f"{column}_high"])
                 names.append((rows[column].iloc[-1], gamma(skip), look))
-            drawn_as = look if law == "gaussian" else thin
-            drawn_as.line(axes, rows["layer"], rows[column], zorder=2 + (law != "gaussian"))
+            else:
+                look = replace(look, width=1.4, dashes=DASHED)
+            look.line(axes, rows["layer"], rows[column], zorder=2 + (law != "gaussian"))
+        axes.set(xlim=(0, end), ylim=height)
+        name_ends(axes, names)
     for gap in products.groupby("skip")["gap"].first():
         GAP.line(left, [0, end], [1, np.exp(-gap * end)], zorder=4)
-    left.set_ylim(max(1e-15, 0.1 * found["log_ratio"].min()), 3)
-    right.set_ylim(0, None)
-    for axes in (left, right):
-        axes.set_xlim(0, end)
-    ticks(left.yaxis, [1, 1e-5, 1e-10, 1e-15], ["1", "$10^{-5}$", "$10^{-10}$", "$10^{-15}$"])
-    left.set_ylim(max(1e-15, 0.1 * found["log_ratio"].min()), 3)
-    for axes, names in zip((left, right), ends, strict=True):
-        name_ends(axes, names)
     place = {"transform": left.transAxes, "ha": "left", "linespacing": 1.1}
     GAP.name(left, 0.05, 0.2, "dotted: Lyapunov gap\nthin: uniform weights", size=SMALL, **place)
     panel(left, "a", "σ₂/σ₁ of the hidden layer", "layer")
     panel(right, "b", "change in a layer, at norm 1", "layer")
-    return picture, drawn
-
-
-MARKERS = "osD^vP"
-APART = (1, 0.85, 1.15, 1)
-"""Factors by which the names of neighbouring widths are parted."""
+    return picture, found
 
 
 def say_expansion(tables: Tables) -> str:
@@ -552,14 +462,8 @@ def say_expansion(tables: Tables) -> str:
     rows = tables["expansions"]
     rows = rows[rows["skip"] == rows["skip"].min()]
     far = ((rows["change"] - rows["predicted"]) / rows["width"] ** 2).abs().max()
-    left = remainders(tables)
-    left = nonempty(left[left["skip"] <= 0.02], "γ up to 0.02")
-    slopes = [
-        np.polyfit(np.log(of["skip"]), np.log(of["remainder"]), 1)[0]
-        for _, of in left.groupby(["width", "law"])
-        if len(of) > 1
-    ]
-    power = nonempty(pd.Series(slopes), "two γ up to 0.02").mean()
+    left = remainders(tables).query("skip <= 0.02")
+    power = _exponents(left, ["width", "law"], "skip", "remainder").mean()
     return (
         f"‖M‖² changes by γ²δ as Lemma 7 says, in all {len(rows)} matrices to within {far:.3f}"
         f" d²γ²; what is left over falls as the power {power:.1f} of γ, faster than the O(γ)"
@@ -571,79 +475,50 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Lemma 7: the measured change against delta_F at the smallest gamma; what is left over."""
     expansions = tables["expansions"]
     smallest = expansions[expansions["skip"] == expansions["skip"].min()]
+    colors = shades(sorted(expansions["width"].unique()), *BY_WIDTH)
+    picture, ((left, right),) = sheet(gap=0.95, right=0.75)
+
+    def draw(axes: Axes, rows: pd.DataFrame, x: str, y: str, **options) -> list:
+        """A line for each width and law; its ends, for names."""
+        ends = []
+        for (width, law), of in rows.groupby(["width", "law"]):
+            hollow = law == "uniform"
+            look = Look(colors[width], "o", DASHED if hollow else "-", 1.8, hollow)
+            look.line(axes, of[x], of[y], markersize=3.5 if hollow else 8, **options)
+            if not hollow:
+                ends.append((of[y].iloc[-1], f"d = {width}", look))
+        return ends
+
     unit = smallest["width"] ** 2
     drawn = smallest.assign(x=smallest["predicted"] / unit, y=smallest["change"] / unit)
-    widths = sorted(expansions["width"].unique())
-    colors = shades(widths, *BY_WIDTH)
-    picture, ((left, right),) = sheet(gap=0.95)
-    EQUAL.line(left, *2 * [[drawn["x"].min(), drawn["x"].max()]], zorder=1)
-    left.set(xlim=left.get_xlim(), ylim=left.get_ylim())
+    draw(left, drawn, "x", "y", linestyle="", markeredgewidth=0.8)
+    ROOT.line(left, *2 * [[drawn["x"].min(), drawn["x"].max()]], zorder=1)
+    ROOT.name(left, drawn["x"].median() - 0.15, drawn["x"].median() + 0.15, "equal", ha="right")
     with or_empty(right):
-        right.set(xscale="log", yscale="log")
         rest = remainders(tables)
-        _remainder_panel(right, rest, colors)
-        drawn_csv = rest
-    for (width, law), rows in drawn.groupby(["width", "law"]):
-        look, size = _of_matrix(widths, colors, width, law)
-        look.line(left, rows["x"], rows["y"], linestyle="", markersize=size, markeredgewidth=0.8)
-    EQUAL.name(left, drawn["x"].median() - 0.15, drawn["x"].median() + 0.15, "equal", ha="right")
+        right.set(xscale="log", yscale="log")
+        ends = draw(right, rest, "skip", "remainder", markeredgewidth=0.8)
+        gammas = np.array(sorted(rest["skip"].unique()))
+        for power, text in ((1, "γ"), (2, "γ²")):
+            promised = 0.15 * rest["remainder"].min() * (gammas / gammas[0]) ** power
+            guide(right, gammas, promised)
+            ends.append((promised[-1], text, QUIET))
+        ticks(right.xaxis, gammas)
+        ticks(right.yaxis, [1e-4, 1e-3, 1e-2, 0.1, 1], ["0.0001", "0.001", "0.01", "0.1", "1"])
+        name_ends(right, ends)
     panel(left, "a", "change of ‖M‖² over (γd)², measured", "the same, promised: δ(M) / d²")
     panel(right, "b", "what is left over, over (γd)²", "γ")
     columns = ["width", "law", "replicate", "skip", "predicted", "change", "change_se"]
-    return picture, drawn_csv if right.lines else smallest[columns]
-
-
-EQUAL = Look(INK, "", DASHED, 1.6)
-
-
-def _of_matrix(widths: list, colors: dict, width: int, law: str) -> tuple[Look, float]:
-    """The look of a width and a law, and the size of its markers."""
-    marker, hollow = MARKERS[widths.index(width) % len(MARKERS)], law == "uniform"
-    look = Look(colors[width], marker, DASHED if hollow else "-", 1.8, hollow)
-    return look, 3.5 if hollow else 8
-
-
-def _remainder_panel(axes: Axes, left: pd.DataFrame, colors: dict) -> None:
-    """What Lemma 7 leaves over against gamma, with the slopes one and two."""
-    widths = sorted(colors)
-    for (width, law), rows in left.groupby(["width", "law"]):
-        look, size = _of_matrix(widths, colors, width, law)
-        look.line(axes, rows["skip"], rows["remainder"], markersize=size, markeredgewidth=0.8)
-        if law == "gaussian":
-            first = rows.sort_values("skip").iloc[0]
-            height = first["remainder"] * APART[widths.index(width) % len(APART)]
-            away = {"xytext": (-8, 0), "textcoords": "offset points", "ha": "right"}
-            look.name(axes, first["skip"], height, f"d = {width}", **away)
-    smallest, low = left["skip"].min(), left["remainder"].min()
-    ends = smallest * np.array([2.4, 24.0])
-    for power, text in ((1, "γ"), (2, "γ²")):
-        guide(axes, ends, low * 0.9**power * (ends / ends[0]) ** power)
-        QUIET.name(axes, 1.1 * ends[1], low * 0.9**power * 10.0**power, text, ha="left")
-    axes.set_xlim(0.28 * smallest, 1.35 * max(left["skip"].max(), 2 * smallest))
-    ticks(axes.xaxis, sorted(left["skip"].unique()))
-    ticks(axes.yaxis, [1e-4, 1e-3, 1e-2, 0.1, 1], ["0.0001", "0.001", "0.01", "0.1", "1"])
+    return picture, expansions[columns]
 
 
 STAR = Look(VERMILION, "o")
 
 
-def _by_width(axes: Axes, rows: pd.DataFrame, column: str, colors: dict) -> None:
-    """A line for each width, the darker the wider; the band is two standard errors."""
-    for d, of in rows.groupby("width"):
-        look = Look(colors[d], "", width=2.6)
-        k, mean, two = of["input_rank"], of[column], 2 * of[f"{column}_se"]
-        look.band(axes, k, mean - two, mean + two)
-        look.line(axes, k, mean)
-        if column == "soft_rank":
-            text = f"d = {d}" if d == rows["width"].min() else f"{d}"
-            away = {"xytext": (5, 0), "textcoords": "offset points", "ha": "left", "size": SMALL}
-            look.name(axes, k.iloc[-1], mean.iloc[-1], text, **away)
-
-
 def say_live(tables: Tables) -> str:
     """k* at the smallest and the largest width, and its power."""
     stars = select(crossings(tables), skip=inf).sort_values("width")
-    power, _ = power_law(stars["width"], stars["crossing"])
+    power = _exponents(powers_of_two(stars), ["skip"], "width", "crossing").item()
     first, last = stars.iloc[0], stars.iloc[-1]
     return (
         "Inputs of lower rank end at a lower rank; from k* directions on one more does not grow:"
@@ -661,75 +536,53 @@ def draw_live(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     stars = crossings(tables)
     colors = shades(sorted(shown["width"].unique()), *BY_WIDTH)
     picture, ((left, middle, right),) = sheet(1, 3, gap=0.95, right=0.35, ratios=[1.25, 1, 1])
-    k_axis = (1.8, 1.55 * max(4, shown["input_rank"].max()))
-    top = 1.35 * max(4, shown["soft_rank"].max(), stars["crossing"].max() if len(stars) else 0)
-    left.set(xscale="log", yscale="log", xlim=k_axis, ylim=(1.8, top))
-    middle.set(xscale="log", xlim=k_axis, ylim=(-0.15, 0.4))
-    right.set(yscale="log", ylim=(1.8, top))
-    kept = np.array([2.0, top])
-    ROOT.line(left, kept, kept, zorder=1, scalex=False, scaley=False)
-    ROOT.name_at(left, kept, kept, "all kept", 0.8 * top, (-7, 4))
-    _by_width(left, shown, "soft_rank", colors)
-    _by_width(middle, shown, "exponent", colors)
-    ROOT.line(middle, k_axis, [0, 0], zorder=1)
-    for star in stars[stars["skip"] == strongest].itertuples():
-        ends = shown[shown["width"] == star.width].set_index("input_rank")["soft_rank"]
-        if len(ends):
-            STAR.line(left, [star.crossing], [np.interp(star.crossing, ends.index, ends)])
-            STAR.line(middle, [star.crossing], [0])
-    widest = stars[stars["skip"] == strongest].sort_values("width").tail(1)
-    for star in widest.itertuples():
-        away = {"xytext": (2, -13), "textcoords": "offset points"}
-        ends = shown.loc[shown["width"] == star.width, "soft_rank"]
-        STAR.name(left, star.crossing, ends.max(), "k*", **away)
+    top = 1.35 * np.nanmax([4, shown["soft_rank"].max(), stars["crossing"].max()])
+    for d, rows in shown.groupby("width"):
+        look, k = Look(colors[d], "", width=2.6), rows["input_rank"]
+        star = stars[(stars["width"] == d) & (stars["skip"] == strongest)]["crossing"]
+        for axes, column in ((left, "soft_rank"), (middle, "exponent")):
+            two = 2 * rows[f"{column}_se"]
+            look.band(axes, k, rows[column] - two, rows[column] + two)
+            look.line(axes, k, rows[column])
+            STAR.line(axes, star, np.interp(star, k, rows[column]))
+        look.name_at(left, k, rows["soft_rank"], f"d = {d}", k.max(), (5, 0))
+    for axes in (left, middle):
+        _doubling(axes.xaxis)
+        axes.set_xlim(1.8, 1.9 * k.max())
+    for axes in (left, right):
+        _doubling(axes.yaxis)
+        axes.set_ylim(1.8, top)
+    middle.set_ylim(-0.15, 0.4)
+    ROOT.line(left, [2, top], [2, top], zorder=1, scalex=False)
+    ROOT.name_at(left, [2, top], [2, top], "all kept", 0.8 * top, (-7, 4))
+    level(middle, 0)
     STAR.name(middle, 0.93, 0.33, "k*", transform=middle.transAxes)
+    _by_gamma(right, stars, "crossing", TWO)
     for skip, rows in stars.groupby("skip"):
-        look = TWO.get(skip, OTHER)
-        look.line(right, rows["width"], rows["crossing"])
-        away = (8, -9) if isinf(skip) else (-4, 8)
-        at = 5 * rows["width"].min()
-        _name_by(right, rows, "crossing", look, gamma(skip), at, away)
-    d = np.array([shown["width"].min(), shown["width"].max()], float)
-    ROOT.line(right, d, d**0.5, zorder=1)
-    ROOT.name_at(right, d, d**0.5, "√d", 80, (6, -8))
-    _width_axis(right, shown["width"])
-    powers = [2**n for n in range(1, 12)]
-    for axis in (left.yaxis, right.yaxis):
-        ticks(axis, [k for k in powers if k <= top])
-    for axis in (left.xaxis, middle.xaxis):
-        ticks(axis, [k for k in powers if k <= k_axis[1]])
-    ticks(middle.yaxis, [-0.1, 0, 0.1, 0.2, 0.3, 0.4])
+        away = (8, -9) if skip == inf else (-4, 8)
+        _name(right, rows, "crossing", TWO.get(skip, OTHER), gamma(skip), 40, away)
+    _root(right, shown["width"], 0.5, "√d", 80, (6, -8))
     panel(left, "a", "soft rank of deep layers", "rank k of the input")
     panel(middle, "b", "growth of one more", "rank k of the input")
     panel(right, "c", "live directions k*", "width d")
-    columns = [
-        "skip",
-        "width",
-        "input_rank",
-        "soft_rank",
-        "soft_rank_se",
-        "exponent",
-        "exponent_se",
-    ]
-    return picture, ranks[columns].merge(live_directions(tables), on=["skip", "width"])
+    columns = ["skip", "width", "input_rank", "soft_rank", "soft_rank_se", "exponent"]
+    return picture, ranks[[*columns, "exponent_se"]]
 
 
-def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Quick look at one run: the drawing that goes with what it measured."""
-    for table, drawing in OVERVIEW_OF.items():
-        if table in tables:
-            picture, drawn = drawing(tables)
-            return picture, drawn if len(drawn) <= 40 else drawn.iloc[:: len(drawn) // 20]
-    raise KeyError(f"none of {', '.join(OVERVIEW_OF)} among {', '.join(tables)}")
-
-
-OVERVIEW_OF = {
+OVERVIEW = {
     "metrics": draw_fig3a,
     "spectrum": draw_fig3b,
     "products": draw_lemma3,
     "expansions": draw_lemma7,
     "input_ranks": draw_live,
 }
+"""By the table of a run."""
+
+
+def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Quick look at one run: the drawing that goes with what it measured."""
+    picture, drawn = next(draw for table, draw in OVERVIEW.items() if table in tables)(tables)
+    return picture, drawn if len(drawn) <= 40 else drawn.iloc[:: len(drawn) // 20]
 
 
 HEADLINE = ["soft_rank", "rank_bound", "log_ratio", "change"]

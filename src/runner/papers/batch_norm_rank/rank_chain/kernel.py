@@ -139,28 +139,23 @@ def root(typing, x):
     return x(x), codegen
 
 
-@intrinsic
-def not_negative(typing, x):
-    """One in the lanes where `x >= 0`, else zero."""
+def _indicator(relation: str) -> Callable:
+    """One in the lanes where `x` has the relation to zero, else zero."""
 
-    def codegen(context, builder, signature, arguments):
-        kind = context.get_value_type(x)
-        zero = ir.Constant(kind, [0.0] * LANES)
-        return builder.uitofp(builder.fcmp_ordered(">=", arguments[0], zero), kind)
+    @intrinsic
+    def indicator(typing, x):
+        def codegen(context, builder, signature, arguments):
+            kind = context.get_value_type(x)
+            zero = ir.Constant(kind, [0.0] * LANES)
+            return builder.uitofp(builder.fcmp_ordered(relation, arguments[0], zero), kind)
 
-    return x(x), codegen
+        return x(x), codegen
+
+    return indicator
 
 
-@intrinsic
-def is_zero(typing, x):
-    """One in the lanes where `x == 0`, else zero."""
-
-    def codegen(context, builder, signature, arguments):
-        kind = context.get_value_type(x)
-        zero = ir.Constant(kind, [0.0] * LANES)
-        return builder.uitofp(builder.fcmp_ordered("==", arguments[0], zero), kind)
-
-    return x(x), codegen
+not_negative = _indicator(">=")
+is_zero = _indicator("==")
 
 
 @intrinsic

@@ -12,6 +12,7 @@ Markov chain in l. `measure` chooses what is looked at:
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from math import inf, isinf
 from typing import ClassVar
 
@@ -43,9 +44,6 @@ from runner.papers.batch_norm_rank.rank_chain.expansion import frobenius_step
 from runner.papers.batch_norm_rank.rank_chain.lyapunov import ProbedChain
 from runner.papers.batch_norm_rank.rank_chain.random_products import collapse
 from runner.papers.batch_norm_rank.rank_chain.workers import average
-
-LAYERS_AT_ONCE = 10_000
-"""Layers between two looks at the clock."""
 
 TOP_SINGULAR_VALUES = 10
 """As many as Figure 3b shows."""
@@ -160,10 +158,7 @@ def run(config: RankChain, context: Context) -> Iterator[Row]:
     unit = "layers and draws" if config.measure == "expansion" else "layers"
     with context.progress(sum(layers), "measuring", done=sum(layers[:done]), unit=unit) as bar:
         for number, point in enumerate(points[done:], done + 1):
-
-            def tick(count: int, width: int = point[0], skip: float = point[1]) -> None:
-                bar.update(count, width=width, gamma=skip)
-
+            tick = partial(bar.update, width=point[0], gamma=point[1])
             yield from measure(config, *point, context.device, tick)
             context.checkpoint(lambda number=number: {"points": torch.tensor(number)})
 
@@ -290,10 +285,9 @@ def input_ranks(
 
 def advance(chain: Chain, layers: int, tick: Tick) -> None:
     """Bring the chains forward by so many layers."""
-    for done in range(0, layers, LAYERS_AT_ONCE):
-        count = min(LAYERS_AT_ONCE, layers - done)
-        chain.advance(count)
-        tick(count)
+    for _ in range(layers):
+        chain.step()
+        tick(1)
 
 
 def input_ranks_of(config: RankChain, width: int) -> range:

@@ -29,21 +29,6 @@ def in_lemma_5(rows: pd.DataFrame) -> pd.Series:
     return rows["skip"] <= 1 / (8 * rows["width"])
 
 
-def power_law(width: pd.Series, values: pd.Series) -> tuple[float, float]:
-    """Exponent and prefactor of the least-squares line of log `values` on log `width`.
-
-    Over the powers of two only, where there are two of them, so that crowded widths do not weigh
-    more. Both are nan for a single width, and where a value is not positive and finite.
-    """
-    powers = np.log2(width) % 1 == 0
-    if powers.sum() >= 2:
-        width, values = width[powers], values[powers]
-    if len(width) < 2 or not (np.isfinite(values) & (values > 0)).all():
-        return np.nan, np.nan
-    exponent, intercept = np.polyfit(np.log(width), np.log(values), 1)
-    return float(exponent), float(np.exp(intercept))
-
-
 def averages(tables: Tables) -> pd.DataFrame:
     """The averages over depth, by law, gamma and width."""
     return tables["metrics"].sort_values(["law", "skip", "width"], ignore_index=True)
@@ -104,37 +89,14 @@ def remainders(tables: Tables) -> pd.DataFrame:
     return np.sqrt(squares["remainder"].mean()).reset_index()
 
 
-def live_directions(tables: Tables) -> pd.DataFrame:
-    """By width and gamma, k*: the first rank of the input beside which no direction grows.
-
-    `k_star` is where the exponent is negative, `k_star_low` and `k_star_high` the first ranks where
-    it is below two standard errors and below minus two.
-    """
-    found = []
-    for (skip, width), rows in tables["input_ranks"].groupby(["skip", "width"]):
-        rows = rows.sort_values("input_rank")
-        bounds = {}
-        for name, level in (("k_star_low", 2), ("k_star", 0), ("k_star_high", -2)):
-            below = rows[rows["exponent"] < level * rows["exponent_se"]]["input_rank"]
-            bounds[name] = float(below.min())
-        found.append({"skip": skip, "width": width, **bounds})
-    return pd.DataFrame(found)
-
-
 def crossings(tables: Tables) -> pd.DataFrame:
     """By width and gamma, k* as a real number: `crossing`, where the exponent, between two ranks,
     is zero; no row where it does not cross zero."""
-    found = []
-    for (skip, width), rows in tables["input_ranks"].groupby(["skip", "width"]):
-        rows = rows.sort_values("input_rank")
-        exponent = rows["exponent"].to_numpy()
-        crossed = np.flatnonzero((exponent[:-1] > 0) & (exponent[1:] <= 0))
-        if len(crossed):
-            i = crossed[0]
-            share = exponent[i] / (exponent[i] - exponent[i + 1])
-            crossing = rows["input_rank"].iloc[i] + share
-            found.append({"skip": skip, "width": width, "crossing": crossing})
-    return pd.DataFrame(found, columns=["skip", "width", "crossing"])
+    rows = tables["input_ranks"].sort_values(["skip", "width", "input_rank"])
+    after = rows.groupby(["skip", "width"])["exponent"].shift(-1)
+    crossing = rows["input_rank"] + rows["exponent"] / (rows["exponent"] - after)
+    rows = rows.assign(crossing=crossing)[(rows["exponent"] > 0) & (after <= 0)]
+    return rows.groupby(["skip", "width"], as_index=False)["crossing"].first()
 
 
 def powers_of_two(rows: pd.DataFrame) -> pd.DataFrame:

@@ -169,22 +169,16 @@ def make_chain(stack: ChainStack, config: RankChain, device: torch.device) -> Ch
 
     Raises InputError for an unknown engine.
     """
+    engine, width = config.engine_on(device.type), stack.width
+    counts = {"direct": config.samples_of(width), "rotated": kept_columns(width, config)}
+    count = lookup("engine", engine, counts)
     stream = generator(config.seed, stack.index, stack.name)
     dtype = torch_dtype(config.dtype)
-    skips = torch.full((stack.chains,), stack.skip, dtype=dtype, device=device)
-
-    def inputs(count: int) -> Float[Tensor, "chains d count"]:
-        return gaussian_inputs(stack.chains, stack.width, count, stream, dtype).to(device)
-
-    def direct() -> Chain:
-        samples = inputs(config.samples_of(stack.width))
-        return DirectChain(samples, skips, stream, config.law, config.centred)
-
-    def rotated() -> Chain:
-        return RotatedChain(inputs(kept_columns(stack.width, config)), skips, stream)
-
-    engines = {"direct": direct, "rotated": rotated}
-    return lookup("engine", config.engine_on(device.type), engines)()
+    inputs = gaussian_inputs(stack.chains, width, count, stream, dtype).to(device)
+    skips = inputs.new_full((stack.chains,), stack.skip)
+    if engine == "rotated":
+        return RotatedChain(inputs, skips, stream)
+    return DirectChain(inputs, skips, stream, config.law, config.centred)
 
 
 def kept_columns(width: int, config: RankChain) -> int:

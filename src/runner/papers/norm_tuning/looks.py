@@ -8,16 +8,18 @@ from runner.results import style
 from runner.results.style import Look
 
 METHODS = {
-    "sgd": Look(style.BLUE),
-    "sgd with fixed statistics": Look(style.SKY, dashes=style.DASHED, hollow=True),
-    "adam": Look(style.NAVY, "D", hollow=True),
-    "teacher construction": Look(style.GREEN, "s", width=3.4),
-    "corrected construction": Look(style.OLIVE, "s", style.DASHED, hollow=True),
     "student construction": Look(style.ORANGE, "", width=6.0),
     "dense": Look("#000000", "^", style.DASHED, 1.8),
     "dense by adam": Look(style.GREY, "^", style.DASHED, 1.8, hollow=True),
+    "sgd with fixed statistics": Look(style.SKY, dashes=style.DASHED, hollow=True),
+    "sgd again": Look(style.BLUE, "", style.DASHED, 1.5),
+    "sgd": Look(style.BLUE),
+    "teacher construction": Look(style.GREEN, "s", width=3.4),
+    "corrected construction": Look(style.OLIVE, "s", style.DASHED, hollow=True),
+    "adam again": Look(style.NAVY, "", style.DASHED, 1.5),
+    "adam": Look(style.NAVY, "D", hollow=True),
 }
-"""By the series of figures 4 and 5; what may lie on others is thin or dashed."""
+"""By the series of figures 4 and 5, from the lowest to the one on top, which is thin or dashed."""
 
 CONSTRUCTION = METHODS["teacher construction"]
 BATCH_STATISTICS, LAYER_NORM, LEAST = Look(style.SKY), Look(style.VERMILION, "D"), Look(style.INK)

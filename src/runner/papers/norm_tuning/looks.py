@@ -4,6 +4,11 @@ The hue is the family's: blue where scales and shifts are trained, green where t
 target, orange where from a dense network, black for a dense network. Ours are hollow.
 """
 
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
 from runner.results import style
 from runner.results.style import Look
 
@@ -25,9 +30,11 @@ CONSTRUCTION = METHODS["teacher construction"]
 BATCH_STATISTICS, LAYER_NORM, LEAST = Look(style.SKY), Look(style.VERMILION, "D"), Look(style.INK)
 FITTED = Look(style.PURPLE, hollow=True)
 
-THEOREMS = {
-    "low_rank": Look(style.NAVY),
-    "wide": CONSTRUCTION,
-    "deep": Look(style.PURPLE, "D"),
-}
+THEOREMS = {"low_rank": Look(style.NAVY), "wide": CONSTRUCTION, "deep": Look(style.PURPLE, "D")}
 """Those of many networks first, below the others."""
+
+
+def strip(axes: Axes, values: Any, y: float, look: Look) -> None:
+    """Every replicate on one line, and a stroke at their median."""
+    look.each(axes, values, np.full(len(values), y))
+    axes.plot(np.median(values), y, "|", color=look.ink, markersize=9, markeredgewidth=2.4)

@@ -43,9 +43,6 @@ from runner.training.selection import NO_CHOICE, choose, score, selection_range
 PRETRAINING = "pretraining"
 """The arm of the first half of the classes."""
 
-STARTS = {"random": False, "pretrained": True}
-"""Whether half of the classes are learned first."""
-
 TRAINED = {
     "norm": ("scale", "shift"),
     "random_weights": (),
@@ -189,7 +186,7 @@ def halves(config: Config, context: Context) -> tuple[Dataset, Dataset]:
     """
     data = context.load_data(config.data, config.seed, config.checksums)
     data = on_device(data.first(config.train_images).standardized(), context.device)
-    if not lookup("start", config.start, STARTS):
+    if config.start == "random":
         return data, data
     half = data.classes // 2
     return of_classes(data, range(half)), of_classes(data, range(half, data.classes))
@@ -205,12 +202,6 @@ def of_classes(data: Dataset, classes: range) -> Dataset:
         return Images(images.pixels[chosen], images.labels[chosen] - classes.start)
 
     return replace(data, train=part(data.train), test=part(data.test), classes=len(classes))
-
-
-def new_network(config: Config, arm: str, channels: int, classes: int) -> ResNetForCifar:
-    """A network of one arm for images with these channels."""
-    network = ResNetForCifar(channels, classes, config.blocks, config.width)
-    return with_low_rank(network) if arm == "low_rank" else network
 
 
 def start(config: Config, task: Task, data: Dataset, pretrained: dict[str, Tensor]) -> nn.Module:
@@ -301,7 +292,9 @@ def traced(trainer: ConvolutionalTrainer) -> dict[str, Tensor]:
 def torch_module(config: Config, network: str, tensors: dict[str, Tensor]) -> nn.Module:
     """A kept network as a module."""
     channels = next(W for W in tensors.values() if W.ndim == 4).shape[1]
-    arm, classes = network.partition("/")[0], len(tensors["classifier.weight"])
-    module = new_network(config, arm, channels, classes)
+    classes = len(tensors["classifier.weight"])
+    module = ResNetForCifar(channels, classes, config.blocks, config.width)
+    if network.startswith("low_rank"):
+        with_low_rank(module)
     module.load_state_dict(tensors)
     return module.eval()

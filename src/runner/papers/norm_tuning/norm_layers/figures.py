@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.papers.norm_tuning import looks
@@ -46,12 +45,6 @@ def _named(layer: str, batch_size: int) -> tuple[str, Look]:
     return "BatchNorm" + (biases or ", fixed statistics"), looks.CONSTRUCTION
 
 
-def _strip(axes: Axes, values: np.ndarray, y: float, look: Look) -> None:
-    """Every replicate on one line, and their median."""
-    look.each(axes, values, np.full(len(values), y))
-    axes.plot(np.median(values), y, "|", color=look.ink, markersize=7, markeredgewidth=2.4)
-
-
 def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """A row for each kind of layer, in it a line for each d."""
     metrics = tables["metrics"]
@@ -66,9 +59,9 @@ def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         look.name(axes, -0.02, row, label, transform=axes.get_yaxis_transform(), ha="right")
         for (d, mode), of in of_layer.groupby(["target_width", "mode"]):
             dots = looks.FITTED if mode == "fitted" else look
-            _strip(axes, place(of["relative_mse"].clip(upper=TOP)), row + beside[d], dots)
+            looks.strip(axes, place(of["relative_mse"].clip(upper=TOP)), row + beside[d], dots)
             if of["lower_bound"].any():
-                _strip(axes, place(of["lower_bound"]), row + beside[d], looks.LEAST)
+                looks.strip(axes, place(of["lower_bound"]), row + beside[d], looks.LEAST)
         if label == "LayerNorm":
             least = of_layer["lower_bound"].min() / 1.2
             looks.LEAST.name(axes, least, row, "least possible", ha="right")

@@ -43,6 +43,9 @@ from runner.training.selection import NO_CHOICE, choose, score, selection_range
 PRETRAINING = "pretraining"
 """The arm of the first half of the classes."""
 
+STARTS = {"random": False, "pretrained": True}
+"""Whether half of the classes are learned first."""
+
 TRAINED = {
     "norm": ("scale", "shift"),
     "random_weights": (),
@@ -186,7 +189,7 @@ def halves(config: Config, context: Context) -> tuple[Dataset, Dataset]:
     """
     data = context.load_data(config.data, config.seed, config.checksums)
     data = on_device(data.first(config.train_images).standardized(), context.device)
-    if config.start == "random":
+    if not lookup("start", config.start, STARTS):
         return data, data
     half = data.classes // 2
     return of_classes(data, range(half)), of_classes(data, range(half, data.classes))

@@ -120,7 +120,7 @@ def test_every_arm_starts_from_the_features_of_the_pretrained_network():
         weights = [name for name in learned if name.startswith("features") and "weight" in name]
         for name in weights:
             assert torch.equal(learned[name], start[name]) and torch.equal(start[name], end[name])
-        drawn = study.new_network(config, "all", 1, 5)
+        drawn = study.ResNetForCifar(1, 5, config.blocks, config.width)
         study.initialize(drawn, "pytorch", generator(config.seed, replicate, "initialisation"))
         assert not torch.equal(drawn.features[0][0].weight, learned["features.0.0.weight"])
 

@@ -4,28 +4,37 @@ The hue is the family's: blue where scales and shifts are trained, green where t
 target, orange where from a dense network, black for a dense network. Ours are hollow.
 """
 
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
 from runner.results import style
 from runner.results.style import Look
 
 METHODS = {
-    "sgd": Look(style.BLUE),
-    "sgd with fixed statistics": Look(style.SKY, dashes=style.DASHED, hollow=True),
-    "adam": Look(style.NAVY, "D", hollow=True),
-    "teacher construction": Look(style.GREEN, "s", width=3.4),
-    "corrected construction": Look(style.OLIVE, "s", style.DASHED, hollow=True),
     "student construction": Look(style.ORANGE, "", width=6.0),
     "dense": Look("#000000", "^", style.DASHED, 1.8),
     "dense by adam": Look(style.GREY, "^", style.DASHED, 1.8, hollow=True),
+    "sgd with fixed statistics": Look(style.SKY, dashes=style.DASHED, hollow=True),
+    "sgd again": Look(style.BLUE, "", style.DASHED, 1.5),
+    "sgd": Look(style.BLUE),
+    "teacher construction": Look(style.GREEN, "s", width=3.4),
+    "corrected construction": Look(style.OLIVE, "s", style.DASHED, hollow=True),
+    "adam again": Look(style.NAVY, "", style.DASHED, 1.5),
+    "adam": Look(style.NAVY, "D", hollow=True),
 }
-"""By the series of figures 4 and 5; what may lie on others is thin or dashed."""
+"""By the series of figures 4 and 5, from the lowest to the one on top, which is thin or dashed."""
 
 CONSTRUCTION = METHODS["teacher construction"]
 BATCH_STATISTICS, LAYER_NORM, LEAST = Look(style.SKY), Look(style.VERMILION, "D"), Look(style.INK)
 FITTED = Look(style.PURPLE, hollow=True)
 
-THEOREMS = {
-    "low_rank": Look(style.NAVY),
-    "wide": CONSTRUCTION,
-    "deep": Look(style.PURPLE, "D"),
-}
+THEOREMS = {"low_rank": Look(style.NAVY), "wide": CONSTRUCTION, "deep": Look(style.PURPLE, "D")}
 """Those of many networks first, below the others."""
+
+
+def strip(axes: Axes, values: Any, y: float, look: Look) -> None:
+    """Every replicate on one line, and a stroke at their median."""
+    look.each(axes, values, np.full(len(values), y))
+    axes.plot(np.median(values), y, "|", color=look.ink, markersize=9, markeredgewidth=2.4)

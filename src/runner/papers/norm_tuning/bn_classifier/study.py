@@ -51,8 +51,8 @@ class Classifier(Row):
     test_accuracy: float  # share of the test images that get their class
     agreement: float  # share of all images that get the class that the target gives; nan if one is
     max_abs_error: float  # of the logits, from the target's
-    learning_rate: float  # of bn_only; nan for the others
-    selected_on: str  # the replicates that the rate was chosen on; none without a rate
+    learning_rate: float = nan  # of bn_only
+    selected_on: str = "none"  # the replicates that the rate was chosen on
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,8 @@ def run(config: BnClassifier, context: Context) -> Iterator[Classifier | TrialEp
                 now = partial(traced, network, data)
                 yield from context.hand_over(name, replicate, row["epoch"], now)
             built = built_network(data, target, pairs)
-            for name, each in (("target", target), ("construction", built)):
-                how = {"learning_rate": nan, "selected_on": "none"}
-                yield Classifier(name, replicate, **columns(each, target, data), **how)
+            yield Classifier("target", replicate, **columns(target, target, data))
+            yield Classifier("construction", replicate, **columns(built, target, data))
             how = {"learning_rate": choice.rate, "selected_on": choice.selected_on}
             yield Classifier("bn_only", replicate, **columns(network, target, data), **how)
 
@@ -208,11 +207,9 @@ def logits_of(
     network: nn.Sequential | Network, images: Float[Tensor, "n features"]
 ) -> Float[Tensor, "n classes"]:
     """Outputs in float64, computed in the network's own precision."""
-    if isinstance(network, nn.Sequential):
-        images = images.to(next(network.parameters()).dtype)
-    else:
-        images = images.double()
-    return network(images).double()
+    is_module = isinstance(network, nn.Module)
+    dtype = next(network.parameters()).dtype if is_module else torch.float64
+    return network(images.to(dtype)).double()
 
 
 def accuracy(network: nn.Sequential | Network, images: Images) -> float:

@@ -11,11 +11,7 @@ import numpy as np
 import pandas as pd
 
 from runner.papers.norm_tuning.bn_only.config import SHIFT_MARGIN
-from runner.papers.norm_tuning.bn_only.tables import (
-    at_best_rates,
-    by_budget,
-    with_series,
-)
+from runner.papers.norm_tuning.bn_only.tables import at_best_rates, by_budget, with_series
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty, select
 

@@ -237,20 +237,13 @@ def train(
             bar.update(1)
             if (step + 1) % part == 0:
                 samples = (step + 1) * config.batch_size
-                yield from curves(learners, samples)
                 for (method, m), learner in learners.items():
                     name = network_name(method, width=m)
-                    for r in range(config.replicates):
+                    for r, mse in enumerate(learner.mse.tolist()):
+                        yield CurvePoint(method, m, r, samples, mse)
                         now = partial(learner.traced, problem, r, x)
                         yield from context.hand_over(name, r, samples, now)
                 context.checkpoint(partial(state, learners, inputs, step + 1))
-
-
-def curves(learners: dict[Key, Learner], samples: int) -> Iterator[CurvePoint]:
-    """A point of every curve, after so many samples."""
-    for (method, m), learner in learners.items():
-        for replicate, mse in enumerate(learner.mse.tolist()):
-            yield CurvePoint(method, m, replicate, samples, mse)
 
 
 def named(learners: dict[Key, Learner]) -> dict[str, Tensor]:

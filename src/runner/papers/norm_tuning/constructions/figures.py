@@ -9,24 +9,20 @@ from matplotlib.figure import Figure
 
 from runner.papers.norm_tuning.constructions.tables import full_rank_by_sparsity, random_targets
 from runner.papers.norm_tuning.looks import CONSTRUCTION, THEOREMS
+from runner.results import style
 from runner.results.claims import Tables
 from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
 from runner.results.rows import nonempty, select
 from runner.results.spreads import spread
-from runner.results.style import DOTTED, QUIET, Look, guide, panel, rail, shades, sheet, ticks
+from runner.results.style import QUIET, Look, guide, name_ends, panel, rail, shades, sheet, ticks
 
-NAMES = {
-    "low_rank": "Corollary 1, low rank",
-    "wide": "Theorem 1, wide",
-    "deep": "Theorem 2, deep",
-}
+NAMES = {"low_rank": "Corollary 1, low rank", "wide": "Theorem 1, wide", "deep": "Theorem 2, deep"}
 
 FLOOR, TOP = 1e-16, 10.0
 """Ends of the scale of an error."""
-
-FORBIDDEN = Look("#a33a3a")
-DEEP = THEOREMS["deep"]
+POWERS = {10.0**power: f"$10^{{{power}}}$" for power in (-15, -10, -5, 0)}
+DEEP = THEOREMS["deep"].color
 
 
 def _double(tables: Tables) -> pd.DataFrame:
@@ -47,11 +43,10 @@ def say_exact(tables: Tables) -> str:
 
 def draw_constructions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw every network against rounding, and Theorem 2 with more digits."""
-    picture, ((left, right),) = sheet(left=0.85, sharey=True)
+    picture, ((left, right),) = sheet(left=0.85, right=1.0, sharey=True)
     place = rail(left, FLOOR, TOP)
     rail(right, FLOOR, TOP, "")
-    powers = {1e-15: "$10^{-15}$", 1e-10: "$10^{-10}$", 1e-5: "$10^{-5}$", 1: "1"}
-    ticks(left.yaxis, powers, list(powers.values()))
+    ticks(left.yaxis, POWERS, list(POWERS.values()))
     drawn = [pd.DataFrame({"panel": []})]
     with or_empty(left):
         drawn.append(_against_rounding(left, _double(tables)).assign(panel="rounding"))
@@ -64,15 +59,13 @@ def draw_constructions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 def _against_rounding(axes: Axes, rows: pd.DataFrame) -> pd.DataFrame:
     """Draw the largest error of every network against what rounding allows."""
-    axes.set(xscale="log", xlim=(1e-14, 1))
-    powers = {1e-14: "$10^{-14}$", 1e-10: "$10^{-10}$", 1e-5: "$10^{-5}$", 1: "1"}
-    ticks(axes.xaxis, powers, list(powers.values()))
-    axes.fill([1e-14, 1, 1, 1e-14], [1e-14, 1, TOP, TOP], color="#f6dede", lw=0, zorder=0)
-    FORBIDDEN.name(axes, 1.6e-14, 1e-3, "not exact", ha="left", path_effects=None)
-    there = [theorem for theorem in NAMES if theorem in set(rows["theorem"])]
-    for number, theorem in enumerate(there):
-        of, look = rows[rows["theorem"] == theorem], THEOREMS[theorem]
-        look.each(axes, of["rounding"].clip(1e-14, 1), of["max_abs_error"].clip(FLOOR, TOP))
+    axes.set(xscale="log", xlim=(FLOOR, 1))
+    ticks(axes.xaxis, POWERS, list(POWERS.values()))
+    axes.fill([FLOOR, 1, 1, FLOOR], [FLOOR, 1, TOP, TOP], color=style.SHADE, lw=0, zorder=0)
+    QUIET.name(axes, 2 * FLOOR, 1e-3, "not exact", ha="left", path_effects=None)
+    for number, (theorem, look) in enumerate(THEOREMS.items()):
+        of = rows[rows["theorem"] == theorem]
+        look.each(axes, of["rounding"].clip(FLOOR, 1), of["max_abs_error"].clip(FLOOR, TOP))
         look.name(axes, 0.7, 10 ** (1.15 * number - 15.25), NAMES[theorem], ha="right")
     keys = ["theorem", "target_width", "width", "block", "rank", "depth", "sparsity"]
     return spread(rows, keys, ["max_abs_error", "rounding"])
@@ -85,17 +78,14 @@ def _by_block(axes: Axes, metrics: pd.DataFrame, place: Callable) -> pd.DataFram
     rows = nonempty(rows[blocks > 1], "several block sizes of one width")
     keys = ["target_width", "dtype", "block"]
     drawn = rows.groupby(keys, as_index=False)["max_abs_error"].median()
-    colors = shades(sorted(drawn["target_width"].unique()), "#d98fb5", DEEP.color, "#3d0b28")
+    colors = shades(sorted(drawn["target_width"].unique()), "#d98fb5", DEEP, "#3d0b28")
+    names = {}
     for (d, dtype), of in drawn.groupby(["target_width", "dtype"]):
-        dashes = DOTTED if dtype == "mpmath" else "-"
-        Look(colors[d], "D", dashes).line(axes, of["block"], place(of["max_abs_error"]))
-    order = "\nd = {} (light) to {} (dark)".format(*(list(colors)[i] for i in (0, -1)))
-    text = {"transform": axes.transAxes, "linespacing": 1.2}
-    DEEP.name(axes, 0.62, 0.55, f"double precision:{order}", **text)
-    digits = rows[rows["dtype"] == "mpmath"]
-    if 0 < (worst := digits["max_abs_error"].max()) < 1:
-        words = f"100 digits: below 10$^{{{int(np.ceil(np.log10(worst)))}}}$"
-        DEEP.name(axes, digits["block"].max() + 0.4, float(place(0.0)), words, ha="left")
+        text, dashes = (f"d = {d}", "-") if dtype == "float64" else ("100 digits", style.DOTTED)
+        look, errors = Look(colors[d], "D", dashes), place(of["max_abs_error"])
+        look.line(axes, of["block"], errors)
+        names[text] = (errors[-1], text, look)
+    name_ends(axes, list(names.values()))
     ticks(axes.xaxis, sorted(rows["block"].unique()))
     return drawn
 
@@ -127,23 +117,18 @@ def draw_sparse(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
     share = _shares(tables)
     colors = shades(sorted(share["target_width"].unique()), "#8fd19e", "#2f9e5c", "#00441b")
-    first, last = (list(colors)[place] for place in (0, -1))
     picture, ((left, right),) = sheet(sharey=True)
     p = np.linspace(0.01, 1, 400)
     for d, color in colors.items():
         look, found = Look(color, "s", width=1.4), share[share["target_width"] == d]
-        unit = np.log(d) / d
-        closed = np.array([live_units_probability(d, d, d**2, each) for each in p])
-        for axes, measure in ((left, unit), (right, np.sqrt(unit))):
-            look.line(axes, p / measure, closed, marker="")
-            look.line(axes, found["sparsity"] / measure, found["fraction"], linestyle="")
-        half = np.interp(0.5, closed, p) / np.sqrt(unit)
-        if d == first:
-            look.name(right, half + 0.07, 0.5, f"d = {d}", ha="left")
-        elif d == last:
-            look.name(right, half - 0.07, 0.5, f"d = {d}", ha="right")
+        closed = [live_units_probability(d, d, d**2, each) for each in p]
+        for axes, power in ((left, 1.0), (right, 0.5)):
+            unit = (np.log(d) / d) ** power
+            look.line(axes, p / unit, closed, marker="")
+            look.line(axes, found["sparsity"] / unit, found["fraction"], linestyle="")
     guide(right, [2, 2], [0, 1.05])
     QUIET.name(right, 1.95, 0.22, "the proof's\nsmallest p", ha="right")
+    first, last = (list(colors)[place] for place in (0, -1))
     CONSTRUCTION.name(left, 2.5, 0.5, f"d = {first} (light)\nto {last} (dark)", ha="left")
     left.set(xlim=(0, 4.4), ylim=(-0.03, 1.05))
     right.set_xlim(0, 2.2)
@@ -162,10 +147,7 @@ FIGURES = [
         findings=[
             Finding(
                 say_exact,
-                holds=[
-                    *("wide-exact", "low-rank-exact"),
-                    *("deep-exact", "deep-exact-with-digits"),
-                ],
+                holds=["wide-exact", "low-rank-exact", "deep-exact", "deep-exact-with-digits"],
             )
         ],
         caption="Largest difference |f(x) − g(x)| of a constructed network and its random target"

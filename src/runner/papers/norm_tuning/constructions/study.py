@@ -37,17 +37,9 @@ class Reconstruction(Row):
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = (
-        "theorem",
-        "target",
-        "target_width",
-        "width",
-        "block",
-        "rank",
-        "depth",
-        "sparsity",
-        "dtype",
-        "replicate",
-    )
+        "theorem", "target", "target_width", "width", "block", "rank", "depth", "sparsity",
+        "dtype", "replicate",
+    )  # fmt: skip
 
     theorem: str
     target: str
@@ -107,16 +99,12 @@ def measured(config: Constructions, replicate: int) -> Reconstruction:
     expected = g(exact(inputs))
     systems = construction.systems
     equations = sum(system.shape[0] for system in systems)
+    as_given = ("theorem", "target", "target_width", "depth", "sparsity", "dtype")
     return Reconstruction(
-        theorem=config.theorem,
-        target=config.target,
-        target_width=config.target_width,
+        **{name: getattr(config, name) for name in as_given},
         width=max(system.shape[1] for system in systems),
         block=config.block if config.theorem == "deep" else 0,
         rank=config.rank if config.theorem == "low_rank" else 0,
-        depth=config.depth,
-        sparsity=config.sparsity,
-        dtype=config.dtype,
         replicate=replicate,
         max_abs_error=float(abs(found - expected).max()),
         agreement=agreement(found, expected),

@@ -42,9 +42,11 @@ def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Test accuracy at the end: left from random frozen weights, right from pre-trained ones."""
     picture, ((left, right),) = sheet(left=1.75, gap=1.95, right=0.2)
     drawn = [pd.DataFrame(columns=["start", "L", "d", "arm", "trained", "right"])]
-    panels = {"random": (left, "a", "random start")}
-    panels["pretrained"] = (right, "b", "pre-trained on other classes")
-    for start, (axes, letter, title) in panels.items():
+    panels = (
+        (left, "a", "random", "random start"),
+        (right, "b", "pretrained", "pre-trained on other classes"),
+    )
+    for axes, letter, start, title in panels:
         panel(axes, letter, title)
         with or_empty(axes):
             rows = ends(tables, start)
@@ -58,13 +60,13 @@ def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 def _by_arm(axes: Axes, rows: pd.DataFrame) -> None:
     """A row for each arm, its replicates as dots and their median; with the numbers it trains."""
     arms = [arm for arm in ARMS if arm in set(rows["arm"])]
+    labels = []
     for y, arm in enumerate(arms):
         own, look = rows[rows["arm"] == arm], LOOKS[arm]
         shift = np.linspace(-0.12, 0.12, len(own))
         look.line(axes, own["right"], y + shift, linestyle="", markersize=6)
         axes.plot([own["right"].median()] * 2, [y - 0.26, y + 0.26], color=look.ink, linewidth=2)
-    trained = [rows[rows["arm"] == arm]["trained"].iloc[0] for arm in arms]
-    labels = [f"{ARMS[arm]}\n{n:,.0f}" for arm, n in zip(arms, trained, strict=True)]
+        labels.append(f"{ARMS[arm]}\n{own['trained'].iloc[0]:,.0f}")
     ticks(axes.yaxis, range(len(arms)), labels)
     axes.set(xlim=(0, 1.02), ylim=(-0.5, len(arms) - 0.5))
     axes.set_xlabel("test accuracy at the end")
@@ -73,33 +75,20 @@ def _by_arm(axes: Axes, rows: pd.DataFrame) -> None:
 def _by_network(axes: Axes, rows: pd.DataFrame) -> None:
     """A line for each arm over the networks, from the smallest to the largest."""
     networks = sorted(set(zip(rows["L"], rows["d"], strict=True)))
+    places = [networks.index(each) for each in zip(rows["L"], rows["d"], strict=True)]
     named: list[tuple[float, str, Look]] = []
-    for arm in (arm for arm in ARMS if arm in set(rows["arm"])):
-        by_network = rows[rows["arm"] == arm].groupby(["L", "d"])["right"]
-        middle = by_network.median().reindex(networks)
-        for place, network in enumerate(networks):
-            if network in by_network.groups:
-                values = by_network.get_group(network)
-                LOOKS[arm].each(axes, [place] * len(values), values)
-        LOOKS[arm].line(axes, range(len(networks)), middle)
-        named.append((middle.iloc[-1], ARMS[arm], LOOKS[arm]))
+    for arm, own in rows.assign(place=places).groupby("arm"):
+        middle, look = own.groupby("place")["right"].median(), LOOKS[arm]
+        look.each(axes, own["place"], own["right"])
+        look.line(axes, middle.index, middle)
+        named.append((middle.iloc[-1], ARMS[arm], look))
     ticks(axes.xaxis, range(len(networks)), [f"{L}\n{d}" for L, d in networks])
     axes.set(xlim=(-0.2, len(networks) - 0.8), ylim=(0, 1))
     axes.set_xlabel("layers, channels of the first stage")
     name_ends(axes, named)
 
 
-def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Quick look at one run: where each arm ends."""
-    start = tables["training"]["start"].iloc[0]
-    rows = ends(tables, start)
-    picture, ((axes,),) = sheet(1, 1, height=3.4, left=2.0)
-    _by_arm(axes, rows)
-    panel(axes, "a", f"test accuracy, {start} start")
-    columns = ["trained", "learning_rate", "train_accuracy", "right"]
-    summary = rows.groupby("arm", sort=False)[columns].median().reset_index()
-    return picture, summary.rename(columns={"right": "test_accuracy"})
-
+overview = draw
 
 HEADLINE = ["test_accuracy", "train_accuracy"]
 

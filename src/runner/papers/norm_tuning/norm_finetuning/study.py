@@ -207,12 +207,6 @@ def of_classes(data: Dataset, classes: range) -> Dataset:
     return replace(data, train=part(data.train), test=part(data.test), classes=len(classes))
 
 
-def new_network(config: Config, arm: str, channels: int, classes: int) -> ResNetForCifar:
-    """A network of one arm for images with these channels."""
-    network = ResNetForCifar(channels, classes, config.blocks, config.width)
-    return with_low_rank(network) if arm == "low_rank" else network
-
-
 def start(config: Config, task: Task, data: Dataset, pretrained: dict[str, Tensor]) -> nn.Module:
     """A network before training, of which one part can be trained."""
     stream = generator(config.seed, task.replicate, "initialisation")
@@ -301,7 +295,9 @@ def traced(trainer: ConvolutionalTrainer) -> dict[str, Tensor]:
 def torch_module(config: Config, network: str, tensors: dict[str, Tensor]) -> nn.Module:
     """A kept network as a module."""
     channels = next(W for W in tensors.values() if W.ndim == 4).shape[1]
-    arm, classes = network.partition("/")[0], len(tensors["classifier.weight"])
-    module = new_network(config, arm, channels, classes)
+    classes = len(tensors["classifier.weight"])
+    module = ResNetForCifar(channels, classes, config.blocks, config.width)
+    if network.startswith("low_rank"):
+        with_low_rank(module)
     module.load_state_dict(tensors)
     return module.eval()

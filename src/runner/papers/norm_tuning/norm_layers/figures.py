@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.papers.norm_tuning import looks
@@ -12,7 +11,7 @@ from runner.results.figures import Drawing
 from runner.results.findings import Finding
 from runner.results.rows import nonempty, select
 from runner.results.spreads import spread
-from runner.results.style import QUIET, SMALL, Look, rail, sheet, ticks
+from runner.results.style import QUIET, Look, rail, sheet, ticks
 
 FLOOR, TOP = 2e-4, 6e5
 """Ends of the scale of a relative error."""
@@ -21,9 +20,8 @@ PERCENT = {1e-2: "1 %", 1: "100 %", 100: "10⁴ %", 1e4: "10⁶ %"}
 SPREAD = 0.3
 """Half the height of a row: from the smallest d, above, to the largest."""
 
-PER_SAMPLE = (("layer_norm", "LayerNorm"), ("rms_norm", "RMSNorm"))
 WITH_BIASES = " with biases"
-BATCH = "BatchNorm, batch"
+NAMES = {"layer_norm": "LayerNorm", "rms_norm": "RMSNorm"}
 
 
 def say_layers(tables: Tables) -> str:
@@ -37,51 +35,33 @@ def say_layers(tables: Tables) -> str:
     )
 
 
-def _rows(metrics: pd.DataFrame) -> list[tuple[str, Look, pd.DataFrame]]:
-    """Name, look and networks of each row, from above. Raises NoRows without any."""
-    fixed, batches = (metrics[metrics["mode"] == mode] for mode in ("evaluation", "training"))
-    names = {"": "BatchNorm, fixed statistics", WITH_BIASES: "the same with biases"}
-    rows = [
-        (names[b], looks.CONSTRUCTION, fixed[fixed["layer"] == "batch_norm" + b]) for b in names
-    ]
-    prefix = BATCH
-    for size, of_size in reversed([*batches.query("layer == 'batch_norm'").groupby("batch_size")]):
-        rows.append((f"{prefix} of {size:,}", looks.BATCH_STATISTICS, of_size))
-        prefix = "batch"
-    for b in names:
-        for layer, name in PER_SAMPLE:
-            rows.append((name + b, looks.LAYER_NORM, metrics[metrics["layer"] == layer + b]))
-    return nonempty(pd.Series([row for row in rows if len(row[2])]), "layer").tolist()
-
-
-def _strip(axes: Axes, values: np.ndarray, y: float, look: Look) -> None:
-    """Every replicate on one line, and their median."""
-    look.each(axes, values, np.full(len(values), y))
-    axes.plot(np.median(values), y, "|", color=look.ink, markersize=7, markeredgewidth=2.4)
+def _named(layer: str, batch_size: int) -> tuple[str, Look]:
+    """What a row is called, and how it looks."""
+    kind, biases, _ = layer.partition(WITH_BIASES)
+    if kind != "batch_norm":
+        return NAMES[kind] + biases, looks.LAYER_NORM
+    if batch_size:
+        return f"BatchNorm, batch of {batch_size:,}", looks.BATCH_STATISTICS
+    return "BatchNorm" + (biases or ", fixed statistics"), looks.CONSTRUCTION
 
 
 def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """A row for each kind of layer, in it a line for each d."""
     metrics = tables["metrics"]
-    widths = sorted(metrics["target_width"].unique())
-    rows = _rows(metrics)
+    shown = metrics[(metrics["batch_size"] == 0) | (metrics["layer"] == "batch_norm")]
+    rows = list(nonempty(shown, "layer").groupby(["layer", "batch_size"]))
+    widths = sorted(shown["target_width"].unique())
+    beside = dict(zip(widths, np.linspace(-SPREAD, SPREAD, len(widths)), strict=True))
     picture, ((axes,),) = sheet(1, 1, left=2.65, top=0.15)
     place = rail(axes, FLOOR, TOP, axis="x")
-    for row, (label, look, of_layer) in enumerate(rows):
-        lines = np.linspace(row - SPREAD, row + SPREAD, len(widths))
-        for d, y in zip(widths, lines, strict=True):
-            of = of_layer[of_layer["target_width"] == d]
-            if of.empty:
-                continue
-            for mode, rows_of in of.groupby("mode"):
-                dots = looks.FITTED if mode == "fitted" else look
-                _strip(axes, place(rows_of["relative_mse"].clip(upper=TOP)), y, dots)
-            if of["lower_bound"].any():
-                _strip(axes, place(of["lower_bound"]), y, looks.LEAST)
-            if label.startswith(BATCH) and d in (widths[0], widths[-1]):
-                low = place(of["relative_mse"]).min() / 1.4
-                look.name(axes, low, y, f"d = {d}", ha="right", size=SMALL)
+    for row, (kind, of_layer) in enumerate(rows):
+        label, look = _named(*kind)
         look.name(axes, -0.02, row, label, transform=axes.get_yaxis_transform(), ha="right")
+        for (d, mode), of in of_layer.groupby(["target_width", "mode"]):
+            dots = looks.FITTED if mode == "fitted" else look
+            looks.strip(axes, place(of["relative_mse"].clip(upper=TOP)), row + beside[d], dots)
+            if of["lower_bound"].any():
+                looks.strip(axes, place(of["lower_bound"]), row + beside[d], looks.LEAST)
         if label == "LayerNorm":
             least = of_layer["lower_bound"].min() / 1.2
             looks.LEAST.name(axes, least, row, "least possible", ha="right")

@@ -90,11 +90,8 @@ def _measure(config: NormLayers, replicate: int) -> Iterator[LayerAccuracy | Nor
     biases = frozen_biases(d, generator(config.seed, replicate, "biases"))
     for layer in config.layers:
         network = as_modules(layer, constructed.network, before, biases if config.biases else None)
-        key = {
-            "target_width": d,
-            "layer": f"{layer} with biases" if config.biases else layer,
-            "replicate": replicate,
-        }
+        name = f"{layer} with biases" if config.biases else layer
+        key = {"target_width": d, "layer": name, "replicate": replicate}
         outputs = {("evaluation", 0): network(x).sum(1)}
         if layer == "batch_norm":
             for B in config.batch_sizes:

@@ -11,7 +11,6 @@ from runner.papers.training_invariances.invariances.items import ITEMS
 from runner.papers.training_invariances.invariances.tables import (
     LAYER,
     SERIES,
-    described,
     ends,
     final,
     orders,
@@ -85,12 +84,6 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     fine, coarse = rows["learning_rate"].min(), rows["learning_rate"].max()
     styles = {coarse: {"linewidth": 1.2, "linestyle": DASHED}, fine: {"linewidth": 2.4}}
     rows = rows[rows["learning_rate"].isin(styles)]
-    first = next(iter(SHOWN))
-    names = {
-        (first, coarse): (f"rate {coarse:g}", 0.95, 12),
-        (first, fine): (f"rate {fine:g}", 0.05, -12),
-        (MOVES, fine): ("the same at\nboth rates", 0.05, -22),
-    }
     options = {"height": 3.55, "top": 0.6, "gap": 0.22, "left": 0.9}
     picture, (panels,) = sheet(1, len(SHOWN), sharex=True, sharey=True, **options)
     drawn = []
@@ -102,15 +95,13 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         for rate, line in spread.groupby("learning_rate"):
             time = line["time"]
             look.band(axes, time, line[0.05], line[0.95])
-            look.line(axes, time, line[0.5], marker="", **styles[rate])
-            if (title, rate) in names:
-                text, end, away = names[title, rate]
-                look.name_at(axes, time, line[end], text, time.median(), (0, away), size=SMALL)
+            look.line(axes, time, line[0.5], marker="", label=f"rate {rate:g}", **styles[rate])
         axes.set_title(title, loc="left", size=SMALL, color=look.ink if title == MOVES else INK)
         axes.spines["left"].set_visible(axes is panels[0])
         axes.tick_params(left=axes is panels[0])
     low = rows.loc[rows["moved"] > 0, "moved"].quantile(0.02) / 3
     panels[0].set(yscale="log", ylim=(max(1e-12, low), 6), xlim=(0, rows["time"].max()))
+    panels[0].legend(loc="upper left", fontsize=SMALL)
     panels[0].set_ylabel("‖D(t) − D(0)‖ / ‖D(0)‖")
     panels[2].set_xlabel("time t of the flow")
     return picture, pd.concat(drawn)
@@ -119,7 +110,7 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 ITEM = "plain and (pair == 'full' and linear or pair == 'active' and not linear) and item == "
 
 KEPT = {
-    **{f"Theorem 1.{item.number}: {item.title}": f"{ITEM}{item.number}" for item in ITEMS},
+    **{f"Theorem 1.{item}: {title}": f"{ITEM}{item}" for item, title in ITEMS.items()},
     "Lemma 2: one neuron": "plain and not graph and promised and pair == 'diagonal'",
     "Lemma 2: two, always on": "plain and not graph and promised and pair == 'active'"
     " and not linear",
@@ -128,10 +119,10 @@ KEPT = {
     "any graph: one unit": "graph and promised and pair == 'diagonal'",
     "any graph: two units": "graph and promised and pair in ('full', 'active', 'mixed')",
     "any graph: cuts": "graph and pair == 'layer'",
-    "leaky ReLU": "promised and variant.str.contains('leaky')",
-    "other losses": "promised and variant.str.contains('exponential|squared')",
-    "biases": "promised and variant.str.contains('biases')",
-    "1.1 by Runge–Kutta": "pair == 'full' and linear and variant.str.contains('rk4')",
+    "leaky ReLU": "promised and negative_slope > 0",
+    "other losses": "promised and loss != 'logistic'",
+    "biases": "promised and biases",
+    "1.1 by Runge–Kutta": "pair == 'full' and linear and integrator == 'rk4'",
 }
 MOVED = {
     "ReLU layers: D (Lemma 4)": "plain and not graph and pair == 'full' and not linear",
@@ -148,9 +139,15 @@ def fitted_orders(tables: Tables) -> pd.DataFrame:
     """The order of every quantity of every replicate with the statement that it belongs to, and
     `relative`, its drift at the smallest rate over its size."""
     rows = pd.concat([final(tables["metrics"], each) for each in ("euler", "rk4")])
-    rows = described(rows[np.isfinite(rows["drift"])])
+    rows = rows[np.isfinite(rows["drift"])]
     finest = rows.sort_values("learning_rate").drop_duplicates(SERIES)
-    finest = finest.assign(relative=finest["drift"] / finest["initial"])
+    plain = (finest["loss"] == "logistic") & (finest["integrator"] == "euler")
+    finest = finest.assign(
+        relative=finest["drift"] / finest["initial"],
+        biases=finest["biases"].astype(bool),
+        plain=plain & (finest["negative_slope"] == 0) & ~finest["biases"].astype(bool),
+        graph=finest["architecture"].str.endswith("graph"),
+    )
     found = nonempty(orders(rows), "quantity at three rates").merge(finest, on=SERIES)
     statements = (KEPT | MOVED).items()
     of = [found.query(where, engine="python").assign(statement=name) for name, where in statements]
@@ -182,25 +179,19 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     for each in (axes, right):
         each.spines["left"].set_visible(False)
         each.axhline(len(KEPT) - 0.5, color=QUIET.color, linewidth=0.6, zorder=0)
-    for x, text, side in [
-        (0, "moves", "right"),
-        (1, "conserved", "left"),
-        (4, "fourth order", "center"),
-    ]:
+    for x, text in ((0, "moves"), (1, "conserved"), (4, "fourth order")):
         axes.axvline(x, color=QUIET.color, linestyle=QUIET.dashes, linewidth=1.2, zorder=1)
         spot = {"transform": axes.get_xaxis_transform(), "va": "bottom", "size": SMALL}
-        QUIET.name(axes, x, 1.005, text, ha=side, **spot)
+        QUIET.name(axes, x, 1.005, text, ha="left" if x else "right", **spot)
     for row, statement in enumerate(names):
         look = INVARIANT if statement in KEPT else NOT_INVARIANT
         own = drawn[drawn["statement"] == statement]
         spread = row + np.linspace(-0.22, 0.22, len(own))
         stroke = {"markersize": 11, "markeredgewidth": 2.6, "color": look.ink}
-        for each, values in (
-            (axes, place(own["order"].clip(lower=-0.6))),
-            (right, own["relative"]),
-        ):
+        shown = pd.Series(place(own["order"].clip(lower=-0.6)))
+        for each, values in ((axes, shown), (right, own["relative"])):
             look.each(each, values, spread, alpha=0.25)
-            each.plot(pd.Series(values).median(), row, "|", **stroke)
+            each.plot(values.median(), row, "|", **stroke)
         spot = {"transform": axes.get_yaxis_transform(), "ha": "right"}
         look.name(axes, -0.02, row, statement, **spot)
     ticks(axes.xaxis, range(5))
@@ -211,17 +202,16 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 def growing(tables: Tables) -> pd.DataFrame:
     """The layers of Theorem 2 through time at the runs that train longest, of networks that
-    separate their data, with `top` and `rest`, the largest singular value and all others, squared,
-    and `apart`, how far adjacent layers are from being aligned."""
+    separate their data, with `top` and `remainder`, the largest singular value and all others,
+    squared, and `apart`, how far adjacent layers are from being aligned."""
     rows = tail(tables)
     rows = rows[rows["separates"] & (rows["layer"] < rows["depth"])]
     rows = nonempty(rows, "network that separates the data")
     rows = rows[rows.groupby("run")["time"].transform("max") == rows["time"].max()]
     return rows.assign(
         top=rows["operator_ratio"] * rows["frobenius"],
-        rest=(1 - rows["operator_ratio"]) * rows["frobenius"],
+        remainder=(1 - rows["operator_ratio"]) * rows["frobenius"],
         apart=1 - rows["alignment"],
-        log_time=rows["log_flow_time"],
     )
 
 
@@ -233,17 +223,17 @@ def last_dense(tables: Tables) -> pd.DataFrame:
 
 def exponents(rows: pd.DataFrame) -> pd.Series:
     """The exponent of log t in a layer's ||W||_F from half-time on, by LAYER."""
-    late = rows[(rows["time"] >= 0.5 * rows["time"].max()) & (rows["log_time"] > 1)]
+    late = rows[(rows["time"] >= 0.5 * rows["time"].max()) & (rows["log_flow_time"] > 1)]
     late = nonempty(late, "late record")
     # power() gives that of a column in the squared norm, here that of log t.
-    return 1 / (2 * power(late, "log_time"))
+    return 1 / (2 * power(late, "log_flow_time"))
 
 
 def say_what_grows(tables: Tables) -> str:
     """What becomes of all values but the largest, with which power that grows, and the share."""
     rows = last_dense(tables)
     first, last = (rows[rows["time"] == at].set_index(LAYER) for at in (0, rows["time"].max()))
-    kept = last["rest"] / first["rest"]
+    kept = last["remainder"] / first["remainder"]
     plain = exponents(rows[rows["architecture"] == "linear"]).median()
     return (
         "Of the last layers one singular value grows, slowly: ‖W‖ as the power"
@@ -265,21 +255,23 @@ def draw_what_grows(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 def _growth(axes: Axes, tables: Tables) -> pd.DataFrame:
     rows = last_dense(tables)
-    rows = rows[(rows["log_time"] > 1) & rows["architecture"].isin(["linear", "residual_free"])]
-    rows = nonempty(rows, "late record").assign(log10_time=rows["log_time"] / log(10))
+    rows = rows[
+        (rows["log_flow_time"] > 1) & rows["architecture"].isin(["linear", "residual_free"])
+    ]
+    rows = nonempty(rows, "late record").assign(log10_time=rows["log_flow_time"] / log(10))
     axes.set(xscale="log", yscale="log")
     drawn, names = [], []
     for architecture, of in rows.groupby("architecture"):
         free = architecture == "residual_free"
-        line = of.groupby("time")[["log10_time", "top", "rest"]].median().reset_index()
-        for column, look in (("top", SQUARES["top"]), ("rest", SQUARES["remainder"])):
+        line = of.groupby("time")[["log10_time", *SQUARES]].median().reset_index()
+        for column, look in SQUARES.items():
             style = {"marker": "", "linestyle": DASHED if free else "-"}
             look.line(axes, line["log10_time"], line[column], **style)
         text = f"{'free' if free else 'linear'}:\npower {exponents(of).median():.2f}"
         names.append((line["top"].iloc[-1], text, SQUARES["top"]))
         drawn.append(line.assign(architecture=architecture))
         if not free:
-            names.append((line["rest"].iloc[-1], "all others", SQUARES["remainder"]))
+            names.append((line["remainder"].iloc[-1], "all others", SQUARES["remainder"]))
             x = line["log10_time"].iloc[[len(line) // 2, -1]].to_numpy()
             law = (x / x[-1]) ** (2 / of["depth"].iloc[0]) * line["top"].iloc[-1] / 1.6
             guide(axes, x, law)
@@ -334,15 +326,13 @@ def _signs(axes: Axes, tables: Tables) -> pd.DataFrame:
     rows = nonempty(rows[several & (rows["time"] > 0)], "runs at several rates")
     keys = ["integrator", "learning_rate", "time"]
     drawn = rows.groupby(keys)["sign_changes"].mean().reset_index()
-    found = drawn.loc[drawn["sign_changes"] > 0, "sign_changes"]
-    place = rail(axes, max(1e-5, found.min() / 1.5), 2 * found.max(), "none")
+    axes.set_yscale("log")
     colors, names = shades(sorted(set(drawn["learning_rate"])), SKY, BLUE, NAVY), []
     for (integrator, rate), line in drawn.groupby(["integrator", "learning_rate"]):
         look = Look(colors[rate], "", DASHED if integrator == "rk4" else "-", 1.8)
-        shown = place(line["sign_changes"])
-        look.line(axes, line["time"], shown)
+        look.line(axes, line["time"], line["sign_changes"])
         if integrator == "euler":
-            names.append((shown[-1], f"rate {rate:g}", look))
+            names.append((line["sign_changes"].iloc[-1], f"rate {rate:g}", look))
     name_ends(axes, names)
     QUIET.name(axes, 0.97, 0.93, "dashed: Runge–Kutta", transform=axes.transAxes, ha="right")
     ticks_within(axes.yaxis, 1e-4, 1e-3, 0.003, 0.01, 0.03, 0.1)
@@ -381,7 +371,7 @@ FIGURES = [
         " statement of the paper. Lines are medians and bands the middle 90 % over layers,"
         " replicates, datasets and architectures (all layers linear; two ReLU layers, then"
         " linear). What the flow conserves moves only by the error of a step, and so less at the"
-        " smaller rate.",
+        " smaller rate; what it moves, by the same at both.",
         shows={
             "architecture": ["linear", "relu_then_linear", "random_graph"],
             "data": ["gaussian", "digits"],

@@ -53,8 +53,6 @@ KINDS = {
 """The rows of panel (c) of `low-rank-training`."""
 
 SPREAD = ["median", "min", "max"]
-FLOOR = 3e-4
-"""Where the scale of the remainder in panel (b) of `beyond-gradient-flow` ends."""
 
 
 def _spread(rows: pd.DataFrame, keys: list[str], column: str) -> pd.DataFrame:
@@ -214,7 +212,7 @@ def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
     rows = last(by_decay(steady(tables)))
     drawn = _spread(rows, ["method", "classes", "exponent"], "decayed")
     shown = drawn[drawn["classes"] == drawn["classes"].min()]
-    place = rail(axes, FLOOR, 1.7)
+    place = rail(axes, 3e-4, 1.7)
     x, names = np.linspace(0, max(0.1, shown["exponent"].max())), []
     guide(axes, x, np.exp(-x))
     for method, own in shown.groupby("method"):
@@ -259,13 +257,11 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Quick look at one run: the ratio of the last inner layer while the loss falls."""
     keys = ["gain", "learning_rate", "weight_decay"]
     rows = with_loss(tables)
-    shown = nonempty(rows[rows["epoch"] > 0], "epoch behind the start")
-    lines = shown.groupby([*keys, "epoch"])[["loss", "ratio"]].median()
-    colors, names = shades(lines.index.droplevel("epoch").unique(), SKY, BLUE, NAVY), []
+    colors, names = _gains(rows), []
     picture, ((axes,),) = sheet(1, 1, height=3.6, right=1.7)
     axes.set_xscale("log")
-    for values, color in colors.items():
-        line, look = lines.loc[values], Look(color)
+    for values, of in rows.groupby(keys):
+        line, look = of.groupby("epoch")[["loss", "ratio"]].median(), Look(colors[values[0]])
         look.line(axes, line["loss"], line["ratio"])
         names.append((line["ratio"].iloc[-1], ", ".join(f"{v:g}" for v in values), look))
     axes.invert_xaxis()

@@ -5,14 +5,13 @@ C networks of a replicate one after another, R replicates, S = R C: those of one
 same images. The linear tail acts as one matrix, the product of its layers.
 """
 
+from itertools import pairwise
 from math import prod, sqrt
 
 import torch
 from jaxtyping import Float
 from torch import Generator, Tensor
 from torch.nn import functional
-
-from runner.core.errors import lookup
 
 TAIL = 3
 """Linear layers at the end."""
@@ -24,41 +23,22 @@ Parameters = dict[str, Float[Tensor, "S *_"]]
 """W1, W2, ... of all networks."""
 
 
-def _mlp(channels: int, image: tuple[int, ...]) -> tuple[list[tuple[int, ...]], int, int]:
-    return [], prod(image), RELU_LAYERS + TAIL
-
-
-def _conv(channels: int, image: tuple[int, ...]) -> tuple[list[tuple[int, ...]], int, int]:
-    read = [image[0], *[channels] * (len(STRIDES) - 1)]
-    convolutions = [(channels, n_in, KERNEL, KERNEL) for n_in in read]
-    return convolutions, channels * positions(image)[-1], TAIL
-
-
-ARCHITECTURES = {"mlp": _mlp, "conv": _conv}
-"""By name, from channels and an image: the shapes of the convolutions, what the layers behind them
-read, and how many these are."""
-
-
 def shapes(
     architecture: str, width: int, channels: int, image: tuple[int, ...], outputs: int
 ) -> list[tuple[int, ...]]:
     """The shape of each layer's weights: `(out, in)`, of a convolution `(out, in, 3, 3)`.
 
-    image: channels, height and width. Raises InputError for an unknown architecture.
+    image: channels, height and width.
     """
-    front = lookup("architecture", architecture, ARCHITECTURES)
-    convolutions, read, dense = front(channels, image)
+    convolutions, read, dense = [], prod(image), RELU_LAYERS + TAIL
+    if architecture == "conv":
+        inputs, *sides = image
+        for stride in STRIDES:
+            convolutions.append((channels, inputs, KERNEL, KERNEL))
+            inputs, sides = channels, [(side - 1) // stride + 1 for side in sides]
+        read, dense = channels * prod(sides), TAIL
     sizes = [read, *[width] * (dense - 1), outputs]
-    return convolutions + [(o, i) for i, o in zip(sizes[:-1], sizes[1:], strict=True)]
-
-
-def positions(image: tuple[int, ...]) -> list[int]:
-    """Of the grids behind the convolutions. image: channels, height and width."""
-    found, sides = [], image[1:]
-    for stride in STRIDES:
-        sides = [(side - 1) // stride + 1 for side in sides]
-        found.append(prod(sides))
-    return found
+    return convolutions + [(o, i) for i, o in pairwise(sizes)]
 
 
 def draw(layers: list[tuple[int, ...]], stream: Generator) -> list[Float[Tensor, "*_"]]:

@@ -102,6 +102,8 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     low = rows.loc[rows["moved"] > 0, "moved"].quantile(0.02) / 3
     panels[0].set(yscale="log", ylim=(max(1e-12, low), 6), xlim=(0, rows["time"].max()))
     panels[0].legend(loc="upper left", fontsize=SMALL)
+    spot = {"transform": panels[-1].transAxes, "size": SMALL}
+    NOT_INVARIANT.name(panels[-1], 0.55, 0.55, "the same at\nboth rates", **spot)
     panels[0].set_ylabel("‖D(t) − D(0)‖ / ‖D(0)‖")
     panels[2].set_xlabel("time t of the flow")
     return picture, pd.concat(drawn)
@@ -335,7 +337,7 @@ def _signs(axes: Axes, tables: Tables) -> pd.DataFrame:
             names.append((line["sign_changes"].iloc[-1], f"rate {rate:g}", look))
     name_ends(axes, names)
     QUIET.name(axes, 0.97, 0.93, "dashed: Runge–Kutta", transform=axes.transAxes, ha="right")
-    ticks_within(axes.yaxis, 1e-4, 1e-3, 0.003, 0.01, 0.03, 0.1)
+    ticks_within(axes.yaxis, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
     return drawn
 
 

@@ -373,7 +373,7 @@ FIGURES = [
         " statement of the paper. Lines are medians and bands the middle 90 % over layers,"
         " replicates, datasets and architectures (all layers linear; two ReLU layers, then"
         " linear). What the flow conserves moves only by the error of a step, and so less at the"
-        " smaller rate; what it moves, by the same at both.",
+        " smaller rate.",
         shows={
             "architecture": ["linear", "relu_then_linear", "random_graph"],
             "data": ["gaussian", "digits"],

@@ -22,7 +22,7 @@ from runner.papers.training_invariances.invariances.tables import (
 from runner.papers.training_invariances.looks import INVARIANT, KINDS, NOT_INVARIANT, SQUARES
 from runner.papers.training_invariances.panels import four_panels, ticks_within
 from runner.results.claims import Tables
-from runner.results.figures import Drawing
+from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
 from runner.results.rows import nonempty
 from runner.results.style import (
@@ -86,24 +86,27 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     rows = rows[rows["learning_rate"].isin(styles)]
     options = {"height": 3.55, "top": 0.6, "gap": 0.22, "left": 0.9}
     picture, (panels,) = sheet(1, len(SHOWN), sharex=True, sharey=True, **options)
-    drawn = []
+    drawn = [pd.DataFrame()]
     for axes, (title, choose) in zip(panels, SHOWN.items(), strict=True):
         look = NOT_INVARIANT if title == MOVES else INVARIANT
-        spread = rows.query(choose).groupby(["learning_rate", "time"])["moved"]
-        spread = spread.quantile([0.05, 0.5, 0.95]).unstack().reset_index()
-        drawn.append(spread.assign(statement=title.replace("\n", " ")))
-        for rate, line in spread.groupby("learning_rate"):
-            time = line["time"]
-            look.band(axes, time, line[0.05], line[0.95])
-            look.line(axes, time, line[0.5], marker="", label=f"rate {rate:g}", **styles[rate])
         axes.set_title(title, loc="left", size=SMALL, color=look.ink if title == MOVES else INK)
         axes.spines["left"].set_visible(axes is panels[0])
         axes.tick_params(left=axes is panels[0])
+        with or_empty(axes):
+            own = nonempty(rows.query(choose), f"rows of {title}")
+            spread = own.groupby(["learning_rate", "time"])["moved"]
+            spread = spread.quantile([0.05, 0.5, 0.95]).unstack().reset_index()
+            drawn.append(spread.assign(statement=title.replace("\n", " ")))
+            for rate, line in spread.groupby("learning_rate"):
+                time = line["time"]
+                look.band(axes, time, line[0.05], line[0.95])
+                look.line(axes, time, line[0.5], marker="", label=f"rate {rate:g}", **styles[rate])
+            if title == MOVES:
+                spot = {"transform": axes.transAxes, "size": SMALL}
+                look.name(axes, 0.55, 0.55, "the same at\nboth rates", **spot)
     low = rows.loc[rows["moved"] > 0, "moved"].quantile(0.02) / 3
     panels[0].set(yscale="log", ylim=(max(1e-12, low), 6), xlim=(0, rows["time"].max()))
     panels[0].legend(loc="upper left", fontsize=SMALL)
-    spot = {"transform": panels[-1].transAxes, "size": SMALL}
-    NOT_INVARIANT.name(panels[-1], 0.55, 0.55, "the same at\nboth rates", **spot)
     panels[0].set_ylabel("‖D(t) − D(0)‖ / ‖D(0)‖")
     panels[2].set_xlabel("time t of the flow")
     return picture, pd.concat(drawn)

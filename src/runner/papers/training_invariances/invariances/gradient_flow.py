@@ -66,9 +66,14 @@ class Objective:
         return gradient, risks.detach(), preactivations
 
 
+INTEGRATORS = {"euler": [], "rk4": [(1 / 2, 2), (1 / 2, 2), (1, 1)]}
+"""The stages of a step behind the first: the share of the step, along the velocity of the stage
+before, after which each has its own, and the weight of that in the mean."""
+
+
 @dataclass
 class Flow:
-    """S networks on their way; those with the smallest steps come first. integrator: euler or rk4.
+    """S networks on their way; those with the smallest steps come first.
 
     theta: parameters now. log_time: log of the time of the gradient flow so far, -inf at the start.
     same: for each nonlinear layer the pairs of neurons whose activation patterns have agreed at
@@ -117,12 +122,11 @@ class Flow:
         theta, h = self.theta[:moving], self._steps[:moving]
         velocity, log_speed, preactivations = self._velocity(theta)
         self._watch(preactivations)
-        if self.integrator == "rk4":
-            second, *_ = self._velocity(theta + h / 2 * velocity)
-            third, *_ = self._velocity(theta + h / 2 * second)
-            fourth, *_ = self._velocity(theta + h * third)
-            velocity = (velocity + 2 * second + 2 * third + fourth) / 6
-        theta += h * velocity
+        mean, weights = velocity, 1
+        for share, weight in lookup("integrator", self.integrator, INTEGRATORS):
+            velocity, *_ = self._velocity(theta + share * h * velocity)
+            mean, weights = mean + weight * velocity, weights + weight
+        theta += h * (mean / weights)
         elapsed = h[:, 0].log() - log_speed  # of the flow's own time: dt = ds / speed
         self.log_time[:moving] = torch.logaddexp(self.log_time[:moving], elapsed)
 

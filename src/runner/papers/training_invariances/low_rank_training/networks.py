@@ -13,11 +13,16 @@ from jaxtyping import Float
 from torch import Generator, Tensor
 from torch.nn import functional
 
+from runner.core.errors import lookup
+
 TAIL = 3
 """Linear layers at the end."""
-RELU_LAYERS = 2
 KERNEL, STRIDES = 3, (2, 2, 1)
 """Of the convolutions, with a border of one zero."""
+
+FRONTS = {"mlp": ((), 2), "conv": (STRIDES, 0)}
+"""What is before the tail, by architecture: strides of ReLU convolutions, and fully connected ReLU
+layers."""
 
 Parameters = dict[str, Float[Tensor, "S *_"]]
 """W1, W2, ... of all networks."""
@@ -28,16 +33,14 @@ def shapes(
 ) -> list[tuple[int, ...]]:
     """The shape of each layer's weights: `(out, in)`, of a convolution `(out, in, 3, 3)`.
 
-    image: channels, height and width.
+    image: channels, height and width. Raises InputError for an unknown architecture.
     """
-    convolutions, read, dense = [], prod(image), RELU_LAYERS + TAIL
-    if architecture == "conv":
-        inputs, *sides = image
-        for stride in STRIDES:
-            convolutions.append((channels, inputs, KERNEL, KERNEL))
-            inputs, sides = channels, [(side - 1) // stride + 1 for side in sides]
-        read, dense = channels * prod(sides), TAIL
-    sizes = [read, *[width] * (dense - 1), outputs]
+    strides, dense = lookup("architecture", architecture, FRONTS)
+    convolutions, (inputs, *sides) = [], image
+    for stride in strides:
+        convolutions.append((channels, inputs, KERNEL, KERNEL))
+        inputs, sides = channels, [(side - 1) // stride + 1 for side in sides]
+    sizes = [inputs * prod(sides), *[width] * (dense + TAIL - 1), outputs]
     return convolutions + [(o, i) for i, o in pairwise(sizes)]
 
 

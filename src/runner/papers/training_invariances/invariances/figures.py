@@ -101,12 +101,13 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
                 time = line["time"]
                 look.band(axes, time, line[0.05], line[0.95])
                 look.line(axes, time, line[0.5], marker="", label=f"rate {rate:g}", **styles[rate])
+            if axes is panels[0]:
+                axes.legend(loc="upper left", fontsize=SMALL)
             if title == MOVES:
                 spot = {"transform": axes.transAxes, "size": SMALL}
                 look.name(axes, 0.55, 0.55, "the same at\nboth rates", **spot)
     low = rows.loc[rows["moved"] > 0, "moved"].quantile(0.02) / 3
     panels[0].set(yscale="log", ylim=(max(1e-12, low), 6), xlim=(0, rows["time"].max()))
-    panels[0].legend(loc="upper left", fontsize=SMALL)
     panels[0].set_ylabel("‖D(t) − D(0)‖ / ‖D(0)‖")
     panels[2].set_xlabel("time t of the flow")
     return picture, pd.concat(drawn)

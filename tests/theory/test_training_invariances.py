@@ -30,7 +30,6 @@ from runner.papers.training_invariances.invariances.layers import (
 from runner.papers.training_invariances.invariances.network import Network, balance, build
 from runner.papers.training_invariances.invariances.paths import (
     Graph,
-    crossings,
     graph,
     graph_of,
     path_products,
@@ -109,7 +108,7 @@ def test_every_item_of_theorem_1_is_tested_on_linear_neurons():
         for junction in junctions(network_of(architecture))
         if junction.linear
     }
-    assert found == {0} | {item.number for item in ITEMS}
+    assert found == {0, *ITEMS}
 
 
 @pytest.mark.parametrize(("architecture", "slope", "bias"), PLACES)
@@ -156,6 +155,11 @@ def test_a_graph_by_hand():
     assert [(0, 1), (1, 3), (3, 4)] in found and [(0, 2), (2, 4)] in found
     assert float(cut(A[0], 2).square().sum()) == 9 + 25 + 49  # 0-2, 0-3, 1-3
     assert float(cut(A[0], 3).square().sum()) == 25 + 49 + 121 + 169  # 0-3, 1-3, 2-3, 2-4
+
+
+def crossings(path, edges):
+    """How many of these edges a path has: of a cut, one (Definition 7)."""
+    return sum(edge in edges for edge in path)
 
 
 @pytest.mark.parametrize("architecture", SHARE)
@@ -290,7 +294,7 @@ def test_one_step_of_gradient_descent_moves_d_by_the_square_of_the_rate():
     """D(t + h) - D(t) = h^2 (G_out^T G_out - G_in G_in^T), for every item at once."""
     network = network_of("mixed")
     objective, theta = objective_of(network), parameters(network)
-    gradient, _ = objective.gradient(theta)
+    gradient, *_ = objective.gradient(theta)
     h = 0.1
     for junction in junctions(network):
         if junction.promises["full"]:
@@ -475,7 +479,7 @@ def test_the_finite_time_bound_holds_along_the_flow(architecture):
     objective, theta = objective_of(network), parameters(network)
     flow = Flow(objective, theta.clone(), [0.1] * R, "rk4", normalized=False)
     for _ in range(2):
-        ratio = lowrank.spectrum(network, flow.theta).operator_ratio
+        ratio = lowrank.spectrum(network, flow.theta)["operator_ratio"]
         bound = lowrank.finite_bounds(network, theta, flow.theta)
         for layer in range(linear_tail(network), len(network.layers)):
             assert all(r >= b - 1e-6 for r, b in zip(ratio[layer], bound[layer], strict=True))
@@ -492,8 +496,8 @@ def test_balanced_linear_layers_have_rank_one_at_once():
     for ratio in lowrank.finite_bounds(network, theta, theta):
         assert ratio == [pytest.approx(1)]
     spectrum = lowrank.spectrum(network, theta)
-    assert [r[0] for r in spectrum.operator_ratio] == pytest.approx([1, 1, 1])
-    assert [r[0] for r in spectrum.alignment[:-1]] == pytest.approx([1, 1])
+    assert [r[0] for r in spectrum["operator_ratio"]] == pytest.approx([1, 1, 1])
+    assert [r[0] for r in spectrum["alignment"][:-1]] == pytest.approx([1, 1])
 
 
 def test_a_balanced_start_stays_of_rank_one():

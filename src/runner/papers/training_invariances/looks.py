@@ -3,17 +3,7 @@
 Blue is what the paper says is conserved, vermilion what is not.
 """
 
-from runner.results.style import (
-    BLUE,
-    DASHED,
-    GREEN,
-    INK,
-    NAVY,
-    ORANGE,
-    PURPLE,
-    VERMILION,
-    Look,
-)
+from runner.results.style import BLUE, DASHED, GREEN, INK, NAVY, ORANGE, PURPLE, VERMILION, Look
 
 INVARIANT, NOT_INVARIANT = Look(BLUE), Look(VERMILION, "s")
 

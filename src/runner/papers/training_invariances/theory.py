@@ -81,9 +81,7 @@ def same_pattern(preactivations: Float[Tensor, "*R n c"]) -> Bool[Tensor, "*R c 
 
 
 def noninvariance_rate(
-    z: Float[Tensor, "*R n c"],
-    slopes: Float[Tensor, "*R n c"],
-    upstream: Float[Tensor, "*R n c"],
+    z: Float[Tensor, "*R n c"], slopes: Float[Tensor, "*R n c"], upstream: Float[Tensor, "*R n c"]
 ) -> Float[Tensor, "*R c c"]:
     """dD/dt of c neurons under gradient flow (Lemma 4; the difference of Eq. (65) and (67)).
 

@@ -152,6 +152,6 @@ def test_where_either_diverged_nothing_is_said_of_decay():
 
 def test_a_time_that_not_all_were_measured_at_is_not_common():
     rows = pd.DataFrame(
-        {"data": "x", "time": [1.0, 2.0, 1.0, 2.0, 4.0], "width": [8, 8, 16, 16, 16]}
+        {"method": "SGD", "time": [1.0, 2.0, 1.0, 2.0, 4.0], "width": [8, 8, 16, 16, 16]}
     )
-    assert at_common_time(rows, ["data"], "width")["time"].tolist() == [2.0, 2.0]
+    assert at_common_time(rows, "width")["time"].tolist() == [2.0, 2.0]

@@ -13,21 +13,22 @@ from torch import Tensor
 from runner.core.studies import Row
 from runner.papers.training_invariances.invariances.config import Invariances
 from runner.papers.training_invariances.invariances.gradient_flow import Flow
-from runner.papers.training_invariances.invariances.network import Network
-from runner.papers.training_invariances.invariances.trajectory import Trajectory, rates, records
+from runner.papers.training_invariances.invariances.trajectory import (
+    AT,
+    At,
+    Trajectory,
+    networks,
+    records,
+)
 
 
 @dataclass(frozen=True)
-class AssumptionCheck(Row):
+class AssumptionCheck(At, Row):
     """One row per replicate, rate and time."""
 
     table: ClassVar[str] = "assumptions"
-    keys: ClassVar[tuple[str, ...]] = ("architecture", "replicate", "learning_rate", "time")
+    keys: ClassVar[tuple[str, ...]] = AT
 
-    architecture: str
-    replicate: int
-    learning_rate: float
-    time: float  # by the clock
     sign_changes: float  # share of weights with another sign than at the record before
     turned: float  # angle between the weights here and at the record before, in radians
     smallest: float  # least |weight| over their root mean square: no zero in the direction
@@ -36,10 +37,11 @@ class AssumptionCheck(Row):
 
 
 def assumption_rows(
-    config: Invariances, network: Network, flow: Flow, trajectory: Trajectory
+    config: Invariances, flow: Flow, trajectory: Trajectory
 ) -> Iterator[AssumptionCheck]:
     """Assumptions 1 and 2 between one record and the next, and the neurons that are off."""
-    before, x, y = trajectory.theta[0], flow.objective.x, flow.objective.y
+    network, x, y = flow.objective.network, flow.objective.x, flow.objective.y
+    before = trajectory.theta[0]
     largest = largest_margins(x, y) if network.is_linear else None
     for record, time in records(config):
         theta = trajectory.theta[record]
@@ -49,8 +51,8 @@ def assumption_rows(
         smallest = theta.abs().amin(-1) / theta.square().mean(-1).sqrt()
         with torch.no_grad():
             scores, preactivations = network.forward(theta, x)
-        off = torch.cat([(z <= 0).all(-2) for z in preactivations], -1) if preactivations else None
-        share = torch.zeros_like(smallest) if off is None else off.double().mean(-1)
+        off = [(z <= 0).all(-2) for z in preactivations]
+        share = torch.cat(off, -1).double().mean(-1) if off else torch.zeros_like(smallest)
         changes, share = (c.where(smallest.isfinite(), torch.nan) for c in (changes, share))
         margin = torch.full_like(smallest, torch.nan)
         if largest is not None:
@@ -59,9 +61,8 @@ def assumption_rows(
             margin = (y * scores).amin(-1) / beta.norm(dim=-1) / largest
         measured = (changes, turned, smallest, share, margin)
         columns = zip(*(c.tolist() for c in measured), strict=True)
-        for index, (rate, numbers) in enumerate(zip(rates(config), columns, strict=True)):
-            replicate = index % config.replicates
-            yield AssumptionCheck(config.architecture, replicate, rate, time, *numbers)
+        for at, numbers in zip(networks(config, time), columns, strict=True):
+            yield AssumptionCheck(*vars(at).values(), *numbers)
         before = theta
 
 

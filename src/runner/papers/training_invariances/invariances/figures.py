@@ -11,7 +11,7 @@ from runner.papers.training_invariances.invariances.items import ITEMS
 from runner.papers.training_invariances.invariances.tables import (
     LAYER,
     SERIES,
-    described,
+    ends,
     final,
     orders,
     power,
@@ -20,6 +20,7 @@ from runner.papers.training_invariances.invariances.tables import (
     unrolled,
 )
 from runner.papers.training_invariances.looks import INVARIANT, KINDS, NOT_INVARIANT, SQUARES
+from runner.papers.training_invariances.panels import four_panels, ticks_within
 from runner.results.claims import Tables
 from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
@@ -30,7 +31,6 @@ from runner.results.style import (
     INK,
     NAVY,
     QUIET,
-    SHADE,
     SKY,
     SMALL,
     Look,
@@ -82,66 +82,41 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Drift over time at two rates, a panel for each statement."""
     rows = moved(tables)
     fine, coarse = rows["learning_rate"].min(), rows["learning_rate"].max()
-    rates = {coarse: (0.16, 1.2, DASHED), fine: (0.32, 2.4, "-")}
-    options = {"sharey": True, "sharex": True, "left": 0.9}
-    picture, (panels,) = sheet(1, len(SHOWN), height=3.55, top=0.6, gap=0.22, **options)
-    drawn = []
+    styles = {coarse: {"linewidth": 1.2, "linestyle": DASHED}, fine: {"linewidth": 2.4}}
+    rows = rows[rows["learning_rate"].isin(styles)]
+    options = {"height": 3.55, "top": 0.6, "gap": 0.22, "left": 0.9}
+    picture, (panels,) = sheet(1, len(SHOWN), sharex=True, sharey=True, **options)
+    drawn = [pd.DataFrame()]
     for axes, (title, choose) in zip(panels, SHOWN.items(), strict=True):
-        look, own = NOT_INVARIANT if title == MOVES else INVARIANT, rows.query(choose)
-        axes.set_yscale("log")
-        for rate, (alpha, width, dashes) in rates.items():
-            at_rate = own[own["learning_rate"] == rate].groupby("time")["moved"]
-            spread = at_rate.quantile([0.05, 0.5, 0.95]).unstack()
-            if spread.empty:
-                continue
-            edges = {"color": look.color, "alpha": alpha, "linewidth": 0}
-            axes.fill_between(spread.index, spread[0.05], spread[0.95], **edges)
-            plain = {"marker": "", "linestyle": dashes, "linewidth": width}
-            look.line(axes, spread.index, spread[0.5], **plain)
-            about = {"statement": " ".join(title.split("\n")), "learning_rate": rate}
-            drawn.append(spread.assign(**about).reset_index())
-        for line, height in zip(title.split("\n"), (21, 6), strict=True):
-            place = {"xycoords": "axes fraction", "textcoords": "offset points"}
-            color = look.ink if title == MOVES else INK
-            axes.annotate(line, (0, 1), (0, height), color=color, size=SMALL, **place)
-        axes.tick_params(left=axes is panels[0])
+        look = NOT_INVARIANT if title == MOVES else INVARIANT
+        axes.set_title(title, loc="left", size=SMALL, color=look.ink if title == MOVES else INK)
         axes.spines["left"].set_visible(axes is panels[0])
-    values = rows.loc[rows["moved"] > 0, "moved"]
-    low = max(1e-12, values.quantile(0.02) / 3) if len(values) else 1e-6
-    panels[0].set(ylim=(low, 6), xlim=(0, rows["time"].max()))
-    powers = {1e-12: "$10^{-12}$", 1e-9: "$10^{-9}$", 1e-6: "$10^{-6}$", 1e-4: "$10^{-4}$"}
-    powers |= {1e-2: "0.01", 1: "1"}
-    powers = {y: text for y, text in powers.items() if y >= low}
-    ticks(panels[0].yaxis, powers, list(powers.values()))
+        axes.tick_params(left=axes is panels[0])
+        with or_empty(axes):
+            own = nonempty(rows.query(choose), f"rows of {title}")
+            spread = own.groupby(["learning_rate", "time"])["moved"]
+            spread = spread.quantile([0.05, 0.5, 0.95]).unstack().reset_index()
+            drawn.append(spread.assign(statement=title.replace("\n", " ")))
+            for rate, line in spread.groupby("learning_rate"):
+                time = line["time"]
+                look.band(axes, time, line[0.05], line[0.95])
+                look.line(axes, time, line[0.5], marker="", label=f"rate {rate:g}", **styles[rate])
+            if axes is panels[0]:
+                axes.legend(loc="upper left", fontsize=SMALL)
+            if title == MOVES:
+                spot = {"transform": axes.transAxes, "size": SMALL}
+                look.name(axes, 0.55, 0.55, "the same at\nboth rates", **spot)
+    low = rows.loc[rows["moved"] > 0, "moved"].quantile(0.02) / 3
+    panels[0].set(yscale="log", ylim=(max(1e-12, low), 6), xlim=(0, rows["time"].max()))
     panels[0].set_ylabel("‖D(t) − D(0)‖ / ‖D(0)‖")
     panels[2].set_xlabel("time t of the flow")
-    _name_rates(panels, drawn, fine, coarse)
-    return picture, pd.concat(drawn, ignore_index=True) if drawn else rows
-
-
-def _name_rates(panels: np.ndarray, drawn: list[pd.DataFrame], fine: float, coarse: float) -> None:
-    """The two rates where they lie apart, and that they do not where D moves."""
-    for title, text, end, away in (
-        (next(iter(SHOWN)), f"rate {coarse:g}", 0.95, 12.0),
-        (next(iter(SHOWN)), f"rate {fine:g}", 0.05, -12.0),
-        (MOVES, "the same at\nboth rates", 0.05, -22.0),
-    ):
-        rate = fine if title == MOVES or end < 0.5 else coarse
-        statement = " ".join(title.split("\n"))
-        for of in drawn:
-            if (of["statement"].iloc[0], of["learning_rate"].iloc[0]) == (statement, rate):
-                axes = panels[-1 if title == MOVES else 0]
-                look = NOT_INVARIANT if title == MOVES else QUIET if end > 0.5 else INVARIANT
-                spot = {"ha": "center", "size": SMALL}
-                look.name_at(
-                    axes, of["time"], of[end], text, of["time"].median(), (0.0, away), **spot
-                )
+    return picture, pd.concat(drawn)
 
 
 ITEM = "plain and (pair == 'full' and linear or pair == 'active' and not linear) and item == "
 
 KEPT = {
-    **{f"Theorem 1.{item.number}: {item.title}": f"{ITEM}{item.number}" for item in ITEMS},
+    **{f"Theorem 1.{item}: {title}": f"{ITEM}{item}" for item, title in ITEMS.items()},
     "Lemma 2: one neuron": "plain and not graph and promised and pair == 'diagonal'",
     "Lemma 2: two, always on": "plain and not graph and promised and pair == 'active'"
     " and not linear",
@@ -150,10 +125,10 @@ KEPT = {
     "any graph: one unit": "graph and promised and pair == 'diagonal'",
     "any graph: two units": "graph and promised and pair in ('full', 'active', 'mixed')",
     "any graph: cuts": "graph and pair == 'layer'",
-    "leaky ReLU": "promised and variant.str.contains('leaky')",
-    "other losses": "promised and variant.str.contains('exponential|squared')",
-    "biases": "promised and variant.str.contains('biases')",
-    "1.1 by Runge–Kutta": "pair == 'full' and linear and variant.str.contains('rk4')",
+    "leaky ReLU": "promised and negative_slope > 0",
+    "other losses": "promised and loss != 'logistic'",
+    "biases": "promised and biases",
+    "1.1 by Runge–Kutta": "pair == 'full' and linear and integrator == 'rk4'",
 }
 MOVED = {
     "ReLU layers: D (Lemma 4)": "plain and not graph and pair == 'full' and not linear",
@@ -170,15 +145,19 @@ def fitted_orders(tables: Tables) -> pd.DataFrame:
     """The order of every quantity of every replicate with the statement that it belongs to, and
     `relative`, its drift at the smallest rate over its size."""
     rows = pd.concat([final(tables["metrics"], each) for each in ("euler", "rk4")])
-    rows = described(rows[np.isfinite(rows["drift"])])
+    rows = rows[np.isfinite(rows["drift"])]
     finest = rows.sort_values("learning_rate").drop_duplicates(SERIES)
-    relative = finest.assign(relative=finest["drift"] / finest["initial"])[[*SERIES, "relative"]]
-    found = []
-    for statement, where in (KEPT | MOVED).items():
-        own = orders(rows.query(where, engine="python"))
-        found.append(own.drop(columns="error").assign(statement=statement))
-    found = pd.concat([each for each in found if len(each)] or [pd.DataFrame()], ignore_index=True)
-    return nonempty(found, "quantity at three rates").merge(relative, on=SERIES)
+    plain = (finest["loss"] == "logistic") & (finest["integrator"] == "euler")
+    finest = finest.assign(
+        relative=finest["drift"] / finest["initial"],
+        biases=finest["biases"].astype(bool),
+        plain=plain & (finest["negative_slope"] == 0) & ~finest["biases"].astype(bool),
+        graph=finest["architecture"].str.endswith("graph"),
+    )
+    found = nonempty(orders(rows), "quantity at three rates").merge(finest, on=SERIES)
+    statements = (KEPT | MOVED).items()
+    of = [found.query(where, engine="python").assign(statement=name) for name, where in statements]
+    return nonempty(pd.concat(of), "quantity of a statement")
 
 
 def say_orders(tables: Tables) -> str:
@@ -200,60 +179,45 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     names = [*KEPT, *MOVED]
     options = {"height": 6.4, "left": 2.55, "top": 0.45, "ratios": [1.6, 1], "sharey": True}
     picture, ((axes, right),) = sheet(1, 2, **options)
-    low, high = -0.6, 4.5
-    axes.set(xlim=(low, high + 0.6), ylim=(len(names) - 0.4, -0.8))
-    axes.axvspan(high + 0.12, high + 0.48, color=SHADE, linewidth=0, zorder=0)
-    axes.spines["bottom"].set_bounds(low, high)
+    place = rail(axes, 4.5, -0.6, "none", log=False, axis="x")
+    axes.set(ylim=(len(names) - 0.4, -0.8), yticks=[])
     right.set_xscale("log")
     for each in (axes, right):
         each.spines["left"].set_visible(False)
-        each.tick_params(left=False)
         each.axhline(len(KEPT) - 0.5, color=QUIET.color, linewidth=0.6, zorder=0)
-    for x, text, side in (
-        (0, "moves", "right"),
-        (1, "conserved", "left"),
-        (4, "fourth order", "center"),
-    ):
+    for x, text in ((0, "moves"), (1, "conserved"), (4, "fourth order")):
         axes.axvline(x, color=QUIET.color, linestyle=QUIET.dashes, linewidth=1.2, zorder=1)
-        place = {"transform": axes.get_xaxis_transform(), "va": "bottom", "size": SMALL}
-        QUIET.name(axes, x, 1.005, text, ha=side, **place)
+        spot = {"transform": axes.get_xaxis_transform(), "va": "bottom", "size": SMALL}
+        QUIET.name(axes, x, 1.005, text, ha="left" if x else "right", **spot)
     for row, statement in enumerate(names):
         look = INVARIANT if statement in KEPT else NOT_INVARIANT
         own = drawn[drawn["statement"] == statement]
-        order, relative = own["order"], own["relative"]
-        shown = np.where(order > high, high + 0.3, order.clip(lower=low))
         spread = row + np.linspace(-0.22, 0.22, len(own))
         stroke = {"markersize": 11, "markeredgewidth": 2.6, "color": look.ink}
-        for each, values in ((axes, shown), (right, relative.to_numpy())):
+        shown = pd.Series(place(own["order"].clip(lower=-0.6)))
+        for each, values in ((axes, shown), (right, own["relative"])):
             look.each(each, values, spread, alpha=0.25)
-            if len(own):
-                each.plot([np.median(values)], [row], "|", **stroke)
-        place = {"transform": axes.get_yaxis_transform(), "ha": "right"}
-        look.name(axes, -0.02, row, statement, **place)
-    axes.set_yticks([])
-    ticks(axes.xaxis, [0, 1, 2, 3, 4, high + 0.3], ["0", "1", "2", "3", "4", "none"])
-    axes.set_xlabel("order of the drift in the rate, at rate zero")
+            each.plot(values.median(), row, "|", **stroke)
+        spot = {"transform": axes.get_yaxis_transform(), "ha": "right"}
+        look.name(axes, -0.02, row, statement, **spot)
+    ticks(axes.xaxis, range(5))
+    axes.set_xlabel("order of the drift, at rate zero")
     right.set_xlabel("drift / size, smallest rate")
-    shown = drawn.loc[drawn["relative"] > 0, "relative"]
-    right.set_xlim(max(1e-13, shown.min() / 3), 3)
-    powers = [p for p in (-12, -9, -6, -3, 0) if 10.0**p > shown.min() / 3]
-    ticks(right.xaxis, [10.0**p for p in powers], [f"$10^{{{p}}}$" for p in powers])
-    return picture, drawn
+    return picture, drawn[[*SERIES, "statement", "order", "relative"]]
 
 
 def growing(tables: Tables) -> pd.DataFrame:
     """The layers of Theorem 2 through time at the runs that train longest, of networks that
-    separate their data, with `top` and `rest`, the largest singular value and all others, squared,
-    and `apart`, how far adjacent layers are from being aligned."""
+    separate their data, with `top` and `remainder`, the largest singular value and all others,
+    squared, and `apart`, how far adjacent layers are from being aligned."""
     rows = tail(tables)
     rows = rows[rows["separates"] & (rows["layer"] < rows["depth"])]
     rows = nonempty(rows, "network that separates the data")
     rows = rows[rows.groupby("run")["time"].transform("max") == rows["time"].max()]
     return rows.assign(
         top=rows["operator_ratio"] * rows["frobenius"],
-        rest=(1 - rows["operator_ratio"]) * rows["frobenius"],
+        remainder=(1 - rows["operator_ratio"]) * rows["frobenius"],
         apart=1 - rows["alignment"],
-        log_time=rows["log_flow_time"],
     )
 
 
@@ -265,17 +229,17 @@ def last_dense(tables: Tables) -> pd.DataFrame:
 
 def exponents(rows: pd.DataFrame) -> pd.Series:
     """The exponent of log t in a layer's ||W||_F from half-time on, by LAYER."""
-    late = rows[(rows["time"] >= 0.5 * rows["time"].max()) & (rows["log_time"] > 1)]
+    late = rows[(rows["time"] >= 0.5 * rows["time"].max()) & (rows["log_flow_time"] > 1)]
     late = nonempty(late, "late record")
     # power() gives that of a column in the squared norm, here that of log t.
-    return 1 / (2 * power(late, "log_time"))
+    return 1 / (2 * power(late, "log_flow_time"))
 
 
 def say_what_grows(tables: Tables) -> str:
     """What becomes of all values but the largest, with which power that grows, and the share."""
     rows = last_dense(tables)
     first, last = (rows[rows["time"] == at].set_index(LAYER) for at in (0, rows["time"].max()))
-    kept = last["rest"] / first["rest"]
+    kept = last["remainder"] / first["remainder"]
     plain = exponents(rows[rows["architecture"] == "linear"]).median()
     return (
         "Of the last layers one singular value grows, slowly: ‖W‖ as the power"
@@ -286,44 +250,40 @@ def say_what_grows(tables: Tables) -> str:
 
 def draw_what_grows(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """What grows and stays, alignment, the bounds that say something, signs of weights."""
-    picture, ((a, b), (c, d)) = sheet(2, 2, height=8.0, gap=1.45, left=1.3, right=0.95)
-    drawn = []
-    for axes, part in ((a, _growth), (b, _alignment), (c, _bounds), (d, _signs)):
-        with or_empty(axes):
-            drawn.append(part(axes, tables).assign(panel=part.__name__.strip("_")))
-    panel(a, "a", "squared singular values", "log₁₀ of the time of the flow")
-    panel(b, "b", "1 − alignment of neighbours", "squared norm ‖W‖²")
-    panel(c, "c", "where Eq. (14) says something", "‖W‖₂² / ‖W‖²: start ○, end ●, Eq. (14) |")
-    panel(d, "d", "share of weights that change sign", "length of the path")
-    return picture, pd.concat(drawn) if drawn else pd.DataFrame({"panel": []})
+    parts = [
+        (_growth, "squared singular values", "log₁₀ of the time of the flow"),
+        (_alignment, "1 − alignment of neighbours", "squared norm ‖W‖²"),
+        (_bounds, "where Eq. (14) says something", "‖W‖₂² / ‖W‖²: start ○, end ●, Eq. (14) |"),
+        (_signs, "share of weights that change sign", "length of the path"),
+    ]
+    return four_panels(tables, parts, height=8.0, gap=1.45, left=1.3, right=0.95)
 
 
 def _growth(axes: Axes, tables: Tables) -> pd.DataFrame:
     rows = last_dense(tables)
-    rows = rows[(rows["log_time"] > 1) & rows["architecture"].isin(["linear", "residual_free"])]
-    rows = nonempty(rows, "late record").assign(log10_time=rows["log_time"] / log(10))
+    rows = rows[
+        (rows["log_flow_time"] > 1) & rows["architecture"].isin(["linear", "residual_free"])
+    ]
+    rows = nonempty(rows, "late record").assign(log10_time=rows["log_flow_time"] / log(10))
     axes.set(xscale="log", yscale="log")
     drawn, names = [], []
     for architecture, of in rows.groupby("architecture"):
         free = architecture == "residual_free"
-        line = of.groupby("time")[["log10_time", "top", "rest"]].median().reset_index()
-        for column, look in (("top", SQUARES["top"]), ("rest", SQUARES["remainder"])):
+        line = of.groupby("time")[["log10_time", *SQUARES]].median().reset_index()
+        for column, look in SQUARES.items():
             style = {"marker": "", "linestyle": DASHED if free else "-"}
             look.line(axes, line["log10_time"], line[column], **style)
         text = f"{'free' if free else 'linear'}:\npower {exponents(of).median():.2f}"
         names.append((line["top"].iloc[-1], text, SQUARES["top"]))
         drawn.append(line.assign(architecture=architecture))
         if not free:
-            names.append((line["rest"].iloc[-1], "all others", SQUARES["remainder"]))
+            names.append((line["remainder"].iloc[-1], "all others", SQUARES["remainder"]))
             x = line["log10_time"].iloc[[len(line) // 2, -1]].to_numpy()
             law = (x / x[-1]) ** (2 / of["depth"].iloc[0]) * line["top"].iloc[-1] / 1.6
             guide(axes, x, law)
             QUIET.name(axes, 0.05, 0.93, "dotted: power 1/L", transform=axes.transAxes, ha="left")
     name_ends(axes, names)
-    powers = [p for p in (0, 2, 4, 6, 8, 10) if 10**p <= rows["log10_time"].max()]
-    ticks(axes.xaxis, [10.0**p for p in powers], ["1", *(f"$10^{{{p}}}$" for p in powers[1:])])
-    low, high = axes.get_ylim()
-    ticks(axes.yaxis, [y for y in (1, 3, 10, 30, 100, 300, 1000) if low <= y <= high])
+    ticks_within(axes.yaxis, 1, 3, 10, 30, 100, 300, 1000)
     return pd.concat(drawn)
 
 
@@ -337,35 +297,31 @@ def _alignment(axes: Axes, tables: Tables) -> pd.DataFrame:
         KINDS[kind].line(axes, line["frobenius"], line["apart"], alpha=0.8)
     names = {"dense": "fully connected", "residual_free": "free residual", "conv": "convolution"}
     spot = {"transform": axes.transAxes, "ha": "left", "size": SMALL}
-    for number, kind in enumerate([kind for kind in names if kind in set(drawn["kind"])]):
+    for number, kind in enumerate(sorted(set(drawn["kind"]))):
         KINDS[kind].name(axes, 0.04, 0.2 - 0.07 * number, names[kind], **spot)
-    low, high = axes.get_xlim()
-    ticks(axes.xaxis, [x for x in (1, 3, 10, 30, 100, 300, 1000) if low <= x <= high])
+    ticks_within(axes.xaxis, 1, 3, 10, 30, 100, 300, 1000)
     return drawn
 
 
 def _bounds(axes: Axes, tables: Tables) -> pd.DataFrame:
     """Only the layers that the claim is about; dotted: the trivial bound."""
     rows = telling(tables)
-    rows = nonempty(rows[rows["separates"]], "layer of which the bound says something")
-    end = rows[rows["time"] == rows.groupby("run")["time"].transform("max")]
-    size = end["channels"].where(end["kind"] == "conv", end["width"])
-    end = end.assign(size=size).sort_values(["kind", "bound", "size"])
+    end = ends(nonempty(rows[rows["separates"]], "layer of which the bound says something"))
+    end = end.assign(size=end["channels"].where(end["kind"] == "conv", end["width"]))
+    end = end.sort_values(["kind", "bound", "size"])
     labels = []
+    axes.set_xscale("log")
     for row, (key, of) in enumerate(end.groupby(["kind", "size", "bound", "layer"], sort=False)):
         kind, size, bound, _ = key
-        look, y = Look(KINDS[kind].color), np.full(len(of), row)
-        Look(look.color, hollow=True).line(axes, of["start"], y, linestyle="", markersize=5)
-        look.line(axes, of["operator_ratio"], y, linestyle="", markersize=6)
-        for x, width in ((bound, 2.2), (of["trivial_bound"].iloc[0], 1.0)):
-            axes.plot(
-                [x, x], [row - 0.35, row + 0.35], "-" if width > 2 else ":", color=INK, lw=width
-            )
+        color, y = KINDS[kind].color, [row] * len(of)
+        Look(color, hollow=True).line(axes, of["start"], y, linestyle="", markersize=5)
+        Look(color).line(axes, of["operator_ratio"], y, linestyle="", markersize=6)
+        axes.vlines(bound, row - 0.35, row + 0.35, INK, linewidth=2.2)
+        axes.vlines(of["trivial_bound"].iloc[0], row - 0.35, row + 0.35, INK, "dotted")
         labels.append(f"{'conv' if kind == 'conv' else 'free'} {size:.0f}, 1/{1 / bound:.0f}")
-    axes.set(xscale="log", ylim=(len(labels) - 0.4, -0.6))
+    axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.set_yticks(range(len(labels)), labels)
-    low, high = axes.get_xlim()
-    ticks(axes.xaxis, [x for x in (0.003, 0.01, 0.03, 0.1, 0.3, 1) if low <= x <= high])
+    ticks_within(axes.xaxis, 0.003, 0.01, 0.03, 0.1, 0.3, 1)
     return end
 
 
@@ -376,19 +332,16 @@ def _signs(axes: Axes, tables: Tables) -> pd.DataFrame:
     rows = nonempty(rows[several & (rows["time"] > 0)], "runs at several rates")
     keys = ["integrator", "learning_rate", "time"]
     drawn = rows.groupby(keys)["sign_changes"].mean().reset_index()
-    found = drawn.loc[drawn["sign_changes"] > 0, "sign_changes"]
-    place = rail(axes, max(1e-5, found.min() / 1.5), 2 * found.max(), "none")
+    axes.set_yscale("log")
     colors, names = shades(sorted(set(drawn["learning_rate"])), SKY, BLUE, NAVY), []
     for (integrator, rate), line in drawn.groupby(["integrator", "learning_rate"]):
         look = Look(colors[rate], "", DASHED if integrator == "rk4" else "-", 1.8)
-        shown = place(line["sign_changes"])
-        look.line(axes, line["time"], shown)
+        look.line(axes, line["time"], line["sign_changes"])
         if integrator == "euler":
-            names.append((shown[-1], f"rate {rate:g}", look))
+            names.append((line["sign_changes"].iloc[-1], f"rate {rate:g}", look))
     name_ends(axes, names)
     QUIET.name(axes, 0.97, 0.93, "dashed: Runge–Kutta", transform=axes.transAxes, ha="right")
-    low, high = sorted(axes.get_ylim())
-    ticks(axes.yaxis, [y for y in (1e-4, 1e-3, 0.01, 0.1) if low <= y <= high])
+    ticks_within(axes.yaxis, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
     return drawn
 
 
@@ -397,21 +350,14 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     metrics = tables["metrics"]
     rows = metrics[(metrics["time"] == metrics["time"].max()) & (metrics["entries"] > 0)]
     place = ["layer", "place", "pair", "item", "promised"]
-    table = rows.pivot_table(
-        index=place, columns="learning_rate", values="drift", aggfunc="median", sort=False
-    )
+    table = rows.pivot_table("drift", place, "learning_rate", aggfunc="median", sort=False)
     picture, ((axes,),) = sheet(1, 1, height=3.8)
     axes.set(xscale="log", yscale="log")
-    for index, line in table.iterrows():
-        look = INVARIANT if index[4] else NOT_INVARIANT
+    for (*_, promised), line in table.iterrows():
+        look = INVARIANT if promised else NOT_INVARIANT
         look.line(axes, line.index, line, alpha=0.6, linewidth=1.2, markersize=4)
-    spot = {"transform": axes.transAxes, "ha": "left"}
-    INVARIANT.name(axes, 0.02, 0.95, "the paper says it is invariant", **spot)
-    NOT_INVARIANT.name(axes, 0.02, 0.88, "it does not", **spot)
-    first = metrics.iloc[0]
-    panel(axes, "a", f"drift at the end, {first['architecture']}, {first['data']}", "rate")
-    table.columns = [f"drift at {rate:g}" for rate in table.columns]
-    return picture, table.reset_index()
+    panel(axes, "", "drift at the end; blue: the paper says it is invariant", "rate")
+    return picture, table.add_prefix("drift at ").reset_index()
 
 
 HEADLINE = ["drift"]

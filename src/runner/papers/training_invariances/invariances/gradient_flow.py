@@ -7,9 +7,9 @@ path, which never slows down as the risk vanishes. Both are computed from log R 
 itself falls below the smallest number of float64 long before the weights are large.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from math import log
 
 import torch
 from jaxtyping import Bool, Float
@@ -43,55 +43,32 @@ class Objective:
     y: Float[Tensor, "S n"]
     loss: str
 
-    def log_risk(
-        self, theta: Float[Tensor, "R P"]
+    def risk(
+        self, theta: Float[Tensor, "R P"], log: bool = False
     ) -> tuple[Float[Tensor, "R"], list[Float[Tensor, "R _ _"]]]:
-        """log R of the first networks, and the preactivations of their nonlinear layers."""
+        """R or log R of the first networks, and the preactivations of their nonlinear layers."""
         rows = len(theta)
         scores, preactivations = self.network.forward(theta, self.x[:rows])
         z = self.y[:rows] * scores
-        if self.loss not in LOG_LOSSES:
-            return self._losses(z).mean(-1).log(), preactivations
-        n = z.shape[-1]
-        return log_losses(z, self.loss).logsumexp(-1) - log(n), preactivations
+        if log and self.loss in LOG_LOSSES:
+            return log_losses(z, self.loss).logsumexp(-1) - math.log(z.shape[-1]), preactivations
+        risks = lookup("loss", self.loss, MARGIN_LOSSES)(z).mean(-1)
+        return risks.log() if log else risks, preactivations
 
     def gradient(
-        self, theta: Float[Tensor, "R P"]
-    ) -> tuple[Float[Tensor, "R P"], list[Float[Tensor, "R _ _"]]]:
-        """grad R of the first networks, and the preactivations of their nonlinear layers."""
+        self, theta: Float[Tensor, "R P"], log: bool = False
+    ) -> tuple[Float[Tensor, "R P"], Float[Tensor, "R"], list[Float[Tensor, "R _ _"]]]:
+        """grad R or grad log R of the first networks, and what `risk` returns."""
         theta = theta.detach().requires_grad_()
-        scores, preactivations = self.network.forward(theta, self.x[: len(theta)])
-        risks = self._losses(self.y[: len(theta)] * scores).mean(-1)
+        risks, preactivations = self.risk(theta, log)
         # The networks are independent, so that the gradient of the sum holds each one's own.
         (gradient,) = torch.autograd.grad(risks.sum(), theta)
-        return gradient, preactivations
-
-    def log_gradient(
-        self, theta: Float[Tensor, "R P"]
-    ) -> tuple[Float[Tensor, "R P"], Float[Tensor, "R"], list[Float[Tensor, "R _ _"]]]:
-        """grad log R, log R, and the preactivations."""
-        theta = theta.detach().requires_grad_()
-        log_risks, preactivations = self.log_risk(theta)
-        (gradient,) = torch.autograd.grad(log_risks.sum(), theta)
-        return gradient, log_risks.detach(), preactivations
-
-    def _losses(self, z: Float[Tensor, "R n"]) -> Float[Tensor, "R n"]:
-        return lookup("loss", self.loss, MARGIN_LOSSES)(z)
+        return gradient, risks.detach(), preactivations
 
 
-def _euler(flow: "Flow", theta: Tensor, h: Tensor, velocity: Tensor) -> Tensor:
-    return velocity
-
-
-def _rk4(flow: "Flow", theta: Tensor, h: Tensor, velocity: Tensor) -> Tensor:
-    second = flow.velocity(theta + h / 2 * velocity)
-    third = flow.velocity(theta + h / 2 * second)
-    fourth = flow.velocity(theta + h * third)
-    return (velocity + 2 * second + 2 * third + fourth) / 6
-
-
-INTEGRATORS = {"euler": _euler, "rk4": _rk4}
-"""By name, the velocity of a step h from theta, given that at its start."""
+INTEGRATORS = {"euler": [], "rk4": [(1 / 2, 2), (1 / 2, 2), (1, 1)]}
+"""The stages of a step behind the first: the share of the step, along the velocity of the stage
+before, after which each has its own, and the weight of that in the mean."""
 
 
 @dataclass
@@ -145,24 +122,23 @@ class Flow:
         theta, h = self.theta[:moving], self._steps[:moving]
         velocity, log_speed, preactivations = self._velocity(theta)
         self._watch(preactivations)
-        theta += h * lookup("integrator", self.integrator, INTEGRATORS)(self, theta, h, velocity)
+        mean, weights = velocity, 1
+        for share, weight in lookup("integrator", self.integrator, INTEGRATORS):
+            velocity, *_ = self._velocity(theta + share * h * velocity)
+            mean, weights = mean + weight * velocity, weights + weight
+        theta += h * (mean / weights)
         elapsed = h[:, 0].log() - log_speed  # of the flow's own time: dt = ds / speed
         self.log_time[:moving] = torch.logaddexp(self.log_time[:moving], elapsed)
-
-    def velocity(self, theta: Float[Tensor, "R P"]) -> Float[Tensor, "R P"]:
-        """dtheta by the clock."""
-        return self._velocity(theta)[0]
 
     def _velocity(
         self, theta: Float[Tensor, "R P"]
     ) -> tuple[Float[Tensor, "R P"], Float[Tensor, "R"], list[Float[Tensor, "R _ _"]]]:
         """dtheta by the clock, log of the clock's speed ds/dt, and the preactivations."""
+        gradient, risk, preactivations = self.objective.gradient(theta, log=self.normalized)
         if not self.normalized:
-            gradient, preactivations = self.objective.gradient(theta)
-            return -gradient, torch.zeros_like(gradient[:, 0]), preactivations
-        gradient, log_risk, preactivations = self.objective.log_gradient(theta)
+            return -gradient, torch.zeros_like(risk), preactivations
         direction, log_norm = unit(gradient)
-        return -direction, log_risk + log_norm, preactivations
+        return -direction, risk + log_norm, preactivations
 
     def _watch(self, preactivations: list[Float[Tensor, "R _ _"]]) -> None:
         for layer, z in enumerate(preactivations):
@@ -171,16 +147,10 @@ class Flow:
             self.always[layer][: len(z)] &= (z > 0).all(-2)
 
     def state(self) -> dict[str, Tensor]:
-        """What a checkpoint keeps."""
+        """What a checkpoint keeps: the tensors themselves, which change in place."""
         watched = {
             f"{name}/{layer}": tensor
             for name in ("same", "alive", "always")
             for layer, tensor in enumerate(getattr(self, name))
         }
         return {"theta": self.theta, "log_time": self.log_time, **watched}
-
-    def restore(self, state: dict[str, Tensor]) -> None:
-        """Go on where `state` was taken."""
-        own = self.state()
-        for name, tensor in own.items():
-            tensor.copy_(state[name])

@@ -1,12 +1,13 @@
 """Where a network has an invariant, and what the paper promises of it."""
 
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from jaxtyping import Float
 from torch import Tensor
 
 from runner.papers.training_invariances import theory
-from runner.papers.training_invariances.invariances.items import WITHIN, item_between
+from runner.papers.training_invariances.invariances.items import BETWEEN, WITHIN
 from runner.papers.training_invariances.invariances.layers import Dense, Residual, Weights
 from runner.papers.training_invariances.invariances.network import Network
 
@@ -15,20 +16,24 @@ from runner.papers.training_invariances.invariances.network import Network
 class Junction:
     """The neurons (channels) between two layers, or within a residual block (before = behind).
 
-    before, behind: indices of the layers, from 0. item: of Theorem 1; 0 where it has none. linear:
-    whether the neurons are. learned: whether all weights around them are, as Lemma 2 asks. shared:
-    whether any two of them have the same neighbours. pattern: which of the network's nonlinear
-    layers the neurons are; None if linear.
+    before, behind: indices of the layers, from 0. item: of Theorem 1; 0 where it has none.
+    learned: whether all weights around them are, as Lemma 2 asks. shared: whether any two of them
+    have the same neighbours. pattern: which of the network's nonlinear layers the neurons are; None
+    if linear.
     """
 
     before: int
     behind: int
     name: str
     item: int
-    linear: bool
     learned: bool
     shared: bool
     pattern: int | None
+
+    @property
+    def linear(self) -> bool:
+        """Whether the neurons are."""
+        return self.pattern is None
 
     def matrices(
         self, network: Network, weights: list[Weights]
@@ -60,27 +65,19 @@ def junctions(network: Network) -> list[Junction]:
     """All junctions of the network, from input to output."""
     found: list[Junction] = []
     nonlinear = 0
-    for index, layer in enumerate(network.layers):
-        following = network.layers[index + 1] if index + 1 < len(network.layers) else None
+    for index, (layer, following) in enumerate(zip_longest(network.layers, network.layers[1:])):
         pattern = None if layer.is_linear else nonlinear
         nonlinear += not layer.is_linear
         if isinstance(layer, Residual):
-            name = f"within {layer.kind}"
-            found.append(Junction(index, index, name, WITHIN, pattern is None, True, True, pattern))
+            within = f"within {layer.kind}"
+            found.append(Junction(index, index, within, WITHIN, True, True, pattern))
             pattern = None  # the outputs of a block are linear, whatever its branch is
         if following is not None:
-            found.append(
-                Junction(
-                    before=index,
-                    behind=index + 1,
-                    name=f"{layer.kind}-{following.kind}",
-                    item=item_between(layer.kind, following.kind),
-                    linear=pattern is None,
-                    learned=layer.learned and following.learned,
-                    shared=layer.shared and following.shared,
-                    pattern=pattern,
-                )
-            )
+            item = BETWEEN.get((layer.kind, following.kind), 0)
+            learned = layer.learned and following.learned
+            shared = layer.shared and following.shared
+            name = f"{layer.kind}-{following.kind}"
+            found.append(Junction(index, index + 1, name, item, learned, shared, pattern))
     return found
 
 

@@ -14,7 +14,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.core.errors import lookup
 from runner.papers.training_invariances import theory
 
 LINEAR = 1.0
@@ -47,18 +46,9 @@ def activate(z: Tensor, slope: float) -> Tensor:
     return z if slope == LINEAR else torch.nn.functional.leaky_relu(z, slope)
 
 
-@dataclass(frozen=True)
-class Dense:
-    """a -> sigma(W a), W (width, features of the source), or sigma(W a + b).
+class _Layer:
+    """What most layers share."""
 
-    A bias is the weight of one more edge into its neuron, from a constant input (after Lemma 3).
-    """
-
-    source: Grid
-    width: int
-    slope: float = LINEAR
-    bias: bool = False
-    kind = "dense"
     learned = shared = True
 
     @property
@@ -70,6 +60,20 @@ class Dense:
     def is_linear(self) -> bool:
         """Whether all neurons in it are linear."""
         return self.slope == LINEAR
+
+
+@dataclass(frozen=True)
+class Dense(_Layer):
+    """a -> sigma(W a), W (width, features of the source), or sigma(W a + b).
+
+    A bias is the weight of one more edge into its neuron, from a constant input (after Lemma 3).
+    """
+
+    source: Grid
+    width: int
+    slope: float = LINEAR
+    bias: bool = False
+    kind = "dense"
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each weight tensor of one network; the first axis is the outputs."""
@@ -100,7 +104,7 @@ class Dense:
 
 
 @dataclass(frozen=True)
-class Convolution:
+class Convolution(_Layer):
     """A two-dimensional convolution without padding, W (channels, source channels, k, k)."""
 
     source: Grid
@@ -109,17 +113,11 @@ class Convolution:
     stride: int
     slope: float = LINEAR
     kind = "conv"
-    learned = shared = True
 
     @property
     def target(self) -> Grid:
         """The neurons that it feeds."""
         return Grid(self.channels, (self.source.side - self.kernel) // self.stride + 1)
-
-    @property
-    def is_linear(self) -> bool:
-        """Whether all neurons in it are linear."""
-        return self.slope == LINEAR
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each weight tensor of one network; the first axis is the outputs."""
@@ -152,7 +150,7 @@ class Convolution:
 
 
 @dataclass(frozen=True)
-class Residual:
+class Residual(_Layer):
     """a -> skip(a) + W2 sigma(W1 a), W1 (hidden, i), W2 (width, hidden); Definition 5.
 
     skip: `identity`; `diagonal`, a vector z of learned weights; `free`, a learned matrix Z.
@@ -179,26 +177,12 @@ class Residual:
         """An identity or diagonal skip joins each neuron to its own partner."""
         return self.skip == "free"
 
-    @property
-    def target(self) -> Grid:
-        """The neurons that it feeds."""
-        return Grid(self.width)
-
-    @property
-    def is_linear(self) -> bool:
-        """Whether all neurons in it are linear."""
-        return self.slope == LINEAR
-
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each weight tensor of one network; the first axis is the outputs."""
         inputs = self.source.features
         shapes = {"W1": (self.hidden, inputs), "W2": (self.width, self.hidden)}
-        skips = {
-            "identity": {},
-            "diagonal": {"z": (self.width,)},
-            "free": {"Z": (self.width, inputs)},
-        }
-        return shapes | lookup("skip", self.skip, skips)
+        skips = {"diagonal": {"z": (self.width,)}, "free": {"Z": (self.width, inputs)}}
+        return shapes | skips.get(self.skip, {})
 
     def forward(
         self, weights: Weights, a: Float[Tensor, "R n i"]

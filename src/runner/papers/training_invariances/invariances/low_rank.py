@@ -1,6 +1,5 @@
 """Theorem 2 on a stack of networks: singular values of the layers, and what bounds them."""
 
-from dataclasses import dataclass
 from math import exp, inf, nan
 
 import torch
@@ -10,17 +9,6 @@ from torch import Tensor
 from runner.papers.training_invariances import theory
 from runner.papers.training_invariances.invariances.junctions import junctions, linear_tail
 from runner.papers.training_invariances.invariances.network import Network
-
-
-@dataclass(frozen=True)
-class Spectrum:
-    """Lists over layers of lists over networks: ||U||_F^2, ||U||_2^2 / ||U||_F^2, alignment with
-    the next layer (nan for the last), ||Z||_F^2 / ||[W2 Z]||_F^2 (nan where there is no Z)."""
-
-    frobenius: list[list[float]]
-    operator_ratio: list[list[float]]
-    alignment: list[list[float]]
-    skip_share: list[list[float]]
 
 
 def squared_norms(network: Network, theta: Float[Tensor, "S P"]) -> Float[Tensor, "S L"]:
@@ -39,8 +27,13 @@ def squared_norms(network: Network, theta: Float[Tensor, "S P"]) -> Float[Tensor
     return torch.stack(norms, dim=-1)
 
 
-def spectrum(network: Network, theta: Float[Tensor, "S P"]) -> Spectrum:
-    """The largest singular value of each layer against its norm, and adjacent singular vectors."""
+def spectrum(network: Network, theta: Float[Tensor, "S P"]) -> dict[str, list[list[float]]]:
+    """The largest singular value of each layer against its norm, and adjacent singular vectors.
+
+    Lists over layers of lists over networks: `frobenius`, ||U||_F^2; `operator_ratio`, ||U||_2^2 /
+    ||U||_F^2; `alignment` with the next layer, nan for the last; `skip_share`, ||Z||_F^2 /
+    ||[W2 Z]||_F^2, nan where there is no Z.
+    """
     weights = network.unpack(theta)
     U = [layer.incoming(w) for layer, w in zip(network.layers, weights, strict=True)]
     V = [layer.outgoing(w) for layer, w in zip(network.layers, weights, strict=True)]
@@ -52,8 +45,9 @@ def spectrum(network: Network, theta: Float[Tensor, "S P"]) -> Spectrum:
         theory.squared_norm(w["Z"]) / f if "Z" in w else unknown
         for w, f in zip(weights, frobenius, strict=True)
     ]
-    parts = (frobenius, ratio, aligned, skips)
-    return Spectrum(*([each.tolist() for each in part] for part in parts))
+    columns = {"frobenius": frobenius, "operator_ratio": ratio}
+    columns |= {"alignment": aligned, "skip_share": skips}
+    return {name: [each.tolist() for each in layers] for name, layers in columns.items()}
 
 
 def limit_bounds(network: Network) -> list[float]:

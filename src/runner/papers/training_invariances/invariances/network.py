@@ -137,6 +137,21 @@ def balance(network: Network, theta: Float[Tensor, " P"]) -> Float[Tensor, " P"]
     return theta
 
 
+LAYOUTS: dict[str, tuple[list[str], str, list[str]]] = {
+    "linear": ([], "dense", []),
+    "relu_then_linear": (["dense+", "dense+"], "dense", []),
+    "conv": (["conv+", "conv", "conv"], "dense", []),
+    "conv_free": (["conv+", "conv", "conv", "free"], "dense", []),
+    "residual_identity": (["dense+", "identity+"], "identity", ["dense"]),
+    "residual_diagonal": (["dense+", "diagonal+"], "diagonal", ["dense"]),
+    "residual_free": (["dense+", "free+"], "free", ["dense"]),
+    "mixed": (["conv", "free+"], "free", ["dense", "free"]),
+}
+"""By architecture: the layers that it begins with, the one that is repeated up to the depth, and
+those that it ends with, before a linear layer of one output. +: nonlinear; of a residual block,
+which its skip names, its branch."""
+
+
 def build(
     architecture: str,
     depth: int,
@@ -148,54 +163,21 @@ def build(
 ) -> Network:
     """The network of that name with `depth` layers on images of `side` x `side` pixels.
 
-    linear: fully connected and linear. relu_then_linear: two nonlinear layers, then linear ones.
-    residual_<skip>: a nonlinear layer, a block with a nonlinear branch, linear blocks, a linear
-    layer. conv: one nonlinear and two linear convolutions, then linear layers; conv_free:
-    the same with a free block between. mixed: a linear
-    convolution, a free block with a nonlinear branch, linear free blocks, a linear layer, another
-    free block. All end with a linear layer of one output. width: neurons of every hidden layer,
-    channels: of every convolution, slope: of the nonlinear units (0: ReLU), bias: whether fully
-    connected layers have one. Raises InputError for an unknown
+    width: neurons of every hidden layer, channels: of every convolution, slope: of the nonlinear
+    units (0: ReLU), bias: whether fully connected layers have one. Raises InputError for an unknown
     name.
     """
+    begin, repeated, end = lookup("architecture", architecture, LAYOUTS)
     layers: list[Layer] = []
-
-    def source() -> Grid:
-        return layers[-1].target if layers else Grid(1, side)
-
-    def dense(slope: float = LINEAR) -> None:
-        layers.append(Dense(source(), width, slope, bias))
-
-    def conv(slope: float = LINEAR) -> None:
-        stride = 1 if layers else KERNEL
-        layers.append(Convolution(source(), channels, KERNEL, stride, slope))
-
-    def residual(skip: str, slope: float = LINEAR) -> None:
-        layers.append(Residual(source(), width, width, skip, slope))
-
-    def mixed() -> None:
-        conv(), residual("free", slope)
-        while len(layers) < depth - 3:
-            residual("free")
-        dense(), residual("free")
-
-    def residuals(skip: str) -> None:
-        dense(slope), residual(skip, slope)
-        while len(layers) < depth - 2:
-            residual(skip)
-
-    begin = {
-        "linear": lambda: None,
-        "relu_then_linear": lambda: (dense(slope), dense(slope)),
-        "conv": lambda: (conv(slope), conv(), conv()),
-        "conv_free": lambda: (conv(slope), conv(), conv(), residual("free")),
-        "mixed": mixed,
-        "residual_identity": lambda: residuals("identity"),
-        "residual_diagonal": lambda: residuals("diagonal"),
-        "residual_free": lambda: residuals("free"),
-    }
-    lookup("architecture", architecture, begin)()
-    while len(layers) < depth - 1:
-        dense()
-    layers.append(Dense(source(), 1, bias=bias))
-    return Network(tuple(layers))
+    source = Grid(1, side)
+    for name in begin + [repeated] * (depth - 1 - len(begin) - len(end)) + end:
+        kind, sigma = name.removesuffix("+"), slope if name.endswith("+") else LINEAR
+        if kind == "dense":
+            layers.append(Dense(source, width, sigma, bias))
+        elif kind == "conv":
+            stride = 1 if layers else KERNEL
+            layers.append(Convolution(source, channels, KERNEL, stride, sigma))
+        else:
+            layers.append(Residual(source, width, width, kind, sigma))
+        source = layers[-1].target
+    return Network((*layers, Dense(source, 1, bias=bias)))

@@ -1,16 +1,21 @@
 """Lemma 1: a network is a tree network of signs, applied to the products of weights along paths.
 
-For small networks only: there are exponentially many paths.
+For small networks only: there are exponentially many paths. Of these the table `decomposition`
+compares f with its tree network.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from runner.core.studies import Row
+from runner.papers.training_invariances.invariances.config import Invariances
+from runner.papers.training_invariances.invariances.gradient_flow import Flow
 from runner.papers.training_invariances.invariances.graphs import Dag
 from runner.papers.training_invariances.invariances.layers import (
     LINEAR,
@@ -21,6 +26,14 @@ from runner.papers.training_invariances.invariances.layers import (
     activate,
 )
 from runner.papers.training_invariances.invariances.network import Network
+from runner.papers.training_invariances.invariances.trajectory import AT, At, Trajectory, networks
+
+MOST_WEIGHTS, MOST_PATHS = 300, 3000
+"""Of networks whose paths are listed for Lemma 1."""
+
+LISTED = 2
+"""Examples that f and its tree network are compared on."""
+
 
 Path = tuple[int, ...]
 """Edges from an input to the output, by their index in the graph."""
@@ -40,37 +53,31 @@ class Graph:
     inputs: int
     output: int
 
-    def into(self, vertex: int) -> list[int]:
-        """The edges that end in a vertex."""
-        return self._into.get(vertex, [])
-
     @cached_property
-    def _into(self) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {}
+    def into(self) -> list[list[int]]:
+        """The edges that end in each vertex."""
+        found: list[list[int]] = [[] for _ in self.slopes]
         for index, (_, target) in enumerate(self.edges):
-            found.setdefault(target, []).append(index)
+            found[target].append(index)
         return found
 
     def count(self) -> int:
         """The number of paths from the inputs to the output."""
         paths = [1] * self.inputs + [0] * (len(self.slopes) - self.inputs)
         for vertex in range(self.inputs, len(self.slopes)):
-            paths[vertex] = sum(paths[self.edges[edge][0]] for edge in self.into(vertex))
+            paths[vertex] = sum(paths[self.edges[edge][0]] for edge in self.into[vertex])
         return paths[self.output]
 
 
-def crossings(path: Path, edges: Collection[int]) -> int:
-    """How many of these edges a path has: of a cut, one (Definition 7)."""
-    return sum(edge in edges for edge in path)
-
-
-def graph_of(dag: Dag, theta: Float[Tensor, "R P"], index: int) -> Graph:
-    """The graph of one network of a stack on directed acyclic graphs."""
-    A = dag.adjacency(theta)[index]
-    edges = [(u, v) for v, u in dag.edges[index].nonzero().tolist()]
-    targets, sources = dag.edges[index].nonzero().T
-    slopes = dag.slopes[index].tolist()
-    return Graph(edges, A[targets, sources], slopes, dag.inputs, len(slopes) - 1)
+def graph_of(network: Network | Dag, theta: Float[Tensor, "R P"], index: int) -> Graph:
+    """The graph of one network of a stack."""
+    if not isinstance(network, Dag):
+        return graph(network, network.unpack(theta[index]))
+    targets, sources = network.edges[index].nonzero().T
+    edges = list(zip(sources.tolist(), targets.tolist(), strict=True))
+    slopes = network.slopes[index].tolist()
+    A = network.adjacency(theta)[index]
+    return Graph(edges, A[targets, sources], slopes, network.inputs, len(slopes) - 1)
 
 
 def graph(network: Network, weights: list[Weights]) -> Graph:
@@ -127,7 +134,7 @@ def paths(network: Graph) -> Iterator[tuple[int, Path]]:
     def from_inputs_to(vertex: int, suffix: Path) -> Iterator[tuple[int, Path]]:
         if vertex < network.inputs:
             yield vertex, suffix
-        for edge in network.into(vertex):
+        for edge in network.into[vertex]:
             yield from from_inputs_to(network.edges[edge][0], (edge, *suffix))
 
     yield from from_inputs_to(network.output, ())
@@ -153,9 +160,54 @@ def tree(network: Graph, products: dict[Path, Float[Tensor, ""]]) -> Float[Tenso
             return signs[list(suffix)].prod() * products[suffix]
         terms = [
             signs[edge] * value(network.edges[edge][0], (edge, *suffix))
-            for edge in network.into(vertex)
+            for edge in network.into[vertex]
         ]
         total = torch.stack(terms).sum() if terms else torch.zeros_like(network.weights[0])
         return activate(total, network.slopes[vertex])
 
     return value(network.output, ())
+
+
+@dataclass(frozen=True)
+class Decomposition(At, Row):
+    """One row per replicate at the smallest rate, at the start and at the end."""
+
+    table: ClassVar[str] = "decomposition"
+    keys: ClassVar[tuple[str, ...]] = AT
+
+    paths: int  # from the inputs to the output
+    output: float  # largest |f(x)| over some examples
+    error: float  # largest |f(x) - mu(rho(x))| there, mu the tree network of Lemma 1
+    frozen_error: float  # the same with the signs of the start in mu
+
+
+def decomposition_rows(
+    config: Invariances, flow: Flow, trajectory: Trajectory
+) -> Iterator[Decomposition]:
+    """Lemma 1 at the start and at the end, where the paths can be listed."""
+    network = flow.objective.network
+    if trajectory.theta[0, 0].count_nonzero() > MOST_WEIGHTS:
+        return
+    for replicate in range(config.replicates):
+        first = None
+        for record, time in ((0, 0.0), (config.records, config.time)):
+            theta = trajectory.theta[record].cpu()
+            unrolled = graph_of(network, theta, replicate)
+            first = first or unrolled
+            count = unrolled.count()
+            if count > MOST_PATHS:
+                return
+            x = flow.objective.x[replicate, :LISTED].cpu()
+            shared = x.expand(len(theta), *x.shape)
+            outputs = network.forward(theta, shared)[0][replicate]
+            products = [path_products(unrolled, example) for example in x]
+            now, frozen = (
+                torch.stack([tree(each, rho) for rho in products]) for each in (unrolled, first)
+            )
+            yield Decomposition(
+                **vars(networks(config, time)[replicate]),
+                paths=count,
+                output=float(outputs.abs().max()),
+                error=float((outputs - now).abs().max()),
+                frozen_error=float((outputs - frozen).abs().max()),
+            )

@@ -90,6 +90,4 @@ DATA = {"gaussian": gaussian, "digits": digits}
 
 def alternating(samples: int) -> Float[Tensor, " n"]:
     """Labels 1, -1, 1, ..."""
-    return torch.ones(samples, dtype=torch.float64).index_fill_(
-        0, torch.arange(1, samples, 2), -1.0
-    )
+    return 1 - 2 * (torch.arange(samples) % 2).double()

@@ -10,7 +10,6 @@ of, `lowrank.csv` how the layers' singular values come to look (Theorem 2, Corol
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
 from math import log
 from typing import ClassVar, NamedTuple
 
@@ -25,20 +24,18 @@ from runner.papers.training_invariances.invariances.assumptions import (
     assumption_rows,
 )
 from runner.papers.training_invariances.invariances.config import Invariances
-from runner.papers.training_invariances.invariances.decomposition import (
-    Decomposition,
-    decomposition_rows,
-)
 from runner.papers.training_invariances.invariances.gradient_flow import Flow
 from runner.papers.training_invariances.invariances.graphs import Dag, cut
 from runner.papers.training_invariances.invariances.junctions import junctions
 from runner.papers.training_invariances.invariances.layers import LINEAR
-from runner.papers.training_invariances.invariances.network import Network
+from runner.papers.training_invariances.invariances.paths import Decomposition, decomposition_rows
 from runner.papers.training_invariances.invariances.trajectory import (
+    AT,
+    At,
     Trajectory,
     follow,
     network_of,
-    rates,
+    networks,
     records,
     start,
 )
@@ -46,24 +43,12 @@ from runner.papers.training_invariances.losses import MARGIN_LOSSES
 
 
 @dataclass(frozen=True)
-class Drift(Row):
+class Drift(At, Row):
     """One row per replicate, rate, time, place in the network, and part of the invariant there."""
 
     table: ClassVar[str] = "metrics"
-    keys: ClassVar[tuple[str, ...]] = (
-        "architecture",
-        "replicate",
-        "learning_rate",
-        "time",
-        "layer",
-        "place",
-        "pair",
-    )
+    keys: ClassVar[tuple[str, ...]] = (*AT, "layer", "place", "pair")
 
-    architecture: str
-    replicate: int
-    learning_rate: float
-    time: float  # by the clock: time of the flow, or length of the path if normalized_time
     layer: int  # l: the neurons between layers l and l + 1, or within the block l; from 1
     place: str  # kinds of the two layers, or `within <kind>`; of a graph `linear units`,
     # `nonlinear units`, `cut`, `beside frozen` (a weight not learned); of a layer its kind
@@ -78,22 +63,12 @@ class Drift(Row):
 
 
 @dataclass(frozen=True)
-class LayerSpectrum(Row):
+class LayerSpectrum(At, Row):
     """One row per replicate, rate, time and layer."""
 
     table: ClassVar[str] = "lowrank"
-    keys: ClassVar[tuple[str, ...]] = (
-        "architecture",
-        "replicate",
-        "learning_rate",
-        "time",
-        "layer",
-    )
+    keys: ClassVar[tuple[str, ...]] = (*AT, "layer")
 
-    architecture: str
-    replicate: int
-    learning_rate: float
-    time: float  # by the clock
     log_flow_time: float  # natural logarithm of the gradient flow's own time; -inf at the start
     log_loss: float  # natural logarithm of the risk
     loss: float
@@ -117,18 +92,20 @@ def run(
     flow = start(config, network, context.device, context.load_data)
     trajectory = follow(config, flow, context)
     if isinstance(network, Dag):
-        yield from graph_metrics(config, network, flow, trajectory)
+        yield from graph_metrics(config, flow, trajectory)
     else:
         total = len(junctions(network)) + config.records + 1
         with context.progress(total, "measuring", unit="invariants and spectra") as bar:
-            yield from metrics(config, network, flow, trajectory, bar.update)
-            yield from lowrank_rows(config, network, flow, trajectory, bar.update)
-        yield from assumption_rows(config, network, flow, trajectory)
+            yield from metrics(config, flow, trajectory, bar.update)
+            yield from lowrank_rows(config, flow, trajectory, bar.update)
+        yield from assumption_rows(config, flow, trajectory)
     yield from decomposition_rows(config, flow, trajectory)
-    for (record, time), (index, rate) in product(records(config), enumerate(rates(config))):
-        name = network_name(config.architecture, width=config.width, learning_rate=rate)
-        now = partial(traced, flow, trajectory.theta[record], index)
-        yield from context.hand_over(name, index % config.replicates, time, now)
+    for record, time in records(config):
+        for index, at in enumerate(networks(config, time)):
+            rate = {"learning_rate": at.learning_rate}
+            name = network_name(config.architecture, width=config.width, **rate)
+            now = partial(traced, flow, trajectory.theta[record], index)
+            yield from context.hand_over(name, at.replicate, time, now)
 
 
 def traced(flow: Flow, theta: Float[Tensor, "S P"], index: int) -> dict[str, Tensor]:
@@ -143,63 +120,59 @@ def traced(flow: Flow, theta: Float[Tensor, "S P"], index: int) -> dict[str, Ten
     return {"x": x[index], **weights, **found}
 
 
-class Place(NamedTuple):
-    """Where in a network a quantity is: columns of `Drift`."""
+class Part(NamedTuple):
+    """Which entries of the invariant these are: columns of `Drift`."""
 
     layer: int
     place: str
     item: int
     linear: bool
+    pair: str
+    promised: bool
 
 
 def metrics(
-    config: Invariances,
-    network: Network,
-    flow: Flow,
-    trajectory: Trajectory,
-    tick: Callable[[], None],
+    config: Invariances, flow: Flow, trajectory: Trajectory, tick: Callable[[], None]
 ) -> Iterator[Drift]:
     """The drift of all invariants at all records; `tick` is called after each junction."""
+    network = flow.objective.network
     for junction in junctions(network):
         D = torch.stack([junction.invariant(network, theta) for theta in trajectory.theta])
-        place = Place(junction.before + 1, junction.name, junction.item, junction.linear)
+        place = (junction.before + 1, junction.name, junction.item, junction.linear)
         masks = entry_masks(config, flow, junction.pattern, D.shape[-1])
         for pair, promised in junction.promises.items():
-            yield from entry_rows(config, place, pair, promised, D, masks[pair])
+            yield from entry_rows(config, Part(*place, pair, promised), D, masks[pair])
         tick()
     norms = torch.stack([lowrank.squared_norms(network, theta) for theta in trajectory.theta])
     for index, layer in enumerate(network.layers[:-1]):
         # A block with an identity skip is no layer (Definition 7): paths go round it.
         promised = layer.kind != "residual_identity"
-        place = Place(index + 1, layer.kind, 0, layer.is_linear)
-        kept = norms[..., index] - norms[..., -1]
-        yield from norm_rows(config, place, "layer", promised, kept)
+        part = Part(index + 1, layer.kind, 0, layer.is_linear, "layer", promised)
+        yield from norm_rows(config, part, norms[..., index] - norms[..., -1])
 
 
-def graph_metrics(
-    config: Invariances, network: Dag, flow: Flow, trajectory: Trajectory
-) -> Iterator[Drift]:
+def graph_metrics(config: Invariances, flow: Flow, trajectory: Trajectory) -> Iterator[Drift]:
     """The same of a graph: its linear and its other units, and its cuts.
 
     Two controls: the diagonal of D at units beside a frozen weight, and each cut without its
     largest weight.
     """
+    network = flow.objective.network
     D = torch.stack([network.invariant(theta) for theta in trajectory.theta])
     masks = entry_masks(config, flow, 0, D.shape[-1])
+    diagonal = masks["diagonal"]
     linear, free = network.slopes[:, network.inputs : -1] == LINEAR, network.free()
     together = network.neighbours() & free[:, :, None] & free[:, None, :]
-    off = together & ~masks["diagonal"]
     for kind, units in ((True, linear), (False, ~linear)):
-        place, both = Place(0, f"{'' if kind else 'non'}linear units", 0, kind), units[:, :, None]
-        yield from entry_rows(
-            config, place, "diagonal", True, D, masks["diagonal"] & both & free[:, :, None]
-        )
-        yield from entry_rows(config, place, "full", kind, D, together & both)
-        if not kind:
-            for pair in ("active", "mixed"):
-                yield from entry_rows(config, place, pair, True, D, off & both & masks[pair])
-    beside = masks["diagonal"] & ~free[:, :, None]
-    yield from entry_rows(config, Place(0, "beside frozen", 0, False), "diagonal", False, D, beside)
+        place, both = (0, f"{'' if kind else 'non'}linear units", 0, kind), units[:, :, None]
+        own = diagonal & both & free[:, :, None]
+        yield from entry_rows(config, Part(*place, "diagonal", True), D, own)
+        yield from entry_rows(config, Part(*place, "full", kind), D, together & both)
+        for pair in () if kind else ("active", "mixed"):
+            pairs = together & ~diagonal & both & masks[pair]
+            yield from entry_rows(config, Part(*place, pair, True), D, pairs)
+    beside = Part(0, "beside frozen", 0, False, "diagonal", False)
+    yield from entry_rows(config, beside, D, diagonal & ~free[:, :, None])
     start = max(1, (len(network.sizes) - 2) // 4)  # in front of it weights are frozen
     squares = [network.adjacency(theta).square() for theta in trajectory.theta]
     whole, less = [], []
@@ -209,9 +182,9 @@ def graph_metrics(
         whole.append(edges.sum(-1))
         less.append(whole[-1] - edges.gather(-1, largest)[..., 0])
     for index in range(len(whole) - 1):
-        place = Place(start + index, "cut", 0, False)
-        yield from norm_rows(config, place, "layer", True, whole[index] - whole[-1])
-        yield from norm_rows(config, place, "less an edge", False, less[index] - whole[-1])
+        place = (start + index, "cut", 0, False)
+        yield from norm_rows(config, Part(*place, "layer", True), whole[index] - whole[-1])
+        yield from norm_rows(config, Part(*place, "less an edge", False), less[index] - whole[-1])
 
 
 def entry_masks(
@@ -247,97 +220,67 @@ def entry_masks(
 
 
 def entry_rows(
-    config: Invariances,
-    place: Place,
-    pair: str,
-    promised: bool,
-    D: Float[Tensor, "records S c c"],
-    mask: Bool[Tensor, "S c c"],
+    config: Invariances, part: Part, D: Float[Tensor, "records S c c"], mask: Bool[Tensor, "S c c"]
 ) -> Iterator[Drift]:
     """The drift of one part of one invariant: norms of the masked entries of D(t) - D(0)."""
     drift = ((D - D[0]) * mask).flatten(-2).norm(dim=-1)
     initial = (D[0] * mask).flatten(-2).norm(dim=-1)
-    yield from drift_rows(config, place, pair, promised, drift, initial, mask.flatten(-2).sum(-1))
+    yield from drift_rows(config, part, mask.flatten(-2).sum(-1), drift, initial)
 
 
-def norm_rows(
-    config: Invariances, place: Place, pair: str, promised: bool, kept: Float[Tensor, "records S"]
-) -> Iterator[Drift]:
+def norm_rows(config: Invariances, part: Part, kept: Float[Tensor, "records S"]) -> Iterator[Drift]:
     """Lemma 3: the change of a difference of squared norms, ||W_l||_F^2 - ||W_L||_F^2.
 
     The largest change so far, because a single number may pass through zero at a record.
     """
     drift = (kept - kept[0]).abs().cummax(0).values
     one = torch.ones_like(kept[0], dtype=torch.long)
-    yield from drift_rows(config, place, pair, promised, drift, kept[0].abs(), one)
+    yield from drift_rows(config, part, one, drift, kept[0].abs())
 
 
 def drift_rows(
     config: Invariances,
-    place: Place,
-    pair: str,
-    promised: bool,
+    part: Part,
+    entries: Int[Tensor, " S"],
     drift: Float[Tensor, "records S"],
     initial: Float[Tensor, " S"],
-    entries: Int[Tensor, " S"],
 ) -> Iterator[Drift]:
     """The rows of one quantity."""
-    columns = drift.tolist(), initial.tolist(), entries.tolist()
-    for (record, time), (index, rate) in product(records(config), enumerate(rates(config))):
-        yield Drift(
-            architecture=config.architecture,
-            replicate=index % config.replicates,
-            learning_rate=rate,
-            time=time,
-            **place._asdict(),
-            pair=pair,
-            promised=promised,
-            entries=columns[2][index],
-            drift=columns[0][record][index],
-            initial=columns[1][index],
-        )
+    count, start = entries.tolist(), initial.tolist()
+    for (_, time), now in zip(records(config), drift.tolist(), strict=True):
+        for at, *numbers in zip(networks(config, time), count, now, start, strict=True):
+            yield Drift(*vars(at).values(), *part, *numbers)
 
 
 def lowrank_rows(
-    config: Invariances,
-    network: Network,
-    flow: Flow,
-    trajectory: Trajectory,
-    tick: Callable[[], None],
+    config: Invariances, flow: Flow, trajectory: Trajectory, tick: Callable[[], None]
 ) -> Iterator[LayerSpectrum]:
     """The singular values of all layers at all records, with the bounds of Theorem 2.
 
     `tick` is called after each record.
     """
-    bounds = lowrank.limit_bounds(network)
-    trivial = lowrank.trivial_bounds(network, trajectory.theta[0])
+    network, first = flow.objective.network, trajectory.theta[0]
+    limits, trivial = lowrank.limit_bounds(network), lowrank.trivial_bounds(network, first)
     threshold = log(float(MARGIN_LOSSES[config.loss](torch.zeros(1))) / config.samples)
     for record, time in records(config):
         theta = trajectory.theta[record]
-        spectrum = lowrank.spectrum(network, theta)
-        finite = lowrank.finite_bounds(network, trajectory.theta[0], theta)
+        measured = lowrank.spectrum(network, theta)
+        measured["finite_bound"] = lowrank.finite_bounds(network, first, theta)
         with torch.no_grad():
-            log_risk = flow.objective.log_risk(theta)[0].tolist()
+            log_risk = flow.objective.risk(theta, log=True)[0].tolist()
         log_time = trajectory.log_time[record].tolist()
-        for index, rate in enumerate(rates(config)):
+        for index, at in enumerate(networks(config, time)):
             for number, layer in enumerate(network.layers):
                 yield LayerSpectrum(
-                    architecture=config.architecture,
-                    replicate=index % config.replicates,
-                    learning_rate=rate,
-                    time=time,
+                    **vars(at),
                     log_flow_time=log_time[index],
                     log_loss=log_risk[index],
                     loss=lowrank.exponential(log_risk[index]),
                     separates=log_risk[index] < threshold,
                     layer=number + 1,
                     kind=layer.kind,
-                    frobenius=spectrum.frobenius[number][index],
-                    operator_ratio=spectrum.operator_ratio[number][index],
-                    alignment=spectrum.alignment[number][index],
-                    skip_share=spectrum.skip_share[number][index],
-                    bound=bounds[number],
+                    bound=limits[number],
                     trivial_bound=trivial[number],
-                    finite_bound=finite[number][index],
+                    **{name: values[number][index] for name, values in measured.items()},
                 )
         tick()

@@ -37,17 +37,6 @@ def orders(rows: pd.DataFrame) -> pd.DataFrame:
     return wide.index.to_frame(index=False).assign(order=order, error=error)
 
 
-def described(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows with the columns `variant`: what is not as usual in their run, its loss, its units, its
-    biases, its integrator; `plain`: nothing is; `graph`: whether it is a graph, no layers."""
-    words = rows["loss"].where(rows["loss"] != "logistic", "")
-    words = words + np.where(rows["negative_slope"] > 0, " leaky", "")
-    words = words + np.where(rows["biases"].astype(bool), " biases", "")
-    words = words + np.where(rows["integrator"] != "euler", " rk4", "")
-    graph = rows["architecture"].str.endswith("graph")
-    return rows.assign(variant=words, plain=words == "", graph=graph)
-
-
 def unrolled(tables: Tables) -> pd.Series:
     """The names of the runs whose networks are small enough to list their paths (Lemma 1)."""
     return tables["decomposition"]["run"] if "decomposition" in tables else pd.Series(dtype=object)

@@ -25,6 +25,18 @@ from runner.papers.training_invariances.invariances.network import (
 )
 from runner.papers.training_invariances.invariances.problem import SIDE, LoadData, draw_examples
 
+AT = ("architecture", "replicate", "learning_rate", "time")
+
+
+@dataclass(frozen=True)
+class At:
+    """The columns that name a network, and when it was measured."""
+
+    architecture: str
+    replicate: int
+    learning_rate: float
+    time: float  # by the clock: time of the flow, or length of the path if normalized_time
+
 
 @dataclass
 class Trajectory:
@@ -40,15 +52,8 @@ def network_of(config: Invariances, device: torch.device) -> Network | Dag:
         size = config.depth, config.width, SIDE**2
         graphs = build_graph(config.architecture, *size, config.seed, config.replicates)
         return graphs.repeated(len(config.learning_rates), device)
-    return build(
-        config.architecture,
-        config.depth,
-        config.width,
-        config.channels,
-        SIDE,
-        config.negative_slope,
-        config.biases,
-    )
+    size = config.depth, config.width, config.channels, SIDE
+    return build(config.architecture, *size, config.negative_slope, config.biases)
 
 
 def rates(config: Invariances) -> list[float]:
@@ -89,28 +94,26 @@ def follow(config: Invariances, flow: Flow, context: Context) -> Trajectory:
     """Integrate to the end; goes on from the checkpoint where there is one."""
     theta = flow.theta.new_empty(config.records + 1, *flow.theta.shape)
     log_time = flow.log_time.new_empty(config.records + 1, len(flow.log_time))
-    kept = {"trajectory": theta, "log_times": log_time}
+    kept = {"trajectory": theta, "log_times": log_time, **flow.state()}
     done = 0
     if context.restored is None:
         theta[0], log_time[0] = flow.theta, flow.log_time
     else:
-        state = dict(context.restored)
-        done = int(state.pop("done"))
+        done = int(context.restored["done"])
         for name, tensor in kept.items():
-            tensor.copy_(state.pop(name))
-        flow.restore(state)
+            tensor.copy_(context.restored[name])
     duration = config.time / config.records
     steps = flow.steps(duration)
 
     def log_losses() -> torch.Tensor:
-        return flow.objective.log_risk(flow.theta)[0]
+        return flow.objective.risk(flow.theta, log=True)[0]
 
     with context.progress(config.records * steps, "training", done=done * steps) as bar:
         for record in range(done + 1, config.records + 1):
             flow.advance(duration, lambda: bar.update(log_loss=log_losses))
             theta[record], log_time[record] = flow.theta, flow.log_time
             position = torch.tensor(record)
-            context.checkpoint(lambda at=position: {**flow.state(), **kept, "done": at})
+            context.checkpoint(lambda at=position: {**kept, "done": at})
     return Trajectory(theta, log_time)
 
 
@@ -118,3 +121,11 @@ def records(config: Invariances) -> Iterator[tuple[int, float]]:
     """The number and the time of each record."""
     for record in range(config.records + 1):
         yield record, config.time * record / config.records
+
+
+def networks(config: Invariances, time: float) -> list[At]:
+    """The networks of the stack, in its order, at a time."""
+    return [
+        At(config.architecture, index % config.replicates, rate, time)
+        for index, rate in enumerate(rates(config))
+    ]

@@ -5,10 +5,7 @@ derived in `theory.remainder_bounds`. What a naive reading would expect, low ran
 the same law under Adam, is a number in the figures.
 """
 
-from runner.papers.training_invariances.low_rank_training.quantities import (
-    off_the_law,
-    outside,
-)
+from runner.papers.training_invariances.low_rank_training.quantities import off_the_law, outside
 from runner.papers.training_invariances.low_rank_training.tables import METHODS
 from runner.results.claims import ours
 

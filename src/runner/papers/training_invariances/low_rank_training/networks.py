@@ -5,6 +5,7 @@ C networks of a replicate one after another, R replicates, S = R C: those of one
 same images. The linear tail acts as one matrix, the product of its layers.
 """
 
+from itertools import pairwise
 from math import prod, sqrt
 
 import torch
@@ -16,27 +17,15 @@ from runner.core.errors import lookup
 
 TAIL = 3
 """Linear layers at the end."""
-RELU_LAYERS = 2
 KERNEL, STRIDES = 3, (2, 2, 1)
 """Of the convolutions, with a border of one zero."""
 
+FRONTS = {"mlp": ((), 2), "conv": (STRIDES, 0)}
+"""What is before the tail, by architecture: strides of ReLU convolutions, and fully connected ReLU
+layers."""
+
 Parameters = dict[str, Float[Tensor, "S *_"]]
 """W1, W2, ... of all networks."""
-
-
-def _mlp(channels: int, image: tuple[int, ...]) -> tuple[list[tuple[int, ...]], int, int]:
-    return [], prod(image), RELU_LAYERS + TAIL
-
-
-def _conv(channels: int, image: tuple[int, ...]) -> tuple[list[tuple[int, ...]], int, int]:
-    read = [image[0], *[channels] * (len(STRIDES) - 1)]
-    convolutions = [(channels, n_in, KERNEL, KERNEL) for n_in in read]
-    return convolutions, channels * positions(image)[-1], TAIL
-
-
-ARCHITECTURES = {"mlp": _mlp, "conv": _conv}
-"""By name, from channels and an image: the shapes of the convolutions, what the layers behind them
-read, and how many these are."""
 
 
 def shapes(
@@ -46,19 +35,13 @@ def shapes(
 
     image: channels, height and width. Raises InputError for an unknown architecture.
     """
-    front = lookup("architecture", architecture, ARCHITECTURES)
-    convolutions, read, dense = front(channels, image)
-    sizes = [read, *[width] * (dense - 1), outputs]
-    return convolutions + [(o, i) for i, o in zip(sizes[:-1], sizes[1:], strict=True)]
-
-
-def positions(image: tuple[int, ...]) -> list[int]:
-    """Of the grids behind the convolutions. image: channels, height and width."""
-    found, sides = [], image[1:]
-    for stride in STRIDES:
-        sides = [(side - 1) // stride + 1 for side in sides]
-        found.append(prod(sides))
-    return found
+    strides, dense = lookup("architecture", architecture, FRONTS)
+    convolutions, (inputs, *sides) = [], image
+    for stride in strides:
+        convolutions.append((channels, inputs, KERNEL, KERNEL))
+        inputs, sides = channels, [(side - 1) // stride + 1 for side in sides]
+    sizes = [inputs * prod(sides), *[width] * (dense + TAIL - 1), outputs]
+    return convolutions + [(o, i) for i, o in pairwise(sizes)]
 
 
 def draw(layers: list[tuple[int, ...]], stream: Generator) -> list[Float[Tensor, "*_"]]:

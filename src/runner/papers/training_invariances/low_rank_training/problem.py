@@ -35,12 +35,9 @@ class Problem:
 
     def to(self, device: torch.device, dtype: torch.dtype) -> "Problem":
         """The same on a device, the images in this dtype, and so the labels -1 and 1."""
-
-        def labels(y: Tensor) -> Tensor:
-            return y.to(device, dtype if y.is_floating_point() else None)
-
-        x, test_x = self.x.to(device, dtype), self.test_x.to(device, dtype)
-        return Problem(x, labels(self.y), test_x, labels(self.test_y))
+        parts = (self.x, self.y, self.test_x, self.test_y)
+        kinds = (dtype if each.is_floating_point() else each.dtype for each in parts)
+        return Problem(*(each.to(device, kind) for each, kind in zip(parts, kinds, strict=True)))
 
 
 def draw_problem(config: LowRankTraining, load_data: LoadData) -> Problem:

@@ -4,10 +4,7 @@ squared and summed, in the layers of the linear tail; k as paper C's Corollary 1
 import numpy as np
 import pandas as pd
 
-from runner.papers.training_invariances.low_rank_training.tables import (
-    by_decay,
-    marked,
-)
+from runner.papers.training_invariances.low_rank_training.tables import by_decay, marked
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty
 

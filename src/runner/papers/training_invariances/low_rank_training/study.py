@@ -7,15 +7,15 @@ the remainder, which the invariants hold where it started. `spectrum.csv` has th
 end.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from functools import partial
 from itertools import product
 from math import nan
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from runner.core.streams import generator
@@ -29,12 +29,12 @@ from runner.papers.training_invariances.low_rank_training.config import LowRankT
 from runner.papers.training_invariances.low_rank_training.networks import Parameters, outputs, tail
 from runner.papers.training_invariances.low_rank_training.problem import Problem, draw_problem
 from runner.papers.training_invariances.low_rank_training.training import (
-    WAYS,
     Decayed,
     losses_and_gradients,
     losses_and_hits,
     sharpness,
 )
+from runner.training.optimizers import MOMENTUM
 
 DIVERGED = 2.0
 """A network whose loss was above so many times its start has diverged, as one not finite. It may
@@ -45,19 +45,6 @@ SHOWN = 20
 
 EVALUATED_AT_ONCE = 512
 """Test images in one pass."""
-
-NETWORK = (
-    "data",
-    "classes",
-    "architecture",
-    "optimizer",
-    "loss_function",
-    "gain",
-    "width",
-    "learning_rate",
-    "weight_decay",
-    "replicate",
-)
 
 
 @dataclass(frozen=True)
@@ -79,12 +66,16 @@ class Network:
     diverged: bool  # so far: the loss at some step not finite, or above DIVERGED times its start
 
 
+AT = tuple(column.name for column in fields(Network))[:-2]
+"""Those that are keys: up to the epoch."""
+
+
 @dataclass(frozen=True)
 class NetworkEpoch(Network, Row):
     """One row per network and epoch measured."""
 
     table: ClassVar[str] = "training"
-    keys: ClassVar[tuple[str, ...]] = (*NETWORK, "epoch")
+    keys: ClassVar[tuple[str, ...]] = AT
 
     loss: float  # of all training images, without weight decay
     accuracy: float  # on them
@@ -97,7 +88,7 @@ class LayerEpoch(Network, Row):
     """One row per network, epoch measured, and layer of the linear tail."""
 
     table: ClassVar[str] = "layers"
-    keys: ClassVar[tuple[str, ...]] = (*NETWORK, "epoch", "layer")
+    keys: ClassVar[tuple[str, ...]] = (*AT, "layer")
 
     layer: int  # l, from 1; the tail is the last three
     frobenius: float  # ||W_l||_F^2
@@ -116,15 +107,20 @@ class SingularValue(Network, Row):
     """One row per network, layer of the tail, and singular value, at the end."""
 
     table: ClassVar[str] = "spectrum"
-    keys: ClassVar[tuple[str, ...]] = (*NETWORK, "epoch", "layer", "index")
+    keys: ClassVar[tuple[str, ...]] = (*AT, "layer", "index")
 
     layer: int  # of the tail, counted from the input, from 1
     index: int  # from 1, the largest
     singular_value: float  # the index-th largest of W_l
 
 
-Member = tuple[int, float, float, float]
-"""Replicate, gain, rate and weight decay of a network."""
+class Member(NamedTuple):
+    """What tells the networks of the stack apart."""
+
+    replicate: int
+    gain: float
+    learning_rate: float
+    weight_decay: float
 
 
 def run(
@@ -149,8 +145,7 @@ def run(
     steps = config.minibatches
     with context.progress(config.epochs * steps, "training", done=max(first - 1, 0) * steps) as bar:
         for epoch in range(first, config.epochs + 1):
-            for chosen in minibatches(config, epoch, context.device) if epoch else ():
-                x, y = batch(problem, chosen)
+            for x, y in minibatches(config, problem, epoch) if epoch else ():
                 losses, found = losses_and_gradients(parameters, x, y, config.loss_function)
                 measure.watch(losses)
                 optimizer.step(found)
@@ -164,9 +159,8 @@ def run(
 
 def members(config: LowRankTraining) -> list[Member]:
     """The networks of the stack, in its order."""
-    return list(
-        product(range(config.replicates), config.gains, config.learning_rates, config.weight_decays)
-    )
+    varied = config.gains, config.learning_rates, config.weight_decays
+    return [Member(*each) for each in product(range(config.replicates), *varied)]
 
 
 def hand_over(
@@ -179,8 +173,9 @@ def hand_over(
         front = [W[None] for W in alone.values()][: -networks.TAIL]
         return {"x": x, **alone, "H": networks.features(front, x[None])[0].mT}
 
-    for s, (replicate, gain, rate, decay) in enumerate(members(config)):
-        varied = {"gain": gain, "learning_rate": rate, "weight_decay": decay}
+    for s, member in enumerate(members(config)):
+        varied = member._asdict()
+        replicate = varied.pop("replicate")
         name = network_name(config.optimizer, width=config.width, **varied)
         now = partial(traced, s, problem.x[replicate])
         yield from context.hand_over(name, replicate, epoch, now)
@@ -197,18 +192,13 @@ def records(config: LowRankTraining) -> list[int]:
     return [0, *found]
 
 
-def layer_shapes(config: LowRankTraining, image: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """The shapes of the weights of each layer. image: channels, height and width."""
-    last = 1 if config.classes == 2 else config.classes
-    return networks.shapes(config.architecture, config.width, config.channels, image, last)
-
-
 def starting_stack(config: LowRankTraining, image: tuple[int, ...]) -> Parameters:
     """In float64 on the CPU; the networks of a replicate start with the same draws, by gain.
 
     image: channels, height and width of what they read.
     """
-    layers = layer_shapes(config, image)
+    last = 1 if config.classes == 2 else config.classes
+    layers = networks.shapes(config.architecture, config.width, config.channels, image, last)
     drawn = [
         networks.draw(layers, generator(config.seed, r, "initialisation"))
         for r in range(config.replicates)
@@ -220,21 +210,16 @@ def starting_stack(config: LowRankTraining, image: tuple[int, ...]) -> Parameter
 
 
 def minibatches(
-    config: LowRankTraining, epoch: int, device: torch.device
-) -> Sequence[Int[Tensor, "R B"] | None]:
-    """The images of each step of an epoch, other ones in each replicate; None: all of them."""
+    config: LowRankTraining, problem: Problem, epoch: int
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """The images and labels of each step of an epoch, other ones in each replicate."""
     if config.minibatches == 1:
-        return [None]
-    order = epoch_order(config.seed, config.replicates, config.samples, epoch).to(device)
-    return order.tensor_split(config.minibatches, dim=1)
-
-
-def batch(problem: Problem, chosen: Int[Tensor, "R B"] | None) -> tuple[Tensor, Tensor]:
-    """These training images and their labels."""
-    if chosen is None:
-        return problem.x, problem.y
-    replicate = torch.arange(len(chosen), device=chosen.device)[:, None]
-    return problem.x[replicate, chosen], problem.y[replicate, chosen]
+        yield problem.x, problem.y
+        return
+    order = epoch_order(config.seed, config.replicates, config.samples, epoch)
+    replicate = torch.arange(config.replicates)[:, None]
+    for chosen in order.tensor_split(config.minibatches, dim=1):
+        yield problem.x[replicate, chosen], problem.y[replicate, chosen]
 
 
 class Measure:
@@ -259,38 +244,46 @@ class Measure:
         """What there is to say of all networks after an epoch."""
         loss, accuracy = self._loss_and_accuracy(parameters)
         self.watch(loss)
-        columns = self._columns(epoch)
+        x, y, columns = self.problem.x, self.problem.y, self._columns(epoch)
         scores = {
             "loss": loss,
             "accuracy": accuracy,
             "test_accuracy": self._test_accuracy(parameters),
-            "sharpness": self._sharpness(parameters),
+            "sharpness": sharpness(parameters, x, y, self.config.loss_function),
         }
-        for of_network, measured in zip(columns, _by_network(scores), strict=True):
-            yield NetworkEpoch(**of_network, **measured)
+        for network, measured in zip(columns, _by_network(scores), strict=True):
+            yield NetworkEpoch(**network, **measured)
         first = len(parameters) - networks.TAIL + 1
         decomposed = [svd(W.double()) for W in tail(parameters)]
         now = invariants(tail(parameters))
-        for number, (_, s, _) in enumerate(decomposed):
-            of_layer = self._remainder(s, number, columns)
-            if number < len(now):
-                of_layer |= self._junction(decomposed, now, number, columns)
-            for of_network, measured in zip(columns, _by_network(of_layer), strict=True):
-                yield LayerEpoch(**of_network, layer=first + number, **{**_LAST, **measured})
-        if epoch == self.config.epochs:
-            for number, (_, s, _) in enumerate(decomposed):
-                for of_network, values in zip(columns, s[:, :SHOWN].tolist(), strict=True):
-                    for index, value in enumerate(values, start=1):
-                        place = {**of_network, "layer": first + number, "index": index}
-                        yield SingularValue(**place, singular_value=value)
+        exponents = [-2 * each["weight_decay"] * each["time"] for each in columns]
+        fallen = torch.tensor(exponents, dtype=torch.float64, device=loss.device).exp()
+        for number in range(networks.TAIL):
+            of_layer = self._of_layer(decomposed, now, number, fallen)
+            for network, measured in zip(columns, _by_network(of_layer), strict=True):
+                yield LayerEpoch(**network, layer=first + number, **measured)
+        if epoch < self.config.epochs:
+            return
+        for layer, (_, s, _) in enumerate(decomposed, start=first):
+            for network, values in zip(columns, s[:, :SHOWN].tolist(), strict=True):
+                for index, value in enumerate(values, start=1):
+                    yield SingularValue(**network, layer=layer, index=index, singular_value=value)
 
-    def _remainder(
-        self, s: Float[Tensor, "S r"], number: int, columns: list[dict]
+    def _of_layer(
+        self, decomposed: list, now: list[Tensor], number: int, fallen: Float[Tensor, " S"]
     ) -> dict[str, Float[Tensor, " S"]]:
-        """Columns of `LayerEpoch` from the singular values of a layer."""
+        """Columns of `LayerEpoch`. decomposed, now: all layers and their invariants; fallen:
+        exp(-2 lambda T)."""
+        u, s, _ = decomposed[number]
         squares = s.square()
         frobenius, rem = squares.sum(-1), squares[:, self.kept :].sum(-1)
-        lower, upper = (_fallen(columns, s) * bound for bound in self.bounds[number])
+        lower, upper = (fallen * bound for bound in self.bounds[number])
+        aligned = drift = initial = torch.full_like(rem, nan)  # of the last layer
+        if number < len(now):
+            v, D = decomposed[number + 1][2], self.invariants[number]
+            aligned = (u[..., :, 0] * v[..., 0, :]).sum(-1).abs()
+            drift = (now[number] - fallen[:, None, None] * D).flatten(1).norm(dim=1)
+            initial = D.flatten(1).norm(dim=1)
         return {
             "frobenius": frobenius,
             "ratio": 1 - rem / frobenius,
@@ -298,42 +291,21 @@ class Measure:
             "remainder": rem,
             "lower": lower,
             "upper": upper,
-        }
-
-    def _junction(
-        self, decomposed: list, now: list[Tensor], number: int, columns: list[dict]
-    ) -> dict[str, Float[Tensor, " S"]]:
-        """Columns of `LayerEpoch` from a layer and the next."""
-        u, v = decomposed[number][0][..., :, 0], decomposed[number + 1][2][..., 0, :]
-        D = self.invariants[number]
-        moved = now[number] - _fallen(columns, D)[:, None, None] * D
-        return {
-            "alignment": (u * v).sum(-1).abs(),
-            "drift": moved.flatten(1).norm(dim=1),
-            "initial_invariant": D.flatten(1).norm(dim=1),
+            "alignment": aligned,
+            "drift": drift,
+            "initial_invariant": initial,
         }
 
     def _columns(self, epoch: int) -> list[dict]:
         """The columns of `Network` for each network."""
-        shared = {
-            name: getattr(self.config, name) for name in NETWORK if hasattr(self.config, name)
-        }
-        steps = epoch * self.config.minibatches / WAYS[self.config.optimizer].pace
-        return [
-            {
-                **shared,
-                "replicate": replicate,
-                "gain": gain,
-                "learning_rate": rate,
-                "weight_decay": decay,
-                "epoch": epoch,
-                "time": steps * rate,
-                "diverged": diverged,
-            }
-            for (replicate, gain, rate, decay), diverged in zip(
-                self.members, self.diverged.tolist(), strict=True
-            )
-        ]
+        shared = {name: getattr(self.config, name) for name in AT if hasattr(self.config, name)}
+        pace = 1 - MOMENTUM if self.config.optimizer == "momentum" else 1.0
+        steps = epoch * self.config.minibatches / pace
+        found = []
+        for member, diverged in zip(self.members, self.diverged.tolist(), strict=True):
+            now = {"epoch": epoch, "time": steps * member.learning_rate, "diverged": diverged}
+            found.append(shared | member._asdict() | now)
+        return found
 
     @torch.no_grad()
     def _loss_and_accuracy(self, parameters: Parameters) -> tuple[Tensor, Tensor]:
@@ -344,33 +316,19 @@ class Measure:
 
     @torch.no_grad()
     def _test_accuracy(self, parameters: Parameters) -> Float[Tensor, " S"]:
-        images, labels, R = self.problem.test_x, self.problem.test_y, len(self.problem.x)
-        right = torch.zeros_like(self.start_loss)
-        for start in range(0, len(images), EVALUATED_AT_ONCE):
-            chosen = slice(start, start + EVALUATED_AT_ONCE)
-            x, y = (part[chosen].expand(R, *part[chosen].shape) for part in (images, labels))
+        right, R = torch.zeros_like(self.start_loss), len(self.problem.x)
+        tests = self.problem.test_x, self.problem.test_y
+        for parts in zip(*(each.split(EVALUATED_AT_ONCE) for each in tests), strict=True):
+            x, y = (part.expand(R, *part.shape) for part in parts)
             _, hits = losses_and_hits(outputs(parameters, x), y, self.config.loss_function)
             right += hits.sum(-1)
-        return right / len(images)
-
-    def _sharpness(self, parameters: Parameters) -> Float[Tensor, " S"]:
-        return sharpness(parameters, self.problem.x, self.problem.y, self.config.loss_function)
-
-
-_LAST = {"alignment": nan, "drift": nan, "initial_invariant": nan}
-"""Of the last layer."""
+        return right / len(tests[0])
 
 
 def _by_network(columns: dict[str, Float[Tensor, " S"]]) -> list[dict[str, float]]:
     """The numbers of each network, by column."""
     lists = [column.tolist() for column in columns.values()]
     return [dict(zip(columns, numbers, strict=True)) for numbers in zip(*lists, strict=True)]
-
-
-def _fallen(columns: list[dict], like: Tensor) -> Float[Tensor, " S"]:
-    """exp(-2 lambda T) of each network."""
-    exponents = [-2 * each["weight_decay"] * each["time"] for each in columns]
-    return torch.tensor(exponents, dtype=like.dtype, device=like.device).exp()
 
 
 def invariants(weights: list[Float[Tensor, "S _ _"]]) -> list[Float[Tensor, "S _ _"]]:

@@ -23,9 +23,11 @@ def marked(tables: Tables, name: str = "layers") -> pd.DataFrame:
 
 
 def steady(tables: Tables, name: str = "layers") -> pd.DataFrame:
-    """A table without the networks that diverge. Raises NoRows when all do."""
+    """A table of the dataset that is drawn, digits where there are any, without the networks that
+    diverge. Raises NoRows when all do."""
     rows = marked(tables, name)
-    return nonempty(rows[~rows["diverged"]], f"network that did not diverge in table {name}")
+    rows = rows[(rows["data"] == rows["data"].min()) & ~rows["diverged"]]
+    return nonempty(rows, f"network that did not diverge in table {name}")
 
 
 def _method(rows: pd.DataFrame) -> np.ndarray:
@@ -45,54 +47,63 @@ def ends(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["epoch"] == rows.groupby("run")["epoch"].transform("max")]
 
 
-def over_start(rows: pd.DataFrame, column: str = "remainder") -> pd.Series:
-    """A column of the layers over what it was at epoch 0."""
-    keys = [*NETWORK, "layer"]
-    start = rows[rows["epoch"] == 0].set_index(keys)[column]
-    return rows[column] / start.reindex(pd.MultiIndex.from_frame(rows[keys])).to_numpy()
+def last(rows: pd.DataFrame) -> pd.DataFrame:
+    """The last layer of these of each run."""
+    return rows[rows["layer"] == rows.groupby("run")["layer"].transform("max")]
 
 
-def by_gain(layers: pd.DataFrame) -> pd.DataFrame:
-    """The inner layers under gradient descent, without decay: at the width with the most gains.
-
-    Of MLPs, and the logistic loss or the cross entropy. Raises NoRows when there are none.
-    """
-    rows = plain(inner(layers))
-    gains = rows.groupby(["data", "width"])["gain"].nunique()
-    best = gains.groupby("data").idxmax()
-    return rows[[pair in set(best) for pair in zip(rows["data"], rows["width"], strict=True)]]
+def last_inner(tables: Tables, name: str = "layers") -> pd.DataFrame:
+    """The rows of `steady` of the last inner layer, which is drawn for all of them."""
+    return last(inner(steady(tables, name)))
 
 
-def plain(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of gradient descent on MLPs by the logistic loss or the cross entropy, no decay."""
-    chosen = (rows["method"] == METHODS[0]) & (rows["weight_decay"] == 0)
-    chosen &= (rows["architecture"] == "mlp") & (rows["dtype"] == "float32")
-    chosen &= rows["loss_function"].isin(["logistic", "cross_entropy"])
-    return nonempty(rows[chosen], "rows of gradient descent without decay")
+def with_loss(tables: Tables) -> pd.DataFrame:
+    """The same with the training loss."""
+    training = steady(tables, "training")[[*NETWORK, "epoch", "loss"]]
+    return last_inner(tables).merge(training, on=[*NETWORK, "epoch"])
+
+
+def over_start(rows: pd.DataFrame, column: str) -> pd.Series:
+    """A column of one layer over what it was at epoch 0."""
+    start = rows[rows["epoch"] == 0].set_index(NETWORK)[column]
+    return rows[column] / start.reindex(pd.MultiIndex.from_frame(rows[NETWORK])).to_numpy()
+
+
+def by_gain(tables: Tables) -> pd.DataFrame:
+    """Gradient descent without decay, at the width with the most gains."""
+    rows = plain(tables)
+    return rows[rows["width"] == rows.groupby("width")["gain"].nunique().idxmax()]
+
+
+def plain(tables: Tables) -> pd.DataFrame:
+    """The last inner layer of MLPs under gradient descent without decay, by the logistic loss or
+    the cross entropy. Raises NoRows when there are none."""
+    rows = last_inner(tables).query(
+        "method == 'gradient descent' and weight_decay == 0 and architecture == 'mlp'"
+        " and dtype == 'float32' and loss_function in ('logistic', 'cross_entropy')"
+    )
+    return nonempty(rows, "rows of gradient descent without decay")
 
 
 def by_width(tables: Tables) -> pd.DataFrame:
-    """The inner layers of two classes under gradient descent, at the gain with the most widths.
+    """The same of two classes, at the gain with the most widths.
 
     At the latest time that was measured at every width.
     """
-    rows = plain(inner(steady(tables)))
-    rows = nonempty(rows[rows["classes"] == 2], "rows of two classes")
+    rows = nonempty(plain(tables).query("classes == 2"), "rows of two classes")
     best = rows.groupby("gain")["width"].nunique().idxmax()
-    return at_common_time(rows[rows["gain"] == best], ["data"], "width")
+    return at_common_time(rows[rows["gain"] == best], "width")
 
 
-def at_common_time(rows: pd.DataFrame, groups: list[str], across: str) -> pd.DataFrame:
-    """In each group the rows of the latest time that all values of a column were measured at.
+def at_common_time(rows: pd.DataFrame, across: str) -> pd.DataFrame:
+    """The rows of each method at the latest time that all its values of a column were measured at.
 
-    Raises NoRows when no group has such a time.
+    Raises NoRows when there is no such time.
     """
-    latest = []
-    for _, each in rows.groupby(groups):
-        counts = each.groupby("time")[across].nunique()
-        shared = counts.index[counts == each[across].nunique()]
-        latest.append(each[each["time"] == shared.max()] if len(shared) else each.iloc[:0])
-    return nonempty(pd.concat(latest), f"time at which every {across} was measured")
+    seen = rows.groupby(["method", "time"])[across].transform("nunique")
+    rows = rows[seen == rows.groupby("method")[across].transform("nunique")]
+    rows = rows[rows["time"] == rows.groupby("method")["time"].transform("max")]
+    return nonempty(rows, f"time at which every {across} was measured")
 
 
 def by_decay(layers: pd.DataFrame) -> pd.DataFrame:
@@ -115,16 +126,13 @@ def by_decay(layers: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_rate(tables: Tables) -> pd.DataFrame:
-    """The inner layers in float64 at one time, at several rates; columns `method` and `drift`."""
-    rows = inner(steady(tables))
-    rows = rows[(rows["dtype"] == "float64") & (rows["epoch"] > 0)]
-    rows = nonempty(rows, "rows in float64")
-    return at_common_time(rows, ["data", "method"], "learning_rate")
+    """The last inner layer in float64 at one time, at several rates."""
+    rows = last_inner(tables).query("dtype == 'float64' and epoch > 0")
+    return at_common_time(nonempty(rows, "rows in float64"), "learning_rate")
 
 
 def ten_class_spectra(tables: Tables) -> pd.DataFrame:
-    """Singular values at the end of the inner layers of SGD, ten classes: none and most decay."""
-    rows = inner(steady(tables, "spectrum"))
-    rows = rows[(rows["classes"] > 2) & (rows["method"] == METHODS[1])]
+    """Singular values at the end of the last inner layer of SGD, ten classes: no and most decay."""
+    rows = last_inner(tables, "spectrum").query("classes > 2 and method == 'SGD'")
     rows = nonempty(rows, "spectra of more than two classes by SGD")
     return rows[rows["weight_decay"].isin([rows["weight_decay"].min(), rows["weight_decay"].max()])]

@@ -3,8 +3,6 @@
 `y`: of two classes -1 and 1, of more the numbers of the classes, each `(R, n)`.
 """
 
-from dataclasses import dataclass
-
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -14,7 +12,7 @@ from runner.core.errors import lookup
 from runner.networks.spectra import eigvalsh
 from runner.papers.training_invariances.losses import MARGIN_LOSSES
 from runner.papers.training_invariances.low_rank_training.networks import Parameters, outputs
-from runner.training.optimizers import MOMENTUM, OPTIMIZERS, Optimizer
+from runner.training.optimizers import OPTIMIZERS, Optimizer
 
 LANCZOS = 6
 """Steps of the Lanczos iteration."""
@@ -44,24 +42,8 @@ def losses_and_gradients(
     return losses.detach(), dict(zip(leaves, found, strict=True))
 
 
-@dataclass(frozen=True)
-class Way:
-    """How an optimizer moves. own: its name without weight decay; moments: tensors of its own for
-    each of the weights; pace: by what the rates are divided where the gradients are constant."""
-
-    own: str
-    decoupled: bool = False
-    moments: int = 0
-    pace: float = 1.0
-
-
-WAYS = {
-    "sgd": Way("sgd"),
-    "momentum": Way("momentum", moments=1, pace=1 - MOMENTUM),
-    "adam": Way("adam", moments=2),
-    "adamw": Way("adam", decoupled=True, moments=2),
-}
-"""By the names that configurations use."""
+WAYS = OPTIMIZERS | {"adamw": OPTIMIZERS["adam"]}
+"""The optimizers without weight decay, by the names that configurations use."""
 
 
 class Decayed:
@@ -78,9 +60,8 @@ class Decayed:
         rates: Float[Tensor, " S"],
         decays: Float[Tensor, " S"],
     ) -> None:
-        way = lookup("optimizer", name, WAYS)
-        self.decoupled = way.decoupled
-        self.own: Optimizer = OPTIMIZERS[way.own](parameters)
+        self.decoupled = name == "adamw"
+        self.own: Optimizer = lookup("optimizer", name, WAYS)(parameters)
         self.rates, self.decays = rates, decays
 
     @torch.no_grad()

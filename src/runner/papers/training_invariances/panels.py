@@ -1,0 +1,38 @@
+"""Sheets of four panels, and their ticks."""
+
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+
+from runner.results.claims import Tables
+from runner.results.figures import or_empty
+from runner.results.style import panel, sheet, ticks
+
+Part = Callable[[Axes, Tables], pd.DataFrame]
+"""Draws a panel; returns the numbers drawn."""
+
+
+def four_panels(
+    tables: Tables, parts: Sequence[tuple[Part, str, str]], **options: float
+) -> tuple[Figure, pd.DataFrame]:
+    """A sheet of the panels a to d, and the numbers drawn, with the column `panel`.
+
+    parts: what draws each, its title, and what its axis below is; one without rows says so.
+    options: as of `sheet`.
+    """
+    picture, grid = sheet(2, 2, **options)
+    drawn = [pd.DataFrame({"panel": []})]
+    for letter, axes, (part, title, x) in zip("abcd", grid.flat, parts, strict=True):
+        with or_empty(axes):
+            drawn.append(part(axes, tables).assign(panel=part.__name__.strip("_")))
+        panel(axes, letter, title, x)
+    return picture, pd.concat(drawn)
+
+
+def ticks_within(axis: Axis, *values: float) -> None:
+    """Ticks at those of the values that the axis reaches."""
+    low, high = sorted(axis.get_view_interval())
+    ticks(axis, [value for value in values if low <= value <= high])

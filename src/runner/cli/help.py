@@ -49,7 +49,7 @@ SHARED = {
 
 HYDRA = {
     "-m, --multirun": "a sweep over all values that are given (key=1,2,3)",
-    "--config-dir FOLDER": "studies and experiments of one's own, in a folder",
+    "--config-dir FOLDER": "your studies and experiments, in a folder",
     "-sc install=bash": "print what makes bash (or zsh) complete keys and options",
     "--columns": "with study=...: the columns of its tables, with type and meaning",
     "--cfg job": "show the configuration that would be run",
@@ -164,7 +164,7 @@ def _facts(item: dataclasses.Field, sizes: dict[str, dict[str, Any]]) -> Iterato
     if limits["choices"] is not None:
         yield f"one of {', '.join(limits['choices'])}"
     if limits["own"]:
-        yield "or a function of one's own, module:function"
+        yield "or your function, module:function"
 
 
 def _value(value: Any) -> str:

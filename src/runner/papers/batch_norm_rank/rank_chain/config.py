@@ -40,7 +40,7 @@ class RankChain(StudyConfig):
         "d, the width of all layers", [8, 16, 32, 64, 128, 256], minimum=2
     )
     skips: list[float] = parameter(
-        "gamma, the weight of W beside the skip connection; inf: no skip",
+        "gamma, the weight of W relative to the skip connection; inf: no skip",
         [0.1, 0.5, 1.0, inf],
         above=0,
     )
@@ -127,7 +127,7 @@ class RankChain(StudyConfig):
             squared = self.measure in ("product", "expansion")
             if skip < (least := SMALLEST if squared else LOST[self.dtype]):
                 raise InputError(
-                    f"skips={skip}: rounding loses gamma W beside the skip connection below"
+                    f"skips={skip}: rounding loses gamma W next to the skip connection below"
                     f" {least:.1g}, for measure={self.measure} and dtype={self.dtype}"
                 )
             averaged = self.measure in ("average", "input_rank")

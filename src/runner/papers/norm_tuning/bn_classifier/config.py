@@ -23,5 +23,8 @@ class BnClassifier(TrainingConfig):
     )
     replicates: int = parameter("independent repetitions", 10, minimum=1, maximum=MOST)
     selection_replicates: int = parameter(
-        "replicates of their own that the rate is chosen on", 2, minimum=1, maximum=MOST
+        "replicates on which the rate is chosen; they are not used for results",
+        2,
+        minimum=1,
+        maximum=MOST,
     )

@@ -49,7 +49,10 @@ class NormFinetuning(TrainingConfig):
     batch_size: int = parameter("images of one SGD step", 128, minimum=2, maximum=MOST)
     replicates: int = parameter("independent repetitions", 5, minimum=1, maximum=MOST)
     selection_replicates: int = parameter(
-        "repetitions of their own that rates are chosen on", 1, minimum=1, maximum=MOST
+        "replicates on which rates are chosen; they are not used for results",
+        1,
+        minimum=1,
+        maximum=MOST,
     )
 
     def __post_init__(self) -> None:

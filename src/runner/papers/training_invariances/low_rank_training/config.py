@@ -42,7 +42,7 @@ class LowRankTraining(TrainingConfig):
         choices=(*OF_TWO, "cross_entropy"),
     )
     optimizer: str = parameter(
-        "adam has the weight decay in its gradient (coupled), adamw beside it (decoupled)",
+        "adam has the weight decay in its gradient (coupled), adamw apart from it (decoupled)",
         "sgd",
         choices=(*OPTIMIZERS, "adamw"),
     )

@@ -37,9 +37,6 @@ RATES_OF_ADAM = {1: 0.01, 9: 0.05, 23: 0.005, 31: 0.0005}
 SCORED = 1000
 """Images that an accuracy is measured on."""
 
-CHOSEN = "rates of the authors' code"
-"""What stands in `selected_on`: no replicate of ours chose them."""
-
 
 @dataclass
 class Networks:

@@ -34,7 +34,7 @@ from runner.papers.batch_norm_rank.mlp_training import (
     starting_stack,
 )
 from runner.papers.batch_norm_rank.rank_collapse import authors
-from runner.papers.batch_norm_rank.rank_collapse.config import RankCollapse
+from runner.papers.batch_norm_rank.rank_collapse.config import AUTHORS_RATES, RankCollapse
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def as_the_authors(config: RankCollapse, context: Context) -> Iterator[LayerRank
                         test_accuracy=float(test_accuracy[r]),
                         rank=float(measured.matrix_rank[r]),
                         rank_bound=float(measured.rank_bound[r]),
-                        selected_on=authors.CHOSEN,
+                        selected_on=AUTHORS_RATES,
                     )
 
 

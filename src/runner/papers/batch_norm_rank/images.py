@@ -1,11 +1,14 @@
-"""The images that networks of paper B are trained on."""
+"""The images that networks of paper B are trained on, and those that ranks are measured on."""
 
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from runner.core.errors import InputError
+from runner.core.streams import generator
 from runner.core.studies import Context
 from runner.data.datasets import Dataset
 from runner.papers.batch_norm_rank.images_config import OnImages
-
-TEST_IMAGES = 10_000
-"""At most, in each dataset."""
 
 
 def training_images(config: OnImages, context: Context) -> Dataset:
@@ -15,3 +18,15 @@ def training_images(config: OnImages, context: Context) -> Dataset:
     """
     data = context.load_data(config.data, config.seed, config.checksums)
     return data.first(config.train_images)
+
+
+def probed(config: OnImages, data: Dataset) -> Int[Tensor, " N"]:
+    """The training images that networks are measured on: the same for all, chosen at random.
+
+    Raises InputError when there are fewer than `samples`.
+    """
+    images = len(data.train)
+    if config.samples > images:
+        raise InputError(f"samples={config.samples}: {config.data} has {images} training images")
+    order = torch.randperm(images, generator=generator(config.seed, 0, "probe"))
+    return order[: config.samples].to(data.train.labels.device)

@@ -1,13 +1,11 @@
 """The images that networks of paper B are trained on, and those that ranks are measured on."""
 
 import torch
-from jaxtyping import Int
-from torch import Tensor
 
 from runner.core.errors import InputError
 from runner.core.streams import generator
 from runner.core.studies import Context
-from runner.data.datasets import Dataset
+from runner.data.datasets import Dataset, Images
 from runner.papers.batch_norm_rank.images_config import OnImages
 
 
@@ -20,7 +18,7 @@ def training_images(config: OnImages, context: Context) -> Dataset:
     return data.first(config.train_images)
 
 
-def probed(config: OnImages, data: Dataset) -> Int[Tensor, " N"]:
+def probed(config: OnImages, data: Dataset) -> Images:
     """The training images that networks are measured on: the same for all, chosen at random.
 
     Raises InputError when there are fewer than `samples`.
@@ -29,4 +27,5 @@ def probed(config: OnImages, data: Dataset) -> Int[Tensor, " N"]:
     if config.samples > images:
         raise InputError(f"samples={config.samples}: {config.data} has {images} training images")
     order = torch.randperm(images, generator=generator(config.seed, 0, "probe"))
-    return order[: config.samples].to(data.train.labels.device)
+    chosen = order[: config.samples].to(data.train.labels.device)
+    return Images(data.train.pixels[chosen], data.train.labels[chosen])

@@ -10,30 +10,12 @@ from torch import Tensor
 
 from runner.core.streams import generator
 from runner.core.studies import Context, Measured, network_name
-from runner.data.datasets import Dataset
 from runner.networks.activations import activation_of
 from runner.networks.initialization import draw
 from runner.networks.mlp import MLP
-from runner.papers.batch_norm_rank.images import probed, training_images
 from runner.papers.batch_norm_rank.measures import last_hidden, ranks
 from runner.papers.batch_norm_rank.mlp_config import TrainedMLPs
 from runner.training.classification import Group
-
-
-def load_images(config: TrainedMLPs, context: Context) -> Dataset:
-    """The study's images, each channel with mean zero and variance one.
-
-    Raises InputError when they cannot be had.
-    """
-    return training_images(config, context).standardized()
-
-
-def probe_images(config: TrainedMLPs, data: Dataset) -> Float[Tensor, "N features"]:
-    """The training images that ranks are measured on: the same for all networks, chosen at random.
-
-    Raises InputError when there are fewer than `samples`.
-    """
-    return data.train.flat()[probed(config, data)]
 
 
 def starting_stack(

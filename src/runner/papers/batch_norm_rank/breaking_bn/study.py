@@ -230,7 +230,7 @@ def torch_module(config: Config, network: str, tensors: dict[str, Tensor]) -> nn
 
 def traced(config: Config, trainer: ConvolutionalTrainer) -> dict[str, Tensor]:
     """The tensors of a network, the images x, and H, what its last hidden layer makes of them."""
-    images = probe(config, trainer.data)
+    images = probed(config, trainer.data)
     H, _ = last_layer(trainer.network, images)
     return {"x": images.pixels, **trainer.network.state_dict(), "H": H}
 
@@ -244,12 +244,6 @@ def start(
     initialize(network, METHODS[name].init, stream)
     network = network.to(data.train.labels.device, memory_format=torch.channels_last)
     return ConvolutionalTrainer(network, data, rate, config.batch_size, config.seed, replicate)
-
-
-def probe(config: Config, data: Dataset) -> Images:
-    """The training images that a network is measured on: the same for all, chosen at random."""
-    chosen = probed(config, data)
-    return Images(data.train.pixels[chosen], data.train.labels[chosen])
 
 
 @torch.no_grad()
@@ -269,7 +263,7 @@ def last_layer(
 
 def measure(config: Config, trainer: ConvolutionalTrainer) -> dict[str, float]:
     """The measures of the last hidden layer, by the name of their column in UntrainedNetwork."""
-    H, errors = last_layer(trainer.network, probe(config, trainer.data))
+    H, errors = last_layer(trainer.network, probed(config, trainer.data))
     measured = ranks(H.mT[None], config.tau)
     values = {name: float(value[0]) for name, value in vars(measured).items()}
     return values | {"gradient_alignment": float(gradient_alignment(H, errors))}

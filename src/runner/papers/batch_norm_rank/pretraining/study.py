@@ -42,8 +42,6 @@ from runner.papers.batch_norm_rank.mlp_training import (
     by_network,
     group,
     last_ranks,
-    load_images,
-    probe_images,
     starting_stack,
 )
 from runner.papers.batch_norm_rank.pretraining.ascent import (
@@ -197,7 +195,7 @@ def images_of(config: Config, context: Context) -> Dataset:
     """The images, as the protocol feeds them: pixels 0 to 255, 0 to 1, or standardized."""
     lookup("protocol", config.protocol, dict.fromkeys(PROTOCOLS))
     if config.protocol != "authors":
-        return load_images(config, context)
+        return training_images(config, context).standardized()
     largest = lookup("script", config.script, dict(zip(SCRIPTS, (1.0, 255.0), strict=True)))
     return training_images(config, context).map(lambda pixels: largest * pixels)
 
@@ -346,7 +344,7 @@ def by_layers(task: Task, start: MLP, step: float, budgets: list[int]) -> dict[i
 def ranks_before(task: Task, variant: Variant, step: float, network: MLP) -> Iterator[LayerRank]:
     """Ranks by layer of a stack of one network per replicate, before training."""
     config, context = task.config, task.context
-    inputs = probe_images(config, task.data).expand(len(network), -1, -1)
+    inputs = probed(config, task.data).flat().expand(len(network), -1, -1)
     with context.progress(network.depth + 1, "measuring", unit="layers") as bar:
         for layer, found, size in ranks_by_layer(network, inputs, config.tau, bar.update):
             columns = by_network(vars(found) | {"root_mean_square": size})
@@ -366,28 +364,27 @@ def train(task: Task, networks: dict[Variant, MLP]) -> Iterator[TrainedEpoch | M
     B, seed = config.batch_size, config.seed
     trainer = StackTrainer(groups, data, B, config.epochs, seed, context)
     if context.restored is None:
-        chosen = probed(config, data)
-        images = Images(data.train.pixels[chosen], data.train.labels[chosen])
+        images = probed(config, data)
         for each in networks:
-            logits = logits_of(trainer.groups[str(each)].network, images, "probe")
-            loss, accuracy = scored(logits, images)
-            yield from epoch_rows(task, trainer, each, 0, Scores(loss, accuracy))
+            network = trainer.groups[str(each)].network
+            scores = Scores(*scored(network, images, "probe", torch.float32))
+            yield from epoch_rows(task, trainer, each, 0, scores)
     for epoch, found in trainer.run():
         for each in networks:
             yield from epoch_rows(task, trainer, each, epoch, found[str(each)])
 
 
 @torch.no_grad()
-def logits_of(network: MLP, images: Images, mode: Mode) -> Float[Tensor, "R classes n"]:
-    """What each network makes of all images at once; probe: by their own statistics."""
-    return network.logits(images.flat().expand(len(network), -1, -1), mode)
-
-
 def scored(
-    logits: Float[Tensor, "R classes n"], images: Images
+    network: MLP, images: Images, mode: Mode, dtype: torch.dtype
 ) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
-    """Mean loss and accuracy of each network on images."""
-    losses, hits = loss_and_hits(logits, images.labels.expand(len(logits), -1))
+    """Mean loss, in this dtype, and accuracy of each network on all images at once.
+
+    probe: by the statistics of these images.
+    """
+    R = len(network)
+    logits = network.logits(images.flat().expand(R, -1, -1), mode).to(dtype)
+    losses, hits = loss_and_hits(logits, images.labels.expand(R, -1))
     return losses, hits / len(images)
 
 
@@ -396,9 +393,9 @@ def epoch_rows(
 ) -> Iterator[TrainedEpoch | Measured]:
     """What is measured of a group at the end of an epoch."""
     config, of, data = task.config, trainer.groups[str(variant)], trainer.data
-    network, probe = of.network, probe_images(config, data)
+    network, probe = of.network, probed(config, data).flat()
     mode: Mode = "probe" if config.protocol == "authors" else "evaluate"
-    test_loss, test_accuracy = scored(logits_of(network, data.test, mode).double(), data.test)
+    test_loss, test_accuracy = scored(network, data.test, mode, torch.float64)
     last = trainer.order()[:, (trainer.steps - 1) * trainer.batch_size :][:, : trainer.batch_size]
     minibatches = data.train.flat()[last[of.replicates]].mT
     columns = vars(scores) | last_ranks(network, probe, config.tau)

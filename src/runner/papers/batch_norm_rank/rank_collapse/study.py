@@ -26,15 +26,13 @@ from runner.data.datasets import Dataset
 from runner.networks import modules
 from runner.networks.mlp import MLP
 from runner.networks.precision import torch_dtype
-from runner.papers.batch_norm_rank.images import training_images
+from runner.papers.batch_norm_rank.images import probed, training_images
 from runner.papers.batch_norm_rank.measures import Ranks, ranks, ranks_by_layer
 from runner.papers.batch_norm_rank.mlp_training import (
     by_network,
     group,
     hand_over,
     last_ranks,
-    load_images,
-    probe_images,
     starting_stack,
 )
 from runner.papers.batch_norm_rank.rank_collapse import authors
@@ -102,8 +100,8 @@ def as_the_text(
 ) -> Iterator[LayerRank | TrialEpoch | Measured]:
     """Ranks by layer, then training: of the selection replicates, then of the others."""
     dtype = torch_dtype(config.dtype)
-    data = None if config.data == "gaussian" else load_images(config, context)
-    x = gaussian_inputs(config) if data is None else probe_images(config, data)
+    data = None if config.data == "gaussian" else training_images(config, context).standardized()
+    x = gaussian_inputs(config) if data is None else probed(config, data).flat()
     features, classes = x.shape[-1], 1 if data is None else data.classes
     kind = {"init": config.init, "activation": config.activation, "skip": config.skip}
 
@@ -165,7 +163,7 @@ def choose_and_train(
     choices = dict(zip(names, (choose(grid, each, selection) for each in scores), strict=True))
     rates = {name: [choice.rate] for name, choice in choices.items()}
     trainer = trainer_of(range(config.replicates), rates)
-    probe = probe_images(config, trainer.data)
+    probe = probed(config, trainer.data).flat()
     for epoch, found in trainer.run():
         for name, choice in choices.items():
             network = trainer.groups[name].network

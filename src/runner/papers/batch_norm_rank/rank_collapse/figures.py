@@ -150,36 +150,35 @@ def draw_by_layer(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, drawn
 
 
+LOOKED_AT = {
+    "matrix_rank": ("metrics", "layer", "rank before training"),
+    "rank_bound": ("metrics", "layer", "r"),
+    "train_accuracy": ("training", "epoch", "training accuracy"),
+}
+"""Columns of the quick look: table, what they are drawn against, title."""
+
+
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Quick look at one run: rank and r by layer before training, and accuracy by epoch."""
-    picture, (panels,) = sheet(1, 3, height=3.2, gap=0.7, right=1.2)
-    for axes, letter, (table, x, column, title) in zip(
-        panels,
-        "abc",
-        (
-            ("metrics", "layer", "matrix_rank", "rank before training"),
-            ("metrics", "layer", "rank_bound", "r"),
-            ("training", "epoch", "train_accuracy", "training accuracy"),
-        ),
-        strict=True,
-    ):
+    last = rank_of_last_layer(tables["metrics"])
+    picture, (panels,) = sheet(1, 3, height=3.2, gap=0.7)
+    for axes, letter, column in zip(panels, "abc", LOOKED_AT, strict=True):
+        table, x, title = LOOKED_AT[column]
         panel(axes, letter, title, x)
         with or_empty(axes):
-            ends = []
-            for kind, rows in tables[table].groupby("normalization", sort=False):
-                drawn, look = spread(rows, [x], [column]), NORMALIZATIONS[kind]
-                look.band(axes, drawn[x], drawn[f"{column}_low"], drawn[f"{column}_high"])
-                look.line(axes, drawn[x], drawn[column], marker="")
-                ends.append((drawn[column].iloc[-1], LABELS[kind], look))
+            drawn = spread(tables[table], ["normalization", x], [column])
+            for kind, rows in drawn.groupby("normalization", sort=False):
+                look = NORMALIZATIONS[kind]
+                look.band(axes, rows[x], rows[f"{column}_low"], rows[f"{column}_high"])
+                look.line(axes, rows[x], rows[column], marker="", label=LABELS[kind])
             axes.set_ylim(0, None)
-    name_ends(axes, ends)
-    kinds = rank_of_last_layer(tables["metrics"]).groupby("normalization", sort=False)
-    summary = kinds[["matrix_rank", "soft_rank", "rank_bound"]].mean()
+    panels[0].legend()
+    ranks = ["matrix_rank", "soft_rank", "rank_bound"]
+    summary = last.groupby("normalization", sort=False)[ranks].mean()
     if "training" in tables:
         columns = ["learning_rate", "train_loss", "train_accuracy", "test_accuracy"]
-        summary = summary.join(
-            last_epoch(tables["training"]).groupby("normalization")[columns].mean()
-        )
+        ends = last_epoch(tables["training"]).groupby("normalization")
+        summary = summary.join(ends[columns].mean())
     return picture, summary.reset_index()
 
 

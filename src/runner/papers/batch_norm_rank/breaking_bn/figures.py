@@ -66,7 +66,8 @@ def _lines(
             look.band(axes, rows[x], rows[f"{column}_low"], rows[f"{column}_high"])
             look.line(axes, rows[x], rows[column], marker="")
             ends.append((rows[column].iloc[-1], NAMES[method], look))
-    top = np.nanmax([drawn[f"{column}_high"].max(), 1 / CLASSES])
+    highest = drawn[f"{column}_high"]
+    top = np.nanmax([highest[np.isfinite(highest)].max(), 1 / CLASSES])
     axes.set(xlim=(0, max(1, drawn[x].max())), ylim=(0, 1.05 * top))
     axes.xaxis.get_major_locator().set_params(integer=True, nbins=4)
     if column == "rank" and np.log2(top) % 1 == 0:

@@ -94,7 +94,8 @@ def draw_by_depth(tables: Tables, columns: tuple[str, ...]) -> tuple[Figure, pd.
         for axes, depth in zip(row, depths, strict=True):
             lost = np.nan
             if not np.isfinite(trained[column]).all():
-                lost = rail(axes, top, 0, "diverged" * (axes is row[0]), log=False)(np.nan)
+                place = rail(axes, top, 0, "diverged" * (axes is row[0]), log=False)
+                lost = float(place(np.nan))
             ends = _lines(axes, trained[trained["depth"] == depth], column, top, lost)
             panel(axes, next(letters), f"depth {depth}", "epoch")
         name_ends(row[-1], ends)

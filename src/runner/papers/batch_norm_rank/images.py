@@ -1,11 +1,12 @@
-"""The images that networks of paper B are trained on."""
+"""The images that networks of paper B are trained on, and those that ranks are measured on."""
 
+import torch
+
+from runner.core.errors import InputError
+from runner.core.streams import generator
 from runner.core.studies import Context
-from runner.data.datasets import Dataset
+from runner.data.datasets import Dataset, Images
 from runner.papers.batch_norm_rank.images_config import OnImages
-
-TEST_IMAGES = 10_000
-"""At most, in each dataset."""
 
 
 def training_images(config: OnImages, context: Context) -> Dataset:
@@ -15,3 +16,16 @@ def training_images(config: OnImages, context: Context) -> Dataset:
     """
     data = context.load_data(config.data, config.seed, config.checksums)
     return data.first(config.train_images)
+
+
+def probed(config: OnImages, data: Dataset) -> Images:
+    """The training images that networks are measured on: the same for all, chosen at random.
+
+    Raises InputError when there are fewer than `samples`.
+    """
+    images = len(data.train)
+    if config.samples > images:
+        raise InputError(f"samples={config.samples}: {config.data} has {images} training images")
+    order = torch.randperm(images, generator=generator(config.seed, 0, "probe"))
+    chosen = order[: config.samples].to(data.train.labels.device)
+    return Images(data.train.pixels[chosen], data.train.labels[chosen])

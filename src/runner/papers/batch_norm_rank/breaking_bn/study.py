@@ -17,14 +17,14 @@ method. They are trained one after the other: each one fills the machine.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from runner.core.errors import InputError, lookup
+from runner.core.errors import lookup
 from runner.core.streams import generator
 from runner.core.studies import Context, Measured, Row, network_name
 from runner.data.datasets import Dataset, Images
@@ -33,7 +33,7 @@ from runner.networks.resnet import ResNet50
 from runner.networks.vgg import VGG19
 from runner.papers.batch_norm_rank.breaking_bn.alignment import gradient_alignment
 from runner.papers.batch_norm_rank.breaking_bn.config import BreakingBN as Config
-from runner.papers.batch_norm_rank.images import training_images
+from runner.papers.batch_norm_rank.images import probed, training_images
 from runner.papers.batch_norm_rank.measures import ranks
 from runner.training.convolutional import ConvolutionalTrainer, on_device
 from runner.training.selection import choose, score, selection_range
@@ -114,8 +114,7 @@ class TrainedEpoch(TrialEpoch):
     selected_on: str  # the replicates that the rate was chosen on
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(NamedTuple):
     """One network to train. candidate: the index of the rate that is tried; None: it is judged."""
 
     method: str
@@ -146,7 +145,8 @@ def run(config: Config, context: Context) -> Iterator[UntrainedNetwork | TrialEp
     """Train each network in turn, and measure those that are judged before training, too."""
     networks, sources = tasks(config), with_own_rate(config)
     selection = selection_range(config.replicates, config.selection_replicates)
-    data = {random: images(config, context, random) for random in pixels_needed(config)}
+    pixels = sorted({METHODS[task.method].random_pixels for task in networks})
+    data = {random: images(config, context, random) for random in pixels}
     restored = context.restored
     first = 0 if restored is None else int(restored["network"])
     # What rates are chosen by: the scores of each selection replicate, over epochs.
@@ -155,24 +155,23 @@ def run(config: Config, context: Context) -> Iterator[UntrainedNetwork | TrialEp
     if restored is not None:
         sums.copy_(restored["selection"])
     size = {"architecture": config.architecture, "multiplier": config.multiplier}
-    steps = len(next(iter(data.values())).train) // config.batch_size * config.epochs
+    steps = len(data[pixels[0]].train) // config.batch_size * config.epochs
     with context.progress(len(networks) * steps, "training", first * steps) as bar:
-        for index in range(first, len(networks)):
-            task = networks[index]
-            bar.what = "training" if task.candidate is None else "choosing rates"
-            of_method = sums[sources.index(rate_source(task.method))]
-            choice, tried = choose(config.learning_rates, of_method, selection), task.candidate
+        for index, (name, replicate, tried) in enumerate(networks[first:], start=first):
+            bar.what = "training" if tried is None else "choosing rates"
+            method, of_method = METHODS[name], sums[sources.index(rate_source(name))]
+            choice = choose(config.learning_rates, of_method, selection)
             rate = choice.rate if tried is None else config.learning_rates[tried]
-            rate *= METHODS[task.method].faster
-            pixels = data[METHODS[task.method].random_pixels]
-            trainer = start(config, task.method, pixels, task.replicate, rate)
-            place = network_name(task.method, **size), task.replicate
+            rate *= method.faster
+            trainer = start(config, name, data[method.random_pixels], replicate, rate)
+            place = network_name(name, **size), replicate
             now = partial(traced, config, trainer)
             if restored is not None and index == first:
                 trainer.restore(restored)
                 bar.update(trainer.done)
             elif tried is None:
-                yield before_training(config, task.method, trainer)
+                parameters = sum(p.numel() for p in trainer.network.parameters())
+                yield UntrainedNetwork(name, replicate, parameters, **measure(config, trainer))
                 yield from context.hand_over(*place, 0, now)
 
             def after_step(
@@ -183,21 +182,21 @@ def run(config: Config, context: Context) -> Iterator[UntrainedNetwork | TrialEp
                 context.checkpoint(lambda: own | trainer.state())
 
             for epoch, scores in trainer.until(config.epochs, after_step):
-                columns = after_epoch(config, task.method, trainer, rate, epoch, scores)
+                measured = measure(config, trainer)
+                row = TrialEpoch(
+                    name, replicate, rate, epoch, trainer.done, **scores,
+                    rank=measured["matrix_rank"], rank_bound=measured["rank_bound"],
+                    gradient_alignment=measured["gradient_alignment"],
+                )  # fmt: skip
                 if tried is None:
-                    yield TrainedEpoch(**columns, selected_on=choice.selected_on)
+                    yield TrainedEpoch(**vars(row), selected_on=choice.selected_on)
                     yield from context.hand_over(*place, epoch, now)
                 else:
-                    of_method[tried, selection.index(task.replicate)] += score(
-                        torch.tensor(scores["train_accuracy"], dtype=torch.float64),
-                        torch.tensor(scores["train_loss"]),
+                    of_method[tried, selection.index(replicate)] += score(
+                        torch.tensor(row.train_accuracy, dtype=torch.float64),
+                        torch.tensor(row.train_loss),
                     )
-                    yield TrialEpoch(**columns)
-
-
-def pixels_needed(config: Config) -> list[bool]:
-    """Whether the images as they are (False) and with random pixels (True) are learned."""
-    return sorted({METHODS[task.method].random_pixels for task in tasks(config)})
+                    yield row
 
 
 def images(config: Config, context: Context, random_pixels: bool) -> Dataset:
@@ -206,10 +205,7 @@ def images(config: Config, context: Context, random_pixels: bool) -> Dataset:
     Raises InputError when they cannot be had, or when there are fewer than `samples`.
     """
     data = training_images(config, context)
-    if config.samples > len(data.train):
-        raise InputError(
-            f"samples={config.samples}: {config.data} has {len(data.train)} training images"
-        )
+    probed(config, data)  # refused now, not when they are measured
     if config.image_size is not None:
         data = data.resized(config.image_size)
     if random_pixels:
@@ -234,7 +230,7 @@ def torch_module(config: Config, network: str, tensors: dict[str, Tensor]) -> nn
 
 def traced(config: Config, trainer: ConvolutionalTrainer) -> dict[str, Tensor]:
     """The tensors of a network, the images x, and H, what its last hidden layer makes of them."""
-    images = probe(config, trainer.data)
+    images = probed(config, trainer.data)
     H, _ = last_layer(trainer.network, images)
     return {"x": images.pixels, **trainer.network.state_dict(), "H": H}
 
@@ -248,14 +244,6 @@ def start(
     initialize(network, METHODS[name].init, stream)
     network = network.to(data.train.labels.device, memory_format=torch.channels_last)
     return ConvolutionalTrainer(network, data, rate, config.batch_size, config.seed, replicate)
-
-
-def probe(config: Config, data: Dataset) -> Images:
-    """The training images that a network is measured on: the same for all, chosen at random."""
-    stream = generator(config.seed, 0, "probe")
-    chosen = torch.randperm(len(data.train), generator=stream)[: config.samples]
-    chosen = chosen.to(data.train.labels.device)
-    return Images(data.train.pixels[chosen], data.train.labels[chosen])
 
 
 @torch.no_grad()
@@ -275,36 +263,7 @@ def last_layer(
 
 def measure(config: Config, trainer: ConvolutionalTrainer) -> dict[str, float]:
     """The measures of the last hidden layer, by the name of their column in UntrainedNetwork."""
-    H, errors = last_layer(trainer.network, probe(config, trainer.data))
+    H, errors = last_layer(trainer.network, probed(config, trainer.data))
     measured = ranks(H.mT[None], config.tau)
     values = {name: float(value[0]) for name, value in vars(measured).items()}
     return values | {"gradient_alignment": float(gradient_alignment(H, errors))}
-
-
-def before_training(config: Config, name: str, trainer: ConvolutionalTrainer) -> UntrainedNetwork:
-    """The row of a network at initialisation."""
-    parameters = sum(p.numel() for p in trainer.network.parameters())
-    return UntrainedNetwork(name, trainer.replicate, parameters, **measure(config, trainer))
-
-
-def after_epoch(
-    config: Config,
-    name: str,
-    trainer: ConvolutionalTrainer,
-    rate: float,
-    epoch: int,
-    scores: dict[str, float],
-) -> dict[str, Any]:
-    """The columns of a network at the end of an epoch."""
-    measured = measure(config, trainer)
-    return {
-        "method": name,
-        "replicate": trainer.replicate,
-        "learning_rate": rate,
-        "epoch": epoch,
-        "steps": trainer.done,
-        **scores,
-        "rank": measured["matrix_rank"],
-        "rank_bound": measured["rank_bound"],
-        "gradient_alignment": measured["gradient_alignment"],
-    }

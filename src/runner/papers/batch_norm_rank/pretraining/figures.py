@@ -25,16 +25,7 @@ from runner.results.figures import Drawing
 from runner.results.findings import Finding
 from runner.results.rows import nonempty
 from runner.results.spreads import spread
-from runner.results.style import (
-    GREY,
-    QUIET,
-    level,
-    name_ends,
-    panel,
-    rail,
-    sheet,
-    ticks,
-)
+from runner.results.style import GREY, Look, guide, level, name_ends, panel, rail, sheet, ticks
 
 COLUMNS = {
     "train_loss": "training loss",
@@ -44,11 +35,16 @@ COLUMNS = {
     "mean_rank_bound": "r, harmonic mean over layers",
 }
 
-PAPERS = {"method": ["vanilla", "pretrained", "batch_norm"]}
-"""The networks of figures 4, 11 and 12."""
+NAMES = {
+    "vanilla": "vanilla",
+    "pretrained": "pre-trained",
+    "batch_norm": "batch norm",
+    "batch_norm_asymmetric": "asymmetric\nbatch norm",
+}
+"""Of the lines of the paper's figures."""
 
 LOST = 2.5
-"""A training loss above a guess, ln 10, that a panel still shows."""
+"""A loss above a guess, ln 10, that a panel shows; up to twice that where training ends there."""
 
 
 def curves(tables: Tables) -> pd.DataFrame:
@@ -62,106 +58,67 @@ def curves(tables: Tables) -> pd.DataFrame:
     return found.assign(**{name: finite[name] for name in ends})
 
 
-NAMES = {
-    "vanilla": "vanilla",
-    "pretrained": "pre-trained",
-    "batch_norm": "batch norm",
-    "batch_norm_asymmetric": "asymmetric\nbatch norm",
-}
-"""Of the lines of the paper's figures."""
-
-
 def _lines(
     axes: Axes, drawn: pd.DataFrame, column: str, top: float = np.inf, lost: float = np.nan
-) -> list:
+) -> list[tuple[float, str, Look]]:
     """A line and a band for each network. Gives back where they end: height, name, look.
 
     top: the end of the scale; lost: the height of what is not finite.
     """
-    ends = []
-    several = drawn.loc[drawn["method"] == "pretrained", "pretraining_steps"].nunique() > 1
-    order = {"batch_norm": 2, "batch_norm_asymmetric": 1, "vanilla": 0}
-    groups = drawn.groupby(VARIANT, sort=False)
-    for (method, steps), rows in sorted(groups, key=lambda of: order.get(of[0][0], 3)):
-        rows, drawn_as = rows.sort_values("epoch"), look(method, steps)
-        shown = rows[np.isfinite(rows[f"{column}_high"])]
-        ends_of = (shown[f"{column}{end}"].clip(upper=top) for end in ("_low", "_high"))
-        drawn_as.band(axes, shown["epoch"], *ends_of)
-        inside = rows[column].where(rows[column] <= top)
-        heights = inside.where(np.isfinite(rows[column]), lost).to_numpy()
+    ends, several = [], len(set(drawn["pretraining_steps"]) - {0}) > 1
+    for (method, steps), rows in drawn.sort_values("epoch").groupby(VARIANT):
+        drawn_as, values = look(method, steps), rows[column]
+        band = rows[[f"{column}_low", f"{column}_high"]].clip(upper=top)
+        drawn_as.band(axes, rows["epoch"], *band.to_numpy().T)
+        heights = values.where(values <= top).where(np.isfinite(values), lost)
         drawn_as.line(axes, rows["epoch"], heights, marker="")
         text = f"M = {steps}" if several and steps else NAMES.get(method, method)
-        ends.append((float(heights[-1]), text, drawn_as))
+        ends.append((heights.iloc[-1], text, drawn_as))
+    axes.set_xlim(0, max(1, drawn["epoch"].max()))
+    axes.xaxis.get_major_locator().set_params(integer=True, nbins=4)
     return ends
-
-
-def _epochs(axes: Axes, last: int) -> None:
-    axes.set_xlim(0, max(1, last))
-    ticks(axes.xaxis, [0, last // 2, last] if last >= 4 else range(last + 1))
 
 
 def draw_by_depth(tables: Tables, columns: tuple[str, ...]) -> tuple[Figure, pd.DataFrame]:
     """Figures 4, 11 and 12: a column of panels for each depth, a row for each measure."""
     drawn = curves(tables)
+    trained, last = drawn[drawn["epoch"] > 0], drawn[drawn["epoch"] == drawn["epoch"].max()]
     depths = sorted(set(drawn["depth"]))
     size = {"height": 1.35 + 2.85 * len(columns), "left": 0.95, "right": 1.2, "sharey": "row"}
     picture, rows = sheet(len(columns), len(depths), **size)
     letters = iter("abcdefghijklmnopqrstuvwxyz")
     for row, column in zip(rows, columns, strict=True):
+        largest = last[column].replace(np.inf, np.nan).max()
+        top = max(LOST, min(2 * LOST, largest)) if "loss" in column else 1.03
+        row[0].set(ylim=(0, top), ylabel=COLUMNS[column])
         for axes, depth in zip(row, depths, strict=True):
-            of_depth = drawn[(drawn["depth"] == depth) & (drawn["epoch"] > 0)]
-            top, lost = np.inf, np.nan
-            if "loss" in column:
-                top = LOST if column == "train_loss" else _top(drawn, column)
-                axes.set_ylim(0, top)
-                if not np.isfinite(drawn.loc[drawn["epoch"] > 0, column]).all():
-                    word = "diverged" if axes is row[0] else ""
-                    lost = float(rail(axes, top, 0, word, log=False)([np.nan])[0])
-            else:
-                axes.set_ylim(0, 1.03)
-                ticks(axes.yaxis, [0, 0.25, 0.5, 0.75, 1])
-            _epochs(axes, int(drawn["epoch"].max()))
-            ends = _lines(axes, of_depth, column, top, lost)
-            if axes is row[-1]:
-                name_ends(axes, ends)
+            lost = np.nan
+            if not np.isfinite(trained[column]).all():
+                place = rail(axes, top, 0, "diverged" * (axes is row[0]), log=False)
+                lost = float(place(np.nan))
+            ends = _lines(axes, trained[trained["depth"] == depth], column, top, lost)
             panel(axes, next(letters), f"depth {depth}", "epoch")
-        row[0].set_ylabel(COLUMNS[column])
+        name_ends(row[-1], ends)
     return picture, drawn
 
 
-def _top(drawn: pd.DataFrame, column: str) -> float:
-    """The end of the scale of a test loss: at most twice a guess."""
-    shown = drawn.loc[(drawn["epoch"] > 0) & np.isfinite(drawn[column]), column]
-    guess = np.log(CLASSES)
-    return float(np.ceil(np.clip(shown.max() if len(shown) else guess, guess, 2 * guess)))
-
-
-def rates(tables: Tables) -> str:
-    """The rate of each network, where several were tried."""
-    if tables["training"].groupby(["run", *VARIANT])["learning_rate"].nunique().max() < 2:
-        return ""
-    rows = at_chosen_rates(tables).drop_duplicates(["depth", *VARIANT])
-    words = []
-    for method, of in rows.groupby("method", sort=False):
-        each = of.sort_values("depth")
-        several = each["learning_rate"].nunique() > 1
-        chosen = [
-            f"{row.learning_rate:g}" + f" at depth {row.depth}" * several
-            for row in each.itertuples()
-        ]
-        words.append(f"{NAMES.get(method, method)} {', '.join(dict.fromkeys(chosen))}")
-    return (
-        " Of the rates of the authors' scripts each network has that with the lowest training loss"
-        f" in the last epoch, on other replicates ({'; '.join(words)})."
-    )
-
-
 def say_by_depth(tables: Tables) -> str:
-    """Panels, lines and bands of figures 4, 11 and 12."""
-    return (
+    """Panels, lines and bands of figures 4, 11 and 12, and the rates, where several were tried."""
+    marks = (
         "A column for each depth, by epoch of training. Lines are medians over the replicates,"
         " bands their range; larger losses are cut off, and networks that diverge lie on the rail."
-        + rates(tables)
+    )
+    if tables["training"].groupby(["run", *VARIANT])["learning_rate"].nunique().max() < 2:
+        return marks
+    rows, words = at_chosen_rates(tables).drop_duplicates(["depth", *VARIANT]), []
+    for method, of in rows.sort_values("depth", kind="stable").groupby("method", sort=False):
+        rates = of["learning_rate"].map("{:g}".format)
+        if rates.nunique() > 1:
+            rates += " at depth " + of["depth"].astype(str)
+        words.append(f"{NAMES.get(method, method)} {', '.join(rates.unique())}")
+    return (
+        f"{marks} Of the rates of the authors' scripts each network has that with the lowest"
+        f" training loss in the last epoch, on other replicates ({'; '.join(words)})."
     )
 
 
@@ -170,18 +127,17 @@ def middle(rows: pd.DataFrame, network: str, column: str) -> float:
     return float(named(of_protocol(deepest(rows), "authors"), network)[column].median())
 
 
-def say_loss(tables: Tables, column: str = "train_loss") -> str:
+def say_end(tables: Tables, column: str) -> str:
     """Where the deepest networks end."""
     rows = last_epochs(tables)
-    depth = int(deepest(rows)["depth"].iloc[0])
     ours, norm, plain = (
         middle(rows, name, column) for name in ("pretrained", "batch_norm", "vanilla")
     )
     if not np.isfinite([ours, norm, plain]).all():
         return ""
     return (
-        f"At depth {depth} pre-trained networks end at a {COLUMNS[column]} of {ours:.2f}, batch"
-        f" norm at {norm:.2f}, vanilla networks at {plain:.2f}"
+        f"At depth {rows['depth'].max()} pre-trained networks end at a {COLUMNS[column]} of"
+        f" {ours:.2f}, batch norm at {norm:.2f}, vanilla networks at {plain:.2f}"
     )
 
 
@@ -190,16 +146,13 @@ def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     drawn = deepest(curves(tables))
     picture, ((left, right),) = sheet(gap=1.55, right=1.15)
     left.set_ylim(0, 1.03)
-    ticks(left.yaxis, [0, 0.25, 0.5, 0.75, 1])
     level(left, 1 / CLASSES)
     top = max(2.0, 1.2 * np.nanmax([drawn["mean_rank_bound_high"].max(), 0]))
     right.set(yscale="log", ylim=(0.9, top))
     ticks(right.yaxis, [2**power for power in range(10) if 2**power <= top])
-    for axes, column in ((left, "train_accuracy"), (right, "mean_rank_bound")):
-        _epochs(axes, int(drawn["epoch"].max()))
+    for axes, letter, column in ((left, "a", "train_accuracy"), (right, "b", "mean_rank_bound")):
         name_ends(axes, _lines(axes, drawn, column))
-    panel(left, "a", COLUMNS["train_accuracy"], "epoch")
-    panel(right, "b", COLUMNS["mean_rank_bound"], "epoch")
+        panel(axes, letter, COLUMNS[column], "epoch")
     return picture, drawn
 
 
@@ -241,45 +194,32 @@ ROWS = {
 
 def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """A line for each way to start: r before training, and what is learned."""
-    rows = nonempty(ordered(tables), "networks")
-    variants = [
-        (protocol, *variant)
-        for protocol, method in ROWS
-        for variant in sorted(
-            rows[(rows["protocol"] == protocol) & (rows["method"] == method)][VARIANT]
-            .drop_duplicates()
-            .itertuples(index=False, name=None)
-        )
-    ]
-    nonempty(pd.Series(variants, dtype=object), "networks")
+    rows, keys = ordered(tables), ["protocol", *VARIANT]
+    starts = {key: of for way in ROWS for key, of in rows.groupby(keys) if key[:2] == way}
+    nonempty(pd.Series(list(starts), dtype=object), "networks")
     picture, ((left, right),) = sheet(
-        height=0.95 + 0.31 * len(variants), left=2.35, gap=0.35, right=0.35, sharey=True
+        height=0.95 + 0.31 * len(starts), left=2.35, gap=0.35, right=0.35, sharey=True
     )
     top = max(4.0, 1.4 * np.nanmax([rows["rank_bound"].max(), 1]))
-    left.set(xscale="log", xlim=(0.85, top), ylim=(len(variants) - 0.4, -0.6))
+    left.set(xscale="log", xlim=(0.85, top), ylim=(len(starts) - 0.4, -0.6))
     right.set_xlim(0, 1.03)
     ticks(left.xaxis, [2**power for power in range(10) if 2**power <= top])
-    ticks(right.xaxis, [0, 0.25, 0.5, 0.75, 1])
-    names = []
-    for y, (protocol, method, steps) in enumerate(variants):
-        of = rows[(rows["protocol"] == protocol) & (rows[VARIANT] == [method, steps]).all(axis=1)]
+    names = [ROWS[protocol, method].format(M=steps) for protocol, method, steps in starts]
+    ticks(left.yaxis, range(len(starts)), names)
+    for y, ((_, method, steps), of) in enumerate(starts.items()):
         drawn_as = look(method, steps)
+        left.get_yticklabels()[y].set_color(drawn_as.ink)
         for axes, column in ((left, "rank_bound"), (right, "train_accuracy")):
-            axes.axhline(y, color=GREY, linewidth=0.4, zorder=0)
             drawn_as.each(axes, of[column], np.full(len(of), y))
             drawn_as.line(axes, [of[column].median()], [y], linestyle="", markersize=8)
-        names.append((ROWS[protocol, method].format(M=steps), drawn_as))
-    ticks(left.yaxis, range(len(variants)), [text for text, _ in names])
-    for label, (_, drawn_as) in zip(left.get_yticklabels(), names, strict=True):
-        label.set_color(drawn_as.ink)
     for axes in (left, right):
+        axes.grid(axis="y", color=GREY, linewidth=0.4)
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
-    right.axvline(1 / CLASSES, color=GREY, linestyle=QUIET.dashes, linewidth=QUIET.width, zorder=1)
+    guide(right, [1 / CLASSES] * 2, [-0.6, len(starts)])
     panel(left, "a", "r before training", "last hidden layer")
     panel(right, "b", "training accuracy", "in the last epoch")
-    numbers = spread(rows, ["protocol", *VARIANT], ["rank_bound", "train_accuracy", "train_loss"])
-    return picture, numbers
+    return picture, spread(rows, keys, ["rank_bound", "train_accuracy", "train_loss"])
 
 
 def say_scale(tables: Tables, adds: str) -> str:
@@ -296,8 +236,12 @@ def say_scale(tables: Tables, adds: str) -> str:
     )
 
 
-SCALE = "rank-beyond-scale"
-ADDS, NOTHING, OPEN = "rank helps", "rank adds nothing", "it is open whether rank helps"
+ADDS = {
+    "holds": "rank helps",
+    "fails": "rank adds nothing",
+    "undecided": "it is open whether rank helps",
+}
+"""By the verdict of the claim that it does."""
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -310,43 +254,32 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 HEADLINE = ["rank_bound", "train_accuracy", "test_accuracy"]
 
-WHOSE = "the authors' protocol"
-
 
 def whatever(claim: str, says: Callable[[Tables], str]) -> list[Finding]:
     """A sentence of numbers, which stands however the claim on them comes out."""
     return [Finding(says, **{verdict: [claim]}) for verdict in ("holds", "fails", "undecided")]
 
 
+def by_depth(figure: str, claim: str, *columns: str) -> Drawing:
+    """Figure 4, 11 or 12; claim: the one on its first column."""
+    return Drawing(
+        figure,
+        partial(draw_by_depth, columns=columns),
+        whose="the authors' protocol",
+        findings=whatever(claim, partial(say_end, column=columns[0])),
+        caption=say_by_depth,
+        shows={"method": ["vanilla", "pretrained", "batch_norm"]},
+    )
+
+
 FIGURES = [
-    Drawing(
-        "rank-fig12",
-        partial(draw_by_depth, columns=("train_loss", "train_accuracy", "test_loss")),
-        whose=WHOSE,
-        findings=whatever("faster-than-batch-norm", say_loss),
-        caption=say_by_depth,
-        shows=PAPERS,
-    ),
-    Drawing(
-        "rank-fig11",
-        partial(draw_by_depth, columns=("train_accuracy", "test_loss")),
-        whose=WHOSE,
-        findings=whatever("better-accuracy", partial(say_loss, column="train_accuracy")),
-        caption=say_by_depth,
-        shows=PAPERS,
-    ),
-    Drawing(
-        "rank-fig4",
-        partial(draw_by_depth, columns=("train_loss",)),
-        whose=WHOSE,
-        findings=whatever("faster-than-batch-norm", say_loss),
-        caption=say_by_depth,
-        shows=PAPERS,
-    ),
+    by_depth("rank-fig12", "faster-than-batch-norm", "train_loss", "train_accuracy", "test_loss"),
+    by_depth("rank-fig11", "better-accuracy", "train_accuracy", "test_loss"),
+    by_depth("rank-fig4", "faster-than-batch-norm", "train_loss"),
     Drawing(
         "rank-fig6",
         draw_rank_and_accuracy,
-        whose=WHOSE,
+        whose="the authors' protocol",
         findings=whatever("more-is-better", say_more),
         caption="(a) Training accuracy and (b) r, the lower bound of the rank, by epoch; 0: before"
         " training. As in the authors' code r is 1 over the mean of 1 / r over seven layers, on the"
@@ -359,9 +292,8 @@ FIGURES = [
         draw_pretraining,
         whose="ours, beside the authors' protocol",
         findings=[
-            Finding(partial(say_scale, adds=ADDS), holds=[SCALE]),
-            Finding(partial(say_scale, adds=NOTHING), fails=[SCALE]),
-            Finding(partial(say_scale, adds=OPEN), undecided=[SCALE]),
+            Finding(partial(say_scale, adds=adds), **{verdict: ["rank-beyond-scale"]})
+            for verdict, adds in ADDS.items()
         ],
         caption="A line for each way to start. (a) r of the last hidden layer before training and"
         " (b) training accuracy in the last epoch; dots are replicates, markers their medians."

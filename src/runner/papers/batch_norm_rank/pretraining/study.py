@@ -22,6 +22,7 @@ same replicates, by r, before anything is trained.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from math import inf, isnan
 from typing import ClassVar, NamedTuple
 
@@ -35,13 +36,12 @@ from runner.core.studies import Context, Measured, Row, network_name
 from runner.data.datasets import Dataset, Images
 from runner.networks import modules
 from runner.networks.mlp import MLP, Mode
-from runner.papers.batch_norm_rank.images import training_images
-from runner.papers.batch_norm_rank.measures import last_hidden, ranks, ranks_by_layer
+from runner.papers.batch_norm_rank.images import probed, training_images
+from runner.papers.batch_norm_rank.measures import ranks_by_layer
 from runner.papers.batch_norm_rank.mlp_training import (
-    Member,
+    by_network,
     group,
-    load_images,
-    probe_images,
+    last_ranks,
     starting_stack,
 )
 from runner.papers.batch_norm_rank.pretraining.ascent import (
@@ -63,7 +63,7 @@ from runner.papers.batch_norm_rank.pretraining.starts import (
     scale_layers,
     sizes,
 )
-from runner.training.classification import StackTrainer, loss_and_hits
+from runner.training.classification import Scores, StackTrainer, loss_and_hits
 
 CPU = torch.device("cpu")
 
@@ -195,7 +195,7 @@ def images_of(config: Config, context: Context) -> Dataset:
     """The images, as the protocol feeds them: pixels 0 to 255, 0 to 1, or standardized."""
     lookup("protocol", config.protocol, dict.fromkeys(PROTOCOLS))
     if config.protocol != "authors":
-        return load_images(config, context)
+        return training_images(config, context).standardized()
     largest = lookup("script", config.script, dict(zip(SCRIPTS, (1.0, 255.0), strict=True)))
     return training_images(config, context).map(lambda pixels: largest * pixels)
 
@@ -216,26 +216,26 @@ def untouched(task: Task) -> dict[Variant, MLP]:
 
 def initialised(task: Task, method: str) -> MLP:
     """The stack that a method starts from, one network per replicate."""
-    config, data = task.config, task.data
+    config, data, ours = task.config, task.data, task.config.protocol != "authors"
     normalized, asymmetric = method.startswith("batch_norm"), method.endswith("asymmetric")
-
-    def stack(normalization: str, init: str = "pytorch", config: Config = config) -> MLP:
-        features = data.train.flat().shape[1]
-        drawn = starting_stack(
-            config, features, data.classes, normalization, task.replicates, init=init
-        )
-        return drawn.to(task.context.device)
-
-    if method == "he" or method.startswith("orthogonalised"):
-        return stack("none", "he" if method == "he" else "pytorch")
-    if config.protocol != "authors":
-        return stack("batch" if normalized else "none", "asymmetric" if asymmetric else "pytorch")
-    if normalized and config.script == "fig6":  # one more hidden layer
-        plain = stack("none", config=replace(config, depth=config.depth + 1))
-        layers = range(1, plain.depth + 2)
-        network = TanhBatchNorm(*([plain.parameters[f"{n}{i}"] for i in layers] for n in "Wb"))
+    has_tanh = normalized and config.way == "fig6"
+    if has_tanh:  # one more hidden layer
+        config = replace(config, depth=config.depth + 1)
+    features, init = data.train.flat().shape[1], "asymmetric" if asymmetric and ours else "pytorch"
+    network = starting_stack(
+        config,
+        features,
+        data.classes,
+        "batch" if normalized and not has_tanh else "none",
+        task.replicates,
+        init="he" if method == "he" else init,
+    ).to(task.context.device)
+    if ours or method == "he" or method.startswith("orthogonalised"):
+        return network
+    if has_tanh:
+        layers = range(1, network.depth + 2)
+        network = TanhBatchNorm(*([network.parameters[f"{n}{i}"] for i in layers] for n in "Wb"))
     else:
-        network = stack("batch" if normalized else "none")
         draw_glorot(network, task.streams("glorot"))
     if asymmetric:
         draw_positive(network, LARGEST_WEIGHT, task.streams("positive"))
@@ -344,95 +344,71 @@ def by_layers(task: Task, start: MLP, step: float, budgets: list[int]) -> dict[i
 def ranks_before(task: Task, variant: Variant, step: float, network: MLP) -> Iterator[LayerRank]:
     """Ranks by layer of a stack of one network per replicate, before training."""
     config, context = task.config, task.context
-    inputs = probe_images(config, task.data).expand(len(network), -1, -1)
+    inputs = probed(config, task.data).flat().expand(len(network), -1, -1)
     with context.progress(network.depth + 1, "measuring", unit="layers") as bar:
         for layer, found, size in ranks_by_layer(network, inputs, config.tau, bar.update):
-            for r, replicate in enumerate(task.replicates[: len(network)]):
+            columns = by_network(vars(found) | {"root_mean_square": size})
+            for replicate, of in zip(task.replicates, columns, strict=False):
                 yield LayerRank(
-                    *variant,
-                    step=step,
-                    replicate=replicate,
-                    judged=replicate < config.replicates,
-                    layer=layer,
-                    matrix_rank=float(found.matrix_rank[r]),
-                    soft_rank=float(found.soft_rank[r]),
-                    rank_bound=float(found.rank_bound[r]),
-                    root_mean_square=float(size[r]),
+                    *variant, step, replicate, replicate < config.replicates, layer, **of
                 )
 
 
 def train(task: Task, networks: dict[Variant, MLP]) -> Iterator[TrainedEpoch | Measured]:
     """SGD on all networks side by side, at each of their rates; what is measured by epoch."""
     config, data, context = task.config, task.data, task.context
-    groups, members = {}, {}
-    for each, network in networks.items():
-        rates = config.rates_of(each.method)
-        groups[str(each)], members[each] = group(network.to(CPU), rates, task.replicates)
+    groups = {
+        str(each): group(network.to(CPU), config.rates_of(each.method), task.replicates)
+        for each, network in networks.items()
+    }
     B, seed = config.batch_size, config.seed
     trainer = StackTrainer(groups, data, B, config.epochs, seed, context)
     if context.restored is None:
+        images = probed(config, data)
         for each in networks:
-            scores = scores_before(config, trainer.groups[str(each)].network, data)
-            yield from epoch_rows(task, each, 0, scores, members[each], trainer)
+            network = trainer.groups[str(each)].network
+            scores = Scores(*scored(network, images, "probe", torch.float32))
+            yield from epoch_rows(task, trainer, each, 0, scores)
     for epoch, found in trainer.run():
         for each in networks:
-            scores = vars(found[str(each)])
-            yield from epoch_rows(task, each, epoch, scores, members[each], trainer)
+            yield from epoch_rows(task, trainer, each, epoch, found[str(each)])
 
 
 @torch.no_grad()
-def scores_before(config: Config, network: MLP, data: Dataset) -> dict[str, Float[Tensor, " R"]]:
-    """Loss and accuracy on `samples` training images, by their own statistics."""
-    order = torch.randperm(len(data.train), generator=generator(config.seed, 0, "probe"))
-    chosen = order[: config.samples].to(data.train.labels.device)
-    x, labels = (t[chosen].expand(len(network), *t[chosen].shape) for t in
-                 (data.train.flat(), data.train.labels))  # fmt: skip
-    losses, hits = loss_and_hits(network.logits(x, "probe"), labels)
-    return {"train_loss": losses, "train_accuracy": hits / len(chosen)}
+def scored(
+    network: MLP, images: Images, mode: Mode, dtype: torch.dtype
+) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
+    """Mean loss, in this dtype, and accuracy of each network on all images at once.
+
+    probe: by the statistics of these images.
+    """
+    R = len(network)
+    logits = network.logits(images.flat().expand(R, -1, -1), mode).to(dtype)
+    losses, hits = loss_and_hits(logits, images.labels.expand(R, -1))
+    return losses, hits / len(images)
 
 
 def epoch_rows(
-    task: Task,
-    variant: Variant,
-    epoch: int,
-    scores: dict[str, Tensor],
-    members: list[Member],
-    trainer: StackTrainer,
+    task: Task, trainer: StackTrainer, variant: Variant, epoch: int, scores: Scores
 ) -> Iterator[TrainedEpoch | Measured]:
     """What is measured of a group at the end of an epoch."""
-    config, of = task.config, trainer.groups[str(variant)]
-    network, data = of.network, trainer.data
-    probe = probe_images(config, data)
+    config, of, data = task.config, trainer.groups[str(variant)], trainer.data
+    network, probe = of.network, probed(config, data).flat()
     mode: Mode = "probe" if config.protocol == "authors" else "evaluate"
-    test_loss, test_accuracy = tested(network, data.test, mode)
-    found = ranks(last_hidden(network, probe.expand(len(network), -1, -1)), config.tau)
+    test_loss, test_accuracy = scored(network, data.test, mode, torch.float64)
     last = trainer.order()[:, (trainer.steps - 1) * trainer.batch_size :][:, : trainer.batch_size]
-    columns = scores | {
-        "test_loss": test_loss,
-        "test_accuracy": test_accuracy,
-        "rank": found.matrix_rank,
-        "rank_bound": found.rank_bound,
-        "mean_rank_bound": mean_rank_bound(network, data.train.flat()[last[of.replicates]].mT),
-    }
-    values = {name: tensor.tolist() for name, tensor in columns.items()}
-    for r, (rate, replicate) in enumerate(members):
+    minibatches = data.train.flat()[last[of.replicates]].mT
+    columns = vars(scores) | last_ranks(network, probe, config.tau)
+    columns |= {"test_loss": test_loss, "test_accuracy": test_accuracy}
+    columns |= {"mean_rank_bound": mean_rank_bound(network, minibatches)}
+    members = product(config.rates_of(variant.method), task.replicates)
+    for r, ((rate, replicate), row) in enumerate(zip(members, by_network(columns), strict=True)):
         judged = replicate < config.replicates
-        of_row = {name: value[r] for name, value in values.items()}
-        yield TrainedEpoch(*variant, replicate, judged, rate, epoch, **of_row)
+        yield TrainedEpoch(*variant, replicate, judged, rate, epoch, **row)
         if judged:
             name = network_name(str(variant), width=config.width, learning_rate=f"{rate:g}")
             traced = partial(network.traced, r, probe)
             yield from task.context.hand_over(name, replicate, epoch, traced)
-
-
-@torch.no_grad()
-def tested(
-    network: MLP, images: Images, mode: Mode
-) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
-    """Mean loss and accuracy of each network on all images; probe: by their own statistics."""
-    logits = network.logits(images.flat().expand(len(network), -1, -1), mode)
-    losses, hits = loss_and_hits(logits.double(), images.labels.expand(len(network), -1))
-    return losses.cpu(), (hits / len(images)).cpu()
 
 
 MEASURED = (1, 5, 10, 15, 20, 25, 29)
@@ -443,14 +419,13 @@ MEASURED = (1, 5, 10, 15, 20, 25, 29)
 def mean_rank_bound(network: MLP, X: Float[Tensor, "R features N"]) -> Float[Tensor, " R"]:
     """What figure 6 plots: 1 over the mean of 1 / r over layers 1, 5, 10, .., 29, as far as there
     are, counted from 0: of pre-activations, and with batch norm of what follows its layers."""
-    plain = network.centred is None
-    last = network.depth - (1 if plain else 1 + isinstance(network, TanhBatchNorm))
+    first = 1 + isinstance(network, TanhBatchNorm)
+    last = network.depth - first
     layers = [layer for layer in MEASURED if layer < last] + [last]
-    first = 1 if plain or not isinstance(network, TanhBatchNorm) else 2
     H, inverses = X, []
     for layer in range(1, network.depth + 1):
         below, H = H, network.layer(layer, H, "probe")
         if layer - first in layers:
-            bound, _ = r_and_gradient(pre_activation(network, layer, below) if plain else H)
-            inverses.append(1 / bound.double())
+            Z = pre_activation(network, layer, below) if network.centred is None else H
+            inverses.append(1 / r_and_gradient(Z)[0].double())
     return (1 / torch.stack(inverses).mean(0)).cpu()

@@ -14,7 +14,7 @@ What is trained is a stack of replicates, `H_l (R, d, N)` with samples as column
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float, Int
@@ -25,6 +25,7 @@ from runner.core.streams import generator
 from runner.core.studies import Context
 from runner.data.datasets import Dataset, Images
 from runner.networks.initialization import draw
+from runner.papers.batch_norm_rank.measures import Ranks, ranks, root_mean_square
 from runner.papers.batch_norm_rank.rank_collapse.config import RankCollapse
 from runner.training.classification import Scores, loss_and_hits
 from runner.training.epochs import EpochTrainer
@@ -36,9 +37,6 @@ RATES_OF_ADAM = {1: 0.01, 9: 0.05, 23: 0.005, 31: 0.0005}
 
 SCORED = 1000
 """Images that an accuracy is measured on."""
-
-CHOSEN = "rates of the authors' code"
-"""What stands in `selected_on`: no replicate of ours chose them."""
 
 
 @dataclass
@@ -85,10 +83,22 @@ class Networks:
             H = torch.relu(Z)
             yield H
 
+    def last_hidden(self, x: Float[Tensor, "R N features"]) -> Float[Tensor, "R d N"]:
+        """`H_L`, by the statistics of these N."""
+        *_, H = self.hidden(x)
+        return H
+
+    @torch.no_grad()
+    def ranks_by_layer(
+        self, x: Float[Tensor, "R N features"], tau: float
+    ) -> Iterator[tuple[int, Ranks, Float[Tensor, " R"]]]:
+        """Layer, ranks and root mean square of `H_0`, the input, to `H_L`."""
+        for layer, H in enumerate(self.hidden(x)):
+            yield layer, ranks(H, tau), root_mean_square(H).cpu()
+
     def logits(self, x: Float[Tensor, "R N features"]) -> Float[Tensor, "R classes N"]:
         """The outputs of the classifier."""
-        *_, H = self.hidden(x)
-        return self._affine(self.depth + 1, H)
+        return self._affine(self.depth + 1, self.last_hidden(x))
 
     def _affine(self, layer: int, H: Float[Tensor, "R _ N"]) -> Float[Tensor, "R _ N"]:
         Z, b = self.parameters[f"W{layer}"] @ H, self.parameters.get(f"b{layer}")
@@ -105,7 +115,7 @@ class Trainer(EpochTrainer[Scores]):
         device = context.device
         super().__init__(data.to(device), config.batch_size, config.seed, config.replicates)
         tensors = {name: W.to(device) for name, W in networks.parameters.items()}
-        self.networks = Networks(tensors, networks.depth, networks.normalized)
+        self.networks = replace(networks, parameters=tensors)
         self.optimizer, self.rate = self.networks.optimizer()
         self.rates = torch.full((config.replicates,), self.rate, device=device)
         self.losses = torch.zeros(config.replicates, device=device, dtype=torch.float64)
@@ -155,12 +165,13 @@ class Trainer(EpochTrainer[Scores]):
 
     def state(self) -> dict[str, Tensor]:
         """What training goes on from."""
-        own = self.networks.parameters | self.optimizer.state | {"losses": self.losses}
-        return self.position() | {name: tensor.detach() for name, tensor in own.items()}
+        return self.position() | {name: tensor.detach() for name, tensor in self._own().items()}
 
     def restore(self, state: dict[str, Tensor]) -> None:
         """Go on from a state."""
         self.go_to(state)
-        own = self.networks.parameters | self.optimizer.state | {"losses": self.losses}
-        for name, tensor in own.items():
+        for name, tensor in self._own().items():
             tensor.detach().copy_(state[name])
+
+    def _own(self) -> dict[str, Tensor]:
+        return self.networks.parameters | self.optimizer.state | {"losses": self.losses}

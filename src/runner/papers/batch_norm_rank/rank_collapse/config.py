@@ -9,6 +9,9 @@ from runner.core.names import ACTIVATIONS, INITIALIZATIONS, NORMALIZATIONS
 from runner.core.studies import parameter
 from runner.papers.batch_norm_rank.mlp_config import TrainedMLPs
 
+AUTHORS_RATES = "rates of the authors' code"
+"""What stands in `selected_on` of protocol=authors: no replicate of ours chose them."""
+
 
 @dataclass(frozen=True)
 class RankCollapse(TrainedMLPs):

@@ -8,8 +8,9 @@ and Figure 1 left). Replicates of their own are trained by SGD at every rate of 
 right). `protocol=authors` measures and trains as the authors' code for Figure 1 does (`authors`).
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import product
 from statistics import median
 from typing import ClassVar
 
@@ -21,20 +22,23 @@ from runner.core.errors import lookup
 from runner.core.progress import log
 from runner.core.streams import generators
 from runner.core.studies import Context, Measured, Row
+from runner.data.datasets import Dataset
 from runner.networks import modules
 from runner.networks.mlp import MLP
 from runner.networks.precision import torch_dtype
-from runner.papers.batch_norm_rank.images import training_images
-from runner.papers.batch_norm_rank.measures import Ranks, ranks, ranks_by_layer, root_mean_square
+from runner.papers.batch_norm_rank.images import probed, training_images
+from runner.papers.batch_norm_rank.measures import Ranks, ranks, ranks_by_layer
 from runner.papers.batch_norm_rank.mlp_training import (
+    by_network,
+    group,
     hand_over,
-    load_images,
-    probe_images,
-    stages,
+    last_ranks,
     starting_stack,
 )
 from runner.papers.batch_norm_rank.rank_collapse import authors
-from runner.papers.batch_norm_rank.rank_collapse.config import RankCollapse
+from runner.papers.batch_norm_rank.rank_collapse.config import AUTHORS_RATES, RankCollapse
+from runner.training.classification import StackTrainer, evaluate
+from runner.training.selection import choose, score, selection_range
 
 
 @dataclass(frozen=True)
@@ -87,27 +91,23 @@ def run(config: RankCollapse, context: Context) -> Iterator[LayerRank | TrialEpo
     yield from lookup("protocol", config.protocol, protocols)(config, context)
 
 
+Start = Callable[[str, range], MLP]
+"""The networks of one normalization at the start, one for each of some replicates."""
+
+
 def as_the_text(
     config: RankCollapse, context: Context
 ) -> Iterator[LayerRank | TrialEpoch | Measured]:
     """Ranks by layer, then training: of the selection replicates, then of the others."""
     dtype = torch_dtype(config.dtype)
-    data = None if config.data == "gaussian" else load_images(config, context)
-    x = gaussian_inputs(config) if data is None else probe_images(config, data)
+    data = None if config.data == "gaussian" else training_images(config, context).standardized()
+    x = gaussian_inputs(config) if data is None else probed(config, data).flat()
     features, classes = x.shape[-1], 1 if data is None else data.classes
+    kind = {"init": config.init, "activation": config.activation, "skip": config.skip}
 
     def start(normalization: str, replicates: range) -> MLP:
-        return starting_stack(
-            config,
-            features,
-            classes,
-            normalization,
-            replicates,
-            init=config.init,
-            activation=config.activation,
-            skip=config.skip,
-            dtype=dtype,
-        )
+        sizes = config, features, classes
+        return starting_stack(*sizes, normalization, replicates, dtype=dtype, **kind)
 
     if context.restored is None:
         found: list[LayerRank] = []
@@ -116,17 +116,64 @@ def as_the_text(
         with context.progress(total, "measuring", unit="layers") as bar:
             for normalization in config.normalizations:
                 network = start(normalization, range(config.replicates)).to(context.device)
-                for row in metrics(normalization, network, inputs, config.tau, bar.update):
+                layers = ranks_by_layer(network, inputs, config.tau, bar.update)
+                for row in layer_rows(normalization, layers):
                     found.append(row)
                     yield row
                 yield from hand_over(context, normalization, network, inputs, 0)
                 del network  # before the next stack is drawn
         tell_ranks(found)
-    if not config.train:
-        return
-    for stage in stages(config, config.normalizations, context):
-        networks = {name: start(name, stage.replicates) for name in config.normalizations}
-        yield from stage.train(networks, data, TrainedEpoch if stage.judged else TrialEpoch)
+    if config.train:
+        yield from choose_and_train(config, context, data, start)
+
+
+def choose_and_train(
+    config: RankCollapse, context: Context, data: Dataset, start: Start
+) -> Iterator[TrialEpoch | Measured]:
+    """The training that rates are chosen on, where there are several, and the judged one.
+
+    A checkpoint also holds the scores that rates are chosen by, and which of the two it is made in.
+    """
+    grid, names, restored = config.learning_rates, config.normalizations, context.restored
+    selection = selection_range(config.replicates, config.selection_replicates)
+    scores = torch.zeros(len(names), len(grid), len(selection), dtype=torch.float64)
+    is_judged = torch.tensor(len(grid) == 1)
+    own = {"choice/scores": scores, "choice/is_judged": is_judged}
+    if restored is not None:
+        for name, tensor in own.items():
+            tensor.copy_(restored[name])
+    lent = replace(context, checkpoint=lambda make: context.checkpoint(lambda: make() | own))
+
+    def trainer_of(replicates: range, rates: dict[str, list[float]]) -> StackTrainer:
+        groups = {n: group(start(n, replicates), of, replicates) for n, of in rates.items()}
+        return StackTrainer(groups, data, config.batch_size, config.epochs, config.seed, lent)
+
+    if not is_judged:
+        trainer = trainer_of(selection, dict.fromkeys(names, grid))
+        for epoch, found in trainer.run("choosing rates"):
+            for index, name in enumerate(names):
+                of = found[name]
+                scores[index] += score(of.train_accuracy, of.train_loss).view_as(scores[index])
+                for (rate, r), row in zip(
+                    product(grid, selection), by_network(vars(of)), strict=True
+                ):
+                    yield TrialEpoch(name, r, rate, epoch, **row)
+        is_judged.fill_(True)
+        lent = replace(lent, restored=None)
+    choices = dict(zip(names, (choose(grid, each, selection) for each in scores), strict=True))
+    rates = {name: [choice.rate] for name, choice in choices.items()}
+    trainer = trainer_of(range(config.replicates), rates)
+    probe = probed(config, trainer.data).flat()
+    for epoch, found in trainer.run():
+        for name, choice in choices.items():
+            network = trainer.groups[name].network
+            test_loss, test_accuracy = evaluate(network, trainer.data.test)
+            measured = vars(found[name]) | last_ranks(network, probe, config.tau)
+            measured |= {"test_loss": test_loss, "test_accuracy": test_accuracy}
+            for r, columns in enumerate(by_network(measured)):
+                place = name, r, choice.rate, epoch
+                yield TrainedEpoch(*place, **columns, selected_on=choice.selected_on)
+            yield from hand_over(context, name, network, probe, epoch)
 
 
 def as_the_authors(config: RankCollapse, context: Context) -> Iterator[LayerRank | TrainedEpoch]:
@@ -147,7 +194,7 @@ def as_the_authors(config: RankCollapse, context: Context) -> Iterator[LayerRank
                 trainer.restore(context.restored)
                 bar.update(trainer.done)
             else:
-                yield from metrics_of(name, trainer.networks.hidden(x), config.tau)
+                yield from layer_rows(name, trainer.networks.ranks_by_layer(x, config.tau))
 
             def after_step(losses: Tensor, index: int = index, of: authors.Trainer = trainer):
                 bar.update(1, loss=losses)
@@ -155,23 +202,12 @@ def as_the_authors(config: RankCollapse, context: Context) -> Iterator[LayerRank
 
             for epoch, scores in trainer.until(config.epochs, after_step):
                 test_loss, test_accuracy = trainer.score(trainer.data.test, "test")
-                with torch.no_grad():
-                    *_, H = trainer.networks.hidden(x)
-                measured = ranks(H, config.tau)
-                for r in range(config.replicates):
-                    yield TrainedEpoch(
-                        normalization=name,
-                        replicate=r,
-                        learning_rate=trainer.rate,
-                        epoch=epoch,
-                        train_loss=float(scores.train_loss[r]),
-                        train_accuracy=float(scores.train_accuracy[r]),
-                        test_loss=float(test_loss[r]),
-                        test_accuracy=float(test_accuracy[r]),
-                        rank=float(measured.matrix_rank[r]),
-                        rank_bound=float(measured.rank_bound[r]),
-                        selected_on=authors.CHOSEN,
-                    )
+                last = ranks(trainer.networks.last_hidden(x).detach(), config.tau)
+                measured = vars(scores) | {"rank": last.matrix_rank, "rank_bound": last.rank_bound}
+                measured |= {"test_loss": test_loss, "test_accuracy": test_accuracy}
+                for r, columns in enumerate(by_network(measured)):
+                    place = name, r, trainer.rate, epoch
+                    yield TrainedEpoch(*place, **columns, selected_on=AUTHORS_RATES)
 
 
 def tell_ranks(rows: list[LayerRank]) -> None:
@@ -201,32 +237,11 @@ def gaussian_inputs(config: RankCollapse) -> Float[Tensor, "R N d"]:
     return torch.stack([torch.randn(shape, generator=s, dtype=torch.float64) for s in streams])
 
 
-def metrics(
-    normalization: str,
-    network: MLP,
-    inputs: Float[Tensor, "R N features"],
-    tau: float,
-    tick: Callable[[], None],
-) -> Iterator[LayerRank]:
-    """The ranks of a stack with one network per replicate; `tick` is called after every layer."""
-    for layer, measured, size in ranks_by_layer(network, inputs, tau, tick):
-        yield from layer_rows(normalization, layer, measured, size)
-
-
-@torch.no_grad()
-def metrics_of(
-    normalization: str, hidden: Iterator[Float[Tensor, "R _ N"]], tau: float
-) -> Iterator[LayerRank]:
-    """The ranks of `H_0, H_1, ...` of a stack with one network per replicate."""
-    for layer, H in enumerate(hidden):
-        yield from layer_rows(normalization, layer, ranks(H, tau), root_mean_square(H).cpu())
-
-
 def layer_rows(
-    normalization: str, layer: int, measured: Ranks, size: Float[Tensor, " R"]
+    normalization: str, layers: Iterable[tuple[int, Ranks, Float[Tensor, " R"]]]
 ) -> Iterator[LayerRank]:
-    """What was measured of one layer, replicate by replicate."""
-    columns = {name: values.tolist() for name, values in vars(measured).items()}
-    for replicate, root in enumerate(size.tolist()):
-        own = {name: values[replicate] for name, values in columns.items()}
-        yield LayerRank(normalization, replicate, layer, root_mean_square=root, **own)
+    """What was measured of each layer of a stack with one network per replicate."""
+    for layer, measured, size in layers:
+        columns = vars(measured) | {"root_mean_square": size}
+        for replicate, of in enumerate(by_network(columns)):
+            yield LayerRank(normalization, replicate, layer, **of)

@@ -106,7 +106,7 @@ class Pretraining(TrainedMLPs):
         "the same with batch norm", None, above=0, maximum=LARGEST_STEP
     )
     selection_replicates: int = parameter(
-        "repetitions of their own that rates and steps are chosen on, where there are several",
+        "replicates on which rates and steps are chosen; they are not used for results",
         2,
         minimum=1,
     )

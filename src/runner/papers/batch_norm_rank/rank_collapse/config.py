@@ -32,7 +32,7 @@ class RankCollapse(TrainedMLPs):
         ["none", "batch"],
         choices=NORMALIZATIONS,
     )
-    skip: float = parameter("gamma: weight of W H beside the skip connection", inf, above=0)
+    skip: float = parameter("gamma: weight of W H relative to the skip connection", inf, above=0)
     init: str = parameter(
         "weights at the start; gain: N(0, gain^2 / in) with the gain that the activation needs",
         "pytorch",

@@ -47,6 +47,15 @@ def test_runs_of_the_same_bytes_are_of_todays_code(folders):
     assert other["code"] == "another" and linear["code"] == "theirs"
 
 
+@pytest.mark.parametrize(("kept", "note"), [(1, None), (2, "of other code")])
+def test_a_figure_is_of_other_code_as_long_as_one_of_its_runs_is(folders, kept, note):
+    place = folders[0]
+    runs = json.loads(place.read_text())["runs"][:kept]
+    place.write_text(json.dumps({"runs": runs, "stale": "of other code"}))
+    restamped(folders)
+    assert json.loads(place.read_text())["stale"] == note
+
+
 def test_other_bytes_leave_all_as_it_is_and_are_told(folders):
     path = next(folders[1].rglob("metrics.csv"))
     rows = pd.read_csv(path)

@@ -84,6 +84,8 @@ def restamp(reference: Path, before: Iterable[Path], after: Path) -> Iterator[st
             study = run["run"].partition(" ")[0]
             if study in same and run["code"] == same[study]:
                 counts[study] += _stamped(run, code_of(study))
+        if all(run["code"] == code_of(run["run"].partition(" ")[0]) for run in about["runs"]):
+            about["stale"] = None
         content = json.dumps(about, indent=2).encode()
         if content != path.read_bytes():
             write_atomically(path, content)

@@ -41,7 +41,7 @@ def files(repository: Path) -> dict[Path, bytes]:
     for path in sorted({*kept.glob("*/*")} - left_out):
         content = path.read_bytes()
         if path.suffix == ".xz":
-            content = lzma.compress(short(lzma.decompress(content)), preset=6)
+            content = lzma.compress(short(lzma.decompress(content)), preset=9 | lzma.PRESET_EXTREME)
         elif path.suffix == ".csv" and path.name != "claims.csv":
             content = short(content)
         found[path.relative_to(kept)] = content

@@ -48,8 +48,8 @@ def test_a_run_has_the_rows_of_its_study_and_the_same_bytes_wherever_it_was_stop
 
 ONE_BY_ONE = ("breaking_bn", "bn_classifier", "norm_finetuning")
 """Studies of networks that are trained one after another."""
-PLAIN = {"symmetry": {"polish": 0}, "pretraining": {"steps": [0.1]}}
-"""Without L-BFGS, which makes of a rounding another path; with nothing to choose on others."""
+PLAIN = {"pretraining": {"steps": [0.1]}}
+"""With nothing to choose on others."""
 STACKS = [
     (study, {k: v for k, v in changes.items() if k not in CHOOSING} | PLAIN.get(study, {}))
     for study, changes in RUNS

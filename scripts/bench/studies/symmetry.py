@@ -16,7 +16,7 @@ def compare() -> Iterator[Comparison]:
 
 
 GROWTH = Growth(
-    Symmetry(depth=10, width=64, starts=1000, steps=200, probes=200, resolution=11, polish=40),
+    Symmetry(depth=10, width=64, starts=1000, steps=200, probes=200, resolution=11),
     {
         "depth": [10, 20, 40],
         "width": [64, 128, 256],

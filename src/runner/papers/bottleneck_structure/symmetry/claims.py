@@ -7,6 +7,8 @@ from runner.results.claims import Claim
 
 LEARNED = f"test_cost < {FITTED}"
 
+STRONG = "λ == λ.max()"
+
 COLLAPSED = 0.1
 """Distance within an orbit over between orbits; of orbits that nothing tells apart it is 1."""
 
@@ -68,4 +70,27 @@ FIGURE_2 = [
     ),
 ]
 
-CLAIMS = {"bottleneck-fig2": FIGURE_2}
+SYMMETRIES = [
+    Claim(
+        "rank-without-noise",
+        "without noise, E = 0, the trained network recovers the rank 2 of the task",
+        "paper D, section 5",
+        [
+            q.rank("jacobian_rank", "E == 0").given(LEARNED).always("=", 2),
+            q.rank("bottleneck_rank", "E == 0").given(LEARNED).always("=", 2),
+        ],
+    ),
+    Claim(
+        "spurious-symmetry",
+        "a network that underestimates the rank has learned symmetries that the task does not have:"
+        " its layer 6 tells neither (w·v)² nor ‖(I − w wᵀ) v‖²",
+        "paper D, section 5",
+        [
+            q.left_unexplained("knn_r2_axis", PCA_LAYER, STRONG).given("rank < 2").above(0.1),
+            q.left_unexplained("knn_r2_orthogonal", PCA_LAYER, STRONG).given("rank < 2").above(0.1),
+        ],
+        note="test cost {test_cost.median:.2g}",
+    ),
+]
+
+CLAIMS = {"bottleneck-fig2": FIGURE_2, "bottleneck-symmetry": SYMMETRIES}

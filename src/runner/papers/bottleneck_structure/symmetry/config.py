@@ -18,7 +18,7 @@ class Symmetry(TrainingConfig):
     """
 
     study: ClassVar[str] = "symmetry"
-    version: ClassVar[int] = 4  # L-BFGS with a longer memory
+    version: ClassVar[int] = 5  # trained by Adam alone, as long as it takes
 
     depth: int = parameter("L", 25, minimum=3, maximum=MOST)
     width: int = parameter("neurons of every hidden layer", 200, minimum=1)
@@ -31,17 +31,11 @@ class Symmetry(TrainingConfig):
     noise: float = parameter(
         "||E||, spectral norm of the noise matrix", 0.04, minimum=0, maximum=LARGEST_FACTOR
     )
-    starts: int = parameter("training inputs v(0)", 10_000, minimum=2)
+    starts: int = parameter("training inputs v(0)", 20_000, minimum=2)
     batch_size: int = parameter("inputs of one step", 250, minimum=1)
     steps: int = parameter("steps of Adam", 5000, minimum=1)
     learning_rate: float = parameter(
         "of Adam, before the cosine", 1.5e-3, above=0, maximum=LARGEST_STEP
-    )
-    polish: int = parameter(
-        "restarts of L-BFGS on all starts from where Adam ends, at most: two in a row that gain"
-        " nothing end it; 0: none",
-        15,
-        minimum=0,
     )
     probes: int = parameter(
         "fresh inputs that the representations are measured on", 1000, minimum=20

@@ -17,12 +17,14 @@ from runner.results.rows import select
 from runner.results.style import (
     GREEN,
     INK,
+    PLAIN,
     QUIET,
     SMALL,
     VERMILION,
     Look,
     canvas,
     panel,
+    sheet,
     ticks,
 )
 
@@ -130,6 +132,64 @@ def draw_symmetry(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, tables["metrics"]
 
 
+STATISTICS = {
+    "knn_r2_axis": ("$(w \\cdot v)^2$", Look(GREEN)),
+    "knn_r2_orthogonal": ("$\\|(I - w w^T) v\\|^2$", Look(VERMILION, "s")),
+}
+"""Of panel (b): their columns, names and looks."""
+
+
+def _trained_by(tables: Tables, layer: int, by: str) -> pd.DataFrame:
+    """What was measured at a layer of the trained networks that differ in `by` alone."""
+    rows, other = _trained_at(tables, layer), {"noise": "ridge", "ridge": "noise"}[by]
+    usual = rows.groupby(other)[by].nunique().idxmax()
+    rank = select(tables["networks"], stage="trained").groupby(["noise", "ridge"])["rank"].median()
+    return select(rows, **{other: usual}).join(rank.rename("k"), on=["noise", "ridge"])
+
+
+def say_spurious(tables: Tables) -> str:
+    """What a rank that is too low forgets, next to the right one."""
+    rows = _trained_by(tables, PCA_LAYER, "ridge").groupby(["ridge", "k"])[[*STATISTICS]].median()
+    low = 1 - rows.iloc[-1].max()
+    return (
+        f"At λ = {rows.index[-1][0]:g} the rank is {rows.index[-1][1]:.0f}, too low for the task:"
+        f" {low:.0%} or more of each statistic is lost, with {RANK} dimensions"
+        f" {1 - rows.iloc[0].min():.0%} or less"
+    )
+
+
+def _places(axes: Axes, rows: pd.DataFrame, by: str) -> pd.Series:
+    """One place along x for each value, below the rank of its networks."""
+    ranks = rows.groupby(by)["k"].median()
+    ticks(axes.xaxis, range(len(ranks)), [f"{value:g}" for value in ranks.index])
+    axes.set_xlim(-0.5, len(ranks) - 0.5)
+    for place, rank in enumerate(ranks):
+        PLAIN.name(axes, place, 0.96, f"rank {rank:.0f}", transform=axes.get_xaxis_transform())
+    return rows[by].rank(method="dense") - 1
+
+
+def draw_other_tasks(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Orbits by noise, and what a rank that is too low tells of the summary statistics."""
+    picture, ((left, right),) = sheet(gap=0.9)
+    rows = _trained_by(tables, DISTANCE_LAYER, "noise")
+    place = _places(left, rows, "noise")
+    ORBIT.each(left, place, rows["orbit_ratio"], alpha=0.8)
+    ORBIT.line(left, sorted(set(place)), rows.groupby("noise")["orbit_ratio"].median())
+    left.set_ylim(0, max(0.3, 1.1 * rows["orbit_ratio"].max()))
+    rows = _trained_by(tables, PCA_LAYER, "ridge")
+    place = _places(right, rows, "ridge")
+    for column, (name, look) in STATISTICS.items():
+        lost = (1 - rows[column]).clip(lower=0)
+        look.each(right, place, lost, alpha=0.8)
+        median = lost.groupby(place).median()
+        look.line(right, median.index, median)
+        look.name(right, median.index[-1], median.iloc[-1] + 0.08, name)
+    right.set_ylim(0, 1.1)
+    panel(left, "a", f"layer {DISTANCE_LAYER}: within over between orbits", r"noise $\|E\|$")
+    panel(right, "b", f"layer {PCA_LAYER}: variance not explained", r"ridge $\lambda$")
+    return picture, tables["metrics"]
+
+
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Quick look at one run: the three panels, and of every network its ranks, and what it costs on
     fresh starts: nothing is said of one that does not fit, which is not trained long enough."""
@@ -158,5 +218,17 @@ FIGURES = [
         f" axis. (c) Distance in layer {DISTANCE_LAYER} between the point x0 (white square) and a"
         " plane orthogonal to w, light where large, with lines of equal distance; dashed: the true"
         " orbit of x0. Data: simulated gradient descent.",
+    ),
+    Drawing(
+        "bottleneck-symmetry",
+        draw_other_tasks,
+        whose="ours: noise and ridge",
+        findings=[Finding(say_spurious, holds=["spurious-symmetry"])],
+        caption="The task of figure 2 with other noise and with a stronger ridge, trained networks."
+        f" (a) Mean distance of points in layer {DISTANCE_LAYER} within an orbit of the rotations"
+        " around w over that between orbits, by the spectral norm of the noise E that breaks the"
+        f" symmetry. (b) What two principal components of layer {PCA_LAYER} do not tell of the two"
+        " statistics that the task depends on, by the ridge. Dots are networks, lines medians;"
+        " above each value the rank of the middle layer.",
     ),
 ]

@@ -7,17 +7,26 @@ import pandas as pd
 
 from runner.papers.bottleneck_structure.symmetry.tables import crossing, middle_layers, paths
 from runner.results.quantities import Tables, quantity
-from runner.results.rows import NoRows, select
+from runner.results.rows import NoRows, nonempty, select
+
+RUN = ["E", "λ", "replicate"]
+"""What a trained network is told by: ‖E‖ and λ are the run's."""
+
+
+def _read(tables: Tables, table: str, where: str = "") -> pd.DataFrame:
+    """A table, in the paper's notation."""
+    rows = tables[table].rename(columns={"noise": "E", "ridge": "λ"})
+    return nonempty(rows.query(where), f"networks where {where}") if where else rows
 
 
 def _networks(tables: Tables) -> pd.DataFrame:
-    return select(tables["networks"], stage="trained").set_index("replicate")
+    return select(_read(tables, "networks"), stage="trained").set_index(RUN)
 
 
 @quantity()
-def rank(tables: Tables, column: str) -> pd.DataFrame:
+def rank(tables: Tables, column: str, where: str = "") -> pd.DataFrame:
     """k, the {column}"""
-    rows = _networks(tables).reset_index()
+    rows = select(_read(tables, "networks", where), stage="trained")
     if column not in rows:
         raise NoRows(f"no column {column}: tables of an earlier version")
     return rows.assign(value=rows[column])
@@ -26,24 +35,25 @@ def rank(tables: Tables, column: str) -> pd.DataFrame:
 @quantity()
 def rank_by_gap(tables: Tables) -> pd.DataFrame:
     """k by the largest gap of the spectrum of each layer of the middle half"""
-    rows = middle_layers(select(tables["metrics"], stage="trained"))
-    rows = rows.join(_networks(tables)["test_cost"], on="replicate")
+    rows = middle_layers(select(_read(tables, "metrics"), stage="trained"))
+    rows = rows.join(_networks(tables)["test_cost"], on=RUN)
     return rows.assign(
         value=rows["rank_gap"], right=rows["rank_gap"] == 2, gap=rows["s2"] / rows["s3"]
     )
 
 
-def _stages(tables: Tables, layer: int, column: str) -> pd.DataFrame:
+def _stages(tables: Tables, layer: int, column: str, where: str = "") -> pd.DataFrame:
     """A column of a layer, trained and untrained; of the last where there are not so many."""
-    rows = select(tables["metrics"], layer=min(layer, int(tables["metrics"]["layer"].max())))
-    found = rows.pivot(index="replicate", columns="stage", values=column)
-    return found.join(_networks(tables)["test_cost"]).reset_index()
+    rows = _read(tables, "metrics", where)
+    rows = select(rows, layer=min(layer, int(rows["layer"].max())))
+    found = rows.pivot(index=RUN, columns="stage", values=column)
+    return found.join(_networks(tables)[["test_cost", "rank"]]).reset_index()
 
 
 @quantity()
-def left_unexplained(tables: Tables, column: str, layer: int) -> pd.DataFrame:
+def left_unexplained(tables: Tables, column: str, layer: int, where: str = "") -> pd.DataFrame:
     """1 − {column} of two coordinates of layer {layer}, trained / untrained"""
-    rows = _stages(tables, layer, column)
+    rows = _stages(tables, layer, column, where)
     return rows.assign(value=(1 - rows["trained"]) / (1 - rows["untrained"]))
 
 
@@ -64,13 +74,15 @@ def gained(tables: Tables, column: str, layer: int) -> pd.DataFrame:
 def _crossings(tables: Tables) -> pd.DataFrame:
     """Pairs of paths that cross: trained, untrained, and by the true statistics (`task`)."""
     rows = []
-    for replicate, own in tables["embedding"].groupby("replicate"):
+    for key, own in _read(tables, "embedding").groupby(RUN):
         stages = {stage: select(own, stage=stage) for stage in ("trained", "untrained")}
         true = paths(stages["trained"], ("axis", "orthogonal"))
         count = {stage: crossing(paths(each)) for stage, each in stages.items()}
         pairs = len(true) * (len(true) - 1) / 2
-        rows.append({"replicate": replicate, **count, "task": crossing(true), "pairs": pairs})
-    return pd.DataFrame(rows).join(_networks(tables)["test_cost"], on="replicate")
+        rows.append(
+            dict(zip(RUN, key, strict=True)) | count | {"task": crossing(true), "pairs": pairs}
+        )
+    return pd.DataFrame(rows).join(_networks(tables)["test_cost"], on=RUN)
 
 
 @quantity(unit="ratio")

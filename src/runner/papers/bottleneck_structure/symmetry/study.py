@@ -3,9 +3,7 @@
 A network of depth L sees v(0) and predicts C(v(1)), ..., C(v(T)) along gradient descent, a task of
 bottleneck rank 2: up to the noise E it depends on two summary statistics of v(0) alone. Inputs are
 scaled as x = sqrt(d) v, targets centred and scaled to E ||y||^2 = 1. All measures are taken of the
-network at three stages: `untrained`, where `adam` ends, and `trained`, which L-BFGS has brought
-nearer to its minimum on all starts (with polish=0 there is no such stage, and `trained` is where
-Adam ends). What differs from the untrained network is the claim.
+`untrained` and of the `trained` network: what differs between them is the claim.
 """
 
 from collections.abc import Iterator
@@ -21,7 +19,6 @@ from torch import Tensor
 from runner.core.streams import generator
 from runner.core.studies import Context, Row, network_name
 from runner.papers.bottleneck_structure import theory
-from runner.papers.bottleneck_structure.minima import Problem, polished
 from runner.papers.bottleneck_structure.networks import (
     Network,
     differentiate,
@@ -66,7 +63,7 @@ PATHS = 60
 class AtStage:
     """The columns that name a network."""
 
-    stage: str  # untrained, adam (where Adam ends), trained (after L-BFGS)
+    stage: str  # untrained, trained
     replicate: int
 
 
@@ -184,20 +181,13 @@ def draw_task(config: Symmetry, replicate: int) -> Task:
 
 
 def run(config: Symmetry, context: Context) -> Iterator[Row]:
-    """Train all replicates in one stack, bring each nearer to its minimum, and measure it at all
-    stages: untrained, where Adam ends, and polished.
-    """
+    """Train all replicates in one stack, and measure each before and after it."""
     tasks = [draw_task(config, replicate) for replicate in range(config.replicates)]
     stack = new_stack(config, context.device)
     untrained = [stack.network(r) for r in range(config.replicates)]
-    trainer = train(config, context, stack, tasks)
-    for replicate, _ in trainer.after_training(config.replicates, context):
-        task, adam = tasks[replicate], stack.network(replicate)
-        stages = {"trained": adam, "untrained": untrained[replicate]}
-        if config.polish:
-            problem = Problem(task.x.mT, task.y.mT, config.ridge)
-            better = polished(adam, problem, restarts=config.polish)
-            stages = {"trained": better, "adam": adam, "untrained": untrained[replicate]}
+    train(config, context, stack, tasks)
+    for replicate, task in enumerate(tasks):
+        stages = {"trained": stack.network(replicate), "untrained": untrained[replicate]}
         for stage, network in stages.items():
             yield from measure(config, stage, network, task, replicate)
             name, now = network_name(stage, width=config.width), partial(network.traced, task.x)
@@ -211,8 +201,8 @@ def new_stack(config: Symmetry, device: torch.device) -> DepthStack:
     return start(stack, list(range(R)), RECIPES["annealed"], config.seed)
 
 
-def train(config: Symmetry, context: Context, stack: DepthStack, tasks: list[Task]) -> RidgeTrainer:
-    """Minibatch Adam with the `annealed` recipe; the trainer, when it is done."""
+def train(config: Symmetry, context: Context, stack: DepthStack, tasks: list[Task]) -> None:
+    """Minibatch Adam with the `annealed` recipe."""
     recipe = RECIPES["annealed"]
     trainer = RidgeTrainer(stack, recipe, config.ridge, config.learning_rate, config.steps)
     x = torch.stack([task.x for task in tasks]).float().to(context.device)
@@ -229,7 +219,6 @@ def train(config: Symmetry, context: Context, stack: DepthStack, tasks: list[Tas
         return list(zip(xs, ys, strict=True))
 
     trainer.run(batches, context)
-    return trainer
 
 
 def measure(

@@ -86,17 +86,17 @@ def figure1() -> dict[str, pd.DataFrame]:
     }
 
 
-def figure2() -> dict[str, pd.DataFrame]:
+def figure2(noise: float = 0.04, ridge: float = 2e-4) -> dict[str, pd.DataFrame]:
     rows, summary, embedding = [], [], []
     for stage in ("trained", "untrained"):
         good = stage == "trained"
         for replicate in range(REPLICATES):
-            noise = 0.001 * replicate
+            spread = 0.001 * replicate
             summary.append(
                 {"stage": stage, "replicate": replicate}
                 | {"test_cost": 0.01 if good else 1.0, "rank_gap": 2 if good else 20}
                 | dict.fromkeys(["jacobian_rank", "bottleneck_rank"], 2 if good else 20)
-                | {"rank_share": 1.0}
+                | {"rank": 2 if good else 20, "rank_share": 1.0}
             )
             for path, time in np.ndindex(8, 2):
                 # side by side by the statistics, and trained; untrained every path crosses all
@@ -109,17 +109,26 @@ def figure2() -> dict[str, pd.DataFrame]:
                 rows.append(
                     {"stage": stage, "replicate": replicate, "layer": layer, "s1": 1.1, "s2": 1.0}
                     | {"s3": 0.1 if good else 0.9, "rank_gap": 2 if good else 20}
-                    | {"knn_r2_axis": (0.99 if good else 0.4) + noise}
-                    | {"knn_r2_orthogonal": (0.98 if good else 0.5) - noise}
-                    | {"step_r2": (0.95 if good else 0.5) + noise}
-                    | {"orbit_ratio": (0.06 if good else 0.8) + noise}
-                    | {"plane_ratio": (0.08 if good else 0.8) - noise}
+                    | {"knn_r2_axis": (0.99 if good else 0.4) + spread}
+                    | {"knn_r2_orthogonal": (0.98 if good else 0.5) - spread}
+                    | {"step_r2": (0.95 if good else 0.5) + spread}
+                    | {"orbit_ratio": (0.06 if good else 0.8) + spread}
+                    | {"plane_ratio": (0.08 if good else 0.8) - spread}
                 )
-    return {
-        "metrics": pd.DataFrame(rows),
-        "networks": pd.DataFrame(summary),
-        "embedding": pd.DataFrame(embedding),
-    }
+    tables = {"metrics": rows, "networks": summary, "embedding": embedding}
+    return {name: pd.DataFrame(t).assign(noise=noise, ridge=ridge) for name, t in tables.items()}
+
+
+def symmetries(noisy: int = 2, low: int = 1, known: float = 0.6) -> dict[str, pd.DataFrame]:
+    """Without noise, and with a ridge at which the rank is too low.
+
+    noisy, low: the ranks; known: what layer 6 of the latter tells of the statistics, at most.
+    """
+    usual, strong = figure2(noise=0.0), figure2(ridge=0.01)
+    usual["networks"]["bottleneck_rank"], strong["networks"]["rank"] = noisy, low
+    statistics = ["knn_r2_axis", "knn_r2_orthogonal"]
+    strong["metrics"][statistics] = strong["metrics"][statistics].clip(upper=known)
+    return {name: pd.concat([usual[name], strong[name]]) for name in usual}
 
 
 def rank_one(ntk: float = 2.0, excess: float = 3.0) -> dict[str, pd.DataFrame]:
@@ -153,6 +162,7 @@ def example20() -> dict[str, pd.DataFrame]:
         ("bottleneck-fig1", figure1),
         ("bottleneck-recipes", figure1),
         ("bottleneck-fig2", figure2),
+        ("bottleneck-symmetry", symmetries),
         ("bottleneck-theorems", rank_one),
         ("bottleneck-example20", example20),
     ],
@@ -251,6 +261,14 @@ def test_a_rank_that_is_not_the_tasks_fails():
         tables = figure2()
         tables["networks"][column] = 3
         assert verdicts("bottleneck-fig2", tables)["true-rank"] == "fails"
+
+
+def test_each_claim_of_other_noise_and_ridge_can_fail():
+    assert verdicts("bottleneck-symmetry", symmetries(noisy=3))["rank-without-noise"] == "fails"
+    found = verdicts("bottleneck-symmetry", symmetries(known=0.99))
+    assert found["spurious-symmetry"] == "fails"
+    found = verdicts("bottleneck-symmetry", symmetries(low=2))
+    assert found["spurious-symmetry"] == "undecided", "no network underestimates the rank"
 
 
 def test_paths_that_cross_more_than_the_statistics_do_fail():

@@ -83,7 +83,7 @@ lint: $(DEVELOPED) ## check style with ruff, and the import layers with import-l
 	.venv/bin/ruff format --check .
 	.venv/bin/lint-imports
 
-bench: $(INSTALLED) ## measure speed against the straightforward way, as ratios from one run
+bench: $(INSTALLED) ## measure speed against the baseline, as ratios from one run
 	PYTHONPATH=scripts .venv/bin/python -m bench --outputs '$(strip $(OUTPUTS))' $(strip $(STUDY))
 
 clean: ## remove caches, never outputs

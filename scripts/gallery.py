@@ -44,7 +44,7 @@ PICTURES = REPOSITORY / "docs" / "figures"
 SPEED = {
     "study": "study",
     "work": "work",
-    "straightforward": "straightforward, s",
+    "baseline": "baseline, s",
     "ours": "ours, s",
     "speedup": "speedup",
     "share_of_floor": "share of the floor",

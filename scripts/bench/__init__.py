@@ -1,1 +1,1 @@
-"""Benchmarks: speed against the straightforward way, and how cost grows with size."""
+"""Benchmarks: speed against the baseline, and how cost grows with size."""

@@ -1,6 +1,6 @@
 """Benchmark that paper D's studies share: many networks in one stack.
 
-The straightforward way trains one network after another: an nn.Sequential, automatic
+The baseline trains one network after another: an nn.Sequential, automatic
 differentiation, and torch's Adam with the ridge as weight decay.
 """
 
@@ -18,7 +18,7 @@ RIDGE, RATE, STEPS = 1e-3, 1e-3, 30
 PLAIN = RECIPES["plain"]
 
 
-def straightforward(networks: list[nn.Sequential], x: Tensor, y: Tensor, steps: int) -> None:
+def baseline(networks: list[nn.Sequential], x: Tensor, y: Tensor, steps: int) -> None:
     """Train one network after another, on samples first: x, y (R, N, D)."""
     for r, network in enumerate(networks):
         adam = torch.optim.Adam(network.parameters(), lr=RATE, betas=BETAS, weight_decay=2 * RIDGE)
@@ -68,7 +68,7 @@ def compare_stacks(
     x, y = (torch.randn(R, samples, d, generator=stream).to(device) for _ in range(2))
     stack, networks = new(), modules(new())
     stacked(stack, x, y, 5)
-    straightforward(networks, x, y, 5)
+    baseline(networks, x, y, 5)
     for ours, theirs in zip(modules(stack), networks, strict=True):
         for a, b in zip(ours.parameters(), theirs.parameters(), strict=True):
             torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4)
@@ -76,7 +76,7 @@ def compare_stacks(
     return Comparison(
         study=study,
         work=f"{STEPS} steps, L={depths[-1]}..{depths[0]} x {R}, width {width}, N={samples}",
-        straightforward=median_seconds(lambda: straightforward(networks, x, y, STEPS), 3),
+        baseline=median_seconds(lambda: baseline(networks, x, y, STEPS), 3),
         ours=median_seconds(lambda: stacked(stack, x, y, STEPS), 3),
         floor=STEPS * 6 * samples * weights / matrix_rate(torch.float32, device.type),
     )

@@ -1,4 +1,4 @@
-"""Benchmarks: the same work done the straightforward way and by this project, timed side by side.
+"""Benchmarks: the same work done by a baseline and by this project, timed side by side.
 
 A study's module in `studies` holds `compare()`, which yields Comparisons, and checks first that
 both ways give the same numbers. Times are medians of several repetitions taken in one process, with
@@ -24,7 +24,7 @@ class Comparison:
 
     study: str
     work: str
-    straightforward: float
+    baseline: float
     ours: float
     floor: float
     dtype: str = "float32"
@@ -33,7 +33,7 @@ class Comparison:
         """The comparison with its two ratios."""
         return {
             **asdict(self),
-            "speedup": self.straightforward / self.ours,
+            "speedup": self.baseline / self.ours,
             "share_of_floor": self.floor / self.ours,
         }
 

@@ -15,11 +15,11 @@ from runner.core.catalogue import configs
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 
 SMALL = {"example20": {"L": 16}, "linear": {"L": 2}}
-"""Depths at which the straightforward way takes a second, where it takes many."""
+"""Depths at which the baseline takes a second, where it takes many."""
 
 
 PLAIN = {"bn_only", "norm_finetuning"}
-"""Studies written in the straightforward way."""
+"""Studies that are written as the baseline is."""
 
 
 def test_every_other_study_has_a_benchmark():
@@ -52,7 +52,7 @@ def kept(folder, speedups):
 def test_a_study_is_slower_by_its_ratios_and_not_by_its_seconds(tmp_path):
     path = kept(tmp_path, {"d=10": 2.0, "d=20: 31 images/s": 9.0, "d=30": 4.0})
     rows = [
-        Comparison("sweep", work, straightforward=100 * speedup, ours=100, floor=1).as_row()
+        Comparison("sweep", work, baseline=100 * speedup, ours=100, floor=1).as_row()
         for work, speedup in {"d=10": 2.0, "d=20: 20 images/s": 6.0, "d=40": 1.0}.items()
     ]
     assert table.slowdown(rows, path) == pytest.approx(1.25)
@@ -74,7 +74,7 @@ def test_a_study_slower_by_a_fifth_is_named(row, before, said, tmp_path, monkeyp
     described |= {"float32_normals_per_us": 300.0}
     folder = kept(tmp_path / "reference" / "bench", {row: before}).parent
     (folder / "sweep.provenance.json").write_text(json.dumps(described | {"processor": "Old Core"}))
-    measured = Comparison("sweep", "w", straightforward=2.0, ours=1.0, floor=0.5, dtype="float64")
+    measured = Comparison("sweep", "w", baseline=2.0, ours=1.0, floor=0.5, dtype="float64")
     monkeypatch.setattr(table, "REFERENCE", tmp_path / "reference")
     monkeypatch.setattr(table, "machine", lambda: described)
     monkeypatch.setattr(table, "sweep", lambda: iter([measured]))

@@ -1,6 +1,6 @@
 """Benchmark of study `bn_classifier`: the scales of the classifier's first pair of layers.
 
-The straightforward way solves the Khatri-Rao system by least squares.
+The baseline solves the Khatri-Rao system by least squares.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from runner.papers.norm_tuning.theorem_1 import khatri_rao
 from runner.papers.norm_tuning.theory import wide_weights
 
 
-def straightforward(W1: Tensor, W2: Tensor, W: Tensor) -> Tensor:
+def baseline(W1: Tensor, W2: Tensor, W: Tensor) -> Tensor:
     """The scales, by a dense solver."""
     return torch.linalg.lstsq(khatri_rao(W2, W1), W.reshape(-1, 1), driver="gelsd").solution[:, 0]
 
@@ -31,12 +31,12 @@ def compare() -> Iterator[Comparison]:
         W = torch.randn(h, PIXELS, generator=stream, dtype=torch.float64) / PIXELS**0.5
         ((W1, W2), *_) = wide_weights(relu_network([W], [W.new_zeros(h)]), None, stream)
         work = (W1, W2, W)
-        for gamma in (straightforward(*work), solve_scales(*work).gamma):
+        for gamma in (baseline(*work), solve_scales(*work).gamma):
             torch.testing.assert_close((W2 * gamma) @ W1, W, rtol=0, atol=1e-8)
         yield Comparison(
             study="bn_classifier",
             work=f"scales, {PIXELS} to {h}",
-            straightforward=median_seconds(lambda work=work: straightforward(*work), 1),
+            baseline=median_seconds(lambda work=work: baseline(*work), 1),
             ours=median_seconds(lambda work=work: solve_scales(*work), 3),
             floor=2 / 3 * (h * PIXELS) ** 3 / rate,
             dtype="float64",

@@ -86,7 +86,7 @@ def compare() -> Iterator[Comparison]:
         yield Comparison(
             study="breaking_bn",
             work=f"{name} x {multiplier:g}: {images / usual:.0f} -> {images / ours:.0f} images/s",
-            straightforward=usual,
+            baseline=usual,
             ours=ours,
             floor=flop / rate,
         )

@@ -1,6 +1,6 @@
 """Benchmark of study `constructions`: the scales of Theorem 1 at m = 2 d^2.
 
-The straightforward way forms the Khatri-Rao matrix of the first d^2 hidden units and calls a dense
+The baseline forms the Khatri-Rao matrix of the first d^2 hidden units and calls a dense
 LU solver, O(d^6); ours never forms it and takes about 100 iterations of O(d^4) at any d. Ours is
 the solution of least norm, and the condition number that of all m columns; LU's is neither.
 """
@@ -20,7 +20,7 @@ from runner.papers.norm_tuning.theory import wide_weights
 WIDTHS = (30, 50, 70, 100)
 
 
-def straightforward(W1: torch.Tensor, W2: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+def baseline(W1: torch.Tensor, W2: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     """Scales of the first d^2 units by LU, zero for the others."""
     n = target.numel()
     gamma = torch.zeros(len(W1), dtype=W1.dtype)
@@ -35,12 +35,12 @@ def compare_width(d: int, rate: float) -> Comparison:
     ((W1, W2),) = wide_weights(target, 2 * d * d, stream)
     work = (W1, W2, target.layers[0].weight)
     gamma, iterations, _ = structured_lsmr(*work)
-    for scales in (gamma, straightforward(*work)):
+    for scales in (gamma, baseline(*work)):
         torch.testing.assert_close((W2 * scales) @ W1, work[2], rtol=0, atol=1e-8)
     return Comparison(
         study="constructions",
         work=f"d={d} m={2 * d * d}, {iterations} iterations",
-        straightforward=median_seconds(lambda: straightforward(*work), 1),
+        baseline=median_seconds(lambda: baseline(*work), 1),
         ours=median_seconds(lambda: structured_lsmr(*work), 3),
         floor=iterations * 8 * d**4 / rate,
         dtype="float64",

@@ -53,7 +53,7 @@ def compare() -> Iterator[Comparison]:
     yield Comparison(
         study="example20",
         work=f"Lipschitz constants, L={L}",
-        straightforward=median_seconds(lambda: plain_lipschitz(network, SIDES), 3),
+        baseline=median_seconds(lambda: plain_lipschitz(network, SIDES), 3),
         ours=median_seconds(lambda: lipschitz(network)),
         floor=len(SIDES) * 2 * 2 * 27 * L / matrix_rate(torch.float64),
         dtype="float64",

@@ -1,6 +1,6 @@
 """Benchmark of study `invariances`: gradient descent of R networks at all rates.
 
-The straightforward way is what a competent author writes for the paper: one nn.Module after another
+The baseline is what a competent author writes for the paper: one nn.Module after another
 with torch.optim.SGD, in float64.
 """
 
@@ -30,7 +30,7 @@ def module(network, theta: torch.Tensor) -> nn.Sequential:
     return nn.Sequential(*layers)
 
 
-def straightforward(flow: Flow, theta: torch.Tensor) -> list[nn.Sequential]:
+def baseline(flow: Flow, theta: torch.Tensor) -> list[nn.Sequential]:
     """Train one network after another; returns the trained modules."""
     objective, trained = flow.objective, []
     for index, rate in enumerate(flow.rates):
@@ -63,14 +63,14 @@ def compare() -> Iterator[Comparison]:
         )
         flow = start(config, network, torch.device("cpu"), embedded)
         theta = flow.theta.clone()
-        ours, theirs = stacked(flow, theta).clone(), straightforward(flow, theta)
+        ours, theirs = stacked(flow, theta).clone(), baseline(flow, theta)
         for row, net in zip(ours, theirs, strict=True):
             expected = torch.cat([p.detach().flatten() for p in net.parameters()])
             torch.testing.assert_close(row, expected, rtol=1e-9, atol=1e-12)
         yield Comparison(
             study="invariances",
             work=f"{architecture} S={len(rates(config))}, {STEPS} steps",
-            straightforward=median_seconds(lambda f=flow, t=theta: straightforward(f, t), 3),
+            baseline=median_seconds(lambda f=flow, t=theta: baseline(f, t), 3),
             ours=median_seconds(lambda f=flow, t=theta: stacked(f, t)),
             floor=6 * theta.numel() * config.samples * STEPS / flops,
             dtype="float64",

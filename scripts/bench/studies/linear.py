@@ -1,6 +1,6 @@
 """Benchmark of study `linear`: minimising the regularised loss of one deep linear network.
 
-The straightforward way is torch's own L-BFGS with a line search over a list of matrices.
+The baseline is torch's own L-BFGS with a line search over a list of matrices.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from runner.papers.bottleneck_structure.linear.study import NOISE, draw_target, 
 L, RIDGE = 6, 1e-2
 
 
-def straightforward(T: Tensor, iterations: int) -> Tensor:
+def baseline(T: Tensor, iterations: int) -> Tensor:
     """W_1 .. W_L that minimise `||W_L ... W_1 - T||^2 + lambda ||theta||^2`."""
     stream = torch.Generator().manual_seed(0)
     noise = torch.randn(L, *T.shape, generator=stream, dtype=T.dtype) * NOISE / L**0.5
@@ -45,12 +45,12 @@ def compare() -> Iterator[Comparison]:
     config = Linear(depths=[L], ridges=[RIDGE])
     T = draw_target(config, 0)
     steps = config.iterations
-    ours, theirs = trained(config, L, T, 0), straightforward(T, steps)
+    ours, theirs = trained(config, L, T, 0), baseline(T, steps)
     torch.testing.assert_close(ours.square().sum(), theirs.square().sum(), rtol=1e-5, atol=0)
     yield Comparison(
         study="linear",
         work=f"L-BFGS to convergence, L={L}",
-        straightforward=median_seconds(lambda: straightforward(T, steps), 3),
+        baseline=median_seconds(lambda: baseline(T, steps), 3),
         ours=median_seconds(lambda: trained(config, L, T, 0), 3),
         floor=6 * L * config.width**3 / matrix_rate(torch.float64),
         dtype="float64",

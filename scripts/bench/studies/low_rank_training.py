@@ -1,6 +1,6 @@
 """Benchmark of study `low_rank_training`: gradient descent of all gains and replicates.
 
-The straightforward way is what a competent author writes: one nn.Module after another, with torch's
+The baseline is what a competent author writes: one nn.Module after another, with torch's
 optimizer for SGD.
 """
 
@@ -33,9 +33,7 @@ def module(weights: list[Tensor]) -> nn.Sequential:
     return nn.Sequential(*layers)
 
 
-def straightforward(
-    config: LowRankTraining, start: Parameters, problem: Problem
-) -> list[nn.Sequential]:
+def baseline(config: LowRankTraining, start: Parameters, problem: Problem) -> list[nn.Sequential]:
     """Train one network after another; returns the trained modules."""
     trained = []
     for S, (replicate, _, rate, _) in enumerate(members(config)):
@@ -73,7 +71,7 @@ def compare() -> Iterator[Comparison]:
         image = tuple(problem.x.shape[2:])
         start = {name: W.float() for name, W in starting_stack(config, image).items()}
         work = (config, start, problem)
-        ours, theirs = stacked(*work), straightforward(*work)
+        ours, theirs = stacked(*work), baseline(*work)
         for S, net in enumerate(theirs):
             for W, parameter in zip(ours.values(), net.parameters(), strict=True):
                 torch.testing.assert_close(W[S], parameter.detach(), rtol=1e-4, atol=1e-5)
@@ -81,7 +79,7 @@ def compare() -> Iterator[Comparison]:
         yield Comparison(
             study="low_rank_training",
             work=f"width {width}, S={len(theirs)}, {STEPS} steps",
-            straightforward=median_seconds(lambda work=work: straightforward(*work), 3),
+            baseline=median_seconds(lambda work=work: baseline(*work), 3),
             ours=median_seconds(lambda work=work: stacked(*work)),
             floor=6 * read * config.samples * STEPS / flops,
         )

@@ -1,6 +1,6 @@
 """Benchmark of study `norm_layers`: the scales that its layers get.
 
-The straightforward way solves the Khatri-Rao system by least squares and asks for its singular
+The baseline solves the Khatri-Rao system by least squares and asks for its singular
 values; ours factorizes it once, and takes two steps of refinement.
 """
 
@@ -18,7 +18,7 @@ from runner.papers.norm_tuning.theorem_1 import khatri_rao
 from runner.papers.norm_tuning.theory import wide_weights
 
 
-def straightforward(W1: Tensor, W2: Tensor, W: Tensor) -> tuple[Tensor, Tensor]:
+def baseline(W1: Tensor, W2: Tensor, W: Tensor) -> tuple[Tensor, Tensor]:
     """Scales and condition number, by a singular value decomposition each."""
     K = khatri_rao(W2, W1)
     gamma = torch.linalg.lstsq(K, W.reshape(-1, 1), driver="gelsd").solution[:, 0]
@@ -33,12 +33,12 @@ def compare() -> Iterator[Comparison]:
         W = torch.randn(d, d, generator=stream, dtype=torch.float64) / d**0.5
         ((W1, W2),) = wide_weights(relu_network([W], [W.new_zeros(d)]), None, stream)
         work = (W1, W2, W)
-        for gamma in (straightforward(*work)[0], solve_scales(*work).gamma):
+        for gamma in (baseline(*work)[0], solve_scales(*work).gamma):
             torch.testing.assert_close((W2 * gamma) @ W1, W, rtol=0, atol=1e-8)
         yield Comparison(
             study="norm_layers",
             work=f"scales, d={d}",
-            straightforward=median_seconds(lambda work=work: straightforward(*work), 1),
+            baseline=median_seconds(lambda work=work: baseline(*work), 1),
             ours=median_seconds(lambda work=work: solve_scales(*work), 3),
             floor=2 / 3 * d**6 / rate,
             dtype="float64",

@@ -33,7 +33,7 @@ def stacked(start: MLP, X: torch.Tensor) -> MLP:
     return network
 
 
-def straightforward(start: MLP, X: torch.Tensor) -> list[list[nn.Linear]]:
+def baseline(start: MLP, X: torch.Tensor) -> list[list[nn.Linear]]:
     """The descent on one network after another, with torch's layers, gradients and optimiser."""
     trained = []
     for r in range(len(start)):
@@ -58,7 +58,7 @@ def straightforward(start: MLP, X: torch.Tensor) -> list[list[nn.Linear]]:
 def require_same_descent(start: MLP, X: torch.Tensor) -> None:
     """Both ways end at the same weights; AssertionError otherwise. In float64."""
     work = (start.map(torch.Tensor.double), X.double())
-    for r, layers in enumerate(straightforward(*work)):
+    for r, layers in enumerate(baseline(*work)):
         W = stacked(*work).parameters[f"W{len(layers)}"][r]
         torch.testing.assert_close(W, layers[-1].weight.detach(), rtol=1e-6, atol=1e-9)
 
@@ -74,7 +74,7 @@ def compare() -> Iterator[Comparison]:
         yield Comparison(
             study="pretraining",
             work=f"descent, R={REPLICATES}, width {WIDTH}, depth {depth}, {STEPS} steps",
-            straightforward=median_seconds(partial(straightforward, *work), 3),
+            baseline=median_seconds(partial(baseline, *work), 3),
             ours=median_seconds(partial(stacked, *work)),
             floor=REPLICATES * STEPS * depth * 3 * 2 * WIDTH**2 * SAMPLES / rate,
         )

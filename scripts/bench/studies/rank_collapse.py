@@ -127,7 +127,7 @@ def compare() -> Iterator[Comparison]:
             yield Comparison(
                 study="rank_collapse",
                 work=f"{name}, width {width}, depth {depth}: {flop / ours / 1e9:.0f} GFLOP/s",
-                straightforward=scale * median_seconds(loop, 3),
+                baseline=scale * median_seconds(loop, 3),
                 ours=ours,
                 floor=flop / batched_rate(width, device()),
             )

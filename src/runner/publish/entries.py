@@ -104,7 +104,7 @@ class Entry:
     def title(self) -> str:
         """`Figure 4`: its place in the paper."""
         place = self.headline.partition(": ")[0].replace(f"paper {self.paper.letter}", "")
-        place = place.replace("beside ,", "beside").strip(", ")
+        place = place.replace("next to ,", "next to").strip(", ")
         return place[:1].upper() + place[1:] or self.name
 
     @property

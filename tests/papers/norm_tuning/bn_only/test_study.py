@@ -38,7 +38,7 @@ def rows(**changes):
     return pd.DataFrame([asdict(row) for row in found if isinstance(row, study.Approximation)])
 
 
-class Straightforward(nn.Module):
+class Baseline(nn.Module):
     """f as the paper writes it: frozen layers and torch's own BatchNorm."""
 
     def __init__(self, W1, W2):
@@ -56,7 +56,7 @@ class Straightforward(nn.Module):
 def test_training_equals_that_of_torchs_batch_norm():
     W1, W2, target, rate = draw(R, M, D), draw(R, D, M), draw(R, D, D), 0.05
     learner = FrozenWithNorm(W2, batch_statistics=True)
-    modules = [Straightforward(*pair) for pair in zip(W1, W2, strict=True)]
+    modules = [Baseline(*pair) for pair in zip(W1, W2, strict=True)]
     for step in range(5):
         x = draw(R, D, N + step) + 0.3
         y = g(x, target)

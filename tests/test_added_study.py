@@ -87,7 +87,7 @@ BROKEN = [
     ("figures.py", None, "figure=distance", "FIGURES of walks/distance/figures.py"),
     ("study.py", ("def run(", "def go("), "study=distance", "no run(config, context)"),
     ("study.py", ("(Row)", ""), "figure=distance", "study.py has no row class"),
-    ("study.py", ("    table: C", "    tables: C"), "study=distance", "needs a table of its own"),
+    ("study.py", ("    table: C", "    tables: C"), "study=distance", "needs a separate table"),
 ]
 """A file that is forgotten or not whole, what is typed, and what is said."""
 

@@ -205,7 +205,7 @@ def module_of(study: str) -> ModuleType:
     for each, table in zip(found, tables, strict=True):
         if table is None or tables.count(table) > 1:
             raise InputError(
-                f"{place}: {each.__name__} needs a table of its own: table: ClassVar[str]"
+                f"{place}: {each.__name__} needs a separate table: table: ClassVar[str]"
             )
     return module
 

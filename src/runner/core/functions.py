@@ -25,5 +25,5 @@ def place_of(function: Callable[..., Any]) -> str:
     """Return `module:function`. Raises InputError for what other processes could not import."""
     module, name = function.__module__, function.__qualname__
     if module == "__main__" or not name.isidentifier():
-        raise InputError(f"{name}: put the function in a file of its own, and import it from there")
+        raise InputError(f"{name}: put the function in a separate file, and import it from there")
     return f"{module}:{name}"

@@ -102,7 +102,7 @@ class TrainingConfig(StudyConfig):
     """Base of the parameters of studies that train networks: those keep weights, and measure."""
 
     measure: str | None = parameter(
-        "a function of one's own, module:function, that measures networks: measured.csv",
+        "a function of yours, module:function, that measures networks: measured.csv",
         None,
         own=True,
     )

@@ -179,7 +179,7 @@ def draw_all(reference: Path, outputs: Path, style: str = "screen") -> Iterator[
         write_atomically(figure.path("provenance.json"), (folder / "provenance.json").read_bytes())
         write_atomically(figure.path("drawn-from"), drawn_from(folder).encode())
         if list(now["verdict"]) != list(pd.read_csv(folder / "claims.csv")["verdict"]):
-            raise InputError(f"{folder}: the claims judged now are not those that were kept")
+            raise InputError(f"{folder}: the claims judged now differ from the kept ones")
         yield figure.path("png")
 
 

@@ -1,0 +1,67 @@
+"""What users read is in plain words: pages with the captions, help, claims, and errors."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+import pytest
+from repository import REPOSITORY
+
+from runner.core import catalogue
+from runner.results.claims import claims_of
+
+INSTEAD = {
+    r"came out|comes out|come out": "holds, fails, is undecided; the result",
+    r"without a word": "without a message",
+    r"does to\b": "how it changes",
+    r"of their own|of its own|of one.s own": "separate",
+    r"\bbeside\b": "next to, compared with",
+    r"\balike\b": "equal",
+    r"\bthose that\b": "the noun again",
+    r"kept reference": "reference",
+    r"straightforward way": "baseline",
+    r"quick look": "preview",
+}
+"""Words to replace, and by what."""
+
+PAGES = [REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md", REPOSITORY / "CHANGELOG.md"]
+PAGES += sorted((REPOSITORY / "docs").rglob("*.md"))
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    for path in PAGES:
+        yield str(path.relative_to(REPOSITORY)), path.read_text()
+
+
+def helps() -> Iterator[tuple[str, str]]:
+    for study, config in catalogue.configs().items():
+        for name, field in config.__dataclass_fields__.items():
+            yield f"{study} {name}", str(field.metadata)
+    for path in sorted((REPOSITORY / "conf").rglob("*.yaml")):
+        yield str(path.relative_to(REPOSITORY)), "\n".join(path.read_text().split("\n")[:3])
+
+
+def claims() -> Iterator[tuple[str, str]]:
+    for path in sorted((REPOSITORY / "conf" / "figure").glob("*.yaml")):
+        study = catalogue.figure_study(path.stem)
+        for claim in claims_of(path.stem, study):
+            yield f"claim {claim.name}", f"{claim.statement} {claim.source} {claim.note}"
+
+
+def errors() -> Iterator[tuple[str, str]]:
+    for path in sorted((REPOSITORY / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Raise):
+                words = [c.value for c in ast.walk(node) if isinstance(c, ast.Constant)]
+                yield f"{path.name}:{node.lineno}", " ".join(map(str, words))
+
+
+@pytest.mark.parametrize("where", [pages, helps, claims, errors])
+@pytest.mark.parametrize("words", INSTEAD)
+def test_listed_words_stand_nowhere_that_a_user_reads(where, words):
+    found = [
+        f"{place}: ...{text[max(0, match.start() - 40) : match.end() + 30]!r}"
+        for place, text in where()
+        for match in re.finditer(words, text)
+    ]
+    assert not found, f"{INSTEAD[words]}\n" + "\n".join(found)

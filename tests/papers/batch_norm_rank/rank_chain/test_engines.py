@@ -85,8 +85,7 @@ def test_rotated_product_has_the_law_of_the_direct_one():
     """Covariance of (W G)_{ij}, (W G)_{ik}: (G^T G)_{jk}, independent between rows."""
     G = unit_rows(gaussian_inputs(1, 6, 4, stream(), torch.float64)).expand(100_000, 6, 4)
     chain = RotatedChain(G, torch.full((len(G),), inf), stream(1))
-    product = torch.empty_like(chain.state)
-    chain._draw_product(product)
+    product = chain._product()
     expected = (G[0].mT @ G[0]).expand(6, 4, 4)
     torch.testing.assert_close(
         torch.einsum("cij,cik->ijk", product, product) / len(G), expected, atol=0.03, rtol=0
@@ -309,7 +308,7 @@ def test_a_direct_chain_of_one_sample_outlives_a_sum_of_zero(law):
     generator = stream()
     inputs = gaussian_inputs(2, 2, 1, generator, torch.float32)
     chain = DirectChain(inputs, torch.full((2,), inf), generator, law)
-    chain._draw_product = lambda out: out.zero_()
+    chain._product = lambda: torch.zeros_like(chain.state)
     chain.step()
     assert (chain.state == 1).all()
 

@@ -30,23 +30,22 @@ class ProbedChain(RotatedChain):
     def __init__(
         self,
         inputs: Float[Tensor, "chains d K"],
-        skips: Float[Tensor, " chains"],
+        skips: Float[Tensor, " chains"] | float,
         generator: Generator,
     ):
         """As `RotatedChain`, with `K < d`."""
         super().__init__(inputs, skips, generator)
         self._probe = torch.zeros_like(self.norms)
-        self._kick = torch.empty(self.norms.shape, dtype=inputs.dtype)  # on the CPU
-        self._log_growth = torch.zeros_like(self.norms[:, 0, 0])
-        self._layers = torch.zeros_like(self._log_growth)
+        self.forget()
 
     def step(self) -> None:
-        """Advance chain and direction by one layer, in place."""
+        """Advance chain and direction by one layer."""
         super().step()
-        kick = self._kick.normal_(generator=self.generator).to(self.norms.device)
-        v = outside_range((self._probe * self.inverse_skips + kick) / self.norms, self.state)
+        kick = torch.randn(self.norms.shape, generator=self.generator, dtype=self.norms.dtype)
+        moved = self._probe * self.inverse_skips + kick.to(self.norms.device)
+        v = outside_range(moved / self.norms, self.state)
         length = torch.linalg.vector_norm(v, dim=-2, keepdim=True)
-        torch.div(v, length, out=self._probe)
+        self._probe = v / length
         self._log_growth += length.squeeze((-2, -1)).log()
         self._layers += 1
 
@@ -56,8 +55,7 @@ class ProbedChain(RotatedChain):
 
     def forget(self) -> None:
         """Start the average anew, at the end of the burn-in."""
-        self._log_growth.zero_()
-        self._layers.zero_()
+        self._log_growth, self._layers = torch.zeros_like(self.norms[:, 0, 0]), 0
 
 
 def outside_range(

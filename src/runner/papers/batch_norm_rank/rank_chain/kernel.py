@@ -108,7 +108,7 @@ for _function, _real, _integer in (
 
 
 def _function_of_one(build: Callable, target: Lanes | None = None) -> Callable:
-    """A function of one value: `build(builder, x, type)` in LLVM, of its own type or of `target`."""
+    """A function of one value: `build(builder, x, type)` in LLVM, of its type or of `target`."""
 
     @intrinsic
     def function(typing, x):

@@ -127,9 +127,8 @@ def turn(theta: Sequence[Tensor], gradient: Sequence[Tensor], angle: float) -> N
 
 def _norm(tensors: Sequence[Tensor]) -> Float[Tensor, " R"]:
     """Of all numbers of each network; nan and inf count as nothing."""
-    return sum(
-        t.nan_to_num(0.0, 0.0, 0.0).square().sum(dim=tuple(range(1, t.ndim))) for t in tensors
-    ).sqrt()
+    finite = (tensor.nan_to_num(0.0, 0.0, 0.0) for tensor in tensors)
+    return sum(t.square().sum(dim=tuple(range(1, t.ndim))) for t in finite).sqrt()
 
 
 def along(values: Float[Tensor, " R"], like: Float[Tensor, "R *axes"]) -> Tensor:

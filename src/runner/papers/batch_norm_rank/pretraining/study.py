@@ -311,9 +311,8 @@ def ranks_before(task: Task, variant: Variant, step: float, network: MLP) -> Ite
     config, context = task.config, task.context
     inputs = probed(config, task.data).flat().expand(len(network), -1, -1)
     with context.progress(network.depth + 1, "measuring", unit="layers") as bar:
-        for layer, found, size in ranks_by_layer(network, inputs, config.tau, bar.update):
-            columns = by_network(vars(found) | {"root_mean_square": size})
-            for replicate, of in zip(task.replicates, columns, strict=False):
+        for layer, columns in ranks_by_layer(network, inputs, config.tau, bar.update):
+            for replicate, of in zip(task.replicates, by_network(columns), strict=False):
                 judged = replicate < config.replicates
                 yield LayerRank(*variant, step, replicate, judged, layer, **of)
 

@@ -365,9 +365,7 @@ def step(chains, width, kept, inverse_skip, floor):
     """One layer: a new G, row by row, and its S."""
     G, S = chains.G, chains.S
     cholesky(S, floor, kept, chains.L)
-    for j in range(S.shape[0]):
-        for k in range(S.shape[1]):
-            store(S, j, k, splat(0.0))
+    S[:] = 0.0
     for first in range(0, G.shape[0], ROWS):
         last = min(first + ROWS, G.shape[0])
         for i in range(first, last, 2):
@@ -492,10 +490,8 @@ class CompiledChains:
     ) -> Float[np.ndarray, "2 batches 8 5"]:
         """As `batch_means.sample`; `tick` is called with the strides done, ten times a second."""
         self._run(ceil(plan.burn_in / plan.stride), plan.stride, tick)
-        batches = [
-            self._run(plan.count, plan.stride, tick, tau) / plan.count for _ in range(plan.batches)
-        ]
-        return np.stack(batches, axis=1).swapaxes(2, 3)
+        sums = [self._run(plan.count, plan.stride, tick, tau) for _ in range(plan.batches)]
+        return np.stack(sums, axis=1).swapaxes(2, 3) / plan.count
 
     def _run(
         self, strides: int, stride: int, tick: Callable[[int], None], tau: float | None = None

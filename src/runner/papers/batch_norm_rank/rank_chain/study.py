@@ -210,9 +210,8 @@ def products(
             continue
         pairs = zip(log_ratio.tolist(), step_length.tolist(), strict=True)
         for replicate, (ratio, length) in enumerate(pairs):
-            yield ProductLayer(
-                width, skip, config.law, replicate, layer, ratio, length, gap, gap_se
-            )
+            place = width, skip, config.law, replicate, layer
+            yield ProductLayer(*place, ratio, length, gap, gap_se)
     tell_nan(step_length, f"d={width} gamma={skip}")
 
 
@@ -240,10 +239,8 @@ def expansions(
     for replicate, G in enumerate(chain.state):
         weights = generator(config.seed, replicate, f"expansion d={width}")
         change, error = frobenius_step(G, skip, config.law, config.draws, weights, tick)
-        predicted = theory.frobenius_change(G @ G.mT).item()
-        yield NormExpansion(
-            width, skip, config.law, replicate, change / skip**2, error / skip**2, predicted
-        )
+        predicted, place = theory.frobenius_change(G @ G.mT).item(), (width, skip, config.law)
+        yield NormExpansion(*place, replicate, change / skip**2, error / skip**2, predicted)
 
 
 def input_ranks(
@@ -256,9 +253,7 @@ def input_ranks(
     chain = ProbedChain(inputs, skip, stream)
     chain.advance(config.burn_in_of(width, skip), tick)
     chain.forget()
-    moments = batch_means.sample(
-        chain, plan, config.tau, lambda strides=1: tick(strides * plan.stride)
-    )
+    moments = batch_means.sample(chain, plan, config.tau, lambda n: tick(n * plan.stride))
     tell_nan(chain.state, f"d={width} gamma={skip} input_rank={rank}")
     means = batch_means.BatchMeans(moments, plan.count)
     rates = batch_means.mean_and_error(chain.growth_rate().tolist())

@@ -8,7 +8,7 @@ and Figure 1 left). Replicates of their own are trained by SGD at every rate of 
 right). `protocol=authors` measures and trains as the authors' code for Figure 1 does (`authors`).
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -27,7 +27,7 @@ from runner.networks import modules
 from runner.networks.mlp import MLP
 from runner.networks.precision import torch_dtype
 from runner.papers.batch_norm_rank.images import probed, training_images
-from runner.papers.batch_norm_rank.measures import Ranks, ranks_by_layer
+from runner.papers.batch_norm_rank.measures import ranks_by_layer
 from runner.papers.batch_norm_rank.mlp_training import (
     by_network,
     group,
@@ -150,9 +150,8 @@ def choose_and_train(
             for index, name in enumerate(names):
                 of = found[name]
                 scores[index] += score(of.train_accuracy, of.train_loss).view_as(scores[index])
-                for (rate, r), row in zip(
-                    product(grid, selection), by_network(vars(of)), strict=True
-                ):
+                members = product(grid, selection)
+                for (rate, r), row in zip(members, by_network(vars(of)), strict=True):
                     yield TrialEpoch(name, r, rate, epoch, **row)
         is_judged.fill_(True)
         lent = replace(lent, restored=None)
@@ -232,10 +231,9 @@ def gaussian_inputs(config: RankCollapse) -> Float[Tensor, "R N d"]:
 
 
 def layer_rows(
-    normalization: str, layers: Iterable[tuple[int, Ranks, Float[Tensor, " R"]]]
+    normalization: str, layers: Iterable[tuple[int, Mapping[str, Float[Tensor, " R"]]]]
 ) -> Iterator[LayerRank]:
     """What was measured of each layer of a stack with one network per replicate."""
-    for layer, measured, size in layers:
-        columns = vars(measured) | {"root_mean_square": size}
+    for layer, columns in layers:
         for replicate, of in enumerate(by_network(columns)):
             yield LayerRank(normalization, replicate, layer, **of)

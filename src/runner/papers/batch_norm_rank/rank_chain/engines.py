@@ -123,14 +123,13 @@ class Chain(ABC):
         norms: by what the last step divided the rows, `(chains, d, 1)`.
     """
 
-    law = "gaussian"
+    law, centred = "gaussian", False
 
     def __init__(
         self,
         inputs: Float[Tensor, "chains d K"],
         skips: Float[Tensor, " chains"] | float,
         generator: Generator,
-        centred: bool = False,
     ):
         """Start at `inputs` (`H_0` at any scale of its rows); `skips` is gamma, inf allowed: of all
         chains or of each.
@@ -141,8 +140,7 @@ class Chain(ABC):
         if not bool((skips > 0).all()):
             raise InputError(f"skips={skips.tolist()}: gamma must be positive, or inf for no skip")
         self.generator = generator
-        self.centred = centred
-        self.state = unit_rows(inputs, centred)
+        self.state = unit_rows(inputs, self.centred)
         self.norms = torch.ones_like(self.state[..., :1])
         self.inverse_skips = (1 / skips).view(-1, 1, 1)
 
@@ -179,9 +177,9 @@ class DirectChain(Chain):
         centred: bool = False,
     ):
         """As `Chain`; `law` is one of `EVERY_LAW`, else the first step raises InputError."""
-        super().__init__(inputs, skips, generator, centred)
+        self.law, self.centred = law, centred
+        super().__init__(inputs, skips, generator)
         chains, width, _ = inputs.shape
-        self.law = law
         self._weights = torch.empty(chains, width, width, dtype=inputs.dtype)  # on the CPU
 
     def _product(self) -> Float[Tensor, "chains d N"]:
@@ -194,7 +192,7 @@ class RotatedChain(Chain):
 
     Conditionally on `G` the rows of `W G` are iid `N(0, G^T G)`, as are those of `Z R` with
     `R^T R = G^T G`. What is kept of `H` is `M = G G^T`, hence its singular values; its right
-    singular vectors turn freely.
+    singular vectors turn freely, so that the mean over samples is lost.
 
     A direction whose share of `G` sinks to rounding must be able to rise again, as it does in
     `DirectChain`, where rounding errors feed all directions. Hence `FLOOR * d` is added to the
@@ -206,19 +204,12 @@ class RotatedChain(Chain):
 
     FLOOR = 1e-13
 
-    def __init__(
-        self,
-        inputs: Float[Tensor, "chains d K"],
-        skips: Float[Tensor, " chains"] | float,
-        generator: Generator,
-    ):
-        """As `Chain`, without centring: the mean over samples is lost with their rotation."""
-        super().__init__(inputs, skips, generator)
-        self._normals = torch.empty(inputs.shape, dtype=torch.float32)  # on the CPU
-
     def _product(self) -> Float[Tensor, "chains d K"]:
         gram = torch.bmm(self.state.mT, self.state)
         gram.diagonal(dim1=-2, dim2=-1).add_(self.FLOOR * self.state.shape[1])
         L, _ = torch.linalg.cholesky_ex(gram)  # unlike cholesky, does not wait for the device
-        Z = self._normals.normal_(generator=self.generator).to(self.state)
-        return torch.bmm(Z, L.mT)
+        return torch.bmm(self._normals().to(self.state), L.mT)
+
+    def _normals(self) -> Float[Tensor, "chains d K"]:
+        """`Z`, on the CPU."""
+        return torch.randn(self.state.shape, generator=self.generator, dtype=torch.float32)

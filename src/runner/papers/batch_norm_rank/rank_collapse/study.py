@@ -209,11 +209,9 @@ def tell_ranks(rows: list[LayerRank]) -> None:
     layers = sorted({min(known, key=lambda n: abs(n - 2**k)) for k in range(16)} | {max(known)})
     log.info("rank before training, and r, by layer:  %s", "".join(f"{n:>7}" for n in layers))
     for name in dict.fromkeys(row.normalization for row in rows):
+        own = [row for row in rows if row.normalization == name]
         for column, what in (("matrix_rank", "rank"), ("rank_bound", "r")):
-            of = [
-                median(getattr(r, column) for r in rows if (r.normalization, r.layer) == (name, n))
-                for n in layers
-            ]
+            of = [median(getattr(r, column) for r in own if r.layer == n) for n in layers]
             log.info("%38s:  %s", f"{name}, {what}", "".join(f"{value:7.4g}" for value in of))
 
 

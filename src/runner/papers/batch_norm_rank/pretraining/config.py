@@ -102,11 +102,6 @@ class Pretraining(TrainedMLPs):
     batch_norm_rates: list[float] | None = parameter(
         "the same with batch norm", None, above=0, maximum=LARGEST_STEP
     )
-    selection_replicates: int = parameter(
-        "replicates on which rates and steps are chosen; they are not used for results",
-        2,
-        minimum=1,
-    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

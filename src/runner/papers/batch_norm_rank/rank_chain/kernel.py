@@ -445,7 +445,8 @@ def observables(chains, width, kept, tau):
     return soft_rank, float(width * width) / frobenius, frobenius, diagonal, cubic
 
 
-def _run(chains, width, kept, inverse_skip, floor, strides, stride, tau, measured, sums):
+@compiling.compiled
+def advance(chains, width, kept, inverse_skip, floor, strides, stride, tau, measured, sums):
     """`strides` times `stride` layers. Where `measured`, the observables after each and their
     squares are added to `sums (2, 5, LANES)`."""
     for _ in range(strides):
@@ -456,9 +457,6 @@ def _run(chains, width, kept, inverse_skip, floor, strides, stride, tau, measure
             for n in range(len(values)):
                 store(sums, 0, n, load(sums, 0, n) + values[n])
                 store(sums, 1, n, load(sums, 1, n) + values[n] * values[n])
-
-
-advance = compiling.compiled(_run)
 
 
 # What the study uses

@@ -365,7 +365,9 @@ def step(chains, width, kept, inverse_skip, floor):
     """One layer: a new G, row by row, and its S."""
     G, S = chains.G, chains.S
     cholesky(S, floor, kept, chains.L)
-    S[:] = 0.0
+    for j in range(S.shape[0]):
+        for k in range(S.shape[1]):
+            store(S, j, k, splat(0.0))
     for first in range(0, G.shape[0], ROWS):
         last = min(first + ROWS, G.shape[0])
         for i in range(first, last, 2):

@@ -32,7 +32,8 @@ def mlp(
 ) -> nn.Sequential:
     """The fully connected network with these tensors, named as `networks.mlp.MLP` has them.
 
-    In evaluation mode; `train()` lets batch normalization use the statistics of the batch. Raises
+    A layer without a `variance` among its tensors is not normalized. In evaluation mode; `train()`
+    lets batch normalization use the statistics of the batch. Raises
     InputError for an unknown activation or normalization.
     """
     depth = sum(name.startswith("W") for name in tensors) - 1
@@ -44,7 +45,8 @@ def mlp(
         if layer > depth:
             layers.append(linear)
             break
-        norm = norm_of(normalization, len(W)).to(W.dtype)
+        is_normalized = f"variance{layer}" in tensors
+        norm = norm_of(normalization if is_normalized else "none", len(W)).to(W.dtype)
         norm.load_state_dict({name: tensors[f"{name}{layer}"] for name in norm.state_dict()})
         layers.append(Hidden(linear, norm, activation, skip))
     return nn.Sequential(*layers).eval()

@@ -166,12 +166,12 @@ def test_a_network_that_is_off_has_rank_zero_in_all_later_layers():
     network = off()
     for layer in range(1, 5):
         network.parameters[f"b{layer}"].zero_()
-    layers = {layer: (found, size) for layer, found, size in ranks_by_layer(network, inputs(), 0.5)}
+    layers = dict(ranks_by_layer(network, inputs(), 0.5))
     for layer in (2, 3):
-        found, size = layers[layer]
-        assert found.matrix_rank[1] == found.soft_rank[1] == size[1] == 0
-        assert found.rank_bound[0] > 1 and size[0] > 0
-    assert layers[1][0].matrix_rank[1] > 1
+        for column in ("matrix_rank", "soft_rank", "root_mean_square"):
+            assert layers[layer][column][1] == 0
+        assert layers[layer]["rank_bound"][0] > 1 and layers[layer]["root_mean_square"][0] > 0
+    assert layers[1]["matrix_rank"][1] > 1
 
 
 def test_more_samples_than_images_are_refused():

@@ -38,19 +38,13 @@ def learned_share(accuracy: Numbers) -> Numbers:
     return (accuracy - 1 / CLASSES) / (1 - 1 / CLASSES)
 
 
-NOTHING_LEARNED = {
-    "train_accuracy": 0.0,
-    "test_accuracy": 0.0,
-    "train_loss": np.inf,
-    "test_loss": np.inf,
-}
+NOTHING_LEARNED = dict.fromkeys(("train_accuracy", "test_accuracy"), 0.0)
+NOTHING_LEARNED |= dict.fromkeys(("train_loss", "test_loss"), np.inf)
 """What a network counts from where it has diverged: its class is a guess, and no longer learned."""
 
 
 def with_divergence(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows of training in which a network whose training loss is not finite has learned nothing."""
     diverged = ~np.isfinite(rows["train_loss"].astype(float))
-    columns = {name: value for name, value in NOTHING_LEARNED.items() if name in rows}
-    return rows.assign(
-        **{name: rows[name].mask(diverged, value) for name, value in columns.items()}
-    )
+    columns = [name for name in NOTHING_LEARNED if name in rows]
+    return rows.assign(**{n: rows[n].mask(diverged, NOTHING_LEARNED[n]) for n in columns})

@@ -4,39 +4,27 @@ Blue is with batch norm; warm is without, from orange to brown by the length of 
 starts asymmetrically; grey and hollow are controls.
 """
 
-from runner.results.style import (
-    BLUE,
-    BROWN,
-    DASHED,
-    DOTTED,
-    GREEN,
-    GREY,
-    INK,
-    ORANGE,
-    RUST,
-    SKY,
-    VERMILION,
-    Look,
-)
+from runner.results import style
+from runner.results.style import Look
 
 METHODS = {
-    "batch_norm": Look(BLUE),
-    "batch_norm_no_mean": Look(SKY, "^", DASHED),
-    "batch_norm_asymmetric": Look(GREEN, "v", DASHED),
-    "vanilla": Look(ORANGE, "s"),
-    "vanilla_100x": Look(RUST, "", DASHED, 1.6),
-    "vanilla_random_pixels": Look(INK, "", DOTTED, 1.8),
+    "batch_norm": Look(style.BLUE),
+    "batch_norm_no_mean": Look(style.SKY, "^", style.DASHED),
+    "batch_norm_asymmetric": Look(style.GREEN, "v", style.DASHED),
+    "vanilla": Look(style.ORANGE, "s"),
+    "vanilla_100x": Look(style.RUST, "", style.DASHED, 1.6),
+    "vanilla_random_pixels": Look(style.INK, "", style.DOTTED, 1.8),
 }
 
-PRETRAINED = {5: Look(VERMILION, "^"), 75: Look(RUST, "D")}
+PRETRAINED = {5: Look(style.VERMILION, "^"), 75: Look(style.RUST, "D")}
 """By M; others are brown."""
 
 CONTROLS = {
-    "scale_matched": Look(GREY, "D", DASHED, hollow=True),
-    "he": Look(GREY, "s", DASHED, hollow=True),
-    "unit_scale": Look(GREY, "v", DASHED, hollow=True),
-    "orthogonalised": Look(GREY, "o", hollow=True),
-    "orthogonalised_half": Look(GREY, "p", hollow=True),
+    "scale_matched": Look(style.GREY, "D", style.DASHED, hollow=True),
+    "he": Look(style.GREY, "s", style.DASHED, hollow=True),
+    "unit_scale": Look(style.GREY, "v", style.DASHED, hollow=True),
+    "orthogonalised": Look(style.GREY, "o", hollow=True),
+    "orthogonalised_half": Look(style.GREY, "p", hollow=True),
 }
 """Ours: no ascent."""
 
@@ -50,8 +38,8 @@ NORMALIZATIONS = {
 def look(method: str, steps: int = 0) -> Look:
     """The look of a method. steps: M, of what is pre-trained."""
     known = METHODS | CONTROLS
-    return known.get(method) or PRETRAINED.get(steps) or Look(BROWN, "p")
+    return known.get(method) or PRETRAINED.get(steps) or Look(style.BROWN, "p")
 
 
-ROOT = Look(INK, "", DASHED, 1.6)
+ROOT = Look(style.INK, "", style.DASHED, 1.6)
 """The root of d, or another power that the paper compares with."""

@@ -1,6 +1,6 @@
 """Ranks of hidden representations, measured on stacks of networks."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -79,8 +79,8 @@ def ranks_by_layer(
     x: Float[Tensor, "R N features"],
     tau: float,
     tick: Callable[[], None] = lambda: None,
-) -> Iterator[tuple[int, Ranks, Float[Tensor, " R"]]]:
-    """Layer, ranks and root mean square of `H_l` for the measured layers; 0 is the input.
+) -> Iterator[tuple[int, Mapping[str, Float[Tensor, " R"]]]]:
+    """Layer, and ranks and `root_mean_square` of `H_l`, for the measured layers; 0 is the input.
 
     Batch normalization uses the statistics of these N inputs. Without biases and normalization the
     representations grow or shrink geometrically; they are then divided by their root mean square at
@@ -95,7 +95,7 @@ def ranks_by_layer(
             H = network.layer(layer, H, "probe")
         size = root_mean_square(H)
         if layer in measured:
-            yield layer, ranks(H, tau), (scale * size).cpu()
+            yield layer, vars(ranks(H, tau)) | {"root_mean_square": (scale * size).cpu()}
         if rescale:
             unit = size.where(size != 0, 1)
             H = H / unit[:, None, None].to(H.dtype)

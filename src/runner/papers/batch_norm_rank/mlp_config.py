@@ -23,7 +23,7 @@ class TrainedMLPs(OnImages):
         maximum=LARGEST_STEP,
     )
     selection_replicates: int = parameter(
-        "repetitions of their own that the rate is chosen on, at every rate of the grid",
+        "replicates on which rates and steps are chosen; they are not used for results",
         2,
         minimum=1,
         maximum=MOST,

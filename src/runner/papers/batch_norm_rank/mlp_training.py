@@ -48,9 +48,12 @@ def group(network: MLP, rates: list[float], replicates: range) -> Group:
 
 
 def last_ranks(
-    network: MLP, x: Float[Tensor, "N features"], tau: float
+    network: MLP, x: Float[Tensor, "*R N features"], tau: float
 ) -> dict[str, Float[Tensor, " R"]]:
-    """Rank and r of the last hidden layer of each network of a stack, as columns of a table."""
+    """Rank and r of the last hidden layer of each network of a stack, as columns of a table.
+
+    x: inputs of all, or of each.
+    """
     inputs = x.to(network.parameters["W1"].dtype).expand(len(network), -1, -1)
     measured = ranks(last_hidden(network, inputs), tau)
     return {"rank": measured.matrix_rank, "rank_bound": measured.rank_bound}

@@ -173,10 +173,8 @@ def lyapunov_gap_ginibre(width: int) -> float:
     if width < 2:
         raise InputError(f"width={width}: a second singular value needs a width of at least 2")
     with mpmath.workdps(DIGITS):  # the difference is about 1 / d
-        return (
-            float(mpmath.psi(0, mpmath.mpf(width) / 2) - mpmath.psi(0, mpmath.mpf(width - 1) / 2))
-            / 2
-        )
+        first, second = (mpmath.psi(0, mpmath.mpf(n) / 2) for n in (width, width - 1))
+        return float(first - second) / 2
 
 
 def lyapunov_gap(

@@ -1,7 +1,7 @@
 """The protocols of study `pretraining`, against small cases written out with torch alone."""
 
 import dataclasses
-from functools import cache
+from functools import cache, partial
 from math import cos, sin, sqrt
 
 import pandas as pd
@@ -14,6 +14,7 @@ from runner.core.errors import InputError
 from runner.core.progress import Progress
 from runner.core.streams import generators
 from runner.core.studies import Context
+from runner.networks import modules
 from runner.networks.initialization import draw
 from runner.networks.mlp import MLP
 from runner.papers.batch_norm_rank.pretraining import study
@@ -202,7 +203,7 @@ def test_batch_norm_of_figure_6_and_its_rank_are_those_of_the_authors_code(posit
         wanted = 1 / torch.stack(inverses).mean()
         assert float(study.mean_rank_bound(network, X)[r]) == pytest.approx(wanted.item(), rel=1e-3)
         tensors = {name: t[r] for name, t in network.state().items()}
-        module = TanhBatchNorm.module(tensors).train()
+        module = modules.mlp(tensors, "tanh", "batch").train()
         torch.testing.assert_close(module(X[r].mT).mT, network.logits(X.mT, "probe")[r])
 
 
@@ -260,7 +261,9 @@ def test_layer_wise_ascent_raises_r_of_every_layer_and_of_unseen_inputs():
         return [r_of(H[0].mT) for H in network.hidden(unseen.mT)]
 
     before = bounds()
-    done = list(raise_layer_wise(network, inputs(M=8), 3, turn(0.1), unit_scale=True))
+    done = list(
+        raise_layer_wise(network, inputs(M=8), 3, partial(turn, angle=0.1), unit_scale=True)
+    )
     assert done == list(range(1, 7))
     assert all(after > start for start, after in zip(before, bounds(), strict=True))
     each = [[*network.hidden(X.mT)] for X in inputs(M=8)]
@@ -278,7 +281,7 @@ def test_a_step_goes_along_the_gradient_of_r_or_turns_towards_it(move):
         torch.cat([getattr(t, "grad" if graded else "data").flatten() for t in linear.parameters()])
         for graded in (False, True)
     )
-    step = climb(0.05) if move == "climb" else turn(0.3)
+    step = partial(climb, step=0.05) if move == "climb" else partial(turn, angle=0.3)
     list(raise_layer_wise(network, batches, 1, step, unit_scale=False))
     new = torch.cat([network.parameters[name][0].flatten() for name in ("W1", "b1")])
     turned = cos(0.3) * old + sin(0.3) * old.norm() * g / g.norm()
@@ -290,7 +293,7 @@ def test_a_layer_without_a_gradient_stays_as_it_is():
     network.parameters["W1"].zero_()
     network.parameters["b1"].fill_(-1)  # every ReLU of layer 1 is off
     before = network.parameters["W1"].clone(), network.parameters["b1"].clone()
-    list(raise_layer_wise(network, inputs(), 1, turn(0.1), unit_scale=False))
+    list(raise_layer_wise(network, inputs(), 1, partial(turn, angle=0.1), unit_scale=False))
     assert torch.equal(network.parameters["W1"], before[0])
     assert torch.equal(network.parameters["b1"], before[1])
 

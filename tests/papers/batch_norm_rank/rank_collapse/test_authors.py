@@ -23,9 +23,7 @@ def context(restored=None, checkpoint=lambda make_state: None):
 
 
 def trainer(normalization, config=CONFIG):
-    data = embedded("digits", 0, None)
-    start = authors.Networks.start(config, normalization, 64, 10)
-    return authors.Trainer(start, data, config, context())
+    return authors.Trainer(normalization, embedded("digits", 0, None), config, context())
 
 
 def alone(parameters, r):
@@ -76,8 +74,7 @@ def test_rates_change_where_those_of_the_script_do(depth, rate):
     """Its argument is the number of hidden layers less one: 8, 22 and 30."""
     config = dataclasses.replace(CONFIG, depth=depth, width=2)
     for normalization, expected in (("batch", rate), ("none", 0.01)):
-        start = authors.Networks.start(config, normalization, 3, 2)
-        assert start.optimizer()[1] == expected
+        assert trainer(normalization, config).rate == expected
 
 
 def test_minibatches_are_drawn_with_replacement_and_ranks_are_of_the_first():

@@ -101,46 +101,36 @@ def raise_layer_wise(
         if unit_scale:
             size = torch.stack([H.square().mean(dim=(1, 2)) for H in hidden]).mean(dim=0).sqrt()
             for tensor in [*theta, *hidden]:
-                tensor.div_(_each(size, tensor))
+                tensor.div_(along(size, tensor))
         yield layer
 
 
-def climb(step: float) -> Move:
-    """Plain ascent: `theta <- theta + step * gradient`."""
-
-    def move(theta: Sequence[Tensor], gradient: Sequence[Tensor]) -> None:
-        for tensor, g in zip(theta, gradient, strict=True):
-            tensor.add_(g, alpha=step)
-
-    return move
+def climb(theta: Sequence[Tensor], gradient: Sequence[Tensor], step: float) -> None:
+    """Plain ascent: `theta <- theta + step * gradient`, in place."""
+    for tensor, g in zip(theta, gradient, strict=True):
+        tensor.add_(g, alpha=step)
 
 
-def turn(angle: float) -> Move:
+def turn(theta: Sequence[Tensor], gradient: Sequence[Tensor], angle: float) -> None:
     """`theta <- cos(eta) theta + sin(eta) ||theta|| g / ||g||`: a turn towards the gradient g.
 
-    It keeps the length of what is orthogonal to g. What has no gradient stays.
+    In place. It keeps the length of what is orthogonal to g. What has no gradient stays.
     """
-    along, kept = torch.tensor([angle]).sin(), torch.tensor([angle]).cos()
-
-    def move(theta: Sequence[Tensor], gradient: Sequence[Tensor]) -> None:
-        length, slope = _norm(theta), _norm(gradient)
-        moves = slope > 0
-        towards = torch.where(moves, along.to(slope) * length / slope, 0.0)
-        stays = torch.where(moves, kept.to(slope), 1.0)
-        for tensor, g in zip(theta, gradient, strict=True):
-            g = g.nan_to_num(0.0, 0.0, 0.0)
-            tensor.mul_(_each(stays, tensor)).addcmul_(g, _each(towards, tensor))
-
-    return move
+    length, slope = _norm(theta), _norm(gradient)
+    eta, moves = torch.tensor([angle]), slope > 0
+    towards = torch.where(moves, eta.sin().to(slope) * length / slope, 0.0)
+    stays = torch.where(moves, eta.cos().to(slope), 1.0)
+    for tensor, g in zip(theta, gradient, strict=True):
+        g = g.nan_to_num(0.0, 0.0, 0.0)
+        tensor.mul_(along(stays, tensor)).addcmul_(g, along(towards, tensor))
 
 
 def _norm(tensors: Sequence[Tensor]) -> Float[Tensor, " R"]:
     """Of all numbers of each network; nan and inf count as nothing."""
-    return sum(
-        t.nan_to_num(0.0, 0.0, 0.0).square().sum(dim=tuple(range(1, t.ndim))) for t in tensors
-    ).sqrt()
+    finite = (tensor.nan_to_num(0.0, 0.0, 0.0) for tensor in tensors)
+    return sum(t.square().sum(dim=tuple(range(1, t.ndim))) for t in finite).sqrt()
 
 
-def _each(values: Float[Tensor, " R"], like: Tensor) -> Tensor:
+def along(values: Float[Tensor, " R"], like: Float[Tensor, "R *axes"]) -> Tensor:
     """Values for each network in the shape of a stack of tensors."""
     return values.view(-1, *[1] * (like.ndim - 1))

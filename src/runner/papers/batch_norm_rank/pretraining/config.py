@@ -21,9 +21,6 @@ METHODS = (
     "orthogonalised_half",
 )
 
-PROTOCOLS = ("authors", "text", "ours")
-SCRIPTS = ("fig6", "fig4")
-
 GRID = [0.003, 0.01, 0.03, 0.1]
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
@@ -73,9 +70,9 @@ class Pretraining(TrainedMLPs):
         "authors: as in their code; text: Section 4 read word for word; ours: the ascent turns"
         " weights, at unit scale",
         "authors",
-        choices=PROTOCOLS,
+        choices=("authors", "text", "ours"),
     )
-    script: str = parameter("which of the authors' experiments", "fig6", choices=SCRIPTS)
+    script: str = parameter("which of the authors' experiments", "fig6", choices=("fig6", "fig4"))
     depth: int = parameter("L: hidden layers; with batch norm one more by fig6", 30, minimum=1)
     data: str = parameter("the images", "digits", choices=LABELLED)
     methods: list[str] = parameter("the networks to compare", list(METHODS[:4]), choices=METHODS)
@@ -105,11 +102,6 @@ class Pretraining(TrainedMLPs):
     batch_norm_rates: list[float] | None = parameter(
         "the same with batch norm", None, above=0, maximum=LARGEST_STEP
     )
-    selection_replicates: int = parameter(
-        "replicates on which rates and steps are chosen; they are not used for results",
-        2,
-        minimum=1,
-    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -129,10 +121,9 @@ class Pretraining(TrainedMLPs):
     def rates_of(self, method: str) -> list[float]:
         """The rates that a method is trained at."""
         normalized = method.startswith("batch_norm")
-        return (self.batch_norm_rates if normalized else self.learning_rates) or []
+        return self.batch_norm_rates if normalized else self.learning_rates
 
     @property
     def chooses(self) -> bool:
         """Whether there is a rate or a step to choose."""
-        grids = (self.learning_rates, self.batch_norm_rates, self.steps)
-        return any(len(grid or []) > 1 for grid in grids)
+        return any(len(g) > 1 for g in (self.learning_rates, self.batch_norm_rates, self.steps))

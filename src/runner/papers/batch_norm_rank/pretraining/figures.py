@@ -54,8 +54,7 @@ def curves(tables: Tables) -> pd.DataFrame:
     keys = ["protocol", "depth", *VARIANT, "learning_rate", "epoch"]
     found = spread(rows, keys, list(COLUMNS))
     finite = spread(rows.replace(np.inf, np.nan), keys, list(COLUMNS))
-    ends = [name for name in found if name.endswith(("_low", "_high"))]
-    return found.assign(**{name: finite[name] for name in ends})
+    return found.assign(**finite.filter(regex="_(low|high)$"))
 
 
 def _lines(

@@ -5,10 +5,10 @@ from math import sqrt
 
 import torch
 from jaxtyping import Float
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor
 
-from runner.networks import modules
 from runner.networks.mlp import MLP, Mode
+from runner.papers.batch_norm_rank.pretraining.ascent import along
 
 
 class TanhBatchNorm(MLP):
@@ -28,20 +28,6 @@ class TanhBatchNorm(MLP):
         if layer > 1:
             return super().layer(layer, H, mode)
         return self.sigma.function(self._affine(1, H))
-
-    @staticmethod
-    def module(tensors: dict[str, Tensor]) -> nn.Sequential:
-        """One network as a module, of its tensors."""
-        first = nn.Linear(*tensors["W1"].mT.shape)
-        first.load_state_dict({"weight": tensors["W1"], "bias": tensors["b1"]})
-        rest = {}
-        for name, tensor in tensors.items():
-            word = name.rstrip("0123456789")
-            if word != name and int(name.removeprefix(word)) > 1:
-                rest[f"{word}{int(name.removeprefix(word)) - 1}"] = tensor
-        layers = modules.mlp(rest, "tanh", "batch")
-        hidden = modules.Hidden(first, nn.Identity(), "tanh", float("inf"))
-        return nn.Sequential(hidden, *layers).eval()
 
 
 def draw_glorot(network: MLP, streams: list[Generator]) -> None:
@@ -86,7 +72,7 @@ def scale_layers(
         factor = torch.where(now != 0, size / now, 1.0)
         for name in (f"W{layer}", f"b{layer}"):
             tensor = network.parameters[name]
-            tensor *= factor.view(-1, *[1] * (tensor.ndim - 1))
+            tensor *= along(factor, tensor)
         H = network.layer(layer, H)
 
 

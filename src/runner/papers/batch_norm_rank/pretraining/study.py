@@ -30,7 +30,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from runner.core.errors import lookup
 from runner.core.streams import generator
 from runner.core.studies import Context, Measured, Row, network_name
 from runner.data.datasets import Dataset, Images
@@ -38,31 +37,9 @@ from runner.networks import modules
 from runner.networks.mlp import MLP, Mode
 from runner.papers.batch_norm_rank.images import probed, training_images
 from runner.papers.batch_norm_rank.measures import ranks_by_layer
-from runner.papers.batch_norm_rank.mlp_training import (
-    by_network,
-    group,
-    last_ranks,
-    starting_stack,
-)
-from runner.papers.batch_norm_rank.pretraining.ascent import (
-    climb,
-    descend,
-    pre_activation,
-    r_and_gradient,
-    raise_layer_wise,
-    swept_layers,
-    turn,
-)
-from runner.papers.batch_norm_rank.pretraining.config import METHODS, PROTOCOLS, SCRIPTS
+from runner.papers.batch_norm_rank.mlp_training import by_network, group, last_ranks, starting_stack
+from runner.papers.batch_norm_rank.pretraining import ascent, starts
 from runner.papers.batch_norm_rank.pretraining.config import Pretraining as Config
-from runner.papers.batch_norm_rank.pretraining.starts import (
-    TanhBatchNorm,
-    draw_glorot,
-    draw_positive,
-    orthogonalise,
-    scale_layers,
-    sizes,
-)
 from runner.training.classification import Scores, StackTrainer, loss_and_hits
 
 CPU = torch.device("cpu")
@@ -183,35 +160,28 @@ def run(config: Config, context: Context) -> Iterator[LayerRank | TrainedEpoch |
 
 def torch_module(config: Config, network: str, tensors: dict[str, Tensor]) -> nn.Module:
     """A kept network as a module."""
-    method = network.split("/")[0]
-    if not method.startswith("batch_norm"):
-        return modules.mlp(tensors)
-    if config.way == "fig6":
-        return TanhBatchNorm.module(tensors)
-    return modules.mlp(tensors, normalization="batch")
+    normalized = network.startswith("batch_norm")
+    activation = "tanh" if normalized and config.way == "fig6" else "relu"
+    return modules.mlp(tensors, activation, "batch" if normalized else "none")
 
 
 def images_of(config: Config, context: Context) -> Dataset:
     """The images, as the protocol feeds them: pixels 0 to 255, 0 to 1, or standardized."""
-    lookup("protocol", config.protocol, dict.fromkeys(PROTOCOLS))
     if config.protocol != "authors":
         return training_images(config, context).standardized()
-    largest = lookup("script", config.script, dict(zip(SCRIPTS, (1.0, 255.0), strict=True)))
+    largest = {"fig4": 255.0, "fig6": 1.0}[config.script]
     return training_images(config, context).map(lambda pixels: largest * pixels)
 
 
 def untouched(task: Task) -> dict[Variant, MLP]:
-    """What is compared, before anything is done to it, in the order of the methods.
-
-    Raises InputError for an unknown method.
-    """
-    budgets = task.config.pretraining_steps or []
-    found = {}
-    for method in task.config.methods:
-        lookup("methods", method, dict.fromkeys(METHODS))
-        lengths = {"pretrained": budgets, "scale_matched": [max(budgets)]}.get(method, [0])
-        found |= {Variant(method, M): initialised(task, method) for M in lengths}
-    return found
+    """What is compared, before anything is done to it, in the order of the methods."""
+    budgets = task.config.pretraining_steps
+    lengths = {"pretrained": budgets, "scale_matched": [max(budgets)]}
+    return {
+        Variant(method, M): initialised(task, method)
+        for method in task.config.methods
+        for M in lengths.get(method, [0])
+    }
 
 
 def initialised(task: Task, method: str) -> MLP:
@@ -221,24 +191,20 @@ def initialised(task: Task, method: str) -> MLP:
     has_tanh = normalized and config.way == "fig6"
     if has_tanh:  # one more hidden layer
         config = replace(config, depth=config.depth + 1)
-    features, init = data.train.flat().shape[1], "asymmetric" if asymmetric and ours else "pytorch"
-    network = starting_stack(
-        config,
-        features,
-        data.classes,
-        "batch" if normalized and not has_tanh else "none",
-        task.replicates,
-        init="he" if method == "he" else init,
-    ).to(task.context.device)
+    features, replicates = data.train.flat().shape[1], task.replicates
+    normalization = "batch" if normalized and not has_tanh else "none"
+    init = "he" if method == "he" else "asymmetric" if asymmetric and ours else "pytorch"
+    network = starting_stack(config, features, data.classes, normalization, replicates, init=init)
+    network = network.to(task.context.device)
     if ours or method == "he" or method.startswith("orthogonalised"):
         return network
     if has_tanh:
-        layers = range(1, network.depth + 2)
-        network = TanhBatchNorm(*([network.parameters[f"{n}{i}"] for i in layers] for n in "Wb"))
+        layers, p = range(1, network.depth + 2), network.parameters
+        network = starts.TanhBatchNorm(*([p[f"{name}{i}"] for i in layers] for name in "Wb"))
     else:
-        draw_glorot(network, task.streams("glorot"))
+        starts.draw_glorot(network, task.streams("glorot"))
     if asymmetric:
-        draw_positive(network, LARGEST_WEIGHT, task.streams("positive"))
+        starts.draw_positive(network, LARGEST_WEIGHT, task.streams("positive"))
     return network
 
 
@@ -247,8 +213,7 @@ def choose_step(task: Task) -> Iterator[LayerRank]:
 
     Its generator returns it; 0 where nothing is pre-trained.
     """
-    config, rows = task.config, []
-    steps = config.steps or []
+    config, steps, rows = task.config, task.config.steps, []
     if not {"pretrained", "scale_matched"} & set(config.methods):
         return 0.0
     if len(steps) == 1:
@@ -256,10 +221,10 @@ def choose_step(task: Task) -> Iterator[LayerRank]:
     M = max(config.pretraining_steps)
     for step in steps:
         network = pretrained(task, step, [M])[M]
-        for row in ranks_before(task, Variant("pretrained", M), step, network):
-            if row.layer == config.depth:
-                rows.append(row)
-                yield row
+        layers = ranks_before(task, Variant("pretrained", M), step, network)
+        last = [row for row in layers if row.layer == config.depth]
+        yield from last
+        rows += last
     return raising_most(rows)
 
 
@@ -283,12 +248,12 @@ def starting_networks(task: Task, step: float) -> dict[Variant, MLP]:
         if method == "pretrained":
             networks[Variant(method, M)] = raised[M]
         elif method == "scale_matched":
-            scale_layers(network, X, list(sizes(raised[M], X)))
+            starts.scale_layers(network, X, list(starts.sizes(raised[M], X)))
         elif method == "unit_scale":
-            scale_layers(network, X, [X.new_ones(len(network))] * network.depth)
+            starts.scale_layers(network, X, [X.new_ones(len(network))] * network.depth)
         elif method.startswith("orthogonalised"):
             (images,) = task.minibatches(1, "orthogonalising", 3 * task.config.width)
-            orthogonalise(network, images, 0.5 if method.endswith("half") else 1.0)
+            starts.orthogonalise(network, images, 0.5 if method.endswith("half") else 1.0)
     return networks
 
 
@@ -305,7 +270,7 @@ def end_to_end(task: Task, network: MLP, step: float, budgets: list[int]) -> dic
         for M in range(1, max(budgets) + 1):
             X = task.passing(M)
             for _ in range(task.config.gradient_steps):
-                descend(network, X, network.depth, -0.5, step, activated=True)
+                ascent.descend(network, X, network.depth, -0.5, step, activated=True)
             if M in budgets:
                 found[M] = network.map(torch.clone)
             bar.update(1)
@@ -315,14 +280,14 @@ def end_to_end(task: Task, network: MLP, step: float, budgets: list[int]) -> dic
 def by_sweeps(task: Task, network: MLP, step: float, budgets: list[int]) -> dict[int, MLP]:
     """code_fig_6.ipynb: M steps of descent on 1 / r(Z_l) for l = 5, 9, ... in turn, on one
     minibatch, for each M of the configuration: the next goes on from the one before."""
-    found, layers = {}, swept_layers(network.depth)
+    found, layers = {}, ascent.swept_layers(network.depth)
     (X,) = task.minibatches(1, "pretraining")
     every = sorted(task.config.pretraining_steps)
     with task.context.progress(sum(every) * len(layers), "pre-training", unit="steps") as bar:
         for M in every:
             for layer in layers:
                 for _ in range(M * task.config.gradient_steps):
-                    descend(network, X, layer, -1.0, step, activated=False)
+                    ascent.descend(network, X, layer, -1.0, step, activated=False)
                 bar.update(M)
             found[M] = network.map(torch.clone)
     return found
@@ -330,13 +295,13 @@ def by_sweeps(task: Task, network: MLP, step: float, budgets: list[int]) -> dict
 
 def by_layers(task: Task, start: MLP, step: float, budgets: list[int]) -> dict[int, MLP]:
     """The text: T steps of ascent on r(H_l) on each of M minibatches, one layer after the other."""
-    found, ours = {}, task.config.protocol == "ours"
-    move, T = turn(step) if ours else climb(step), task.config.gradient_steps
+    found, ours, T = {}, task.config.protocol == "ours", task.config.gradient_steps
+    move = partial(ascent.turn, angle=step) if ours else partial(ascent.climb, step=step)
     with task.context.progress(start.depth * len(budgets), "pre-training", unit="layers") as bar:
         for M in budgets:
             network = found[M] = start.map(torch.clone)
             drawn = task.minibatches(M, "pretraining")
-            for _ in raise_layer_wise(network, drawn, T, move, unit_scale=ours):
+            for _ in ascent.raise_layer_wise(network, drawn, T, move, unit_scale=ours):
                 bar.update(1)
     return found
 
@@ -346,12 +311,10 @@ def ranks_before(task: Task, variant: Variant, step: float, network: MLP) -> Ite
     config, context = task.config, task.context
     inputs = probed(config, task.data).flat().expand(len(network), -1, -1)
     with context.progress(network.depth + 1, "measuring", unit="layers") as bar:
-        for layer, found, size in ranks_by_layer(network, inputs, config.tau, bar.update):
-            columns = by_network(vars(found) | {"root_mean_square": size})
-            for replicate, of in zip(task.replicates, columns, strict=False):
-                yield LayerRank(
-                    *variant, step, replicate, replicate < config.replicates, layer, **of
-                )
+        for layer, columns in ranks_by_layer(network, inputs, config.tau, bar.update):
+            for replicate, of in zip(task.replicates, by_network(columns), strict=False):
+                judged = replicate < config.replicates
+                yield LayerRank(*variant, step, replicate, judged, layer, **of)
 
 
 def train(task: Task, networks: dict[Variant, MLP]) -> Iterator[TrainedEpoch | Measured]:
@@ -361,8 +324,7 @@ def train(task: Task, networks: dict[Variant, MLP]) -> Iterator[TrainedEpoch | M
         str(each): group(network.to(CPU), config.rates_of(each.method), task.replicates)
         for each, network in networks.items()
     }
-    B, seed = config.batch_size, config.seed
-    trainer = StackTrainer(groups, data, B, config.epochs, seed, context)
+    trainer = StackTrainer(groups, data, config.batch_size, config.epochs, config.seed, context)
     if context.restored is None:
         images = probed(config, data)
         for each in networks:
@@ -419,13 +381,13 @@ MEASURED = (1, 5, 10, 15, 20, 25, 29)
 def mean_rank_bound(network: MLP, X: Float[Tensor, "R features N"]) -> Float[Tensor, " R"]:
     """What figure 6 plots: 1 over the mean of 1 / r over layers 1, 5, 10, .., 29, as far as there
     are, counted from 0: of pre-activations, and with batch norm of what follows its layers."""
-    first = 1 + isinstance(network, TanhBatchNorm)
+    first = 1 + isinstance(network, starts.TanhBatchNorm)
     last = network.depth - first
     layers = [layer for layer in MEASURED if layer < last] + [last]
     H, inverses = X, []
     for layer in range(1, network.depth + 1):
         below, H = H, network.layer(layer, H, "probe")
         if layer - first in layers:
-            Z = pre_activation(network, layer, below) if network.centred is None else H
-            inverses.append(1 / r_and_gradient(Z)[0].double())
+            Z = ascent.pre_activation(network, layer, below) if network.centred is None else H
+            inverses.append(1 / ascent.r_and_gradient(Z)[0].double())
     return (1 / torch.stack(inverses).mean(0)).cpu()

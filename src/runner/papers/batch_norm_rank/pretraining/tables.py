@@ -21,8 +21,8 @@ def at_chosen_rates(tables: Tables) -> pd.DataFrame:
     Networks are named in the column `network`.
     """
     rows = with_divergence(tables["training"])
-    names = map(_network, rows["method"], rows["pretraining_steps"])
-    rows = rows.assign(network=list(names))
+    lengths = "M = " + rows["pretraining_steps"].astype(str)
+    rows = rows.assign(network=rows["method"].mask(rows["method"] == "pretrained", lengths))
     kind = ["run", *VARIANT]
     last = rows[rows["epoch"] == rows.groupby("run")["epoch"].transform("max")]
     alone = last.groupby(kind)["judged"].transform("all")  # one rate, nothing to choose
@@ -30,10 +30,6 @@ def at_chosen_rates(tables: Tables) -> pd.DataFrame:
     worst = tried.groupby([*kind, "learning_rate"], as_index=False)["train_loss"].max()
     chosen = worst.sort_values(["train_loss", "learning_rate"]).drop_duplicates(kind)
     return rows[rows["judged"]].merge(chosen[[*kind, "learning_rate"]])
-
-
-def _network(method: str, steps: int) -> str:
-    return f"M = {steps}" if method == "pretrained" else method
 
 
 def through_training(tables: Tables) -> pd.DataFrame:

@@ -121,51 +121,48 @@ class Chain(ABC):
     Attributes:
         state: `G = H_l / sqrt(N) (chains, d, K)`, with rows of unit norm.
         norms: by what the last step divided the rows, `(chains, d, 1)`.
-
-    Both are overwritten by `step`.
     """
 
-    law = "gaussian"
+    law, centred = "gaussian", False
 
     def __init__(
         self,
         inputs: Float[Tensor, "chains d K"],
-        skips: Float[Tensor, " chains"],
+        skips: Float[Tensor, " chains"] | float,
         generator: Generator,
-        centred: bool = False,
     ):
-        """Start at `inputs` (`H_0` at any scale of its rows); `skips` holds gamma, inf allowed.
+        """Start at `inputs` (`H_0` at any scale of its rows); `skips` is gamma, inf allowed: of all
+        chains or of each.
 
         Raises InputError for a gamma that is not positive.
         """
+        skips = torch.as_tensor(skips, dtype=inputs.dtype, device=inputs.device)
         if not bool((skips > 0).all()):
             raise InputError(f"skips={skips.tolist()}: gamma must be positive, or inf for no skip")
         self.generator = generator
-        self.centred = centred
-        self.state = unit_rows(inputs, centred)
+        self.state = unit_rows(inputs, self.centred)
         self.norms = torch.ones_like(self.state[..., :1])
-        self.inverse_skips = (1 / skips.to(inputs))[:, None, None]
-        self._next = torch.empty_like(self.state)
+        self.inverse_skips = (1 / skips).view(-1, 1, 1)
 
     def step(self) -> None:
-        """Advance every chain by one layer, in place."""
-        self._draw_product(self._next)
-        self._next.addcmul_(self.state, self.inverse_skips)
+        """Advance every chain by one layer."""
+        G = self._product().addcmul_(self.state, self.inverse_skips)
         if self.centred:
-            self._next.sub_(self._next.mean(dim=-1, keepdim=True))
-        elif self._next.shape[-1] == 1 and self.law in CONTINUOUS:
-            without_zeros(self._next, sqrt(self._next.shape[-2]))
-        torch.linalg.vector_norm(self._next, dim=-1, keepdim=True, out=self.norms)
-        torch.div(self._next, self.norms, out=self.state)
+            G.sub_(G.mean(dim=-1, keepdim=True))
+        elif G.shape[-1] == 1 and self.law in CONTINUOUS:
+            without_zeros(G, sqrt(G.shape[-2]))
+        self.norms = torch.linalg.vector_norm(G, dim=-1, keepdim=True)
+        self.state = G / self.norms
 
     @abstractmethod
-    def _draw_product(self, out: Float[Tensor, "chains d K"]) -> None:
-        """Write a draw of `W G` into `out`."""
+    def _product(self) -> Float[Tensor, "chains d K"]:
+        """A draw of `W G`."""
 
-    def advance(self, layers: int) -> None:
-        """Advance every chain by so many layers, in place."""
+    def advance(self, layers: int, tick: Callable[[int], None] = lambda layers: None) -> None:
+        """Advance every chain by so many layers; `tick(1)` is called after each."""
         for _ in range(layers):
             self.step()
+            tick(1)
 
 
 class DirectChain(Chain):
@@ -174,20 +171,20 @@ class DirectChain(Chain):
     def __init__(
         self,
         inputs: Float[Tensor, "chains d N"],
-        skips: Float[Tensor, " chains"],
+        skips: Float[Tensor, " chains"] | float,
         generator: Generator,
         law: str = "gaussian",
         centred: bool = False,
     ):
         """As `Chain`; `law` is one of `EVERY_LAW`, else the first step raises InputError."""
-        super().__init__(inputs, skips, generator, centred)
+        self.law, self.centred = law, centred
+        super().__init__(inputs, skips, generator)
         chains, width, _ = inputs.shape
-        self.law = law
         self._weights = torch.empty(chains, width, width, dtype=inputs.dtype)  # on the CPU
 
-    def _draw_product(self, out: Float[Tensor, "chains d N"]) -> None:
-        fill(self._weights, self.law, self.generator)
-        torch.bmm(self._weights.to(out.device), self.state, out=out)
+    def _product(self) -> Float[Tensor, "chains d N"]:
+        W = fill(self._weights, self.law, self.generator).to(self.state.device)
+        return torch.bmm(W, self.state)
 
 
 class RotatedChain(Chain):
@@ -195,7 +192,7 @@ class RotatedChain(Chain):
 
     Conditionally on `G` the rows of `W G` are iid `N(0, G^T G)`, as are those of `Z R` with
     `R^T R = G^T G`. What is kept of `H` is `M = G G^T`, hence its singular values; its right
-    singular vectors turn freely.
+    singular vectors turn freely, so that the mean over samples is lost.
 
     A direction whose share of `G` sinks to rounding must be able to rise again, as it does in
     `DirectChain`, where rounding errors feed all directions. Hence `FLOOR * d` is added to the
@@ -207,23 +204,12 @@ class RotatedChain(Chain):
 
     FLOOR = 1e-13
 
-    def __init__(
-        self,
-        inputs: Float[Tensor, "chains d K"],
-        skips: Float[Tensor, " chains"],
-        generator: Generator,
-    ):
-        """As `Chain`, without centring: the mean over samples is lost with their rotation."""
-        super().__init__(inputs, skips, generator)
-        chains, width, kept = inputs.shape
-        self._normals = torch.empty(inputs.shape, dtype=torch.float32)  # on the CPU
-        self._Z = torch.empty_like(self.state)
-        self._gram = inputs.new_empty(chains, kept, kept)
-        self._floor = self.FLOOR * width
+    def _product(self) -> Float[Tensor, "chains d K"]:
+        gram = torch.bmm(self.state.mT, self.state)
+        gram.diagonal(dim1=-2, dim2=-1).add_(self.FLOOR * self.state.shape[1])
+        L, _ = torch.linalg.cholesky_ex(gram)  # unlike cholesky, does not wait for the device
+        return torch.bmm(self._normals().to(self.state), L.mT)
 
-    def _draw_product(self, out: Float[Tensor, "chains d K"]) -> None:
-        torch.bmm(self.state.mT, self.state, out=self._gram)
-        self._gram.diagonal(dim1=-2, dim2=-1).add_(self._floor)
-        L, _ = torch.linalg.cholesky_ex(self._gram)  # unlike cholesky, does not wait for the device
-        self._Z.copy_(self._normals.normal_(generator=self.generator))
-        torch.bmm(self._Z, L.mT, out=out)
+    def _normals(self) -> Float[Tensor, "chains d K"]:
+        """`Z`, on the CPU."""
+        return torch.randn(self.state.shape, generator=self.generator, dtype=torch.float32)

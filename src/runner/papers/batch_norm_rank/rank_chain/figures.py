@@ -20,10 +20,10 @@ from runner.papers.batch_norm_rank.rank_chain.tables import (
     paper_skips,
     powers_of_two,
     rank_bound,
-    rank_bound_at_own,
     remainders,
     scaled_products,
 )
+from runner.results import style
 from runner.results.captions import Said
 from runner.results.claims import Tables
 from runner.results.evidence import slopes
@@ -31,28 +31,7 @@ from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
 from runner.results.rows import nonempty, select
 from runner.results.spreads import spread
-from runner.results.style import (
-    BLUE,
-    DASHED,
-    DOTTED,
-    GREEN,
-    INK,
-    NAVY,
-    ORANGE,
-    QUIET,
-    RUST,
-    SKY,
-    SMALL,
-    VERMILION,
-    Look,
-    guide,
-    level,
-    name_ends,
-    panel,
-    shades,
-    sheet,
-    ticks,
-)
+from runner.results.style import DASHED, QUIET, Look, level, name_ends, panel, shades, sheet, ticks
 
 NUMBERS = ["law", "skip", "tau", "width", "layers", "regularity", "regularity_se", "frobenius"]
 NUMBERS += ["frobenius_se", "soft_rank", "soft_rank_se", "soft_rank_sd"]
@@ -60,23 +39,27 @@ NUMBERS += ["rank_bound", "rank_bound_se", "rank_bound_sd"]
 """Averages over depth that are kept beside a figure."""
 
 SKIPS = {  # 1 and infinity lie on each other, 0.5 next to them
-    inf: Look(BLUE, "", width=3.4),
-    1.0: Look(NAVY, "o", "", hollow=True),
-    0.5: Look(NAVY, "^", ""),
-    0.1: Look(SKY, "D", DASHED),
+    inf: Look(style.BLUE, "", width=3.4),
+    1.0: Look(style.NAVY, "o", "", hollow=True),
+    0.5: Look(style.NAVY, "^", ""),
+    0.1: Look(style.SKY, "D", DASHED),
 }
 """By gamma, below each other in this order."""
 
 SIZES = {1.0: 9, 0.5: 5}
 """Of markers, one within the other."""
 
-OTHER = Look(NAVY, "v", DOTTED, hollow=True)
+OTHER = Look(style.NAVY, "v", style.DOTTED, hollow=True)
 """Of a gamma that is not the paper's."""
 
-TWO = {inf: Look(BLUE), 1.0: Look(NAVY, hollow=True), 0.1: Look(SKY, "D", DASHED, hollow=True)}
+TWO = {
+    inf: Look(style.BLUE),
+    1.0: Look(style.NAVY, hollow=True),
+    0.1: Look(style.SKY, "D", DASHED, hollow=True),
+}
 """Where no three of them coincide."""
 
-BY_WIDTH = ("#8cc9ee", BLUE, NAVY)
+BY_WIDTH = ("#8cc9ee", style.BLUE, style.NAVY)
 """The wider, the darker."""
 
 
@@ -161,14 +144,14 @@ def draw_fig3a(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 LAWS = {
-    "gaussian": Look(BLUE, "", width=3.4),
-    "uniform": Look(NAVY, "o", hollow=True),
-    "rademacher": Look(NAVY, "^", DASHED),
+    "gaussian": Look(style.BLUE, "", width=3.4),
+    "uniform": Look(style.NAVY, "o", hollow=True),
+    "rademacher": Look(style.NAVY, "^", DASHED),
 }
 """By the law of the weights, without skips."""
 
-SMALL_SKIPS = {law: replace(look, color=SKY) for law, look in LAWS.items()}
-SMALL_SKIPS["gaussian"] = Look(SKY, "D", DASHED)
+SMALL_SKIPS = {law: replace(look, color=style.SKY) for law, look in LAWS.items()}
+SMALL_SKIPS["gaussian"] = Look(style.SKY, "D", DASHED)
 """The same, where γ is 1 / (8 d) or 1 / (16 d)."""
 
 
@@ -232,15 +215,15 @@ def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, metrics[NUMBERS]
 
 
-OF_TAU = {0.1: Look(SKY, "D"), 0.5: Look(BLUE, "o"), 0.9: Look(NAVY, "s")}
-ONE_SIGN = Look(GREEN, "v", DASHED)
+OF_TAU = {0.1: Look(style.SKY, "D"), 0.5: Look(style.BLUE, "o"), 0.9: Look(style.NAVY, "s")}
+ONE_SIGN = Look(style.GREEN, "v", DASHED)
 
 
 def say_needed(tables: Tables) -> str:
     """What thresholds, weights of one sign, and a branch of order 1 / L make of the rank."""
     metrics = averages(tables)
     rest = select(metrics, law="gaussian")
-    least = (rest["soft_rank"] / rank_bound_at_own(rest)).min()
+    least = (rest["soft_rank"] / rank_bound(rest, rest["tau"])).min()
     products = scaled_products(tables).groupby(["branch", "L"])["log_ratio"].median()
     return (
         f"The soft rank is at least {least:.0f} times its bound at τ = 0.1, 0.5 and 0.9; weights of"
@@ -272,7 +255,8 @@ def draw_assumptions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     right.set(xscale="log", yscale="log", ylim=(1e-5, 2))
     products = scaled_products(tables).groupby(["branch", "L"], as_index=False)["log_ratio"]
     for branch, rows in products.median().groupby("branch"):
-        look = Look(RUST, "D", hollow=branch[0] == "4") if "L" in branch else Look(ORANGE, "s")
+        color, marker = (style.RUST, "D") if "L" in branch else (style.ORANGE, "s")
+        look = Look(color, marker, hollow=branch.startswith("4 / "))
         ratio = np.exp(rows["log_ratio"])
         look.line(right, rows["L"], ratio)
         ends.append((max(ratio.iloc[-1], 1e-5), f"γ = {branch}", look))
@@ -387,7 +371,7 @@ def draw_fig3b(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     spectrum = tables["spectrum"]
     shown = spectrum[spectrum["skip"] == spectrum["skip"].max()]
     found = spread(shown, ["layer", "index"], ["singular_value"])
-    colors = shades(sorted(found["index"].unique()), NAVY, BLUE, SKY, "#a8d8f0")
+    colors = shades(sorted(found["index"].unique()), style.NAVY, style.BLUE, style.SKY, "#a8d8f0")
     picture, ((left, right),) = sheet(gap=0.75, right=0.75)
     right.set_yscale("log")
     names = [(SOFT, "√½", QUIET)]
@@ -409,10 +393,10 @@ def draw_fig3b(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, found
 
 
-RESIDUAL = {0.1: Look(ORANGE, ""), 0.5: Look(RUST, "")}
+RESIDUAL = {0.1: Look(style.ORANGE, ""), 0.5: Look(style.RUST, "")}
 """By gamma: without batch norm is warm, the stronger the darker."""
 
-GAP = Look(INK, "", DOTTED, 1.6)
+GAP = Look(style.INK, "", style.DOTTED, 1.6)
 
 
 def say_collapse(tables: Tables) -> str:
@@ -439,7 +423,7 @@ def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     for axes, column, height in ((left, "ratio", (floor, 3)), (right, "step_length", (0, None))):
         names = []
         for (skip, law), rows in found.groupby(["skip", "law"]):
-            look = RESIDUAL.get(skip, Look(VERMILION, ""))
+            look = RESIDUAL.get(skip, Look(style.VERMILION, ""))
             if law == "gaussian":
                 look.band(axes, rows["layer"], rows[f"{column}_low"], rows[f"{column}_high"])
                 names.append((rows[column].iloc[-1], gamma(skip), look))
@@ -450,8 +434,8 @@ def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         name_ends(axes, names)
     for gap in products.groupby("skip")["gap"].first():
         GAP.line(left, [0, end], [1, np.exp(-gap * end)], zorder=4)
-    place = {"transform": left.transAxes, "ha": "left", "linespacing": 1.1}
-    GAP.name(left, 0.05, 0.2, "dotted: Lyapunov gap\nthin: uniform weights", size=SMALL, **place)
+    place = {"transform": left.transAxes, "ha": "left", "linespacing": 1.1, "size": style.SMALL}
+    GAP.name(left, 0.05, 0.2, "dotted: Lyapunov gap\nthin: uniform weights", **place)
     panel(left, "a", "σ₂/σ₁ of the hidden layer", "layer")
     panel(right, "b", "change in a layer, at norm 1", "layer")
     return picture, found
@@ -501,7 +485,7 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         gammas = np.array(sorted(rest["skip"].unique()))
         for power, text in ((1, "γ"), (2, "γ²")):
             promised = 0.15 * rest["remainder"].min() * (gammas / gammas[0]) ** power
-            guide(right, gammas, promised)
+            style.guide(right, gammas, promised)
             ends.append((promised[-1], text, QUIET))
         ticks(right.xaxis, gammas)
         ticks(right.yaxis, [1e-4, 1e-3, 1e-2, 0.1, 1], ["0.0001", "0.001", "0.01", "0.1", "1"])
@@ -512,7 +496,7 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, expansions[columns]
 
 
-STAR = Look(VERMILION, "o")
+STAR = Look(style.VERMILION, "o")
 
 
 def say_live(tables: Tables) -> str:

@@ -58,36 +58,36 @@ class _LanesModel(models.PrimitiveModel):
 doubles, singles, words = Lanes(types.float64), Lanes(types.float32), Lanes(types.uint32)
 
 
-def _splat(context, builder, value, source, kind):
-    """`value` in every lane, where it is a single number."""
-    if source == kind:
-        return value
-    value = context.cast(builder, value, source, kind.dtype)
-    lanes = ir.Constant(context.get_value_type(kind), ir.Undefined)
+def _splat(builder, value, lanes):
+    """`value` in every lane."""
+    vector = ir.Constant(lanes, ir.Undefined)
     for lane in range(LANES):
-        lanes = builder.insert_element(lanes, value, ir.Constant(ir.IntType(32), lane))
-    return lanes
+        vector = builder.insert_element(vector, value, ir.Constant(ir.IntType(32), lane))
+    return vector
 
 
 def _define(function: Callable, real: str | None, integer: str | None) -> None:
-    """`function(a, b)`, lane by lane, by LLVM's instruction for reals or integers."""
+    """`function(a, b)`, lane by lane, by LLVM's instruction for reals or integers.
+
+    A single number stands for itself in every lane.
+    """
 
     @type_callable(function)
     def result(context):
         def typer(a, b):
             kind = a if isinstance(a, Lanes) else b
-            if isinstance(kind, Lanes) and all(
-                each == kind or isinstance(each, types.Number) for each in (a, b)
-            ):
-                return kind
+            return kind if isinstance(kind, Lanes) else None
 
         return typer
 
     def lower(context, builder, signature, arguments):
-        kind = signature.return_type
-        pairs = zip(arguments, signature.args, strict=True)
-        a, b = (_splat(context, builder, value, source, kind) for value, source in pairs)
-        return getattr(builder, integer if kind == words else real)(a, b)
+        kind, both = signature.return_type, []
+        for value, source in zip(arguments, signature.args, strict=True):
+            if source != kind:
+                number = context.cast(builder, value, source, kind.dtype)
+                value = _splat(builder, number, context.get_value_type(kind))
+            both.append(value)
+        return getattr(builder, integer if kind == words else real)(*both)
 
     for signature in ((Lanes, Lanes), (Lanes, types.Number), (types.Number, Lanes)):
         lower_builtin(function, *signature)(lower)
@@ -107,100 +107,79 @@ for _function, _real, _integer in (
     _define(_function, _real, _integer)
 
 
-def _conversion(source: Lanes, target: Lanes, instruction: str) -> Callable:
+def _function_of_one(build: Callable, target: Lanes | None = None) -> Callable:
+    """A function of one value: `build(builder, x, type)` in LLVM, of its type or of `target`."""
+
     @intrinsic
-    def convert(typing, x):
+    def function(typing, x):
+        kind = target or x
+
         def codegen(context, builder, signature, arguments):
-            return getattr(builder, instruction)(arguments[0], context.get_value_type(target))
+            return build(builder, arguments[0], context.get_value_type(kind))
 
-        return (target(source), codegen) if x == source else None
+        return kind(x), codegen
 
-    return convert
-
-
-bits = _conversion(singles, words, "bitcast")
-from_bits = _conversion(words, singles, "bitcast")
-signed = _conversion(words, singles, "sitofp")
-widen = _conversion(singles, doubles, "fpext")
+    return function
 
 
-@intrinsic
-def root(typing, x):
-    """Square root, correctly rounded."""
-
-    def codegen(context, builder, signature, arguments):
-        kind = context.get_value_type(x)
-        name = f"llvm.sqrt.v{LANES}f{x.dtype.bitwidth}"
-        function = builder.module.globals.get(name) or ir.Function(
-            builder.module, ir.FunctionType(kind, [kind]), name
-        )
-        return builder.call(function, arguments)
-
-    return x(x), codegen
+def _square_root(builder, x, lanes):
+    """Correctly rounded."""
+    name = f"llvm.sqrt.v{LANES}{lanes.element.intrinsic_name}"
+    function = builder.module.globals.get(name)
+    function = function or ir.Function(builder.module, ir.FunctionType(lanes, [lanes]), name)
+    return builder.call(function, [x])
 
 
 def _indicator(relation: str) -> Callable:
     """One in the lanes where `x` has the relation to zero, else zero."""
 
-    @intrinsic
-    def indicator(typing, x):
-        def codegen(context, builder, signature, arguments):
-            kind = context.get_value_type(x)
-            zero = ir.Constant(kind, [0.0] * LANES)
-            return builder.uitofp(builder.fcmp_ordered(relation, arguments[0], zero), kind)
+    def build(builder, x, lanes):
+        zero = ir.Constant(lanes, [0.0] * LANES)
+        return builder.uitofp(builder.fcmp_ordered(relation, x, zero), lanes)
 
-        return x(x), codegen
-
-    return indicator
+    return _function_of_one(build)
 
 
-not_negative = _indicator(">=")
-is_zero = _indicator("==")
+bits = _function_of_one(ir.IRBuilder.bitcast, words)
+from_bits = _function_of_one(ir.IRBuilder.bitcast, singles)
+signed = _function_of_one(ir.IRBuilder.sitofp, singles)
+widen = _function_of_one(ir.IRBuilder.fpext, doubles)
+splat = _function_of_one(_splat, doubles)
+root = _function_of_one(_square_root)
+not_negative, is_zero = _indicator(">="), _indicator("==")
 
 
-@intrinsic
-def splat(typing, value):
-    """A real number in every lane."""
-
-    def codegen(context, builder, signature, arguments):
-        return _splat(context, builder, arguments[0], signature.args[0], doubles)
-
-    return doubles(value), codegen
-
-
-def _pointer(context, builder, array_type, array, indices):
-    """Where lane 0 of `array[i, j]` lies, as a pointer to all lanes."""
-    struct = context.make_array(array_type)(context, builder, array)
-    columns = builder.extract_value(struct.shape, 1)
-    i, j = indices
-    place = builder.add(builder.mul(i, columns), j)
-    kind = context.get_value_type(Lanes(array_type.dtype)).as_pointer()
-    return builder.gep(builder.bitcast(struct.data, kind), [place])
+def _pointer(context, builder, signature, arguments):
+    """Where lane 0 of `array[i, j]` lies, as a pointer to all lanes, and its alignment in bytes."""
+    (kind, *_), (array, i, j, *_) = signature.args, arguments
+    struct = context.make_array(kind)(context, builder, array)
+    place = builder.add(builder.mul(i, builder.extract_value(struct.shape, 1)), j)
+    lanes = context.get_value_type(Lanes(kind.dtype)).as_pointer()
+    pointer = builder.gep(builder.bitcast(struct.data, lanes), [place])
+    return pointer, kind.dtype.bitwidth // 8
 
 
 @intrinsic
 def load(typing, array, i, j):
     """`array[i, j]` of an array `(rows, columns, LANES)`."""
-    signature = Lanes(array.dtype)(array, types.intp, types.intp)
 
     def codegen(context, builder, signature, arguments):
-        place = _pointer(context, builder, array, arguments[0], arguments[1:])
-        return builder.load(place, align=array.dtype.bitwidth // 8)
+        pointer, alignment = _pointer(context, builder, signature, arguments)
+        return builder.load(pointer, align=alignment)
 
-    return signature, codegen
+    return Lanes(array.dtype)(array, types.intp, types.intp), codegen
 
 
 @intrinsic
 def store(typing, array, i, j, value):
     """`array[i, j] = value`."""
-    signature = types.void(array, types.intp, types.intp, value)
 
     def codegen(context, builder, signature, arguments):
-        place = _pointer(context, builder, array, arguments[0], arguments[1:3])
-        builder.store(arguments[3], place, align=array.dtype.bitwidth // 8)
+        pointer, alignment = _pointer(context, builder, signature, arguments)
+        builder.store(arguments[3], pointer, align=alignment)
         return context.get_dummy_value()
 
-    return signature, codegen
+    return types.void(array, types.intp, types.intp, value), codegen
 
 
 def compiled(function: Callable, **options: Any) -> Callable:
@@ -468,14 +447,8 @@ def observables(chains, width, kept, tau):
     return soft_rank, float(width * width) / frobenius, frobenius, diagonal, cubic
 
 
-@inlined
-def record(sums, n, value):
-    """Add a value and its square to `sums[:, n]`."""
-    store(sums, 0, n, load(sums, 0, n) + value)
-    store(sums, 1, n, load(sums, 1, n) + value * value)
-
-
-def _run(chains, width, kept, inverse_skip, floor, strides, stride, tau, measured, sums):
+@compiling.compiled
+def advance(chains, width, kept, inverse_skip, floor, strides, stride, tau, measured, sums):
     """`strides` times `stride` layers. Where `measured`, the observables after each and their
     squares are added to `sums (2, 5, LANES)`."""
     for _ in range(strides):
@@ -484,10 +457,8 @@ def _run(chains, width, kept, inverse_skip, floor, strides, stride, tau, measure
         if measured:
             values = observables(chains, width, kept, tau)
             for n in range(len(values)):
-                record(sums, n, values[n])
-
-
-advance = compiling.compiled(_run)
+                store(sums, 0, n, load(sums, 0, n) + values[n])
+                store(sums, 1, n, load(sums, 1, n) + values[n] * values[n])
 
 
 # What the study uses
@@ -519,10 +490,8 @@ class CompiledChains:
     ) -> Float[np.ndarray, "2 batches 8 5"]:
         """As `batch_means.sample`; `tick` is called with the strides done, ten times a second."""
         self._run(ceil(plan.burn_in / plan.stride), plan.stride, tick)
-        batches = [
-            self._run(plan.count, plan.stride, tick, tau) / plan.count for _ in range(plan.batches)
-        ]
-        return np.stack(batches, axis=1).swapaxes(2, 3)
+        sums = [self._run(plan.count, plan.stride, tick, tau) for _ in range(plan.batches)]
+        return np.stack(sums, axis=1).swapaxes(2, 3) / plan.count
 
     def _run(
         self, strides: int, stride: int, tick: Callable[[int], None], tau: float | None = None

@@ -14,40 +14,32 @@ in the same law. Not in the paper, whose theorems assume one invariant law and i
 
 import torch
 from jaxtyping import Float
-from torch import Generator, Tensor
+from torch import Tensor
 
 from runner.papers.batch_norm_rank.rank_chain.engines import RotatedChain
 
 
 class ProbedChain(RotatedChain):
-    """A chain with inputs of rank `K` and one infinitesimal direction `v` outside their range.
+    """A chain with inputs of rank `K < d` and one infinitesimal direction `v` outside their range.
 
     To first order `v <- D^{-1} (v / gamma + W v)` with the row norms `D` of the chain. Then its
     part in the range of `G` is taken out, which only turns the samples; so `G^T v = 0`, and `W v`
     is `|v|` times a standard normal vector independent of `W G`.
     """
 
-    def __init__(
-        self,
-        inputs: Float[Tensor, "chains d K"],
-        skips: Float[Tensor, " chains"],
-        generator: Generator,
-    ):
-        """As `RotatedChain`, with `K < d`."""
-        super().__init__(inputs, skips, generator)
-        self._probe = torch.zeros_like(self.norms)
-        self._kick = torch.empty(self.norms.shape, dtype=inputs.dtype)  # on the CPU
-        self._log_growth = torch.zeros_like(self.norms[:, 0, 0])
-        self._layers = torch.zeros_like(self._log_growth)
+    _probe: Float[Tensor, "chains d 1"] | float = 0.0
+    _log_growth: Float[Tensor, " chains"] | float = 0.0
+    _layers = 0
 
     def step(self) -> None:
-        """Advance chain and direction by one layer, in place."""
+        """Advance chain and direction by one layer."""
         super().step()
-        kick = self._kick.normal_(generator=self.generator).to(self.norms.device)
-        v = outside_range((self._probe * self.inverse_skips + kick) / self.norms, self.state)
+        kick = torch.randn(self.norms.shape, generator=self.generator, dtype=self.norms.dtype)
+        moved = self._probe * self.inverse_skips + kick.to(self.norms.device)
+        v = outside_range(moved / self.norms, self.state)
         length = torch.linalg.vector_norm(v, dim=-2, keepdim=True)
-        torch.div(v, length, out=self._probe)
-        self._log_growth += length.squeeze((-2, -1)).log()
+        self._probe = v / length
+        self._log_growth = self._log_growth + length.squeeze((-2, -1)).log()
         self._layers += 1
 
     def growth_rate(self) -> Float[Tensor, " chains"]:
@@ -56,8 +48,7 @@ class ProbedChain(RotatedChain):
 
     def forget(self) -> None:
         """Start the average anew, at the end of the burn-in."""
-        self._log_growth.zero_()
-        self._layers.zero_()
+        self._log_growth, self._layers = 0.0, 0
 
 
 def outside_range(

@@ -18,7 +18,6 @@ from runner.papers.batch_norm_rank.rank_chain.tables import (
     pieces,
     powers_of_two,
     rank_bound,
-    rank_bound_at_own,
     scaled_products,
     too_short,
 )
@@ -78,7 +77,7 @@ def soft_rank_over_bound(tables: Tables) -> pd.DataFrame:
 def soft_rank_over_bound_at(tables: Tables, law: str) -> pd.DataFrame:
     """mean of the soft rank at τ / its bound in α and τ"""
     rows = _averages(tables, f"law == '{law}'")
-    return _over(rows, "soft_rank", rank_bound_at_own(rows))
+    return _over(rows, "soft_rank", rank_bound(rows, rows["tau"]))
 
 
 @quantity(each=("γ", "d"), numbers="estimates")

@@ -13,37 +13,24 @@ Markov chain in l. `measure` chooses what is looked at:
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from math import inf, isinf
 from typing import ClassVar
 
 import torch
 
-from runner.core.errors import lookup
 from runner.core.streams import generator
 from runner.core.studies import Context, Row
 from runner.networks.precision import torch_dtype
 from runner.networks.spectra import svdvals
 from runner.papers.batch_norm_rank import theory
-from runner.papers.batch_norm_rank.rank_chain.batch_means import (
-    BatchMeans,
-    Plan,
-    mean_and_error,
-    sample,
-    tell_nan,
-)
+from runner.papers.batch_norm_rank.rank_chain import batch_means, engines
+from runner.papers.batch_norm_rank.rank_chain.batch_means import tell_nan
 from runner.papers.batch_norm_rank.rank_chain.config import RankChain
-from runner.papers.batch_norm_rank.rank_chain.engines import (
-    Chain,
-    DirectChain,
-    RotatedChain,
-    collinear_inputs,
-    columns,
-    gaussian_inputs,
-)
 from runner.papers.batch_norm_rank.rank_chain.expansion import frobenius_step
 from runner.papers.batch_norm_rank.rank_chain.lyapunov import ProbedChain
 from runner.papers.batch_norm_rank.rank_chain.random_products import collapse
-from runner.papers.batch_norm_rank.rank_chain.workers import average
+from runner.papers.batch_norm_rank.rank_chain.workers import average, plan_of
 
 TOP_SINGULAR_VALUES = 10
 """As many as Figure 3b shows."""
@@ -149,8 +136,8 @@ def run(config: RankChain, context: Context) -> Iterator[Row]:
     if config.measure == "average":
         yield from averages(config, context)
         return
-    measure = lookup("measure", config.measure, MEASURES)
-    points: list[tuple] = [(width, skip) for width in config.widths for skip in config.skips]
+    measure = MEASURES[config.measure]
+    points: list[tuple] = list(product(config.widths, config.skips))
     if config.measure == "input_rank":
         points = [(*point, rank) for point in points for rank in input_ranks_of(config, point[0])]
     layers = [work(config, *point) for point in points]
@@ -168,14 +155,14 @@ def work(config: RankChain, width: int, skip: float, rank: int = 0) -> int:
     if config.measure == "expansion":
         return config.burn_in_of(width, inf) + config.chains * config.draws
     if config.measure == "input_rank":
-        return config.burn_in_of(width, skip) + plan_of(config, width).layers
+        return config.burn_in_of(width, skip) + plan_of(config, width, burn_in=0).layers
     return config.layers
 
 
 def averages(config: RankChain, context: Context) -> Iterator[ChainAverage]:
     """One row for each width and gamma."""
-    for (width, skip), (plan, moments) in average(config, context).items():
-        means, columns = BatchMeans(moments, plan.count), {}
+    for width, skip, plan, moments in average(config, context):
+        means, columns = batch_means.BatchMeans(moments, plan.count), {}
         for name in ("soft_rank", "rank_bound", "frobenius"):
             columns[name], columns[f"{name}_se"] = means.mean(name)
         for name in ("soft_rank", "rank_bound"):
@@ -196,9 +183,9 @@ def spectra(
     """The largest singular values at layers 0 to `layers`, from nearly collinear inputs."""
     stream = generator(config.seed, 0, f"spectrum d={width} gamma={skip}")
     samples = config.samples_of(width)
-    inputs = collinear_inputs(config.chains, width, samples, config.input_noise, stream)
+    inputs = engines.collinear_inputs(config.chains, width, samples, config.input_noise, stream)
     inputs = inputs.to(device, torch_dtype(config.dtype))
-    chain = DirectChain(inputs, _filled(inputs, skip), stream, config.law, config.centred)
+    chain = engines.DirectChain(inputs, skip, stream, config.law, config.centred)
     for layer in range(config.layers + 1):
         sigma = svdvals(chain.state)[:, :TOP_SINGULAR_VALUES]
         for replicate, values in enumerate(sigma.tolist()):
@@ -223,9 +210,8 @@ def products(
             continue
         pairs = zip(log_ratio.tolist(), step_length.tolist(), strict=True)
         for replicate, (ratio, length) in enumerate(pairs):
-            yield ProductLayer(
-                width, skip, config.law, replicate, layer, ratio, length, gap, gap_se
-            )
+            place = width, skip, config.law, replicate, layer
+            yield ProductLayer(*place, ratio, length, gap, gap_se)
     tell_nan(step_length, f"d={width} gamma={skip}")
 
 
@@ -245,64 +231,38 @@ def expansions(
     Matrices and weights are the same for every gamma, so that what Lemma 7 leaves over can be seen
     far below the noise of each change.
     """
-    stream = generator(config.seed, 0, f"invariant law d={width}")
-    inputs = gaussian_inputs(config.chains, width, columns(width), stream, torch.float64)
-    inputs = inputs.to(device)
-    chain = RotatedChain(inputs, _filled(inputs, inf), stream)
-    advance(chain, config.burn_in_of(width, inf), tick)
+    stream, kept = generator(config.seed, 0, f"invariant law d={width}"), engines.columns(width)
+    inputs = engines.gaussian_inputs(config.chains, width, kept, stream, torch.float64).to(device)
+    chain = engines.RotatedChain(inputs, inf, stream)
+    chain.advance(config.burn_in_of(width, inf), tick)
     tell_nan(chain.state, f"d={width} gamma={skip}")
     for replicate, G in enumerate(chain.state):
         weights = generator(config.seed, replicate, f"expansion d={width}")
         change, error = frobenius_step(G, skip, config.law, config.draws, weights, tick)
-        predicted = theory.frobenius_change(G @ G.mT).item()
-        yield NormExpansion(
-            width, skip, config.law, replicate, change / skip**2, error / skip**2, predicted
-        )
+        predicted, place = theory.frobenius_change(G @ G.mT).item(), (width, skip, config.law)
+        yield NormExpansion(*place, replicate, change / skip**2, error / skip**2, predicted)
 
 
 def input_ranks(
     config: RankChain, width: int, skip: float, rank: int, device: torch.device, tick: Tick
 ) -> Iterator[InputRank]:
     """One row: the chains of one rank of the input."""
-    plan = plan_of(config, width)
+    plan = plan_of(config, width, burn_in=0)
     stream = generator(config.seed, rank, f"input rank d={width} gamma={skip}")
-    inputs = gaussian_inputs(config.chains, width, rank, stream, torch.float64).to(device)
-    chain = ProbedChain(inputs, _filled(inputs, skip), stream)
-    advance(chain, config.burn_in_of(width, skip), tick)
+    inputs = engines.gaussian_inputs(config.chains, width, rank, stream, torch.float64).to(device)
+    chain = ProbedChain(inputs, skip, stream)
+    chain.advance(config.burn_in_of(width, skip), tick)
     chain.forget()
-    moments = sample(chain, plan, config.tau, lambda strides=1: tick(strides * plan.stride))
+    moments = batch_means.sample(chain, plan, config.tau, lambda n: tick(n * plan.stride))
     tell_nan(chain.state, f"d={width} gamma={skip} input_rank={rank}")
-    means = BatchMeans(moments, plan.count)
-    yield InputRank(
-        width,
-        skip,
-        rank,
-        *means.mean("soft_rank"),
-        *means.mean("rank_bound"),
-        *mean_and_error(chain.growth_rate().tolist()),
-    )
-
-
-def advance(chain: Chain, layers: int, tick: Tick) -> None:
-    """Bring the chains forward by so many layers."""
-    for _ in range(layers):
-        chain.step()
-        tick(1)
+    means = batch_means.BatchMeans(moments, plan.count)
+    rates = batch_means.mean_and_error(chain.growth_rate().tolist())
+    yield InputRank(width, skip, rank, *means.mean("soft_rank"), *means.mean("rank_bound"), *rates)
 
 
 def input_ranks_of(config: RankChain, width: int) -> range:
     """Every rank up to what the rotated engine keeps, less one for the probe."""
-    return range(1, min(columns(width), config.samples_of(width), width - 1) + 1)
-
-
-def plan_of(config: RankChain, width: int) -> Plan:
-    """What is measured of every chain once its burn-in is over."""
-    return Plan.of(config.layers_of_chain(), config.chains, config.stride_of(width), burn_in=0)
-
-
-def _filled(inputs: torch.Tensor, skip: float) -> torch.Tensor:
-    """The same gamma for every chain of the stack."""
-    return inputs.new_full((len(inputs),), skip)
+    return range(1, min(engines.columns(width), config.samples_of(width), width - 1) + 1)
 
 
 MEASURES = {

@@ -44,19 +44,10 @@ def norm_bound(rows: pd.DataFrame) -> pd.Series:
     return pd.Series(bound, rows.index, dtype=float)
 
 
-def rank_bound(rows: pd.DataFrame, tau: float) -> pd.Series:
+def rank_bound(rows: pd.DataFrame, tau: float | pd.Series) -> pd.Series:
     """Theorem 14's lower bound on the mean of rank_tau, row by row; nan where alpha is not below
-    1."""
-    from runner.papers.batch_norm_rank.theory import rank_bound_theorem  # late: torch
-
-    pairs = zip(rows["width"], rows["regularity"], strict=True)
-    bound = [rank_bound_theorem(d, alpha, tau) if alpha < 1 else np.nan for d, alpha in pairs]
-    return pd.Series(bound, rows.index, dtype=float)
-
-
-def rank_bound_at_own(rows: pd.DataFrame) -> pd.Series:
-    """The same at the tau of each row."""
-    return pd.concat([rank_bound(of, tau) for tau, of in rows.groupby("tau")]).reindex(rows.index)
+    1. tau: one, or the column of those of the rows."""
+    return (1 - tau) ** 2 * rows["width"] ** 2 / norm_bound(rows)
 
 
 def paper_skips(metrics: pd.DataFrame) -> list[float]:

@@ -10,32 +10,23 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from itertools import product
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.core.errors import InputError, lookup
+from runner.core.errors import InputError
 from runner.core.streams import generator, stream_seed
 from runner.core.studies import Context
 from runner.networks.precision import torch_dtype
+from runner.papers.batch_norm_rank.rank_chain import engines
 from runner.papers.batch_norm_rank.rank_chain.batch_means import Plan, sample, tell_nan
 from runner.papers.batch_norm_rank.rank_chain.config import RankChain
-from runner.papers.batch_norm_rank.rank_chain.engines import (
-    LANES,
-    Chain,
-    DirectChain,
-    RotatedChain,
-    columns,
-    gaussian_inputs,
-)
 
 NUMBERS_IN_STACK = 2**17
 """Numbers in the state `G` of a stack: what stays in the cache of a core. The compiled engine takes
 `LANES` chains instead. Part of what a seed means, hence the same on every device."""
-
-Point = tuple[int, float]
-"""Width d and gamma."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +56,8 @@ class Stopped(Exception):
 
 def average(
     config: RankChain, context: Context
-) -> dict[Point, tuple[Plan, Float[Tensor, "2 batches 5"]]]:
-    """For each point its plan and the batch means of its chains (see `batch_means.sample`).
+) -> Iterator[tuple[int, float, Plan, Float[Tensor, "2 batches 5"]]]:
+    """Width, gamma, plan and the batch means of the chains (see `batch_means.sample`), by point.
 
     Raises InputError for engine=kernel on a GPU.
     """
@@ -81,15 +72,12 @@ def average(
         for stack, moments in compute(todo, config, context.device, bar.update):
             results[stack.name] = moments
             context.checkpoint(lambda: results)
-    points: dict[Point, tuple[Plan, Tensor]] = {}
-    for width in config.widths:
-        for skip in config.skips:
-            own = [stack for stack in stacks if (stack.width, stack.skip) == (width, skip)]
-            parts, plan = [results[stack.name] for stack in own], own[0].plan
-            ends = [part[0].unflatten(0, (plan.batches, -1))[-1] for part in parts]
-            tell_nan(torch.cat(ends), f"d={width} gamma={skip}")
-            points[width, skip] = plan, torch.cat(parts, dim=1)
-    return points
+    for width, skip in product(config.widths, config.skips):
+        own = [stack for stack in stacks if (stack.width, stack.skip) == (width, skip)]
+        parts, plan = [results[stack.name] for stack in own], own[0].plan
+        ends = [part[0].unflatten(0, (plan.batches, -1))[-1] for part in parts]
+        tell_nan(torch.cat(ends), f"d={width} gamma={skip}")
+        yield width, skip, plan, torch.cat(parts, dim=1)
 
 
 def plan_stacks(config: RankChain, device: str) -> list[ChainStack]:
@@ -101,23 +89,23 @@ def plan_stacks(config: RankChain, device: str) -> list[ChainStack]:
     for width in config.widths:
         largest = chains_in_stack(config, width, device)
         for skip in config.skips:
-            plan = Plan.of(
-                config.layers_of_chain(),
-                config.chains,
-                config.stride_of(width),
-                config.burn_in_of(width, skip),
-            )
+            plan = plan_of(config, width, config.burn_in_of(width, skip))
             for index, start in enumerate(range(0, config.chains, largest)):
                 chains = min(largest, config.chains - start)
                 stacks.append(ChainStack(width, skip, index, chains, plan))
     return sorted(stacks, key=lambda stack: stack.layers * stack.width**2, reverse=True)
 
 
+def plan_of(config: RankChain, width: int, burn_in: int) -> Plan:
+    """How each chain of a width runs and is looked at."""
+    return Plan.of(config.layers_of_chain(), config.chains, config.stride_of(width), burn_in)
+
+
 def chains_in_stack(config: RankChain, width: int, device: str) -> int:
     """How many chains of a width advance together, where there are so many."""
     if config.engine_on(device) == "kernel":
-        return LANES
-    return max(1, NUMBERS_IN_STACK // (width * columns(width)))
+        return engines.LANES
+    return max(1, NUMBERS_IN_STACK // (width * engines.columns(width)))
 
 
 def compute(
@@ -154,33 +142,26 @@ def batch_means(
     """Those of the chains of a stack, by the engine that the run asks for."""
     if config.engine_on(device.type) != "kernel":
         return sample(make_chain(stack, config, device), stack.plan, config.tau, tick).cpu()
-    from runner.papers.batch_norm_rank.rank_chain.kernel import (
-        CompiledChains,  # late: imports a compiler
-    )
+    from runner.papers.batch_norm_rank.rank_chain import kernel  # late: imports a compiler
 
     seed = stream_seed(config.seed, stack.index, stack.name)
-    chains = CompiledChains(stack.width, kept_columns(stack.width, config), stack.skip, seed)
+    chains = kernel.CompiledChains(stack.width, kept_columns(stack.width, config), stack.skip, seed)
     moments = torch.from_numpy(chains.sample(stack.plan, config.tau, tick))
     return moments[:, :, : stack.chains].flatten(1, 2)  # without the lanes left over
 
 
-def make_chain(stack: ChainStack, config: RankChain, device: torch.device) -> Chain:
-    """The chains of a stack with Gaussian inputs, by the rotated or the direct engine.
-
-    Raises InputError for an unknown engine.
-    """
-    engine, width = config.engine_on(device.type), stack.width
-    counts = {"direct": config.samples_of(width), "rotated": kept_columns(width, config)}
-    count = lookup("engine", engine, counts)
+def make_chain(stack: ChainStack, config: RankChain, device: torch.device) -> engines.Chain:
+    """The chains of a stack with Gaussian inputs, by the rotated or the direct engine."""
+    width, is_rotated = stack.width, config.engine_on(device.type) == "rotated"
+    count = kept_columns(width, config) if is_rotated else config.samples_of(width)
     stream = generator(config.seed, stack.index, stack.name)
     dtype = torch_dtype(config.dtype)
-    inputs = gaussian_inputs(stack.chains, width, count, stream, dtype).to(device)
-    skips = inputs.new_full((stack.chains,), stack.skip)
-    if engine == "rotated":
-        return RotatedChain(inputs, skips, stream)
-    return DirectChain(inputs, skips, stream, config.law, config.centred)
+    inputs = engines.gaussian_inputs(stack.chains, width, count, stream, dtype).to(device)
+    if is_rotated:
+        return engines.RotatedChain(inputs, stack.skip, stream)
+    return engines.DirectChain(inputs, stack.skip, stream, config.law, config.centred)
 
 
 def kept_columns(width: int, config: RankChain) -> int:
     """Columns K of the rotated state: no more than there are samples."""
-    return min(config.columns or columns(width), config.samples_of(width))
+    return min(config.columns or engines.columns(width), config.samples_of(width))

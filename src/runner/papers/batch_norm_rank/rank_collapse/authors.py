@@ -13,23 +13,19 @@
 What is trained is a stack of replicates, `H_l (R, d, N)` with samples as columns.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn import functional
 
-from runner.core.streams import generator
+from runner.core.streams import generators
 from runner.core.studies import Context
 from runner.data.datasets import Dataset, Images
 from runner.networks.initialization import draw
-from runner.papers.batch_norm_rank.measures import Ranks, ranks, root_mean_square
+from runner.networks.mlp import MLP, Mode
 from runner.papers.batch_norm_rank.rank_collapse.config import RankCollapse
 from runner.training.classification import Scores, loss_and_hits
 from runner.training.epochs import EpochTrainer
-from runner.training.optimizers import SGD, Adam, Optimizer
+from runner.training.optimizers import SGD, Adam
 
 RATE_OF_SGD = 0.01
 RATES_OF_ADAM = {1: 0.01, 9: 0.05, 23: 0.005, 31: 0.0005}
@@ -39,66 +35,31 @@ SCORED = 1000
 """Images that an accuracy is measured on."""
 
 
-@dataclass
-class Networks:
+class Networks(MLP):
     """One network per replicate, all with batch norm or all without.
 
     parameters: `W1 (R, d, features)` to `W{L+1} (R, classes, d)`; without batch norm the biases
     `b1` to `b{L+1}`, too.
     """
 
-    parameters: dict[str, Float[Tensor, "R *axes"]]
-    depth: int
-    normalized: bool
-
-    @classmethod
-    def start(
-        cls, config: RankCollapse, normalization: str, features: int, classes: int
-    ) -> "Networks":
+    def __init__(self, config: RankCollapse, normalization: str, data: Dataset) -> None:
         """As torch starts them; those of one replicate from the same draws with and without."""
-        sizes = [features, *[config.width] * config.depth, classes]
-        streams = [generator(config.seed, r, "initialisation") for r in range(config.replicates)]
+        sizes = [data.train.flat().shape[1], *[config.width] * config.depth, data.classes]
+        streams = generators(config.seed, config.replicates, "initialisation")
         weights, biases = draw("pytorch", sizes, streams)
-        normalized = normalization == "batch"
-        parameters = {f"W{layer}": W for layer, W in enumerate(weights, start=1)}
-        if not normalized:
-            parameters |= {f"b{layer}": b for layer, b in enumerate(biases, start=1)}
-        return cls(parameters, config.depth, normalized)
+        super().__init__(weights, biases, "relu", normalization)
+        if self.centred:
+            self.parameters = {f"W{layer}": W for layer, W in enumerate(weights, start=1)}
+            self.running = {}
 
-    def optimizer(self) -> tuple[Optimizer, float]:
-        """What trains them, and at which rate."""
-        if not self.normalized:
-            return SGD(self.parameters), RATE_OF_SGD
-        last = max(first for first in RATES_OF_ADAM if first <= self.depth)
-        return Adam(self.parameters), RATES_OF_ADAM[last]
-
-    def hidden(self, x: Float[Tensor, "R N features"]) -> Iterator[Float[Tensor, "R _ N"]]:
-        """`H_0`, the input, to `H_L`, by the statistics of these N."""
-        H = x.mT
-        yield H
-        for layer in range(1, self.depth + 1):
-            Z = self._affine(layer, H)
-            if self.normalized:
-                Z = (Z - Z.mean(dim=-1, keepdim=True)) / Z.std(dim=-1, keepdim=True)
-            H = torch.relu(Z)
-            yield H
-
-    def last_hidden(self, x: Float[Tensor, "R N features"]) -> Float[Tensor, "R d N"]:
-        """`H_L`, by the statistics of these N."""
-        *_, H = self.hidden(x)
-        return H
-
-    @torch.no_grad()
-    def ranks_by_layer(
-        self, x: Float[Tensor, "R N features"], tau: float
-    ) -> Iterator[tuple[int, Ranks, Float[Tensor, " R"]]]:
-        """Layer, ranks and root mean square of `H_0`, the input, to `H_L`."""
-        for layer, H in enumerate(self.hidden(x)):
-            yield layer, ranks(H, tau), root_mean_square(H).cpu()
-
-    def logits(self, x: Float[Tensor, "R N features"]) -> Float[Tensor, "R classes N"]:
-        """The outputs of the classifier."""
-        return self._affine(self.depth + 1, self.last_hidden(x))
+    def layer(
+        self, layer: int, H: Float[Tensor, "R _ N"], mode: Mode = "probe"
+    ) -> Float[Tensor, "R d N"]:
+        """`H_l` from `H_{l-1}`, by the statistics of these N."""
+        Z = self._affine(layer, H)
+        if self.centred:
+            Z = (Z - Z.mean(dim=-1, keepdim=True)) / Z.std(dim=-1, keepdim=True)
+        return torch.relu(Z)
 
     def _affine(self, layer: int, H: Float[Tensor, "R _ N"]) -> Float[Tensor, "R _ N"]:
         Z, b = self.parameters[f"W{layer}"] @ H, self.parameters.get(f"b{layer}")
@@ -109,16 +70,18 @@ class Trainer(EpochTrainer[Scores]):
     """Trains the networks of one normalization; goes on from a state."""
 
     def __init__(
-        self, networks: Networks, data: Dataset, config: RankCollapse, context: Context
+        self, normalization: str, data: Dataset, config: RankCollapse, context: Context
     ) -> None:
         """Networks and data are moved to the device of the context."""
-        device = context.device
-        super().__init__(data.to(device), config.batch_size, config.seed, config.replicates)
-        tensors = {name: W.to(device) for name, W in networks.parameters.items()}
-        self.networks = replace(networks, parameters=tensors)
-        self.optimizer, self.rate = self.networks.optimizer()
-        self.rates = torch.full((config.replicates,), self.rate, device=device)
-        self.losses = torch.zeros(config.replicates, device=device, dtype=torch.float64)
+        super().__init__(data.to(context.device), config.batch_size, config.seed, config.replicates)
+        self.networks = Networks(config, normalization, data).to(self.device)
+        if self.networks.centred:
+            since = max(depth for depth in RATES_OF_ADAM if depth <= config.depth)
+            self.optimizer, self.rate = Adam(self.networks.parameters), RATES_OF_ADAM[since]
+        else:
+            self.optimizer, self.rate = SGD(self.networks.parameters), RATE_OF_SGD
+        self.rates = torch.full((config.replicates,), self.rate, device=self.device)
+        self.losses = torch.zeros(config.replicates, device=self.device, dtype=torch.float64)
 
     def order(self) -> Int[Tensor, "R n"]:
         """The images of all minibatches of this epoch, drawn with replacement."""
@@ -134,9 +97,7 @@ class Trainer(EpochTrainer[Scores]):
         parameters = self.networks.parameters
         images, labels = self.data.train.flat()[chosen].float(), self.data.train.labels[chosen]
         leaves = [tensor.requires_grad_() for tensor in parameters.values()]
-        losses = functional.cross_entropy(
-            self.networks.logits(images), labels, reduction="none"
-        ).mean(dim=-1)
+        losses, _ = loss_and_hits(self.networks.logits(images), labels)
         gradients = torch.autograd.grad(losses.sum(), leaves)
         with torch.no_grad():
             self.optimizer.step(dict(zip(parameters, gradients, strict=True)), self.rates)
@@ -158,8 +119,7 @@ class Trainer(EpochTrainer[Scores]):
         return losses.double().cpu(), hits.double().cpu() / SCORED
 
     def _drawn(self, purpose: str, count: int, of: int | None = None) -> Int[Tensor, "R count"]:
-        streams = [generator(self.seed, r, purpose) for r in range(self.replicates)]
-        n = of or len(self.data.train)
+        streams, n = generators(self.seed, self.replicates, purpose), of or len(self.data.train)
         drawn = torch.stack([torch.randint(n, (count,), generator=each) for each in streams])
         return drawn.to(self.device)
 

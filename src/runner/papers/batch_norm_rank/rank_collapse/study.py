@@ -8,8 +8,9 @@ and Figure 1 left). Replicates of their own are trained by SGD at every rate of 
 right). `protocol=authors` measures and trains as the authors' code for Figure 1 does (`authors`).
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from statistics import median
 from typing import ClassVar
@@ -18,7 +19,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from runner.core.errors import lookup
 from runner.core.progress import log
 from runner.core.streams import generators
 from runner.core.studies import Context, Measured, Row
@@ -27,7 +27,7 @@ from runner.networks import modules
 from runner.networks.mlp import MLP
 from runner.networks.precision import torch_dtype
 from runner.papers.batch_norm_rank.images import probed, training_images
-from runner.papers.batch_norm_rank.measures import Ranks, ranks, ranks_by_layer
+from runner.papers.batch_norm_rank.measures import ranks_by_layer
 from runner.papers.batch_norm_rank.mlp_training import (
     by_network,
     group,
@@ -88,7 +88,7 @@ class TrainedEpoch(TrialEpoch):
 def run(config: RankCollapse, context: Context) -> Iterator[LayerRank | TrialEpoch | Measured]:
     """Ranks by layer, then training, by the protocol that is asked for."""
     protocols = {"text": as_the_text, "authors": as_the_authors}
-    yield from lookup("protocol", config.protocol, protocols)(config, context)
+    yield from protocols[config.protocol](config, context)
 
 
 Start = Callable[[str, range], MLP]
@@ -104,11 +104,7 @@ def as_the_text(
     x = gaussian_inputs(config) if data is None else probed(config, data).flat()
     features, classes = x.shape[-1], 1 if data is None else data.classes
     kind = {"init": config.init, "activation": config.activation, "skip": config.skip}
-
-    def start(normalization: str, replicates: range) -> MLP:
-        sizes = config, features, classes
-        return starting_stack(*sizes, normalization, replicates, dtype=dtype, **kind)
-
+    start = partial(starting_stack, config, features, classes, dtype=dtype, **kind)
     if context.restored is None:
         found: list[LayerRank] = []
         inputs = x.to(context.device, dtype).expand(config.replicates, -1, -1)
@@ -154,9 +150,8 @@ def choose_and_train(
             for index, name in enumerate(names):
                 of = found[name]
                 scores[index] += score(of.train_accuracy, of.train_loss).view_as(scores[index])
-                for (rate, r), row in zip(
-                    product(grid, selection), by_network(vars(of)), strict=True
-                ):
+                members = product(grid, selection)
+                for (rate, r), row in zip(members, by_network(vars(of)), strict=True):
                     yield TrialEpoch(name, r, rate, epoch, **row)
         is_judged.fill_(True)
         lent = replace(lent, restored=None)
@@ -182,19 +177,18 @@ def as_the_authors(config: RankCollapse, context: Context) -> Iterator[LayerRank
     Rows of training have the rank of that minibatch; `test_*` are as the training accuracy is.
     """
     data = training_images(config, context)
-    features, names = data.train.flat().shape[1], config.normalizations
+    names = config.normalizations
     done = int(context.restored["done"]) if context.restored else 0
     steps = len(data.train) // config.batch_size * config.epochs
     with context.progress(len(names) * steps, "training", done * steps) as bar:
         for index, name in enumerate(names[done:], start=done):
-            start = authors.Networks.start(config, name, features, data.classes)
-            trainer = authors.Trainer(start, data, config, context)
+            trainer = authors.Trainer(name, data, config, context)
             x = trainer.first_minibatch()
             if context.restored is not None and index == done:
                 trainer.restore(context.restored)
                 bar.update(trainer.done)
             else:
-                yield from layer_rows(name, trainer.networks.ranks_by_layer(x, config.tau))
+                yield from layer_rows(name, ranks_by_layer(trainer.networks, x, config.tau))
 
             def after_step(losses: Tensor, index: int = index, of: authors.Trainer = trainer):
                 bar.update(1, loss=losses)
@@ -202,8 +196,7 @@ def as_the_authors(config: RankCollapse, context: Context) -> Iterator[LayerRank
 
             for epoch, scores in trainer.until(config.epochs, after_step):
                 test_loss, test_accuracy = trainer.score(trainer.data.test, "test")
-                last = ranks(trainer.networks.last_hidden(x).detach(), config.tau)
-                measured = vars(scores) | {"rank": last.matrix_rank, "rank_bound": last.rank_bound}
+                measured = vars(scores) | last_ranks(trainer.networks, x, config.tau)
                 measured |= {"test_loss": test_loss, "test_accuracy": test_accuracy}
                 for r, columns in enumerate(by_network(measured)):
                     place = name, r, trainer.rate, epoch
@@ -216,11 +209,9 @@ def tell_ranks(rows: list[LayerRank]) -> None:
     layers = sorted({min(known, key=lambda n: abs(n - 2**k)) for k in range(16)} | {max(known)})
     log.info("rank before training, and r, by layer:  %s", "".join(f"{n:>7}" for n in layers))
     for name in dict.fromkeys(row.normalization for row in rows):
+        own = [row for row in rows if row.normalization == name]
         for column, what in (("matrix_rank", "rank"), ("rank_bound", "r")):
-            of = [
-                median(getattr(r, column) for r in rows if (r.normalization, r.layer) == (name, n))
-                for n in layers
-            ]
+            of = [median(getattr(r, column) for r in own if r.layer == n) for n in layers]
             log.info("%38s:  %s", f"{name}, {what}", "".join(f"{value:7.4g}" for value in of))
 
 
@@ -238,10 +229,9 @@ def gaussian_inputs(config: RankCollapse) -> Float[Tensor, "R N d"]:
 
 
 def layer_rows(
-    normalization: str, layers: Iterable[tuple[int, Ranks, Float[Tensor, " R"]]]
+    normalization: str, layers: Iterable[tuple[int, Mapping[str, Float[Tensor, " R"]]]]
 ) -> Iterator[LayerRank]:
     """What was measured of each layer of a stack with one network per replicate."""
-    for layer, measured, size in layers:
-        columns = vars(measured) | {"root_mean_square": size}
+    for layer, columns in layers:
         for replicate, of in enumerate(by_network(columns)):
             yield LayerRank(normalization, replicate, layer, **of)

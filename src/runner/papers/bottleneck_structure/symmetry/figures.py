@@ -23,6 +23,7 @@ from runner.results.style import (
     VERMILION,
     Look,
     canvas,
+    name_ends,
     panel,
     sheet,
     ticks,
@@ -153,8 +154,8 @@ def say_spurious(tables: Tables) -> str:
     low = 1 - rows.iloc[-1].max()
     return (
         f"At λ = {rows.index[-1][0]:g} the rank is {rows.index[-1][1]:.0f}, too low for the task:"
-        f" {low:.0%} or more of each statistic is lost, with {RANK} dimensions"
-        f" {1 - rows.iloc[0].min():.0%} or less"
+        f" {100 * low:.0f} % or more of each statistic is lost; at rank {RANK} it is"
+        f" {100 * (1 - rows.iloc[0].min()):.0f} % or less"
     )
 
 
@@ -170,21 +171,22 @@ def _places(axes: Axes, rows: pd.DataFrame, by: str) -> pd.Series:
 
 def draw_other_tasks(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Orbits by noise, and what a rank that is too low tells of the summary statistics."""
-    picture, ((left, right),) = sheet(gap=0.9)
+    picture, ((left, right),) = sheet(gap=0.9, right=1.2)
     rows = _trained_by(tables, DISTANCE_LAYER, "noise")
     place = _places(left, rows, "noise")
     ORBIT.each(left, place, rows["orbit_ratio"], alpha=0.8)
     ORBIT.line(left, sorted(set(place)), rows.groupby("noise")["orbit_ratio"].median())
     left.set_ylim(0, max(0.3, 1.1 * rows["orbit_ratio"].max()))
     rows = _trained_by(tables, PCA_LAYER, "ridge")
-    place = _places(right, rows, "ridge")
+    place, ends = _places(right, rows, "ridge"), []
+    right.set_ylim(0, 1.1)
     for column, (name, look) in STATISTICS.items():
         lost = (1 - rows[column]).clip(lower=0)
-        look.each(right, place, lost, alpha=0.8)
         median = lost.groupby(place).median()
+        look.each(right, place, lost, alpha=0.8)
         look.line(right, median.index, median)
-        look.name(right, median.index[-1], median.iloc[-1] + 0.08, name)
-    right.set_ylim(0, 1.1)
+        ends.append((median.iloc[-1], name, look))
+    name_ends(right, ends)
     panel(left, "a", f"layer {DISTANCE_LAYER}: within over between orbits", r"noise $\|E\|$")
     panel(right, "b", f"layer {PCA_LAYER}: variance not explained", r"ridge $\lambda$")
     return picture, tables["metrics"]

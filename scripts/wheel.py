@@ -11,14 +11,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 KEPT = Path("outputs", "reference", "quick")
 JUDGED_ALONE = (
-    "bottleneck-recipes/spectrum.csv.xz",
-    "what-grows/metrics.csv.xz",
-    "conserved/lowrank.csv.xz",
-    "first-order/lowrank.csv.xz",
-    "conserved/assumptions.csv*",
-    "first-order/assumptions.csv*",
     "*/curves.csv*",
-    "*/pretraining.csv*",
     "*/representation.csv*",
     "*/selection.csv.xz",
     "*/theorems.csv*",

@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 import shutil
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -25,7 +26,7 @@ from runner.publish.reference import (
     keep,
     picture,
 )
-from runner.results.figures import FILES, is_current, make
+from runner.results.figures import FILES, drawing_of, is_current, make
 from runner.runs.execution import execute
 
 NAME = "bottleneck-example20"
@@ -134,6 +135,15 @@ def test_the_caption_is_kept_with_the_tables(made, tmp_path):
     caption = (folder / "caption.txt").read_text()
     assert caption.startswith("Paper D, Example 20: ") and "scale: smoke." in caption
     assert "caption" not in reference.read_tables(folder)
+
+
+def test_tables_that_nothing_reads_are_not_kept(made, tmp_path, monkeypatch):
+    drawing = drawing_of(NAME, "example20")
+    assert set(reference.read_tables(keep(NAME, made, tmp_path / "all"))) == {"metrics"}
+    unread = replace(drawing, unread=("metrics",))
+    monkeypatch.setattr(reference, "drawing_of", lambda *_: unread)
+    with pytest.raises(InputError, match="not what was kept"):  # the claims do read it
+        keep(NAME, made, tmp_path / "some")
 
 
 OVERRIDE = "depths=[4,8]"

@@ -33,6 +33,7 @@ from runner.results.comparison import fault
 from runner.results.figures import (
     as_png,
     caption_of,
+    drawing_of,
     drawn,
     header_of,
     is_current,
@@ -130,7 +131,10 @@ def _write(figure: PaperFigure, folder: Path, kept: Path) -> None:
     """
     row_classes = rows_of(figure.study)
     shared: dict[str, dict[str, Any]] = {}
+    unread = drawing_of(figure.figure, figure.study).unread
     for table, rows in load(figure.runs).items():
+        if table in unread:
+            continue
         columns = {field.name for field in fields(row_classes[table])} | {"run"}
         same = [name for name in rows if name not in columns and rows[name].nunique() == 1]
         shared[table] = rows[same].iloc[0].to_dict() if len(rows) else {}

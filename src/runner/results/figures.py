@@ -68,7 +68,8 @@ class Drawing:
     whose: way of doing it: "as in the paper", "ours". findings: of these the header says in bold
     the first that its claims allow. caption: what its panels show, and what its points, lines, bars
     and bands are, or a function that says so from the tables. shows: the names that it draws; rows
-    of others are not given to it, and the caption names them.
+    of others are not given to it, and the caption names them. unread: tables of its runs that
+    neither it nor its claims read; the reference does not keep them.
     """
 
     figure: str
@@ -77,6 +78,7 @@ class Drawing:
     whose: str = ""
     findings: Sequence[Finding] = ()
     shows: Shows = field(default_factory=dict)
+    unread: Sequence[str] = ()
 
     def __call__(self, tables: Tables) -> tuple[Figure, pd.DataFrame]:
         """Draw the rows with the names that are shown; return the picture and the numbers."""

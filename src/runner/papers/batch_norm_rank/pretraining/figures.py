@@ -265,6 +265,7 @@ def by_depth(figure: str, claim: str, *columns: str) -> Drawing:
         figure,
         partial(draw_by_depth, columns=columns),
         whose="the authors' protocol",
+        unread=("pretraining",),
         findings=whatever(claim, partial(say_end, column=columns[0])),
         caption=say_by_depth,
         shows={"method": ["vanilla", "pretrained", "batch_norm"]},
@@ -279,6 +280,7 @@ FIGURES = [
         "rank-fig6",
         draw_rank_and_accuracy,
         whose="the authors' protocol",
+        unread=("pretraining",),
         findings=whatever("more-is-better", say_more),
         caption="(a) Training accuracy and (b) r, the lower bound of the rank, by epoch; 0: before"
         " training. As in the authors' code r is 1 over the mean of 1 / r over seven layers, on the"
@@ -289,7 +291,8 @@ FIGURES = [
     Drawing(
         "rank-pretraining",
         draw_pretraining,
-        whose="ours, beside the authors' protocol",
+        whose="ours, next to the authors' protocol",
+        unread=("pretraining",),
         findings=[
             Finding(partial(say_scale, adds=adds), **{verdict: ["rank-beyond-scale"]})
             for verdict, adds in ADDS.items()

@@ -233,6 +233,7 @@ FIGURES = [
         "bottleneck-recipes",
         draw_recipes,
         whose="ours: recipes of training",
+        unread=("representation", "spectrum", "theorems"),
         findings=[Finding(say_above, holds=["training-fails-deep"])],
         caption="(a) Rank of the middle layer after training by each recipe: plain, with the ridge"
         " from the start; annealed, which fits first, then presses the rank down, then relaxes;"

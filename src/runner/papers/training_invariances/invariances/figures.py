@@ -367,6 +367,7 @@ FIGURES = [
         "conserved",
         draw_drift,
         whose="ours",
+        unread=("assumptions", "lowrank"),
         findings=[
             Finding(
                 say_conserved, holds=["linear-layers", "vertex-wise", "layer-wise", "relu-limit"]
@@ -387,6 +388,7 @@ FIGURES = [
         "first-order",
         draw_rates,
         whose="ours",
+        unread=("assumptions", "lowrank"),
         findings=[
             Finding(
                 say_orders,
@@ -407,6 +409,7 @@ FIGURES = [
         "what-grows",
         draw_what_grows,
         whose="ours",
+        unread=("metrics",),
         findings=[Finding(say_what_grows, holds=["weights-diverge", "rank-one", "alignment"])],
         caption="Layers of networks that separate their data, under gradient flow. (a) The largest"
         " singular value of the last fully connected layer and all others, squared, against the"

@@ -1,6 +1,8 @@
 """One ReLU network of paper D, its activations, and its derivatives at a set of points."""
 
 from dataclasses import dataclass
+from itertools import pairwise
+from math import sqrt
 
 import torch
 from jaxtyping import Float
@@ -44,6 +46,18 @@ class Network:
         named = {"W": self.weights, "b": self.biases, "H": self.activations(x)[1:-1]}
         found = {f"{n}{i}": t for n, each in named.items() for i, t in enumerate(each, start=1)}
         return {"x": x, **found}
+
+
+def random_network(sizes: list[int], gain: float, stream: torch.Generator) -> Network:
+    """Weights `N(0, gain^2 / fan_in)`, drawn layer by layer, in float64; biases zero.
+
+    sizes: n_0 .. n_L, of the input, the hidden layers and the output.
+    """
+    drawn = [
+        torch.randn(n, fan_in, generator=stream, dtype=torch.float64) * (gain / sqrt(fan_in))
+        for fan_in, n in pairwise(sizes)
+    ]
+    return Network(drawn, [W.new_zeros(len(W)) for W in drawn])
 
 
 def torch_module(config: object, network: str, tensors: dict[str, Tensor]) -> nn.Module:

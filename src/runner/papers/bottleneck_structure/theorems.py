@@ -10,7 +10,7 @@ from torch import Tensor
 
 from runner.core.studies import Row
 from runner.papers.bottleneck_structure import theory
-from runner.papers.bottleneck_structure.networks import Derivatives, Network, differentiate
+from runner.papers.bottleneck_structure.networks import Network, differentiate
 from runner.papers.bottleneck_structure.spectra import jacobian_ranks
 
 ROUNDING = 1e-9
@@ -42,47 +42,33 @@ class TheoremCheck(Row):
 def theorem_rows(
     network: Network, x: Float[Tensor, "N d_in"], k: int, replicate: int
 ) -> Iterator[TheoremCheck]:
-    """All theorems at those of the given inputs where Rank J f(x) is k >= 1, as they suppose.
+    """All theorems at those of the given inputs where Rank J f(x) is k >= 1, as they suppose."""
+    J = differentiate(network, x).jacobian
+    x = x[(jacobian_ranks(J) == k) | J.isnan().any(2).any(1)]
+    if len(x):
+        for theorem, sides in inequalities(network, x, k).items():
+            yield check(network, k, replicate, theorem, *sides)
+
+
+def inequalities(
+    network: Network, x: Float[Tensor, "N d_in"], k: int
+) -> dict[str, tuple[Float[Tensor, " _"], Float[Tensor, " _"]]]:
+    """The lower and the upper side of every theorem, at points with Rank J f(x) = k.
 
     schatten: `L ||J||_{2/L}^{2/L} <= ||theta||^2` (Appendix A.1). theorem-3: `2 log |J|_+ <= c_1`.
     theorem-6, theorem-7, corollary-8: see `theory`. proposition-9: with the factor L of its proof;
     proposition-9-printed: with the 2 L of its statement; proposition-9-segment: its second part.
     """
-    J = differentiate(network, x).jacobian
-    x = x[(jacobian_ranks(J) == k) | J.isnan().any(2).any(1)]
-    if not len(x):
-        return
-    derivatives = differentiate(network, x)
-    sides = _pointwise(network, derivatives, x, k)
-    first = x[:NARROW_POINTS]
-    near = differentiate(network, first)
-    curvature = theory.ntk_mixed_derivative(near)
-    narrow = theory.narrowness_bound(near.jacobian, network.depth)
-    sides["proposition-9"] = (narrow, curvature)
-    sides["proposition-9-printed"] = (2 * narrow, curvature)
-    sides["proposition-9-segment"] = _segments(network, near.jacobian, first)
-    key = {
-        "depth": network.depth,
-        "replicate": replicate,
-        "rank": k,
-        "imbalance": theory.imbalance(network),
-    }
-    for theorem, (lower, upper) in sides.items():
-        yield TheoremCheck(**key, theorem=theorem, **compared(lower, upper))
-
-
-def _pointwise(
-    network: Network, derivatives: Derivatives, x: Float[Tensor, "N d_in"], k: int
-) -> dict[str, tuple[Tensor, Tensor]]:
-    """The two sides of every inequality but Proposition 9, as vectors."""
-    L, norm = network.depth, network.parameter_norm()
+    derivatives, L, norm = differentiate(network, x), network.depth, network.parameter_norm()
     excess = norm - k * L  # c_1
     log_determinant = theory.log_pseudo_determinant(derivatives.jacobian, k)
     trace = theory.ntk_trace(network, derivatives, x)
-    squares = [alpha.square().sum(1) for alpha in network.activations(x)[:-1]]
     tail = theory.representation_tail(network, x, k).sort(descending=True).values
     bound = theory.representation_bound(trace, excess, log_determinant, k, L)
-    position = torch.arange(1, L + 1, device=x.device, dtype=x.dtype)
+    first = x[:NARROW_POINTS]
+    near = differentiate(network, first)
+    curvature = theory.ntk_mixed_derivative(near)
+    narrow = theory.narrowness_bound(near.jacobian, L)
     return {
         "schatten": (theory.representation_cost(derivatives.jacobian, L), norm.expand(len(x))),
         "theorem-3": (2 * log_determinant, excess.expand(len(x))),
@@ -91,10 +77,13 @@ def _pointwise(
             excess - 2 * log_determinant,
         ),
         "theorem-7": (
-            torch.stack(squares).sum(0),
+            torch.stack(theory.squared_inputs(network, x)).sum(0),
             theory.activation_bound(trace, excess, log_determinant, k),
         ),
-        "corollary-8": (tail, bound * L / position),
+        "corollary-8": (tail, bound * L / torch.arange(1, L + 1).to(x)),
+        "proposition-9": (narrow, curvature),
+        "proposition-9-printed": (2 * narrow, curvature),
+        "proposition-9-segment": _segments(network, near.jacobian, first),
     }
 
 
@@ -107,15 +96,27 @@ def _segments(
     return theory.segment_bound(jacobian, *ends, network.depth), norms[0].maximum(norms[1])
 
 
-def compared(lower: Float[Tensor, " N"], upper: Float[Tensor, " N"]) -> dict[str, float]:
-    """The columns of `TheoremCheck` that say how the two sides compare, of N points."""
+def check(
+    network: Network,
+    k: int,
+    replicate: int,
+    theorem: str,
+    lower: Float[Tensor, " N"],
+    upper: Float[Tensor, " N"],
+) -> TheoremCheck:
+    """How the two sides of a theorem compare, of N points."""
     slack = upper - lower
     size = 1 + lower.abs().maximum(upper.abs())
     tightest = int(slack.argmin())
-    return {
-        "points": len(lower),
-        "violations": int((~(slack >= -ROUNDING * size)).sum()),  # nan satisfies nothing
-        "lower": float(lower[tightest]),
-        "upper": float(upper[tightest]),
-        "tightness": float((lower / upper).median()),
-    }
+    return TheoremCheck(
+        depth=network.depth,
+        replicate=replicate,
+        rank=k,
+        imbalance=theory.imbalance(network),
+        theorem=theorem,
+        points=len(lower),
+        violations=int((~(slack >= -ROUNDING * size)).sum()),  # nan satisfies nothing
+        lower=float(lower[tightest]),
+        upper=float(upper[tightest]),
+        tightness=float((lower / upper).median()),
+    )

@@ -97,13 +97,18 @@ def bottleneck_distance(network: Network, derivatives: Derivatives, k: int) -> F
     )
 
 
+def squared_inputs(network: Network, x: Float[Tensor, "N d_in"]) -> list[Float[Tensor, " N"]]:
+    """`||alpha_{l-1}(x)||^2` of what every layer l reads."""
+    return [alpha.square().sum(1) for alpha in network.activations(x)[:-1]]
+
+
 def ntk_trace(network: Network, derivatives: Derivatives, x: Tensor) -> Float[Tensor, " N"]:
     """`Tr Theta(x, x) = sum_l ||alpha_{l-1}(x)||^2 ||J(alpha~_l -> f)(x)||_F^2` (Appendix B).
 
     The paper's formula: the derivatives by the weights; those by the biases are left out.
     """
-    squares = [alpha.square().sum(1) for alpha in network.activations(x)[:-1]]
-    return sum(a * J.square().sum((1, 2)) for a, J in zip(squares, derivatives.outer, strict=True))
+    layers = zip(squared_inputs(network, x), derivatives.outer, strict=True)
+    return sum(a * J.square().sum((1, 2)) for a, J in layers)
 
 
 def activation_bound(
@@ -182,11 +187,8 @@ def ntk_norm(
     """`||Theta(x, x)||_op` with `Theta = sum_l ||alpha_{l-1}||^2 J(alpha~_l -> f) J(...)^T`, of the
     derivatives by the weights (Appendix B).
     """
-    squares = [alpha.square().sum(1) for alpha in network.activations(x)[:-1]]
-    theta = sum(
-        a[:, None, None] * B @ B.mT for a, B in zip(squares, derivatives.outer, strict=True)
-    )
-    return operator_norm(theta)
+    layers = zip(squared_inputs(network, x), derivatives.outer, strict=True)
+    return operator_norm(sum(a[:, None, None] * J @ J.mT for a, J in layers))
 
 
 def active_segment(
@@ -201,15 +203,17 @@ def active_segment(
     def states(points: Float[Tensor, "N d_in"]) -> Tensor:
         return torch.cat(network.activations(points)[1:-1], dim=1) > 0
 
-    here, ends = states(x), []
-    for direction in (-step, step):
-        low, high = torch.zeros_like(x[:, :1]), torch.ones_like(x[:, :1])
-        for tried in [high] + [None] * 30:
-            t = (low + high) / 2 if tried is None else tried
+    def end(direction: Float[Tensor, "N d_in"]) -> Float[Tensor, "N d_in"]:
+        low = torch.zeros_like(x[:, :1])
+        t = high = torch.ones_like(low)
+        for _ in range(31):  # the whole step first
             same = (states(x + t * direction) == here).all(1, keepdim=True)
             low, high = torch.where(same, t, low), torch.where(same, high, t)
-        ends.append(x + low * direction)
-    return ends[0], ends[1]
+            t = (low + high) / 2
+        return x + low * direction
+
+    here = states(x)
+    return end(-step), end(step)
 
 
 def segment_bound(
@@ -233,14 +237,13 @@ def divergent_network(L: int, epsilon: float) -> Network:
     With `epsilon = L^-g`, 1/2 < g < 1, its `||theta||^2 - 3 L` goes to 0 while its middle
     representations grow as `e^{(L-2) epsilon / 2}`.
     """
-    W1 = torch.tensor([epsilon, epsilon, -2 * epsilon], dtype=torch.float64).exp().diag()
-    half = (L - 2) // 2
+    exponents = torch.tensor([epsilon, epsilon, -2 * epsilon], dtype=torch.float64)
+    forth, back, half = exponents.exp().diag(), (-exponents).exp().diag(), (L - 2) // 2
     small = math.exp(-half * epsilon)
     eye = torch.eye(3, dtype=torch.float64)
-    back = torch.tensor([-epsilon, -epsilon, 2 * epsilon], dtype=torch.float64).exp().diag()
     kink = torch.cat([eye, eye.new_tensor([[small, -small, 0.0]])])
     merge = torch.cat([eye, eye.new_tensor([[0.0], [0.0], [small * small]])], dim=1)
-    weights = [W1] * half + [kink, merge] + [back] * half
+    weights = [*[forth] * half, kink, merge, *[back] * half]
     return Network(weights, [W.new_zeros(len(W)) for W in weights])
 
 

@@ -19,21 +19,17 @@ import torch
 
 from runner.core.errors import lookup
 from runner.core.streams import generator
-from runner.core.studies import Context, Measured, Row, network_name
+from runner.core.studies import Context, Row, network_name
 from runner.networks.spectra import svdvals
 from runner.papers.bottleneck_structure import theory
 from runner.papers.bottleneck_structure.bottleneck.config import Bottleneck
 from runner.papers.bottleneck_structure.bottleneck.latent import D_IN, D_OUT, Task, draw_task
 from runner.papers.bottleneck_structure.minima import Minimum, Problem, minima
-from runner.papers.bottleneck_structure.networks import (
-    Network,
-    differentiate,
-    torch_module,  # noqa: F401  a kept network as a module
-)
+from runner.papers.bottleneck_structure.networks import Network, differentiate, torch_module  # noqa: F401
 from runner.papers.bottleneck_structure.recipes import RECIPES
 from runner.papers.bottleneck_structure.spectra import ranks, spectra
 from runner.papers.bottleneck_structure.stack import DepthStack
-from runner.papers.bottleneck_structure.theorems import TheoremCheck, theorem_rows
+from runner.papers.bottleneck_structure.theorems import theorem_rows
 from runner.papers.bottleneck_structure.training import RidgeTrainer, start
 
 
@@ -95,10 +91,7 @@ class LayerTail(OfNetwork, Row):
     tail_with_bias: float  # s_{k+1}((W_l alpha_{l-1}(X) + b_l) / sqrt N), which the proof drops
 
 
-Rows = Iterator[TrainedNetwork | SingularValue | LayerTail | TheoremCheck | Measured]
-
-
-def run(config: Bottleneck, context: Context) -> Rows:
+def run(config: Bottleneck, context: Context) -> Iterator[Row]:
     """Train all depths in one stack, find the minima if asked to, then measure every network in
     float64.
     """
@@ -115,8 +108,8 @@ def run(config: Bottleneck, context: Context) -> Rows:
         return
     with context.progress(len(order), "measuring", unit="networks") as bar:
         for r in sorted(range(len(order)), key=order.__getitem__):
-            (L, replicate, _), network = order[r], trainer.stack.network(r)
-            yield from measure(config, context, network, tasks[replicate], replicate)
+            (L, replicate, _), found = order[r], Minimum(trainer.stack.network(r), nan)
+            yield from measure(config, context, found, tasks[replicate], replicate)
             bar.update(depth=L)
 
 
@@ -126,7 +119,7 @@ def _minima(
     order: list[tuple[int, int, int]],
     tasks: list[Task],
     trainer: RidgeTrainer,
-) -> Rows:
+) -> Iterator[Row]:
     """The lowest loss of every depth, replicate by replicate."""
     for replicate, bar in trainer.after_training(config.replicates, context):
         task = tasks[replicate]
@@ -140,7 +133,7 @@ def _minima(
 
         problem = Problem(task.x, task.y, config.ridge)
         for found in minima(starts, config.depths, problem, tick).values():
-            yield from measure(config, context, found.network, task, replicate, found)
+            yield from measure(config, context, found, task, replicate)
 
 
 def _task(config: Bottleneck, replicate: int) -> Task:
@@ -168,15 +161,10 @@ def train(
 
 
 def measure(
-    config: Bottleneck,
-    context: Context,
-    network: Network,
-    task: Task,
-    replicate: int,
-    found: Minimum | None = None,
-) -> Rows:
-    """All rows of one network; found: of a minimum, what else was found at its depth."""
-    x, y = task.x.mT, task.y.mT
+    config: Bottleneck, context: Context, found: Minimum, task: Task, replicate: int
+) -> Iterator[Row]:
+    """All rows of one network, which may be the best of several at its depth."""
+    network, x, y = found.network, task.x.mT, task.y.mT
     key = {"recipe": config.recipe, "depth": network.depth, "replicate": replicate}
     derivatives = differentiate(network, x)
     cost, norm = network.cost(x, y), float(network.parameter_norm())
@@ -187,8 +175,8 @@ def measure(
         train_cost=cost,
         test_cost=network.cost(task.x_test.mT, task.y_test.mT),
         loss=cost + config.ridge * norm,
-        spread=found.spread if found else nan,
-        best_start=found.best_start if found else nan,
+        spread=found.spread,
+        best_start=found.best_start,
         imbalance=theory.imbalance(network),
         ntk_trace=float(theory.ntk_trace(network, derivatives, x).mean()),
         jacobian=float(svdvals(derivatives.jacobian)[:, 0].max()),

@@ -8,6 +8,7 @@ O(L^-2). In float64 on the CPU, whatever the device.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import ClassVar
 
 import numpy as np
@@ -24,7 +25,7 @@ from runner.papers.bottleneck_structure import theory
 from runner.papers.bottleneck_structure.linear.config import Linear
 from runner.papers.bottleneck_structure.networks import Network
 from runner.papers.bottleneck_structure.spectra import threshold_rank
-from runner.papers.bottleneck_structure.theorems import TheoremCheck, compared
+from runner.papers.bottleneck_structure.theorems import TheoremCheck, check
 
 NOISE = 0.5
 """The W_l start as I plus Gaussian entries of this deviation over sqrt L."""
@@ -100,10 +101,7 @@ def trained(
 
 def product(weights: Float[Tensor, "L n n"]) -> Float[Tensor, "n n"]:
     """`W_L ... W_1`."""
-    A = weights[0]
-    for W in weights[1:]:
-        A = W @ A
-    return A
+    return reduce(lambda A, W: W @ A, weights)
 
 
 def torch_module(config: Linear, network: str, tensors: dict[str, Tensor]) -> nn.Module:
@@ -133,14 +131,7 @@ def measure(
         train_cost=float((A - T).square().sum()),
     )
     network = Network(list(weights), [A.new_zeros(len(A))] * L)
-    yield TheoremCheck(
-        depth=L,
-        replicate=replicate,
-        rank=k,
-        imbalance=theory.imbalance(network),
-        theorem="linear",
-        **compared(cost[None], norm[None]),
-    )
+    yield check(network, k, replicate, "linear", cost[None], norm[None])
     name, x = network_name("linear", depth=L, width=config.width), torch.eye(len(A)).to(A)
     named = {"x": x, **{f"W{layer}": W for layer, W in enumerate(weights, start=1)}}
     yield from context.hand_over(name, replicate, config.iterations, lambda: named)

@@ -26,6 +26,7 @@ from runner.papers.bottleneck_structure import theory
 from runner.papers.bottleneck_structure.networks import (
     Network,
     differentiate,
+    random_network,
     torch_module,  # noqa: F401  a kept network as a module
 )
 from runner.papers.bottleneck_structure.rank_one.config import RankOne
@@ -94,23 +95,15 @@ def bottleneck_layers(L: int) -> range:
 
 def rank_one_network(L: int, width: int, stream: torch.Generator) -> Network:
     """A random network R^2 -> R^2 whose middle layers pass on one number, t -> relu(t)."""
-    weights, biases = [], []
-    sizes, narrow = [2] + [width] * (L - 1) + [2], bottleneck_layers(L)
-    for layer in range(1, L + 1):
-        n_in, n_out = sizes[layer - 1], sizes[layer]
-        drawn = torch.randn(n_out, n_in, generator=stream, dtype=torch.float64)
-        W, b = drawn * (GAIN / sqrt(n_in)), torch.zeros(n_out, dtype=torch.float64)
-        if layer - 1 in narrow:
-            W[:, 1:] = 0
-        if layer in narrow:
-            W[1:] = 0
-        if layer in narrow and layer - 1 in narrow:
-            W[0, 0] = 1
-        if layer == narrow[0]:
-            b[0] = BIAS
-        weights.append(W)
-        biases.append(b)
-    return Network(weights, biases)
+    network = random_network([2, *[width] * (L - 1), 2], GAIN, stream)
+    narrow = bottleneck_layers(L)
+    for layer in narrow:
+        network.weights[layer - 1][1:] = 0  # W_l writes the first neuron alone,
+        network.weights[layer][:, 1:] = 0  # and W_{l+1} reads no other
+    for layer in narrow[1:]:
+        network.weights[layer - 1][0, 0] = 1
+    network.biases[narrow[0] - 1][0] = BIAS
+    return network
 
 
 def measure(

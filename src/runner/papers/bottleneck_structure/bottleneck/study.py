@@ -17,9 +17,9 @@ from typing import ClassVar
 
 import torch
 
-from runner.core.errors import lookup
+from runner.core.progress import Progress
 from runner.core.streams import generator
-from runner.core.studies import Context, Row, network_name
+from runner.core.studies import Context, Measured, Row, network_name
 from runner.networks.spectra import svdvals
 from runner.papers.bottleneck_structure import theory
 from runner.papers.bottleneck_structure.bottleneck.config import Bottleneck
@@ -29,7 +29,7 @@ from runner.papers.bottleneck_structure.networks import Network, differentiate, 
 from runner.papers.bottleneck_structure.recipes import RECIPES
 from runner.papers.bottleneck_structure.spectra import ranks, spectra
 from runner.papers.bottleneck_structure.stack import DepthStack
-from runner.papers.bottleneck_structure.theorems import theorem_rows
+from runner.papers.bottleneck_structure.theorems import TheoremCheck, theorem_rows
 from runner.papers.bottleneck_structure.training import RidgeTrainer, start
 
 
@@ -91,7 +91,10 @@ class LayerTail(OfNetwork, Row):
     tail_with_bias: float  # s_{k+1}((W_l alpha_{l-1}(X) + b_l) / sqrt N), which the proof drops
 
 
-def run(config: Bottleneck, context: Context) -> Iterator[Row]:
+Rows = Iterator[TrainedNetwork | SingularValue | LayerTail | TheoremCheck | Measured]
+
+
+def run(config: Bottleneck, context: Context) -> Rows:
     """Train all depths in one stack, find the minima if asked to, then measure every network in
     float64.
     """
@@ -101,39 +104,27 @@ def run(config: Bottleneck, context: Context) -> Iterator[Row]:
         for replicate in range(config.replicates)
         for number in config.numbers
     ]
+    depths, replicates, numbers = map(list, zip(*order, strict=True))
     tasks = [_task(config, replicate) for replicate in range(config.replicates)]
-    trainer = train(config, context, order, tasks)
+    recipe = RECIPES["plain" if config.recipe == "plain" else "annealed"]
+    stack = DepthStack(depths, config.width, D_IN, D_OUT, context.device)
+    start(stack, replicates, recipe, config.seed, numbers)
+    rate = config.learning_rate or recipe.learning_rate
+    trainer = RidgeTrainer(stack, recipe, config.ridge, rate, config.steps)
+    x = torch.stack([tasks[replicate].x for replicate in replicates]).float().to(context.device)
+    y = torch.stack([tasks[replicate].y for replicate in replicates]).float().to(context.device)
+    trainer.run(lambda block: [(x, y)], context)
     if config.recipe == "minimum":
-        yield from _minima(config, context, order, tasks, trainer)
+        for replicate, bar in trainer.after_training(config.replicates, context):
+            mine = [r for r, of in enumerate(replicates) if of == replicate]
+            starts = [stack.network(r) for r in mine]
+            yield from minimum_rows(config, context, starts, tasks[replicate], replicate, bar)
         return
     with context.progress(len(order), "measuring", unit="networks") as bar:
-        for r in sorted(range(len(order)), key=order.__getitem__):
-            (L, replicate, _), found = order[r], Minimum(trainer.stack.network(r), nan)
+        for L, replicate, r in sorted(zip(depths, replicates, range(len(order)), strict=True)):
+            found = Minimum(stack.network(r), nan)
             yield from measure(config, context, found, tasks[replicate], replicate)
             bar.update(depth=L)
-
-
-def _minima(
-    config: Bottleneck,
-    context: Context,
-    order: list[tuple[int, int, int]],
-    tasks: list[Task],
-    trainer: RidgeTrainer,
-) -> Iterator[Row]:
-    """The lowest loss of every depth, replicate by replicate."""
-    for replicate, bar in trainer.after_training(config.replicates, context):
-        task = tasks[replicate]
-        starts: dict[int, list[Network]] = {}
-        for r, (L, of, _) in enumerate(order):
-            if of == replicate:
-                starts.setdefault(L, []).append(trainer.stack.network(r))
-
-        def tick(network: Network, loss: float, replicate=replicate, bar=bar) -> None:
-            bar.update(0, replicate=replicate, depth=network.depth, loss=loss)
-
-        problem = Problem(task.x, task.y, config.ridge)
-        for found in minima(starts, config.depths, problem, tick).values():
-            yield from measure(config, context, found, task, replicate)
 
 
 def _task(config: Bottleneck, replicate: int) -> Task:
@@ -141,28 +132,28 @@ def _task(config: Bottleneck, replicate: int) -> Task:
     return draw_task(config.latent_rank, config.samples, config.test_samples, stream)
 
 
-def train(
-    config: Bottleneck, context: Context, order: list[tuple[int, int, int]], tasks: list[Task]
-) -> RidgeTrainer:
-    """The trainer with its trained stack; `order` lists (depth, replicate, number of the start),
-    deepest first.
-    """
-    recipe = lookup("recipe", config.recipe, RECIPES | {"minimum": RECIPES["annealed"]})
-    depths, replicates, numbers = map(list, zip(*order, strict=True))
-    stack = DepthStack(depths, config.width, D_IN, D_OUT, context.device)
-    start(stack, replicates, recipe, config.seed, numbers)
-    rate = config.learning_rate or recipe.learning_rate
-    trainer = RidgeTrainer(stack, recipe, config.ridge, rate, config.steps)
-    x = torch.stack([tasks[replicate].x for replicate in replicates]).float()
-    y = torch.stack([tasks[replicate].y for replicate in replicates]).float()
-    batch = (x.to(context.device), y.to(context.device))
-    trainer.run(lambda block: [batch], context)
-    return trainer
+def minimum_rows(
+    config: Bottleneck,
+    context: Context,
+    starts: list[Network],
+    task: Task,
+    replicate: int,
+    bar: Progress,
+) -> Rows:
+    """The lowest loss of every depth of one replicate, from its trained networks."""
+
+    def tick(network: Network, loss: float) -> None:
+        bar.update(0, replicate=replicate, depth=network.depth, loss=loss)
+
+    by_depth = {L: [each for each in starts if each.depth == L] for L in config.trained_depths}
+    problem = Problem(task.x, task.y, config.ridge)
+    for found in minima(by_depth, config.depths, problem, tick).values():
+        yield from measure(config, context, found, task, replicate)
 
 
 def measure(
     config: Bottleneck, context: Context, found: Minimum, task: Task, replicate: int
-) -> Iterator[Row]:
+) -> Rows:
     """All rows of one network, which may be the best of several at its depth."""
     network, x, y = found.network, task.x.mT, task.y.mT
     key = {"recipe": config.recipe, "depth": network.depth, "replicate": replicate}

@@ -21,16 +21,18 @@ from runner.core.progress import Progress
 from runner.core.streams import generator
 from runner.core.studies import Context, Measured, Row, network_name
 from runner.networks.spectra import svdvals
-from runner.papers.bottleneck_structure import theory
+from runner.papers.bottleneck_structure import networks, theory
 from runner.papers.bottleneck_structure.bottleneck.config import Bottleneck
 from runner.papers.bottleneck_structure.bottleneck.latent import D_IN, D_OUT, Task, draw_task
 from runner.papers.bottleneck_structure.minima import Minimum, Problem, minima
-from runner.papers.bottleneck_structure.networks import Network, differentiate, torch_module  # noqa: F401
+from runner.papers.bottleneck_structure.networks import Network, differentiate
 from runner.papers.bottleneck_structure.recipes import RECIPES
 from runner.papers.bottleneck_structure.spectra import ranks, spectra
 from runner.papers.bottleneck_structure.stack import DepthStack
 from runner.papers.bottleneck_structure.theorems import TheoremCheck, theorem_rows
 from runner.papers.bottleneck_structure.training import RidgeTrainer, start
+
+torch_module = networks.torch_module
 
 
 @dataclass(frozen=True)

@@ -22,13 +22,8 @@ from torch import Tensor
 from runner.core.streams import generator
 from runner.core.studies import Context, Measured, Row, network_name
 from runner.networks.spectra import svdvals
-from runner.papers.bottleneck_structure import theory
-from runner.papers.bottleneck_structure.networks import (
-    Network,
-    differentiate,
-    random_network,
-    torch_module,  # noqa: F401  a kept network as a module
-)
+from runner.papers.bottleneck_structure import networks, theory
+from runner.papers.bottleneck_structure.networks import Network, differentiate, random_network
 from runner.papers.bottleneck_structure.rank_one.config import RankOne
 from runner.papers.bottleneck_structure.recipes import Recipe
 from runner.papers.bottleneck_structure.stack import DepthStack
@@ -38,6 +33,8 @@ GAIN = 1.4
 """Outside the middle third weights start as N(0, 1.4^2 / fan_in)."""
 BIAS = 2.0
 """Of the first live neuron at the start: on for almost all inputs."""
+
+torch_module = networks.torch_module
 
 
 @dataclass(frozen=True)
@@ -112,8 +109,9 @@ def measure(
     """One row: norm, fit, and the largest NTK between neighbours along the bottleneck."""
     norm = float(network.parameter_norm())
     narrow = network.activations(x)[bottleneck_layers(network.depth)[0]]
-    order = narrow[:, 0].argsort(stable=True)
-    segments = _segments(x[order], config.segment_points)
+    x_sorted = x[narrow[:, 0].argsort(stable=True)]
+    place = torch.linspace(0, 1, config.segment_points, dtype=x.dtype)[:, None]
+    segments = (x_sorted[:-1, None] + place * x_sorted.diff(dim=0)[:, None]).flatten(0, 1)
     derivatives = differentiate(network, segments)
     return TrainedNetwork(
         samples=N,
@@ -125,9 +123,3 @@ def measure(
         ntk_trace=float(theory.ntk_trace(network, derivatives, segments).max()),
         jacobian=float(svdvals(derivatives.jacobian)[:, 0].max()),
     )
-
-
-def _segments(x: Float[Tensor, "N 2"], count: int) -> Float[Tensor, "M 2"]:
-    """`count` points on every segment from x_i to x_{i+1}, ends included."""
-    place = torch.linspace(0, 1, count, dtype=x.dtype, device=x.device)
-    return (x[:-1, None] + place[:, None] * x.diff(dim=0)[:, None]).flatten(0, 1)

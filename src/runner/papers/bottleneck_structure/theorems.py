@@ -10,13 +10,16 @@ from torch import Tensor
 
 from runner.core.studies import Row
 from runner.papers.bottleneck_structure import theory
-from runner.papers.bottleneck_structure.networks import Network, differentiate
+from runner.papers.bottleneck_structure.networks import Inputs, Jacobians, Network, differentiate
 from runner.papers.bottleneck_structure.spectra import jacobian_ranks
 
 ROUNDING = 1e-9
 """Violations below this, relative to the sides, are float64 rounding."""
 NARROW_POINTS = 5
 """Points of the (d_in d_out)-square matrices of Proposition 9."""
+
+Sides = tuple[Float[Tensor, " _"], Float[Tensor, " _"]]
+"""The lower and the upper side of an inequality, at as many points."""
 
 
 @dataclass(frozen=True)
@@ -39,20 +42,16 @@ class TheoremCheck(Row):
     tightness: float  # median of lower / upper
 
 
-def theorem_rows(
-    network: Network, x: Float[Tensor, "N d_in"], k: int, replicate: int
-) -> Iterator[TheoremCheck]:
+def theorem_rows(network: Network, x: Inputs, k: int, replicate: int) -> Iterator[TheoremCheck]:
     """All theorems at those of the given inputs where Rank J f(x) is k >= 1, as they suppose."""
     J = differentiate(network, x).jacobian
     x = x[(jacobian_ranks(J) == k) | J.isnan().any(2).any(1)]
     if len(x):
         for theorem, sides in inequalities(network, x, k).items():
-            yield check(network, k, replicate, theorem, *sides)
+            yield check(network, k, replicate, theorem, sides)
 
 
-def inequalities(
-    network: Network, x: Float[Tensor, "N d_in"], k: int
-) -> dict[str, tuple[Float[Tensor, " _"], Float[Tensor, " _"]]]:
+def inequalities(network: Network, x: Inputs, k: int) -> dict[str, Sides]:
     """The lower and the upper side of every theorem, at points with Rank J f(x) = k.
 
     schatten: `L ||J||_{2/L}^{2/L} <= ||theta||^2` (Appendix A.1). theorem-3: `2 log |J|_+ <= c_1`.
@@ -63,6 +62,8 @@ def inequalities(
     excess = norm - k * L  # c_1
     log_determinant = theory.log_pseudo_determinant(derivatives.jacobian, k)
     trace = theory.ntk_trace(network, derivatives, x)
+    distance = theory.bottleneck_distance(network, derivatives, k)
+    squares = torch.stack(theory.squared_inputs(network, x)).sum(0)
     tail = theory.representation_tail(network, x, k).sort(descending=True).values
     bound = theory.representation_bound(trace, excess, log_determinant, k, L)
     first = x[:NARROW_POINTS]
@@ -72,14 +73,8 @@ def inequalities(
     return {
         "schatten": (theory.representation_cost(derivatives.jacobian, L), norm.expand(len(x))),
         "theorem-3": (2 * log_determinant, excess.expand(len(x))),
-        "theorem-6": (
-            theory.bottleneck_distance(network, derivatives, k),
-            excess - 2 * log_determinant,
-        ),
-        "theorem-7": (
-            torch.stack(theory.squared_inputs(network, x)).sum(0),
-            theory.activation_bound(trace, excess, log_determinant, k),
-        ),
+        "theorem-6": (distance, excess - 2 * log_determinant),
+        "theorem-7": (squares, theory.activation_bound(trace, excess, log_determinant, k)),
         "corollary-8": (tail, bound * L / torch.arange(1, L + 1).to(x)),
         "proposition-9": (narrow, curvature),
         "proposition-9-printed": (2 * narrow, curvature),
@@ -87,24 +82,16 @@ def inequalities(
     }
 
 
-def _segments(
-    network: Network, jacobian: Float[Tensor, "N d_out d_in"], x: Float[Tensor, "N d_in"]
-) -> tuple[Float[Tensor, " N"], Float[Tensor, " N"]]:
+def _segments(network: Network, jacobian: Jacobians, x: Inputs) -> Sides:
     """Proposition 9 from each point towards the next, and as far back, until a neuron switches."""
     ends = theory.active_segment(network, x, x.roll(-1, dims=0) - x)
     norms = [theory.ntk_norm(network, differentiate(network, end), end) for end in ends]
     return theory.segment_bound(jacobian, *ends, network.depth), norms[0].maximum(norms[1])
 
 
-def check(
-    network: Network,
-    k: int,
-    replicate: int,
-    theorem: str,
-    lower: Float[Tensor, " N"],
-    upper: Float[Tensor, " N"],
-) -> TheoremCheck:
-    """How the two sides of a theorem compare, of N points."""
+def check(network: Network, k: int, replicate: int, theorem: str, sides: Sides) -> TheoremCheck:
+    """How the two sides of a theorem compare, at all their points."""
+    lower, upper = sides
     slack = upper - lower
     size = 1 + lower.abs().maximum(upper.abs())
     tightest = int(slack.argmin())

@@ -1,6 +1,6 @@
 """Adam on a stack of networks of different depths, with the ridge inside the gradient."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from jaxtyping import Float
@@ -28,15 +28,11 @@ Batch = tuple[Float[Tensor, "R d_in N"], Float[Tensor, "R d_out N"]]
 
 
 def start(
-    stack: DepthStack,
-    replicates: list[int],
-    recipe: Recipe,
-    seed: int,
-    numbers: list[int] | None = None,
+    stack: DepthStack, replicates: list[int], recipe: Recipe, seed: int, numbers: Sequence[int] = ()
 ) -> DepthStack:
     """Draw the weights of every network from the stream of its replicate and depth.
 
-    numbers: of each network among the starts of its replicate and depth; None: all 0.
+    numbers: of each network among the starts of its replicate and depth; (): all 0.
     """
     numbers = numbers or [0] * len(replicates)
     for r, (L, replicate, number) in enumerate(zip(stack.depths, replicates, numbers, strict=True)):

@@ -94,8 +94,7 @@ def _spectra(
     if rank == deepest["rank_gap"]:
         words = {1: "one near 1", 2: "two near 1", 3: "three near 1"}.get(rank, f"{rank} near 1")
         rank_look(rank).name(axes, middle, 1.27, words, weight="bold")
-        others = int(deepest["width"]) - rank
-        QUIET.name(axes, middle, 0.1, f"{others} others ≈ 0", size=SMALL)
+        QUIET.name(axes, middle, 0.1, f"{int(deepest['width']) - rank} others ≈ 0", size=SMALL)
 
 
 def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -131,8 +130,8 @@ def losses_above(metrics: pd.DataFrame) -> pd.DataFrame:
     least = select(metrics, recipe="minimum").set_index(keys)["loss"].rename("least")
     rows = at_ridge(metrics)
     rows = rows[rows["recipe"] != "minimum"].join(least, on=keys).dropna(subset="least")
-    rows = nonempty(rows, "recipe beside the lowest loss")
-    return rows.assign(above=100 * (rows["loss"] / rows["least"] - 1))
+    above = 100 * (rows["loss"] / rows["least"] - 1)
+    return nonempty(rows.assign(above=above), "recipe beside the lowest loss")
 
 
 def say_above(tables: Tables) -> str:

@@ -12,6 +12,7 @@ The cost is `C = (1/N) sum_i ||f(x_i) - y_i||^2`; the zero network costs 1.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from math import nan
 from typing import ClassVar
 
@@ -102,9 +103,9 @@ def run(config: Bottleneck, context: Context) -> Rows:
     """
     order = [
         (L, replicate, number)
-        for L in sorted(config.trained_depths, reverse=True)
+        for L in sorted(config.start_depths or config.depths, reverse=True)
         for replicate in range(config.replicates)
-        for number in config.numbers
+        for number in range(config.starts if config.recipe == "minimum" else 1)
     ]
     depths, replicates, numbers = map(list, zip(*order, strict=True))
     tasks = [_task(config, replicate) for replicate in range(config.replicates)]
@@ -147,7 +148,7 @@ def minimum_rows(
     def tick(network: Network, loss: float) -> None:
         bar.update(0, replicate=replicate, depth=network.depth, loss=loss)
 
-    by_depth = {L: [each for each in starts if each.depth == L] for L in config.trained_depths}
+    by_depth = {L: list(of) for L, of in groupby(starts, lambda network: network.depth)}
     problem = Problem(task.x, task.y, config.ridge)
     for found in minima(by_depth, config.depths, problem, tick).values():
         yield from measure(config, context, found, task, replicate)

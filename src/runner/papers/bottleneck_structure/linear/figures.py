@@ -12,7 +12,7 @@ from runner.results.claims import Tables
 from runner.results.figures import Drawing
 from runner.results.findings import Finding
 from runner.results.spreads import spread
-from runner.results.style import BLUE, DASHED, INK, NAVY, SKY, Look
+from runner.results.style import BLUE, DASHED, INK, NAVY, QUIET, SKY, Look
 
 ORDERS = (Look(SKY, "o"), Look(BLUE, "s", DASHED), Look(NAVY, "^"))
 """Of the expansion in 1/L: the more terms, the darker."""
@@ -50,8 +50,7 @@ def draw_linear(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         ends.append((drawn[column].iloc[-1], text, look))
     style.ticks(right.xaxis, depths)
     shown = drawn[list(REMAINDERS)].to_numpy()
-    lowest = np.nanmin(shown[shown > 0], initial=1.0)
-    right.set_ylim(0.1 * lowest, None)  # single networks may be exact
+    right.set_ylim(0.1 * np.nanmin(shown[shown > 0], initial=1), None)  # single ones may be exact
     style.name_ends(right, [end for end in ends if end[0] > 0])
     style.panel(left, "a", "squared norm after training", "depth L")
     style.panel(right, "b", "left of it after subtracting", "depth L")
@@ -67,8 +66,7 @@ def _norms(axes: Axes, metrics: pd.DataFrame) -> None:
     circle.line(axes, metrics["depth"], metrics["representation_cost"], zorder=2, **size)
     for k, rows in metrics.groupby("rank"):
         look = rank_look(k)
-        axes.plot(depths, k * depths, color="none")  # so that the axes reach it
-        style.guide(axes, depths, k * depths)
+        QUIET.line(axes, depths, k * depths, zorder=1)  # a guide, which the axes reach
         options = {"linestyle": "", "markersize": 5, "markeredgewidth": 0.3, "zorder": 3}
         look.line(axes, rows["depth"], rows["parameter_norm"], **options)
         own = rows.groupby("depth")["parameter_norm"].max()

@@ -29,8 +29,6 @@ from runner.papers.bottleneck_structure.theorems import TheoremCheck, check
 
 NOISE = 0.5
 """The W_l start as I plus Gaussian entries of this deviation over sqrt L."""
-MEMORY_OF_LBFGS = 10
-"""Pairs of steps and gradients that scipy's L-BFGS keeps."""
 CONVERGED = 1e-13
 """Relative decrease of the loss below which L-BFGS is not started once more."""
 
@@ -52,7 +50,10 @@ class LinearNetwork(Row):
     train_cost: float  # ||A - T||^2
 
 
-def run(config: Linear, context: Context) -> Iterator[LinearNetwork | TheoremCheck | Measured]:
+Rows = Iterator[LinearNetwork | TheoremCheck | Measured]
+
+
+def run(config: Linear, context: Context) -> Rows:
     """Train and measure every network."""
     total = len(config.depths) * config.replicates
     with context.progress(total, "training", unit="networks") as bar:
@@ -86,7 +87,7 @@ def trained(
         (gradient,) = torch.autograd.grad(total, theta)
         return float(total.detach()), gradient.numpy()
 
-    options = {"maxcor": MEMORY_OF_LBFGS, "ftol": 0, "gtol": 1e-10}
+    options = {"ftol": 0, "gtol": 1e-10}
     for ridge in config.ridges:
         lowest, left = np.inf, config.iterations
         while left > 0:  # a line search may give up early: go on until a fresh start gains nothing
@@ -109,9 +110,7 @@ def torch_module(config: Linear, network: str, tensors: dict[str, Tensor]) -> nn
     return modules.mlp(tensors, "linear")
 
 
-def measure(
-    config: Linear, context: Context, L: int, replicate: int
-) -> Iterator[LinearNetwork | TheoremCheck | Measured]:
+def measure(config: Linear, context: Context, L: int, replicate: int) -> Rows:
     """All rows of one network."""
     T = draw_target(config, replicate)
     weights = trained(config, L, T, replicate)
@@ -131,7 +130,7 @@ def measure(
         train_cost=float((A - T).square().sum()),
     )
     network = Network(list(weights), [A.new_zeros(len(A))] * L)
-    yield check(network, k, replicate, "linear", cost[None], norm[None])
+    yield check(network, k, replicate, "linear", (cost[None], norm[None]))
     name, x = network_name("linear", depth=L, width=config.width), torch.eye(len(A)).to(A)
     named = {"x": x, **{f"W{layer}": W for layer, W in enumerate(weights, start=1)}}
     yield from context.hand_over(name, replicate, config.iterations, lambda: named)

@@ -18,6 +18,7 @@ from typing import ClassVar
 
 import torch
 
+from runner.core.errors import lookup
 from runner.core.progress import Progress
 from runner.core.streams import generator
 from runner.core.studies import Context, Measured, Row, network_name
@@ -109,7 +110,7 @@ def run(config: Bottleneck, context: Context) -> Rows:
     ]
     depths, replicates, numbers = map(list, zip(*order, strict=True))
     tasks = [_task(config, replicate) for replicate in range(config.replicates)]
-    recipe = RECIPES["plain" if config.recipe == "plain" else "annealed"]
+    recipe = lookup("recipe", config.recipe, RECIPES | {"minimum": RECIPES["annealed"]})
     stack = DepthStack(depths, config.width, D_IN, D_OUT, context.device)
     start(stack, replicates, recipe, config.seed, numbers)
     rate = config.learning_rate or recipe.learning_rate
@@ -119,9 +120,12 @@ def run(config: Bottleneck, context: Context) -> Rows:
     trainer.run(lambda block: [(x, y)], context)
     if config.recipe == "minimum":
         for replicate, bar in trainer.after_training(config.replicates, context):
-            mine = [r for r, of in enumerate(replicates) if of == replicate]
-            starts = [stack.network(r) for r in mine]
-            yield from minimum_rows(config, context, starts, tasks[replicate], replicate, bar)
+            own = [stack.network(r) for r, of in enumerate(replicates) if of == replicate]
+            starts = {L: list(each) for L, each in groupby(own, lambda network: network.depth)}
+            task, tell = tasks[replicate], partial(_tell, bar, replicate)
+            problem = Problem(task.x, task.y, config.ridge)
+            for found in minima(starts, config.depths, problem, tell).values():
+                yield from measure(config, context, found, task, replicate)
         return
     with context.progress(len(order), "measuring", unit="networks") as bar:
         for L, replicate, r in sorted(zip(depths, replicates, range(len(order)), strict=True)):
@@ -135,23 +139,8 @@ def _task(config: Bottleneck, replicate: int) -> Task:
     return draw_task(config.latent_rank, config.samples, config.test_samples, stream)
 
 
-def minimum_rows(
-    config: Bottleneck,
-    context: Context,
-    starts: list[Network],
-    task: Task,
-    replicate: int,
-    bar: Progress,
-) -> Rows:
-    """The lowest loss of every depth of one replicate, from its trained networks."""
-
-    def tick(network: Network, loss: float) -> None:
-        bar.update(0, replicate=replicate, depth=network.depth, loss=loss)
-
-    by_depth = {L: list(of) for L, of in groupby(starts, lambda network: network.depth)}
-    problem = Problem(task.x, task.y, config.ridge)
-    for found in minima(by_depth, config.depths, problem, tick).values():
-        yield from measure(config, context, found, task, replicate)
+def _tell(bar: Progress, replicate: int, network: Network, loss: float) -> None:
+    bar.update(0, replicate=replicate, depth=network.depth, loss=loss)
 
 
 def measure(

@@ -23,7 +23,7 @@ from runner.core.streams import generator
 from runner.core.studies import Context, Measured, Row, network_name
 from runner.networks.spectra import svdvals
 from runner.papers.bottleneck_structure import networks, theory
-from runner.papers.bottleneck_structure.networks import Network, differentiate, random_network
+from runner.papers.bottleneck_structure.networks import Inputs, Network, differentiate
 from runner.papers.bottleneck_structure.rank_one.config import RankOne
 from runner.papers.bottleneck_structure.recipes import Recipe
 from runner.papers.bottleneck_structure.stack import DepthStack
@@ -92,7 +92,7 @@ def bottleneck_layers(L: int) -> range:
 
 def rank_one_network(L: int, width: int, stream: torch.Generator) -> Network:
     """A random network R^2 -> R^2 whose middle layers pass on one number, t -> relu(t)."""
-    network = random_network([2, *[width] * (L - 1), 2], GAIN, stream)
+    network = networks.random_network([2, *[width] * (L - 1), 2], GAIN, stream)
     narrow = bottleneck_layers(L)
     for layer in narrow:
         network.weights[layer - 1][1:] = 0  # W_l writes the first neuron alone,
@@ -103,9 +103,7 @@ def rank_one_network(L: int, width: int, stream: torch.Generator) -> Network:
     return network
 
 
-def measure(
-    config: RankOne, network: Network, x: Float[Tensor, "N 2"], N: int, replicate: int
-) -> TrainedNetwork:
+def measure(config: RankOne, network: Network, x: Inputs, N: int, replicate: int) -> TrainedNetwork:
     """One row: norm, fit, and the largest NTK between neighbours along the bottleneck."""
     norm = float(network.parameter_norm())
     narrow = network.activations(x)[bottleneck_layers(network.depth)[0]]

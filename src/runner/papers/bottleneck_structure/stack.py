@@ -89,8 +89,7 @@ class DepthStack:
             H, A = self._H[i], self.active[i]
             back = self._delta[i % 2][:A]
             if delta is not None:
-                deeper = len(delta)
-                torch.bmm(self.W[i + 1].mT, delta, out=back[:deeper])
+                torch.bmm(self.W[i + 1].mT, delta, out=back[: len(delta)])
             if i + 1 in self.groups:
                 g = self.groups[i + 1]
                 torch.bmm(delta_out[g], H[g].mT, out=self.gW[-1][g])

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from runner.core.studies import Row
 from runner.papers.bottleneck_structure import theory
-from runner.papers.bottleneck_structure.networks import Inputs, Jacobians, Network, differentiate
+from runner.papers.bottleneck_structure.networks import Inputs, Network, differentiate
 from runner.papers.bottleneck_structure.spectra import jacobian_ranks
 
 ROUNDING = 1e-9
@@ -70,6 +70,10 @@ def inequalities(network: Network, x: Inputs, k: int) -> dict[str, Sides]:
     near = differentiate(network, first)
     curvature = theory.ntk_mixed_derivative(near)
     narrow = theory.narrowness_bound(near.jacobian, L)
+    # From each point towards the next, and as far back, until a neuron switches.
+    ends = theory.active_segment(network, first, first.roll(-1, dims=0) - first)
+    segment = theory.segment_bound(near.jacobian, *ends, L)
+    norms = [theory.ntk_norm(network, differentiate(network, end), end) for end in ends]
     return {
         "schatten": (theory.representation_cost(derivatives.jacobian, L), norm.expand(len(x))),
         "theorem-3": (2 * log_determinant, excess.expand(len(x))),
@@ -78,15 +82,8 @@ def inequalities(network: Network, x: Inputs, k: int) -> dict[str, Sides]:
         "corollary-8": (tail, bound * L / torch.arange(1, L + 1).to(x)),
         "proposition-9": (narrow, curvature),
         "proposition-9-printed": (2 * narrow, curvature),
-        "proposition-9-segment": _segments(network, near.jacobian, first),
+        "proposition-9-segment": (segment, torch.maximum(*norms)),
     }
-
-
-def _segments(network: Network, jacobian: Jacobians, x: Inputs) -> Sides:
-    """Proposition 9 from each point towards the next, and as far back, until a neuron switches."""
-    ends = theory.active_segment(network, x, x.roll(-1, dims=0) - x)
-    norms = [theory.ntk_norm(network, differentiate(network, end), end) for end in ends]
-    return theory.segment_bound(jacobian, *ends, network.depth), norms[0].maximum(norms[1])
 
 
 def check(network: Network, k: int, replicate: int, theorem: str, sides: Sides) -> TheoremCheck:

@@ -15,9 +15,9 @@ from runner.results.rows import nonempty, select
 
 
 def _minima(tables: Tables) -> pd.DataFrame:
+    """The lowest loss of each depth; tables from one start lack what others say of it."""
     rows = select(tables["metrics"], recipe="minimum")
-    absent = {"spread", "best_start"} - set(rows)  # of tables from one start
-    return rows.assign(**dict.fromkeys(absent, np.nan))
+    return rows.assign(**dict.fromkeys({"spread", "best_start"} - set(rows), np.nan))
 
 
 def _fitting(tables: Tables) -> pd.DataFrame:

@@ -19,14 +19,10 @@ def slope_of_fitting(tables: Tables) -> pd.Series:
 @quantity(unit="slope")
 def slope(tables: Tables, column: str) -> pd.DataFrame:
     """slope of {column} in log N, of interpolants"""
-    found = interpolants(tables["metrics"])
-    log_ntk = np.log(found["ntk_trace"] / found["depth"])
-    found = found.assign(
-        log_samples=np.log(found["samples"]),
-        log_ntk=log_ntk,
-        log_ntk_plus_excess=log_ntk + found["excess"],
-    )
-    sizes = found.groupby("replicate")["samples"].nunique()
-    value = slopes(found, "log_samples", column)
-    rows = pd.DataFrame({"value": value, "sizes": sizes}, tables["metrics"]["replicate"].unique())
-    return rows.rename_axis("replicate").reset_index()
+    rows = interpolants(tables["metrics"])
+    log_N, log_ntk = np.log(rows["samples"]), np.log(rows["ntk_trace"] / rows["depth"])
+    rows = rows.assign(log_N=log_N, log_ntk=log_ntk, log_ntk_plus_excess=log_ntk + rows["excess"])
+    sizes = rows.groupby("replicate")["samples"].nunique()
+    every = tables["metrics"]["replicate"].unique()
+    found = pd.DataFrame({"value": slopes(rows, "log_N", column), "sizes": sizes}, index=every)
+    return found.rename_axis("replicate").reset_index()

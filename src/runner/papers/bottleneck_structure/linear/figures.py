@@ -12,7 +12,7 @@ from runner.results.claims import Tables
 from runner.results.figures import Drawing
 from runner.results.findings import Finding
 from runner.results.spreads import spread
-from runner.results.style import BLUE, DASHED, INK, NAVY, QUIET, SKY, Look
+from runner.results.style import BLUE, DASHED, INK, NAVY, SKY, Look
 
 ORDERS = (Look(SKY, "o"), Look(BLUE, "s", DASHED), Look(NAVY, "^"))
 """Of the expansion in 1/L: the more terms, the darker."""
@@ -66,7 +66,8 @@ def _norms(axes: Axes, metrics: pd.DataFrame) -> None:
     circle.line(axes, metrics["depth"], metrics["representation_cost"], zorder=2, **size)
     for k, rows in metrics.groupby("rank"):
         look = rank_look(k)
-        QUIET.line(axes, depths, k * depths, zorder=1)  # a guide, which the axes reach
+        axes.plot(depths, k * depths, color="none")  # so that the axes reach it
+        style.guide(axes, depths, k * depths)
         options = {"linestyle": "", "markersize": 5, "markeredgewidth": 0.3, "zorder": 3}
         look.line(axes, rows["depth"], rows["parameter_norm"], **options)
         own = rows.groupby("depth")["parameter_norm"].max()

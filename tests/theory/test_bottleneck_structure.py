@@ -13,7 +13,7 @@ from runner.papers.bottleneck_structure import theory
 from runner.papers.bottleneck_structure.minima import Problem, balanced, polished
 from runner.papers.bottleneck_structure.networks import Network, differentiate
 from runner.papers.bottleneck_structure.symmetry.dynamics import Dynamics, draw_dynamics
-from runner.papers.bottleneck_structure.theorems import compared
+from runner.papers.bottleneck_structure.theorems import check
 
 F64 = torch.float64
 
@@ -91,7 +91,7 @@ def test_a_matrix_that_is_not_finite_costs_no_number():
 def test_an_inequality_of_nan_is_violated():
     lower = torch.tensor([0.0, 0.0, 2.0, math.nan], dtype=F64)
     upper = torch.tensor([1.0, math.nan, 1.0, 1.0], dtype=F64)
-    assert compared(lower, upper)["violations"] == 3
+    assert check(rank_two_network(3), 2, 0, "", (lower, upper)).violations == 3
 
 
 def test_a_balanced_linear_network_attains_the_cost_and_is_balanced_without_biases():

@@ -6,7 +6,7 @@ import pytest
 
 from runner.core.catalogue import figure_study
 from runner.papers.bottleneck_structure.bottleneck.config import Bottleneck
-from runner.papers.bottleneck_structure.bottleneck.tables import affine_fits, bottleneck_lengths
+from runner.papers.bottleneck_structure.bottleneck.tables import bottleneck_lengths, fits
 from runner.papers.bottleneck_structure.theorem_claims import THEOREMS
 from runner.publish.reference import read_tables
 from runner.results.claims import claims_of, judge
@@ -350,8 +350,8 @@ def test_a_range_is_a_run_of_neighbouring_depths():
         figure1()["metrics"].query("recipe == 'plain' and replicate == 0 and ridge == 1e-3").copy()
     )
     metrics.loc[metrics["depth"] == 6, "rank"] = 2
-    fits = affine_fits(metrics)
-    assert list(fits["rank"]) == [2] and fits["first"].iloc[0] == 10
-    assert fits["slope"].iloc[0] == pytest.approx(2, abs=0.2)
+    found = fits(metrics, depths=3)
+    assert list(found["rank"]) == [2] and found["first"].iloc[0] == 10
+    assert found["slope"].iloc[0] == pytest.approx(2, abs=0.2)
     lengths = bottleneck_lengths(metrics, figure1()["spectrum"])
     assert set(lengths["outside"]) == {2}

@@ -5,15 +5,8 @@ from matplotlib.axes import Axes
 
 from runner.results.style import BLUE, BROWN, GREEN, GREY, ORANGE, PALE, PURPLE, VERMILION, Look
 
-RANKS = (
-    Look(GREY, "P"),
-    Look(VERMILION, "v"),
-    Look(BLUE, "o"),
-    Look(ORANGE, "s"),
-    Look(PURPLE, "D"),
-    Look(GREEN, "^"),
-    Look(BROWN, "X"),
-)
+COLORS = (GREY, VERMILION, BLUE, ORANGE, PURPLE, GREEN, BROWN)
+RANKS = [Look(color, marker) for color, marker in zip(COLORS, "PvosD^X", strict=True)]
 """By rank 0, 1, 2, ...; the last one for all larger ranks."""
 
 EDGE = "#9a9a9a"

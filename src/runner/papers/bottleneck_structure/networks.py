@@ -1,12 +1,21 @@
 """One ReLU network of paper D, its activations, and its derivatives at a set of points."""
 
 from dataclasses import dataclass
+from itertools import pairwise
+from math import sqrt
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from runner.networks import modules
+
+Inputs = Float[Tensor, "N d_in"]
+"""Points of the space of inputs, one a row."""
+PerPoint = Float[Tensor, " N"]
+"""A number for each of them."""
+Jacobians = Float[Tensor, "N d_out d_in"]
+"""J f(x) at each of them."""
 
 
 @dataclass(frozen=True)
@@ -28,22 +37,34 @@ class Network:
         """`||theta||^2`, over weights and biases."""
         return sum(p.square().sum() for p in (*self.weights, *self.biases))
 
-    def activations(self, x: Float[Tensor, "N d_in"]) -> list[Float[Tensor, "N _"]]:
+    def activations(self, x: Inputs) -> list[Float[Tensor, "N _"]]:
         """`alpha_0(x) = x, alpha_1(x), ..., alpha_{L-1}(x)`, and `f(x)` as the last entry."""
         found = [x]
         for W, b in zip(self.weights[:-1], self.biases[:-1], strict=True):
             found.append((found[-1] @ W.mT).add_(b).relu_())  # one tensor a layer, no others
         return [*found, (found[-1] @ self.weights[-1].mT).add_(self.biases[-1])]
 
-    def cost(self, x: Float[Tensor, "N d_in"], y: Float[Tensor, "N d_out"]) -> float:
+    def cost(self, x: Inputs, y: Float[Tensor, "N d_out"]) -> float:
         """`C = (1/N) sum_i ||f(x_i) - y_i||^2`."""
         return float((self.activations(x)[-1] - y).square().sum(1).mean())
 
-    def traced(self, x: Float[Tensor, "N d_in"]) -> dict[str, Tensor]:
+    def traced(self, x: Inputs) -> dict[str, Tensor]:
         """W1, b1, W2, ..., the inputs x, and H1, H2, ..., the hidden activations."""
         named = {"W": self.weights, "b": self.biases, "H": self.activations(x)[1:-1]}
         found = {f"{n}{i}": t for n, each in named.items() for i, t in enumerate(each, start=1)}
         return {"x": x, **found}
+
+
+def random_network(sizes: list[int], gain: float, stream: torch.Generator) -> Network:
+    """Weights `N(0, gain^2 / fan_in)`, drawn layer by layer, in float64; biases zero.
+
+    sizes: n_0 .. n_L, of the input, the hidden layers and the output.
+    """
+    drawn = [
+        torch.randn(n, fan_in, generator=stream, dtype=torch.float64) * (gain / sqrt(fan_in))
+        for fan_in, n in pairwise(sizes)
+    ]
+    return Network(drawn, [W.new_zeros(len(W)) for W in drawn])
 
 
 def torch_module(config: object, network: str, tensors: dict[str, Tensor]) -> nn.Module:
@@ -64,11 +85,11 @@ class Derivatives:
     """J alpha_{l-1}(x): from the input to what layer l reads."""
     outer: list[Float[Tensor, "N d_out _"]]
     """J(alpha~_l -> f)(x): from what layer l writes, before its ReLU, to the output."""
-    jacobian: Float[Tensor, "N d_out d_in"]
+    jacobian: Jacobians
     """J f(x)."""
 
 
-def differentiate(network: Network, x: Float[Tensor, "N d_in"]) -> Derivatives:
+def differentiate(network: Network, x: Inputs) -> Derivatives:
     """The Jacobians of a network and of its halves at each point, as products of masked weights."""
     N, d_in = x.shape
     hidden = network.activations(x)[1:]

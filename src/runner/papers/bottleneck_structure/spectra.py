@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from runner.networks.spectra import svdvals
-from runner.papers.bottleneck_structure.networks import Derivatives, Network
+from runner.papers.bottleneck_structure.networks import Derivatives, Jacobians, Network
 
 THRESHOLD = 0.1
 """Paper D, figure 1: the rank is the number of singular values of W_{L/2} above 0.1."""
@@ -21,7 +21,7 @@ def bottleneck_rank(singular_values: Sequence[Float[Tensor, " _"]]) -> int:
     return min(map(threshold_rank, singular_values))
 
 
-def jacobian_ranks(jacobian: Float[Tensor, "N d_out d_in"]) -> Int[Tensor, " N"]:
+def jacobian_ranks(jacobian: Jacobians) -> Int[Tensor, " N"]:
     """Rank J f(x) at every point: singular values above a hundredth of the largest there.
 
     The largest of them is Rank_J(f) (section 3.1). 0 where the Jacobian is 0 or nan.

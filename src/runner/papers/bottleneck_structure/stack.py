@@ -34,33 +34,24 @@ class DepthStack:
         if depths != sorted(depths, reverse=True) or depths[-1] < 2:
             raise ValueError(f"depths must fall and be at least 2: {depths}")
         self.depths, self.width, self.d_in, self.d_out = depths, width, d_in, d_out
-        R, hidden = len(depths), range(1, depths[0])
-        self.active = [sum(layer < L for L in depths) for layer in hidden]
+        self.active = [sum(layer < L for L in depths) for layer in range(1, depths[0])]
         shapes = [(A, width, d_in if i == 0 else width) for i, A in enumerate(self.active)]
-        shapes += [(R, d_out, width)]
-        sizes = [(*shape[:2], 1) for shape in shapes]
-        total = sum(math.prod(shape) for shape in (*shapes, *sizes))
-        self.parameters = torch.zeros(total, device=device, dtype=dtype)
+        shapes += [(len(depths), d_out, width)]
+        shapes += [(*shape[:2], 1) for shape in shapes]  # of the weights, then of the biases
+        self.parameters = torch.zeros(sum(map(math.prod, shapes)), device=device, dtype=dtype)
         self.gradient = torch.zeros_like(self.parameters)
-        self.W, self.b = _views(self.parameters, shapes, sizes)
-        self.gW, self.gb = _views(self.gradient, shapes, sizes)
+        self.W, self.b = _views(self.parameters, shapes)
+        self.gW, self.gb = _views(self.gradient, shapes)
         # networks start..stop-1 have their output layer after hidden layer `last`
         self.groups = {
             L - 1: slice(depths.index(L), depths.index(L) + depths.count(L)) for L in set(depths)
         }
         self._H: list[Tensor] = []
 
-    def initialize(self, r: int, gain: float, generator: torch.Generator) -> None:
-        """Weights of network r: N(0, gain^2 / fan_in), drawn layer by layer; biases zero."""
-        for W, b in self._layers(r):
-            drawn = torch.randn(W.shape, generator=generator, dtype=torch.float64)
-            W.copy_(drawn * (gain / math.sqrt(W.shape[1])))
-            b.zero_()
-
     def load(self, r: int, network: Network) -> None:
         """Set the first neurons of network r to those of a network, which may be narrower."""
-        layers = zip(self._layers(r), network.weights, network.biases, strict=True)
-        for (W, b), weight, bias in layers:
+        layers = zip(*self._layers(r), network.weights, network.biases, strict=True)
+        for W, b, weight, bias in layers:
             W.zero_()[: len(weight), : weight.shape[1]].copy_(weight)
             b.zero_()[: len(bias), 0].copy_(bias)
 
@@ -69,11 +60,8 @@ class DepthStack:
 
         Networks are measured there: many small matrices, and the same numbers on every machine.
         """
-        copied = {"device": "cpu", "dtype": torch.float64, "copy": True}
-        layers = self._layers(r)
-        return Network(
-            [W.to(**copied) for W, _ in layers], [b[:, 0].to(**copied) for _, b in layers]
-        )
+        W, b = ([p.to("cpu", torch.float64, copy=True) for p in each] for each in self._layers(r))
+        return Network(W, [each[:, 0] for each in b])
 
     def predict(self, x: Float[Tensor, "R d_in N"]) -> Float[Tensor, "R d_out N"]:
         """The outputs of every network on its inputs."""
@@ -101,8 +89,7 @@ class DepthStack:
             H, A = self._H[i], self.active[i]
             back = self._delta[i % 2][:A]
             if delta is not None:
-                deeper = len(delta)
-                torch.bmm(self.W[i + 1].mT, delta, out=back[:deeper])
+                torch.bmm(self.W[i + 1].mT, delta, out=back[: len(delta)])
             if i + 1 in self.groups:
                 g = self.groups[i + 1]
                 torch.bmm(delta_out[g], H[g].mT, out=self.gW[-1][g])
@@ -113,11 +100,10 @@ class DepthStack:
             torch.sum(delta, 2, keepdim=True, out=self.gb[i])
         return cost
 
-    def _layers(self, r: int) -> list[tuple[Tensor, Tensor]]:
-        """Views of (W, b) of network r, layer by layer."""
+    def _layers(self, r: int) -> tuple[list[Tensor], list[Tensor]]:
+        """Views of W_1 .. W_L and of b_1 .. b_L of network r."""
         hidden = self.depths[r] - 1
-        layers = [*zip(self.W[:hidden], self.b[:hidden], strict=True), (self.W[-1], self.b[-1])]
-        return [(W[r], b[r]) for W, b in layers]
+        return tuple([p[r] for p in (*each[:hidden], each[-1])] for each in (self.W, self.b))
 
     def _reserve(self, x: Tensor) -> None:
         """Room for the activations; kept between steps, since fresh memory is slow."""
@@ -127,9 +113,8 @@ class DepthStack:
             self._delta = [x.new_empty(self.active[0], self.width, N) for _ in range(2)]
 
 
-def _views(flat: Tensor, weights: list, biases: list) -> tuple[list[Tensor], list[Tensor]]:
-    """Consecutive pieces of `flat` in these shapes."""
-    shapes = [*weights, *biases]
+def _views(flat: Tensor, shapes: list[tuple[int, ...]]) -> tuple[list[Tensor], list[Tensor]]:
+    """Consecutive pieces of `flat` in these shapes: those of the weights, those of the biases."""
     pieces = flat.split([math.prod(shape) for shape in shapes])
     views = [piece.view(shape) for piece, shape in zip(pieces, shapes, strict=True)]
-    return views[: len(weights)], views[len(weights) :]
+    return views[: len(views) // 2], views[len(views) // 2 :]

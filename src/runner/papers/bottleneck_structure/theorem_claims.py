@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from runner.results.claims import Claim
-from runner.results.quantities import Quantity, Tables, quantity
+from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty
 
 SIDES = "{points.sum} points of {points.count} networks; lower/upper: median {tightness.median:.3g}"
@@ -29,42 +29,41 @@ def violations(tables: Tables, theorem: str, where: str = "points > 0") -> pd.Da
     return rows.assign(value=rows["violations"], room=rows["upper"] - rows["lower"])
 
 
-def of_balanced(theorem: str) -> Quantity:
-    """The same of the lowest losses, where balance, which the proof assumes, is to be had."""
-    return violations(theorem, "recipe == 'minimum'").given("imbalance <= 1e-3")
-
-
 def inequality(
-    name: str, statement: str, source: str, balanced: bool = False, **more: Any
+    name: str, statement: str, source: str, *, balanced: bool = False, **more: Any
 ) -> Claim:
-    """The claim that a theorem is nowhere violated. more: as of a `Claim`."""
-    found = of_balanced(name) if balanced else violations(name)
-    return Claim(name, statement, source, found.always("<=", 0), **{"note": SIDES} | more)
+    """The claim that a theorem of paper D is nowhere violated.
+
+    balanced: judged by the lowest losses, where balance, which the proof assumes, is to be had;
+    more: as of a `Claim`.
+    """
+    found = violations(name, "recipe == 'minimum'") if balanced else violations(name)
+    found = found.given("imbalance <= 1e-3") if balanced else found
+    rule = found.always("<=", 0)
+    return Claim(name, statement, f"paper D, {source}", rule, **{"note": SIDES} | more)
 
 
 THEOREMS = [
     inequality(
-        "schatten",
-        "L ‖J f(x)‖^(2/L) ≤ ‖θ‖², in the Schatten norm of order 2/L",
-        "paper D, Appendix A.1",
+        "schatten", "L ‖J f(x)‖^(2/L) ≤ ‖θ‖², in the Schatten norm of order 2/L", "Appendix A.1"
     ),
     inequality(
         "theorem-3",
         "2 log |J f(x)|₊ ≤ ‖θ‖² − k L",
-        "paper D, Theorem 3",
+        "Theorem 3",
         kind="illustration",
         note=ROOM,
     ),
     inequality(
         "theorem-6",
         "the layers are nearly k-dimensional: Σₗ ‖Wₗ − Uₗ Vₗᵀ‖² ≤ c₁ − 2 log |J f(x)|₊",
-        "paper D, Theorem 6 (15)",
+        "Theorem 6 (15)",
     ),
     inequality(
         "theorem-7",
         "for balanced parameters the NTK bounds the activations:"
         " Σₗ ‖αₗ₋₁(x)‖² ≤ c max(1, e^(c₁/k)) L / (k |J f(x)|₊^(2/k))",
-        "paper D, Theorem 7 (16)",
+        "Theorem 7 (16)",
         balanced=True,
         kind="illustration",
     ),
@@ -72,25 +71,25 @@ THEOREMS = [
         "corollary-8",
         "for balanced parameters the singular value k + 1 of Wₗ αₗ₋₁(X) / √N stays below its bound"
         " in (1 − p) L layers, for every p",
-        "paper D, Corollary 8 (17)",
+        "Corollary 8 (17)",
         balanced=True,
         kind="illustration",
     ),
     inequality(
         "proposition-9",
         "‖∂x ∂y Θ(x, x)‖ ≥ L ‖J f(x)‖^(2 − 2/L), with the factor of the proof",
-        "paper D, Proposition 9 (18), end of proof of (1)",
+        "Proposition 9 (18), end of proof of (1)",
     ),
     inequality(
         "proposition-9-printed",
         "‖∂x ∂y Θ(x, x)‖ ≥ 2 L ‖J f(x)‖^(2 − 2/L), with the factor as printed",
-        "paper D, Proposition 9",
+        "Proposition 9",
     ),
     inequality(
         "proposition-9-segment",
         "where no neuron switches from x to y, one of the ends has ‖Θ‖ ≥ (L/4) ‖x − y‖²"
         " ‖J f(x) u‖^(2 − 2/L), u the direction from x to y",
-        "paper D, Proposition 9 (18), second part",
+        "Proposition 9 (18), second part",
         kind="illustration",
     ),
 ]

@@ -10,13 +10,16 @@ from torch import Tensor
 
 from runner.core.studies import Row
 from runner.papers.bottleneck_structure import theory
-from runner.papers.bottleneck_structure.networks import Derivatives, Network, differentiate
+from runner.papers.bottleneck_structure.networks import Inputs, Network, differentiate
 from runner.papers.bottleneck_structure.spectra import jacobian_ranks
 
 ROUNDING = 1e-9
 """Violations below this, relative to the sides, are float64 rounding."""
 NARROW_POINTS = 5
 """Points of the (d_in d_out)-square matrices of Proposition 9."""
+
+Sides = tuple[Float[Tensor, " _"], Float[Tensor, " _"]]
+"""The lower and the upper side of an inequality, at as many points."""
 
 
 @dataclass(frozen=True)
@@ -39,83 +42,65 @@ class TheoremCheck(Row):
     tightness: float  # median of lower / upper
 
 
-def theorem_rows(
-    network: Network, x: Float[Tensor, "N d_in"], k: int, replicate: int
-) -> Iterator[TheoremCheck]:
-    """All theorems at those of the given inputs where Rank J f(x) is k >= 1, as they suppose.
+def theorem_rows(network: Network, x: Inputs, k: int, replicate: int) -> Iterator[TheoremCheck]:
+    """All theorems at those of the given inputs where Rank J f(x) is k >= 1, as they suppose."""
+    J = differentiate(network, x).jacobian
+    x = x[(jacobian_ranks(J) == k) | J.isnan().any(2).any(1)]
+    if len(x):
+        for theorem, sides in inequalities(network, x, k).items():
+            yield check(network, k, replicate, theorem, sides)
+
+
+def inequalities(network: Network, x: Inputs, k: int) -> dict[str, Sides]:
+    """The lower and the upper side of every theorem, at points with Rank J f(x) = k.
 
     schatten: `L ||J||_{2/L}^{2/L} <= ||theta||^2` (Appendix A.1). theorem-3: `2 log |J|_+ <= c_1`.
     theorem-6, theorem-7, corollary-8: see `theory`. proposition-9: with the factor L of its proof;
     proposition-9-printed: with the 2 L of its statement; proposition-9-segment: its second part.
     """
-    J = differentiate(network, x).jacobian
-    x = x[(jacobian_ranks(J) == k) | J.isnan().any(2).any(1)]
-    if not len(x):
-        return
-    derivatives = differentiate(network, x)
-    sides = _pointwise(network, derivatives, x, k)
-    first = x[:NARROW_POINTS]
-    near = differentiate(network, first)
-    curvature = theory.ntk_mixed_derivative(near)
-    narrow = theory.narrowness_bound(near.jacobian, network.depth)
-    sides["proposition-9"] = (narrow, curvature)
-    sides["proposition-9-printed"] = (2 * narrow, curvature)
-    sides["proposition-9-segment"] = _segments(network, near.jacobian, first)
-    key = {
-        "depth": network.depth,
-        "replicate": replicate,
-        "rank": k,
-        "imbalance": theory.imbalance(network),
-    }
-    for theorem, (lower, upper) in sides.items():
-        yield TheoremCheck(**key, theorem=theorem, **compared(lower, upper))
-
-
-def _pointwise(
-    network: Network, derivatives: Derivatives, x: Float[Tensor, "N d_in"], k: int
-) -> dict[str, tuple[Tensor, Tensor]]:
-    """The two sides of every inequality but Proposition 9, as vectors."""
-    L, norm = network.depth, network.parameter_norm()
+    derivatives, L, norm = differentiate(network, x), network.depth, network.parameter_norm()
     excess = norm - k * L  # c_1
     log_determinant = theory.log_pseudo_determinant(derivatives.jacobian, k)
     trace = theory.ntk_trace(network, derivatives, x)
-    squares = [alpha.square().sum(1) for alpha in network.activations(x)[:-1]]
+    distance = theory.bottleneck_distance(network, derivatives, k)
+    squares = torch.stack(theory.squared_inputs(network, x)).sum(0)
     tail = theory.representation_tail(network, x, k).sort(descending=True).values
     bound = theory.representation_bound(trace, excess, log_determinant, k, L)
-    position = torch.arange(1, L + 1, device=x.device, dtype=x.dtype)
+    first = x[:NARROW_POINTS]
+    near = differentiate(network, first)
+    curvature = theory.ntk_mixed_derivative(near)
+    narrow = theory.narrowness_bound(near.jacobian, L)
+    # From each point towards the next, and as far back, until a neuron switches.
+    ends = theory.active_segment(network, first, first.roll(-1, dims=0) - first)
+    segment = theory.segment_bound(near.jacobian, *ends, L)
+    norms = [theory.ntk_norm(network, differentiate(network, end), end) for end in ends]
     return {
         "schatten": (theory.representation_cost(derivatives.jacobian, L), norm.expand(len(x))),
         "theorem-3": (2 * log_determinant, excess.expand(len(x))),
-        "theorem-6": (
-            theory.bottleneck_distance(network, derivatives, k),
-            excess - 2 * log_determinant,
-        ),
-        "theorem-7": (
-            torch.stack(squares).sum(0),
-            theory.activation_bound(trace, excess, log_determinant, k),
-        ),
-        "corollary-8": (tail, bound * L / position),
+        "theorem-6": (distance, excess - 2 * log_determinant),
+        "theorem-7": (squares, theory.activation_bound(trace, excess, log_determinant, k)),
+        "corollary-8": (tail, bound * L / torch.arange(1, L + 1).to(x)),
+        "proposition-9": (narrow, curvature),
+        "proposition-9-printed": (2 * narrow, curvature),
+        "proposition-9-segment": (segment, torch.maximum(*norms)),
     }
 
 
-def _segments(
-    network: Network, jacobian: Float[Tensor, "N d_out d_in"], x: Float[Tensor, "N d_in"]
-) -> tuple[Float[Tensor, " N"], Float[Tensor, " N"]]:
-    """Proposition 9 from each point towards the next, and as far back, until a neuron switches."""
-    ends = theory.active_segment(network, x, x.roll(-1, dims=0) - x)
-    norms = [theory.ntk_norm(network, differentiate(network, end), end) for end in ends]
-    return theory.segment_bound(jacobian, *ends, network.depth), norms[0].maximum(norms[1])
-
-
-def compared(lower: Float[Tensor, " N"], upper: Float[Tensor, " N"]) -> dict[str, float]:
-    """The columns of `TheoremCheck` that say how the two sides compare, of N points."""
+def check(network: Network, k: int, replicate: int, theorem: str, sides: Sides) -> TheoremCheck:
+    """How the two sides of a theorem compare, at all their points."""
+    lower, upper = sides
     slack = upper - lower
     size = 1 + lower.abs().maximum(upper.abs())
     tightest = int(slack.argmin())
-    return {
-        "points": len(lower),
-        "violations": int((~(slack >= -ROUNDING * size)).sum()),  # nan satisfies nothing
-        "lower": float(lower[tightest]),
-        "upper": float(upper[tightest]),
-        "tightness": float((lower / upper).median()),
-    }
+    return TheoremCheck(
+        depth=network.depth,
+        replicate=replicate,
+        rank=k,
+        imbalance=theory.imbalance(network),
+        theorem=theorem,
+        points=len(lower),
+        violations=int((~(slack >= -ROUNDING * size)).sum()),  # nan satisfies nothing
+        lower=float(lower[tightest]),
+        upper=float(upper[tightest]),
+        tightness=float((lower / upper).median()),
+    )

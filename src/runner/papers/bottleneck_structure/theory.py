@@ -13,7 +13,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from runner.networks.spectra import operator_norm, svd, svdvals
-from runner.papers.bottleneck_structure.networks import Derivatives, Network
+from runner.papers.bottleneck_structure.networks import (
+    Derivatives,
+    Inputs,
+    Jacobians,
+    Network,
+    PerPoint,
+)
 
 
 def log_pseudo_determinant(A: Float[Tensor, "... m n"], k: int) -> Float[Tensor, "..."]:
@@ -54,11 +60,10 @@ def imbalance(network: Network) -> float:
     total = network.parameter_norm()
     if total == 0:
         return 0.0
+    layers = zip(network.weights[:-1], network.biases[:-1], network.weights[1:], strict=True)
     difference = sum(
         (W.square().sum(1) + b.square() - after.square().sum(0)).abs().sum()
-        for W, b, after in zip(
-            network.weights[:-1], network.biases[:-1], network.weights[1:], strict=True
-        )
+        for W, b, after in layers
     )
     return float(difference / total)
 
@@ -84,34 +89,33 @@ def bottleneck_frames(
     return frames
 
 
-def bottleneck_distance(network: Network, derivatives: Derivatives, k: int) -> Float[Tensor, " N"]:
+def bottleneck_distance(network: Network, derivatives: Derivatives, k: int) -> PerPoint:
     """Left side of Theorem 6, `sum_l ||W_l - U_l V_l^T||_F^2`, at every point.
 
     Its right side is `c_1 - 2 log |J f(x)|_+`.
     """
-    frames = bottleneck_frames(network, derivatives, k)
+    layers = zip(network.weights, bottleneck_frames(network, derivatives, k), strict=True)
     # ||W - U V^T||^2 = ||W||^2 - 2 <W, U V^T> + k, without a large matrix at every point.
-    return sum(
-        W.square().sum() - 2 * (U * (W @ V)).sum((1, 2)) + k
-        for W, (U, V) in zip(network.weights, frames, strict=True)
-    )
+    return sum(W.square().sum() - 2 * (U * (W @ V)).sum((1, 2)) + k for W, (U, V) in layers)
 
 
-def ntk_trace(network: Network, derivatives: Derivatives, x: Tensor) -> Float[Tensor, " N"]:
+def squared_inputs(network: Network, x: Inputs) -> list[PerPoint]:
+    """`||alpha_{l-1}(x)||^2` of what every layer l reads."""
+    return [alpha.square().sum(1) for alpha in network.activations(x)[:-1]]
+
+
+def ntk_trace(network: Network, derivatives: Derivatives, x: Inputs) -> PerPoint:
     """`Tr Theta(x, x) = sum_l ||alpha_{l-1}(x)||^2 ||J(alpha~_l -> f)(x)||_F^2` (Appendix B).
 
     The paper's formula: the derivatives by the weights; those by the biases are left out.
     """
-    squares = [alpha.square().sum(1) for alpha in network.activations(x)[:-1]]
-    return sum(a * J.square().sum((1, 2)) for a, J in zip(squares, derivatives.outer, strict=True))
+    layers = zip(squared_inputs(network, x), derivatives.outer, strict=True)
+    return sum(a * J.square().sum((1, 2)) for a, J in layers)
 
 
 def activation_bound(
-    trace: Float[Tensor, " N"],
-    excess: Float[Tensor, ""],
-    log_determinant: Float[Tensor, " N"],
-    k: int,
-) -> Float[Tensor, " N"]:
+    trace: PerPoint, excess: Float[Tensor, ""], log_determinant: PerPoint, k: int
+) -> PerPoint:
     """Right side of Theorem 7: `c max{1, e^{c_1/k}} / (k |J f(x)|_+^{2/k}) L`, `c L = Tr Theta(x,
     x)`.
 
@@ -121,7 +125,7 @@ def activation_bound(
 
 
 def representation_tail(
-    network: Network, x: Float[Tensor, "N d_in"], k: int, with_bias: bool = False
+    network: Network, x: Inputs, k: int, with_bias: bool = False
 ) -> Float[Tensor, " L"]:
     """`s_{k+1}(W_l alpha_{l-1}(X) / sqrt N)` for every layer: Corollary 8 calls it small.
 
@@ -136,11 +140,7 @@ def representation_tail(
 
 
 def representation_bound(
-    trace: Float[Tensor, " N"],
-    excess: Float[Tensor, ""],
-    log_determinant: Float[Tensor, " N"],
-    k: int,
-    L: int,
+    trace: PerPoint, excess: Float[Tensor, ""], log_determinant: PerPoint, k: int, L: int
 ) -> Float[Tensor, ""]:
     """Right side of Corollary 8 at p = 1, with `c L` the mean of `Tr Theta(x_i, x_i)`.
 
@@ -152,21 +152,19 @@ def representation_bound(
     return torch.sqrt((trace.mean() / L) * (excess - 2 * log_determinant.max()) * growth / k / L)
 
 
-def ntk_mixed_derivative(derivatives: Derivatives) -> Float[Tensor, " N"]:
+def ntk_mixed_derivative(derivatives: Derivatives) -> PerPoint:
     """`||d^2_{xy} Theta(x, x)||_op` as a (d_in d_out)-square matrix, at every point.
 
     `sum_l (J alpha_{l-1}^T J alpha_{l-1}) (x) (J(alpha~_l -> f) J(alpha~_l -> f)^T)` (Proposition
     9).
     """
-    total = sum(
-        torch.einsum("nab,ncd->nacbd", A.mT @ A, B @ B.mT)
-        for A, B in zip(derivatives.inner, derivatives.outer, strict=True)
-    )
+    layers = zip(derivatives.inner, derivatives.outer, strict=True)
+    total = sum(torch.einsum("nab,ncd->nacbd", A.mT @ A, B @ B.mT) for A, B in layers)
     n = total.shape[1] * total.shape[2]
     return operator_norm(total.reshape(-1, n, n))
 
 
-def narrowness_bound(jacobian: Float[Tensor, "N d_out d_in"], L: int) -> Float[Tensor, " N"]:
+def narrowness_bound(jacobian: Jacobians, L: int) -> PerPoint:
     """`L ||J f(x)||_op^{2 - 2/L}`, a lower bound of `||d^2_{xy} Theta(x, x)||_op`.
 
     This is what the proof of Proposition 9 arrives at, and linear networks attain it. The
@@ -176,48 +174,38 @@ def narrowness_bound(jacobian: Float[Tensor, "N d_out d_in"], L: int) -> Float[T
     return L * svdvals(jacobian)[:, 0] ** (2 - 2 / L)
 
 
-def ntk_norm(
-    network: Network, derivatives: Derivatives, x: Float[Tensor, "N d_in"]
-) -> Float[Tensor, " N"]:
+def ntk_norm(network: Network, derivatives: Derivatives, x: Inputs) -> PerPoint:
     """`||Theta(x, x)||_op` with `Theta = sum_l ||alpha_{l-1}||^2 J(alpha~_l -> f) J(...)^T`, of the
     derivatives by the weights (Appendix B).
     """
-    squares = [alpha.square().sum(1) for alpha in network.activations(x)[:-1]]
-    theta = sum(
-        a[:, None, None] * B @ B.mT for a, B in zip(squares, derivatives.outer, strict=True)
-    )
-    return operator_norm(theta)
+    layers = zip(squared_inputs(network, x), derivatives.outer, strict=True)
+    return operator_norm(sum(a[:, None, None] * J @ J.mT for a, J in layers))
 
 
-def active_segment(
-    network: Network, x: Float[Tensor, "N d_in"], step: Float[Tensor, "N d_in"]
-) -> tuple[Float[Tensor, "N d_in"], Float[Tensor, "N d_in"]]:
+def active_segment(network: Network, x: Inputs, step: Inputs) -> tuple[Inputs, Inputs]:
     """The ends of the part of `[x - step, x + step]` around x on which no neuron switches.
 
     The region of a pattern of states D_l is convex, so that bisection finds where it ends, to 2^-30
     of the step, from inside.
     """
 
-    def states(points: Float[Tensor, "N d_in"]) -> Tensor:
+    def states(points: Inputs) -> Tensor:
         return torch.cat(network.activations(points)[1:-1], dim=1) > 0
 
-    here, ends = states(x), []
-    for direction in (-step, step):
-        low, high = torch.zeros_like(x[:, :1]), torch.ones_like(x[:, :1])
-        for tried in [high] + [None] * 30:
-            t = (low + high) / 2 if tried is None else tried
+    def end(direction: Inputs) -> Inputs:
+        low = torch.zeros_like(x[:, :1])
+        t = high = torch.ones_like(low)
+        for _ in range(31):  # the whole step first
             same = (states(x + t * direction) == here).all(1, keepdim=True)
             low, high = torch.where(same, t, low), torch.where(same, high, t)
-        ends.append(x + low * direction)
-    return ends[0], ends[1]
+            t = (low + high) / 2
+        return x + low * direction
+
+    here = states(x)
+    return end(-step), end(step)
 
 
-def segment_bound(
-    jacobian: Float[Tensor, "N d_out d_in"],
-    x: Float[Tensor, "N d_in"],
-    y: Float[Tensor, "N d_in"],
-    L: int,
-) -> Float[Tensor, " N"]:
+def segment_bound(jacobian: Jacobians, x: Inputs, y: Inputs, L: int) -> PerPoint:
     """`L / 4 ||x - y||^2 ||J f(x) u||^{2 - 2/L}` with u the direction from x to y (Proposition 9).
 
     Where no neuron switches from x to y, one of the two ends has an NTK of at least this norm.
@@ -233,14 +221,13 @@ def divergent_network(L: int, epsilon: float) -> Network:
     With `epsilon = L^-g`, 1/2 < g < 1, its `||theta||^2 - 3 L` goes to 0 while its middle
     representations grow as `e^{(L-2) epsilon / 2}`.
     """
-    W1 = torch.tensor([epsilon, epsilon, -2 * epsilon], dtype=torch.float64).exp().diag()
-    half = (L - 2) // 2
+    exponents = torch.tensor([epsilon, epsilon, -2 * epsilon], dtype=torch.float64)
+    forth, back, half = exponents.exp().diag(), (-exponents).exp().diag(), (L - 2) // 2
     small = math.exp(-half * epsilon)
     eye = torch.eye(3, dtype=torch.float64)
-    back = torch.tensor([-epsilon, -epsilon, 2 * epsilon], dtype=torch.float64).exp().diag()
     kink = torch.cat([eye, eye.new_tensor([[small, -small, 0.0]])])
     merge = torch.cat([eye, eye.new_tensor([[0.0], [0.0], [small * small]])], dim=1)
-    weights = [W1] * half + [kink, merge] + [back] * half
+    weights = [*[forth] * half, kink, merge, *[back] * half]
     return Network(weights, [W.new_zeros(len(W)) for W in weights])
 
 

@@ -1,6 +1,6 @@
 """Adam on a stack of networks of different depths, with the ridge inside the gradient."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from jaxtyping import Float
@@ -9,6 +9,7 @@ from torch import Tensor
 from runner.core.progress import Progress
 from runner.core.streams import generator
 from runner.core.studies import Context
+from runner.papers.bottleneck_structure.networks import random_network
 from runner.papers.bottleneck_structure.recipes import Recipe
 from runner.papers.bottleneck_structure.stack import DepthStack
 from runner.training.schedules import cosine_decay
@@ -27,20 +28,17 @@ Batch = tuple[Float[Tensor, "R d_in N"], Float[Tensor, "R d_out N"]]
 
 
 def start(
-    stack: DepthStack,
-    replicates: list[int],
-    recipe: Recipe,
-    seed: int,
-    numbers: list[int] | None = None,
+    stack: DepthStack, replicates: list[int], recipe: Recipe, seed: int, numbers: Sequence[int] = ()
 ) -> DepthStack:
     """Draw the weights of every network from the stream of its replicate and depth.
 
-    numbers: of each network among the starts of its replicate and depth; None: all 0.
+    numbers: of each network among the starts of its replicate and depth; (): all 0.
     """
     numbers = numbers or [0] * len(replicates)
     for r, (L, replicate, number) in enumerate(zip(stack.depths, replicates, numbers, strict=True)):
-        purpose = f"initialisation/{L}" + (f"/{number}" if number else "")
-        stack.initialize(r, recipe.gain, generator(seed, replicate, purpose))
+        stream = generator(seed, replicate, f"initialisation/{L}" + f"/{number}" * (number > 0))
+        sizes = [stack.d_in, *[stack.width] * (L - 1), stack.d_out]
+        stack.load(r, random_network(sizes, recipe.gain, stream))
     return stack
 
 
@@ -80,10 +78,8 @@ class RidgeTrainer:
         with context.progress(self.steps, "training", self.step) as bar:
             while self.step < self.steps:
                 block = batches(self.step // STEPS_AT_ONCE)
-                first = self.step
-                while self.step < min(first + STEPS_AT_ONCE, self.steps):
-                    cost = self.advance(block[self.step % len(block)])
-                    bar.update(cost=cost)
+                for step in range(self.step, min(self.step + STEPS_AT_ONCE, self.steps)):
+                    bar.update(cost=self.advance(block[step % len(block)]))
                 context.checkpoint(self.state)
 
     def after_training(self, replicates: int, context: Context) -> Iterator[tuple[int, Progress]]:
@@ -101,20 +97,10 @@ class RidgeTrainer:
 
     def state(self) -> dict[str, Tensor]:
         """What a checkpoint needs to go on."""
-        moments = self.adam.state[self.stack.parameters]
-        return {
-            "step": torch.tensor(self.step),
-            "parameters": self.stack.parameters,
-            "first": moments["exp_avg"],
-            "second": moments["exp_avg_sq"],
-        }
+        return {"parameters": self.stack.parameters, **self.adam.state[self.stack.parameters]}
 
     def _restore(self, state: dict[str, Tensor]) -> None:
+        parameters, moments = self.stack.parameters, ("step", "exp_avg", "exp_avg_sq")
+        parameters.copy_(state["parameters"])
+        self.adam.state[parameters] = {name: state[name].to(parameters.device) for name in moments}
         self.step = int(state["step"])
-        self.stack.parameters.copy_(state["parameters"])
-        device = self.stack.parameters.device
-        self.adam.state[self.stack.parameters] = {
-            "step": torch.tensor(float(self.step), device=device),
-            "exp_avg": state["first"].to(device),
-            "exp_avg_sq": state["second"].to(device),
-        }

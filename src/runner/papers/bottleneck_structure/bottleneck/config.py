@@ -54,16 +54,6 @@ class Bottleneck(TrainingConfig):
         if strange := set(self.start_depths or []) - set(self.depths):
             raise InputError(f"start_depths={sorted(strange)} are not among the depths")
 
-    @property
-    def trained_depths(self) -> list[int]:
-        """The depths of which networks are trained by Adam."""
-        return self.depths if self.start_depths is None else self.start_depths
-
-    @property
-    def numbers(self) -> range:
-        """The starts of a depth and replicate."""
-        return range(self.starts if self.recipe == "minimum" else 1)
-
     def identity(self) -> dict:
         """As every study's; the order in which the depths are given does not matter."""
         identity = super().identity()

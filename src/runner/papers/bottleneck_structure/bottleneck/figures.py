@@ -8,31 +8,15 @@ from matplotlib.ticker import MaxNLocator
 
 from runner.papers.bottleneck_structure.bottleneck.tables import FITTED, at_ridge, successive_slopes
 from runner.papers.bottleneck_structure.looks import EDGE, draw_spectra, rank_look
+from runner.results import style
 from runner.results.claims import Tables
 from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
 from runner.results.rows import nonempty, select
-from runner.results.style import (
-    GREY,
-    INK,
-    PLAIN,
-    QUIET,
-    SMALL,
-    Look,
-    canvas,
-    guide,
-    level,
-    name_ends,
-    panel,
-    sheet,
-    ticks,
-)
+from runner.results.style import GREY, INK, PLAIN, QUIET, SMALL, Look
 
 RECIPES = {"plain": Look(EDGE, "o"), "annealed": Look("#7a3c8f", "D"), "minimum": Look(INK, "s")}
 """Ridge from the start; fit, press the rank down, relax; the lowest loss found of each depth."""
-
-SHOWN = 4
-"""Depths of panel (b)."""
 
 
 def _minima(tables: Tables) -> pd.DataFrame:
@@ -80,29 +64,29 @@ def _norms(axes: Axes, best: pd.DataFrame, plain: pd.DataFrame) -> None:
     for slope, ends, height in guides:
         L = last * np.array(ends)
         y = low * height + slope * (L - last * 0.2)
-        guide(axes, L, y)
+        style.guide(axes, L, y)
         QUIET.name_at(axes, L, y, f"slope {slope}", L[1] * 0.85, (4, -10), size=SMALL)
     place, spot = {"textcoords": "offset points", "size": SMALL}, ["depth", "parameter_norm"]
     if len(alive):
         highest = alive[spot].sort_values("parameter_norm").iloc[-1]
         QUIET.name(axes, *highest, "plain training", xytext=(-4, 8), ha="left", **place)
     if len(dead):
-        PLAIN.name(
-            axes, *dead[spot].max(), "plain training: zero", xytext=(0, 12), ha="right", **place
-        )
+        place |= {"xytext": (0, 12), "ha": "right"}
+        PLAIN.name(axes, *dead[spot].max(), "plain training: zero", **place)
 
 
-def _four_spectra(panels: np.ndarray, own: pd.DataFrame, spectrum: pd.DataFrame) -> None:
-    """Panel (b): one task's networks of as many depths as there are panels."""
+def _spectra(
+    panels: np.ndarray, shown: list[int], own: pd.DataFrame, spectrum: pd.DataFrame
+) -> None:
+    """Panel (b): one task's networks of these depths, one to a panel."""
     networks = nonempty(own, "network of rank 1 or more").set_index("depth")
-    shown = _depths(own)
     for axes, depth in zip(panels, shown, strict=True):
         rows = select(spectrum, depth=depth, replicate=own["replicate"].iloc[0])
         draw_spectra(axes, rows, int(networks["rank"][depth]), thick=2)
         axes.axhline(1, color=GREY, linewidth=1, linestyle=QUIET.dashes, zorder=1)
         axes.set(ylim=(0, 1.85), xlabel=f"$L$ = {depth}")
-        ticks(axes.xaxis, [1, depth])
-        ticks(axes.yaxis, [0, 0.5, 1, 1.5])
+        style.ticks(axes.xaxis, [1, depth])
+        style.ticks(axes.yaxis, [0, 0.5, 1, 1.5])
         axes.tick_params(left=axes is panels[0], labelleft=axes is panels[0])
         axes.spines["left"].set_visible(axes is panels[0])
     deepest = networks.loc[shown[-1]]
@@ -110,14 +94,7 @@ def _four_spectra(panels: np.ndarray, own: pd.DataFrame, spectrum: pd.DataFrame)
     if rank == deepest["rank_gap"]:
         words = {1: "one near 1", 2: "two near 1", 3: "three near 1"}.get(rank, f"{rank} near 1")
         rank_look(rank).name(axes, middle, 1.27, words, weight="bold")
-        others = int(deepest["width"]) - rank
-        QUIET.name(axes, middle, 0.1, f"{others} others ≈ 0", size=SMALL)
-
-
-def _depths(rows: pd.DataFrame) -> list[int]:
-    """Four of the depths of some networks, or all where they are fewer."""
-    wanted = np.quantile(rows["depth"], np.linspace(0, 1, SHOWN), method="nearest")
-    return sorted(set(wanted.astype(int)))
+        QUIET.name(axes, middle, 0.1, f"{int(deepest['width']) - rank} others ≈ 0", size=SMALL)
 
 
 def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -125,22 +102,23 @@ def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     metrics, best = tables["metrics"], _minima(tables)
     plain = metrics[(metrics["recipe"] == "plain") & (metrics["depth"] >= best["depth"].min())]
     own = best[(best["replicate"] == best["replicate"].min()) & (best["rank"] > 0)]
-    shown = _depths(own) if len(own) else [1]
-    picture = canvas(3.6)
+    four = np.quantile(own["depth"], np.linspace(0, 1, 4), method="nearest") if len(own) else [1]
+    shown = sorted(set(map(int, four)))  # all where they are fewer
+    picture = style.canvas(3.6)
     left, right = picture.subfigures(1, 2, width_ratios=[1, 1.45])
     norm = left.subplots()
     _norms(norm, best, plain)
     norm.set_xlim(best["depth"].min() - 3.6, best["depth"].max() + 1)
     norm.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     norm.set_title(" ")
-    panel(norm, "a", "norm against depth", "depth $L$")
+    style.panel(norm, "a", "norm against depth", "depth $L$")
     widths = [depth + 2.2 for depth in shown]
     (panels,) = right.subplots(1, len(shown), width_ratios=widths, squeeze=False)
     with or_empty(panels[0], *panels[1:]):
-        _four_spectra(panels, own, select(tables["spectrum"], recipe="minimum"))
+        _spectra(panels, shown, own, select(tables["spectrum"], recipe="minimum"))
     panels[0].set_title(" ")
     panels[0].set_ylabel(r"singular values of $W_\ell$")
-    panel(panels[0], "b", "singular values: only the middle grows", panels[0].get_xlabel())
+    style.panel(panels[0], "b", "singular values: only the middle grows", panels[0].get_xlabel())
     right.supxlabel(r"layer $\ell$ of networks of depth $L$", size=SMALL + 1)
     return picture, metrics
 
@@ -152,8 +130,8 @@ def losses_above(metrics: pd.DataFrame) -> pd.DataFrame:
     least = select(metrics, recipe="minimum").set_index(keys)["loss"].rename("least")
     rows = at_ridge(metrics)
     rows = rows[rows["recipe"] != "minimum"].join(least, on=keys).dropna(subset="least")
-    rows = nonempty(rows, "recipe beside the lowest loss")
-    return rows.assign(above=100 * (rows["loss"] / rows["least"] - 1))
+    above = 100 * (rows["loss"] / rows["least"] - 1)
+    return nonempty(rows.assign(above=above), "recipe beside the lowest loss")
 
 
 def say_above(tables: Tables) -> str:
@@ -177,26 +155,27 @@ def _by_recipe(axes: Axes, metrics: pd.DataFrame, column: str) -> None:
         look.line(axes, median.index, median)
         text = "lowest loss\nfound" if recipe == "minimum" else recipe
         ends += [(height, text, look) for height in median.tail(1)]
-    name_ends(axes, ends)
+    style.name_ends(axes, ends)
 
 
 def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Where our recipes end: the rank, and the loss above the lowest one."""
     metrics = at_ridge(tables["metrics"])
-    picture, ((left, right),) = sheet(gap=1.75, right=0.95)
+    picture, ((left, right),) = style.sheet(gap=1.75, right=0.95)
     for axes in (left, right):
         axes.set_xlim(metrics["depth"].min() - 0.5, metrics["depth"].max() + 0.5)
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     left.set_ylim(-0.3, min(12.5, metrics["rank"].max() + 0.6))
     left.yaxis.set_major_locator(MaxNLocator(7, integer=True))
-    level(left, 2)
+    style.level(left, 2)
     _by_recipe(left, metrics, "rank")
     with or_empty(right):
         right.set(yscale="log", ylim=(0.1, 3000))
-        ticks(right.yaxis, [0.1, 1, 10, 100, 1000], [f"{y:g} %" for y in (0.1, 1, 10, 100, 1000)])
+        percents = [0.1, 1, 10, 100, 1000]
+        style.ticks(right.yaxis, percents, [f"{y:g} %" for y in percents])
         _by_recipe(right, losses_above(metrics), "above")
-    panel(left, "a", "rank of the middle layer", "depth L")
-    panel(right, "b", "loss above the lowest found", "depth L")
+    style.panel(left, "a", "rank of the middle layer", "depth L")
+    style.panel(right, "b", "loss above the lowest found", "depth L")
     return picture, metrics
 
 

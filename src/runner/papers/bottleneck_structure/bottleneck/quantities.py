@@ -8,33 +8,20 @@ whether all of its minima fit the data.
 import numpy as np
 import pandas as pd
 
-from runner.papers.bottleneck_structure.bottleneck.tables import (
-    DEPTHS_OF_EXPANSION,
-    ENOUGH,
-    FITTED,
-    affine_fits,
-    at_ridge,
-    bottleneck_lengths,
-    expansions,
-    fitted,
-    successive_slopes,
-    with_ranges,
-)
+from runner.papers.bottleneck_structure.bottleneck import tables as t
 from runner.results.evidence import slopes
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty, select
 
-MINIMUM = "minimum"
-
 
 def _minima(tables: Tables) -> pd.DataFrame:
-    rows = select(tables["metrics"], recipe=MINIMUM)
-    absent = {"spread", "best_start"} - set(rows)  # of tables from one start
-    return rows.assign(**dict.fromkeys(absent, np.nan))
+    """The lowest loss of each depth; tables from one start lack what others say of it."""
+    rows = select(tables["metrics"], recipe="minimum")
+    return rows.assign(**dict.fromkeys({"spread", "best_start"} - set(rows), np.nan))
 
 
 def _fitting(tables: Tables) -> pd.DataFrame:
-    return nonempty(fitted(_minima(tables)), "minimum that fits")
+    return nonempty(t.fitted(_minima(tables)), "minimum that fits")
 
 
 def _of_minima(tables: Tables, table: str) -> pd.DataFrame:
@@ -43,34 +30,34 @@ def _of_minima(tables: Tables, table: str) -> pd.DataFrame:
     return tables[table].merge(_fitting(tables)[[*key, "rank"]], on=key)
 
 
-def _with_fit(tables: Tables, found: pd.DataFrame, what: str) -> pd.DataFrame:
+def _with_fit(tables: Tables, found: pd.DataFrame | pd.Series, what: str) -> pd.DataFrame:
     """With the columns `fit` and `doubt`, the largest spread of the best two of a depth; nan where
-    a replicate has no number."""
-    by = _minima(tables).assign(fit=lambda rows: rows["train_cost"] < FITTED).groupby("replicate")
+    a replicate has no number. found: a frame, or the values by replicate."""
+    values = found.rename("value").reset_index() if isinstance(found, pd.Series) else found
+    by = _minima(tables).assign(fit=lambda rows: rows["train_cost"] < t.FITTED).groupby("replicate")
     known = by.agg(fit=("fit", "all"), doubt=("spread", "max"))
-    return nonempty(found, what).merge(known, on="replicate", how="right")
+    return nonempty(values, what).merge(known, on="replicate", how="right")
 
 
 @quantity(unit="exponent")
 def power_of_depth(tables: Tables) -> pd.DataFrame:
     """p of a + b Lᵖ, fitted to ‖θ‖² over a range of equal rank of five or more depths"""
-    found = affine_fits(_minima(tables)).query("depths >= @DEPTHS_OF_EXPANSION")
-    found = found.rename(columns={"exponent": "value"})
-    return _with_fit(tables, found, f"rank that holds over {DEPTHS_OF_EXPANSION} depths")
+    found = t.fits(_minima(tables), t.DEPTHS_OF_EXPANSION).rename(columns={"exponent": "value"})
+    return _with_fit(tables, found, f"rank that holds over {t.DEPTHS_OF_EXPANSION} depths")
 
 
 @quantity(unit="ratio")
 def slope_over_rank(tables: Tables) -> pd.DataFrame:
     """slope of ‖θ‖² in L over the rank, on ranges of three or more depths, far end of its error"""
     metrics = _minima(tables)
-    found = affine_fits(metrics)
+    found = t.fits(metrics, t.ENOUGH)
     doubt = metrics.eval("loss / ridge * spread").groupby(metrics["replicate"]).max().dropna()
     nonempty(doubt, "second minimum of a depth, which gives the error")
     error = 2 * found["replicate"].map(doubt) / (found["last"] - found["first"])
     far = np.where(found["slope"] < found["rank"], -1, 1) * error
     found["value"] = (found["slope"] + far) / found["rank"]
     found = found.join(_slope_of_starts(metrics), on="replicate")
-    return _with_fit(tables, found, f"rank that holds over {ENOUGH} depths")
+    return _with_fit(tables, found, f"rank that holds over {t.ENOUGH} depths")
 
 
 def _slope_of_starts(metrics: pd.DataFrame) -> pd.Series:
@@ -85,13 +72,13 @@ def _slope_of_starts(metrics: pd.DataFrame) -> pd.Series:
 @quantity()
 def left_by_expansion(tables: Tables) -> pd.DataFrame:
     """what R₁ + R₂/L leaves of ‖θ‖² − k L, relative to its range, over five or more depths"""
-    found = expansions(_minima(tables)).rename(columns={"left": "value"})
-    return _with_fit(tables, found, f"rank that holds over {DEPTHS_OF_EXPANSION} depths")
+    found = t.fits(_minima(tables), t.DEPTHS_OF_EXPANSION).rename(columns={"left": "value"})
+    return _with_fit(tables, found, f"rank that holds over {t.DEPTHS_OF_EXPANSION} depths")
 
 
 def _longest_range(tables: Tables) -> pd.DataFrame:
     """Of each replicate the minima of its longest range of equal rank."""
-    ranges = with_ranges(_minima(tables))
+    ranges = t.with_ranges(_minima(tables))
     size = ranges.groupby(["replicate", "range"])["depth"].transform("size")
     return nonempty(ranges[size == size.groupby(ranges["replicate"]).transform("max")], "range")
 
@@ -101,34 +88,27 @@ def decay_of_distance(tables: Tables) -> pd.DataFrame:
     """exponent in L of |sᵢ − 1|, the largest of i ≤ k in the middle layer, longest range of rank"""
     key = ["replicate", "depth"]
     longest = _longest_range(tables)[[*key, "rank"]]
-    rows = select(tables["spectrum"], recipe=MINIMUM).merge(longest, on=key)
+    rows = select(tables["spectrum"], recipe="minimum").merge(longest, on=key)
     rows = rows.query("layer == depth // 2 and index <= rank")
-    rows = rows.assign(distance=(rows["singular_value"] - 1).abs())
-    worst = rows.groupby(key)["distance"].max().reset_index()
-    found = slopes(worst, "depth", "distance", log=True).rename("value").reset_index()
-    return _with_fit(tables, found, "range")
+    distances = rows.assign(distance=(rows["singular_value"] - 1).abs())
+    worst = distances.groupby(key)["distance"].max().reset_index()
+    return _with_fit(tables, slopes(worst, "depth", "distance", log=True), "range")
 
 
 @quantity(unit="exponent")
 def growth_of_ntk(tables: Tables) -> pd.DataFrame:
     """exponent in L of the mean Tr Θ(x, x), longest range of equal rank"""
     longest = _longest_range(tables)
-    found = slopes(longest, "depth", "ntk_trace", log=True).rename("value").reset_index()
-    found["over_depth"] = longest.eval("ntk_trace / depth").median()
-    return _with_fit(tables, found, "range")
+    found = _with_fit(tables, slopes(longest, "depth", "ntk_trace", log=True), "range")
+    return found.assign(over_depth=longest.eval("ntk_trace / depth").median())
 
 
 def _longest(tables: Tables) -> pd.DataFrame:
     """First and last slope, and rank, of each replicate's longest range of equal rank."""
-    by = successive_slopes(_minima(tables)).groupby(["replicate", "range"])
-    ranges = by.agg(
-        steps=("slope", "size"),
-        rank=("rank", "first"),
-        first=("slope", "first"),
-        last=("slope", "last"),
-    )
-    longest = ranges.sort_values("steps").groupby("replicate").tail(1).query("steps >= 2")
-    return _with_fit(tables, longest.reset_index(), f"range of {ENOUGH} depths")
+    by = t.successive_slopes(_minima(tables)).groupby(["replicate", "range"])
+    ranges = by["slope"].agg(["size", "first", "last"]).join(by["rank"].first())
+    longest = ranges.sort_values("size").groupby("replicate").tail(1).query("size >= 2")
+    return _with_fit(tables, longest.reset_index(), f"range of {t.ENOUGH} depths")
 
 
 @quantity()
@@ -148,14 +128,14 @@ def correlation_with_depth(tables: Tables) -> pd.DataFrame:
     """Spearman's correlation of depth and rank (0: of a single rank)"""
     by = _fitting(tables).groupby("replicate")[["depth", "rank"]]
     found = by.apply(lambda each: each.corr(method="spearman").iloc[0, 1]).fillna(0)
-    return _with_fit(tables, found.rename("value").reset_index(), "depth")
+    return _with_fit(tables, found, "depth")
 
 
 @quantity()
 def fits_below(tables: Tables, k: int, recipe: str) -> pd.DataFrame:
     """networks ({recipe}) that fit with a rank below {k}"""
-    rows = select(at_ridge(tables["metrics"]), recipe=recipe)
-    fits = rows["train_cost"] < FITTED
+    rows = select(t.at_ridge(tables["metrics"]), recipe=recipe)
+    fits = rows["train_cost"] < t.FITTED
     return rows.assign(fits=fits, value=fits & (rows["rank"] < k))
 
 
@@ -164,19 +144,18 @@ def share_of_values(tables: Tables, near: float, where: str) -> pd.DataFrame:
     """share of the sᵢ nearer than 1/2 to {near}, in the middle half of the layers"""
     rows = _of_minima(tables, "spectrum").rename(columns={"index": "i", "rank": "k"})
     rows = rows.query(f"depth / 4 <= layer <= depth * 3 / 4 and {where}")
-    value = (rows["singular_value"] - near).abs() < 0.5
-    found = rows.assign(value=value).groupby("replicate")["value"].mean().reset_index()
-    return _with_fit(tables, found, "layer in the middle half")
+    shares = ((rows["singular_value"] - near).abs() < 0.5).groupby(rows["replicate"]).mean()
+    return _with_fit(tables, shares, "layer in the middle half")
 
 
 @quantity(unit="slope")
 def layers_outside(tables: Tables) -> pd.DataFrame:
     """layers outside the bottleneck for each layer of depth, on a range of equal rank"""
-    found = bottleneck_lengths(_minima(tables), select(tables["spectrum"], recipe=MINIMUM))
-    ranges = found.groupby(["replicate", "range"]).filter(lambda each: len(each) >= ENOUGH)
-    by = nonempty(ranges, f"rank that holds over {ENOUGH} depths").groupby(["replicate", "range"])
+    found = t.bottleneck_lengths(_minima(tables), select(tables["spectrum"], recipe="minimum"))
+    ranges = found.groupby(["replicate", "range"]).filter(lambda each: len(each) >= t.ENOUGH)
+    by = nonempty(ranges, f"rank that holds over {t.ENOUGH} depths").groupby(["replicate", "range"])
     found = by.apply(lambda each: np.polyfit(each["depth"], each["outside"], 1)[0])
-    return _with_fit(tables, found.rename("value").reset_index(), "range")
+    return _with_fit(tables, found, "range")
 
 
 @quantity(unit="ratio")
@@ -196,12 +175,8 @@ def middle_over_ends(tables: Tables) -> pd.DataFrame:
 @quantity(each=("L",))
 def norm(tables: Tables, recipe: str, where: str) -> pd.DataFrame:
     """‖θ‖² of networks as trained ({recipe})"""
-    rows = (
-        select(at_ridge(tables["metrics"]), recipe=recipe)
-        .rename(columns={"depth": "L"})
-        .query(where)
-    )
-    return rows.assign(value=rows["parameter_norm"])
+    rows = select(t.at_ridge(tables["metrics"]), recipe=recipe).rename(columns={"depth": "L"})
+    return rows.query(where).assign(value=lambda each: each["parameter_norm"])
 
 
 @quantity()

@@ -12,29 +12,29 @@ The cost is `C = (1/N) sum_i ||f(x_i) - y_i||^2`; the zero network costs 1.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from math import nan
 from typing import ClassVar
 
 import torch
 
 from runner.core.errors import lookup
+from runner.core.progress import Progress
 from runner.core.streams import generator
 from runner.core.studies import Context, Measured, Row, network_name
 from runner.networks.spectra import svdvals
-from runner.papers.bottleneck_structure import theory
+from runner.papers.bottleneck_structure import networks, theory
 from runner.papers.bottleneck_structure.bottleneck.config import Bottleneck
 from runner.papers.bottleneck_structure.bottleneck.latent import D_IN, D_OUT, Task, draw_task
 from runner.papers.bottleneck_structure.minima import Minimum, Problem, minima
-from runner.papers.bottleneck_structure.networks import (
-    Network,
-    differentiate,
-    torch_module,  # noqa: F401  a kept network as a module
-)
+from runner.papers.bottleneck_structure.networks import Network, differentiate
 from runner.papers.bottleneck_structure.recipes import RECIPES
 from runner.papers.bottleneck_structure.spectra import ranks, spectra
 from runner.papers.bottleneck_structure.stack import DepthStack
 from runner.papers.bottleneck_structure.theorems import TheoremCheck, theorem_rows
 from runner.papers.bottleneck_structure.training import RidgeTrainer, start
+
+torch_module = networks.torch_module
 
 
 @dataclass(frozen=True)
@@ -104,43 +104,34 @@ def run(config: Bottleneck, context: Context) -> Rows:
     """
     order = [
         (L, replicate, number)
-        for L in sorted(config.trained_depths, reverse=True)
+        for L in sorted(config.start_depths or config.depths, reverse=True)
         for replicate in range(config.replicates)
-        for number in config.numbers
+        for number in range(config.starts if config.recipe == "minimum" else 1)
     ]
+    depths, replicates, numbers = map(list, zip(*order, strict=True))
     tasks = [_task(config, replicate) for replicate in range(config.replicates)]
-    trainer = train(config, context, order, tasks)
+    recipe = lookup("recipe", config.recipe, RECIPES | {"minimum": RECIPES["annealed"]})
+    stack = DepthStack(depths, config.width, D_IN, D_OUT, context.device)
+    start(stack, replicates, recipe, config.seed, numbers)
+    rate = config.learning_rate or recipe.learning_rate
+    trainer = RidgeTrainer(stack, recipe, config.ridge, rate, config.steps)
+    x = torch.stack([tasks[replicate].x for replicate in replicates]).float().to(context.device)
+    y = torch.stack([tasks[replicate].y for replicate in replicates]).float().to(context.device)
+    trainer.run(lambda block: [(x, y)], context)
     if config.recipe == "minimum":
-        yield from _minima(config, context, order, tasks, trainer)
+        for replicate, bar in trainer.after_training(config.replicates, context):
+            own = [stack.network(r) for r, of in enumerate(replicates) if of == replicate]
+            starts = {L: list(each) for L, each in groupby(own, lambda network: network.depth)}
+            task, tell = tasks[replicate], partial(_tell, bar, replicate)
+            problem = Problem(task.x, task.y, config.ridge)
+            for found in minima(starts, config.depths, problem, tell).values():
+                yield from measure(config, context, found, task, replicate)
         return
     with context.progress(len(order), "measuring", unit="networks") as bar:
-        for r in sorted(range(len(order)), key=order.__getitem__):
-            (L, replicate, _), network = order[r], trainer.stack.network(r)
-            yield from measure(config, context, network, tasks[replicate], replicate)
+        for L, replicate, r in sorted(zip(depths, replicates, range(len(order)), strict=True)):
+            found = Minimum(stack.network(r), nan)
+            yield from measure(config, context, found, tasks[replicate], replicate)
             bar.update(depth=L)
-
-
-def _minima(
-    config: Bottleneck,
-    context: Context,
-    order: list[tuple[int, int, int]],
-    tasks: list[Task],
-    trainer: RidgeTrainer,
-) -> Rows:
-    """The lowest loss of every depth, replicate by replicate."""
-    for replicate, bar in trainer.after_training(config.replicates, context):
-        task = tasks[replicate]
-        starts: dict[int, list[Network]] = {}
-        for r, (L, of, _) in enumerate(order):
-            if of == replicate:
-                starts.setdefault(L, []).append(trainer.stack.network(r))
-
-        def tick(network: Network, loss: float, replicate=replicate, bar=bar) -> None:
-            bar.update(0, replicate=replicate, depth=network.depth, loss=loss)
-
-        problem = Problem(task.x, task.y, config.ridge)
-        for found in minima(starts, config.depths, problem, tick).values():
-            yield from measure(config, context, found.network, task, replicate, found)
 
 
 def _task(config: Bottleneck, replicate: int) -> Task:
@@ -148,35 +139,15 @@ def _task(config: Bottleneck, replicate: int) -> Task:
     return draw_task(config.latent_rank, config.samples, config.test_samples, stream)
 
 
-def train(
-    config: Bottleneck, context: Context, order: list[tuple[int, int, int]], tasks: list[Task]
-) -> RidgeTrainer:
-    """The trainer with its trained stack; `order` lists (depth, replicate, number of the start),
-    deepest first.
-    """
-    recipe = lookup("recipe", config.recipe, RECIPES | {"minimum": RECIPES["annealed"]})
-    depths, replicates, numbers = map(list, zip(*order, strict=True))
-    stack = DepthStack(depths, config.width, D_IN, D_OUT, context.device)
-    start(stack, replicates, recipe, config.seed, numbers)
-    rate = config.learning_rate or recipe.learning_rate
-    trainer = RidgeTrainer(stack, recipe, config.ridge, rate, config.steps)
-    x = torch.stack([tasks[replicate].x for replicate in replicates]).float()
-    y = torch.stack([tasks[replicate].y for replicate in replicates]).float()
-    batch = (x.to(context.device), y.to(context.device))
-    trainer.run(lambda block: [batch], context)
-    return trainer
+def _tell(bar: Progress, replicate: int, network: Network, loss: float) -> None:
+    bar.update(0, replicate=replicate, depth=network.depth, loss=loss)
 
 
 def measure(
-    config: Bottleneck,
-    context: Context,
-    network: Network,
-    task: Task,
-    replicate: int,
-    found: Minimum | None = None,
+    config: Bottleneck, context: Context, found: Minimum, task: Task, replicate: int
 ) -> Rows:
-    """All rows of one network; found: of a minimum, what else was found at its depth."""
-    x, y = task.x.mT, task.y.mT
+    """All rows of one network, which may be the best of several at its depth."""
+    network, x, y = found.network, task.x.mT, task.y.mT
     key = {"recipe": config.recipe, "depth": network.depth, "replicate": replicate}
     derivatives = differentiate(network, x)
     cost, norm = network.cost(x, y), float(network.parameter_norm())
@@ -187,8 +158,8 @@ def measure(
         train_cost=cost,
         test_cost=network.cost(task.x_test.mT, task.y_test.mT),
         loss=cost + config.ridge * norm,
-        spread=found.spread if found else nan,
-        best_start=found.best_start if found else nan,
+        spread=found.spread,
+        best_start=found.best_start,
         imbalance=theory.imbalance(network),
         ntk_trace=float(theory.ntk_trace(network, derivatives, x).mean()),
         jacobian=float(svdvals(derivatives.jacobian)[:, 0].max()),

@@ -42,75 +42,48 @@ def with_ranges(metrics: pd.DataFrame) -> pd.DataFrame:
 def successive_slopes(metrics: pd.DataFrame) -> pd.DataFrame:
     """From one depth to the next in a range: the slope of loss / lambda in L, with its rank.
 
-    One row per pair of neighbouring depths: recipe, replicate, rank, range, first, last, slope.
+    One row per pair of neighbouring depths: replicate, rank, range, last (of the two), slope.
     """
     found = with_ranges(metrics)
-    before = found.groupby("range")[["depth", "loss"]].shift()
-    slope = (found["loss"] - before["loss"]) / (found["depth"] - before["depth"]) / found["ridge"]
-    columns = found[["recipe", "replicate", "rank", "range"]]
-    steps = columns.assign(first=before["depth"], last=found["depth"], slope=slope)
-    return steps.dropna(subset="first")
+    steps = found.groupby("range")[["depth", "loss"]].diff()
+    slope = steps["loss"] / steps["depth"] / found["ridge"]
+    rows = found[["replicate", "rank", "range"]].assign(last=found["depth"], slope=slope)
+    return rows[steps["depth"].notna()]
 
 
-def affine_fits(metrics: pd.DataFrame) -> pd.DataFrame:
-    """A line `||theta||^2 = slope L + intercept` through every range of three or more depths.
+def fits(metrics: pd.DataFrame, depths: int) -> pd.DataFrame:
+    """What fits `||theta||^2` over every range of so many depths, three or more, or of more.
 
-    One row per range: recipe, replicate, rank, depths, first, last, slope, intercept, and exponent:
-    the p of the POWERS for which `a + b L^p` fits best.
+    One row per range: replicate, rank, first and last depth; slope: of a line `slope L +
+    intercept`; exponent: the p of the POWERS for which `a + b L^p` fits best; R1, R2: of the
+    expansion `||theta||^2 - k L = R1 + R2 / L`; left: the largest deviation from that, relative to
+    how far `||theta||^2 - k L` moves over the range.
     """
     rows = []
     for _, group in with_ranges(metrics).groupby("range"):
-        if len(group) < ENOUGH:
+        if len(group) < depths:
             continue
         L, norm = group["depth"].to_numpy(float), group["parameter_norm"].to_numpy()
-        slope, intercept = np.polyfit(L, norm, 1)
-        exponent = min(POWERS, key=lambda p: _left(np.stack([L**p, np.ones_like(L)], 1), norm))
-        key = group[["recipe", "replicate", "rank"]].iloc[0]
-        rows.append((*key, len(L), int(L.min()), int(L.max()), slope, intercept, exponent))
-    columns = ["recipe", "replicate", "rank", "depths", "first", "last"]
-    return pd.DataFrame(rows, columns=[*columns, "slope", "intercept", "exponent"])
-
-
-def expansions(metrics: pd.DataFrame) -> pd.DataFrame:
-    """`||theta||^2 - k L = R1 + R2 / L` fitted over every range of DEPTHS_OF_EXPANSION or more.
-
-    One row per range: recipe, replicate, rank, R1, R2, and left: the largest deviation from the
-    fit, relative to how far `||theta||^2 - k L` moves over the range.
-    """
-    rows = []
-    for _, group in with_ranges(metrics).groupby("range"):
-        if len(group) < DEPTHS_OF_EXPANSION:
-            continue
-        L, excess = group["depth"].to_numpy(float), group.eval("parameter_norm - rank * depth")
-        columns = np.stack([np.ones_like(L), 1 / L], 1)
-        found = np.linalg.lstsq(columns, excess.to_numpy())[0]
-        left = np.abs(excess - columns @ found).max() / np.ptp(excess)
-        rows.append((*group[["recipe", "replicate", "rank"]].iloc[0], *found, left))
-    return pd.DataFrame(rows, columns=["recipe", "replicate", "rank", "R1", "R2", "left"])
-
-
-def _left(columns: np.ndarray, values: np.ndarray) -> float:
-    """Sum of squares that the least-squares combination of some columns leaves."""
-    found = np.linalg.lstsq(columns, values)[0]
-    return float(np.square(values - columns @ found).sum())
+        replicate, rank = group[["replicate", "rank"]].iloc[0]
+        excess, terms = norm - rank * L, np.stack([np.ones_like(L), 1 / L], 1)
+        R1, R2 = found = np.linalg.lstsq(terms, excess)[0]
+        left = np.abs(excess - terms @ found).max() / np.ptp(excess)
+        slope = np.polyfit(L, norm, 1)[0]
+        exponent = min(POWERS, key=lambda p: np.polyfit(L**p, norm, 1, full=True)[1].sum())
+        rows.append((replicate, rank, *L[[0, -1]], slope, exponent, R1, R2, left))
+    columns = ["replicate", "rank", "first", "last", "slope", "exponent", "R1", "R2", "left"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def bottleneck_lengths(metrics: pd.DataFrame, spectrum: pd.DataFrame) -> pd.DataFrame:
-    """For every fitting network its range, and its layers inside the bottleneck and outside.
+    """The fitting networks with their range and `outside`, their layers outside the bottleneck.
 
-    Inside: the number of singular values of W_l above 0.5, half-way between the theory's 0 and 1,
+    Inside, the number of singular values of W_l above 0.5, half-way between the theory's 0 and 1,
     is that of W_{L/2}.
     """
     key = ["recipe", "replicate", "depth"]
-    counts = (spectrum["singular_value"] > 0.5).groupby(
-        [spectrum[name] for name in (*key, "layer")]
-    )
-    counts = counts.sum().rename("large").reset_index()
-    middle = counts[counts["layer"] == counts["depth"] // 2].set_index(key)["large"]
-    counts["middle"] = middle.reindex(pd.MultiIndex.from_frame(counts[key])).to_numpy()
-    inside = (counts["large"] == counts["middle"]).groupby([counts[name] for name in key]).sum()
-    table = with_ranges(metrics).set_index(key)[["rank", "range"]]
-    table["inside"] = inside.reindex(table.index)
-    table = table.reset_index()
-    table["outside"] = table["depth"] - table["inside"]
-    return table
+    large = spectrum.assign(large=spectrum["singular_value"] > 0.5)
+    counts = large.groupby([*key, "layer"])["large"].sum().reset_index("layer")
+    middle = counts.query("layer == depth // 2")["large"].reindex(counts.index)
+    outside = (counts["large"] != middle).groupby(level=key).sum().rename("outside")
+    return with_ranges(metrics).join(outside, on=key)

@@ -21,6 +21,5 @@ class Example20(StudyConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        odd = [L for L in self.depths if L % 2]
-        if odd:
+        if odd := [L for L in self.depths if L % 2]:
             raise InputError(f"depths={self.depths}: Example 20 is for even L, {odd[0]} is odd")

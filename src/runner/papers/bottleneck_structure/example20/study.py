@@ -71,8 +71,5 @@ def measure(config: Example20, L: int, exponent: float) -> ExampleNetwork:
 def lipschitz(network: Network) -> tuple[float, float]:
     """The largest Jacobian norms from the input to a layer, and from a layer to the output."""
     derivatives = differentiate(network, SIDES)
-    norms = [
-        [float(operator_norm(J).max()) for J in half]
-        for half in (derivatives.inner, derivatives.outer)
-    ]
-    return max(norms[0]), max(norms[1])
+    halves = (derivatives.inner, derivatives.outer)
+    return tuple(max(float(operator_norm(J).max()) for J in half) for half in halves)

@@ -7,23 +7,12 @@ from matplotlib.figure import Figure
 
 from runner.papers.bottleneck_structure.linear.tables import REMAINDERS, with_remainders
 from runner.papers.bottleneck_structure.looks import rank_look
+from runner.results import style
 from runner.results.claims import Tables
 from runner.results.figures import Drawing
 from runner.results.findings import Finding
 from runner.results.spreads import spread
-from runner.results.style import (
-    BLUE,
-    DASHED,
-    INK,
-    NAVY,
-    SKY,
-    Look,
-    guide,
-    name_ends,
-    panel,
-    sheet,
-    ticks,
-)
+from runner.results.style import BLUE, DASHED, INK, NAVY, SKY, Look
 
 ORDERS = (Look(SKY, "o"), Look(BLUE, "s", DASHED), Look(NAVY, "^"))
 """Of the expansion in 1/L: the more terms, the darker."""
@@ -48,7 +37,7 @@ def say_attained(tables: Tables) -> str:
 def draw_linear(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Left: ||theta||^2 against the cost. Right: what each order of the expansion leaves of it."""
     metrics = with_remainders(tables["metrics"])
-    picture, ((left, right),) = sheet(gap=1.0, right=1.3)
+    picture, ((left, right),) = style.sheet(gap=1.0, right=1.3)
     _norms(left, metrics)
     right.set(xscale="log", yscale="log")
     drawn = spread(metrics, ["depth"], REMAINDERS).sort_values("depth")
@@ -59,13 +48,12 @@ def draw_linear(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         look.band(right, drawn["depth"], drawn[f"{column}_low"], drawn[f"{column}_high"])
         look.line(right, drawn["depth"], drawn[column])
         ends.append((drawn[column].iloc[-1], text, look))
-    ticks(right.xaxis, depths)
+    style.ticks(right.xaxis, depths)
     shown = drawn[list(REMAINDERS)].to_numpy()
-    lowest = np.nanmin(shown[shown > 0], initial=1.0)
-    right.set_ylim(0.1 * lowest, None)  # single networks may be exact
-    name_ends(right, [end for end in ends if end[0] > 0])
-    panel(left, "a", "squared norm after training", "depth L")
-    panel(right, "b", "left of it after subtracting", "depth L")
+    right.set_ylim(0.1 * np.nanmin(shown[shown > 0], initial=1), None)  # single ones may be exact
+    style.name_ends(right, [end for end in ends if end[0] > 0])
+    style.panel(left, "a", "squared norm after training", "depth L")
+    style.panel(right, "b", "left of it after subtracting", "depth L")
     return picture, metrics
 
 
@@ -79,12 +67,11 @@ def _norms(axes: Axes, metrics: pd.DataFrame) -> None:
     for k, rows in metrics.groupby("rank"):
         look = rank_look(k)
         axes.plot(depths, k * depths, color="none")  # so that the axes reach it
-        guide(axes, depths, k * depths)
+        style.guide(axes, depths, k * depths)
         options = {"linestyle": "", "markersize": 5, "markeredgewidth": 0.3, "zorder": 3}
         look.line(axes, rows["depth"], rows["parameter_norm"], **options)
         own = rows.groupby("depth")["parameter_norm"].max()
-        away = {"xytext": (8, 0), "textcoords": "offset points", "ha": "left"}
-        look.name(axes, own.index[-1], own.iloc[-1], f"k = {k}", **away)
+        look.name_at(axes, own.index, own, f"k = {k}", own.index[-1], away=(8, 0))
     axes.set_ylim(0, None)
 
 

@@ -8,6 +8,7 @@ O(L^-2). In float64 on the CPU, whatever the device.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import ClassVar
 
 import numpy as np
@@ -24,12 +25,10 @@ from runner.papers.bottleneck_structure import theory
 from runner.papers.bottleneck_structure.linear.config import Linear
 from runner.papers.bottleneck_structure.networks import Network
 from runner.papers.bottleneck_structure.spectra import threshold_rank
-from runner.papers.bottleneck_structure.theorems import TheoremCheck, compared
+from runner.papers.bottleneck_structure.theorems import TheoremCheck, check
 
 NOISE = 0.5
 """The W_l start as I plus Gaussian entries of this deviation over sqrt L."""
-MEMORY_OF_LBFGS = 10
-"""Pairs of steps and gradients that scipy's L-BFGS keeps."""
 CONVERGED = 1e-13
 """Relative decrease of the loss below which L-BFGS is not started once more."""
 
@@ -51,7 +50,10 @@ class LinearNetwork(Row):
     train_cost: float  # ||A - T||^2
 
 
-def run(config: Linear, context: Context) -> Iterator[LinearNetwork | TheoremCheck | Measured]:
+Rows = Iterator[LinearNetwork | TheoremCheck | Measured]
+
+
+def run(config: Linear, context: Context) -> Rows:
     """Train and measure every network."""
     total = len(config.depths) * config.replicates
     with context.progress(total, "training", unit="networks") as bar:
@@ -85,7 +87,7 @@ def trained(
         (gradient,) = torch.autograd.grad(total, theta)
         return float(total.detach()), gradient.numpy()
 
-    options = {"maxcor": MEMORY_OF_LBFGS, "ftol": 0, "gtol": 1e-10}
+    options = {"ftol": 0, "gtol": 1e-10}
     for ridge in config.ridges:
         lowest, left = np.inf, config.iterations
         while left > 0:  # a line search may give up early: go on until a fresh start gains nothing
@@ -100,10 +102,7 @@ def trained(
 
 def product(weights: Float[Tensor, "L n n"]) -> Float[Tensor, "n n"]:
     """`W_L ... W_1`."""
-    A = weights[0]
-    for W in weights[1:]:
-        A = W @ A
-    return A
+    return reduce(lambda A, W: W @ A, weights)
 
 
 def torch_module(config: Linear, network: str, tensors: dict[str, Tensor]) -> nn.Module:
@@ -111,9 +110,7 @@ def torch_module(config: Linear, network: str, tensors: dict[str, Tensor]) -> nn
     return modules.mlp(tensors, "linear")
 
 
-def measure(
-    config: Linear, context: Context, L: int, replicate: int
-) -> Iterator[LinearNetwork | TheoremCheck | Measured]:
+def measure(config: Linear, context: Context, L: int, replicate: int) -> Rows:
     """All rows of one network."""
     T = draw_target(config, replicate)
     weights = trained(config, L, T, replicate)
@@ -133,14 +130,7 @@ def measure(
         train_cost=float((A - T).square().sum()),
     )
     network = Network(list(weights), [A.new_zeros(len(A))] * L)
-    yield TheoremCheck(
-        depth=L,
-        replicate=replicate,
-        rank=k,
-        imbalance=theory.imbalance(network),
-        theorem="linear",
-        **compared(cost[None], norm[None]),
-    )
+    yield check(network, k, replicate, "linear", (cost[None], norm[None]))
     name, x = network_name("linear", depth=L, width=config.width), torch.eye(len(A)).to(A)
     named = {"x": x, **{f"W{layer}": W for layer, W in enumerate(weights, start=1)}}
     yield from context.hand_over(name, replicate, config.iterations, lambda: named)

@@ -1,9 +1,10 @@
 """What is measured of rank-1 interpolants."""
 
+import numpy as np
 import pandas as pd
 
-from runner.papers.bottleneck_structure.rank_one.tables import interpolants, slopes, with_logarithms
-from runner.results import evidence
+from runner.papers.bottleneck_structure.rank_one.tables import interpolants
+from runner.results.evidence import slopes
 from runner.results.quantities import Tables, quantity
 
 
@@ -11,16 +12,17 @@ from runner.results.quantities import Tables, quantity
 def slope_of_fitting(tables: Tables) -> pd.Series:
     """slope of fitting (1 or 0) in N"""
     metrics = tables["metrics"]
-    fits = metrics.index.isin(interpolants(metrics).index).astype(float)
-    return evidence.slopes(metrics.assign(fits=fits), "samples", "fits")
+    fits = metrics.index.isin(interpolants(metrics).index)
+    return slopes(metrics.assign(fits=fits), "samples", "fits")
 
 
 @quantity(unit="slope")
 def slope(tables: Tables, column: str) -> pd.DataFrame:
     """slope of {column} in log N, of interpolants"""
-    metrics = tables["metrics"]
-    found = interpolants(metrics)
-    sizes = found.groupby("replicate")["samples"].nunique()
-    value = slopes(with_logarithms(found), column)
-    rows = pd.DataFrame({"value": value, "sizes": sizes}, index=metrics["replicate"].unique())
-    return rows.rename_axis("replicate").reset_index()
+    rows = interpolants(tables["metrics"])
+    log_N, log_ntk = np.log(rows["samples"]), np.log(rows["ntk_trace"] / rows["depth"])
+    rows = rows.assign(log_N=log_N, log_ntk=log_ntk, log_ntk_plus_excess=log_ntk + rows["excess"])
+    sizes = rows.groupby("replicate")["samples"].nunique()
+    every = tables["metrics"]["replicate"].unique()
+    found = pd.DataFrame({"value": slopes(rows, "log_N", column), "sizes": sizes}, index=every)
+    return found.rename_axis("replicate").reset_index()

@@ -22,12 +22,8 @@ from torch import Tensor
 from runner.core.streams import generator
 from runner.core.studies import Context, Measured, Row, network_name
 from runner.networks.spectra import svdvals
-from runner.papers.bottleneck_structure import theory
-from runner.papers.bottleneck_structure.networks import (
-    Network,
-    differentiate,
-    torch_module,  # noqa: F401  a kept network as a module
-)
+from runner.papers.bottleneck_structure import networks, theory
+from runner.papers.bottleneck_structure.networks import Inputs, Network, differentiate
 from runner.papers.bottleneck_structure.rank_one.config import RankOne
 from runner.papers.bottleneck_structure.recipes import Recipe
 from runner.papers.bottleneck_structure.stack import DepthStack
@@ -37,6 +33,8 @@ GAIN = 1.4
 """Outside the middle third weights start as N(0, 1.4^2 / fan_in)."""
 BIAS = 2.0
 """Of the first live neuron at the start: on for almost all inputs."""
+
+torch_module = networks.torch_module
 
 
 @dataclass(frozen=True)
@@ -94,33 +92,24 @@ def bottleneck_layers(L: int) -> range:
 
 def rank_one_network(L: int, width: int, stream: torch.Generator) -> Network:
     """A random network R^2 -> R^2 whose middle layers pass on one number, t -> relu(t)."""
-    weights, biases = [], []
-    sizes, narrow = [2] + [width] * (L - 1) + [2], bottleneck_layers(L)
-    for layer in range(1, L + 1):
-        n_in, n_out = sizes[layer - 1], sizes[layer]
-        drawn = torch.randn(n_out, n_in, generator=stream, dtype=torch.float64)
-        W, b = drawn * (GAIN / sqrt(n_in)), torch.zeros(n_out, dtype=torch.float64)
-        if layer - 1 in narrow:
-            W[:, 1:] = 0
-        if layer in narrow:
-            W[1:] = 0
-        if layer in narrow and layer - 1 in narrow:
-            W[0, 0] = 1
-        if layer == narrow[0]:
-            b[0] = BIAS
-        weights.append(W)
-        biases.append(b)
-    return Network(weights, biases)
+    network = networks.random_network([2, *[width] * (L - 1), 2], GAIN, stream)
+    narrow = bottleneck_layers(L)
+    for layer in narrow:
+        network.weights[layer - 1][1:] = 0  # W_l writes the first neuron alone,
+        network.weights[layer][:, 1:] = 0  # and W_{l+1} reads no other
+    for layer in narrow[1:]:
+        network.weights[layer - 1][0, 0] = 1
+    network.biases[narrow[0] - 1][0] = BIAS
+    return network
 
 
-def measure(
-    config: RankOne, network: Network, x: Float[Tensor, "N 2"], N: int, replicate: int
-) -> TrainedNetwork:
+def measure(config: RankOne, network: Network, x: Inputs, N: int, replicate: int) -> TrainedNetwork:
     """One row: norm, fit, and the largest NTK between neighbours along the bottleneck."""
     norm = float(network.parameter_norm())
     narrow = network.activations(x)[bottleneck_layers(network.depth)[0]]
-    order = narrow[:, 0].argsort(stable=True)
-    segments = _segments(x[order], config.segment_points)
+    x_sorted = x[narrow[:, 0].argsort(stable=True)]
+    place = torch.linspace(0, 1, config.segment_points, dtype=x.dtype)[:, None]
+    segments = (x_sorted[:-1, None] + place * x_sorted.diff(dim=0)[:, None]).flatten(0, 1)
     derivatives = differentiate(network, segments)
     return TrainedNetwork(
         samples=N,
@@ -132,9 +121,3 @@ def measure(
         ntk_trace=float(theory.ntk_trace(network, derivatives, segments).max()),
         jacobian=float(svdvals(derivatives.jacobian)[:, 0].max()),
     )
-
-
-def _segments(x: Float[Tensor, "N 2"], count: int) -> Float[Tensor, "M 2"]:
-    """`count` points on every segment from x_i to x_{i+1}, ends included."""
-    place = torch.linspace(0, 1, count, dtype=x.dtype, device=x.device)
-    return (x[:-1, None] + place[:, None] * x.diff(dim=0)[:, None]).flatten(0, 1)

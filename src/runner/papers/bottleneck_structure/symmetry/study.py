@@ -18,21 +18,11 @@ from torch import Tensor
 
 from runner.core.streams import generator
 from runner.core.studies import Context, Row, network_name
-from runner.papers.bottleneck_structure import theory
-from runner.papers.bottleneck_structure.networks import (
-    Network,
-    differentiate,
-    torch_module,  # noqa: F401  a kept network as a module
-)
+from runner.papers.bottleneck_structure import networks, spectra, theory
+from runner.papers.bottleneck_structure.networks import Network, differentiate
 from runner.papers.bottleneck_structure.recipes import RECIPES
-from runner.papers.bottleneck_structure.spectra import (
-    gap_rank,
-    jacobian_ranks,
-    ranks,
-    spectra,
-    threshold_rank,
-)
 from runner.papers.bottleneck_structure.stack import DepthStack
+from runner.papers.bottleneck_structure.symmetry import summaries
 from runner.papers.bottleneck_structure.symmetry.config import (
     DISTANCE_LAYER,
     PCA_LAYER,
@@ -44,14 +34,10 @@ from runner.papers.bottleneck_structure.symmetry.dynamics import (
     Dynamics,
     draw_dynamics,
 )
-from runner.papers.bottleneck_structure.symmetry.summaries import (
-    collapse_ratio,
-    neighbour_r2,
-    neighbours,
-    principal_components,
-)
 from runner.papers.bottleneck_structure.theorems import TheoremCheck, theorem_rows
 from runner.papers.bottleneck_structure.training import STEPS_AT_ONCE, Batch, RidgeTrainer, start
+
+torch_module = networks.torch_module
 
 ORBITS, MEMBERS = 50, 20
 """Orbits of the rotation around w, and points on each."""
@@ -229,10 +215,10 @@ def measure(
     v = task.dynamics.starts(config.probes, generator(config.seed, replicate, "probes"))
     x = task.inputs(v)
     derivatives = differentiate(network, x)
-    found = jacobian_ranks(derivatives.jacobian)
+    found = spectra.jacobian_ranks(derivatives.jacobian)
     yield NetworkAtStage(
         **key,
-        **ranks(network, derivatives),
+        **spectra.ranks(network, derivatives),
         parameter_norm=float(network.parameter_norm()),
         train_cost=network.cost(task.x, task.y),
         test_cost=network.cost(x, task.targets(v)),
@@ -259,10 +245,10 @@ def _layers(
     path_index = torch.arange(PATHS).repeat_interleave(config.horizon)  # of every step
     orbits, rings = _orbits(dynamics, stream), _rings(dynamics, stream)
     sets = [network.activations(task.inputs(points)) for points in (v, path, orbits, rings)]
-    for layer, s in enumerate(spectra(network), start=1):
+    for layer, s in enumerate(spectra.spectra(network), start=1):
         features, along_paths, on_orbits, on_rings = (found[layer] for found in sets)
-        mean, directions = principal_components(features)
-        nearest = neighbours((features - mean) @ directions, own)
+        mean, directions = summaries.principal_components(features)
+        nearest = summaries.neighbours((features - mean) @ directions, own)
         along = ((along_paths - mean) @ directions).view(PATHS, -1, 2)
         now, step = along[:, :-1].flatten(0, 1), along.diff(dim=1).flatten(0, 1)
         largest = torch.cat([s, s.new_zeros(4)])[:4].tolist()
@@ -270,13 +256,13 @@ def _layers(
             **key,
             layer=layer,
             **{f"s{index}": value for index, value in enumerate(largest, start=1)},
-            rank=threshold_rank(s),
-            rank_gap=gap_rank(s),
-            knn_r2_axis=neighbour_r2(nearest, statistics[:, :1]),
-            knn_r2_orthogonal=neighbour_r2(nearest, statistics[:, 1:]),
-            step_r2=neighbour_r2(neighbours(now, path_index), step),
-            orbit_ratio=collapse_ratio(on_orbits.view(ORBITS, MEMBERS, -1)),
-            plane_ratio=collapse_ratio(on_rings.view(ORBITS, MEMBERS, -1)),
+            rank=spectra.threshold_rank(s),
+            rank_gap=spectra.gap_rank(s),
+            knn_r2_axis=summaries.neighbour_r2(nearest, statistics[:, :1]),
+            knn_r2_orthogonal=summaries.neighbour_r2(nearest, statistics[:, 1:]),
+            step_r2=summaries.neighbour_r2(summaries.neighbours(now, path_index), step),
+            orbit_ratio=summaries.collapse_ratio(on_orbits.view(ORBITS, MEMBERS, -1)),
+            plane_ratio=summaries.collapse_ratio(on_rings.view(ORBITS, MEMBERS, -1)),
         )
         for index, value in enumerate(s.tolist(), start=1):
             yield SingularValue(**key, layer=layer, index=index, singular_value=value)
@@ -314,7 +300,7 @@ def _embedding(config: Symmetry, key: dict, network: Network, task: Task) -> Ite
     """Panel (b)."""
     path = _paths(config, task, key["replicate"])
     features = network.activations(task.inputs(path))[min(PCA_LAYER, network.depth)]
-    mean, directions = principal_components(features)
+    mean, directions = summaries.principal_components(features)
     plane = (features - mean) @ directions
     statistics = task.dynamics.statistics(path)
     for n, (point, u) in enumerate(zip(plane.tolist(), statistics.tolist(), strict=True)):

@@ -27,11 +27,10 @@ def train_classifier(
         for n_in, n_out in zip(sizes[:-1], sizes[1:], strict=True)
     ]
     biases = [torch.zeros(n_out, dtype=torch.float64) for n_out in sizes[1:]]
-    parameters = [tensor.requires_grad_() for tensor in (*weights, *biases)]
-    optimizer = torch.optim.Adam(parameters, lr=LEARNING_RATE)
+    network, parameters = relu_network(weights, biases), [*weights, *biases]
+    optimizer = torch.optim.Adam([each.requires_grad_() for each in parameters], lr=LEARNING_RATE)
     for _ in range(STEPS):
-        loss = torch.nn.functional.cross_entropy(relu_network(weights, biases)(images), classes)
         optimizer.zero_grad()
-        loss.backward()
+        torch.nn.functional.cross_entropy(network(images), classes).backward()
         optimizer.step()
     return relu_network([W.detach() for W in weights], [b.detach() for b in biases])

@@ -67,22 +67,18 @@ def solve_scales(
     shape = (dk, m)
     if not all(bool(each.isfinite().all()) for each in (W1, W2, target)):
         return Scales(W1.new_full((m,), nan), nan, 0, shape, "none")
-    found = None
-    if m >= 2 * dk:
-        solver, found = "lsmr", _by_lsmr(W1, W2, target)
-    elif m == dk:
-        solver, found = "lu", _by_lu(W1, W2, target)
-    if found is not None:
-        gamma, condition_number = found
-        return Scales(gamma, condition_number, dk, shape, solver)
+    if m >= 2 * dk and (found := _by_lsmr(W1, W2, target)):
+        return found
+    if m == dk and (found := _by_lu(W1, W2, target)):
+        return found
     gammas, condition_number, rank = pseudo_inverse(W1, W2, [target])
     return Scales(gammas[:, 0], float(condition_number), int(rank), shape, "least_squares")
 
 
 def _by_lu(
     W1: Float[Tensor, "n k"], W2: Float[Tensor, "d n"], target: Float[Tensor, "d k"]
-) -> tuple[Float[Tensor, " n"], float] | None:
-    """LU with iterative refinement, and the condition number; None if K is nearly singular."""
+) -> Scales | None:
+    """LU with iterative refinement; None if K is nearly singular."""
     n = target.numel()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LinAlgWarning)  # an exact zero pivot is looked for below
@@ -106,13 +102,13 @@ def _by_lu(
     gamma = solve(b)
     for _ in range(REFINEMENTS):
         gamma = gamma + solve(b - K.matvec(gamma))
-    return torch.from_numpy(gamma), float(largest * of_inverse)
+    return Scales(torch.from_numpy(gamma), float(largest * of_inverse), n, (n, n), "lu")
 
 
 def _by_lsmr(
     W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"], target: Float[Tensor, "d k"]
-) -> tuple[Float[Tensor, " m"], float] | None:
-    """LSMR, and the condition number; None if it ends early or K is not clearly of full rank.
+) -> Scales | None:
+    """LSMR; None if it ends early or K is not clearly of full rank.
 
     K has rank d k exactly if it reaches any right-hand side, a random one with probability one. (No
     iteration from `K K^T` shows a null space: it starts with a product, which has no part in it.)
@@ -128,7 +124,9 @@ def _by_lsmr(
     except ArpackError:
         return None
     smallest, largest = map(float, sizes[[0, -1]])
-    return (gamma, largest / smallest) if largest < LANCZOS_CONDITION * smallest else None
+    if not largest < LANCZOS_CONDITION * smallest:
+        return None
+    return Scales(gamma, largest / smallest, n, K.shape, "lsmr")
 
 
 def structured_lsmr(

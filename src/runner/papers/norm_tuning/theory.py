@@ -19,7 +19,7 @@ from torch import Tensor
 
 from runner.core.errors import InputError, lookup
 from runner.papers.norm_tuning.arithmetic import FLOAT64, Arithmetic
-from runner.papers.norm_tuning.network import Block, Layer, Network, Skip, relu_network
+from runner.papers.norm_tuning.network import Block, Layer, Network, relu_network
 from runner.papers.norm_tuning.solvers import EPSILON, Scales, solve_scales
 from runner.papers.norm_tuning.theorem_1 import Norm, set_shifts
 
@@ -94,7 +94,7 @@ def wide(target: Network, weights: Iterable[Pair], input_norm: float = 1.0) -> C
     for layer, (W1, W2) in zip(target.layers, weights, strict=True):
         p, system = wide_layer(W1, W2, layer.weight, layer.shift, input_norm)
         first = Layer(W1, p.gamma1, p.beta1, relu=True)
-        blocks.append(Block((first, Layer(W2, p.gamma2, p.beta2, relu=layer.relu))))
+        blocks.append((first, Layer(W2, p.gamma2, p.beta2, relu=layer.relu)))
         systems.append(system)
         input_norm = _reachable_norm(layer, input_norm)
     return Construction(Network(tuple(blocks)), tuple(systems))
@@ -137,7 +137,7 @@ def low_rank(
     """
     pairs = wide(factorize(target, rank, input_norm), weights, input_norm)
     blocks = pairs.network.blocks
-    merged = [Block(a.layers + b.layers) for a, b in zip(blocks[::2], blocks[1::2], strict=True)]
+    merged = (a + b for a, b in zip(blocks[::2], blocks[1::2], strict=True))
     return replace(pairs, network=Network(tuple(merged)))
 
 
@@ -185,13 +185,12 @@ def _deep_block(
     exact = arithmetic.exact
     hidden, skips = ([exact(W) for W in each] for each in (frozen.hidden, frozen.skips))
     output, n, (w, k) = exact(frozen.output), len(hidden), skips[0].shape
-    d, d_in = layer.weight.shape
-    padded = torch.cat([layer.weight, layer.weight.new_zeros(d, n * k - d_in)], dim=1)
+    padded = torch.nn.functional.pad(layer.weight, (0, n * k - layer.weight.shape[1]))
+    blocks = [exact(block) for block in padded.split(k, dim=1)]
     systems: list[Scales] = []
     tail = output
     for i in reversed(range(n)):
-        block = exact(padded[:, i * k : (i + 1) * k])
-        systems.insert(0, arithmetic.solve_scales(hidden[i] @ skips[i], tail, block))
+        systems.insert(0, arithmetic.solve_scales(hidden[i] @ skips[i], tail, blocks[i]))
         tail = (tail * systems[0].gamma) @ hidden[i]
 
     zeros = torch.zeros(w, n * k, dtype=torch.float64)
@@ -201,13 +200,12 @@ def _deep_block(
         M[:, i * k : (i + 1) * k] = A  # from here on they enter; zero so far
         M = gamma[:, None] * (W @ M)
         arriving, last = gamma * (W @ offset), i == n - 1
+        offset = input_norm * arithmetic.row_norms(M)
         if last:
             offset = arithmetic.least_norm(output, exact(layer.shift))
-        else:
-            offset = input_norm * arithmetic.row_norms(M)
-        layers.append(Layer(W, gamma, offset - arriving, not last, Skip(A, i * k)))
+        layers.append(Layer(W, gamma, offset - arriving, not last, A, i * k))
     one = exact(torch.ones_like(layer.shift))
-    return Block((*layers, Layer(output, one, one * 0, layer.relu))), systems
+    return (*layers, Layer(output, one, one * 0, layer.relu)), systems
 
 
 def _reachable_norm(layer: Layer, input_norm: float) -> float:
@@ -225,14 +223,16 @@ LAWS = {
 """Continuous laws of a weight, before it is scaled: Lemma 2 holds for each."""
 
 
-def _draw(
-    shape: tuple[int, int], law: str, stream: torch.Generator, sparsity: float = 1.0
+def random_matrix(
+    rows: int, columns: int, stream: torch.Generator, sparsity: float = 1.0, law: str = "normal"
 ) -> Float[Tensor, "rows columns"]:
-    """Weights of a law of `LAWS`, each kept with a probability. Raises InputError for no law."""
-    weight = lookup("distribution", law, LAWS)(*shape, generator=stream, dtype=torch.float64)
-    if sparsity < 1:
-        weight = weight * (torch.rand(*shape, generator=stream, dtype=torch.float64) < sparsity)
-    return weight
+    """Numbers of a law of `LAWS`, each kept with a probability, in float64; others are zero.
+
+    Raises InputError for a law that is not known.
+    """
+    options = {"generator": stream, "dtype": torch.float64}
+    weight = lookup("distribution", law, LAWS)(rows, columns, **options)
+    return weight * (torch.rand(rows, columns, **options) < sparsity) if sparsity < 1 else weight
 
 
 def wide_weights(
@@ -252,8 +252,8 @@ def wide_weights(
     for layer in target.layers:
         d_out, d_in = layer.weight.shape
         m = width or d_out * d_in
-        W1 = _draw((m, d_in), distribution, generator, sparsity) * sqrt(1 / d_in / sparsity)
-        W2 = _draw((d_out, m), distribution, generator, sparsity) * sqrt(2 / m / sparsity)
+        W1 = random_matrix(m, d_in, generator, sparsity, distribution) * sqrt(1 / d_in / sparsity)
+        W2 = random_matrix(d_out, m, generator, sparsity, distribution) * sqrt(2 / m / sparsity)
         pairs.append((W1, W2))
     return pairs
 
@@ -268,7 +268,7 @@ def deep_weights(
     """
 
     def draw(rows: int, columns: int) -> Float[Tensor, "rows columns"]:
-        return _draw((rows, columns), distribution, generator) / sqrt(columns)
+        return random_matrix(rows, columns, generator, law=distribution) / sqrt(columns)
 
     drawn = []
     for layer in target.layers:

@@ -44,7 +44,6 @@ class MultiPrecision:
     """
 
     def __init__(self, digits: int) -> None:
-        self.digits = digits
         self.context = mpmath.MPContext()
         self.context.dps = digits
 
@@ -77,7 +76,7 @@ class MultiPrecision:
         """By elimination with row pivoting; None if K is singular to these digits."""
         n = K.shape[0]
         table = np.concatenate([K, self.exact(torch.eye(n, dtype=torch.float64))], axis=1)
-        negligible = abs(K).max() * self.context.mpf(10) ** (10 - self.digits)
+        negligible = abs(K).max() * self.context.mpf(10) ** (10 - self.context.dps)
         for i in range(n):
             pivot = i + int(np.argmax(abs(table[i:, i])))
             if abs(table[pivot, i]) <= negligible:

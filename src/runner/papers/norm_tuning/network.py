@@ -47,7 +47,7 @@ Block = tuple[Layer, ...]
 """Consecutive layers whose skips read the input of the block.
 
 A target has one layer in each block; the block of the same index in a reconstruction has the two
-(Theorem 1), four (Corollary 1) or ceil(d / k) + 1 layers (Theorem 2) that make up for it."""
+(Theorem 1) or ceil(d / k) + 1 layers (Theorem 2) that make up for it."""
 
 
 @dataclass(frozen=True)

@@ -9,26 +9,26 @@ end) and `input_norm`, the largest norm of an input that will be seen; the paper
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from jaxtyping import Float
+from scipy.sparse import csgraph, csr_array
 from torch import Tensor
 
 from runner.core.errors import InputError, lookup
 from runner.papers.norm_tuning.arithmetic import FLOAT64, Arithmetic
 from runner.papers.norm_tuning.network import Block, Layer, Network, relu_network
 from runner.papers.norm_tuning.solvers import EPSILON, Scales, solve_scales
-from runner.papers.norm_tuning.theorem_1 import Norm, set_shifts
+from runner.papers.norm_tuning.theorem_1 import Norm, khatri_rao, set_shifts
 
 Pair = tuple[Float[Tensor, "_ _"], Float[Tensor, "_ _"]]
 """Frozen weights W1 (m, k), W2 (d, m) of the two layers that make up for one."""
 
 
-@dataclass(frozen=True)
-class Construction:
+class Construction(NamedTuple):
     """A reconstruction, and the linear systems that gave its scales in the order of its layers."""
 
     network: Network
@@ -50,8 +50,7 @@ class Construction:
         return all(system.solvable for system in self.systems)
 
 
-@dataclass(frozen=True)
-class DeepWeights:
+class DeepWeights(NamedTuple):
     """Frozen weights of one block of Theorem 2: n = ceil(d_in / k) layers of width w = d_out k.
 
     `hidden` are the W_i (w, w), `skips` the A_i (w, k), `output` is W_{n+1} (d_out, w).
@@ -106,10 +105,11 @@ def wide(target: Network, weights: Iterable[Pair], input_norm: float = 1.0) -> C
 def factorize(target: Network, rank: int, input_norm: float = 1.0) -> Network:
     """The same function with each layer W* = A B of rank r written as two, B (r, d) and A (d, r).
 
-    Corollary 1 (Corollary 2 of the appendix). The proof takes the output of the first half for
-    `B x`; yet a ReLU of width r stands between the halves. So B gets a shift `input_norm ||B_i||`
-    that keeps this ReLU on, and A takes the shift out again. Raises InputError if a weight matrix
-    of the target has a higher rank.
+    Corollary 1 (Corollary 2 of the appendix): four layers of width d r make up for each layer of
+    rank r, those that `wide` gives for the two here, as the text above the corollary says. The
+    proof takes the output of the first half for `B x`; yet a ReLU of width r stands between the
+    halves. So B gets a shift `input_norm ||B_i||` that keeps this ReLU on, and A takes the shift
+    out again. Raises InputError if a weight matrix of the target has a higher rank.
     """
     weights, biases = [], []
     for index, layer in enumerate(target.layers):
@@ -125,20 +125,6 @@ def factorize(target: Network, rank: int, input_norm: float = 1.0) -> Network:
         biases += [on, layer.shift - A @ on]
         input_norm = _reachable_norm(layer, input_norm)
     return relu_network(weights, biases)
-
-
-def low_rank(
-    target: Network, rank: int, weights: Iterable[Pair], input_norm: float = 1.0
-) -> Construction:
-    """Corollary 1: four layers of width d r for each layer of rank r.
-
-    The theorem of wide networks, applied to the factorized target, as the text above Corollary 1
-    says. `weights` has two pairs per layer of the target.
-    """
-    pairs = wide(factorize(target, rank, input_norm), weights, input_norm)
-    blocks = pairs.network.blocks
-    merged = (a + b for a, b in zip(blocks[::2], blocks[1::2], strict=True))
-    return replace(pairs, network=Network(tuple(merged)))
 
 
 # Theorem 2
@@ -281,6 +267,27 @@ def deep_weights(
         hidden = tuple(draw(w, w) for _ in range(n))
         drawn.append(DeepWeights(hidden, tuple(draw(w, block) for _ in range(n)), draw(d_out, w)))
     return drawn
+
+
+# Theorem 3
+
+
+def structural_rank(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> int:
+    """Structural rank of `K = W2 (.) W1^T`: the largest matching of its rows and columns.
+
+    For a square K it is full exactly where the Boolean determinant of the masks is one (Definition
+    8). With continuous weights K is then invertible with probability one, and never otherwise
+    (Lemma 9).
+    """
+    if bool((W1 != 0).all()) and bool((W2 != 0).all()):
+        return min(W2.shape[0] * W1.shape[1], W1.shape[0])
+    pattern = khatri_rao((W2 != 0).numpy(), (W1 != 0).numpy())
+    return int(csgraph.structural_rank(csr_array(pattern)))
+
+
+def cut_off_units(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> int:
+    """Number of hidden units with no incoming or no outgoing weight: the zero columns of K."""
+    return int(((W1 == 0).all(dim=1) | (W2 == 0).all(dim=0)).sum())
 
 
 def live_units_probability(d: int, k: int, m: int, sparsity: float) -> float:

@@ -24,7 +24,6 @@ from runner.data import digits
 from runner.papers.norm_tuning import theory
 from runner.papers.norm_tuning.arithmetic import FLOAT64, Arithmetic, MultiPrecision
 from runner.papers.norm_tuning.classifier import train_classifier
-from runner.papers.norm_tuning.constructions import sparsity
 from runner.papers.norm_tuning.constructions.config import Constructions
 from runner.papers.norm_tuning.network import Network, agreement, relu_network, truncate
 
@@ -111,9 +110,9 @@ def measured(config: Constructions, replicate: int) -> Reconstruction:
         equations=equations,
         numerical_rank=sum(system.numerical_rank for system in systems),
         # The systems of Theorem 2 have no zeros.
-        structural_rank=sum(sparsity.structural_rank(*p) for p in pairs) if pairs else equations,
+        structural_rank=sum(theory.structural_rank(*p) for p in pairs) if pairs else equations,
         full_rank=construction.full_rank,
-        cut_off_units=sum(sparsity.cut_off_units(*pair) for pair in pairs),
+        cut_off_units=sum(theory.cut_off_units(*pair) for pair in pairs),
         solver="+".join(sorted({system.solver for system in systems})),
         target_accuracy=accuracy,
     )
@@ -163,8 +162,6 @@ def construct(
         weights = theory.deep_weights(target, config.block, stream, law)
         return theory.deep(target, weights, input_norm, arithmetic), []
     if config.theorem == "low_rank":
-        factors = theory.factorize(target, config.rank, input_norm)
-        pairs = theory.wide_weights(factors, None, stream, distribution=law)
-        return theory.low_rank(target, config.rank, pairs, input_norm), pairs
+        target = theory.factorize(target, config.rank, input_norm)
     pairs = theory.wide_weights(target, config.width, stream, config.sparsity, law)
     return theory.wide(target, pairs, input_norm), pairs

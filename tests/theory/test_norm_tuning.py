@@ -457,7 +457,7 @@ def test_condition_of_a_system_that_is_nearly_of_lower_rank(small):
 
 def test_condition_of_systems_of_which_one_is_not_finite():
     finite = Scales(normal(1), 5.0, 1, (1, 1), "lu")
-    nothing = replace(finite, condition_number=math.nan)
+    nothing = finite._replace(condition_number=math.nan)
     for systems in ((finite, nothing), (nothing, finite)):
         assert math.isnan(Construction(Network(()), systems).condition_number)
 

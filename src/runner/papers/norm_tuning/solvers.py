@@ -6,9 +6,8 @@ of `constructions`. None of the three forms `K^T K`, which would square the cond
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import nan
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -30,8 +29,7 @@ LANCZOS_TOLERANCE = 1e-3  # residual; the singular values are then right to abou
 LANCZOS_VECTORS = 80
 
 
-@dataclass(frozen=True)
-class Scales:
+class Scales(NamedTuple):
     """Solution of `K gamma = vec(W*)` and what the system looked like.
 
     `condition_number` is sigma_max / sigma_min over the min(d k, m) singular values of K (inf if

@@ -8,7 +8,6 @@ columns: x (R, d, N), outputs (R, N). Scales gamma and shifts beta are columns, 
 """
 
 from math import pi, sqrt
-from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -60,12 +59,10 @@ def with_right_means(norm: Norm, W1: Tensor, W2: Tensor, target: Tensor) -> Norm
 # Found by training
 
 
-class Step(NamedTuple):
-    """What a network in training has from one batch, replicate by replicate."""
-
-    loss: Float[Tensor, " R"]  # mean squared error
-    gradients: dict[str, Tensor]  # of the loss, by the name of the parameter
-    on: Float[Tensor, "R d N"]  # 1 for a last unit that is on, or may come on; else 0
+Step = tuple[Float[Tensor, " R"], dict[str, Tensor], Float[Tensor, "R d N"]]
+"""What a network in training has from one batch, replicate by replicate: the mean squared error,
+its gradients by the name of the parameter, and 1 for a last unit that is on, or may come on; else
+0."""
 
 
 class Batch:
@@ -99,7 +96,7 @@ class Dense:
         residual = units.sum(1, keepdim=True) - batch.y.unsqueeze(1)
         on = units.sign_()
         delta = on * (residual * (2 / residual.shape[-1]))
-        return Step(residual.square().mean((1, 2)), {"W": delta @ batch.x.mT}, on)
+        return residual.square().mean((1, 2)), {"W": delta @ batch.x.mT}, on
 
 
 class FrozenWithNorm:
@@ -162,7 +159,7 @@ class FrozenWithNorm:
             "beta2": delta2.sum(-1, keepdim=True),
         }
         may_be_on = on if self.batch_statistics else torch.ones_like(on)
-        return Step(residual.square().mean((1, 2)), gradients, may_be_on)
+        return residual.square().mean((1, 2)), gradients, may_be_on
 
     def _statistics(self, layer: int, mean: Tensor, variance: Tensor) -> tuple[Tensor | float, ...]:
         """What a layer subtracts and multiplies by; its running statistics follow the batch's."""

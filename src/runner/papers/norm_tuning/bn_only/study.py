@@ -113,8 +113,7 @@ class Problem(NamedTuple):
     W2: dict[int, Float[Tensor, "R d m"]]  # by m
 
 
-@dataclass
-class Learner:
+class Learner(NamedTuple):
     """A network of every replicate in training."""
 
     network: Dense | FrozenWithNorm

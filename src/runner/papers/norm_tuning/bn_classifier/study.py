@@ -33,9 +33,6 @@ from runner.papers.norm_tuning.network import Network, agreement
 from runner.training.optimizers import Adam
 from runner.training.selection import choose, score, selection_range
 
-Pairs = list[theory.Pair]
-"""The frozen weights for each layer of the target."""
-
 
 @dataclass(frozen=True)
 class Classifier(Row):
@@ -120,7 +117,7 @@ def traced(network: nn.Sequential, data: Dataset) -> dict[str, Tensor]:
     return {"x": x, **network.state_dict(), **hidden}
 
 
-def drawn(config: BnClassifier, data: Dataset, replicate: int) -> tuple[Network, Pairs]:
+def drawn(config: BnClassifier, data: Dataset, replicate: int) -> tuple[Network, list[theory.Pair]]:
     """The target, trained on the training images, and the frozen weights; in float64."""
     stream = generator(config.seed, replicate, "target")
     images, labels = data.train.flat().double(), data.train.labels
@@ -129,7 +126,7 @@ def drawn(config: BnClassifier, data: Dataset, replicate: int) -> tuple[Network,
     return target, theory.wide_weights(target, None, stream)
 
 
-def built_network(data: Dataset, target: Network, pairs: Pairs) -> nn.Sequential:
+def built_network(data: Dataset, target: Network, pairs: list[theory.Pair]) -> nn.Sequential:
     """Theorem 1 in BatchNorm modules, whose running statistics are those of the training images.
 
     The hidden ReLUs are switched on for every image, also those for tests.
@@ -139,7 +136,7 @@ def built_network(data: Dataset, target: Network, pairs: Pairs) -> nn.Sequential
     return as_modules("batch_norm", construction.network, data.train.flat().double())
 
 
-def normalized(pairs: Pairs) -> nn.Sequential:
+def normalized(pairs: list[theory.Pair]) -> nn.Sequential:
     """The frozen network with new BatchNorm modules, in float32: what `bn_only` starts from."""
     modules: list[nn.Module] = []
     for W in (W for pair in pairs for W in pair):

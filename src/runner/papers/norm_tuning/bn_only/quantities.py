@@ -87,8 +87,8 @@ def schedule_ratio(tables: Tables, top: str, bottom: str) -> pd.DataFrame:
     rows = at_best_rates(tables["metrics"]).rename(columns=SYMBOLS)
     rows = rows.set_index(["schedule", "d", "replicate"])
     errors, inside = rows["relative_mse"].fillna(np.inf), rows["inside_grid"]
-    ratios = (errors[top] / errors[bottom]).rename("value")
-    return ratios.to_frame().assign(inside_grid=inside[top] & inside[bottom]).reset_index()
+    both = {"value": errors[top] / errors[bottom], "inside_grid": inside[top] & inside[bottom]}
+    return pd.DataFrame(both).reset_index()
 
 
 @quantity(each=("samples", "epochs"))

@@ -9,18 +9,18 @@ import torch
 
 from runner.core.errors import InputError
 from runner.papers.norm_tuning.arithmetic import MultiPrecision
-from runner.papers.norm_tuning.constructions.sparsity import cut_off_units, structural_rank
-from runner.papers.norm_tuning.network import Block, Layer, Network, relu_network, truncate
+from runner.papers.norm_tuning.network import Layer, Network, relu_network, truncate
 from runner.papers.norm_tuning.solvers import EPSILON, Scales, solve_scales
 from runner.papers.norm_tuning.theorem_1 import khatri_rao
 from runner.papers.norm_tuning.theory import (
     LAWS,
     Construction,
+    cut_off_units,
     deep,
     deep_weights,
     factorize,
     live_units_probability,
-    low_rank,
+    structural_rank,
     wide,
     wide_layer,
     wide_weights,
@@ -121,7 +121,7 @@ def test_theorem_1_gamma_2_may_be_any_diagonal_matrix_of_full_rank():
     first = Layer(W1, p.gamma1, p.beta1, relu=True)
     second = Layer(W2, gamma2, p.beta2, relu=layer.relu)
     inputs = ball(300, d)
-    found = Network((Block((first, second)),))(inputs)
+    found = Network(((first, second),))(inputs)
     assert float((found - target(inputs)).abs().max()) < 1e-10
 
 
@@ -138,9 +138,9 @@ def test_theorem_1_leaves_the_random_weights_alone_and_sets_gamma_2_to_one():
     target = random_target(4, 4)
     (pair,) = wide_weights(target, None, stream())
     (block,) = wide(target, [(pair[0].clone(), pair[1].clone())]).network.blocks
-    assert torch.equal(block.layers[0].weight, pair[0])
-    assert torch.equal(block.layers[1].weight, pair[1])
-    assert torch.equal(block.layers[1].scale, torch.ones(4, dtype=torch.float64))
+    assert torch.equal(block[0].weight, pair[0])
+    assert torch.equal(block[1].weight, pair[1])
+    assert torch.equal(block[1].scale, torch.ones(4, dtype=torch.float64))
 
 
 def test_theorem_1_needs_the_norm_of_the_inputs_that_are_seen():
@@ -160,7 +160,7 @@ def test_theorem_1_needs_the_reachable_norm_in_the_second_layer():
     for layer, (W1, W2) in zip(target.layers, weights, strict=True):
         p, _ = wide_layer(W1, W2, layer.weight, layer.shift, input_norm=1.0)
         first = Layer(W1, p.gamma1, p.beta1, relu=True)
-        blocks.append(Block((first, Layer(W2, p.gamma2, p.beta2, relu=layer.relu))))
+        blocks.append((first, Layer(W2, p.gamma2, p.beta2, relu=layer.relu)))
     as_stated = Network(tuple(blocks))
     assert float((as_stated(inputs) - target(inputs)).abs().max()) > 0.1
     assert error(wide(target, weights), target, inputs) < 1e-10
@@ -182,9 +182,8 @@ def test_corollary_1_low_rank_targets_need_width_d_r(widths, rank):
     target = truncate(random_target(*widths), rank)
     weights = wide_weights(factorize(target, rank), None, stream())
     assert max(len(W1) for W1, _ in weights) == max(widths) * rank
-    construction = low_rank(target, rank, weights)
-    assert len(construction.network.blocks) == len(widths) - 1
-    assert len(construction.network.blocks[0].layers) == 4
+    construction = wide(factorize(target, rank), weights)
+    assert len(construction.network.layers) == 4 * (len(widths) - 1)
     assert error(construction, target, ball(300, widths[0])) < 1e-10
 
 
@@ -199,8 +198,8 @@ def test_corollary_1_scales_of_the_target_that_are_zero_need_two_layers_of_width
     shifts = shift.clone()
     shifts[live] = p.beta2
     layers = (Layer(W1, p.gamma1, p.beta1, relu=True), Layer(W2, scale, shifts, relu=True))
-    target = Network((Block((Layer(W, scale, shift, relu=True),)),))
-    assert float((Network((Block(layers),))(inputs) - target(inputs)).abs().max()) < 1e-10
+    target = Network(((Layer(W, scale, shift, relu=True),),))
+    assert float((Network((layers,))(inputs) - target(inputs)).abs().max()) < 1e-10
 
 
 def test_corollary_1_needs_a_shift_for_its_middle_relu():
@@ -209,12 +208,8 @@ def test_corollary_1_needs_a_shift_for_its_middle_relu():
     factors, inputs = factorize(target, 3), ball(300, 8)
     B, A = factors.layers
     torch.testing.assert_close(factors(inputs), target(inputs))
-    skipped = Network(
-        (
-            Block((replace(B, shift=0 * B.shift),)),
-            Block((replace(A, shift=target.layers[0].shift),)),
-        )
-    )
+    without = replace(B, shift=0 * B.shift), replace(A, shift=target.layers[0].shift)
+    skipped = Network((without,))
     assert float((skipped(inputs) - target(inputs)).abs().max()) > 0.01
 
 
@@ -233,7 +228,7 @@ def test_corollary_1_refuses_a_target_of_higher_rank():
 def test_theorem_2_deep_networks_equal_their_targets_for_any_block(widths, block):
     target = random_target(*widths)
     construction = deep(target, deep_weights(target, block, stream()))
-    depths = [len(b.layers) for b in construction.network.blocks]
+    depths = [len(block) for block in construction.network.blocks]
     assert depths == [math.ceil(width / block) + 1 for width in widths[:-1]]
     assert construction.full_rank and construction.rounding < 1e-6
     assert error(construction, target, ball(300, widths[0])) < 100 * construction.rounding
@@ -262,7 +257,7 @@ def without_block(columns):
     (layer,) = target.layers
     weight = layer.weight.clone()
     weight[:, columns] = 0
-    return Network((Block((replace(layer, weight=weight),)),))
+    return Network(((replace(layer, weight=weight),),))
 
 
 def test_theorem_2_breaks_at_a_zero_last_block():
@@ -290,7 +285,7 @@ def test_theorem_2_with_single_inputs_needs_more_digits_than_float64_has():
     (layer,) = target.layers
     g = Layer(exact.exact(layer.weight), exact.exact(layer.scale), exact.exact(layer.shift), False)
     x = exact.exact(inputs)
-    difference = construction.network(x) - Network((Block((g,)),))(x)
+    difference = construction.network(x) - Network(((g,),))(x)
     assert construction.condition_number > 1 / EPSILON
     assert float(abs(difference).max()) < 1e-60
 
@@ -355,7 +350,7 @@ def test_remark_8_padding_all_layers_to_one_width_changes_nothing():
         weight[: layer.weight.shape[0], : layer.weight.shape[1]] = layer.weight
         missing = weight.new_zeros(d * d - len(layer.shift))
         scale, shift = (torch.cat([v, missing]) for v in (layer.scale, layer.shift))
-        padded.append(Block((Layer(weight, scale, shift, layer.relu),)))
+        padded.append((Layer(weight, scale, shift, layer.relu),))
     x = ball(50, d)
     found = Network(tuple(padded))(torch.nn.functional.pad(x, (0, d * d - d)))
     torch.testing.assert_close(found[:, :d], construction.network(x))
@@ -462,7 +457,7 @@ def test_condition_of_a_system_that_is_nearly_of_lower_rank(small):
 
 def test_condition_of_systems_of_which_one_is_not_finite():
     finite = Scales(normal(1), 5.0, 1, (1, 1), "lu")
-    nothing = replace(finite, condition_number=math.nan)
+    nothing = finite._replace(condition_number=math.nan)
     for systems in ((finite, nothing), (nothing, finite)):
         assert math.isnan(Construction(Network(()), systems).condition_number)
 

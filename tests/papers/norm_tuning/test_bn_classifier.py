@@ -41,8 +41,8 @@ def test_training_changes_scales_and_shifts_alone_and_learns(data, problem):
     before = [layer.weight.clone() for layer in network[::3]]
     config = BnClassifier(target_width=5, epochs=3)
     rows = list(study.trained(config, data, network, 0, 0.03))
-    assert [row["epoch"] for row in rows] == [1, 2, 3]
-    assert rows[-1]["train_accuracy"] > rows[0]["train_accuracy"] + 0.1
+    assert [row.epoch for row in rows] == [1, 2, 3]
+    assert rows[-1].train_accuracy > rows[0].train_accuracy + 0.1
     for layer, weight in zip(network[::3], before, strict=True):
         assert torch.equal(layer.weight, weight)
 

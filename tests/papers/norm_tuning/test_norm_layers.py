@@ -11,7 +11,7 @@ from runner.core.progress import Progress
 from runner.core.studies import Context
 from runner.papers.norm_tuning import theory
 from runner.papers.norm_tuning.modules import as_modules
-from runner.papers.norm_tuning.network import Block, Layer, Network
+from runner.papers.norm_tuning.network import Layer, Network
 from runner.papers.norm_tuning.norm_layers.config import NormLayers
 from runner.papers.norm_tuning.norm_layers.study import (
     explained_norm,
@@ -48,7 +48,7 @@ def frozen_b():
 
 def constructed(W1, W2, found) -> Network:
     first = Layer(W1, found.gamma1, found.beta1, relu=True)
-    return Network((Block((first, Layer(W2, found.gamma2, found.beta2, relu=True))),))
+    return Network(((first, Layer(W2, found.gamma2, found.beta2, relu=True)),))
 
 
 @pytest.mark.parametrize("biases", [None, frozen_b()])

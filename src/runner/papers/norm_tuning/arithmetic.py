@@ -44,7 +44,6 @@ class MultiPrecision:
     """
 
     def __init__(self, digits: int) -> None:
-        self.digits = digits
         self.context = mpmath.MPContext()
         self.context.dps = digits
 
@@ -61,8 +60,9 @@ class MultiPrecision:
         inverse = self._inverse(K)
         if inverse is None:
             return Scales(K[0] * 0, float("inf"), 0, K.shape, "mpmath")
-        condition_number = _norm(K) * _norm(inverse)
-        return Scales(inverse @ target.reshape(-1), condition_number, len(K), K.shape, "mpmath")
+        largest, of_inverse = (np.linalg.norm(M.astype(float), 2) for M in (K, inverse))
+        gamma = inverse @ target.reshape(-1)
+        return Scales(gamma, float(largest * of_inverse), len(K), K.shape, "mpmath")
 
     def least_norm(self, W: Exact, b: Exact) -> Exact:
         """`W^T (W W^T)^{-1} b`: squaring the condition number costs a few of very many digits."""
@@ -76,7 +76,7 @@ class MultiPrecision:
         """By elimination with row pivoting; None if K is singular to these digits."""
         n = K.shape[0]
         table = np.concatenate([K, self.exact(torch.eye(n, dtype=torch.float64))], axis=1)
-        negligible = abs(K).max() * self.context.mpf(10) ** (10 - self.digits)
+        negligible = abs(K).max() * self.context.mpf(10) ** (10 - self.context.dps)
         for i in range(n):
             pivot = i + int(np.argmax(abs(table[i:, i])))
             if abs(table[pivot, i]) <= negligible:
@@ -88,11 +88,6 @@ class MultiPrecision:
             # Columns left of i are unit vectors already.
             table[:, i:] = table[:, i:] - factors[:, None] * table[i, i:]
         return table[:, n:]
-
-
-def _norm(K: Exact) -> float:
-    """Spectral norm, to double precision."""
-    return float(np.linalg.norm(K.astype(np.float64), 2))
 
 
 Arithmetic = Float64 | MultiPrecision

@@ -1,12 +1,11 @@
 """A real target: a small ReLU classifier of the handwritten digits that come with scikit-learn."""
 
-from math import sqrt
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from runner.data import CLASSES
+from runner.networks import initialization
 from runner.papers.norm_tuning.network import Network, relu_network
 
 PIXELS = 64
@@ -22,16 +21,12 @@ def train_classifier(
 ) -> Network:
     """A fully connected ReLU classifier with `depth` layers and this hidden width, in float64."""
     sizes = [PIXELS, *[width] * (depth - 1), CLASSES]
-    weights = [
-        torch.randn(n_out, n_in, generator=generator, dtype=torch.float64) * sqrt(2 / n_in)
-        for n_in, n_out in zip(sizes[:-1], sizes[1:], strict=True)
-    ]
-    biases = [torch.zeros(n_out, dtype=torch.float64) for n_out in sizes[1:]]
-    parameters = [tensor.requires_grad_() for tensor in (*weights, *biases)]
-    optimizer = torch.optim.Adam(parameters, lr=LEARNING_RATE)
+    drawn = initialization.draw("he", sizes, [generator], torch.float64)
+    weights, biases = ([each[0] for each in of_all] for of_all in drawn)
+    network, parameters = relu_network(weights, biases), [*weights, *biases]
+    optimizer = torch.optim.Adam([each.requires_grad_() for each in parameters], lr=LEARNING_RATE)
     for _ in range(STEPS):
-        loss = torch.nn.functional.cross_entropy(relu_network(weights, biases)(images), classes)
         optimizer.zero_grad()
-        loss.backward()
+        torch.nn.functional.cross_entropy(network(images), classes).backward()
         optimizer.step()
     return relu_network([W.detach() for W in weights], [b.detach() for b in biases])

@@ -6,7 +6,6 @@ mode, where mean and variance are constants. In training mode they are the batch
 """
 
 from collections.abc import Sequence
-from functools import partial
 
 import torch
 from jaxtyping import Float
@@ -61,27 +60,20 @@ def frozen_linear(
     W: Float[Tensor, "n_out n_in"], b: Float[Tensor, " n_out"] | None = None
 ) -> nn.Linear:
     """`x -> W x`, or `W x + b`; not trained."""
-    layer = nn.Linear(W.shape[1], W.shape[0], bias=b is not None, dtype=W.dtype)
-    layer.weight = nn.Parameter(W, requires_grad=False)
-    if b is not None:
-        layer.bias = nn.Parameter(b, requires_grad=False)
-    return layer
+    layer = nn.Linear(*W.mT.shape, bias=b is not None, dtype=W.dtype)
+    layer.load_state_dict({"weight": W} if b is None else {"weight": W, "bias": b})
+    return layer.requires_grad_(False)
 
 
 def _normalization(
     layer: str, gamma: Float[Tensor, " n"], beta: Float[Tensor, " n"], z: Float[Tensor, "N n"]
 ) -> nn.BatchNorm1d | nn.LayerNorm | RMSNorm:
     """A layer that maps z to `gamma z + beta` as far as its mean and deviation are those here."""
-    make = {
-        "batch_norm": partial(nn.BatchNorm1d, momentum=0.0),
-        "layer_norm": nn.LayerNorm,
-        "rms_norm": RMSNorm,
-    }
+    make = {"batch_norm": nn.BatchNorm1d, "layer_norm": nn.LayerNorm, "rms_norm": RMSNorm}
     module = lookup("layers", layer, make)(len(gamma), dtype=gamma.dtype)
     if layer == "batch_norm":
-        mean, variance = z.mean(0), z.var(0)
-        module.running_mean, module.running_var = mean, variance
-        deviation = (variance + module.eps).sqrt()
+        module.momentum, module.running_mean, module.running_var = 0.0, z.mean(0), z.var(0)
+        mean, deviation = module.running_mean, (module.running_var + module.eps).sqrt()
     elif layer == "layer_norm":
         mean, deviation = z.mean(), (z.var(1, correction=0) + module.eps).sqrt().mean()
     else:

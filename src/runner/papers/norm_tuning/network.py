@@ -17,60 +17,37 @@ Matrix = Float[Tensor, "_ _"] | Shaped[np.ndarray, "_ _"]
 
 
 @dataclass(frozen=True)
-class Skip:
-    """A block of the input that enters through a frozen matrix: `A x[start : start + k]`, A (w, k).
-
-    An input that ends inside the block counts as continued by zeros.
-    """
-
-    matrix: Matrix
-    start: int
-
-    def __call__(self, inputs: Matrix) -> Matrix:
-        """Project the block of `inputs` (N, d); returns (N, w)."""
-        block = inputs[:, self.start : self.start + self.matrix.shape[1]]
-        return block @ self.matrix[:, : block.shape[1]].T
-
-
-@dataclass(frozen=True)
 class Layer:
     """`h -> scale * (W (h + A x_i)) + shift`, then a ReLU if `relu`; the skip `A x_i` is optional.
 
     Shapes: weight (out, in), scale and shift (out,). By Proposition 1 of paper A this is a layer
-    followed by batch normalization with fixed mean and variance.
+    followed by batch normalization with fixed mean and variance. The skip A (in, k) projects the
+    block `x_i = x[start : start + k]` of the input; one that ends inside the block counts as
+    continued by zeros.
     """
 
     weight: Matrix
     scale: Vector
     shift: Vector
     relu: bool
-    skip: Skip | None = None
+    skip: Matrix | None = None
+    start: int = 0
 
     def __call__(self, hidden: Matrix | None, inputs: Matrix) -> Matrix:
         """Outputs (N, out) for hidden values (N, in), None where only the skip feeds the layer."""
         if self.skip is not None:
-            entering = self.skip(inputs)
+            block = inputs[:, self.start : self.start + self.skip.shape[1]]
+            entering = block @ self.skip[:, : block.shape[1]].T
             hidden = entering if hidden is None else hidden + entering
         output = hidden @ self.weight.T * self.scale + self.shift
         return _relu(output) if self.relu else output
 
 
-@dataclass(frozen=True)
-class Block:
-    """Consecutive layers whose skips read the input of the block.
+Block = tuple[Layer, ...]
+"""Consecutive layers whose skips read the input of the block.
 
-    A target has one layer in each block; the block of the same index in a reconstruction has the
-    two (Theorem 1), four (Corollary 1) or ceil(d / k) + 1 layers (Theorem 2) that make up for it.
-    """
-
-    layers: tuple[Layer, ...]
-
-    def __call__(self, inputs: Matrix) -> Matrix:
-        """Outputs (N, out) for inputs (N, in)."""
-        hidden = inputs if self.layers[0].skip is None else None
-        for layer in self.layers:
-            hidden = layer(hidden, inputs)
-        return hidden
+A target has one layer in each block; the block of the same index in a reconstruction has the two
+(Theorem 1) or ceil(d / k) + 1 layers (Theorem 2) that make up for it."""
 
 
 @dataclass(frozen=True)
@@ -82,13 +59,16 @@ class Network:
     def __call__(self, inputs: Matrix) -> Matrix:
         """Outputs (N, out) for inputs (N, in)."""
         for block in self.blocks:
-            inputs = block(inputs)
+            hidden = inputs if block[0].skip is None else None
+            for layer in block:
+                hidden = layer(hidden, inputs)
+            inputs = hidden
         return inputs
 
     @property
     def layers(self) -> tuple[Layer, ...]:
         """All layers in their order."""
-        return tuple(layer for block in self.blocks for layer in block.layers)
+        return sum(self.blocks, ())
 
 
 def relu_network(weights: list[Matrix], biases: list[Vector]) -> Network:
@@ -96,12 +76,9 @@ def relu_network(weights: list[Matrix], biases: list[Vector]) -> Network:
 
     Its own scales Gamma* are part of `W` (Remark 7).
     """
-    last = len(weights) - 1
-    layers = [
-        Layer(weight, scale=bias * 0 + 1, shift=bias, relu=index < last)
-        for index, (weight, bias) in enumerate(zip(weights, biases, strict=True))
-    ]
-    return Network(tuple(Block((layer,)) for layer in layers))
+    layers = [Layer(W, b * 0 + 1, b, relu=True) for W, b in zip(weights, biases, strict=True)]
+    layers[-1] = replace(layers[-1], relu=False)
+    return Network(tuple((layer,) for layer in layers))
 
 
 def truncate(target: Network, rank: int) -> Network:
@@ -111,7 +88,7 @@ def truncate(target: Network, rank: int) -> Network:
         U, s, Vh = torch.linalg.svd(layer.weight, full_matrices=False)
         return replace(layer, weight=(U[:, :rank] * s[:rank]) @ Vh[:rank])
 
-    return Network(tuple(Block((truncated(layer),)) for layer in target.layers))
+    return Network(tuple((truncated(layer),) for layer in target.layers))
 
 
 def _relu(x: Matrix) -> Matrix:

@@ -5,16 +5,15 @@ where d k = m = 3,600, against 1.2 by LU, and a gigabyte and minutes for each of
 of `constructions`. None of the three forms `K^T K`, which would square the condition number.
 """
 
-import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import nan
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from jaxtyping import Float
-from scipy.linalg import LinAlgWarning, lu_factor, lu_solve
+from scipy.linalg import lu_solve
+from scipy.linalg.lapack import dgetrf
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, lsmr
 from torch import Tensor
 
@@ -30,8 +29,7 @@ LANCZOS_TOLERANCE = 1e-3  # residual; the singular values are then right to abou
 LANCZOS_VECTORS = 80
 
 
-@dataclass(frozen=True)
-class Scales:
+class Scales(NamedTuple):
     """Solution of `K gamma = vec(W*)` and what the system looked like.
 
     `condition_number` is sigma_max / sigma_min over the min(d k, m) singular values of K (inf if
@@ -67,34 +65,27 @@ def solve_scales(
     shape = (dk, m)
     if not all(bool(each.isfinite().all()) for each in (W1, W2, target)):
         return Scales(W1.new_full((m,), nan), nan, 0, shape, "none")
-    found = None
-    if m >= 2 * dk:
-        solver, found = "lsmr", _by_lsmr(W1, W2, target)
-    elif m == dk:
-        solver, found = "lu", _by_lu(W1, W2, target)
-    if found is not None:
-        gamma, condition_number = found
-        return Scales(gamma, condition_number, dk, shape, solver)
+    if m >= 2 * dk and (found := _by_lsmr(W1, W2, target)):
+        return found
+    if m == dk and (found := _by_lu(W1, W2, target)):
+        return found
     gammas, condition_number, rank = pseudo_inverse(W1, W2, [target])
     return Scales(gammas[:, 0], float(condition_number), int(rank), shape, "least_squares")
 
 
 def _by_lu(
     W1: Float[Tensor, "n k"], W2: Float[Tensor, "d n"], target: Float[Tensor, "d k"]
-) -> tuple[Float[Tensor, " n"], float] | None:
-    """LU with iterative refinement, and the condition number; None if K is nearly singular."""
-    n = target.numel()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LinAlgWarning)  # an exact zero pivot is looked for below
-        # K^T is the column-major view of K, so LAPACK can factor it in place: one matrix, no copy.
-        factors = lu_factor(khatri_rao(W2, W1).numpy().T, overwrite_a=True, check_finite=False)
-    if not np.all(np.diagonal(factors[0])):
+) -> Scales | None:
+    """LU with iterative refinement; None if K is nearly singular."""
+    K, n = _operator(W1, W2), target.numel()
+    # K^T is the column-major view of K, so LAPACK can factor it in place: one matrix, no copy.
+    *factors, zero_pivot = dgetrf(khatri_rao(W2, W1).numpy().T, overwrite_a=True)
+    if zero_pivot:
         return None
 
     def solve(b: np.ndarray, transposed: int = 1) -> np.ndarray:
         return lu_solve(factors, b, trans=transposed, check_finite=False)
 
-    K = _operator(W1, W2)
     try:
         largest = _singular_values(n, lambda v: K.matvec(K.rmatvec(v)), k=1)[-1]
         of_inverse = _singular_values(n, lambda v: solve(solve(v, 0)), k=1)[-1]
@@ -106,13 +97,13 @@ def _by_lu(
     gamma = solve(b)
     for _ in range(REFINEMENTS):
         gamma = gamma + solve(b - K.matvec(gamma))
-    return torch.from_numpy(gamma), float(largest * of_inverse)
+    return Scales(torch.from_numpy(gamma), float(largest * of_inverse), n, (n, n), "lu")
 
 
 def _by_lsmr(
     W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"], target: Float[Tensor, "d k"]
-) -> tuple[Float[Tensor, " m"], float] | None:
-    """LSMR, and the condition number; None if it ends early or K is not clearly of full rank.
+) -> Scales | None:
+    """LSMR; None if it ends early or K is not clearly of full rank.
 
     K has rank d k exactly if it reaches any right-hand side, a random one with probability one. (No
     iteration from `K K^T` shows a null space: it starts with a product, which has no part in it.)
@@ -128,7 +119,9 @@ def _by_lsmr(
     except ArpackError:
         return None
     smallest, largest = map(float, sizes[[0, -1]])
-    return (gamma, largest / smallest) if largest < LANCZOS_CONDITION * smallest else None
+    if not largest < LANCZOS_CONDITION * smallest:
+        return None
+    return Scales(gamma, largest / smallest, n, K.shape, "lsmr")
 
 
 def structured_lsmr(

@@ -9,26 +9,26 @@ end) and `input_norm`, the largest norm of an input that will be seen; the paper
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from jaxtyping import Float
+from scipy.sparse import csgraph, csr_array
 from torch import Tensor
 
 from runner.core.errors import InputError, lookup
 from runner.papers.norm_tuning.arithmetic import FLOAT64, Arithmetic
-from runner.papers.norm_tuning.network import Block, Layer, Network, Skip, relu_network
+from runner.papers.norm_tuning.network import Block, Layer, Network, relu_network
 from runner.papers.norm_tuning.solvers import EPSILON, Scales, solve_scales
-from runner.papers.norm_tuning.theorem_1 import Norm, set_shifts
+from runner.papers.norm_tuning.theorem_1 import Norm, khatri_rao, set_shifts
 
 Pair = tuple[Float[Tensor, "_ _"], Float[Tensor, "_ _"]]
 """Frozen weights W1 (m, k), W2 (d, m) of the two layers that make up for one."""
 
 
-@dataclass(frozen=True)
-class Construction:
+class Construction(NamedTuple):
     """A reconstruction, and the linear systems that gave its scales in the order of its layers."""
 
     network: Network
@@ -50,8 +50,7 @@ class Construction:
         return all(system.solvable for system in self.systems)
 
 
-@dataclass(frozen=True)
-class DeepWeights:
+class DeepWeights(NamedTuple):
     """Frozen weights of one block of Theorem 2: n = ceil(d_in / k) layers of width w = d_out k.
 
     `hidden` are the W_i (w, w), `skips` the A_i (w, k), `output` is W_{n+1} (d_out, w).
@@ -94,7 +93,7 @@ def wide(target: Network, weights: Iterable[Pair], input_norm: float = 1.0) -> C
     for layer, (W1, W2) in zip(target.layers, weights, strict=True):
         p, system = wide_layer(W1, W2, layer.weight, layer.shift, input_norm)
         first = Layer(W1, p.gamma1, p.beta1, relu=True)
-        blocks.append(Block((first, Layer(W2, p.gamma2, p.beta2, relu=layer.relu))))
+        blocks.append((first, Layer(W2, p.gamma2, p.beta2, relu=layer.relu)))
         systems.append(system)
         input_norm = _reachable_norm(layer, input_norm)
     return Construction(Network(tuple(blocks)), tuple(systems))
@@ -106,10 +105,11 @@ def wide(target: Network, weights: Iterable[Pair], input_norm: float = 1.0) -> C
 def factorize(target: Network, rank: int, input_norm: float = 1.0) -> Network:
     """The same function with each layer W* = A B of rank r written as two, B (r, d) and A (d, r).
 
-    Corollary 1 (Corollary 2 of the appendix). The proof takes the output of the first half for
-    `B x`; yet a ReLU of width r stands between the halves. So B gets a shift `input_norm ||B_i||`
-    that keeps this ReLU on, and A takes the shift out again. Raises InputError if a weight matrix
-    of the target has a higher rank.
+    Corollary 1 (Corollary 2 of the appendix): four layers of width d r make up for each layer of
+    rank r, those that `wide` gives for the two here, as the text above the corollary says. The
+    proof takes the output of the first half for `B x`; yet a ReLU of width r stands between the
+    halves. So B gets a shift `input_norm ||B_i||` that keeps this ReLU on, and A takes the shift
+    out again. Raises InputError if a weight matrix of the target has a higher rank.
     """
     weights, biases = [], []
     for index, layer in enumerate(target.layers):
@@ -125,20 +125,6 @@ def factorize(target: Network, rank: int, input_norm: float = 1.0) -> Network:
         biases += [on, layer.shift - A @ on]
         input_norm = _reachable_norm(layer, input_norm)
     return relu_network(weights, biases)
-
-
-def low_rank(
-    target: Network, rank: int, weights: Iterable[Pair], input_norm: float = 1.0
-) -> Construction:
-    """Corollary 1: four layers of width d r for each layer of rank r.
-
-    The theorem of wide networks, applied to the factorized target, as the text above Corollary 1
-    says. `weights` has two pairs per layer of the target.
-    """
-    pairs = wide(factorize(target, rank, input_norm), weights, input_norm)
-    blocks = pairs.network.blocks
-    merged = [Block(a.layers + b.layers) for a, b in zip(blocks[::2], blocks[1::2], strict=True)]
-    return replace(pairs, network=Network(tuple(merged)))
 
 
 # Theorem 2
@@ -185,13 +171,12 @@ def _deep_block(
     exact = arithmetic.exact
     hidden, skips = ([exact(W) for W in each] for each in (frozen.hidden, frozen.skips))
     output, n, (w, k) = exact(frozen.output), len(hidden), skips[0].shape
-    d, d_in = layer.weight.shape
-    padded = torch.cat([layer.weight, layer.weight.new_zeros(d, n * k - d_in)], dim=1)
+    padded = torch.nn.functional.pad(layer.weight, (0, n * k - layer.weight.shape[1]))
+    blocks = [exact(block) for block in padded.split(k, dim=1)]
     systems: list[Scales] = []
     tail = output
     for i in reversed(range(n)):
-        block = exact(padded[:, i * k : (i + 1) * k])
-        systems.insert(0, arithmetic.solve_scales(hidden[i] @ skips[i], tail, block))
+        systems.insert(0, arithmetic.solve_scales(hidden[i] @ skips[i], tail, blocks[i]))
         tail = (tail * systems[0].gamma) @ hidden[i]
 
     zeros = torch.zeros(w, n * k, dtype=torch.float64)
@@ -201,13 +186,12 @@ def _deep_block(
         M[:, i * k : (i + 1) * k] = A  # from here on they enter; zero so far
         M = gamma[:, None] * (W @ M)
         arriving, last = gamma * (W @ offset), i == n - 1
+        offset = input_norm * arithmetic.row_norms(M)
         if last:
             offset = arithmetic.least_norm(output, exact(layer.shift))
-        else:
-            offset = input_norm * arithmetic.row_norms(M)
-        layers.append(Layer(W, gamma, offset - arriving, not last, Skip(A, i * k)))
+        layers.append(Layer(W, gamma, offset - arriving, not last, A, i * k))
     one = exact(torch.ones_like(layer.shift))
-    return Block((*layers, Layer(output, one, one * 0, layer.relu))), systems
+    return (*layers, Layer(output, one, one * 0, layer.relu)), systems
 
 
 def _reachable_norm(layer: Layer, input_norm: float) -> float:
@@ -225,14 +209,16 @@ LAWS = {
 """Continuous laws of a weight, before it is scaled: Lemma 2 holds for each."""
 
 
-def _draw(
-    shape: tuple[int, int], law: str, stream: torch.Generator, sparsity: float = 1.0
+def random_matrix(
+    rows: int, columns: int, stream: torch.Generator, sparsity: float = 1.0, law: str = "normal"
 ) -> Float[Tensor, "rows columns"]:
-    """Weights of a law of `LAWS`, each kept with a probability. Raises InputError for no law."""
-    weight = lookup("distribution", law, LAWS)(*shape, generator=stream, dtype=torch.float64)
-    if sparsity < 1:
-        weight = weight * (torch.rand(*shape, generator=stream, dtype=torch.float64) < sparsity)
-    return weight
+    """Numbers of a law of `LAWS`, each kept with a probability, in float64; others are zero.
+
+    Raises InputError for a law that is not known.
+    """
+    options = {"generator": stream, "dtype": torch.float64}
+    weight = lookup("distribution", law, LAWS)(rows, columns, **options)
+    return weight * (torch.rand(rows, columns, **options) < sparsity) if sparsity < 1 else weight
 
 
 def wide_weights(
@@ -252,8 +238,8 @@ def wide_weights(
     for layer in target.layers:
         d_out, d_in = layer.weight.shape
         m = width or d_out * d_in
-        W1 = _draw((m, d_in), distribution, generator, sparsity) * sqrt(1 / d_in / sparsity)
-        W2 = _draw((d_out, m), distribution, generator, sparsity) * sqrt(2 / m / sparsity)
+        W1 = random_matrix(m, d_in, generator, sparsity, distribution) * sqrt(1 / d_in / sparsity)
+        W2 = random_matrix(d_out, m, generator, sparsity, distribution) * sqrt(2 / m / sparsity)
         pairs.append((W1, W2))
     return pairs
 
@@ -268,7 +254,7 @@ def deep_weights(
     """
 
     def draw(rows: int, columns: int) -> Float[Tensor, "rows columns"]:
-        return _draw((rows, columns), distribution, generator) / sqrt(columns)
+        return random_matrix(rows, columns, generator, law=distribution) / sqrt(columns)
 
     drawn = []
     for layer in target.layers:
@@ -281,6 +267,27 @@ def deep_weights(
         hidden = tuple(draw(w, w) for _ in range(n))
         drawn.append(DeepWeights(hidden, tuple(draw(w, block) for _ in range(n)), draw(d_out, w)))
     return drawn
+
+
+# Theorem 3
+
+
+def structural_rank(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> int:
+    """Structural rank of `K = W2 (.) W1^T`: the largest matching of its rows and columns.
+
+    For a square K it is full exactly where the Boolean determinant of the masks is one (Definition
+    8). With continuous weights K is then invertible with probability one, and never otherwise
+    (Lemma 9).
+    """
+    if bool((W1 != 0).all()) and bool((W2 != 0).all()):
+        return min(W2.shape[0] * W1.shape[1], W1.shape[0])
+    pattern = khatri_rao((W2 != 0).numpy(), (W1 != 0).numpy())
+    return int(csgraph.structural_rank(csr_array(pattern)))
+
+
+def cut_off_units(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> int:
+    """Number of hidden units with no incoming or no outgoing weight: the zero columns of K."""
+    return int(((W1 == 0).all(dim=1) | (W2 == 0).all(dim=0)).sum())
 
 
 def live_units_probability(d: int, k: int, m: int, sparsity: float) -> float:

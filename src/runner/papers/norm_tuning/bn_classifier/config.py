@@ -16,10 +16,7 @@ class BnClassifier(TrainingConfig):
     epochs: int = parameter("passes over the training images", 60, minimum=1)
     batch_size: int = parameter("images of one step", 128, minimum=2)
     learning_rates: list[float] = parameter(
-        "rates of Adam that are tried",
-        [0.001, 0.003, 0.01, 0.03, 0.1],
-        above=0,
-        maximum=LARGEST_STEP,
+        "rates of Adam that are tried", [1e-3, 3e-3, 0.01, 0.03, 0.1], above=0, maximum=LARGEST_STEP
     )
     replicates: int = parameter("independent repetitions", 10, minimum=1, maximum=MOST)
     selection_replicates: int = parameter(

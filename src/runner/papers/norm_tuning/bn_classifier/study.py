@@ -33,9 +33,6 @@ from runner.papers.norm_tuning.network import Network, agreement
 from runner.training.optimizers import Adam
 from runner.training.selection import choose, score, selection_range
 
-Pairs = list[tuple[Float[Tensor, "..."], Float[Tensor, "..."]]]
-"""The frozen weights W1 (m, d_in), W2 (d_out, m) for each layer of the target."""
-
 
 @dataclass(frozen=True)
 class Classifier(Row):
@@ -90,10 +87,10 @@ def run(config: BnClassifier, context: Context) -> Iterator[Classifier | TrialEp
             _, pairs = drawn(config, data, replicate)
             for number, rate in enumerate(rates):
                 for row in trained(config, data, normalized(pairs), replicate, rate):
-                    bar.update(loss=row["train_loss"])
-                    right, loss = (torch.tensor(row[f"train_{x}"]) for x in ("accuracy", "loss"))
+                    bar.update(loss=row.train_loss)
+                    right, loss = torch.tensor([row.train_accuracy, row.train_loss])
                     scores[number, place] += score(right, loss)
-                    yield TrialEpoch(**row)
+                    yield row
     choice = choose(rates, scores, selection)
 
     with context.progress(config.replicates * config.epochs, "training", unit="epochs") as bar:
@@ -101,11 +98,11 @@ def run(config: BnClassifier, context: Context) -> Iterator[Classifier | TrialEp
             target, pairs = drawn(config, data, replicate)
             network = normalized(pairs)
             for row in trained(config, data, network, replicate, choice.rate):
-                bar.update(loss=row["train_loss"])
-                yield TrainedEpoch(**row, test_accuracy=accuracy(network, data.test))
+                bar.update(loss=row.train_loss)
+                yield TrainedEpoch(**vars(row), test_accuracy=accuracy(network, data.test))
                 name = network_name("bn_only", target_width=config.target_width)
                 now = partial(traced, network, data)
-                yield from context.hand_over(name, replicate, row["epoch"], now)
+                yield from context.hand_over(name, replicate, row.epoch, now)
             built = built_network(data, target, pairs)
             yield Classifier("target", replicate, **columns(target, target, data))
             yield Classifier("construction", replicate, **columns(built, target, data))
@@ -120,7 +117,7 @@ def traced(network: nn.Sequential, data: Dataset) -> dict[str, Tensor]:
     return {"x": x, **network.state_dict(), **hidden}
 
 
-def drawn(config: BnClassifier, data: Dataset, replicate: int) -> tuple[Network, Pairs]:
+def drawn(config: BnClassifier, data: Dataset, replicate: int) -> tuple[Network, list[theory.Pair]]:
     """The target, trained on the training images, and the frozen weights; in float64."""
     stream = generator(config.seed, replicate, "target")
     images, labels = data.train.flat().double(), data.train.labels
@@ -129,7 +126,7 @@ def drawn(config: BnClassifier, data: Dataset, replicate: int) -> tuple[Network,
     return target, theory.wide_weights(target, None, stream)
 
 
-def built_network(data: Dataset, target: Network, pairs: Pairs) -> nn.Sequential:
+def built_network(data: Dataset, target: Network, pairs: list[theory.Pair]) -> nn.Sequential:
     """Theorem 1 in BatchNorm modules, whose running statistics are those of the training images.
 
     The hidden ReLUs are switched on for every image, also those for tests.
@@ -139,7 +136,7 @@ def built_network(data: Dataset, target: Network, pairs: Pairs) -> nn.Sequential
     return as_modules("batch_norm", construction.network, data.train.flat().double())
 
 
-def normalized(pairs: Pairs) -> nn.Sequential:
+def normalized(pairs: list[theory.Pair]) -> nn.Sequential:
     """The frozen network with new BatchNorm modules, in float32: what `bn_only` starts from."""
     modules: list[nn.Module] = []
     for W in (W for pair in pairs for W in pair):
@@ -149,8 +146,8 @@ def normalized(pairs: Pairs) -> nn.Sequential:
 
 def trained(
     config: BnClassifier, data: Dataset, network: nn.Sequential, replicate: int, rate: float
-) -> Iterator[dict[str, float]]:
-    """Train by Adam on the cross entropy; the columns of `TrialEpoch` after every epoch."""
+) -> Iterator[TrialEpoch]:
+    """Train by Adam on the cross entropy; a row after every epoch."""
     images, labels = data.train.flat().float(), data.train.labels
     stream = generator(config.seed, replicate, "order")
     parameters = {name: p for name, p in network.named_parameters() if p.requires_grad}
@@ -164,19 +161,13 @@ def trained(
                 continue  # one image has no variance
             logits = network(images[batch])
             loss = nn.functional.cross_entropy(logits, labels[batch])
-            gradients = torch.autograd.grad(loss, list(parameters.values()))
-            gradients = [gradient[None] for gradient in gradients]
-            optimizer.step(dict(zip(parameters, gradients, strict=True)), rates)
+            gradients = torch.autograd.grad(loss, [*parameters.values()])
+            named = zip(parameters, gradients, strict=True)
+            optimizer.step({name: gradient[None] for name, gradient in named}, rates)
             loss_sum += loss.item() * len(batch)
             right += int((logits.argmax(1) == labels[batch]).sum())
         network.eval()
-        yield {
-            "learning_rate": rate,
-            "replicate": replicate,
-            "epoch": epoch,
-            "train_loss": loss_sum / len(images),
-            "train_accuracy": right / len(images),
-        }
+        yield TrialEpoch(rate, replicate, epoch, loss_sum / len(images), right / len(images))
 
 
 def columns(
@@ -198,8 +189,7 @@ def size(network: nn.Sequential | Network) -> int:
     """Numbers that are set or trained: scales and shifts, or all weights and biases of a target."""
     if isinstance(network, Network):
         return sum(layer.weight.numel() + layer.shift.numel() for layer in network.layers)
-    norms = [module for module in network if isinstance(module, nn.BatchNorm1d)]
-    return sum(norm.weight.numel() + norm.bias.numel() for norm in norms)
+    return sum(p.numel() for p in network[1::3].parameters())
 
 
 @torch.no_grad()

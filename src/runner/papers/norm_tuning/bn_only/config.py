@@ -18,9 +18,8 @@ class BnOnly(TrainingConfig):
     """Paper A, figures 4 and 5: setting normalization parameters against training them."""
 
     study: ClassVar[str] = "bn_only"
-    version: ClassVar[int] = (
-        3  # statistics of the batch, measured rates, one budget, widths share units
-    )
+    # Statistics of the batch, measured rates, one budget, widths share units.
+    version: ClassVar[int] = 3
 
     target_width: int = parameter("d: width and input dimension of the target", 10, minimum=1)
     widths: list[int] | None = parameter("m: hidden widths of f; null: d^2", None, minimum=1)

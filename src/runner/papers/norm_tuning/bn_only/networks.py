@@ -8,7 +8,6 @@ columns: x (R, d, N), outputs (R, N). Scales gamma and shifts beta are columns, 
 """
 
 from math import pi, sqrt
-from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -60,12 +59,10 @@ def with_right_means(norm: Norm, W1: Tensor, W2: Tensor, target: Tensor) -> Norm
 # Found by training
 
 
-class Step(NamedTuple):
-    """What a network in training has from one batch, replicate by replicate."""
-
-    loss: Float[Tensor, " R"]  # mean squared error
-    gradients: dict[str, Tensor]  # of the loss, by the name of the parameter
-    on: Float[Tensor, "R d N"]  # 1 for a last unit that is on, or may come on; else 0
+Step = tuple[Float[Tensor, " R"], dict[str, Tensor], Float[Tensor, "R d N"]]
+"""What a network in training has from one batch, replicate by replicate: the mean squared error,
+its gradients by the name of the parameter, and 1 for a last unit that is on, or may come on; else
+0."""
 
 
 class Batch:
@@ -99,7 +96,7 @@ class Dense:
         residual = units.sum(1, keepdim=True) - batch.y.unsqueeze(1)
         on = units.sign_()
         delta = on * (residual * (2 / residual.shape[-1]))
-        return Step(residual.square().mean((1, 2)), {"W": delta @ batch.x.mT}, on)
+        return residual.square().mean((1, 2)), {"W": delta @ batch.x.mT}, on
 
 
 class FrozenWithNorm:
@@ -113,19 +110,12 @@ class FrozenWithNorm:
 
     def __init__(self, W2: Float[Tensor, "R d m"], batch_statistics: bool) -> None:
         self.W2, self.batch_statistics = W2, batch_statistics
-        row, column = W2[:, 0, :, None], W2[..., :1]
-        self.parameters = {
-            "gamma1": torch.ones_like(row),
-            "beta1": torch.zeros_like(row),
-            "gamma2": torch.ones_like(column),
-            "beta2": torch.full_like(column, SHIFT_START),
-        }
-        self.running = {
-            "mean1": torch.zeros_like(row),
-            "variance1": torch.ones_like(row),
-            "mean2": torch.zeros_like(column),
-            "variance2": torch.ones_like(column),
-        }
+        self.parameters, self.running = {}, {}
+        for layer, units in ((1, W2[:, 0, :, None]), (2, W2[..., :1])):
+            ones, zeros = torch.ones_like(units), torch.zeros_like(units)
+            self.parameters |= {f"gamma{layer}": ones, f"beta{layer}": zeros}
+            self.running |= {f"mean{layer}": zeros.clone(), f"variance{layer}": ones.clone()}
+        self.parameters["beta2"] += SHIFT_START
 
     def found(self) -> Norm:
         """Proposition 1: with its running statistics, a BatchNorm layer is an affine map."""
@@ -144,12 +134,12 @@ class FrozenWithNorm:
         gamma1, beta1, gamma2, beta2 = self.parameters.values()
         m = self.W2.shape[-1]
         h1 = batch.h1[:, :m]
-        mean1, inverse1 = self._statistics("1", batch.mean1[:, :m], batch.variance1[:, :m])
+        mean1, inverse1 = self._statistics(1, batch.mean1[:, :m], batch.variance1[:, :m])
         scale = gamma1 * inverse1
         active = (scale * h1).add_(beta1 - scale * mean1).relu_()
         h2 = self.W2 @ active
         mean = h2.mean(-1, keepdim=True)
-        mean2, inverse2 = self._statistics("2", mean, (h2 - mean).square().mean(-1, keepdim=True))
+        mean2, inverse2 = self._statistics(2, mean, (h2 - mean).square().mean(-1, keepdim=True))
         normal2 = (h2 - mean2) * inverse2
         units = (gamma2 * normal2).add_(beta2).relu_()
         residual = units.sum(1, keepdim=True) - batch.y.unsqueeze(1)
@@ -169,9 +159,9 @@ class FrozenWithNorm:
             "beta2": delta2.sum(-1, keepdim=True),
         }
         may_be_on = on if self.batch_statistics else torch.ones_like(on)
-        return Step(residual.square().mean((1, 2)), gradients, may_be_on)
+        return residual.square().mean((1, 2)), gradients, may_be_on
 
-    def _statistics(self, layer: str, mean: Tensor, variance: Tensor) -> tuple[Tensor | float, ...]:
+    def _statistics(self, layer: int, mean: Tensor, variance: Tensor) -> tuple[Tensor | float, ...]:
         """What a layer subtracts and multiplies by; its running statistics follow the batch's."""
         if not self.batch_statistics:
             return 0.0, 1.0

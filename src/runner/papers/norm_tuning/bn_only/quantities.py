@@ -33,8 +33,8 @@ def _loss(tables: Tables, where: str, series: str) -> pd.Series:
 
 
 def _ratios(tables: Tables, top: Series, bottom: Series, where: str) -> pd.DataFrame:
-    pairs = product(*((each,) if isinstance(each, str) else each for each in (top, bottom)))
-    losses = [[_loss(tables, where, each) for each in pair] for pair in pairs]
+    pairs = product(np.atleast_1d(top), np.atleast_1d(bottom))
+    losses = ([_loss(tables, where, each) for each in pair] for pair in pairs)
     ratios = [a / b for a, b in (a.align(b, join="inner") for a, b in losses)]
     return pd.concat(ratios).rename("value").reset_index()
 
@@ -55,8 +55,7 @@ def ratio_near_square(tables: Tables, top: Series, bottom: Series) -> pd.DataFra
 @quantity(each=("d", "m"))
 def loss(tables: Tables, series: Series, where: str) -> pd.DataFrame:
     """loss of {series}"""
-    each = (series,) if isinstance(series, str) else series
-    losses = [_loss(tables, where, name) for name in each]
+    losses = [_loss(tables, where, each) for each in np.atleast_1d(series)]
     return pd.concat(losses).rename("value").reset_index()
 
 
@@ -88,8 +87,8 @@ def schedule_ratio(tables: Tables, top: str, bottom: str) -> pd.DataFrame:
     rows = at_best_rates(tables["metrics"]).rename(columns=SYMBOLS)
     rows = rows.set_index(["schedule", "d", "replicate"])
     errors, inside = rows["relative_mse"].fillna(np.inf), rows["inside_grid"]
-    ratios = (errors[top] / errors[bottom]).rename("value")
-    return ratios.to_frame().assign(inside_grid=inside[top] & inside[bottom]).reset_index()
+    both = {"value": errors[top] / errors[bottom], "inside_grid": inside[top] & inside[bottom]}
+    return pd.DataFrame(both).reset_index()
 
 
 @quantity(each=("samples", "epochs"))

@@ -28,20 +28,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from runner.core.errors import lookup
-from runner.core.streams import generator
+from runner.core.streams import generators
 from runner.core.studies import Context, Measured, Row, network_name
 from runner.data.gaussian import GaussianStream
+from runner.papers.norm_tuning.bn_only import networks
 from runner.papers.norm_tuning.bn_only.config import SHIFT_MARGIN, BnOnly
-from runner.papers.norm_tuning.bn_only.networks import (
-    Batch,
-    Dense,
-    FrozenWithNorm,
-    curvature,
-    f,
-    g,
-    with_right_means,
-)
-from runner.papers.norm_tuning.theorem_1 import Norm, Solved, pseudo_inverse, set_shifts
+from runner.papers.norm_tuning.bn_only.networks import Batch, Dense, FrozenWithNorm, f, g
+from runner.papers.norm_tuning.theorem_1 import Norm, pseudo_inverse, set_shifts
+from runner.papers.norm_tuning.theory import random_matrix
 from runner.training.optimizers import OPTIMIZERS, Optimizer
 from runner.training.schedules import SCHEDULES
 
@@ -58,17 +52,12 @@ Columns = dict[str, Float[Tensor, " R"]]
 ERRORS = ("test_mse", "relative_mse", "max_abs_error", "source_mse", "float32_mse")
 """Columns of a network; the last two of what is constructed."""
 
-Networks = dict[Key, Norm | Tensor]
+Found = dict[Key, Norm | Tensor]
 """What was found, in float64: scales and shifts, of `dense` the weights W."""
 
-
-TRAINED = {
-    "sgd": ["sgd"],
-    "teacher_construction": [],
-    "dense": ["dense"],
-    "student_construction": ["dense"],
-    "corrected_construction": [],
-}
+TEACHER, STUDENT = "teacher_construction", "student_construction"
+CORRECTED = "corrected_construction"
+TRAINED = {"sgd": ["sgd"], TEACHER: [], "dense": ["dense"], STUDENT: ["dense"], CORRECTED: []}
 """What has to be trained for each method."""
 
 
@@ -124,8 +113,7 @@ class Problem(NamedTuple):
     W2: dict[int, Float[Tensor, "R d m"]]  # by m
 
 
-@dataclass
-class Learner:
+class Learner(NamedTuple):
     """A network of every replicate in training."""
 
     network: Dense | FrozenWithNorm
@@ -135,8 +123,8 @@ class Learner:
 
     def state(self) -> dict[str, Tensor]:
         """All that training changes, each in place."""
-        own = {"rates": self.rates, "mse": self.mse}
-        own |= {f"optimizer.{name}": each for name, each in self.optimizer.state.items()}
+        own = {f"optimizer.{name}": each for name, each in self.optimizer.state.items()}
+        own |= {"rates": self.rates, "mse": self.mse}
         return self.network.parameters | self.network.running | own
 
     def traced(self, problem: Problem, r: int, x: Float[Tensor, "R d N"]) -> dict[str, Tensor]:
@@ -154,14 +142,12 @@ def run(config: BnOnly, context: Context) -> Iterator[CurvePoint | Approximation
     learners = start(config, context, problem)
     yield from train(config, context, problem, learners)
 
-    networks: Networks = {key: learner.network.found() for key, learner in learners.items()}
-    systems = {}
-    for m in config.m:
-        learned = networks.get(("dense", config.target_width))
-        built, systems[m] = constructed(config, problem, m, learned)
-        networks |= {(method, m): norm for method, norm in built.items()}
-    errors = measure(config, context, problem, networks)
-    yield from metrics(config, learners, systems, networks, errors)
+    found: Found = {key: learner.network.found() for key, learner in learners.items()}
+    built, columns = construct(config, problem, found.get(("dense", config.target_width)))
+    for key, learner in learners.items():
+        columns[key] = {"train_mse": learner.mse, "learning_rate": learner.rates}
+    errors = measure(config, context, problem, found | built)
+    yield from metrics(config, {key: columns[key] | errors[key] for key in columns})
 
 
 def draw_problem(config: BnOnly) -> Problem:
@@ -172,14 +158,9 @@ def draw_problem(config: BnOnly) -> Problem:
     d, widest, p = config.target_width, max(config.m), config.sparsity
 
     def draw(purpose: str, rows: int, columns: int, p: float = 1.0) -> Tensor:
-        drawn = []
-        for replicate in range(config.replicates):
-            stream = generator(config.seed, replicate, purpose)
-            matrix = torch.randn(rows, columns, generator=stream, dtype=torch.float64)
-            if p < 1:
-                matrix *= torch.rand(rows, columns, generator=stream, dtype=torch.float64) < p
-            drawn.append(matrix / sqrt(p))
-        return torch.stack(drawn)
+        streams = generators(config.seed, config.replicates, purpose)
+        drawn = [random_matrix(rows, columns, stream, p) for stream in streams]
+        return torch.stack(drawn) / sqrt(p)
 
     W2 = draw("W2", d, widest, p)
     return Problem(
@@ -192,19 +173,21 @@ def draw_problem(config: BnOnly) -> Problem:
 
 def start(config: BnOnly, context: Context, problem: Problem) -> dict[Key, Learner]:
     """What is to be trained, in float32, at its initialisation."""
-    networks: dict[Key, Dense | FrozenWithNorm] = {}
+    learners: dict[Key, Learner] = {}
+
+    def begin(network: Dense | FrozenWithNorm) -> Learner:
+        zeros = torch.zeros(config.replicates, dtype=torch.float64, device=context.device)
+        optimizer = lookup("optimizer", config.optimizer, OPTIMIZERS)(network.parameters)
+        return Learner(network, optimizer, rates=zeros, mse=zeros.clone())
+
     trained = {name for method in config.methods for name in lookup("methods", method, TRAINED)}
     if "dense" in trained:
-        networks["dense", config.target_width] = Dense(problem.student.float().to(context.device))
+        W = problem.student.float().to(context.device)
+        learners["dense", config.target_width] = begin(Dense(W))
     batch_statistics = lookup("statistics", config.statistics, {"batch": True, "fixed": False})
     for m in config.m if "sgd" in trained else ():
         W2 = problem.W2[m].float().to(context.device)
-        networks["sgd", m] = FrozenWithNorm(W2, batch_statistics)
-    learners = {}
-    for key, network in networks.items():
-        zeros = torch.zeros(config.replicates, dtype=torch.float64, device=context.device)
-        optimizer = lookup("optimizer", config.optimizer, OPTIMIZERS)(network.parameters)
-        learners[key] = Learner(network, optimizer, rates=zeros, mse=zeros.clone())
+        learners["sgd", m] = begin(FrozenWithNorm(W2, batch_statistics))
     return learners
 
 
@@ -229,7 +212,7 @@ def train(
             for learner in learners.values():
                 loss, gradients, on = learner.network.step(batch)
                 if step == 0:  # half of 2 over the curvature
-                    learner.rates[:] = config.learning_rate or 1 / curvature(on)
+                    learner.rates[:] = config.learning_rate or 1 / networks.curvature(on)
                 if step % part == 0:
                     learner.mse.zero_()
                 learner.mse.add_(loss, alpha=1 / part)
@@ -257,19 +240,17 @@ def named(learners: dict[Key, Learner]) -> dict[str, Tensor]:
 
 def state(learners: dict[Key, Learner], inputs: GaussianStream, step: int) -> dict[str, Tensor]:
     """What an interrupted training goes on from."""
-    of_inputs = {f"inputs.{name}": each for name, each in inputs.state().items()}
-    return {"step": torch.tensor(step)} | of_inputs | named(learners)
+    return {"step": torch.tensor(step)} | inputs.state() | named(learners)
 
 
 def restore(context: Context, learners: dict[Key, Learner], inputs: GaussianStream) -> int:
     """Put everything where `state` was taken; returns the steps that are done, 0 at the start."""
     if context.restored is None:
         return 0
-    kept = context.restored
-    inputs.restore({name: kept[f"inputs.{name}"] for name in inputs.state()})
+    inputs.restore(context.restored)
     for name, each in named(learners).items():
-        each.copy_(kept[name])
-    return int(kept["step"])
+        each.copy_(context.restored[name])
+    return int(context.restored["step"])
 
 
 def stream(config: BnOnly, context: Context, purpose: str) -> GaussianStream:
@@ -278,32 +259,29 @@ def stream(config: BnOnly, context: Context, purpose: str) -> GaussianStream:
     return GaussianStream(config.seed, config.replicates, purpose, width, context.device)
 
 
-def constructed(
-    config: BnOnly, problem: Problem, m: int, learned: Tensor | None
-) -> tuple[dict[str, Norm], Solved | None]:
-    """What Theorem 1 sets for the methods that are wanted, and its linear system.
+def construct(
+    config: BnOnly, problem: Problem, learned: Float[Tensor, "R d d"] | None
+) -> tuple[Found, dict[Key, Columns]]:
+    """What Theorem 1 sets for the methods that are wanted, and what its linear systems look like.
 
-    learned: the weights of `dense` (R, d, d).
+    learned: the weights of `dense`.
     """
-    sources = {"teacher_construction": problem.target, "corrected_construction": problem.target}
-    if learned is not None:
-        sources["student_construction"] = learned.cpu()
-    sources = {method: W for method, W in sources.items() if method in config.methods}
-    if not sources:
-        return {}, None
-    frozen = problem.W1[:, :m], problem.W2[m]
-    solved = pseudo_inverse(*frozen, [*sources.values()])
-    scales = dict(zip(sources, solved.gamma1.split(1, dim=-1), strict=True))
-    input_norm = sqrt(config.target_width) + SHIFT_MARGIN
-    built = {method: set_shifts(*frozen, each, input_norm) for method, each in scales.items()}
-    if corrected := built.get("corrected_construction"):
-        built["corrected_construction"] = with_right_means(corrected, *frozen, problem.target)
-    return built, solved
+    sources = {TEACHER: problem.target, CORRECTED: problem.target, STUDENT: learned}
+    sources = {method: W.cpu() for method, W in sources.items() if method in config.methods}
+    input_norm, built, systems = sqrt(config.target_width) + SHIFT_MARGIN, {}, {}
+    for m in config.m if sources else ():
+        frozen = problem.W1[:, :m], problem.W2[m]
+        scales, condition_number, rank = pseudo_inverse(*frozen, [*sources.values()])
+        for method, gamma1 in zip(sources, scales.split(1, dim=-1), strict=True):
+            norm = set_shifts(*frozen, gamma1, input_norm)
+            if method == CORRECTED:
+                norm = networks.with_right_means(norm, *frozen, problem.target)
+            built[method, m] = norm
+            systems[method, m] = {"condition_number": condition_number, "numerical_rank": rank}
+    return built, systems
 
 
-def measure(
-    config: BnOnly, context: Context, problem: Problem, networks: Networks
-) -> dict[Key, Columns]:
+def measure(config: BnOnly, context: Context, problem: Problem, found: Found) -> dict[Key, Columns]:
     """Measure all networks on the same samples, which were not trained on, in float64.
 
     What is constructed also in float32, in which it would be used.
@@ -312,23 +290,23 @@ def measure(
     inputs = stream(config, context, "test")
     target, W1 = problem.target.to(device), problem.W1.to(device)
     W2 = {m: each.to(device) for m, each in problem.W2.items()}
-    networks = {key: found.to(device) for key, found in networks.items()}
+    found = {key: each.to(device) for key, each in found.items()}
     zeros = torch.zeros(3, config.replicates, dtype=torch.float64, device=device)
-    labels, largest = zeros[:2].clone(), dict.fromkeys(networks, zeros[0])
-    squares = {key: zeros.clone() for key in networks}
+    labels, largest = zeros[:2].clone(), dict.fromkeys(found, zeros[0])
+    squares = {key: zeros.clone() for key in found}
     with context.progress(samples, "measuring", unit="samples") as bar:
         for begin in range(0, samples, CHUNK):
             x = inputs.draw(min(CHUNK, samples - begin)).double().mT
             y, h1 = g(x, target), W1 @ x
             labels += torch.stack([y.sum(-1), y.square().sum(-1)])
-            learned = g(x, networks["dense", d]) if ("dense", d) in networks else y
-            for (method, m), found in networks.items():
-                output = learned if method == "dense" else f(h1[:, :m], W2[m], found)
-                source = learned if method == "student_construction" else y
-                single = torch.full_like(y, nan)
-                if isinstance(found, Norm) and method != "sgd":
+            learned = g(x, found["dense", d]) if ("dense", d) in found else y
+            for (method, m), norm in found.items():
+                output = learned if method == "dense" else f(h1[:, :m], W2[m], norm)
+                source = single = torch.full_like(y, nan)
+                if method not in ("dense", "sgd"):
+                    source = learned if method == STUDENT else y
                     in_float32 = (each.float() for each in (h1[:, :m], W2[m]))
-                    single = f(*in_float32, found.to(torch.float32)).double()
+                    single = f(*in_float32, norm.to(torch.float32)).double()
                 off = torch.stack([output - y, output - source, single - source])
                 squares[method, m] += off.square().sum(-1)
                 largest[method, m] = largest[method, m].maximum(off[0].abs().amax(-1))
@@ -336,37 +314,23 @@ def measure(
     mean, mean_square = labels / samples
     variance = mean_square - mean.square()
     measured = {}
-    for key in networks:
+    for key, norm in found.items():
         mse, source, in_float32 = squares[key] / samples
         numbers = (mse, mse / variance, largest[key], source, in_float32)
-        measured[key] = {name: each.cpu() for name, each in zip(ERRORS, numbers, strict=True)}
+        measured[key] = dict(zip(ERRORS, numbers, strict=True))
+        measured[key] |= sizes(norm) if isinstance(norm, Norm) else {}
     return measured
 
 
-def metrics(
-    config: BnOnly,
-    learners: dict[Key, Learner],
-    systems: dict[int, Solved | None],
-    networks: Networks,
-    errors: dict[Key, Columns],
-) -> Iterator[Approximation]:
+def metrics(config: BnOnly, columns: dict[Key, Columns]) -> Iterator[Approximation]:
     """The rows of all methods, widths and replicates; `dense` has one at every width."""
     d, p = config.target_width, config.sparsity
-    trained = {name: getattr(config, name) for name in ("optimizer", "schedule", "statistics")}
+    training = {name: getattr(config, name) for name in ("optimizer", "schedule", "statistics")}
     for m, method in product(config.m, config.methods):
-        key = (method, d if method == "dense" else m)
-        columns, how = errors[key], {}
-        if learner := learners.get(key):
-            columns = {name: columns[name] for name in ERRORS[:3]}
-            columns |= {"train_mse": learner.mse, "learning_rate": learner.rates}
-            how = trained
-        elif system := systems[m]:
-            size, rank = system.condition_number, system.rank
-            columns |= {"condition_number": size, "numerical_rank": rank}
-        if isinstance(networks[key], Norm):
-            columns |= sizes(networks[key])
+        of_method = columns[method, d if method == "dense" else m]
+        how = training if method in ("sgd", "dense") else {}
         for r in range(config.replicates):
-            numbers = {name: float(each[r]) for name, each in columns.items()}
+            numbers = {name: float(each[r]) for name, each in of_method.items()}
             yield Approximation(method, d, m, p, r, **numbers, **how)
 
 

@@ -22,7 +22,6 @@ NAMES = {"low_rank": "Corollary 1, low rank", "wide": "Theorem 1, wide", "deep":
 FLOOR, TOP = 1e-16, 10.0
 """Ends of the scale of an error."""
 POWERS = {10.0**power: f"$10^{{{power}}}$" for power in (-15, -10, -5, 0)}
-DEEP = THEOREMS["deep"].color
 
 
 def _double(tables: Tables) -> pd.DataFrame:
@@ -78,7 +77,9 @@ def _by_block(axes: Axes, metrics: pd.DataFrame, place: Callable) -> pd.DataFram
     rows = nonempty(rows[blocks > 1], "several block sizes of one width")
     keys = ["target_width", "dtype", "block"]
     drawn = rows.groupby(keys, as_index=False)["max_abs_error"].median()
-    colors = shades(sorted(drawn["target_width"].unique()), "#d98fb5", DEEP, "#3d0b28")
+    colors = shades(
+        sorted(drawn["target_width"].unique()), "#d98fb5", THEOREMS["deep"].color, "#3d0b28"
+    )
     names = {}
     for (d, dtype), of in drawn.groupby(["target_width", "dtype"]):
         text, dashes = (f"d = {d}", "-") if dtype == "float64" else ("100 digits", style.DOTTED)
@@ -99,11 +100,8 @@ def _shares(tables: Tables) -> pd.DataFrame:
 
 def say_sparse(tables: Tables) -> str:
     """Say how many are exact at twice and at three times log d / d."""
-    share = _shares(tables)
-    two, three = (
-        100 * nonempty(share[share["scaled"].round(1) == at], f"p = {at} log d / d")["fraction"]
-        for at in (2, 3)
-    )
+    share = _shares(tables).round({"scaled": 1})
+    two, three = (100 * select(share, scaled=at)["fraction"] for at in (2, 3))
     return (
         f"{two.min():.0f} to {two.max():.0f} % of sparse frozen networks are exact at p ="
         f" 2 log d / d, {int(three.min())} % or more at 3 log d / d, as conjectured; the proof asks"

@@ -23,8 +23,7 @@ def _rows(tables: Tables, theorem: str, dtype: str = "float64") -> pd.DataFrame:
 @quantity()
 def error_over_rounding(tables: Tables, theorem: str) -> pd.DataFrame:
     """largest |f(x) - g(x)| / rounding"""
-    rows = _rows(tables, theorem)
-    return rows.assign(value=rows["max_abs_error"] / rows["rounding"])
+    return _rows(tables, theorem).eval("value = max_abs_error / rounding")
 
 
 @quantity()
@@ -33,14 +32,13 @@ def error_with_digits(tables: Tables) -> pd.DataFrame:
     rows = random_targets(_rows(tables, "deep", "mpmath"))
     if rows["rounding"].max() < 1:
         raise NoRows("no system is beyond float64")
-    return rows.assign(value=rows["max_abs_error"])
+    return rows.eval("value = max_abs_error")
 
 
 @quantity()
 def full_rank(tables: Tables, theorem: str) -> pd.DataFrame:
     """whether K has full rank"""
-    rows = _rows(tables, theorem)
-    return rows.assign(value=rows["full_rank"].astype(float))
+    return _rows(tables, theorem).eval("value = 1.0 * full_rank")
 
 
 @quantity()
@@ -48,7 +46,7 @@ def missing_rank(tables: Tables) -> pd.DataFrame:
     """d² - rank of K, at m = d² - 1 and p = 1"""
     rows = _rows(tables, "sparse").query("p == 1 and width == d ** 2 - 1")
     rows = nonempty(rows, "network with one unit less than d²")
-    return rows.assign(value=rows["d"] ** 2 - rows["numerical_rank"])
+    return rows.eval("value = d ** 2 - numerical_rank")
 
 
 @quantity()
@@ -61,8 +59,7 @@ def agreement(tables: Tables) -> pd.DataFrame:
 @quantity()
 def rank_difference(tables: Tables) -> pd.DataFrame:
     """numerical rank - structural rank"""
-    rows = _rows(tables, "sparse")
-    return rows.assign(value=rows["numerical_rank"] - rows["structural_rank"])
+    return _rows(tables, "sparse").eval("value = numerical_rank - structural_rank")
 
 
 def _dense_enough(tables: Tables, constant: float, power: float) -> pd.DataFrame:

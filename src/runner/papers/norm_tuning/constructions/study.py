@@ -24,11 +24,8 @@ from runner.data import digits
 from runner.papers.norm_tuning import theory
 from runner.papers.norm_tuning.arithmetic import FLOAT64, Arithmetic, MultiPrecision
 from runner.papers.norm_tuning.classifier import train_classifier
-from runner.papers.norm_tuning.constructions import sparsity
 from runner.papers.norm_tuning.constructions.config import Constructions
 from runner.papers.norm_tuning.network import Network, agreement, relu_network, truncate
-
-THEOREMS = {name: name for name in ("wide", "low_rank", "deep", "sparse")}
 
 
 @dataclass(frozen=True)
@@ -113,9 +110,9 @@ def measured(config: Constructions, replicate: int) -> Reconstruction:
         equations=equations,
         numerical_rank=sum(system.numerical_rank for system in systems),
         # The systems of Theorem 2 have no zeros.
-        structural_rank=sum(sparsity.structural_rank(*p) for p in pairs) if pairs else equations,
+        structural_rank=sum(theory.structural_rank(*p) for p in pairs) if pairs else equations,
         full_rank=construction.full_rank,
-        cut_off_units=sum(sparsity.cut_off_units(*pair) for pair in pairs),
+        cut_off_units=sum(theory.cut_off_units(*pair) for pair in pairs),
         solver="+".join(sorted({system.solver for system in systems})),
         target_accuracy=accuracy,
     )
@@ -127,7 +124,8 @@ def draw_problem(
     """A target, the inputs on which to compare, and the target's accuracy (nan if random)."""
     stream, d = generator(config.seed, replicate, "target"), config.target_width
     if lookup("target", config.target, {"random": True, "digits": False}):
-        inputs = unit_inputs(config.points, d, generator(config.seed, replicate, "inputs"))
+        inputs = theory.random_matrix(config.points, d, generator(config.seed, replicate, "inputs"))
+        inputs /= inputs.norm(dim=1, keepdim=True)  # the far edge of the theorems' domain
         target, classes = random_target(d, config.depth, stream), None
     else:  # trained on all images: it serves as a target, not as a predictor of unseen digits
         images, classes = digits.all_images()
@@ -135,25 +133,18 @@ def draw_problem(
         target = train_classifier(d, config.depth, stream, inputs, classes)
     if config.theorem == "low_rank":
         target = truncate(target, config.rank)
-    if classes is None:
-        return target, inputs, nan
-    return target, inputs, float((target(inputs).argmax(dim=1) == classes).double().mean())
+    right = nan if classes is None else (target(inputs).argmax(dim=1) == classes).double().mean()
+    return target, inputs, float(right)
 
 
 def random_target(width: int, depth: int, draw: torch.Generator) -> Network:
     """A target of Theorem 1: Gaussian `W*_i (d, d)` of spectral norm one, biases `N(0, I / d)`."""
     weights, biases = [], []
     for _ in range(depth):
-        W = torch.randn(width, width, generator=draw, dtype=torch.float64)
+        W = theory.random_matrix(width, width, draw)
         weights.append(W / torch.linalg.matrix_norm(W, 2))
         biases.append(torch.randn(width, generator=draw, dtype=torch.float64) / width**0.5)
     return relu_network(weights, biases)
-
-
-def unit_inputs(points: int, width: int, draw: torch.Generator) -> Float[Tensor, "points width"]:
-    """Inputs on the unit sphere, the far edge of the domain `||x|| <= 1` of the theorems."""
-    directions = torch.randn(points, width, generator=draw, dtype=torch.float64)
-    return directions / directions.norm(dim=1, keepdim=True)
 
 
 def construct(
@@ -166,13 +157,11 @@ def construct(
     """The reconstruction, and its pairs of frozen weights (none for Theorem 2)."""
     stream, law = generator(config.seed, replicate, "frozen weights"), config.distribution
     input_norm = float(inputs.norm(dim=1).max())
-    theorem = lookup("theorem", config.theorem, THEOREMS)
-    if theorem == "deep":
+    lookup("theorem", config.theorem, dict.fromkeys(("wide", "low_rank", "deep", "sparse")))
+    if config.theorem == "deep":
         weights = theory.deep_weights(target, config.block, stream, law)
         return theory.deep(target, weights, input_norm, arithmetic), []
-    if theorem == "low_rank":
-        factors = theory.factorize(target, config.rank, input_norm)
-        pairs = theory.wide_weights(factors, None, stream, distribution=law)
-        return theory.low_rank(target, config.rank, pairs, input_norm), pairs
+    if config.theorem == "low_rank":
+        target = theory.factorize(target, config.rank, input_norm)
     pairs = theory.wide_weights(target, config.width, stream, config.sparsity, law)
     return theory.wide(target, pairs, input_norm), pairs

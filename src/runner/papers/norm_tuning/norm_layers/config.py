@@ -17,9 +17,7 @@ class NormLayers(StudyConfig):
 
     target_width: int = parameter("d: width and input dimension of the target", 10, minimum=1)
     layers: list[str] = parameter(
-        "the normalization layers",
-        ["batch_norm", "layer_norm"],
-        choices=LAYERS,
+        "the normalization layers", ["batch_norm", "layer_norm"], choices=LAYERS
     )
     biases: bool = parameter("frozen biases b in front of them, as in Eq. (3)", False)
     batch_sizes: list[int] = parameter(
@@ -42,7 +40,5 @@ class NormLayers(StudyConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if max(self.batch_sizes) > self.samples:
-            raise InputError(
-                f"batch_sizes: {max(self.batch_sizes)} is above samples={self.samples}"
-            )
+        if (largest := max(self.batch_sizes)) > self.samples:
+            raise InputError(f"batch_sizes: {largest} is above samples={self.samples}")

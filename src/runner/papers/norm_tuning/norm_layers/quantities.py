@@ -26,15 +26,13 @@ def error_over_rounding(tables: Tables, layer: str = "batch_norm") -> pd.DataFra
 @quantity(each=("d",))
 def least_in_layer_norm(tables: Tables) -> pd.DataFrame:
     """least relative MSE of any function with f(c x) = f(x)"""
-    rows = _rows(tables, "layer_norm")
-    return rows.assign(value=rows["lower_bound"])
+    return _rows(tables, "layer_norm").eval("value = lower_bound")
 
 
 @quantity(each=("d",), unit="difference")
 def above_least_in_layer_norm(tables: Tables) -> pd.DataFrame:
     """relative MSE of the construction in LayerNorm less that"""
-    rows = _rows(tables, "layer_norm")
-    return rows.assign(value=rows["relative_mse"] - rows["lower_bound"])
+    return _rows(tables, "layer_norm").eval("value = relative_mse - lower_bound")
 
 
 @quantity(each=("d", "layer"), unit="ratio")
@@ -43,7 +41,7 @@ def fitted_over_least(tables: Tables, layers: tuple[str, ...]) -> pd.DataFrame:
     fitted = pd.concat(_rows(tables, layer, "fitted") for layer in layers)
     least = _rows(tables, "layer_norm")[["d", "replicate", "lower_bound"]]
     rows = fitted.drop(columns="lower_bound").merge(least, on=["d", "replicate"])
-    return rows.assign(value=rows["relative_mse"] / rows["lower_bound"])
+    return rows.eval("value = relative_mse / lower_bound")
 
 
 @quantity(each=("d", "layer"))

@@ -18,6 +18,7 @@ whatever the device.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from math import exp, lgamma, sqrt
 from typing import ClassVar
 
@@ -28,9 +29,9 @@ from torch import Tensor, nn
 from runner.core.streams import generator
 from runner.core.studies import Context, Row
 from runner.papers.norm_tuning.modules import as_modules
-from runner.papers.norm_tuning.network import Block, Layer, Network
+from runner.papers.norm_tuning.network import Layer, Network
 from runner.papers.norm_tuning.norm_layers.config import NormLayers
-from runner.papers.norm_tuning.theory import wide, wide_weights
+from runner.papers.norm_tuning.theory import random_matrix, wide, wide_weights
 
 
 @dataclass(frozen=True)
@@ -74,22 +75,23 @@ def run(config: NormLayers, context: Context) -> Iterator[LayerAccuracy | NormRe
 
 
 def _measure(config: NormLayers, replicate: int) -> Iterator[LayerAccuracy | NormReadout]:
-    def normal(purpose: str, *shape: int) -> Tensor:
-        stream = generator(config.seed, replicate, purpose)
-        return torch.randn(*shape, generator=stream, dtype=torch.float64)
-
-    d = config.target_width
-    W, one = normal("target", d, d) / sqrt(d), torch.ones(d, dtype=torch.float64)
-    target = Network((Block((Layer(W, one, 0 * one, relu=True),)),))
-    frozen = wide_weights(target, None, generator(config.seed, replicate, "frozen weights"))
-    before, x = (normal(each, config.samples, d) for each in ("running statistics", "inputs"))
+    d, stream = config.target_width, partial(generator, config.seed, replicate)
+    W = random_matrix(d, d, stream("target")) / sqrt(d)
+    one = torch.ones(d, dtype=torch.float64)
+    target = Network(((Layer(W, one, 0 * one, relu=True),),))
+    frozen = wide_weights(target, None, stream("frozen weights"))
+    before = random_matrix(config.samples, d, stream("running statistics"))
+    x = random_matrix(config.samples, d, stream("inputs"))
     # The hidden ReLUs are switched on for every input that will be seen.
     input_norm = float(torch.cat([before, x]).norm(dim=1).max())
     constructed = wide(target, frozen, input_norm)
     g = target(x).sum(1)
-    biases = frozen_biases(d, generator(config.seed, replicate, "biases"))
+    draw, biases = stream("biases"), None
+    if config.biases:  # with the variances 1/d and 2/m of the weights of their layers, m = d^2
+        b1, b2 = (torch.randn(n, generator=draw, dtype=torch.float64) for n in (d**2, d))
+        biases = b1 / sqrt(d), b2 * sqrt(2 / d**2)
     for layer in config.layers:
-        network = as_modules(layer, constructed.network, before, biases if config.biases else None)
+        network = as_modules(layer, constructed.network, before, biases)
         name = f"{layer} with biases" if config.biases else layer
         key = {"target_width": d, "layer": name, "replicate": replicate}
         outputs = {("evaluation", 0): network(x).sum(1)}
@@ -97,7 +99,9 @@ def _measure(config: NormLayers, replicate: int) -> Iterator[LayerAccuracy | Nor
             for B in config.batch_sizes:
                 outputs["training", B] = in_training_mode(network, x, B)
         elif config.fit_steps:
-            start_at_one(network)
+            for norm in network[1::3]:
+                nn.init.ones_(norm.weight)
+                nn.init.zeros_(norm.bias)
             yield NormReadout(**key, explained=explained_norm(network[:2], before, x))
             inputs = before[: config.fit_samples]
             fit(network, inputs, target(inputs).sum(1), config.fit_steps)
@@ -117,15 +121,6 @@ def _measure(config: NormLayers, replicate: int) -> Iterator[LayerAccuracy | Nor
             )
 
 
-def frozen_biases(
-    d: int, stream: torch.Generator
-) -> tuple[Float[Tensor, " m"], Float[Tensor, " d"]]:
-    """b of both layers, m = d^2, with the variances 1/d and 2/m of their weights."""
-    m = d * d
-    b1, b2 = (torch.randn(n, generator=stream, dtype=torch.float64) for n in (m, d))
-    return b1 / sqrt(d), b2 * sqrt(2 / m)
-
-
 def in_training_mode(
     network: nn.Sequential, x: Float[Tensor, "N d"], batch_size: int
 ) -> Float[Tensor, " n"]:
@@ -135,13 +130,6 @@ def in_training_mode(
     f = torch.cat([network(batch).sum(1) for batch in whole.split(batch_size)])
     network.eval()
     return f
-
-
-def start_at_one(network: nn.Sequential) -> None:
-    """Scales one and shifts zero, of its own, in every normalization layer."""
-    for layer in network[1::3]:
-        layer.weight = nn.Parameter(torch.ones_like(layer.weight), requires_grad=False)
-        layer.bias = nn.Parameter(torch.zeros_like(layer.bias), requires_grad=False)
 
 
 def explained_norm(
@@ -165,12 +153,10 @@ def fit(
     network: nn.Sequential, x: Float[Tensor, "N d"], g: Float[Tensor, " N"], steps: int
 ) -> None:
     """Scales and shifts of least squared error of the summed outputs, by L-BFGS."""
-    parameters = [p for layer in network[1::3] for p in (layer.weight, layer.bias)]
-    for p in parameters:
-        p.requires_grad_()
+    norms = network[1::3].requires_grad_()
     until_the_end = {"max_iter": steps, "tolerance_grad": 0, "tolerance_change": 0}
     search = {"history_size": 20, "line_search_fn": "strong_wolfe"}
-    optimizer = torch.optim.LBFGS(parameters, **until_the_end, **search)
+    optimizer = torch.optim.LBFGS(norms.parameters(), **until_the_end, **search)
 
     def closure() -> Float[Tensor, ""]:
         optimizer.zero_grad()
@@ -179,8 +165,7 @@ def fit(
         return loss
 
     optimizer.step(closure)
-    for p in parameters:
-        p.requires_grad_(False)
+    norms.requires_grad_(False)
 
 
 def scale_invariant_error(d: int, g: Float[Tensor, " N"]) -> float:

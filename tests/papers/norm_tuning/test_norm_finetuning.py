@@ -17,7 +17,7 @@ from runner.data.datasets import load
 from runner.papers.norm_tuning.norm_finetuning import study
 from runner.papers.norm_tuning.norm_finetuning.config import NormFinetuning
 from runner.results.claims import claims_of, judge
-from runner.training.convolutional import ConvolutionalTrainer
+from runner.training.images import ConvolutionalTrainer
 
 RANDOM = NormFinetuning(width=4)
 PRETRAINED = NormFinetuning(width=4, start="pretrained")

@@ -15,7 +15,7 @@ from runner.papers.batch_norm_rank.breaking_bn import study as breaking_bn
 from runner.papers.batch_norm_rank.breaking_bn.alignment import gradient_alignment
 from runner.papers.batch_norm_rank.breaking_bn.config import BREAKING_METHODS, BreakingBN
 from runner.papers.batch_norm_rank.breaking_bn.tables import paths
-from runner.training.convolutional import on_device
+from runner.training.images import on_device
 
 TINY = BreakingBN(
     multiplier=1 / 32, image_size=8, samples=40, epochs=2, replicates=2,

@@ -28,7 +28,7 @@ from runner.networks.initialization import draw
 from runner.papers.batch_norm_rank.measures import Ranks, ranks, root_mean_square
 from runner.papers.batch_norm_rank.rank_collapse.config import RankCollapse
 from runner.training.classification import Scores, loss_and_hits
-from runner.training.epochs import EpochTrainer
+from runner.training.images import EpochTrainer
 from runner.training.optimizers import SGD, Adam, Optimizer
 
 RATE_OF_SGD = 0.01

@@ -4,7 +4,7 @@ All stacks of a trainer see the data in the same order, replicate by replicate. 
 and all sums stay on the device; the host waits for it once an epoch.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -18,7 +18,6 @@ from runner.data.datasets import Dataset, Images
 from runner.networks.mlp import MLP
 from runner.training import backpropagation
 from runner.training.images import EVALUATED_AT_ONCE, EpochTrainer
-from runner.training.sgd import sgd_step
 
 
 @dataclass
@@ -51,6 +50,22 @@ def loss_and_hits(
     """Mean cross entropy in nats and number of correct predictions, for each network."""
     losses = functional.cross_entropy(logits, labels, reduction="none")
     return losses.mean(-1), (logits.argmax(1) == labels).sum(-1)
+
+
+def sgd_step(
+    losses: Float[Tensor, " R"], parameters: Iterable[Tensor], rates: Float[Tensor, " R"]
+) -> None:
+    """One step of gradient descent: `theta_r -= rates_r * d losses_r / d theta_r`, in place.
+
+    losses: computed from `parameters`, which require gradients and have the leading axis R. The
+    rates weigh the losses, so that they scale a gradient before it is computed and cost nothing.
+    The networks share no parameter: one that diverges (nan) changes no other. For ascent negate the
+    losses.
+    """
+    parameters = list(parameters)
+    gradients = torch.autograd.grad(losses @ rates, parameters)
+    with torch.no_grad():
+        torch._foreach_sub_(parameters, gradients)
 
 
 def descend(
@@ -98,7 +113,7 @@ class StackTrainer(EpochTrainer[dict[str, Scores]]):
     def run(self, stage: Stage = "training") -> Iterator[tuple[int, dict[str, Scores]]]:
         """Number and scores of each epoch from 1 on, or from where the checkpoint was made."""
         with self.context.progress(self.epochs * self.steps, stage, self.done) as bar:
-            yield from self.watched(self.epochs, self.context, bar)
+            yield from self.checkpointed(self.epochs, self.context, bar)
 
     def train_on(self, chosen: Int[Tensor, "S B"]) -> Float[Tensor, " R"]:
         """One minibatch for every group; the losses of all networks before the step."""

@@ -77,7 +77,7 @@ class EpochTrainer(ABC, Generic[Scores]):
             yield self.epoch, self.end_epoch()
             self.epoch, self.step = self.epoch + 1, 0
 
-    def watched(
+    def checkpointed(
         self, epochs: int, context: Context, bar: Progress, more: Mapping[str, Tensor] = {}
     ) -> Iterator[tuple[int, Scores]]:
         """As `until`; each step is shown on the bar, and may be followed by a checkpoint.
@@ -258,7 +258,7 @@ def train_in_turn(
             elif task.replicate not in selection:
                 yield task, trainer, columns
             more = {"task": torch.tensor(index), "scores": scores}
-            for epoch, found in trainer.watched(epochs, context, bar, more):
+            for epoch, found in trainer.checkpointed(epochs, context, bar, more):
                 values = [found["train_accuracy"], found["train_loss"]]
                 scores[index] += score(*torch.tensor(values, dtype=torch.float64))
                 yield task, trainer, columns | {"epoch": epoch} | found

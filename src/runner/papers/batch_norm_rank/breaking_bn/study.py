@@ -24,6 +24,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
+from runner.core.errors import lookup
 from runner.core.streams import generator
 from runner.core.studies import Context, Measured, Row, network_name
 from runner.data.datasets import Dataset, Images
@@ -114,10 +115,10 @@ class TrainedEpoch(TrialEpoch):
 
 def run(config: Config, context: Context) -> Iterator[UntrainedNetwork | TrialEpoch | Measured]:
     """Train each network in turn, and measure those that are judged before training, too."""
-    own_rate = dict.fromkeys(METHODS[name].rate_of or name for name in config.methods)
+    rate_of = {name: lookup("methods", name, METHODS).rate_of or name for name in config.methods}
     judged = range(config.replicates)
-    tasks = trials(config, own_rate)
-    tasks += [Task(m, r, rate_of=METHODS[m].rate_of) for m in config.methods for r in judged]
+    tasks = trials(config, dict.fromkeys(rate_of.values()))
+    tasks += [Task(m, r, rate_of=rate_of[m]) for m in config.methods for r in judged]
     pixels = sorted({METHODS[task.method].random_pixels for task in tasks})
     data = {random: images(config, context, random) for random in pixels}
     first = data[pixels[0]].train
@@ -154,7 +155,7 @@ def images(config: Config, context: Context, random_pixels: bool) -> Dataset:
 
 def new_network(config: Config, name: str, channels: int, classes: int) -> ConvolutionalClassifier:
     """A network of one method for images with these channels."""
-    architecture = ARCHITECTURES[config.architecture]
+    architecture = lookup("architecture", config.architecture, ARCHITECTURES)
     return architecture(channels, classes, METHODS[name].normalization, config.multiplier)
 
 

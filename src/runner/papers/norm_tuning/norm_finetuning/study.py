@@ -29,7 +29,7 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.nn.utils.parametrize import register_parametrization
 
-from runner.core.errors import InputError
+from runner.core.errors import InputError, lookup
 from runner.core.streams import generator
 from runner.core.studies import Context, Measured, Row, network_name
 from runner.data.datasets import Dataset, Images
@@ -48,10 +48,13 @@ from runner.training.images import (
 PRETRAINING = "pretraining"
 """The arm of the first half of the classes."""
 
-EVERYTHING = ("weight", "bias", "scale", "shift")
+STARTS = {"random": (), "pretrained": (PRETRAINING,)}
+"""What is trained before the arms are."""
+
 TRAINED = {"norm": ("scale", "shift"), "biases": ("shift",)}
-TRAINED |= {"all": EVERYTHING, PRETRAINING: EVERYTHING}
-"""The names of the parameters that an arm trains whole; none of other arms."""
+TRAINED |= dict.fromkeys(("all", PRETRAINING), ("weight", "bias", "scale", "shift"))
+TRAINED |= dict.fromkeys(("random_weights", "last_layer", "low_rank"), ())
+"""The names of the parameters that an arm trains whole."""
 
 
 @dataclass(frozen=True)
@@ -105,8 +108,8 @@ def run(config: Config, context: Context) -> Iterator[Size | TrialEpoch | Measur
     learned = {n: t for n, t in (context.restored or {}).items() if n.startswith(PRETRAINING)}
     lent = replace(context, checkpoint=lambda state: context.checkpoint(lambda: state() | learned))
     every = range(config.replicates + config.selection_replicates)
-    first = every if config.start == "pretrained" else ()
-    tasks = [Task(PRETRAINING, r, config.pretraining_rate) for r in first]
+    first = lookup("start", config.start, STARTS)
+    tasks = [Task(each, r, config.pretraining_rate) for each in first for r in every]
     tasks += trials(config, config.arms) + [Task(arm, r) for arm in config.arms for r in judged]
     started = partial(start, config, images, learned)
     epochs = train_in_turn(config, lent, tasks, started, len(images[1].train))
@@ -184,7 +187,7 @@ def freeze_but(
 
     stream: of the random weights and of the factors of low rank.
     """
-    parts = TRAINED.get(arm, ())
+    parts = lookup("arms", arm, TRAINED)
     for name, parameter in network.named_parameters():
         is_last = name.startswith("classifier") and (with_classifier or arm == "last_layer")
         parameter.requires_grad_(is_last or name.rpartition(".")[2] in parts)
@@ -229,7 +232,7 @@ def with_low_rank(network: ResNetForCifar, stream: Generator | None = None) -> R
 
 def size_of(task: Task, network: nn.Module) -> Size:
     """The row of a network before training."""
-    few = task.arm == "random_weights"
+    few = task.method == "random_weights"
     trained = sum(
         2 * len(p) if few and p.ndim == 4 else p.numel()
         for p in network.parameters()

@@ -10,8 +10,7 @@ from runner.networks.convolutional import BatchNorm
 from runner.networks.initialization import INITIALIZATIONS, draw
 from runner.networks.mlp import MLP
 from runner.networks.normalization import batch_norm_no_mean
-from runner.training.classification import loss_and_hits
-from runner.training.sgd import sgd_step
+from runner.training.classification import loss_and_hits, sgd_step
 
 SIZES = [6, 5, 5, 5, 3]
 NORMALIZATIONS = ["none", "batch", "batch_no_mean"]

@@ -10,8 +10,7 @@ from runner.core.streams import generators
 from runner.networks.initialization import draw
 from runner.networks.mlp import MLP
 from runner.training import backpropagation
-from runner.training.classification import descend, loss_and_hits
-from runner.training.sgd import sgd_step
+from runner.training.classification import descend, loss_and_hits, sgd_step
 
 RATES = torch.tensor([0.1, 0.5, 1.0], dtype=torch.float64)
 

@@ -15,7 +15,7 @@ from runner.data.datasets import Dataset, Images, random_pixels
 from runner.networks.convolutional import ConvolutionalClassifier
 from runner.papers.batch_norm_rank.breaking_bn.config import BreakingBN
 from runner.papers.batch_norm_rank.breaking_bn.study import ARCHITECTURES
-from runner.training.convolutional import ConvolutionalTrainer, on_device
+from runner.training.images import ConvolutionalTrainer, on_device
 
 BATCH = 128
 STEPS = {"cuda": 100, "cpu": 4}

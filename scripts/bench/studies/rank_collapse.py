@@ -14,8 +14,7 @@ from runner.data.datasets import Dataset, load
 from runner.networks.initialization import draw
 from runner.networks.mlp import MLP
 from runner.papers.batch_norm_rank.rank_collapse.config import RankCollapse
-from runner.training.classification import Group, StackTrainer, loss_and_hits
-from runner.training.sgd import sgd_step
+from runner.training.classification import Group, StackTrainer, loss_and_hits, sgd_step
 
 REPLICATES, RATES, BATCH = 5, (0.01, 0.03, 0.1, 0.3), 128
 SHAPES = [(width, depth) for depth in (8, 32) for width in (32, 64, 128)]

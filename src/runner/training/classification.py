@@ -4,7 +4,7 @@ All stacks of a trainer see the data in the same order, replicate by replicate. 
 and all sums stay on the device; the host waits for it once an epoch.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -17,8 +17,7 @@ from runner.core.studies import Context
 from runner.data.datasets import Dataset, Images
 from runner.networks.mlp import MLP
 from runner.training import backpropagation
-from runner.training.epochs import EVALUATED_AT_ONCE, EpochTrainer
-from runner.training.sgd import sgd_step
+from runner.training.images import EVALUATED_AT_ONCE, EpochTrainer
 
 
 @dataclass
@@ -51,6 +50,22 @@ def loss_and_hits(
     """Mean cross entropy in nats and number of correct predictions, for each network."""
     losses = functional.cross_entropy(logits, labels, reduction="none")
     return losses.mean(-1), (logits.argmax(1) == labels).sum(-1)
+
+
+def sgd_step(
+    losses: Float[Tensor, " R"], parameters: Iterable[Tensor], rates: Float[Tensor, " R"]
+) -> None:
+    """One step of gradient descent: `theta_r -= rates_r * d losses_r / d theta_r`, in place.
+
+    losses: computed from `parameters`, which require gradients and have the leading axis R. The
+    rates weigh the losses, so that they scale a gradient before it is computed and cost nothing.
+    The networks share no parameter: one that diverges (nan) changes no other. For ascent negate the
+    losses.
+    """
+    parameters = list(parameters)
+    gradients = torch.autograd.grad(losses @ rates, parameters)
+    with torch.no_grad():
+        torch._foreach_sub_(parameters, gradients)
 
 
 def descend(
@@ -88,32 +103,28 @@ class StackTrainer(EpochTrainer[dict[str, Scores]]):
         super().__init__(data.to(context.device), batch_size, seed, replicates)
         self.groups = {name: group.to(self.device) for name, group in groups.items()}
         self.epochs, self.context = epochs, context
-        self.sums = {n: self._zeros(len(group.network)) for n, group in self.groups.items()}
+        self.sums = {
+            name: torch.zeros(2, len(group.network), dtype=torch.float64, device=self.device)
+            for name, group in self.groups.items()
+        }
         if context.restored is not None:
-            self._restore(context.restored)
+            self.restore(context.restored)
 
     def run(self, stage: Stage = "training") -> Iterator[tuple[int, dict[str, Scores]]]:
         """Number and scores of each epoch from 1 on, or from where the checkpoint was made."""
         with self.context.progress(self.epochs * self.steps, stage, self.done) as bar:
-
-            def after_step(losses: Float[Tensor, " R"]) -> None:
-                bar.update(1, loss=losses)
-                self.context.checkpoint(self._state)
-
-            yield from self.until(self.epochs, after_step)
+            yield from self.checkpointed(self.epochs, self.context, bar)
 
     def train_on(self, chosen: Int[Tensor, "S B"]) -> Float[Tensor, " R"]:
         """One minibatch for every group; the losses of all networks before the step."""
-        return torch.cat([self._train(name, chosen) for name in self.groups])
-
-    def _train(self, name: str, chosen: Int[Tensor, "S B"]) -> Float[Tensor, " R"]:
-        """One minibatch for one group; its losses before the step."""
-        group = self.groups[name]
-        chosen = chosen[group.replicates]
-        inputs = self.data.train.flat()[chosen].to(group.rates.dtype)
-        losses, hits = descend(group.network, inputs, self.data.train.labels[chosen], group.rates)
-        self.sums[name] += torch.stack([losses.double(), hits.double()])
-        return losses
+        images, found = self.data.train, []
+        for name, group in self.groups.items():
+            own = chosen[group.replicates]
+            x, labels = images.flat()[own].to(group.rates.dtype), images.labels[own]
+            losses, hits = descend(group.network, x, labels, group.rates)
+            self.sums[name] += torch.stack([losses.double(), hits.double()])
+            found.append(losses)
+        return torch.cat(found)
 
     def end_epoch(self) -> dict[str, Scores]:
         """The scores of each group."""
@@ -124,23 +135,12 @@ class StackTrainer(EpochTrainer[dict[str, Scores]]):
             self.sums[name].zero_()
         return scores
 
-    def _zeros(self, count: int) -> Tensor:
-        return torch.zeros(2, count, device=self.device, dtype=torch.float64)
-
-    def _state(self) -> dict[str, Tensor]:
-        state = self.position()
-        for name, group in self.groups.items():
-            state[f"{name}/sums"] = self.sums[name]
-            state |= {f"{name}/{key}": value for key, value in group.network.state().items()}
-        return state
-
-    def _restore(self, state: dict[str, Tensor]) -> None:
-        self.go_to(state)
-        for name, group in self.groups.items():
-            self.sums[name].copy_(state[f"{name}/sums"])
-            prefix = f"{name}/"
-            own = {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
-            group.network.restore(own)
+    def _own(self) -> dict[str, Tensor]:
+        return {
+            f"{name}/{key}": tensor
+            for name, group in self.groups.items()
+            for key, tensor in (group.network.state() | {"sums": self.sums[name]}).items()
+        }
 
 
 @torch.no_grad()

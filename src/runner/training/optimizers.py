@@ -14,18 +14,19 @@ MOMENTUM = 0.9
 BETAS, EPSILON = (0.9, 0.999), 1e-8
 """Of Adam, as Kingma and Ba (2015) and torch have them."""
 
+Stacks = dict[str, Float[Tensor, "R *axes"]]
+"""Parameters of all networks, or their gradients, by name."""
+
 
 class Optimizer(ABC):
     """Changes parameters in place; its own tensors are in `state`, by name, for checkpoints."""
 
-    def __init__(self, parameters: dict[str, Float[Tensor, "R *axes"]]) -> None:
+    def __init__(self, parameters: Stacks) -> None:
         self.parameters = parameters
         self.state: dict[str, Tensor] = {}
 
     @abstractmethod
-    def step(
-        self, gradients: dict[str, Float[Tensor, "R *axes"]], rates: Float[Tensor, " R"]
-    ) -> None:
+    def step(self, gradients: Stacks, rates: Float[Tensor, " R"]) -> None:
         """One step: gradients of each network's own loss, by name, and its learning rate."""
 
     def _along(self, rates: Float[Tensor, " R"], like: Tensor) -> Tensor:
@@ -35,9 +36,7 @@ class Optimizer(ABC):
 class SGD(Optimizer):
     """`theta -= rate g`."""
 
-    def step(
-        self, gradients: dict[str, Float[Tensor, "R *axes"]], rates: Float[Tensor, " R"]
-    ) -> None:
+    def step(self, gradients: Stacks, rates: Float[Tensor, " R"]) -> None:
         """One step of gradient descent."""
         for name, gradient in gradients.items():
             self.parameters[name].sub_(self._along(rates, gradient) * gradient)
@@ -46,13 +45,11 @@ class SGD(Optimizer):
 class Momentum(Optimizer):
     """`v = 0.9 v + g; theta -= rate v` (heavy ball)."""
 
-    def __init__(self, parameters: dict[str, Float[Tensor, "R *axes"]]) -> None:
+    def __init__(self, parameters: Stacks) -> None:
         super().__init__(parameters)
         self.state = {name: torch.zeros_like(value) for name, value in parameters.items()}
 
-    def step(
-        self, gradients: dict[str, Float[Tensor, "R *axes"]], rates: Float[Tensor, " R"]
-    ) -> None:
+    def step(self, gradients: Stacks, rates: Float[Tensor, " R"]) -> None:
         """One step along the velocity."""
         for name, gradient in gradients.items():
             velocity = self.state[name].mul_(MOMENTUM).add_(gradient)
@@ -62,16 +59,14 @@ class Momentum(Optimizer):
 class Adam(Optimizer):
     """Kingma and Ba (2015), Algorithm 1."""
 
-    def __init__(self, parameters: dict[str, Float[Tensor, "R *axes"]]) -> None:
+    def __init__(self, parameters: Stacks) -> None:
         super().__init__(parameters)
         self.state = {"t": torch.zeros((), dtype=torch.int64)}
         for moment in ("m", "v"):
             zeros = {f"{moment}.{n}": torch.zeros_like(value) for n, value in parameters.items()}
             self.state |= zeros
 
-    def step(
-        self, gradients: dict[str, Float[Tensor, "R *axes"]], rates: Float[Tensor, " R"]
-    ) -> None:
+    def step(self, gradients: Stacks, rates: Float[Tensor, " R"]) -> None:
         """One step along the mean over the root mean square of the gradients."""
         self.state["t"] += 1
         unbiased = [1 - beta ** int(self.state["t"]) for beta in BETAS]

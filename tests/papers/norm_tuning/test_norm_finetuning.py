@@ -17,7 +17,6 @@ from runner.data.datasets import load
 from runner.papers.norm_tuning.norm_finetuning import study
 from runner.papers.norm_tuning.norm_finetuning.config import NormFinetuning
 from runner.results.claims import claims_of, judge
-from runner.training.convolutional import ConvolutionalTrainer
 
 RANDOM = NormFinetuning(width=4)
 PRETRAINED = NormFinetuning(width=4, start="pretrained")
@@ -31,9 +30,9 @@ def digits():
 def after_steps(config, arm, data, steps=3):
     """Which entries of a network's tensors training has changed, and its row."""
     task = study.Task(arm, 0)
-    network = study.start(config, task, data, {})
+    trainer = study.start(replace(config, batch_size=64), (data, data), {}, task, 0.5)
+    network = trainer.network
     before = {name: p.detach().clone() for name, p in network.named_parameters()}
-    trainer = ConvolutionalTrainer(network, data, 0.5, 64, 0, 0)
     for step in range(steps):
         trainer.train_on(trainer.order()[64 * step : 64 * (step + 1)])
     after = dict(network.named_parameters())
@@ -71,7 +70,7 @@ def test_as_many_random_weights_are_two_of_each_channel(digits):
 def test_a_product_of_rank_one_changes_nothing_at_first(digits):
     x = digits.test.pixels[:8]
     plain, added = (
-        study.start(PRETRAINED, study.Task(arm, 0), digits, {}).eval()
+        study.start(PRETRAINED, (digits, digits), {}, study.Task(arm, 0), 0.5).network.eval()
         for arm in ("last_layer", "low_rank")
     )
     torch.testing.assert_close(added(x), plain(x))

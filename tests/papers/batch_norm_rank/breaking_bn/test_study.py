@@ -15,7 +15,7 @@ from runner.papers.batch_norm_rank.breaking_bn import study as breaking_bn
 from runner.papers.batch_norm_rank.breaking_bn.alignment import gradient_alignment
 from runner.papers.batch_norm_rank.breaking_bn.config import BREAKING_METHODS, BreakingBN
 from runner.papers.batch_norm_rank.breaking_bn.tables import paths
-from runner.training.convolutional import on_device
+from runner.training.images import Task, on_device
 
 TINY = BreakingBN(
     multiplier=1 / 32, image_size=8, samples=40, epochs=2, replicates=2,
@@ -87,13 +87,12 @@ def test_every_network_is_measured_before_training_and_after_every_epoch():
 
 
 def test_methods_of_a_replicate_share_initialisation_labels_and_order():
-    trainers = {}
     context = Context(torch.device("cpu"), None, Progress, lambda make_state: None, embedded)
-    for name in BREAKING_METHODS:
-        random = breaking_bn.METHODS[name].random_pixels
-        data = breaking_bn.images(TINY, context, random)
-        rate = 0.03 * breaking_bn.METHODS[name].faster
-        trainers[name] = breaking_bn.start(TINY, name, data, replicate=1, rate=rate)
+    images = {random: breaking_bn.images(TINY, context, random) for random in (False, True)}
+    trainers = {
+        name: breaking_bn.start(TINY, images, Task(name, 1), 0.03) for name in BREAKING_METHODS
+    }
+    assert {name for name, trainer in trainers.items() if trainer.rate == 3.0} == {"vanilla_100x"}
     data, noise = (trainers[n] for n in ("vanilla", "vanilla_random_pixels"))
     assert data.order().equal(noise.order())
     assert data.data.train.labels.equal(noise.data.train.labels)
@@ -104,9 +103,8 @@ def test_methods_of_a_replicate_share_initialisation_labels_and_order():
 
 def test_a_step_is_that_of_plain_gradient_descent():
     data = small_data()
-    trainer = breaking_bn.start(
-        dataclasses.replace(TINY, batch_size=12), "batch_norm", data, 0, 0.03
-    )
+    config, task = dataclasses.replace(TINY, batch_size=12), Task("batch_norm", 0)
+    trainer = breaking_bn.start(config, {False: data}, task, 0.03)
     before = [p.detach().clone() for p in trainer.network.parameters()]
     chosen = torch.arange(12)
     loss = functional.cross_entropy(trainer.network(data.train.pixels[:12]), data.train.labels[:12])
@@ -118,9 +116,8 @@ def test_a_step_is_that_of_plain_gradient_descent():
 
 def test_scores_are_means_of_the_epoch_and_of_the_test_images():
     data = small_data()
-    trainer = breaking_bn.start(
-        dataclasses.replace(TINY, batch_size=8), "batch_norm", data, 0, 0.03
-    )
+    config, task = dataclasses.replace(TINY, batch_size=8), Task("batch_norm", 0)
+    trainer = breaking_bn.start(config, {False: data}, task, 0.03)
     losses = []
     (_, scores), *_ = trainer.until(1, losses.append)
     assert scores["train_loss"] == pytest.approx(torch.stack(losses).mean().item(), rel=1e-6)
@@ -150,8 +147,7 @@ def test_rates_are_chosen_on_replicates_of_their_own():
     assert rate["batch_norm"] == best["batch_norm"] == 0.1
     assert rate["vanilla_random_pixels"] == best["vanilla"]
     assert rate["vanilla_100x"] == pytest.approx(100 * best["vanilla"])
-    drawn = paths(found)
-    assert set(drawn[~drawn["fastest"]]["replicate"]) == {1, 2}
+    assert set(paths(found)["replicate"]) == {0}
     alone = tables(dataclasses.replace(config, learning_rates=[0.1], methods=["batch_norm"]))
     assert "selection" not in alone
     judged = training[training["method"] == "batch_norm"].drop(columns="selected_on")

@@ -1,6 +1,5 @@
 """Drawings of study `breaking_bn`: Figures 5, 7, 10 and 13, and the quick look at one run."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -49,10 +48,8 @@ def curves(tables: Tables) -> pd.DataFrame:
 
     `end_of_grid`: of a rate that was chosen at an end of those offered.
     """
-    rows = paths(tables)
-    chosen = nonempty(rows[rows["fastest"]], "method at the rate chosen for it")
-    found = spread(chosen, ["method", "learning_rate", "epoch", "steps"], list(COLUMNS))
-    return found.merge(chosen_rates(tables))
+    keys = ["method", "learning_rate", "epoch", "steps"]
+    return spread(paths(tables), keys, list(COLUMNS)).merge(chosen_rates(tables))
 
 
 def _lines(
@@ -112,22 +109,20 @@ def draw_vanishing(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, drawn
 
 
-def with_rates(panels: str, marks: str = "") -> Callable[[Tables], str]:
+MEDIANS = (
+    "Lines are medians over the replicates at the rate chosen for each method on separate"
+    " replicates, bands their whole range; dotted: the accuracy of a guess. Ranks are measured"
+    " on N samples."
+)
+
+
+def with_rates(panels: str, marks: str, tables: Tables) -> str:
     """A caption: panels, what the marks are, and the rates, with those at an end of their grid."""
-    marks = marks or (
-        "Lines are medians over the replicates at the rate chosen for each method on separate"
-        " replicates, bands their whole range; dotted: the accuracy of a guess. Ranks are measured"
-        " on N samples."
-    )
-
-    def say(tables: Tables) -> str:
-        rates = [
-            f"{LABELS[method]} {rate:g}{END_OF_GRID[end]}"
-            for method, rate, end in chosen_rates(tables).itertuples(index=False, name=None)
-        ]
-        return f"{panels} {marks} Rates: {', '.join(rates)}."
-
-    return say
+    rates = [
+        f"{LABELS[method]} {rate:g}{END_OF_GRID[end]}"
+        for method, rate, end in chosen_rates(tables).itertuples(index=False, name=None)
+    ]
+    return f"{panels} {marks} Rates: {', '.join(rates)}."
 
 
 def _network(tables: Tables) -> str:
@@ -190,8 +185,10 @@ FIGURE_5 = Drawing(
     findings=[
         Finding(say_broken, holds=["asymmetric-start-lowers-rank", "asymmetric-start-cannot-fit"])
     ],
-    caption=with_rates(
-        "(a) Training accuracy and (b) rank of the last hidden layer through training."
+    caption=partial(
+        with_rates,
+        "(a) Training accuracy and (b) rank of the last hidden layer through training.",
+        MEDIANS,
     ),
     shows={"method": CENTRED},
 )
@@ -209,9 +206,11 @@ FIGURES = [
                 ("undecided", "too near to decide whether the mean is redundant"),
             )
         ],
-        caption=with_rates(
+        caption=partial(
+            with_rates,
             "(a) Training accuracy and (b) r, the lower bound of the rank of the last hidden layer,"
-            " by iterations of SGD."
+            " by iterations of SGD.",
+            MEDIANS,
         ),
         shows={"method": ["batch_norm", "batch_norm_no_mean"]},
     ),
@@ -226,7 +225,8 @@ FIGURES = [
                 holds=["gradients-align", "vanilla-untrainable", "same-path-on-random-pixels"],
             )
         ],
-        caption=with_rates(
+        caption=partial(
+            with_rates,
             "(a) Training accuracy of VGG-19; (b) that of the networks without batch norm, every"
             " replicate, on images (wide lines) and on random pixels (dotted); (c) alignment of the"
             " gradients of different examples.",

@@ -9,7 +9,7 @@ at the last epoch, to which others are compared.
 import numpy as np
 import pandas as pd
 
-from runner.papers.batch_norm_rank.breaking_bn.tables import LABELS, of
+from runner.papers.batch_norm_rank.breaking_bn.tables import LABELS, paths
 from runner.papers.batch_norm_rank.learning import learned_share
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty
@@ -19,7 +19,9 @@ LAST = "at the last epoch"
 
 def _of(tables: Tables, method: str, column: str) -> pd.DataFrame:
     """A row for each epoch, 0 before training, by replicate. Raises NoRows where it was not run."""
-    return nonempty(of(tables, method, column), f"rows: {LABELS[method]}")
+    rows = paths(tables)
+    rows = nonempty(rows[rows["method"] == method], f"rows: {LABELS[method]}")
+    return rows.pivot(index="epoch", columns="replicate", values=column)
 
 
 def _learned(tables: Tables, method: str) -> pd.DataFrame:

@@ -14,10 +14,10 @@ Networks of one replicate start from the same draws and see the data in the same
 method. They are trained one after the other: each one fills the machine.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float, Int
@@ -35,8 +35,7 @@ from runner.papers.batch_norm_rank.breaking_bn.alignment import gradient_alignme
 from runner.papers.batch_norm_rank.breaking_bn.config import BreakingBN as Config
 from runner.papers.batch_norm_rank.images import probed, training_images
 from runner.papers.batch_norm_rank.measures import ranks
-from runner.training.convolutional import ConvolutionalTrainer, on_device
-from runner.training.selection import choose, score, selection_range
+from runner.training.images import ConvolutionalTrainer, Task, on_device, train_in_turn, trials
 
 ARCHITECTURES = {"vgg19": VGG19, "resnet50": ResNet50}
 
@@ -114,89 +113,30 @@ class TrainedEpoch(TrialEpoch):
     selected_on: str  # the replicates that the rate was chosen on
 
 
-class Task(NamedTuple):
-    """One network to train. candidate: the index of the rate that is tried; None: it is judged."""
-
-    method: str
-    replicate: int
-    candidate: int | None = None
-
-
-def tasks(config: Config) -> list[Task]:
-    """All networks in turn: every rate where there are several, then what is judged."""
-    rates = range(len(config.learning_rates))
-    selection = selection_range(config.replicates, config.selection_replicates)
-    trials = [Task(name, r, k) for name in with_own_rate(config) for k in rates for r in selection]
-    judged = [Task(name, r) for name in config.methods for r in range(config.replicates)]
-    return (trials if len(rates) > 1 else []) + judged
-
-
-def rate_source(name: str) -> str:
-    """The method whose rate a method takes. Raises InputError for an unknown one."""
-    return lookup("methods", name, METHODS).rate_of or name
-
-
-def with_own_rate(config: Config) -> list[str]:
-    """The methods that rates are chosen for."""
-    return list(dict.fromkeys(rate_source(name) for name in config.methods))
-
-
 def run(config: Config, context: Context) -> Iterator[UntrainedNetwork | TrialEpoch | Measured]:
     """Train each network in turn, and measure those that are judged before training, too."""
-    networks, sources = tasks(config), with_own_rate(config)
-    selection = selection_range(config.replicates, config.selection_replicates)
-    pixels = sorted({METHODS[task.method].random_pixels for task in networks})
+    rate_of = {name: lookup("methods", name, METHODS).rate_of or name for name in config.methods}
+    judged = range(config.replicates)
+    tasks = trials(config, dict.fromkeys(rate_of.values()))
+    tasks += [Task(m, r, rate_of=rate_of[m]) for m in config.methods for r in judged]
+    pixels = sorted({METHODS[task.method].random_pixels for task in tasks})
     data = {random: images(config, context, random) for random in pixels}
-    restored = context.restored
-    first = 0 if restored is None else int(restored["network"])
-    # What rates are chosen by: the scores of each selection replicate, over epochs.
-    shape = (len(sources), len(config.learning_rates), len(selection))
-    sums = torch.zeros(shape, dtype=torch.float64)
-    if restored is not None:
-        sums.copy_(restored["selection"])
-    size = {"architecture": config.architecture, "multiplier": config.multiplier}
-    steps = len(data[pixels[0]].train) // config.batch_size * config.epochs
-    with context.progress(len(networks) * steps, "training", first * steps) as bar:
-        for index, (name, replicate, tried) in enumerate(networks[first:], start=first):
-            bar.what = "training" if tried is None else "choosing rates"
-            method, of_method = METHODS[name], sums[sources.index(rate_source(name))]
-            choice = choose(config.learning_rates, of_method, selection)
-            rate = choice.rate if tried is None else config.learning_rates[tried]
-            rate *= method.faster
-            trainer = start(config, name, data[method.random_pixels], replicate, rate)
-            place = network_name(name, **size), replicate
+    first = data[pixels[0]].train
+    epochs = train_in_turn(config, context, tasks, partial(start, config, data), len(first))
+    for task, trainer, columns in epochs:
+        (method, replicate, *_), epoch = task, columns["epoch"]
+        measured = measure(config, trainer)
+        if epoch == 0:
+            parameters = sum(p.numel() for p in trainer.network.parameters())
+            yield UntrainedNetwork(method, replicate, parameters, **measured)
+        else:
+            columns |= {"steps": trainer.done, "rank": measured["matrix_rank"]}
+            columns |= {name: measured[name] for name in ("rank_bound", "gradient_alignment")}
+            yield (TrainedEpoch if replicate in judged else TrialEpoch)(method, **columns)
+        if replicate in judged:
+            size = {"architecture": config.architecture, "multiplier": config.multiplier}
             now = partial(traced, config, trainer)
-            if restored is not None and index == first:
-                trainer.restore(restored)
-                bar.update(trainer.done)
-            elif tried is None:
-                parameters = sum(p.numel() for p in trainer.network.parameters())
-                yield UntrainedNetwork(name, replicate, parameters, **measure(config, trainer))
-                yield from context.hand_over(*place, 0, now)
-
-            def after_step(
-                loss: Tensor, index: int = index, trainer: ConvolutionalTrainer = trainer
-            ) -> None:
-                bar.update(1, loss=loss)
-                own = {"network": torch.tensor(index), "selection": sums}
-                context.checkpoint(lambda: own | trainer.state())
-
-            for epoch, scores in trainer.until(config.epochs, after_step):
-                measured = measure(config, trainer)
-                row = TrialEpoch(
-                    name, replicate, rate, epoch, trainer.done, **scores,
-                    rank=measured["matrix_rank"], rank_bound=measured["rank_bound"],
-                    gradient_alignment=measured["gradient_alignment"],
-                )  # fmt: skip
-                if tried is None:
-                    yield TrainedEpoch(**vars(row), selected_on=choice.selected_on)
-                    yield from context.hand_over(*place, epoch, now)
-                else:
-                    of_method[tried, selection.index(replicate)] += score(
-                        torch.tensor(row.train_accuracy, dtype=torch.float64),
-                        torch.tensor(row.train_loss),
-                    )
-                    yield row
+            yield from context.hand_over(network_name(method, **size), replicate, epoch, now)
 
 
 def images(config: Config, context: Context, random_pixels: bool) -> Dataset:
@@ -236,14 +176,16 @@ def traced(config: Config, trainer: ConvolutionalTrainer) -> dict[str, Tensor]:
 
 
 def start(
-    config: Config, name: str, data: Dataset, replicate: int, rate: float
+    config: Config, data: Mapping[bool, Dataset], task: Task, rate: float
 ) -> ConvolutionalTrainer:
-    """A network of one method and replicate before training, and what trains it."""
-    network = new_network(config, name, data.train.pixels.shape[1], data.classes)
-    stream = generator(config.seed, replicate, "initialisation")
-    initialize(network, METHODS[name].init, stream)
-    network = network.to(data.train.labels.device, memory_format=torch.channels_last)
-    return ConvolutionalTrainer(network, data, rate, config.batch_size, config.seed, replicate)
+    """A network before training, and what trains it. data: by whether pixels are random."""
+    method, seed, replicate = METHODS[task.method], config.seed, task.replicate
+    own = data[method.random_pixels]
+    network = new_network(config, task.method, own.train.pixels.shape[1], own.classes)
+    initialize(network, method.init, generator(seed, replicate, "initialisation"))
+    network = network.to(own.train.labels.device, memory_format=torch.channels_last)
+    rate *= method.faster
+    return ConvolutionalTrainer(network, own, rate, config.batch_size, seed, replicate)
 
 
 @torch.no_grad()

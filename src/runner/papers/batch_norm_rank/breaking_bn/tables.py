@@ -21,34 +21,14 @@ MEASURES = ["rank", "rank_bound", "gradient_alignment"]
 
 
 def paths(tables: Tables) -> pd.DataFrame:
-    """One row per method, rate, replicate and epoch; what is known before training is epoch 0.
-
-    The column `fastest` marks the rows of each method at the rate chosen for it; the others are
-    those of the rates that were tried.
-    """
-    chosen = with_divergence(tables["training"]).assign(fastest=True)
+    """One row per method, replicate and epoch, at the rate chosen for the method; what is known
+    before training is epoch 0."""
+    trained = with_divergence(tables["training"])
     start = tables["metrics"].rename(columns={"matrix_rank": "rank"})
     start = start[["method", "replicate", *MEASURES]].drop_duplicates(["method", "replicate"])
-    rates = chosen[["method", "learning_rate"]].drop_duplicates()
-    tried = at_every_rate(tables).merge(rates, how="left", indicator="chosen")
-    tried = tried[tried["chosen"] == "left_only"].drop(columns="chosen").assign(fastest=False)
-    start = start.merge(rates).assign(epoch=0, steps=0, fastest=True)
-    return pd.concat([start, chosen, tried], ignore_index=True)
-
-
-def at_every_rate(tables: Tables) -> pd.DataFrame:
-    """The networks that were trained at every rate: those that rates are chosen on, or, where there
-    is one rate alone, all. Two runs may have chosen a rate on the same ones."""
-    keys = ["method", "learning_rate", "replicate", "epoch"]
-    return with_divergence(tables.get("selection", tables["training"]).drop_duplicates(keys))
-
-
-def of(tables: Tables, method: str, column: str) -> pd.DataFrame:
-    """A column of one method at the rate chosen for it: a row for each epoch (0: before training),
-    by replicate."""
-    rows = paths(tables)
-    rows = rows[(rows["method"] == method) & rows["fastest"]]
-    return rows.pivot(index="epoch", columns="replicate", values=column)
+    rates = trained[["method", "learning_rate"]].drop_duplicates()
+    start = start.merge(rates).assign(epoch=0, steps=0)
+    return pd.concat([start, trained], ignore_index=True)
 
 
 def chosen_rates(tables: Tables) -> pd.DataFrame:

@@ -24,7 +24,7 @@ from runner.networks.initialization import draw
 from runner.networks.mlp import MLP, Mode
 from runner.papers.batch_norm_rank.rank_collapse.config import RankCollapse
 from runner.training.classification import Scores, loss_and_hits
-from runner.training.epochs import EpochTrainer
+from runner.training.images import EpochTrainer
 from runner.training.optimizers import SGD, Adam
 
 RATE_OF_SGD = 0.01

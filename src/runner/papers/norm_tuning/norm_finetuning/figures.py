@@ -23,6 +23,9 @@ LOOKS = {
 }
 """Blue is what trains scales and shifts, black a network of which everything is trained."""
 
+STARTS = {"random": "random start", "pretrained": "pre-trained on other classes"}
+"""What stands above the panel of a start."""
+
 
 def say_norm(tables: Tables) -> str:
     """Where training scales and shifts ends, beside as many random weights, in the largest."""
@@ -40,13 +43,9 @@ def say_norm(tables: Tables) -> str:
 
 def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Test accuracy at the end: left from random frozen weights, right from pre-trained ones."""
-    picture, ((left, right),) = sheet(left=1.75, gap=1.95, right=0.2)
+    picture, panels = sheet(left=1.75, gap=1.95, right=0.2)
     drawn = [pd.DataFrame(columns=["start", "L", "d", "arm", "trained", "right"])]
-    panels = (
-        (left, "a", "random", "random start"),
-        (right, "b", "pretrained", "pre-trained on other classes"),
-    )
-    for axes, letter, start, title in panels:
+    for axes, letter, (start, title) in zip(panels.flat, "ab", STARTS.items(), strict=True):
         panel(axes, letter, title)
         with or_empty(axes):
             rows = ends(tables, start)

@@ -37,24 +37,23 @@ from runner.networks.convolutional import initialize
 from runner.networks.initialization import pytorch
 from runner.networks.resnet import ResNetForCifar
 from runner.papers.norm_tuning.norm_finetuning.config import NormFinetuning as Config
-from runner.training.convolutional import ConvolutionalTrainer, on_device
-from runner.training.selection import NO_CHOICE, choose, score, selection_range
+from runner.training.images import (
+    ConvolutionalTrainer,
+    Task,
+    on_device,
+    train_in_turn,
+    trials,
+)
 
 PRETRAINING = "pretraining"
 """The arm of the first half of the classes."""
 
-STARTS = {"random": False, "pretrained": True}
-"""Whether half of the classes are learned first."""
+STARTS = {"random": (), "pretrained": (PRETRAINING,)}
+"""What is trained before the arms are."""
 
-TRAINED = {
-    "norm": ("scale", "shift"),
-    "random_weights": (),
-    "last_layer": (),
-    "all": ("weight", "bias", "scale", "shift"),
-    "biases": ("shift",),
-    "low_rank": (),
-}
-TRAINED[PRETRAINING] = TRAINED["all"]
+TRAINED = {"norm": ("scale", "shift"), "biases": ("shift",)}
+TRAINED |= dict.fromkeys(("all", PRETRAINING), ("weight", "bias", "scale", "shift"))
+TRAINED |= dict.fromkeys(("random_weights", "last_layer", "low_rank"), ())
 """The names of the parameters that an arm trains whole."""
 
 
@@ -100,96 +99,49 @@ class TrainedEpoch(TrialEpoch):
     selected_on: str  # the replicates that the rate was chosen on
 
 
-@dataclass(frozen=True)
-class Task:
-    """One network to train. candidate: the index of the rate that is tried; None: it is judged."""
-
-    arm: str
-    replicate: int
-    candidate: int | None = None
-
-
-def tasks(config: Config) -> list[Task]:
-    """All networks in turn: what others start from, every rate of each arm, what is judged."""
-    selection = selection_range(config.replicates, config.selection_replicates)
-    rates = range(len(config.learning_rates))
-    both = [*range(config.replicates), *selection]
-    first = [Task(PRETRAINING, r) for r in both] if config.start == "pretrained" else []
-    trials = [Task(arm, r, k) for arm in config.arms for k in rates for r in selection]
-    judged = [Task(arm, r) for arm in config.arms for r in range(config.replicates)]
-    return [*first, *(trials if len(rates) > 1 else []), *judged]
-
-
 def run(config: Config, context: Context) -> Iterator[Size | TrialEpoch | Measured]:
-    """Train each network in turn."""
-    networks, old, new = tasks(config), *halves(config, context)
-    selection = selection_range(config.replicates, config.selection_replicates)
-    state = context.restored or {}
-    first = int(state.get("network", 0))
-    # What rates are chosen by: the scores of each selection replicate, over epochs.
-    shape = (len(config.arms), len(config.learning_rates), len(selection))
-    sums = state.get("selection", torch.zeros(shape, dtype=torch.float64)).cpu()
-    pretrained = {name: tensor for name, tensor in state.items() if name.startswith(PRETRAINING)}
-    steps = config.epochs * (len(new.train) // config.batch_size)
-    with context.progress(len(networks) * steps, "training", first * steps) as bar:
-        for index in range(first, len(networks)):
-            task = networks[index]
-            is_first = task.arm == PRETRAINING
-            is_judged = task.candidate is None and task.replicate < config.replicates
-            of_arm = torch.zeros(()) if is_first else sums[config.arms.index(task.arm)]
-            rate, selected_on = config.pretraining_rate, NO_CHOICE
-            if task.candidate is not None:
-                rate = config.learning_rates[task.candidate]
-            elif not is_first:
-                choice = choose(config.learning_rates, of_arm, selection)
-                rate, selected_on = choice.rate, choice.selected_on
-            bar.what = "choosing rates" if task.candidate is not None else "training"
-            network = start(config, task, new, pretrained)
-            data = old if is_first else new
-            trainer = ConvolutionalTrainer(
-                network, data, rate, config.batch_size, config.seed, task.replicate
-            )
-            place = network_name(task.arm, width=config.width, blocks=config.blocks), task.replicate
-            kept = partial(traced, trainer)
-            if index == first and context.restored is not None:
-                trainer.restore(state)
-                bar.update(trainer.done)
-            elif is_judged:
-                yield size_of(task, network)
-                yield from context.hand_over(*place, 0, kept)
+    """Train each network in turn: what others start from, every rate of each arm, what is judged.
 
-            def after_step(
-                loss: Tensor, index: int = index, trainer: ConvolutionalTrainer = trainer
-            ) -> None:
-                bar.update(1, loss=loss)
-                own = {"network": torch.tensor(index), "selection": sums, **pretrained}
-                context.checkpoint(lambda: own | trainer.state())
-
-            for epoch, scores in trainer.until(config.epochs, after_step):
-                row = TrialEpoch(task.arm, task.replicate, rate, epoch, **scores)
-                if is_judged:
-                    yield TrainedEpoch(**vars(row), selected_on=selected_on)
-                    yield from context.hand_over(*place, epoch, kept)
-                elif not is_first:
-                    of_arm[task.candidate, selection.index(task.replicate)] += score(
-                        torch.tensor(row.train_accuracy, dtype=torch.float64),
-                        torch.tensor(row.train_loss),
-                    )
-                    yield row
-            if is_first:
-                for name, tensor in network.state_dict().items():
-                    pretrained[f"{PRETRAINING}/{task.replicate}/{name}"] = tensor.clone()
+    Checkpoints also hold the networks that others start from.
+    """
+    images, judged = halves(config, context), range(config.replicates)
+    learned = {n: t for n, t in (context.restored or {}).items() if n.startswith(PRETRAINING)}
+    lent = replace(context, checkpoint=lambda state: context.checkpoint(lambda: state() | learned))
+    every = range(config.replicates + config.selection_replicates)
+    first = lookup("start", config.start, STARTS)
+    tasks = [Task(each, r, config.pretraining_rate) for each in first for r in every]
+    tasks += trials(config, config.arms) + [Task(arm, r) for arm in config.arms for r in judged]
+    started = partial(start, config, images, learned)
+    epochs = train_in_turn(config, lent, tasks, started, len(images[1].train))
+    for task, trainer, columns in epochs:
+        arm, replicate, epoch = task.method, task.replicate, columns["epoch"]
+        if arm == PRETRAINING and epoch == config.epochs:
+            features = trainer.network.features.state_dict(prefix=f"{PRETRAINING}/{replicate}/")
+            learned |= {name: tensor.clone() for name, tensor in features.items()}
+        if epoch == 0:
+            yield size_of(task, trainer.network)
+        elif replicate in judged:
+            yield TrainedEpoch(arm, **columns)
+        elif arm != PRETRAINING:
+            yield TrialEpoch(arm, **columns)
+        if replicate in judged:
+            name = network_name(arm, width=config.width, blocks=config.blocks)
+            yield from context.hand_over(name, replicate, epoch, partial(traced, trainer))
 
 
-def halves(config: Config, context: Context) -> tuple[Dataset, Dataset]:
-    """The images of the classes that are learned first and of those that are learned then, on the
-    device, each channel with mean zero and variance one; with a random start all of them twice.
+Halves = tuple[Dataset, Dataset]
+"""The images of the classes that are learned first, and of those that are learned then."""
+
+
+def halves(config: Config, context: Context) -> Halves:
+    """The images of both halves of the classes on the device, each channel with mean zero and
+    variance one; with a random start all of them twice.
 
     Raises InputError when they cannot be had.
     """
     data = context.load_data(config.data, config.seed, config.checksums)
     data = on_device(data.first(config.train_images).standardized(), context.device)
-    if not lookup("start", config.start, STARTS):
+    if config.start == "random":
         return data, data
     half = data.classes // 2
     return of_classes(data, range(half)), of_classes(data, range(half, data.classes))
@@ -207,19 +159,25 @@ def of_classes(data: Dataset, classes: range) -> Dataset:
     return replace(data, train=part(data.train), test=part(data.test), classes=len(classes))
 
 
-def start(config: Config, task: Task, data: Dataset, pretrained: dict[str, Tensor]) -> nn.Module:
-    """A network before training, of which one part can be trained."""
-    stream = generator(config.seed, task.replicate, "initialisation")
-    channels = data.train.pixels.shape[1]
-    network = ResNetForCifar(channels, data.classes, config.blocks, config.width)
-    initialize(network, "pytorch", stream)
+def start(
+    config: Config, images: Halves, learned: dict[str, Tensor], task: Task, rate: float
+) -> ConvolutionalTrainer:
+    """A network before training, of which one part can be trained, and what trains it.
+
+    learned: the features of pretrained networks, by replicate.
+    """
+    data = images[task.method != PRETRAINING]
+    seed, replicate = config.seed, task.replicate
+    network = ResNetForCifar(data.train.pixels.shape[1], data.classes, config.blocks, config.width)
+    initialize(network, "pytorch", generator(seed, replicate, "initialisation"))
     network = network.to(data.train.labels.device, memory_format=torch.channels_last)
-    prefix = f"{PRETRAINING}/{task.replicate}/features."
-    own = {n.removeprefix(prefix): t for n, t in pretrained.items() if n.startswith(prefix)}
-    if own and task.arm != PRETRAINING:
-        network.features.load_state_dict(own)
-    choice = generator(config.seed, task.replicate, "trained weights")
-    return freeze_but(network, task.arm, config.start == "pretrained", choice)
+    prefix = f"{PRETRAINING}/{replicate}/"
+    features = {n.removeprefix(prefix): t for n, t in learned.items() if n.startswith(prefix)}
+    if features:
+        network.features.load_state_dict(features)
+    choice = generator(seed, replicate, "trained weights")
+    freeze_but(network, task.method, config.start == "pretrained", choice)
+    return ConvolutionalTrainer(network, data, rate, config.batch_size, seed, replicate)
 
 
 def freeze_but(
@@ -274,13 +232,13 @@ def with_low_rank(network: ResNetForCifar, stream: Generator | None = None) -> R
 
 def size_of(task: Task, network: nn.Module) -> Size:
     """The row of a network before training."""
-    few = task.arm == "random_weights"
+    few = task.method == "random_weights"
     trained = sum(
         2 * len(p) if few and p.ndim == 4 else p.numel()
         for p in network.parameters()
         if p.requires_grad
     )
-    return Size(task.arm, task.replicate, trained, sum(p.numel() for p in network.parameters()))
+    return Size(task.method, task.replicate, trained, sum(p.numel() for p in network.parameters()))
 
 
 def traced(trainer: ConvolutionalTrainer) -> dict[str, Tensor]:

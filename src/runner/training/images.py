@@ -1,0 +1,264 @@
+"""How networks are trained on images: epochs of shuffled minibatches, network after network.
+
+- `EpochTrainer` passes over the training images in minibatches, whatever is trained, and goes on
+  from a state to the same bytes;
+- `ConvolutionalTrainer` trains one convolutional network so, by plain SGD;
+- `train_in_turn` trains all networks of a study one after the other, since each fills the machine,
+  first those that rates are chosen on, and keeps checkpoints.
+
+Stacks of small networks, which are trained side by side, are in `training.classification`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional
+
+from runner.core.errors import InputError
+from runner.core.progress import Progress
+from runner.core.studies import Context, TrainingConfig
+from runner.data.batches import epoch_order
+from runner.data.datasets import Dataset
+from runner.networks.convolutional import ConvolutionalClassifier
+from runner.training.selection import NO_CHOICE, Choice, choose, score, selection_range
+
+EVALUATED_AT_ONCE = 512
+"""Test images of each network in one pass."""
+
+Scores = TypeVar("Scores")
+
+
+class EpochTrainer(ABC, Generic[Scores]):
+    """Goes through the training images epoch by epoch, on their device; goes on from a state.
+
+    Each replicate sees them in its own order. Images that fill no minibatch are left out of an
+    epoch, other ones each time. Minibatches are taken on the device and sums are kept there: the
+    host waits for it once an epoch.
+    """
+
+    def __init__(self, data: Dataset, batch_size: int, seed: int, replicates: int) -> None:
+        """Raises InputError when an epoch has no full minibatch."""
+        if batch_size > len(data.train):
+            raise InputError(f"batch_size={batch_size}: {data.name} has {len(data.train)} images")
+        self.data, self.batch_size = data, batch_size
+        self.seed, self.replicates = seed, replicates
+        self.device = data.train.labels.device
+        self.steps = len(data.train) // batch_size
+        self.epoch, self.step = 1, 0  # step: minibatches of this epoch that are done
+
+    @property
+    def done(self) -> int:
+        """Minibatches done in all."""
+        return (self.epoch - 1) * self.steps + self.step
+
+    def order(self) -> Int[Tensor, "*replicates n"]:
+        """The order of the images in this epoch."""
+        n = len(self.data.train)
+        return epoch_order(self.seed, self.replicates, n, self.epoch).to(self.device)
+
+    def until(
+        self, epochs: int, after_step: Callable[[Tensor], None]
+    ) -> Iterator[tuple[int, Scores]]:
+        """Number and scores of each epoch from 1 on, or from where the state was taken.
+
+        after_step: is given the losses of each minibatch, on the device.
+        """
+        while self.epoch <= epochs:
+            order, B = self.order(), self.batch_size
+            while self.step < self.steps:
+                losses = self.train_on(order[..., self.step * B : (self.step + 1) * B])
+                self.step += 1
+                after_step(losses)
+            yield self.epoch, self.end_epoch()
+            self.epoch, self.step = self.epoch + 1, 0
+
+    def checkpointed(
+        self, epochs: int, context: Context, bar: Progress, more: Mapping[str, Tensor] = {}
+    ) -> Iterator[tuple[int, Scores]]:
+        """As `until`; each step is shown on the bar, and may be followed by a checkpoint.
+
+        more: tensors that a checkpoint holds beside the state.
+        """
+
+        def after_step(losses: Tensor) -> None:
+            bar.update(1, loss=losses)
+            context.checkpoint(lambda: self.state() | more)
+
+        return self.until(epochs, after_step)
+
+    @abstractmethod
+    def train_on(self, chosen: Int[Tensor, "*replicates B"]) -> Tensor:
+        """One step on these images; the losses before it."""
+
+    @abstractmethod
+    def end_epoch(self) -> Scores:
+        """The scores of the epoch that has just ended; the next one begins with empty sums."""
+
+    @abstractmethod
+    def _own(self) -> dict[str, Tensor]:
+        """All tensors that training changes, by name."""
+
+    def state(self) -> dict[str, Tensor]:
+        """All that is needed to go on."""
+        return self.position() | self._own()
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Go on where `state` was taken."""
+        self.go_to(state)
+        for name, tensor in self._own().items():
+            tensor.detach().copy_(state[name])
+
+    def position(self) -> dict[str, Tensor]:
+        """Epoch and step, for a state."""
+        return {"epoch": torch.tensor(self.epoch), "step": torch.tensor(self.step)}
+
+    def go_to(self, state: Mapping[str, Tensor]) -> None:
+        """Go on at the position in a state."""
+        self.epoch, self.step = int(state["epoch"]), int(state["step"])
+
+
+def on_device(data: Dataset, device: torch.device) -> Dataset:
+    """The dataset on the device with the channels of a pixel side by side, as convolutions like
+    it."""
+    layout = torch.channels_last
+    return data.to(device).map(lambda pixels: pixels.contiguous(memory_format=layout))
+
+
+class ConvolutionalTrainer(EpochTrainer[dict[str, float]]):
+    """Trains one network on a dataset of the same device by plain SGD; goes on from a state.
+
+    The order of the images is that of the replicate.
+    """
+
+    def __init__(
+        self,
+        network: ConvolutionalClassifier,
+        data: Dataset,
+        rate: float,
+        batch_size: int,
+        seed: int,
+        replicate: int,
+    ) -> None:
+        """As `EpochTrainer`; rate: of SGD."""
+        super().__init__(data, batch_size, seed, replicate + 1)
+        self.network, self.rate = network, rate
+        self.optimizer = torch.optim.SGD(network.parameters(), lr=rate, fused=True)
+        self.sums = torch.zeros(2, dtype=torch.float64, device=self.device)
+
+    def order(self) -> Int[Tensor, " n"]:
+        """The order of the images in this epoch, that of the replicate alone."""
+        return super().order()[-1]
+
+    def train_on(self, chosen: Int[Tensor, " B"]) -> Float[Tensor, ""]:
+        """One step on these samples; the loss before it."""
+        self.network.set_mode("train")
+        labels = self.data.train.labels[chosen]
+        logits = self.network(self.data.train.pixels[chosen])
+        loss = functional.cross_entropy(logits, labels)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        hits = (logits.detach().argmax(1) == labels).sum()
+        self.sums += torch.stack([loss.detach().double(), hits.double()])
+        return loss.detach()
+
+    def end_epoch(self) -> dict[str, float]:
+        """Loss and accuracy on training and test images, by column of `training.csv`."""
+        loss, hits = self.sums / self.steps
+        self.sums.zero_()
+        names = ("train_loss", "train_accuracy", "test_loss", "test_accuracy")
+        values = torch.stack([loss, hits / self.batch_size, *self._evaluate()])
+        return dict(zip(names, values.tolist(), strict=True))
+
+    @torch.no_grad()
+    def _evaluate(self) -> Float[Tensor, "2"]:
+        """Mean loss and accuracy on the test images, with running statistics."""
+        self.network.set_mode("evaluate")
+        images = self.data.test
+        sums = torch.zeros_like(self.sums)
+        for start in range(0, len(images), EVALUATED_AT_ONCE):
+            part = slice(start, start + EVALUATED_AT_ONCE)
+            labels, logits = images.labels[part], self.network(images.pixels[part])
+            loss = functional.cross_entropy(logits, labels, reduction="sum")
+            sums += torch.stack([loss.double(), (logits.argmax(1) == labels).sum().double()])
+        return sums / len(images)
+
+    def _own(self) -> dict[str, Tensor]:
+        return self.network.state_dict(prefix="network/") | {"sums": self.sums}
+
+
+class Task(NamedTuple):
+    """One network to train: of a method, at a rate that is given, or else at that which is chosen
+    for `rate_of`, or where that is empty for the method itself."""
+
+    method: str
+    replicate: int
+    rate: float | None = None
+    rate_of: str = ""
+
+
+def selection_of(config: TrainingConfig) -> range:
+    """The replicates that a study chooses its rates on."""
+    return selection_range(config.replicates, config.selection_replicates)
+
+
+def trials(config: TrainingConfig, methods: Iterable[str]) -> list[Task]:
+    """The networks that rates are chosen on, each method at every rate; none for one rate alone."""
+    rates = config.learning_rates if len(config.learning_rates) > 1 else []
+    every = product(methods, rates, selection_of(config))
+    return [Task(method, replicate, rate) for method, rate, replicate in every]
+
+
+def train_in_turn(
+    config: TrainingConfig,
+    context: Context,
+    tasks: Sequence[Task],
+    start: Callable[[Task, float], ConvolutionalTrainer],
+    images: int,
+) -> Iterator[tuple[Task, ConvolutionalTrainer, dict[str, Any]]]:
+    """Train one network after the other; of each epoch the task, the trainer, and the columns of a
+    row: replicate, learning_rate, epoch and scores.
+
+    Those of replicates that no rate is chosen on, which are judged, also come as epoch 0, before
+    training, without scores; their rows have `selected_on`, as of `selection.Choice`. On resume
+    nothing comes again that came before the checkpoint.
+
+    config: with `epochs`, `batch_size`, `learning_rates`, `replicates` and `selection_replicates`;
+    start: makes the trainer of a network at a rate; images: of an epoch, to foretell the time.
+    """
+    rates, selection, epochs = config.learning_rates, selection_of(config), config.epochs
+    steps = images // config.batch_size * epochs
+    scores = torch.zeros(len(tasks), dtype=torch.float64)  # of each network, over epochs
+    first, restored = 0, context.restored
+    if restored is not None:
+        first = int(restored["task"])
+        scores.copy_(restored["scores"])
+
+    def chosen(method: str) -> Choice:
+        tried = [t.method == method and t.replicate in selection for t in tasks]
+        return choose(rates, scores[tried].view(len(rates), -1), selection)
+
+    with context.progress(len(tasks) * steps, "training", first * steps) as bar:
+        for index, task in enumerate(tasks[first:], start=first):
+            bar.what = "choosing rates" if task.replicate in selection else "training"
+            given = Choice(task.rate, NO_CHOICE) if task.rate else None
+            choice = given or chosen(task.rate_of or task.method)
+            trainer = start(task, choice.rate)
+            columns = {"replicate": task.replicate, "learning_rate": trainer.rate, "epoch": 0}
+            if task.replicate not in selection:
+                columns["selected_on"] = choice.selected_on
+            if restored is not None and index == first:
+                trainer.restore(restored)
+                bar.update(trainer.done)
+            elif task.replicate not in selection:
+                yield task, trainer, columns
+            more = {"task": torch.tensor(index), "scores": scores}
+            for epoch, found in trainer.checkpointed(epochs, context, bar, more):
+                values = [found["train_accuracy"], found["train_loss"]]
+                scores[index] += score(*torch.tensor(values, dtype=torch.float64))
+                yield task, trainer, columns | {"epoch": epoch} | found

@@ -23,7 +23,7 @@ class BatchNorm(nn.Module):
     `BN` of paper B's Eq. (2)).
     """
 
-    mean: Tensor
+    mean: Tensor  # where it is subtracted
     variance: Tensor
 
     def __init__(self, channels: int, centred: bool) -> None:

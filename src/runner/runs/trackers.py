@@ -84,8 +84,7 @@ class MLflow:
         experiment = self.client.get_experiment_by_name(name).experiment_id
         tags = {key: str(value) for key, value in provenance.items()}
         run = self.client.create_run(experiment, run_name=place.name, tags=tags)
-        self.id, self.due = run.info.run_id, 0.0
-        self.waiting: list[Any] = []
+        self.id, self.waiting, self.due = run.info.run_id, list[Any](), 0.0
         for key, value in parameters.items():
             self.client.log_param(self.id, key, value)
 

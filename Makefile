@@ -78,14 +78,15 @@ compare: $(INSTALLED) ## say where your results differ from outputs/reference by
 test: $(DEVELOPED) ## run all tests
 	.venv/bin/python -m pytest -n 3 --dist worksteal
 
-lint: $(DEVELOPED) ## check style with ruff, and the import layers with import-linter
+lint: $(DEVELOPED) ## check style with ruff, types with mypy, and the import layers with import-linter
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
+	.venv/bin/mypy
 	.venv/bin/lint-imports
 
 bench: $(INSTALLED) ## measure speed against the baseline, as ratios from one run
 	PYTHONPATH=scripts .venv/bin/python -m bench --outputs '$(strip $(OUTPUTS))' $(strip $(STUDY))
 
 clean: ## remove caches, never outputs
-	rm -rf .pytest_cache .ruff_cache
+	rm -rf .pytest_cache .ruff_cache .mypy_cache
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

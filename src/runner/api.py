@@ -9,6 +9,7 @@ printed, and the backend of matplotlib stays as it is.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +151,9 @@ class PaperFigure:
         reference, which its header says; None where that has none."""
         about = self.about
         if all(run.is_complete() for run in about.runs):
-            return self.draw()._repr_png_()
+            file = BytesIO()
+            self.draw().savefig(file, format="png")
+            return file.getvalue()
         kept = reference.REFERENCE / about.scale / about.figure
         if about.is_canonical and kept.exists():
             return reference.drawn_png(kept, note="from the reference")

@@ -32,7 +32,7 @@ from runner.core.catalogue import (
     config_of,
     figure_names,
     figure_study,
-    own_packages,
+    own_conf_folders,
     sizes,
     studies,
 )
@@ -109,7 +109,7 @@ def _schema(study: str) -> type:
     parameters = config_of(study)
     members: list[tuple[str, Any, Any]] = [("grids", Any, None)]
     for item in (*fields(Settings), *fields(parameters)):
-        value = study if item.name == "study" else default_of(item)
+        value: Any = study if item.name == "study" else default_of(item)
         is_plain = not isinstance(value, list | dict)
         default = {"default": value} if is_plain else {"default_factory": value.copy}
         members.append((item.name, item.type, field(**default)))
@@ -118,7 +118,7 @@ def _schema(study: str) -> type:
 
 def search_path() -> list[str]:
     """Return the override that lets Hydra search the YAML files of one's own packages."""
-    own = ",".join(json.dumps(f"file://{each.conf}") for each in own_packages())
+    own = ",".join(json.dumps(f"file://{each}") for each in own_conf_folders())
     return [f"hydra.searchpath=[{own}]"] if own else []
 
 
@@ -132,7 +132,7 @@ def read(composed: DictConfig) -> tuple[StudyConfig, Settings]:
     for key in set(composed) - {*names[0], *names[1], "grids", "hydra"}:
         raise InputError(explain_key(str(key), parameters.__name__))
     bare = _without(composed, "grids", "hydra")
-    values = OmegaConf.to_container(bare, resolve=True, throw_on_missing=True)
+    values: Any = OmegaConf.to_container(bare, resolve=True, throw_on_missing=True)
     of_study, of_settings = ({name: values[name] for name in each} for each in names)
     config = parameters(**of_study)
     for place in config.own_functions():  # whether it is there: before anything is computed
@@ -168,10 +168,10 @@ class Composer:
     def job(self, overrides: list[str]) -> Job:
         """Return the job of these overrides, as Hydra would compose it of all of them at once."""
         parsed = self.parser.parse_overrides(overrides)
-        files, _ = self.compose(each.input_line for each in parsed if not self.is_value(each))
+        files, _ = self.compose(str(each.input_line) for each in parsed if not self.is_value(each))
         composed, lines = copy.deepcopy(files), []
         for each in parsed:
-            line = each.input_line
+            line = str(each.input_line)
             if self.is_value(each):
                 value = self.value(each, composed.study)
                 OmegaConf.update(composed, each.key_or_group, value)
@@ -201,7 +201,7 @@ class Composer:
         """Return what the jobs of a command have in common: files that are chosen once."""
         parsed = self.parser.parse_overrides(words)
         once = [each for each in parsed if not each.is_sweep_override()]
-        return self.compose(each.input_line for each in once if not self.is_value(each))[1]
+        return self.compose(str(each.input_line) for each in once if not self.is_value(each))[1]
 
     def points(self, grids: Iterable[Mapping[str, str]], typed: list[str]) -> list[list[str]]:
         """Return the overrides of every job of a union of grids, in order, none twice.
@@ -230,13 +230,13 @@ def _texts(override: Override) -> list[str]:
     """Return the overrides of single jobs that one override of a sweep stands for."""
     key = override.get_key_element()
     if not override.is_sweep_override():
-        return [override.input_line]
+        return [str(override.input_line)]
     if not override.is_discrete_sweep():
         raise InputError(f"{override.input_line}: list the values, {key}=1,2,3")
     texts = list(override.sweep_string_iterator())
-    if isinstance(override.value(), RangeSweep) and not all(map(_is_whole, texts)):
+    if isinstance(swept := override.value(), RangeSweep) and not all(map(_is_whole, texts)):
         texts = [f"{float(text):.{DIGITS}g}" for text in texts]
-        texts = [text for text in texts if float(text) != override.value().stop]
+        texts = [text for text in texts if float(text) != swept.stop]
     return [f"{key}={text}" for text in texts]
 
 
@@ -247,7 +247,7 @@ def _is_whole(text: str) -> bool:
 def words_as_typed(words: Iterable[str]) -> list[str]:
     """Return words with the values of texts and paths in quotes, where Hydra needs these."""
     words = list(words)
-    classes = [Settings, *map(config_of, _named(words))]
+    classes: list[type] = [Settings, *map(config_of, _named(words))]
     types: dict[str, set[Any]] = {}
     for each in classes:
         for item in fields(each):

@@ -24,7 +24,7 @@ def is_hydras(error: Exception) -> bool:
 
 def explain(error: Exception) -> str:
     """Return what is wrong, in one or two lines, for an error of Hydra or OmegaConf."""
-    causes = [error]
+    causes: list[BaseException] = [error]
     while causes[-1].__cause__ is not None:
         causes.append(causes[-1].__cause__)
     text = "\n".join(str(cause) for cause in causes)

@@ -20,7 +20,7 @@ from runner.core.catalogue import (
 from runner.core.errors import InputError, nearest
 from runner.core.names import IN_PICTURES
 from runner.core.settings import Settings
-from runner.core.studies import Row, default_of
+from runner.core.studies import Row, column_types, default_of
 
 EXAMPLES = """\
   python -m runner study=bn_only target_width=7 sparsity=0.37 scale=smoke
@@ -79,7 +79,7 @@ def meant(word: str, subcommands: Iterable[str]) -> InputError:
     if word in configs():
         run = f"runner study={word}"
         return InputError(f"{word} is a study. To run it: {run}. Its parameters: {run} --help")
-    classes = (Settings, *configs().values())
+    classes: tuple[type, ...] = (Settings, *configs().values())
     if word in {item.name for each in classes for item in dataclasses.fields(each)}:
         return InputError(f"{word} is a key: write {word}=value")
     hint = nearest(word, [*figure_names(), *configs(), *subcommands])
@@ -115,13 +115,13 @@ def columns(study: str) -> str:
     for table, row_class in rows_of(study).items():
         said = _comments(row_class)
         lines = [f"{table}.csv: {' '.join(str(row_class.__doc__).split())}"]
-        for item in dataclasses.fields(row_class):
-            name, key = item.name, " (key)" * (item.name in row_class.keys)
+        for name, kind in column_types(row_class).items():
+            key = " (key)" * (name in row_class.keys)
             about = said[name] or (helps | SHARED).get(name) or helps.get(f"{name}s", "")
             for value, picture in IN_PICTURES.items():
                 if value.partition("=")[0] == name:
                     about += f"; in pictures {value.partition('=')[2]} {picture}".replace("  ", " ")
-            lines.append(f"  {name}: {item.type.__name__}{key}\n      {about}")
+            lines.append(f"  {name}: {kind.__name__}{key}\n      {about}")
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
 

@@ -9,6 +9,7 @@ import dataclasses
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
@@ -93,7 +94,7 @@ def _grids(composed: DictConfig) -> list[dict[str, str]]:
     if composed.scale not in composed.grids:
         scales = ", ".join(composed.grids)
         raise InputError(f"scale={composed.scale}: this figure is drawn at {scales} only")
-    listed = OmegaConf.to_container(composed.grids[composed.scale], resolve=True)
+    listed: Any = OmegaConf.to_container(composed.grids[composed.scale], resolve=True)
     return [{key: choices_of(value) for key, value in grid.items()} for grid in listed]
 
 

@@ -3,7 +3,6 @@
 import os
 import re
 import sys
-from dataclasses import fields
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
@@ -12,8 +11,9 @@ from omegaconf import DictConfig
 
 from runner.cli.composing import read, register, search_path
 from runner.cli.explaining import explain, is_hydras
-from runner.core.catalogue import CONF, own_packages, rows_of
+from runner.core.catalogue import CONF, own_conf_folders, rows_of
 from runner.core.errors import InputError, nearest
+from runner.core.studies import column_types
 from runner.results.figures import report
 from runner.runs.jobs import Job, complete
 from runner.runs.run import Run
@@ -26,7 +26,7 @@ def main(words: list[str]) -> int:
     """Hand the words over to Hydra; return 0. Raises InputError when they do not compose."""
     register(words)
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors arrive here as exceptions
-    own = [str(each.conf) for each in own_packages()[-1:]]
+    own = list(map(str, own_conf_folders()[-1:]))
     flags = [word for folder in own for word in ("--config-dir", folder)]
     completes = {"-sc", "--shell-completion"} & set(words)
     pairs = [number for number, word in enumerate(words) if re.match(r"[^-=][^=]*=", word)]
@@ -61,10 +61,10 @@ def task(composed: DictConfig) -> float | None:
 def require_objective(objective: str, study: str) -> None:
     """Raise InputError unless `table.column` is a column of numbers of the study."""
     columns = [
-        f"{table}.{item.name}"
+        f"{table}.{name}"
         for table, row_class in rows_of(study).items()
-        for item in fields(row_class)  # inherited ones as well
-        if item.type in (int, float)
+        for name, kind in column_types(row_class).items()  # inherited ones as well
+        if kind in (int, float)
     ]
     if objective not in columns:
         raise InputError(f"objective={objective} is not known: {nearest(objective, columns)}")

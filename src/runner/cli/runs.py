@@ -133,9 +133,8 @@ def diff(options: argparse.Namespace, outputs: Path) -> int:
     ours, theirs = a.tables(), b.tables()
     differ = 0
     for name in dict.fromkeys([*ours, *theirs]):
-        sides = [tables.get(name, pd.DataFrame()) for tables in (ours, theirs)]
-        row_class = rows_of(a.config.study).get(name)
-        columns = compare(*sides, row_class)
+        own, other = (tables.get(name, pd.DataFrame()) for tables in (ours, theirs))
+        columns = compare(own, other, rows_of(a.config.study).get(name))
         differ += columns["differ"].sum()
         print(f"\n{name}: {_difference(columns)}")
     return int(differ > 0)
@@ -158,9 +157,9 @@ def _origin(about: Mapping[str, Any]) -> dict[str, Any]:
     kept = {name: about.get(name) for name in ("code", "device_name", "threads")}
     kept["commit"] = f"{str(about.get('commit'))[:8]}{'+' if about.get('dirty') else ''}"
     for group in ("data", "versions", "instructions"):
-        values = about.get(group) if isinstance(about.get(group), dict) else {}
         of = "instructions of " if group == "instructions" else ""
-        kept |= {f"{of}{name}": value for name, value in values.items()}
+        if isinstance(values := about.get(group), dict):
+            kept |= {f"{of}{name}": value for name, value in values.items()}
     return kept
 
 

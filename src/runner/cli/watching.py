@@ -72,10 +72,10 @@ class Watch(Progress):
         if not self.done and not was_running:
             self.begun = time.monotonic()  # what was before is the start of processes
         if has_ended:  # the rest takes as long for its share; what runs is, on average, half done
-            left = sum(map(self.seconds.get, left))
-            left -= sum(map(self.seconds.get, self.running)) / 2
-            worked = sum(self.seconds.values()) - left
-            self.foretell(left / worked * (time.monotonic() - self.begun))
+            rest = sum(map(self.seconds.__getitem__, left))
+            rest -= sum(map(self.seconds.__getitem__, self.running)) / 2
+            worked = sum(self.seconds.values()) - rest
+            self.foretell(rest / worked * (time.monotonic() - self.begun))
 
     def seconds_left(self) -> float:
         """As foretold when a run ended last."""

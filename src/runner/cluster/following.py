@@ -11,13 +11,13 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import redirect_stderr, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from io import StringIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import submitit
 from filelock import SoftFileLease
@@ -29,6 +29,9 @@ from runner.results.paper_figures import PaperFigure
 from runner.runs import files, lock
 from runner.runs.inventory import QUEUED
 from runner.runs.jobs import Attempt, Job, complete
+
+if TYPE_CHECKING:
+    import runner.cli.orders
 
 log = logging.getLogger("runner")
 
@@ -76,7 +79,7 @@ class Work(submitit.helpers.Checkpointable):
     def __call__(self) -> None:
         """Compute what others do not; errors are in the folders of the runs, and in the log."""
         log.addHandler(logging.StreamHandler())
-        queue_again = signal.signal(signal.SIGUSR2, signal.default_int_handler)
+        queue_again: Any = signal.signal(signal.SIGUSR2, signal.default_int_handler)
         for job in self.jobs:
             try:
                 complete(job)
@@ -107,8 +110,8 @@ class Following:
 
     def __init__(self, order: "runner.cli.orders.Order", attempts: list[Attempt]) -> None:
         self.settings, self.total = order.settings, len(attempts)
-        self.wishes = OmegaConf.to_container(order.composed.hydra.launcher, resolve=True)
-        self.given = {key: value for key, value in self.wishes.items() if value}
+        wishes: Any = OmegaConf.to_container(order.composed.hydra.launcher, resolve=True)
+        self.wishes, self.given = wishes, {key: value for key, value in wishes.items() if value}
         self.on_gpu = bool(self.given.keys() & OF_GPUS)
         if self.settings.threads is None and "cpus_per_task" not in self.given:
             raise InputError("threads=null: say how many CPUs, hydra.launcher.cpus_per_task=8")
@@ -205,7 +208,7 @@ class Following:
         device = "cpu" if device == "auto" and not self.on_gpu else device
         return replace(job, settings=replace(job.settings, wait=False, device=device))
 
-    def _put(self, works: list[Callable], packs: list[list[str]], wishes: dict[str, Any]) -> None:
+    def _put(self, works: Sequence, packs: list[list[str]], wishes: dict[str, Any]) -> None:
         """Submit one array, and note what its tasks compute. Raises InputError when refused."""
         given = {f"slurm_{key}": value for key, value in wishes.items() if key != "_target_"}
         folder, timeouts = given.pop("slurm_submitit_folder"), given.pop("slurm_max_num_timeout")

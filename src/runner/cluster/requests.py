@@ -67,7 +67,7 @@ def memory(jobs: Jobs, on_gpu: bool) -> dict[str, int]:
     return {label: _gibibytes(peak, on_gpu) for label, peak in peaks.items()}
 
 
-def _gibibytes(peak: float, on_gpu: bool) -> int:
+def _gibibytes(peak: float | None, on_gpu: bool) -> int:
     need = LARGER * peak / 2**30 + GPU_GIBIBYTES * on_gpu if peak else UNKNOWN_GIBIBYTES
     return 2 ** math.ceil(math.log2(max(need, LEAST_GIBIBYTES)))
 

@@ -74,9 +74,9 @@ def packages() -> tuple[Package, ...]:
     return tuple({each.folder: each for each in (*papers, *installed, *given)}.values())
 
 
-def own_packages() -> list[Package]:
-    """Return the packages that are no paper's."""
-    return [each for each in packages() if each.conf is not None]
+def own_conf_folders() -> list[Path]:
+    """Return the folders with YAML files of the packages that are no paper's."""
+    return [each.conf for each in packages() if each.conf is not None]
 
 
 def given_folders() -> list[Path]:
@@ -229,7 +229,7 @@ def _row_classes(module: ModuleType) -> list[type[Row]]:
 
 def conf_folders() -> list[Path]:
     """Return the folders with YAML files: the program's, then those of one's own packages."""
-    return [CONF, *(each.conf for each in own_packages())]
+    return [CONF, *own_conf_folders()]
 
 
 def options(group: str) -> dict[str, Path]:

@@ -75,7 +75,7 @@ class Progress:
         self.watcher.start()
         return self
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(self, kind: type | None, *exception: object) -> None:
         self.ended.set()
         self.watcher.join()
         if self.bar is not None:

@@ -67,7 +67,7 @@ def parameter(
 
 def default_of(item: Field) -> Any:
     """The default value of a dataclass field."""
-    return item.default if item.default is not MISSING else item.default_factory()
+    return item.default if item.default_factory is MISSING else item.default_factory()
 
 
 @dataclass(frozen=True)
@@ -168,6 +168,11 @@ class Row:
     in_every_replicate: ClassVar[bool] = True
     """Whether all replicates are measured at the same points; where false, what they have learned
     decides at which."""
+
+
+def column_types(of: Any) -> dict[str, Any]:
+    """The type of each column of a row, or of a row class, by the column's name."""
+    return {item.name: item.type for item in fields(of)}
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,8 @@ def files(source: Mapping[str, Any], folder: str | Path | None) -> list[File]:
     Raises InputError when they are in no folder and the archive cannot be fetched or read.
     """
     folders = [each for place in places(source, folder) for each in (place / FOLDER, place)]
-    paths = [find(name, folders) for name in TRAIN + TEST]
-    if None not in paths:
+    paths = [path for name in TRAIN + TEST if (path := find(name, folders))]
+    if len(paths) == len(TRAIN + TEST):
         return [read(path) for path in paths]
     (archive,) = fetch(source, folder)
     return read_archive(archive)
@@ -52,7 +52,8 @@ def read_archive(path: Path) -> list[File]:
                 where = f"{path}: {member.name}"
                 if not member.isfile() or member.size > LONGEST_MEMBER:
                     raise InputError(f"{where} is not a file of at most {LONGEST_MEMBER} bytes")
-                found[member.name] = File(where, archive.extractfile(member).read())
+                if content := archive.extractfile(member):  # every regular file has some
+                    found[member.name] = File(where, content.read())
     if missing := [name for name in wanted if name not in found]:
         raise InputError(f"{path} is not the archive of CIFAR-10: it has no {missing[0]}")
     return [found[name] for name in wanted]

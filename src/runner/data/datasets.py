@@ -57,11 +57,10 @@ class Dataset:
 
     def map(self, change) -> "Dataset":
         """The dataset with `change` applied to the pixels of both parts."""
-        parts = {
-            part: replace(images, pixels=change(images.pixels))
-            for part, images in (("train", self.train), ("test", self.test))
-        }
-        return replace(self, **parts)
+        train, test = (
+            replace(images, pixels=change(images.pixels)) for images in (self.train, self.test)
+        )
+        return replace(self, train=train, test=test)
 
     def first(self, count: int | None) -> "Dataset":
         """The dataset with the first `count` images to train on, in its own order; None: all.
@@ -129,10 +128,10 @@ def load(
         raise InputError(f"data={name} has no files: leave checksums=null")
     if name == "random_pixels":
         return random_pixels(seed)
-    if name == "digits":
-        parts, files = digits.read(), {}
-    else:
+    if name in FROM_FILES:
         parts, files = _read(name, source, folder, checksums)
+    else:
+        parts, files = digits.read(), {}
     train, test = (Images(_unit(pixels), labels) for pixels, labels in parts)
     for part, images in (("training", train), ("test", test)):
         _tell_missing(f"the {part} images of {name}", images.labels, range(CLASSES))

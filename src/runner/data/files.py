@@ -79,7 +79,7 @@ def fetch(source: Mapping[str, Any], folder: str | Path | None) -> list[Path]:
                 f"Put these files, compressed or not, into {folders[0]}, or name their folder with"
                 " data_folder=..."
             ) from error
-    return [find(entry["name"], folders) for entry in source["files"]]
+    return [path for entry in source["files"] if (path := find(entry["name"], folders))]
 
 
 def _download(url: str, entry: Mapping[str, str], place: Path) -> None:

@@ -23,6 +23,9 @@ class BatchNorm(nn.Module):
     `BN` of paper B's Eq. (2)).
     """
 
+    mean: Tensor  # where it is subtracted
+    variance: Tensor
+
     def __init__(self, channels: int, centred: bool) -> None:
         super().__init__()
         self.mode: Mode = "train"
@@ -44,8 +47,8 @@ class BatchNorm(nn.Module):
         if self.centred:
             running = (self.mean, self.variance) if remembered else None
             return batch_norm(x, self.scale, self.shift, running, training)
-        running = self.variance if remembered else None
-        return batch_norm_no_mean(x, self.scale, self.shift, running, training)
+        variance = self.variance if remembered else None
+        return batch_norm_no_mean(x, self.scale, self.shift, variance, training)
 
 
 def normalization(name: str, channels: int) -> nn.Module:

@@ -24,7 +24,7 @@ Mode = Literal["train", "probe", "evaluate"]
 """Statistics of batch normalization: of the batch, and remembered (train); of the batch (probe);
 the remembered ones (evaluate)."""
 
-MODES: dict[Mode, tuple[bool, bool]] = {
+MODES: dict[str, tuple[bool, bool]] = {
     "train": (True, True),
     "probe": (False, False),
     "evaluate": (True, False),

@@ -40,7 +40,7 @@ def mlp(
     layers: list[nn.Module] = []
     for layer in range(1, depth + 2):
         W, b = tensors[f"W{layer}"], tensors.get(f"b{layer}")
-        linear = nn.Linear(*W.mT.shape, bias=b is not None, dtype=W.dtype)
+        linear = nn.Linear(W.shape[1], len(W), bias=b is not None, dtype=W.dtype)
         linear.load_state_dict({"weight": W} | ({} if b is None else {"bias": b}))
         if layer > depth:
             layers.append(linear)

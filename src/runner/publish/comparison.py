@@ -1,7 +1,6 @@
 """Compare a user's results with the reference: where they differ by more than chance."""
 
 import argparse
-from dataclasses import fields
 from pathlib import Path
 from textwrap import fill
 
@@ -11,6 +10,7 @@ from runner.cli.orders import paper_figure
 from runner.core.catalogue import figure_names, rows_of
 from runner.core.errors import InputError
 from runner.core.folders import require_readable
+from runner.core.studies import column_types
 from runner.publish.reference import REFERENCE, canonical_figure, read_tables
 from runner.results.claims import claims_of, judge
 from runner.results.comparison import COLUMNS, alike
@@ -39,15 +39,15 @@ def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None
     notes, parts = [stale_note(variant.runs)], [pd.DataFrame(columns=["table", *COLUMNS])]
     for table, row_class in rows_of(variant.study).items():
         sides = [side[table] for side in (own, kept) if table in side]
-        columns = [field.name for field in fields(row_class)]
+        columns = list(column_types(row_class))
         absent = [each for each in columns if 0 < sum(each in side for side in sides) < 2]
         if absent:
             listed = ", ".join(f"{table}.{column}" for column in absent)
             notes.append(f"on one side alone, and not compared: {listed}")
         if len(sides) == 2 and not {*row_class.keys} & {*absent}:
             measured = ["run", *(each for each in columns if each not in absent)]
-            both = [side.loc[side["run"].isin(runs[0] & runs[1]), measured] for side in sides]
-            parts.append(compare_tables(*both, row_class).assign(table=table))
+            a, b = (side.loc[side["run"].isin(runs[0] & runs[1]), measured] for side in sides)
+            parts.append(compare_tables(a, b, row_class).assign(table=table))
         elif len(sides) == 1:
             notes.append(f"on one side alone, and not compared: {table}")
     compared = pd.concat(parts, ignore_index=True)
@@ -96,7 +96,7 @@ def main(arguments: list[str]) -> int:
     first = paper_figure(figure_names()[0], typed)
     require_readable(first.outputs)
     scale = first.scale
-    differing, absent = 0, {}
+    differing, absent = 0, dict[str, list[str]]()
     for name in figure_names():
         kept = (REFERENCE / scale / name).exists()
         found = compare(name, typed, REFERENCE) if kept else None

@@ -135,7 +135,7 @@ def collect(outputs: Path, scale: str | None, reference: Path, draws: bool = Tru
     `<outputs>/figures-from-reference/` unless it is there, or none is wanted. Raises InputError
     when files of one's own figures are damaged.
     """
-    entries = []
+    entries: list[Entry] = []
     names = figure_names()
     drawings = outputs if draws else None
     with Progress(len(names), "report", unit="figures") as bar:
@@ -160,7 +160,7 @@ def _entries(
 ) -> Iterator[Entry]:
     """A figure, and its variants."""
     known = Entry(name, headline("figure", name), paper_of(paper_folder(figure_study(name))))
-    own, kept, variants = [], [], []
+    own, kept, variants = list[Result](), list[Result](), list[Result]()
     for scale in scales:
         folder, in_reference = outputs / "figures" / scale, reference / scale / name
         if (folder / f"{name}.provenance.json").exists():

@@ -157,9 +157,9 @@ class Pages:
 
     def __init__(self, entries: list[Entry], **known: Any) -> None:
         loader = PackageLoader("runner.publish", "pages")
-        options = {"trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
+        options: Any = {"trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
         self.made_from = Environment(
-            loader=loader, autoescape=lambda name: ".html" in name, **options
+            loader=loader, autoescape=lambda name: ".html" in str(name), **options
         )
         filters = (pretty, sentence, duration)
         self.made_from.filters |= {each.__name__: each for each in filters}
@@ -179,13 +179,14 @@ def write(entries: list[Entry], folder: Path) -> None:
 
     Raises OSError where something cannot be written.
     """
-    (folder / "pictures").mkdir(parents=True, exist_ok=True)
+    pictures = folder / "pictures"
+    pictures.mkdir(parents=True, exist_ok=True)
     drawings = {}
     for entry in entries:
         for each in entry.results:
             if each.picture:
-                is_first = each is entry.first
-                drawings[each.place] = _publish(each, folder / "pictures", is_first)
+                to = pictures / each.place
+                drawings[each.place] = _publish(each.picture, to, each is entry.first)
     pages = Pages(entries, drawings=drawings)
     content = {f"{name}.html": pages.page(f"{name}.html") for name in ("index", "claims")}
     for before, entry, after in zip([None, *entries], entries, [*entries[1:], None], strict=False):
@@ -196,10 +197,10 @@ def write(entries: list[Entry], folder: Path) -> None:
         write_atomically(folder / name, text.encode())
 
 
-def _publish(result: Result, folder: Path, small: bool) -> tuple[int, int]:
+def _publish(picture: Path, to: Path, small: bool) -> tuple[int, int]:
     """Copy a picture unless it is there already; returns its pixels. small: with a thumbnail."""
-    content = result.picture.read_bytes()
-    place, thumbnail = (folder / f"{result.place}.{end}" for end in ("png", "webp"))
+    content = picture.read_bytes()
+    place, thumbnail = (to.with_name(f"{to.name}.{end}") for end in ("png", "webp"))
     image = Image.open(BytesIO(content))
     with suppress(OSError):
         if read(place) == content and (thumbnail.exists() or not small):

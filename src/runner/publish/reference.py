@@ -12,7 +12,7 @@ import lzma
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cache
 from itertools import zip_longest
 from pathlib import Path
@@ -25,6 +25,7 @@ from runner.core.arguments import key_values, outputs_folder
 from runner.core.catalogue import figure_names, figure_study, headline, package_of, rows_of
 from runner.core.errors import InputError
 from runner.core.folders import outputs_at, require_readable, require_writable
+from runner.core.studies import column_types
 from runner.publish.plan import rules
 from runner.publish.restamping import restamp
 from runner.publish.standing import PREREGISTERED, as_kept, earlier_seeds, stood_before
@@ -135,7 +136,7 @@ def _write(figure: PaperFigure, folder: Path, kept: Path) -> None:
     for table, rows in load(figure.runs).items():
         if table in unread:
             continue
-        columns = {field.name for field in fields(row_classes[table])} | {"run"}
+        columns = {*column_types(row_classes[table]), "run"}
         same = [name for name in rows if name not in columns and rows[name].nunique() == 1]
         shared[table] = rows[same].iloc[0].to_dict() if len(rows) else {}
         content = rows.drop(columns=same).to_csv(index=False).encode()

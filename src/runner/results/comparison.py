@@ -193,9 +193,9 @@ def _disagreement(a: pd.Series, b: pd.Series, point: pd.Series) -> pd.DataFrame:
     What is compared are truth values and texts; of numbers, which are finite. As many rows may
     disagree as would in independent draws from the reference (b), each from those of its point.
     """
-    kinds = (a, b)
+    kinds = [a, b]
     if _is_number(a) and _is_number(b):
-        kinds = (each.where(~np.isfinite(each), 0.0) for each in kinds)
+        kinds = [each.where(~np.isfinite(each), 0.0) for each in kinds]
     own, kept = np.split(pd.factorize(pd.concat(kinds))[0], 2)  # nan is -1 on either side
     rows = pd.Series(kept, b.index)
     alike = rows.groupby([point, rows]).transform("size")

@@ -200,7 +200,8 @@ def _test(rows: pd.DataFrame, bound: float | str) -> Evidence:
     if "error" in rows:
         if len(rows) > 1:
             raise ValueError(f"{len(rows)} estimates at one point")
-        return _students(*rows[["value", "error", "n"]].to_numpy(float)[0], bound)
+        value, error, n = rows[["value", "error", "n"]].to_numpy(float)[0]
+        return _students(value, error, n, bound)
     if "count" in rows:
         return _binomial(int(rows["count"].sum()), int(rows["n"].sum()), bound)
     return _sign(rows["value"].to_numpy(float), bound)

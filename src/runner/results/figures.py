@@ -188,7 +188,7 @@ def or_empty(axes: Axes, *others: Axes) -> Iterator[None]:
 
 
 def _leave_empty(axes: Axes, absent: NoRows) -> None:
-    middle = {"ha": "center", "va": "center", "transform": axes.transAxes}
+    middle: Any = {"ha": "center", "va": "center", "transform": axes.transAxes}
     axes.text(0.5, 0.5, str(absent), color="grey", fontsize="small", wrap=True, **middle)
 
 
@@ -345,7 +345,7 @@ def as_png(
     content = BytesIO()
     with drawn_in(figure.style):
         picture, _ = drawn(figure, tables, above)
-        options = {"dpi": dpi} if dpi else {}
+        options: Any = {"dpi": dpi} if dpi else {}
         picture.savefig(content, format="png", metadata={"Software": None}, **options)
     return content.getvalue()
 

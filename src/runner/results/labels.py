@@ -7,7 +7,7 @@ from typing import Any
 class Labels(dict[Any, str]):
     """Labels by name; a name without one stands for itself: `Labels() | {name: ...}`."""
 
-    def __or__(self, others: Mapping[Any, str]) -> "Labels":
+    def __or__(self, others: Mapping[Any, str]) -> "Labels":  # type: ignore[override]  # texts only
         return type(self)({**self, **others})
 
     def __missing__(self, name: Any) -> str:

@@ -112,7 +112,7 @@ class Quantity:
         """The rule that they differ from a number by less than a margin."""
         return Rule(self, Within(margin, of))
 
-    def always(self, relation: str, bound: float = True) -> "Rule":
+    def always(self, relation: Literal["<", "<=", "=", ">=", ">"], bound: float = True) -> "Rule":
         """The rule that every number is so: `always("<=", 1)`."""
         return Rule(self, Always(relation, bound))
 

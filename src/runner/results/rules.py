@@ -51,7 +51,7 @@ def code_of(module: str, name: str) -> str:
 
     What else is used, as pandas is, stands in the provenance.
     """
-    packages = ("runner.results.", "runner.papers.")
+    packages: tuple[str, ...] = ("runner.results.", "runner.papers.")
     if not module.startswith("runner."):
         packages += (f"{module.partition('.')[0]}.",)
     found: dict[str, list] = {}
@@ -107,9 +107,9 @@ def _statements(module: str, text: str) -> tuple[dict[str, list[ast.stmt]], Impo
             names = [each.id for each in found if isinstance(each.ctx, ast.Store)]
         for each in names:
             defined.setdefault(each, []).append(node)
-        for each in node.body if isinstance(node, ast.ClassDef) else []:
-            if isinstance(each, ast.FunctionDef):
-                defined[f"{node.name}.{each.name}"] = [each]
+        if isinstance(node, ast.ClassDef):
+            methods = [each for each in node.body if isinstance(each, ast.FunctionDef)]
+            defined |= {f"{node.name}.{each.name}": [each] for each in methods}
     return defined, imported
 
 
@@ -121,7 +121,7 @@ def _bare(statement: ast.stmt) -> ast.stmt:
             if hasattr(node, name):
                 setattr(node, name, [] if name == "decorator_list" else None)
         if isinstance(body := getattr(node, "body", None), list):
-            node.body = [each for each in body if not _is_words(each)]
+            body[:] = [each for each in body if not _is_words(each)]
     return statement
 
 

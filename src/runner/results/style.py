@@ -25,6 +25,7 @@ from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ft2font import LoadFlags
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.offsetbox import AnnotationBbox, HPacker, TextArea
 from matplotlib.patheffects import withStroke
 from matplotlib.text import Annotation
@@ -60,7 +61,7 @@ PAPER: dict[str, Any] = SCREEN | {
 }
 """For print: as wide as a page and in the font of LaTeX's Times; the header is left to the text."""
 
-STYLES = {"screen": SCREEN, "paper": PAPER}
+STYLES: dict[str, Any] = {"screen": SCREEN, "paper": PAPER}
 
 
 @contextmanager
@@ -83,11 +84,11 @@ class Picture(Figure):
     room, head = HEAD, 0.0
     """Inches above the body: of the room, and what of it the header takes."""
 
-    def savefig(self, file: Any, *, header: bool = True, **options: Any) -> None:
+    def savefig(self, fname: Any, *, header: bool = True, **options: Any) -> None:
         """Save the body, with the header that it has unless `header` is false."""
         width, height = self.get_size_inches()
         top = height - self.room + self.head * header
-        super().savefig(file, **{"bbox_inches": Bbox([[0, 0], [width, top]])} | options)
+        super().savefig(fname, **{"bbox_inches": Bbox([[0, 0], [width, top]])} | options)
 
     def _repr_png_(self) -> bytes:
         """What a notebook shows."""
@@ -104,12 +105,12 @@ class Picture(Figure):
         total, left = self.get_figheight(), 0.1 / self.get_figwidth()
         lines = in_two(finding)
         heights = np.cumsum([0.1, 0.3, 0.24 * len(lines) + 0.03])
-        place = {"xycoords": "figure fraction", "frameon": False, "box_alignment": (0, 0)}
+        place: Any = {"xycoords": "figure fraction", "frameon": False, "box_alignment": (0, 0)}
         words = [TextArea(text, textprops={"color": ink, "size": SMALL}) for text, ink in counts]
-        line = HPacker(children=words, pad=0, sep=0)
+        line = HPacker(children=[*words], pad=0, sep=0)
         y = (total - self.room + heights) / total
         self.add_artist(AnnotationBbox(line, (left, y[0]), pad=0, **place))
-        bold = {"size": LARGE, "weight": "bold", "linespacing": 1.25}
+        bold: Any = {"size": LARGE, "weight": "bold", "linespacing": 1.25}
         self.text(left, y[1], "\n".join(lines), **bold)
         self.text(left, y[2], what, color=GREY, size=SMALL)
         self.head = heights[2] + 0.24
@@ -136,16 +137,15 @@ def in_two(text: str, longest: float = 8.15) -> list[str]:
         return width > longest, width - (two[0][-1] in ",;:")
 
     breaks = [(text[: at.start()], text[at.end() :]) for at in re.finditer(" ", text)]
-    return list(min(breaks, key=cost))
+    return [*min(breaks, key=cost)]
 
 
 def canvas(height: float) -> Picture:
     """An empty picture that lays itself out. height: of its body."""
     total = height + HEAD
-    picture = Picture(figsize=(WIDTH, total), layout="constrained")
-    room = {"rect": (0, 0, 1, (height - 0.1) / total), "w_pad": 0.07, "h_pad": 0.06, "wspace": 0.04}
-    picture.get_layout_engine().set(**room)
-    return picture
+    room = (0, 0, 1, (height - 0.1) / total)
+    layout = ConstrainedLayoutEngine(rect=room, w_pad=0.07, h_pad=0.06, wspace=0.04)
+    return Picture(figsize=(WIDTH, total), layout=layout)
 
 
 def sheet(rows=1, cols=2, *, height=4.4, left=0.75, right=0.25, gap=0.3, between=1.05, top=0.45,
@@ -167,7 +167,7 @@ def sheet(rows=1, cols=2, *, height=4.4, left=0.75, right=0.25, gap=0.3, between
 
 def panel(axes: Axes, letter: str, title: str, x: str = "") -> None:
     """Its letter, what the height of a point says, and what the axis below is."""
-    place = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
+    place: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
     place |= {"annotation_clip": False, "in_layout": False}
     axes.annotate(letter, (0, 1), (0, 9), fontsize=LARGE, fontweight="bold", **place)
     axes.annotate(title, (0, 1), (15, 9.5), **place)
@@ -243,9 +243,9 @@ def guide(axes: Axes, x: Any, y: Any) -> None:
 def level(axes: Axes, y: float, text: str = "", at: float = 0.02, above: bool = True) -> None:
     """A guide across the axes, and its name. at: where that begins, as a share of the axes."""
     axes.axhline(y, color=GREY, linestyle=DOTTED, linewidth=QUIET.width, zorder=1)
-    place = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "ha": "left"}
+    place: Any = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
     place |= {"xytext": (0, 4 if above else -4), "va": "bottom" if above else "top"}
-    QUIET.name(axes, at, y, text, **place)
+    QUIET.name(axes, at, y, text, ha="left", **place)
 
 
 def shades(values: Iterable[Any], *colors: str) -> dict[Any, str]:
@@ -268,7 +268,8 @@ def rail(axes: Axes, end: float, far: float, text="≈ 0", *, lanes=1, log=True,
 
     Returns what places values: place(values, lane) puts nan and those beyond the end on the rail.
     """
-    to, back = (np.log10, lambda power: 10.0**power) if log else (np.asarray, np.asarray)
+    to: Any = np.log10 if log else np.asarray
+    back: Any = (lambda power: 10.0**power) if log else np.asarray
     away, upright = to(end) - to(far), axis == "y"
     roof, foot = back(to(end) + away * 0.035), back(to(end) + away * (0.07 + 0.055 * lanes))
     lane = back(to(end) + away * (0.02 + 0.055 * np.arange(lanes, 0, -1)))
@@ -277,8 +278,8 @@ def rail(axes: Axes, end: float, far: float, text="≈ 0", *, lanes=1, log=True,
     axes.spines["left" if upright else "bottom"].set_bounds(*sorted((end, far)))
     middle = back(to(lane).mean())
     across = (axes.get_yaxis_transform if upright else axes.get_xaxis_transform)()
-    spot, ha = ((-0.02, middle), "right") if upright else ((middle, -0.043), "center")
-    axes.text(*spot, text, transform=across, ha=ha, va="center", fontsize=SMALL)
+    (x, y), ha = ((-0.02, middle), "right") if upright else ((middle, -0.043), "center")
+    axes.text(x, y, text, transform=across, ha=ha, va="center", fontsize=SMALL)
 
     def place(values: Any, number: int = 0) -> np.ndarray:
         values = np.asarray(values, dtype=float)
@@ -321,7 +322,7 @@ def print_at(picture: Picture, width: float = PAGE) -> None:
     """Shrink a drawn picture with all that is in it, to be printed as wide as a page."""
     share = width / picture.get_figwidth()
     picture.room, picture.head = picture.room * share, picture.head * share
-    picture.set_size_inches(picture.get_size_inches() * share)
+    picture.set_size_inches(*(picture.get_size_inches() * share))
     for axes in picture.axes:
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_tick_params(labelsize=SMALL * share, length=3.5 * share, width=0.8 * share)
@@ -331,4 +332,5 @@ def print_at(picture: Picture, width: float = PAGE) -> None:
             if what != "linewidths" and hasattr(artist, f"set_{what}"):
                 getattr(artist, f"set_{what}")(np.multiply(getattr(artist, f"get_{what}")(), share))
         if isinstance(artist, Annotation) and artist.anncoords == "offset points":
-            artist.set_position(np.multiply(artist.get_position(), share))
+            x, y = artist.get_position()
+            artist.set_position((x * share, y * share))

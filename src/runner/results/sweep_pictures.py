@@ -15,8 +15,8 @@ Without, or where none of them is by what is asked for, the first numbers are dr
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -27,6 +27,7 @@ from matplotlib.axes import Axes
 
 from runner.core.catalogue import part_of, rows_of
 from runner.core.errors import InputError, nearest
+from runner.core.studies import column_types
 from runner.results import captions, figures, style
 from runner.results.findings import DOT
 from runner.runs.files import write_atomically
@@ -86,7 +87,7 @@ def chosen(
     fit = [name for name in numbers if {*wanted} <= {*parameters, *keys[numbers[name][0]]}]
     named = [name for name in getattr(part_of(study, "figures"), "HEADLINE", ()) if name in fit]
     asked = y or (named or [name for name in fit if "." in name])[:MOST_NUMBERS]
-    known = dict.fromkeys(wanted, {*parameters}.union(*keys.values()))
+    known: dict[str, Collection[str]] = dict.fromkeys(wanted, {*parameters}.union(*keys.values()))
     known |= dict.fromkeys(asked or ["number"], fit)
     for name in (name for name in known if name not in known[name]):
         what = " by ".join(dict.fromkeys([name, *wanted]))
@@ -95,7 +96,7 @@ def chosen(
     swept = [name for name in parameters if name in {*differing(runs), *wanted}]
     knobs = pd.DataFrame({name: _values(runs, name) for name in swept})
     roles, parts = _roles(knobs, x, color), []
-    for table, column in map(numbers.get, asked):
+    for table, column in map(numbers.__getitem__, asked):
         own = [name for name in swept if name not in keys[table]]
         rows = tables[table].drop(columns=own, errors="ignore").join(knobs[own], on="run")
         parts += [_points(rows.assign(value=tables[table][column] * 1.0), keys[table], roles)]
@@ -112,14 +113,14 @@ def chosen(
     count = f"{len(runs)} runs, {len(runs) - len(complete)} missing"
     absences = (f"no {_list(each)}" for each in without)
     notes = list(filter(None, dict.fromkeys([count, *points["at"], *absences])))
-    numbers = (number.rpartition(".")[2] for number in points["number"])
-    headline = f"{_list(numbers)} against {_label(roles[0])}".capitalize()
+    columns = (number.rpartition(".")[2] for number in points["number"])
+    headline = f"{_list(columns)} against {_label(roles[0])}".capitalize()
     said = "; ".join(["Lines are medians, dots single replicates", *notes])
     caption = captions.caption(f"{headline} ({study})", said, study, tables)
     wishes = [wanted, y, sorted(run.folder.name for run in runs)]
     name = f"{study}-{roles[0]}-{hashlib.sha256(repr(wishes).encode()).hexdigest()[:8]}"
-    roles += ("line", "number")[len(roles) - 1 :]
-    return Plot(study, name, *roles, points, headline, notes, caption)
+    x, color, panel = roles + ["line", "number"][len(roles) - 1 :]
+    return Plot(study, name, x, color, panel, points, headline, notes, caption)
 
 
 def _numbers(study: str, tables: Iterable[str]) -> dict[str, tuple[str, str]]:
@@ -127,9 +128,9 @@ def _numbers(study: str, tables: Iterable[str]) -> dict[str, tuple[str, str]]:
     that of `metrics`, else of the last table that has it, which follows those that choose."""
     found: dict[str, tuple[str, str]] = {}
     for table, row_class in sorted(rows_of(study).items(), key=lambda each: each[0] == "metrics"):
-        for item in fields(row_class) if table in tables else ():
-            if item.type in (int, float) and item.name not in row_class.keys:
-                found[f"{table}.{item.name}"] = found[item.name] = table, item.name
+        for name, kind in column_types(row_class).items() if table in tables else ():
+            if kind in (int, float) and name not in row_class.keys:
+                found[f"{table}.{name}"] = found[name] = table, name
     return found
 
 

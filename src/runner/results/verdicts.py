@@ -1,6 +1,7 @@
 """Verdicts as lines of text: what a command prints at its end, and `runner show`."""
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -45,18 +46,19 @@ def lines(judged: pd.DataFrame, path: Path, scale: str) -> list[str]:
     return [*said, summary(judged, scale)] if len(judged) else []
 
 
-def line(row: tuple, scale: str = "") -> str:
+def line(row: Any, scale: str = "") -> str:
     """A claim: `✓ holds      statement   ratio 20.9 (16.6 to 1.88e+07), n = 5`."""
     begin = f"{MARKS[row.verdict][0]} {row.verdict:<9}  {row.statement}{KINDS[row.kind]}"
     return f"{begin:<{13 + STATEMENT}}   {_measured(row, scale)}".rstrip()
 
 
-def _measured(row: tuple, scale: str) -> str:
+def _measured(row: Any, scale: str) -> str:
     """The estimate with its limits; without one why, which at scale smoke is said for all."""
     if not int(row.n or 0):
         return "" if scale == "smoke" else row.note
-    numbers = (float("nan" if n == "" else n) for n in (row.estimate, row.low, row.high))
-    return number_in_words(row.unit, *numbers, int(row.n))
+    limits = row.estimate, row.low, row.high
+    estimate, low, high = (float("nan" if n == "" else n) for n in limits)
+    return number_in_words(row.unit, estimate, low, high, int(row.n))
 
 
 def summary(judged: pd.DataFrame, scale: str) -> str:

@@ -33,6 +33,7 @@ class Checkpoint:
 
     def write(self, path: Path) -> None:
         """Replace the checkpoint at `path` in one step."""
+        assert self.state is not None, "the start is not written"
         about = {**vars(self), "state": digest(self.state)}
         about["tables"] = {name: asdict(extent) for name, extent in self.tables.items()}
         with replaced(path) as part:  # from the tensors themselves, without a copy
@@ -71,5 +72,5 @@ def digest(state: dict[str, Tensor]) -> str:
     for name in sorted(state):
         tensor = state[name].contiguous()
         whole.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        whole.update(tensor.reshape(-1).view(torch.uint8).numpy())
+        whole.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
     return whole.hexdigest()

@@ -65,7 +65,7 @@ def first_peak(job: Job) -> int:
     log.info("memory: a first step is measured here, of %s", job.run)
     peak, end = 0, time.monotonic() + MEASURED_SECONDS
     with TemporaryDirectory() as folder:
-        here = {"outputs": folder, "device": "cpu", "checkpoint_seconds": 0, "tracker": None}
+        here: Any = {"outputs": folder, "device": "cpu", "checkpoint_seconds": 0, "tracker": None}
         told = replace(job, settings=replace(job.settings, **here))
         child = multiprocessing.get_context("spawn").Process(target=complete, args=(told,))
         child.start()

@@ -111,7 +111,8 @@ class _Attempt:
     ) -> None:
         self.run, self.folder, self.settings, self.device = run, folder, settings, device
         self.require_lock = require_lock
-        self.status, self.about = "running", {"code": None, "data": {}}
+        self.status = "running"
+        self.about: dict[str, Any] = {"code": None, "data": {}}
         self.began, self.cpu_began = time.monotonic(), time.process_time()
         self.weights: dict[str, Tensor] = {}
         self.tracking = trackers.Tracking(run, settings.tracker, settings.folder())
@@ -261,7 +262,7 @@ class _Attempt:
         state = {name: tensor.detach().cpu().contiguous() for name, tensor in make_state().items()}
         if self.settings.keep_weights:
             state |= {KEPT: torch.tensor(True), **{KEPT + n: t for n, t in self.weights.items()}}
-        kept = {"tables": self.tables.flush(), "state": state, **self._spent()}
+        kept: dict[str, Any] = {"tables": self.tables.flush(), "state": state, **self._spent()}
         self.require_lock()
         replace(self.start, **kept).write(self.folder / CHECKPOINT)
         self.saved = time.monotonic()

@@ -158,7 +158,7 @@ def status_of(folder: Path, is_held: bool | None, is_queued: bool = False) -> st
 
 def in_queue(outputs: Path) -> dict[Path, Path]:
     """The folders of the runs that a cluster's queue may have, each with the note that says so."""
-    found = {}
+    found: dict[Path, Path] = {}
     for note in sorted((outputs / QUEUED).glob("*.json")):
         with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
             tasks = json.loads(files.read(note))["tasks"]

@@ -261,7 +261,7 @@ def _stripped(text: str) -> str:
     tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(body := getattr(node, "body", None), list):
-            node.body = [each for each in body if not _is_docstring(each)] or [ast.Pass()]
+            body[:] = [each for each in body if not _is_docstring(each)] or [ast.Pass()]
     return ast.unparse(tree)
 
 

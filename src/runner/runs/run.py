@@ -207,7 +207,7 @@ def run_name(config: StudyConfig) -> str:
 
     A field that equals its default is left out, so that a new field does not move old runs.
     """
-    content = {"study": config.study, "parameters": config.identity()}
+    content: dict[str, Any] = {"study": config.study, "parameters": config.identity()}
     if config.version != 1:
         content["version"] = config.version
     text = json.dumps(content, sort_keys=True)

@@ -107,7 +107,7 @@ def words(runs: Sequence[Run], found: Sequence[Found]) -> list[str]:
         left = [config for config in others if config and getattr(config, name) in values]
         if len(left) < len(others):
             chosen += ["--where", f"{name}={','.join(dict.fromkeys(map(typed, values)))}"]
-            others = left
+            others[:] = left
     return chosen
 
 

@@ -6,14 +6,14 @@ import io
 import math
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from runner.core.errors import InputError
-from runner.core.studies import Row
+from runner.core.studies import Row, column_types
 from runner.runs import files
 
 
@@ -57,15 +57,15 @@ class TableWriter:
 
     def write(self, row: Row) -> None:
         """Append one row. Raises TypeError when a value is not of its column's type."""
-        table = row.table
-        columns = fields(row)
+        table, columns = row.table, column_types(row)
         if table not in self.files:
             self.files[table] = (self.folder / f"{table}.csv").open("xb")
             self.digests[table] = hashlib.sha256()
-            self.columns[table] = {column.name: column.type.__name__ for column in columns}
+            self.columns[table] = {name: kind.__name__ for name, kind in columns.items()}
             self.rows[table] = -1  # the line of the names is none
             self._line(table, list(self.columns[table]))
-        self._line(table, [_cell(getattr(row, c.name), c.type, table, c.name) for c in columns])
+        cells = [_cell(getattr(row, name), kind, table, name) for name, kind in columns.items()]
+        self._line(table, cells)
 
     def _line(self, table: str, cells: list[str]) -> None:
         text = io.StringIO()
@@ -103,7 +103,7 @@ def _cell(value: Any, kind: type, table: str, column: str) -> str:
 
 def rows_in(path: Path, row_class: type[Row]) -> Iterator[Row]:
     """Yield the rows of a table as the study gave them."""
-    kinds = {item.name: item.type for item in fields(row_class)}
+    kinds = column_types(row_class)
     with path.open(newline="") as file:
         for cells in csv.DictReader(file):
             values = {

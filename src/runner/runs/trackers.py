@@ -17,7 +17,6 @@ import re
 import shutil
 import time
 from contextlib import suppress
-from dataclasses import fields
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from typing import Any
 from filelock import FileLock
 
 from runner.core.errors import InputError
-from runner.core.studies import Row
+from runner.core.studies import Row, column_types
 from runner.runs.run import Run
 
 log = logging.getLogger("runner")
@@ -85,7 +84,7 @@ class MLflow:
         experiment = self.client.get_experiment_by_name(name).experiment_id
         tags = {key: str(value) for key, value in provenance.items()}
         run = self.client.create_run(experiment, run_name=place.name, tags=tags)
-        self.id, self.waiting, self.due = run.info.run_id, [], 0.0
+        self.id, self.waiting, self.due = run.info.run_id, list[Any](), 0.0
         for key, value in parameters.items():
             self.client.log_param(self.id, key, value)
 
@@ -130,7 +129,13 @@ class WeightsAndBiases:
         self.run.finish(exit_code=int(status != "complete"))
 
 
-TRACKERS = {"tensorboard": TensorBoard, "mlflow": MLflow, "wandb": WeightsAndBiases}
+Tracker = TensorBoard | MLflow | WeightsAndBiases
+
+TRACKERS: dict[str, type[Tracker]] = {
+    "tensorboard": TensorBoard,
+    "mlflow": MLflow,
+    "wandb": WeightsAndBiases,
+}
 
 
 def require(name: str | None) -> None:
@@ -151,7 +156,8 @@ class Tracking:
     """
 
     def __init__(self, run: Run, name: str | None, outputs: Path) -> None:
-        self.run, self.name, self.tracker = run, name, None
+        self.run, self.name = run, name
+        self.tracker: Tracker | None = None
         self.place = outputs.resolve() / f"tracking/{name}/{run.config.study}/{run.folder.name}"
         self.parameters = {"study": run.config.study, **vars(run.config)}
         self.records: dict[tuple[str, str], int] = {}
@@ -168,7 +174,7 @@ class Tracking:
         """Hand over the step of a row, and its numbers by their series."""
         if self.tracker is None:
             return
-        numeric = [item.name for item in fields(row) if item.type in (int, float, bool)]
+        numeric = [c for c, kind in column_types(row).items() if kind in (int, float, bool)]
         values = {name: float(getattr(row, name)) for name in numeric if name not in row.keys}
         keys = {key: getattr(row, key) for key in row.keys}
         key = next((key for key in STEPS if key in keys and key in numeric), "")

@@ -77,11 +77,10 @@ def step(
 def _forward(network: MLP, layer: int, Z: Float[Tensor, "R d N"]) -> _Hidden:
     """The activations of a layer from `W H`, in whose place they or what they come from stand."""
     p, rectified = network.parameters, _is_rectified(network)
-    bias = p.get(f"b{layer}")
     if network.centred is None:
-        kernels.activate(_rows(Z), _row(bias), rectified)
+        kernels.activate(_rows(Z), _row(p[f"b{layer}"]), rectified)
         return _Hidden(Z)
-    scale, shift = p[f"scale{layer}"], p[f"shift{layer}"]
+    bias, scale, shift = p.get(f"b{layer}"), p[f"scale{layer}"], p[f"shift{layer}"]
     bias = torch.zeros_like(scale) if bias is None else bias
     H, centred = torch.empty_like(Z), network.centred
     mean, variance, factor = torch.empty(3, *scale.shape, dtype=Z.dtype)
@@ -105,7 +104,7 @@ def _backward(network: MLP, layer: int, D: Float[Tensor, "R d N"], of: _Hidden) 
     p, rectified = network.parameters, _is_rectified(network)
     gradients = torch.empty(3, *D.shape[:2], dtype=D.dtype)
     names = ["b", "scale", "shift"]
-    if network.centred is None:
+    if of.Z is None:
         kernels.activate_backward(_rows(D), _rows(of.H), _row(gradients[0]), rectified)
         names = ["b"]
     else:

@@ -12,7 +12,7 @@ Stacks of small networks, which are trained side by side, are in `training.class
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import torch
 from jaxtyping import Float, Int
@@ -21,7 +21,7 @@ from torch.nn import functional
 
 from runner.core.errors import InputError
 from runner.core.progress import Progress
-from runner.core.studies import Context, TrainingConfig
+from runner.core.studies import Context
 from runner.data.batches import epoch_order
 from runner.data.datasets import Dataset
 from runner.networks.convolutional import ConvolutionalClassifier
@@ -87,7 +87,7 @@ class EpochTrainer(ABC, Generic[Scores]):
 
         def after_step(losses: Tensor) -> None:
             bar.update(1, loss=losses)
-            context.checkpoint(lambda: self.state() | more)
+            context.checkpoint(lambda: {**self.state(), **more})
 
         return self.until(epochs, after_step)
 
@@ -105,21 +105,14 @@ class EpochTrainer(ABC, Generic[Scores]):
 
     def state(self) -> dict[str, Tensor]:
         """All that is needed to go on."""
-        return self.position() | self._own()
+        own = {name: tensor.detach() for name, tensor in self._own().items()}
+        return {"epoch": torch.tensor(self.epoch), "step": torch.tensor(self.step)} | own
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
         """Go on where `state` was taken."""
-        self.go_to(state)
+        self.epoch, self.step = int(state["epoch"]), int(state["step"])
         for name, tensor in self._own().items():
             tensor.detach().copy_(state[name])
-
-    def position(self) -> dict[str, Tensor]:
-        """Epoch and step, for a state."""
-        return {"epoch": torch.tensor(self.epoch), "step": torch.tensor(self.step)}
-
-    def go_to(self, state: Mapping[str, Tensor]) -> None:
-        """Go on at the position in a state."""
-        self.epoch, self.step = int(state["epoch"]), int(state["step"])
 
 
 def on_device(data: Dataset, device: torch.device) -> Dataset:
@@ -192,6 +185,16 @@ class ConvolutionalTrainer(EpochTrainer[dict[str, float]]):
         return self.network.state_dict(prefix="network/") | {"sums": self.sums}
 
 
+class Config(Protocol):
+    """What a study of such networks is told."""
+
+    epochs: int
+    batch_size: int
+    learning_rates: list[float]
+    replicates: int
+    selection_replicates: int
+
+
 class Task(NamedTuple):
     """One network to train: of a method, at a rate that is given, or else at that which is chosen
     for `rate_of`, or where that is empty for the method itself."""
@@ -202,12 +205,12 @@ class Task(NamedTuple):
     rate_of: str = ""
 
 
-def selection_of(config: TrainingConfig) -> range:
+def selection_of(config: Config) -> range:
     """The replicates that a study chooses its rates on."""
     return selection_range(config.replicates, config.selection_replicates)
 
 
-def trials(config: TrainingConfig, methods: Iterable[str]) -> list[Task]:
+def trials(config: Config, methods: Iterable[str]) -> list[Task]:
     """The networks that rates are chosen on, each method at every rate; none for one rate alone."""
     rates = config.learning_rates if len(config.learning_rates) > 1 else []
     every = product(methods, rates, selection_of(config))
@@ -215,7 +218,7 @@ def trials(config: TrainingConfig, methods: Iterable[str]) -> list[Task]:
 
 
 def train_in_turn(
-    config: TrainingConfig,
+    config: Config,
     context: Context,
     tasks: Sequence[Task],
     start: Callable[[Task, float], ConvolutionalTrainer],
@@ -228,7 +231,6 @@ def train_in_turn(
     training, without scores; their rows have `selected_on`, as of `selection.Choice`. On resume
     nothing comes again that came before the checkpoint.
 
-    config: with `epochs`, `batch_size`, `learning_rates`, `replicates` and `selection_replicates`;
     start: makes the trainer of a network at a rate; images: of an epoch, to foretell the time.
     """
     rates, selection, epochs = config.learning_rates, selection_of(config), config.epochs
@@ -249,7 +251,11 @@ def train_in_turn(
             given = Choice(task.rate, NO_CHOICE) if task.rate else None
             choice = given or chosen(task.rate_of or task.method)
             trainer = start(task, choice.rate)
-            columns = {"replicate": task.replicate, "learning_rate": trainer.rate, "epoch": 0}
+            columns: dict[str, Any] = {
+                "replicate": task.replicate,
+                "learning_rate": trainer.rate,
+                "epoch": 0,
+            }
             if task.replicate not in selection:
                 columns["selected_on"] = choice.selected_on
             if restored is not None and index == first:

@@ -123,15 +123,5 @@ class Trainer(EpochTrainer[Scores]):
         drawn = torch.stack([torch.randint(n, (count,), generator=each) for each in streams])
         return drawn.to(self.device)
 
-    def state(self) -> dict[str, Tensor]:
-        """What training goes on from."""
-        return self.position() | {name: tensor.detach() for name, tensor in self._own().items()}
-
-    def restore(self, state: dict[str, Tensor]) -> None:
-        """Go on from a state."""
-        self.go_to(state)
-        for name, tensor in self._own().items():
-            tensor.detach().copy_(state[name])
-
     def _own(self) -> dict[str, Tensor]:
         return self.networks.parameters | self.optimizer.state | {"losses": self.losses}

@@ -189,12 +189,8 @@ def as_the_authors(config: RankCollapse, context: Context) -> Iterator[LayerRank
                 bar.update(trainer.done)
             else:
                 yield from layer_rows(name, ranks_by_layer(trainer.networks, x, config.tau))
-
-            def after_step(losses: Tensor, index: int = index, of: authors.Trainer = trainer):
-                bar.update(1, loss=losses)
-                context.checkpoint(lambda: of.state() | {"done": torch.tensor(index)})
-
-            for epoch, scores in trainer.until(config.epochs, after_step):
+            more = {"done": torch.tensor(index)}
+            for epoch, scores in trainer.checkpointed(config.epochs, context, bar, more):
                 test_loss, test_accuracy = trainer.score(trainer.data.test, "test")
                 measured = vars(scores) | last_ranks(trainer.networks, x, config.tau)
                 measured |= {"test_loss": test_loss, "test_accuracy": test_accuracy}

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
+from io import StringIO
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -241,21 +242,35 @@ def judge_all(reference: Path) -> None:
     """Judge the claims of every figure anew over its kept tables, and write its caption; print what
     changed.
 
-    A verdict stays pre-registered where its rule is the same. Writes RULES and JUDGED, too.
+    A verdict stays pre-registered where its rule is the same: its digest, or, where code was
+    tidied, what is printed of it and every number that it judges. Writes RULES and JUDGED, too.
     """
     tables = kept_tables(reference)
+    numbers = numbers_judged(tables).to_csv(index=False, float_format="%.6g")
+    before, now = (_by_claim(pd.read_csv(text)) for text in (reference / JUDGED, StringIO(numbers)))
     for folder, each in tables.items():
         name, path = folder.name, folder / "claims.csv"
         kept = pd.read_csv(path)
         judged = judge(name, claims_of(name, figure_study(name)), each)
         kept = kept[kept["standing"] == PREREGISTERED]
-        stood = set(zip(kept["claim"], kept["digest"], strict=True))
-        stay = [(row.claim, row.digest) in stood for row in judged.itertuples()]
+        stood = {*zip(kept["claim"], kept["digest"], strict=True)}
+        printed = {*zip(kept["claim"], kept["rule"], strict=True)}
+        keys = [(folder.parent.name, name, claim) for claim in judged["claim"]]
+        stay = [
+            (row.claim, row.digest) in stood
+            or ((row.claim, row.rule) in printed and before.get(key) == now.get(key, ""))
+            for row, key in zip(judged.itertuples(), keys, strict=True)
+        ]
         _replace(path, as_kept(judged, folder.parent.name, stay).to_csv(index=False))
         _replace(folder / "caption.txt", caption_of(kept_figure(folder), each))
     _replace(reference / RULES, rules().to_csv(index=False))
-    numbers = numbers_judged(tables).to_csv(index=False, float_format="%.6g")
     _replace(reference / JUDGED, numbers)
+
+
+def _by_claim(numbers: pd.DataFrame) -> dict[Any, str]:
+    """The numbers that the rules of each claim judge, by scale, figure and claim."""
+    groups = numbers.groupby(["scale", "figure", "claim"])
+    return {key: rows.sort_values([*rows]).to_csv(index=False) for key, rows in groups}
 
 
 def _replace(path: Path, text: str) -> None:

@@ -140,9 +140,10 @@ def header_of(figure: PaperFigure, tables: Tables, judged: pd.DataFrame | None =
 
 def caption_of(figure: PaperFigure, tables: Tables) -> str:
     """Return what a paper would print below a figure. Raises as `header_of`."""
-    said = drawing_of(figure.figure, figure.study).said
+    drawing = drawing_of(figure.figure, figure.study)
     what = figure.headline or figure.name
-    return caption(what, said, figure.study, tables, figure.scale, figure.overrides)
+    read = {name: rows for name, rows in tables.items() if name not in drawing.unread}
+    return caption(what, drawing.said, figure.study, read, figure.scale, figure.overrides)
 
 
 def drawn(

@@ -225,6 +225,7 @@ FIGURES = [
         "bottleneck-symmetry",
         draw_other_tasks,
         whose="ours: noise and ridge",
+        unread=("distance", "embedding", "spectrum", "theorems"),
         findings=[Finding(say_spurious, holds=["spurious-symmetry"])],
         caption="The task of figure 2 with other noise and with a stronger ridge, trained networks."
         f" (a) Mean distance of points in layer {DISTANCE_LAYER} within an orbit of the rotations"

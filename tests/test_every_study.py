@@ -25,7 +25,7 @@ from runner.core.errors import InputError
 from runner.core.progress import Progress, Stage
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig
-from runner.results.figures import quick_look
+from runner.results.figures import preview
 from runner.runs import execution, machine
 from runner.runs.execution import execute
 from runner.runs.run import Run
@@ -38,7 +38,7 @@ def test_a_run_has_the_rows_of_its_study_and_the_same_bytes_wherever_it_was_stop
     whole, broken = (Run(tiny(study, **changes), tmp_path / name) for name in ("whole", "broken"))
     written = compute_with_stops(whole, [], monkeypatch)
     check_rows(whole)
-    picture, summary = quick_look(whole)
+    picture, summary = preview(whole)
     assert len(picture) > 5000 and len(summary)
     stops = sorted({1, (written + 1) // 3, 2 * written // 3, written} - {0}) if written else []
     compute_with_stops(broken, stops, monkeypatch)

@@ -39,7 +39,7 @@ SUBCOMMANDS = {
     "reference": ("runner.publish.reference", "keep|draw|judge|restamp: the tables behind figures"),
     "claims": ("runner.publish.plan", "all statements with their rules; computes nothing"),
     "compare": ("runner.publish.comparison", "where results differ from the reference"),
-    "new": ("runner.cli.new", "study: a working study of one's own, to be changed"),
+    "new": ("runner.cli.new", "study: write a working study for you to change"),
 }
 """Each has the module whose `main(words)` carries it out, and what it is for."""
 

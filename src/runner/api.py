@@ -73,7 +73,7 @@ def sweep(study: str, n_jobs: int = 1, **keys: Any) -> list[Run]:
     """Compute a study at all combinations of the values that are given in lists; return the runs.
 
     keys: as of `run`, where a list is a choice of values: `depth=[8, 16]`. Of a parameter that is a
-    list itself, a list of lists. n_jobs: runs computed side by side, in processes of their own.
+    list itself, a list of lists. n_jobs: runs computed side by side, in separate processes.
 
     Raises InputError before anything is computed, RunFailed at the end when runs failed.
     """

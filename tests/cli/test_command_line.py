@@ -57,7 +57,7 @@ def test_help_lists_studies_scales_figures_examples_and_hydras_flags():
         assert text in done.stdout
 
 
-def test_one_run_prints_its_table_and_draws_a_quick_look(command, tmp_path):
+def test_one_run_prints_its_table_and_draws_a_preview(command, tmp_path):
     done = command("study=bn_only", *TINY, "sparsity=0.37")
     assert done.returncode == 0, done.stderr
     assert "teacher_construction" in done.stdout and "metrics.csv  12 rows" in done.stdout

@@ -178,7 +178,7 @@ def test_a_figure_of_diverged_runs_is_judged_and_drawn(study, number, late):
 
 
 @pytest.mark.parametrize("study", sorted(configs()))
-def test_a_quick_look_says_what_is_absent(study):
+def test_a_preview_says_what_is_absent(study):
     figure = figure_of(study)
     tables = kept(figure)
     run = {name: rows[rows["run"].isin(rows["run"].iloc[:1])] for name, rows in tables.items()}

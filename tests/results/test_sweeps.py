@@ -82,7 +82,7 @@ def test_each_study_of_a_sweep_has_a_table_of_its_own(outputs):
     assert "3 runs of bn_only: " in text and "1 run of example20: " in text
 
 
-def test_a_study_without_a_quick_look_shows_its_first_table(outputs, monkeypatch):
+def test_a_study_without_a_preview_shows_its_first_table(outputs, monkeypatch):
     (found,) = find(outputs, "example20")
     monkeypatch.setattr(figures, "part_of", lambda study, part: None)
     table, _ = last_numbers([found.run], 20)

@@ -4,7 +4,7 @@ A study is a folder (see `core.catalogue`). It offers
 
     config.py    one frozen dataclass of parameters: type, default, range and help of each
     study.py     the row classes, which are the columns of its tables, and run(config, context)
-    figures.py   FIGURES = [Drawing(...), ...], overview(tables), the quick look at one run, and
+    figures.py   FIGURES = [Drawing(...), ...], overview(tables), the preview of one run, and
                  HEADLINE = ["test_mse", ...], the numbers of which a sweep draws a picture
     claims.py    CLAIMS = {figure: [Claim(...), ...], ...}
 

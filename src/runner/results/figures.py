@@ -1,7 +1,7 @@
 """What a figure is: a sweep of runs, a drawing of their tables, and claims over them.
 
 The `figures.py` of a study has a function for each drawing, the list of its figures, and
-`overview`, the quick look at one run:
+`overview`, the preview of one run:
 
     def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]: ...
 
@@ -356,7 +356,7 @@ def overview_of(study: str) -> Draw:
     return getattr(part_of(study, "figures"), "overview", partial(against_keys, study))
 
 
-def quick_look(run: Run) -> tuple[bytes, pd.DataFrame]:
+def preview(run: Run) -> tuple[bytes, pd.DataFrame]:
     """Return the overview of a complete run: a picture as PNG, and its summary."""
     # A diverged run draws zeros, nan and inf, of which numpy and matplotlib warn.
     with drawn_in("screen"), np.errstate(all="ignore"), warnings.catch_warnings():
@@ -370,7 +370,7 @@ def quick_look(run: Run) -> tuple[bytes, pd.DataFrame]:
 
 def report(run: Run) -> str:
     """Write `overview.png` of a complete run; return its summary and where its files are."""
-    png, summary = quick_look(run)
+    png, summary = preview(run)
     with suppress(OSError):  # a complete run on a disk that is read only
         write_atomically(run.folder / "overview.png", png)
     lines = [summary.to_string(index=False, float_format=lambda value: f"{value:.4g}"), ""]
@@ -383,7 +383,7 @@ def summary_of(run: Run) -> pd.DataFrame:
     """Return the summary of a complete run; without an overview of its study's the first table."""
     if not hasattr(part_of(run.config.study, "figures"), "overview"):
         return next(iter(load([run]).values()))
-    return quick_look(run)[1]
+    return preview(run)[1]
 
 
 def against_keys(study: str, tables: Tables) -> tuple[Figure, pd.DataFrame]:

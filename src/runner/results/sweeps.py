@@ -72,7 +72,7 @@ def _of_study(ordered: list[Run]) -> str:
 def last_numbers(runs: Sequence[Run], most_lines: int) -> tuple[pd.DataFrame, int]:
     """Return one table of runs of a study, and of how many: those that give so many lines.
 
-    Its columns are the parameters in which the runs differ, what the quick look at a run shows
+    Its columns are the parameters in which the runs differ, what the preview of a run shows
     where the run ends, and the hash at the end of its name. What a run repeats is averaged; of what
     it follows (layers, epochs, a grid) the last is taken.
     """

@@ -163,7 +163,7 @@ def test_figures_are_drawn_from_their_tables(figure):
     assert set(drawn["epoch"]) == {0, 1, 2, 3}
 
 
-def test_the_quick_look_has_a_row_for_each_method():
+def test_the_preview_has_a_row_for_each_method():
     picture, summary = overview(told(WELL))
     assert set(summary["method"]) == set(WELL)
     assert summary.set_index("method").loc["vanilla", "rank_before"] == 20.0

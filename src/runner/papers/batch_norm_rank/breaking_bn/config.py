@@ -22,7 +22,7 @@ class BreakingBN(OnImages):
     """Paper B, figures 5, 7, 10, 13: convolutional networks with batch norm, broken and without."""
 
     study: ClassVar[str] = "breaking_bn"
-    version: ClassVar[int] = 3  # rates are chosen on replicates of their own, by the worst of them
+    version: ClassVar[int] = 3  # rates are chosen on separate replicates, by the worst of them
 
     architecture: str = parameter("the network", "vgg19", choices=("vgg19", "resnet50"))
     multiplier: float = parameter(

@@ -1,4 +1,4 @@
-"""Drawings of study `breaking_bn`: Figures 5, 7, 10 and 13, and the quick look at one run."""
+"""Drawings of study `breaking_bn`: Figures 5, 7, 10 and 13, and the preview of one run."""
 
 from dataclasses import replace
 from functools import partial
@@ -167,7 +167,7 @@ def say_parallel(tables: Tables) -> str:
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Quick look at one run: accuracy, rank, r and alignment through training."""
+    """Preview of one run: accuracy, rank, r and alignment through training."""
     columns = ("train_accuracy", "rank", "rank_bound", "gradient_alignment")
     picture, drawn = draw(tables, columns, methods=list(METHODS))
     before = drawn.loc[drawn["epoch"] == 0, ["method", *MEASURES]]

@@ -8,7 +8,7 @@ A convolutional network learns images in several ways:
 - `vanilla`: without normalization; `vanilla_100x`: at 100 times the learning rate;
   `vanilla_random_pixels`: on images of uniform random pixels, with the labels of the data.
 
-Each method is trained at the fastest rate of a grid, chosen on replicates of their own
+Each method is trained at the fastest rate of a grid, chosen on separate replicates
 (`selection.csv`); `vanilla_random_pixels` takes that of `vanilla`, `vanilla_100x` 100 times it.
 Networks of one replicate start from the same draws and see the data in the same order, whatever the
 method. They are trained one after the other: each one fills the machine.

@@ -10,7 +10,7 @@ from runner.papers.batch_norm_rank.pretraining.quantities import (
 from runner.results.claims import Claim, ours
 
 SECTION = "paper B, Section 4"
-CONTROL = f"beside {SECTION}"
+CONTROL = f"next to {SECTION}"
 
 AS_LONG = "M >= 1000"
 """Pre-training as long as in the authors' script: a shorter one decides nothing against it."""

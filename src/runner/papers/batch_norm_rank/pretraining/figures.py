@@ -244,7 +244,7 @@ ADDS = {
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Quick look at one run: figure 6, and how every network starts and ends."""
+    """Preview of one run: figure 6, and how every network starts and ends."""
     picture, _ = draw_rank_and_accuracy(tables)
     rows = ordered(tables)
     shown = rows.groupby([*VARIANT, "learning_rate"], sort=False).median(numeric_only=True)

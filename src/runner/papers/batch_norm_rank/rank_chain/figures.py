@@ -564,7 +564,7 @@ OVERVIEW = {
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Quick look at one run: the drawing that goes with what it measured."""
+    """Preview of one run: the drawing that goes with what it measured."""
     picture, drawn = next(draw for table, draw in OVERVIEW.items() if table in tables)(tables)
     return picture, drawn if len(drawn) <= 40 else drawn.iloc[:: len(drawn) // 20]
 
@@ -613,8 +613,8 @@ FIGURES = [
         " depth, without skips; dotted: their bounds of Theorem 14. (b) The bound r of the rank,"
         " for Gaussian weights and for weights of one sign, uniform on [0, 2√3]. (c) Without batch"
         " norm: the second singular value over the first behind L layers, where the weight γ of the"
-        " branch beside the skip is constant, and where it falls as 1 / L; medians over the chains;"
-        " what is below 0.00001 is drawn there.",
+        " branch next to the skip is constant, and where it falls as 1 / L; medians over the"
+        " chains; what is below 0.00001 is drawn there.",
         shows={"law": ["gaussian", "asymmetric"]},
     ),
     Drawing(

@@ -18,7 +18,7 @@ class RankCollapse(TrainedMLPs):
     """Paper B, figures 1 and 2: rank at initialisation and training against depth."""
 
     study: ClassVar[str] = "rank_collapse"
-    version: ClassVar[int] = 3  # rates are chosen on replicates of their own, by the worst of them
+    version: ClassVar[int] = 3  # rates are chosen on separate replicates, by the worst of them
 
     protocol: str = parameter(
         "text: SGD at the best rate of a grid for each network, as figure 1 says; authors: the"

@@ -1,4 +1,4 @@
-"""Drawings of study `rank_collapse`: Figures 1 and 2, and the quick look at one run."""
+"""Drawings of study `rank_collapse`: Figures 1 and 2, and the preview of one run."""
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -155,11 +155,11 @@ LOOKED_AT = {
     "rank_bound": ("metrics", "layer", "r"),
     "train_accuracy": ("training", "epoch", "training accuracy"),
 }
-"""Columns of the quick look: table, what they are drawn against, title."""
+"""Columns of the preview: table, what they are drawn against, title."""
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Quick look at one run: rank and r by layer before training, and accuracy by epoch."""
+    """Preview of one run: rank and r by layer before training, and accuracy by epoch."""
     last = rank_of_last_layer(tables["metrics"])
     picture, (panels,) = sheet(1, 3, height=3.2, gap=0.7)
     for axes, letter, column in zip(panels, "abc", LOOKED_AT, strict=True):

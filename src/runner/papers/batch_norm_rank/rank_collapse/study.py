@@ -3,7 +3,7 @@
 
 Fully connected networks with and without batch normalization start from the same weights. The rank
 of their hidden representations is measured layer by layer before training (`metrics.csv`; Figure 2,
-and Figure 1 left). Replicates of their own are trained by SGD at every rate of a grid, side by side
+and Figure 1 left). Separate replicates are trained by SGD at every rate of a grid, side by side
 (`selection.csv`), then all others at the rate that was fastest there (`training.csv`; Figure 1
 right). `protocol=authors` measures and trains as the authors' code for Figure 1 does (`authors`).
 """

@@ -1,4 +1,4 @@
-"""Drawings of paper D's figure 1, of our recipes beside it, and the quick look at one run."""
+"""Drawings of paper D's figure 1, of our recipes beside it, and the preview of one run."""
 
 import numpy as np
 import pandas as pd
@@ -180,7 +180,7 @@ def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Quick look at one run: figure 1 of its networks, whichever recipe trained them."""
+    """Preview of one run: figure 1 of its networks, whichever recipe trained them."""
     picture, metrics = draw_bottleneck(
         {name: rows.assign(recipe="minimum") for name, rows in tables.items()}
     )

@@ -1,4 +1,4 @@
-"""Drawing of study `example20`, which is its quick look as well."""
+"""Drawing of study `example20`, which is its preview as well."""
 
 import pandas as pd
 from matplotlib.figure import Figure

@@ -1,4 +1,4 @@
-"""Drawing of study `linear`, which is its quick look as well."""
+"""Drawing of study `linear`, which is its preview as well."""
 
 import numpy as np
 import pandas as pd

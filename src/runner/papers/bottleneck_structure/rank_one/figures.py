@@ -1,4 +1,4 @@
-"""Drawing of study `rank_one`: Theorem 10; it is the quick look as well."""
+"""Drawing of study `rank_one`: Theorem 10; it is the preview as well."""
 
 import numpy as np
 import pandas as pd
@@ -89,8 +89,8 @@ FIGURES = [
         caption="Networks of bottleneck rank 1 that are trained to fit N values of a linear"
         " function of rank 2 on a square. (a) How many of the starts fit. (b) The largest trace of"
         " the NTK over the depth and (c) the norm above L. Dots fit, crosses do not, a little to"
-        " the right; large dots are medians of those that fit. Dotted: the paper's lower bounds,"
-        " from the first median on; in (b) without the factor that depends on the norm.",
+        " the right; large dots are medians of the networks that fit. Dotted: the paper's lower"
+        " bounds, from the first median on; in (b) without the factor that depends on the norm.",
     ),
 ]
 

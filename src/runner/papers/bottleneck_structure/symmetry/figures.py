@@ -193,7 +193,7 @@ def draw_other_tasks(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Quick look at one run: the three panels, and of every network its ranks, and what it costs on
+    """Preview of one run: the three panels, and of every network its ranks, and what it costs on
     fresh starts: nothing is said of one that does not fit, which is not trained long enough."""
     picture, _ = draw_symmetry(tables)
     networks = tables["networks"]

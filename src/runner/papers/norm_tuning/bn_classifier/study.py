@@ -6,7 +6,7 @@ with a `torch.nn.BatchNorm1d` after each matrix,
 
 - `construction`: the scales and shifts of Theorem 1; in evaluation mode;
 - `bn_only`: the scales and shifts trained by Adam from the usual start, with batch statistics; the
-  rate is chosen on replicates of their own.
+  rate is chosen on separate replicates.
 
 Both set the same parameters, and are measured on the same images. Training is in float32, the
 construction in float64.

@@ -59,7 +59,7 @@ CLAIMS = {
             "constructions-beat-adam",
             "at m = d² the construction, and a dense network trained in the same way, beat Adam on"
             " scales and shifts, at every d",
-            f"beside {LEFT}: SGD may be badly tuned",
+            f"next to {LEFT}: SGD may be badly tuned",
             q.ratio(t.ADAM, (t.TEACHER, t.DENSE_ADAM), SQUARE).above(1),
             needs={"target_width": 3},
         ),
@@ -113,7 +113,7 @@ CLAIMS = {
             "no-budget-is-enough",
             "at m = d² neither more samples nor more epochs bring SGD or Adam on scales and shifts"
             " to a small loss",
-            f"beside {LEFT}: SGD may be given too little",
+            f"next to {LEFT}: SGD may be given too little",
             [q.loss_by_budget(each).above(SMALL) for each in (t.SGD, t.ADAM)],
             needs={"train_samples": 2, "epochs": 2},
         ),

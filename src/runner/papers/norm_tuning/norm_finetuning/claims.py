@@ -25,7 +25,7 @@ CLAIMS = {
             "square-width",
             "training the scales and shifts of a random ResNet of width d² learns as much as"
             " training everything at width d",
-            "beside paper A, Theorem 1, where width d² is what equality needs",
+            "next to paper A, Theorem 1, where width d² is what equality needs",
             ahead_at_square().given("inside_grid").above(0),
         ),
     ],

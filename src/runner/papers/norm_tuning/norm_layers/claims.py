@@ -33,7 +33,7 @@ CLAIMS = {
             "biases-undercut",
             "with the frozen biases of Eq. (3) the first LayerNorm or RMSNorm shows the norm of x,"
             " and fitted scales and shifts end below the least error without biases",
-            "beside the abstract of paper A, which names LayerNorm",
+            "next to the abstract of paper A, which names LayerNorm",
             [q.explained_norm(BIASED).above(0.5), q.fitted_over_least(BIASED).below(1)],
         ),
     ],

@@ -1,4 +1,4 @@
-"""Drawings of paper C's figures and the quick look of its study."""
+"""Drawings of paper C's figures and the preview of its study."""
 
 from math import log
 
@@ -135,7 +135,7 @@ MOVED = {
     "identity skip: diagonal": "plain and place.str.contains('identity') and item == 0"
     " and pair == 'diagonal'",
     "diagonal skip: D": "plain and place.str.contains('diagonal') and item == 0 and pair == 'full'",
-    "graph: beside a frozen weight": "place == 'beside frozen'",
+    "graph: next to a frozen weight": "place == 'beside frozen'",
     "graph: a cut less an edge": "pair == 'less an edge'",
 }
 """The lines of `first-order` and their rows: what the paper says is invariant, and what is not."""
@@ -346,7 +346,7 @@ def _signs(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Quick look at one run: the drift of each place at the end against the rate."""
+    """Preview of one run: the drift of each place at the end against the rate."""
     metrics = tables["metrics"]
     rows = metrics[(metrics["time"] == metrics["time"].max()) & (metrics["entries"] > 0)]
     place = ["layer", "place", "pair", "item", "promised"]
@@ -401,8 +401,8 @@ FIGURES = [
         " flow itself moves it. On the rail: no drift at all. Right: that drift at the smallest"
         " rate over the size of the quantity. Dots are single quantities of single replicates,"
         " strokes the medians. Blue is what the paper says is invariant, vermilion what it does not"
-        " promise: controls, and what is beside weights that are not learned. Graphs are random and"
-        " DenseNet-like, of linear, ReLU and leaky units, with some weights frozen.",
+        " promise: controls, and what is next to weights that are not learned. Graphs are random"
+        " and DenseNet-like, of linear, ReLU and leaky units, with some weights frozen.",
         shows={"data": ["gaussian", "digits"]},
     ),
     Drawing(

@@ -254,7 +254,7 @@ def _ratio_by_loss(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Quick look at one run: the ratio of the last inner layer while the loss falls."""
+    """Preview of one run: the ratio of the last inner layer while the loss falls."""
     keys = ["gain", "learning_rate", "weight_decay"]
     rows = with_loss(tables)
     colors, names = _gains(rows), []
@@ -282,11 +282,11 @@ FIGURES = [
         caption="Training as usual, the last inner layer for all of them. (a) The share that its k"
         " largest singular values have in its squared norm, k the number that the corollary names,"
         " by epoch, for several gains of the starting weights, the larger the darker; solid: two"
-        " classes; dashed: ten. (b) What is left beside them over its start; bands: the bounds that"
-        " the invariants set, inner for two classes. (c) The share at the end for other networks"
-        " and losses, a point for each gain, coloured as in a. (d) The largest value and what is"
-        " left, squared, by width. Lines and points are medians over the replicates, bars their"
-        " whole range. Networks that diverge are left out. Drawn: digits, where there are any.",
+        " classes; dashed: ten. (b) What is left of the others, over its start; bands: the bounds"
+        " that the invariants set, inner for two classes. (c) The share at the end for other"
+        " networks and losses, a point for each gain, coloured as in a. (d) The largest value and"
+        " what is left, squared, by width. Lines and points are medians over the replicates, bars"
+        " their whole range. Networks that diverge are left out. Drawn: digits, where there are any.",
         shows={"data": ["digits", "fashion_mnist"]},
     ),
     Drawing(

@@ -77,12 +77,9 @@ HOURS_AT_PAPER = {
     ("rank-fig6", "rank-pretraining"): 2.0,
     ("rank-fig12",): 9.6,
     ("norm-finetuning",): 43_000.0,
-    ("conserved",): 0.1,
-    ("first-order",): 1.8,
-    ("what-grows",): 0.5,
+    ("bottleneck-symmetry",): 1.9,
 }
-"""Where nothing like it is kept: steps times the measured seconds of one, on one core; of paper C
-the hours that the same figures took before, times the networks added."""
+"""Where nothing like it is kept: steps times the measured seconds of one, on one core."""
 
 VERDICTS = {"holds": "hold", "fails": "fail", "undecided": "are undecided"}
 KINDS = ("paper", "ours", "illustration")

@@ -15,12 +15,12 @@ from runner.results.comparison import ROWS, compare, distances, fault
 KEPT = {
     ("fig4", "metrics"): "bn_only",
     ("constructions", "metrics"): "constructions",
-    ("conserved", "lowrank"): "invariances",
+    ("what-grows", "lowrank"): "invariances",
     ("rank-fig3a", "metrics"): "rank_chain",
     ("rank-lemma7", "expansions"): "rank_chain",
     ("bottleneck-fig2", "networks"): "symmetry",
     ("bottleneck-fig1", "theorems"): "bottleneck",
-    ("rank-fig11", "pretraining"): "pretraining",
+    ("rank-fig11", "training"): "pretraining",
 }
 """Kept tables by figure and name: with and without replicates, errors, truth values."""
 

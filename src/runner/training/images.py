@@ -12,7 +12,7 @@ Stacks of small networks, which are trained side by side, are in `training.class
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -185,6 +185,7 @@ class ConvolutionalTrainer(EpochTrainer[dict[str, float]]):
         return self.network.state_dict(prefix="network/") | {"sums": self.sums}
 
 
+@runtime_checkable
 class Config(Protocol):
     """What a study of such networks is told."""
 

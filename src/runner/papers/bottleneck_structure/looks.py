@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from runner.results.style import BLUE, BROWN, GREEN, GREY, ORANGE, PALE, PURPLE, VERMILION, Look
 
 COLORS = (GREY, VERMILION, BLUE, ORANGE, PURPLE, GREEN, BROWN)
-RANKS = [Look(color, marker) for color, marker in zip(COLORS, "PvosD^X", strict=True)]
+RANKS = tuple(map(Look, COLORS, "PvosD^X"))
 """By rank 0, 1, 2, ...; the last one for all larger ranks."""
 
 EDGE = "#9a9a9a"

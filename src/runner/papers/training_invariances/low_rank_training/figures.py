@@ -286,7 +286,8 @@ FIGURES = [
         " that the invariants set, inner for two classes. (c) The share at the end for other"
         " networks and losses, a point for each gain, coloured as in a. (d) The largest value and"
         " what is left, squared, by width. Lines and points are medians over the replicates, bars"
-        " their whole range. Networks that diverge are left out. Drawn: digits, where there are any.",
+        " their whole range. Networks that diverge are left out. Drawn: digits, where there are"
+        " any.",
         shows={"data": ["digits", "fashion_mnist"]},
     ),
     Drawing(

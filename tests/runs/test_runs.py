@@ -53,6 +53,7 @@ def test_a_complete_run_holds_its_evidence(tmp_path):
     }
     provenance = json.loads((run.folder / "provenance.json").read_text())
     assert provenance["status"] == "complete"
+    assert provenance["started"] <= provenance["ended"]
     assert provenance["seconds"] > 0 and provenance["peak_memory_bytes"] > 0
     assert 0 < provenance["cpu_seconds"] < 2 * provenance["seconds"] + 1
     assert {"commit", "dirty", "command", "versions", "device"} <= set(provenance)

@@ -302,8 +302,8 @@ def publish(figure: PaperFigure, tables: Tables) -> pd.DataFrame:
 
 
 OF_A_RUN = (
-    "seconds", "cpu_seconds", "peak_memory_bytes", "commit", "dirty", "code", "device",
-    "device_name", "instructions", "threads", "versions",
+    "started", "ended", "seconds", "cpu_seconds", "peak_memory_bytes", "commit", "dirty", "code",
+    "device", "device_name", "instructions", "threads", "versions",
 )  # fmt: skip
 """What a figure's provenance says of each of its runs, out of theirs."""
 

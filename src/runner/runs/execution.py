@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -162,11 +163,13 @@ class _Attempt:
         text = yaml.safe_dump(content, sort_keys=False)
         write_atomically(self.folder / "config.yaml", text.encode())
         self.start = Checkpoint(self.run.folder.name, self.about["code"], device.type)
+        self.started = _now()
         try:
             self._go_on(self.start.read(self.folder / CHECKPOINT))
             before = read_provenance(self.folder)  # what began the run is kept beside what ends it
             first = before.get("first") or {key: before.get(key) for key in self.about}
             self.about["first"] = first
+            self.started = before.get("started", self.started)
         except FileNotFoundError:
             pass
         except Exception as error:  # whatever a damaged file comes up with
@@ -282,13 +285,19 @@ class _Attempt:
         self._mark("failed")
 
     def _mark(self, status: str) -> None:
-        """Write the provenance with the run's status; times are in seconds, memory in bytes."""
+        """Write the provenance with the run's status; seconds are of work, memory is in bytes."""
         self.require_lock()
         self.status = status
         spent = {name: round(seconds, 3) for name, seconds in self._spent().items()}
         used = provenance.peak_memory(self.device)
-        content = {"status": status, **spent, **used, **self.about}
+        times = {"started": self.started, "ended": None if status == "running" else _now()}
+        content = {"status": status, **times, **spent, **used, **self.about}
         write_atomically(self.folder / "provenance.json", _json(content))
+
+
+def _now() -> str:
+    """Date and time, UTC."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _json(content: dict[str, Any]) -> bytes:

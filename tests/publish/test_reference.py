@@ -275,11 +275,26 @@ def test_judging_anew_leaves_what_is_the_same_and_says_what_is_not(tmp_path, cap
     judge_all(tmp_path)
     assert path.read_bytes() == first and not capsys.readouterr().out
     kept = pd.read_csv(path).assign(standing="pre-registered")
-    kept.loc[0, "digest"] = "another rule"
+    kept.loc[:1, "digest"] = "of other code"
+    kept.loc[1, "rule"] = "another rule"
     kept.iloc[:-1].to_csv(path, index=False)
     judge_all(tmp_path)
     assert str(path) in capsys.readouterr().out
     now = pd.read_csv(path)
-    assert "another rule" not in set(now["digest"])
-    middle = ["pre-registered"] * (len(now) - 2)
-    assert list(now["standing"]) == ["exploratory", *middle, "exploratory"]
+    assert "of other code" not in set(now["digest"])
+    stay = ["pre-registered"] * (len(now) - 3)
+    assert list(now["standing"]) == ["pre-registered", "exploratory", *stay, "exploratory"]
+
+
+def test_a_tidied_rule_that_gives_other_numbers_is_another(tmp_path, monkeypatch):
+    place = tmp_path / "quick" / "bottleneck-example20"
+    shutil.copytree(REFERENCE / "quick" / "bottleneck-example20", place)
+    judge_all(tmp_path)
+    kept = pd.read_csv(place / "claims.csv").assign(standing="pre-registered", digest="of before")
+    kept.to_csv(place / "claims.csv", index=False)
+    numbers = reference.numbers_judged
+    monkeypatch.setattr(
+        reference, "numbers_judged", lambda t: numbers(t).eval("value = value * 1.01")
+    )
+    judge_all(tmp_path)
+    assert set(pd.read_csv(place / "claims.csv")["standing"]) == {"exploratory"}

@@ -247,7 +247,8 @@ def judge_all(reference: Path) -> None:
     """
     tables = kept_tables(reference)
     numbers = numbers_judged(tables).to_csv(index=False, float_format="%.6g")
-    before, now = (_by_claim(pd.read_csv(text)) for text in (reference / JUDGED, StringIO(numbers)))
+    now, path = _by_claim(pd.read_csv(StringIO(numbers))), reference / JUDGED
+    before = _by_claim(pd.read_csv(path)) if path.exists() else {}
     for folder, each in tables.items():
         name, path = folder.name, folder / "claims.csv"
         kept = pd.read_csv(path)

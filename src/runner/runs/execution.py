@@ -115,6 +115,7 @@ class _Attempt:
         self.status = "running"
         self.about: dict[str, Any] = {"code": None, "data": {}}
         self.began, self.cpu_began = time.monotonic(), time.process_time()
+        self.started = _now()
         self.weights: dict[str, Tensor] = {}
         self.tracking = trackers.Tracking(run, settings.tracker, settings.folder())
 
@@ -163,7 +164,6 @@ class _Attempt:
         text = yaml.safe_dump(content, sort_keys=False)
         write_atomically(self.folder / "config.yaml", text.encode())
         self.start = Checkpoint(self.run.folder.name, self.about["code"], device.type)
-        self.started = _now()
         try:
             self._go_on(self.start.read(self.folder / CHECKPOINT))
             before = read_provenance(self.folder)  # what began the run is kept beside what ends it

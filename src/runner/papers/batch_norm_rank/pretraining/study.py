@@ -30,6 +30,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from runner.core.errors import lookup
 from runner.core.streams import generator
 from runner.core.studies import Context, Measured, Row, network_name
 from runner.data.datasets import Dataset, Images
@@ -39,6 +40,7 @@ from runner.papers.batch_norm_rank.images import probed, training_images
 from runner.papers.batch_norm_rank.measures import ranks_by_layer
 from runner.papers.batch_norm_rank.mlp_training import by_network, group, last_ranks, starting_stack
 from runner.papers.batch_norm_rank.pretraining import ascent, starts
+from runner.papers.batch_norm_rank.pretraining.config import METHODS
 from runner.papers.batch_norm_rank.pretraining.config import Pretraining as Config
 from runner.training.classification import Scores, StackTrainer, loss_and_hits
 
@@ -167,20 +169,24 @@ def torch_module(config: Config, network: str, tensors: dict[str, Tensor]) -> nn
 
 def images_of(config: Config, context: Context) -> Dataset:
     """The images, as the protocol feeds them: pixels 0 to 255, 0 to 1, or standardized."""
-    if config.protocol != "authors":
+    if not lookup("protocol", config.protocol, {"authors": True, "text": False, "ours": False}):
         return training_images(config, context).standardized()
-    largest = {"fig4": 255.0, "fig6": 1.0}[config.script]
+    largest = lookup("script", config.script, {"fig4": 255.0, "fig6": 1.0})
     return training_images(config, context).map(lambda pixels: largest * pixels)
 
 
 def untouched(task: Task) -> dict[Variant, MLP]:
-    """What is compared, before anything is done to it, in the order of the methods."""
+    """What is compared, before anything is done to it, in the order of the methods.
+
+    Raises InputError for an unknown method.
+    """
     budgets = task.config.pretraining_steps
-    lengths = {"pretrained": budgets, "scale_matched": [max(budgets)]}
+    lengths = dict.fromkeys(METHODS, [0])
+    lengths |= {"pretrained": budgets, "scale_matched": [max(budgets)]}
     return {
         Variant(method, M): initialised(task, method)
         for method in task.config.methods
-        for M in lengths.get(method, [0])
+        for M in lookup("methods", method, lengths)
     }
 
 

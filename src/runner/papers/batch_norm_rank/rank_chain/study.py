@@ -19,6 +19,7 @@ from typing import ClassVar
 
 import torch
 
+from runner.core.errors import lookup
 from runner.core.streams import generator
 from runner.core.studies import Context, Row
 from runner.networks.precision import torch_dtype
@@ -136,7 +137,7 @@ def run(config: RankChain, context: Context) -> Iterator[Row]:
     if config.measure == "average":
         yield from averages(config, context)
         return
-    measure = MEASURES[config.measure]
+    measure = lookup("measure", config.measure, MEASURES)
     points: list[tuple] = list(product(config.widths, config.skips))
     if config.measure == "input_rank":
         points = [(*point, rank) for point in points for rank in input_ranks_of(config, point[0])]

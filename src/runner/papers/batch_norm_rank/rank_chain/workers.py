@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.core.errors import InputError
+from runner.core.errors import InputError, lookup
 from runner.core.streams import generator, stream_seed
 from runner.core.studies import Context
 from runner.networks.precision import torch_dtype
@@ -151,8 +151,12 @@ def batch_means(
 
 
 def make_chain(stack: ChainStack, config: RankChain, device: torch.device) -> engines.Chain:
-    """The chains of a stack with Gaussian inputs, by the rotated or the direct engine."""
-    width, is_rotated = stack.width, config.engine_on(device.type) == "rotated"
+    """The chains of a stack with Gaussian inputs, by the rotated or the direct engine.
+
+    Raises InputError for an unknown engine.
+    """
+    width, engine = stack.width, config.engine_on(device.type)
+    is_rotated = lookup("engine", engine, {"rotated": True, "direct": False})
     count = kept_columns(width, config) if is_rotated else config.samples_of(width)
     stream = generator(config.seed, stack.index, stack.name)
     dtype = torch_dtype(config.dtype)

@@ -19,6 +19,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from runner.core.errors import lookup
 from runner.core.progress import log
 from runner.core.streams import generators
 from runner.core.studies import Context, Measured, Row
@@ -88,7 +89,7 @@ class TrainedEpoch(TrialEpoch):
 def run(config: RankCollapse, context: Context) -> Iterator[LayerRank | TrialEpoch | Measured]:
     """Ranks by layer, then training, by the protocol that is asked for."""
     protocols = {"text": as_the_text, "authors": as_the_authors}
-    yield from protocols[config.protocol](config, context)
+    yield from lookup("protocol", config.protocol, protocols)(config, context)
 
 
 Start = Callable[[str, range], MLP]

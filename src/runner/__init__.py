@@ -10,7 +10,7 @@
     fig = runner.figure("fig4", scale="smoke")
     tables = fig.compute()
     fig.draw(tables)                        # a matplotlib figure
-    fig.judge(tables)                       # what came out of the paper's claims
+    fig.judge(tables)                       # which of the paper's claims hold
 
 Importing this package loads neither torch nor matplotlib.
 """

@@ -55,7 +55,7 @@ def main() -> int:
         sys.stdout.reconfigure(errors="replace")  # a terminal may know no check mark
     try:
         words = [catalogue.renamed(at_home(word)) for word in sys.argv[1:]]
-        sys.path.append(os.getcwd())  # of functions of one's own, as with python -m
+        sys.path.append(os.getcwd())  # where the user's functions are, as with python -m
         os.environ[COMMAND] = shlex.join(["python", "-m", "runner", *words]).replace("\0", "")
         try:
             return dispatch(_without_folders(words))

@@ -67,7 +67,7 @@ def hydra_ready(words: Iterable[str] = ()) -> Iterator[None]:
         try:
             register(words)
             with initialize_config_dir(str(CONF), version_base="1.3"):
-                # A moment of the command: no two runs of a sweep have folders of their own by it.
+                # A moment of the command: it gives no two runs of a sweep separate folders.
                 OmegaConf.register_new_resolver("now", datetime.now().strftime, replace=True)
                 yield
         except Exception as error:
@@ -117,7 +117,7 @@ def _schema(study: str) -> type:
 
 
 def search_path() -> list[str]:
-    """Return the override that lets Hydra search the YAML files of one's own packages."""
+    """Return the override that lets Hydra search the YAML files of the user's packages."""
     own = ",".join(json.dumps(f"file://{each}") for each in own_conf_folders())
     return [f"hydra.searchpath=[{own}]"] if own else []
 

@@ -38,7 +38,7 @@ Nothing is computed without a study or a figure.
   runner figure=rank-fig3b     compute a small figure: seconds
   runner study=rank_collapse   run a study with its defaults
   runner --help                list everything"""
-"""What `runner` says without a word."""
+"""What `runner` alone prints."""
 
 SHARED = {
     "replicate": "which of the independent repetitions, from 0",

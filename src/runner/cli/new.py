@@ -1,4 +1,4 @@
-"""A study of one's own to start from: it runs, is drawn, judged and tested, and wants changing."""
+"""A study for users to start from: it runs, is drawn, judged and tested, and is to be changed."""
 
 import argparse
 import keyword
@@ -15,7 +15,7 @@ TEMPLATE = "template"
 
 
 def main(arguments: list[str]) -> int:
-    """Write a working study into a package of one's own; return 0.
+    """Write a working study into a package of the user's; return 0.
 
     Raises InputError when a name cannot be used, or a file is there already.
     """

@@ -6,7 +6,7 @@ paper; one's own that is installed with an entry point
     [project.entry-points."runner.studies"]
     my_studies = "my_studies"
 
-or a folder that is named: `--config-dir my_studies`. A package of one's own has its YAML files
+or a folder that is named: `--config-dir my_studies`. A package of the user's has its YAML files
 (`study/`, `size/`, `figure/`, `experiment/`) in its `conf/`. Nothing imports a study by name.
 """
 
@@ -150,7 +150,7 @@ def package_of(study: str) -> str:
 
 
 def paper_folder(study: str) -> str:
-    """Return the folder of a study's paper, or that of one's own studies."""
+    """Return the folder of a study's paper, or that of the user's studies."""
     return package_of(study).split(".")[-2]
 
 
@@ -228,7 +228,7 @@ def _row_classes(module: ModuleType) -> list[type[Row]]:
 
 
 def conf_folders() -> list[Path]:
-    """Return the folders with YAML files: the program's, then those of one's own packages."""
+    """Return the folders with YAML files: the program's, then those of the user's packages."""
     return [CONF, *own_conf_folders()]
 
 

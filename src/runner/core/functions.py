@@ -1,4 +1,4 @@
-"""Functions of one's own that a configuration names: `module:function`."""
+"""The user's functions that a configuration names: `module:function`."""
 
 import importlib
 from collections.abc import Callable

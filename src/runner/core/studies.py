@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from runner.core.progress import Progress
 
 OWN = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
-"""How a function of one's own is named: `module:function`."""
+"""How a function of the user's is named: `module:function`."""
 
 MOST = 1_000_000
 """The most replicates, layers and other things that a study counts one by one."""
@@ -55,7 +55,7 @@ def parameter(
 
     `minimum` and `maximum` are inclusive, `above` is exclusive; for a list they hold for each
     element, and the list must not be empty nor hold anything twice. None passes where the type
-    admits it, nan never, and no whole number beyond 64 bits. own: a function of one's own passes
+    admits it, nan never, and no whole number beyond 64 bits. own: a function of the user's passes
     as well, `module:function`; its code is part of the run's.
     """
     limits = {"minimum": minimum, "maximum": maximum, "above": above, "choices": choices}
@@ -92,7 +92,7 @@ class StudyConfig:
         return {name: value for name, (value, default) in values.items() if value != default}
 
     def own_functions(self) -> tuple[str, ...]:
-        """The functions of one's own, `module:function`, that parameters name."""
+        """Return the user's functions, `module:function`, that parameters name."""
         values = [getattr(self, item.name) for item in fields(self) if item.metadata["own"]]
         return tuple(value for value in values if value and OWN.fullmatch(value))
 

@@ -1,4 +1,4 @@
-"""Networks of a stack as torch modules of their own, samples as rows: to go on from."""
+"""Networks of a stack as separate torch modules, samples as rows: to go on from."""
 
 from math import inf
 

@@ -133,7 +133,7 @@ def collect(outputs: Path, scale: str | None, reference: Path, draws: bool = Tru
 
     The variants of a figure follow it. A picture of the reference is drawn into
     `<outputs>/figures-from-reference/` unless it is there, or none is wanted. Raises InputError
-    when files of one's own figures are damaged.
+    when files of the user's figures are damaged.
     """
     entries: list[Entry] = []
     names = figure_names()
@@ -146,7 +146,7 @@ def collect(outputs: Path, scale: str | None, reference: Path, draws: bool = Tru
 
 
 def _order(entry: Entry) -> tuple:
-    """By paper, those of one's own studies last; a paper's figures before what is beside them."""
+    """Sort by paper, the user's studies last; a paper's figures before ours next to them."""
     paper = entry.paper
     return not paper.letter, paper, not entry.title.startswith("Figure"), natural_order(entry.name)
 

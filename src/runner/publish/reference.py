@@ -177,7 +177,7 @@ def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
 def draw_all(reference: Path, outputs: Path, style: str = "screen") -> Iterator[Path]:
     """Draw every figure of the reference, at every scale; yield its PNG.
 
-    style: as of `publish`. Raises InputError when a claim now comes out otherwise than it was kept.
+    style: as of `publish`. Raises InputError when a claim has another verdict than was kept.
     """
     for folder in sorted(path.parent for path in reference.glob("*/*/claims.csv")):
         figure = kept_figure(folder, outputs, style)
@@ -318,7 +318,7 @@ def numbers_judged(kept: Mapping[Path, dict[str, pd.DataFrame]]) -> pd.DataFrame
 def main(arguments: list[str]) -> int:
     """Keep what was made, draw or judge all figures of the reference, or restamp it; returns 0.
 
-    Raises InputError when an override is wrong, or a claim comes out otherwise than it was kept.
+    Raises InputError when an override is wrong, or a claim has another verdict than was kept.
     """
     parser = argparse.ArgumentParser(
         prog="python -m runner reference",

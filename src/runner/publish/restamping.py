@@ -34,7 +34,7 @@ def computed(outputs: Path) -> Computed:
 
 
 def difference(before: dict[str, Run], after: dict[str, Run]) -> str | None:
-    """Return how runs of a study came out otherwise than before; None where all bytes are the same.
+    """Return how runs of a study differ from those before; None where all bytes are the same.
 
     A run that only the code after has computed proves nothing.
     """

@@ -22,7 +22,7 @@ from runner.runs.run import AGAIN, RESULT, WEIGHTS, Run, holds, knobs, read_prov
 from runner.runs.tables import read_table
 
 STATUSES = ("complete", "running", "interrupted", "failed", "dead", "absent")
-"""dead: its process died without a word. absent: nothing says that it was ever begun."""
+"""dead: its process died without a message. absent: nothing says that it was ever begun."""
 
 QUEUED = Path("submitit") / "queued"
 """Where, under an outputs folder, it is noted which runs a cluster's queue has."""

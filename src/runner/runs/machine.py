@@ -24,7 +24,7 @@ EXHAUSTED = re.compile(
     "|[Oo]verflow when unpacking long|array is too big|Maximum allowed dimension exceeded"
     "|cannot fit 'int' into an index|int too large to convert"
 )
-"""How those complain that have no exception of their own: torch's allocators for the CPU, the
+"""How those complain that have no separate exception: torch's allocators for the CPU, the
 standard library of C++, oneDNN, cuDNN, cuBLAS; and torch, NumPy and Python at sizes that no number
 of bytes has."""
 

@@ -156,7 +156,7 @@ def code_of(study: str, own: tuple[str, ...] = ()) -> str:
 
     They cover `config.py` and `study.py` of the study and every module of this package, and of the
     study's own, that these import, directly or through others, without comments, docstrings and
-    layout. own: functions of one's own that a run's parameters name, whose modules count as well.
+    layout. own: functions of the user's that a run's parameters name, whose modules count as well.
     Other packages are named in the provenance by their versions. Raises InputError when there is
     no such study.
     """

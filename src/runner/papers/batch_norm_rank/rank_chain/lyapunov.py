@@ -1,7 +1,7 @@
 """How many directions live: the fate of one more direction beside a chain of rank k.
 
-The chain never raises the rank of its input (footnote 15), so that inputs of rank `k` have an
-invariant law of their own. It is stable if an infinitesimal direction outside their range dies out,
+The chain never raises the rank of its input (footnote 15), so that inputs of rank `k` have a
+separate invariant law. It is stable if an infinitesimal direction outside their range dies out,
 and unstable if it grows: then inputs of higher rank never come near it. The growth rate of that
 direction,
 

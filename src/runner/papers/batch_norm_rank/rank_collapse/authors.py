@@ -105,7 +105,7 @@ class Trainer(EpochTrainer[Scores]):
         return losses.detach()
 
     def end_epoch(self) -> Scores:
-        """Mean loss of the minibatches; accuracy on images of their own."""
+        """Mean loss of the minibatches; accuracy on separate images."""
         loss = (self.losses / self.steps).cpu()
         self.losses.zero_()
         return Scores(loss, self.score(self.data.train, "training")[1])

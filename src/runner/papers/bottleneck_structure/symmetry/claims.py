@@ -83,7 +83,7 @@ SYMMETRIES = [
     Claim(
         "spurious-symmetry",
         "a network that underestimates the rank has learned symmetries that the task does not have:"
-        " its layer 6 tells neither (w·v)² nor ‖(I − w wᵀ) v‖²",
+        " its layer 6 determines (w·v)² and ‖(I − w wᵀ) v‖² no longer",
         "paper D, section 5",
         [
             q.left_unexplained("knn_r2_axis", PCA_LAYER, STRONG).given("rank < 2").above(0.1),

@@ -16,7 +16,7 @@ learns the upper half, with a new classifier which all of them train, and two mo
   inputs plus outputs of numbers for each convolution, about as many as `norm` has.
 
 Every arm has the same optimiser, plain SGD, and the same budget; its rate is the fastest of a grid
-on replicates of their own (`selection.csv`). Networks of one replicate start from the same draws
+on separate replicates (`selection.csv`). Networks of one replicate start from the same draws
 and see the images in the same order, whatever the arm.
 """
 

@@ -10,7 +10,7 @@ import torch
 from scipy.optimize import brentq, minimize
 
 from runner.papers.bottleneck_structure import theory
-from runner.papers.bottleneck_structure.minima import Problem, balanced, polished
+from runner.papers.bottleneck_structure.minima import Problem, balanced, merged, polished
 from runner.papers.bottleneck_structure.networks import Network, differentiate
 from runner.papers.bottleneck_structure.symmetry.dynamics import Dynamics, draw_dynamics
 from runner.papers.bottleneck_structure.theorems import check
@@ -420,6 +420,19 @@ def side_by_side(f: Network, g: Network) -> Network:
     weights[-1] = torch.cat([f.weights[-1], g.weights[-1]], dim=1)
     biases = [torch.cat(pair) for pair in zip(f.biases, g.biases, strict=True)]
     return Network(weights, [*biases[:-1], f.biases[-1] + g.biases[-1]])
+
+
+def test_parallel_neurons_become_one_and_nothing_else_changes():
+    """Two copies of a neuron, of other sizes, are one whose `||theta||^2` is not larger."""
+    network = random_network([4, 6, 5, 3], seed=33)
+    W, b = network.weights, network.biases
+    W[0], b[0] = torch.cat([W[0], 2 * W[0][:2]]), torch.cat([b[0], 2 * b[0][:2]])
+    W[1] = torch.cat([W[1], randn(5, 2, seed=34)], 1)
+    found, x = merged(network), randn(20, 4, seed=35)
+    assert [len(bias) for bias in found.biases] == [6, 5, 3]
+    torch.testing.assert_close(found.activations(x)[-1], network.activations(x)[-1])
+    before, after = (balanced(each).parameter_norm() for each in (network, found))
+    assert float(after) < float(before)
 
 
 def smallest_norm(

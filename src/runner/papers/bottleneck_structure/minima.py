@@ -1,10 +1,10 @@
 """The lowest loss of each depth: what the statements of paper D are about.
 
 Adam ends some percent above the minimum of `C(f) + lambda ||theta||^2`. Here a network is taken
-further: neurons that the ridge has killed are removed, the others balanced, and all weights brought
-down by L-BFGS, again and again until two restarts in a row gain nothing, in float32 as far as that
-leads and then in float64. What matters is a long memory that no restart forgets too early. Several
-independent starts are taken at some depths. A minimum of one depth starts its neighbours, too: two
+further: neurons that the ridge has killed are removed, neurons of one direction made one, what is
+left balanced, and all weights brought down by L-BFGS, again and again until two restarts in a row
+gain nothing, in float32 as far as that leads and then in float64. Several independent starts are
+taken at some depths. A minimum of one depth starts its neighbours, too: two
 layers become one, or a layer is put in that projects on the directions which its input has. The
 lowest loss of a depth is kept, and the next to it says how far that can be trusted.
 
@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn.functional import normalize
 from torch.optim import LBFGS
 
 from runner.networks.spectra import svdvals
@@ -29,7 +30,11 @@ from runner.papers.bottleneck_structure.spectra import gap_rank
 DEAD = 1e-6
 """Norm of what enters a neuron times that of what leaves it, below which it is removed."""
 
-PAIRS, ITERATIONS, RESTARTS = 60, 300, 25
+PARALLEL = 0.999
+"""Cosine between the weights and bias of two neurons, from which on they are made one. A ReLU has
+its kinks at the samples; many nearly equal neurons hold L-BFGS there."""
+
+PAIRS, ITERATIONS, RESTARTS = 20, 150, 25
 """Of L-BFGS: pairs it remembers, iterations between two looks at the loss, restarts at most."""
 
 GAIN = 1e-4
@@ -40,10 +45,7 @@ again; after two restarts in a row that gain less polishing ends. Not by the gra
 DIVERGED = 1e6
 """Loss from which on a network is not polished; the zero network's is 1."""
 
-SAMPLES_AT_ONCE = 500
-"""Of an evaluation, which holds their activations in all layers."""
-
-SETTLED = 1e-3
+SETTLED = 2e-3
 """Relative decrease of the lowest loss of a depth, from which on its neighbours are tried again."""
 
 SWEEPS = 6
@@ -82,6 +84,28 @@ def pruned(network: Network) -> Network:
     return Network(weights, biases)
 
 
+def merged(network: Network) -> Network:
+    """Of neurons that are nearly parallel, one: their mean direction, and all that they send out.
+
+    Where they are parallel f stays what it is and `||theta||^2` of the balanced network does not
+    grow: `||sum_i a_i|| <= sum_i ||a_i||`, a_i what neuron i sends out at unit weights.
+    """
+    weights, biases = [W.clone() for W in network.weights], [b.clone() for b in network.biases]
+    for i in range(network.depth - 1):
+        entering = torch.cat([weights[i], biases[i][:, None]], 1)
+        direction, leaving = normalize(entering), weights[i + 1] * entering.norm(dim=1)
+        size = leaving.norm(dim=0)
+        parallel = (direction @ direction.mT > PARALLEL).fill_diagonal_(True)
+        group = torch.zeros_like(parallel)  # row: the largest neuron of a group; columns: its own
+        for neuron in size.argsort(descending=True):
+            group[neuron] = parallel[neuron] & ~group.any(0)
+        group = group[group.any(1)].to(size.dtype)
+        direction = normalize((group * size) @ direction)
+        weights[i], biases[i] = direction[:, :-1].clone(), direction[:, -1].clone()
+        weights[i + 1] = leaving @ group.mT
+    return Network(weights, biases)
+
+
 def balanced(network: Network, sweeps: int = BALANCING) -> Network:
     """The same function, with `||W_{l,i.}||^2 + b_{l,i}^2 = ||W_{l+1,.i}||^2` for every neuron.
 
@@ -101,7 +125,7 @@ def balanced(network: Network, sweeps: int = BALANCING) -> Network:
 
 
 def polished(network: Network, problem: Problem, restarts: int = RESTARTS) -> Network:
-    """Where L-BFGS gets to from here, pruned and balanced before every restart and at the end.
+    """Where L-BFGS gets to from here, pruned, merged and balanced before every restart.
 
     It ends after two restarts in a row that gain less than GAIN, or after so many `restarts`; from
     the first one that does on in float64. A network that has diverged is given back as it is.
@@ -110,7 +134,7 @@ def polished(network: Network, problem: Problem, restarts: int = RESTARTS) -> Ne
     if not best < DIVERGED:
         return network
     for _ in range(restarts):
-        found = _descended(balanced(pruned(network)), problem, dtype)
+        found = _descended(balanced(merged(pruned(network))), problem, dtype)
         loss = problem.loss(found)
         idle = 0 if loss < (1 - GAIN) * best else idle + 1
         if loss < best:
@@ -122,9 +146,13 @@ def polished(network: Network, problem: Problem, restarts: int = RESTARTS) -> Ne
 
 
 def _descended(network: Network, problem: Problem, dtype: torch.dtype) -> Network:
-    shapes = [tuple(W.shape) for W in network.weights]
-    x, y = (tensor.to(dtype).numpy() for tensor in (problem.x, problem.y))
-    theta = torch.cat([t.flatten() for t in (*network.weights, *network.biases)]).to(dtype)
+    layers = [
+        torch.cat([W, b[:, None]], 1) for W, b in zip(network.weights, network.biases, strict=True)
+    ]
+    shapes = [tuple(layer.shape) for layer in layers]
+    x = torch.cat([problem.x, torch.ones_like(problem.x[:1])]).to(dtype).numpy()
+    y = problem.y.to(dtype).numpy()
+    theta = torch.cat([layer.flatten() for layer in layers]).to(dtype)
     optimizer = LBFGS(
         [theta],
         max_iter=ITERATIONS,
@@ -143,44 +171,40 @@ def _descended(network: Network, problem: Problem, dtype: torch.dtype) -> Networ
     before, loss = inf, float(optimizer.step(loss_and_gradient))  # before its iterations
     while loss < (1 - GAIN) * before:
         before, loss = loss, float(optimizer.step(loss_and_gradient))
-    parts = _views(theta.double().numpy(), shapes)
-    return Network(*([torch.from_numpy(t.copy()) for t in each] for each in parts))
+    found = _layers(theta.double().numpy(), shapes)
+    return Network(
+        [torch.from_numpy(layer[:, :-1].copy()) for layer in found],
+        [torch.from_numpy(layer[:, -1].copy()) for layer in found],
+    )
 
 
-def _views(theta: np.ndarray, shapes: list[tuple[int, int]]) -> tuple[list, list]:
-    """W_1 .. W_L and b_1 .. b_L as views of one vector."""
-    sizes = [m * n for m, n in shapes] + [m for m, _ in shapes]
-    parts = np.split(theta, np.cumsum(sizes)[:-1])
-    weights = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=False)]
-    return weights, parts[len(shapes) :]
+def _layers(theta: np.ndarray, shapes: list[tuple[int, ...]]) -> list[np.ndarray]:
+    """Every layer's weights, with its bias as their last column, as views of one vector."""
+    parts = np.split(theta, np.cumsum([m * n for m, n in shapes])[:-1])
+    return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
 
 
 def _loss_and_gradient(
-    theta: np.ndarray, shapes: list[tuple[int, int]], x: np.ndarray, y: np.ndarray, ridge: float
+    theta: np.ndarray, shapes: list[tuple[int, ...]], x: np.ndarray, y: np.ndarray, ridge: float
 ) -> tuple[float, np.ndarray]:
-    """`C(f) + lambda ||theta||^2` and its gradient, block after block of the samples."""
-    weights, biases = _views(theta, shapes)
-    N = x.shape[1]
-    loss, gradient = ridge * float(theta @ theta), 2 * ridge * theta
-    gradients, bias_gradients = _views(gradient, shapes)
-    for start in range(0, N, SAMPLES_AT_ONCE):
-        block = slice(start, start + SAMPLES_AT_ONCE)
-        hidden = [x[:, block]]
-        for W, b in zip(weights[:-1], biases[:-1], strict=True):
-            Z = W @ hidden[-1]
-            Z += b[:, None]
-            hidden.append(np.maximum(Z, 0.0, out=Z))
-        D = weights[-1] @ hidden[-1]
-        D += biases[-1][:, None]
-        D -= y[:, block]
-        loss += float(np.vdot(D, D)) / N
-        D *= 2 / N
-        for i in reversed(range(len(weights))):
-            gradients[i] += D @ hidden[i].T
-            bias_gradients[i] += D.sum(axis=1)
-            if i:
-                D = weights[i].T @ D
-                D *= hidden[i] > 0
+    """`C(f) + lambda ||theta||^2` and its gradient; the last row of x is ones."""
+    layers, N = _layers(theta, shapes), x.shape[1]
+    hidden = [x]
+    for layer in layers[:-1]:
+        H = np.ones((len(layer) + 1, N), x.dtype)
+        np.matmul(layer, hidden[-1], out=H[:-1])
+        hidden.append(np.maximum(H, 0, out=H))
+    D = layers[-1] @ hidden[-1] - y
+    loss = float(np.vdot(D, D)) / N + ridge * float(theta @ theta)
+    gradient = np.empty_like(theta)
+    gradients = _layers(gradient, shapes)
+    D *= 2 / N
+    for i in reversed(range(len(layers))):
+        np.matmul(D, hidden[i].T, out=gradients[i])
+        if i:
+            D = layers[i][:, :-1].T @ D
+            D *= hidden[i][:-1] > 0
+    gradient += 2 * ridge * theta
     return loss, gradient
 
 
@@ -271,7 +295,7 @@ def minima(
             offer(network, own=True)
     down, up = ([*zip(way, way[1:], strict=False)] for way in (depths[::-1], depths))
     for _ in range(SWEEPS):
-        for here, there in up + down:
+        for here, there in down + up:
             if (here, there) in fresh:
                 fresh.remove((here, there))
                 network, change = best[here].network, shortened if there < here else lengthened

@@ -12,7 +12,7 @@ class Bottleneck(TrainingConfig):
     """Paper D, figure 1: parameter norm and spectra against depth, on a task of known rank."""
 
     study: ClassVar[str] = "bottleneck"
-    version: ClassVar[int] = 3  # L-BFGS with a longer memory
+    version: ClassVar[int] = 4  # parallel neurons become one
 
     depths: list[int] = parameter(
         "L: all depths train in one stack", [6, 10, 18], minimum=2, maximum=MOST

@@ -87,7 +87,7 @@ def test_a_study_slower_by_a_fifth_is_named(row, before, said, tmp_path, monkeyp
 def test_an_unknown_study_is_named(capsys):
     with pytest.raises(SystemExit, match="2"):
         table.main(["symetry"])
-    assert "no benchmark: symetry; there are: sweep, bn_classifier" in capsys.readouterr().err
+    assert "no benchmark: symetry; there are: sweep, bottleneck" in capsys.readouterr().err
 
 
 def test_exponents_of_known_costs(monkeypatch):

@@ -25,8 +25,12 @@ def test_a_number_becomes_half_as_large_again():
 
 
 def test_no_altered_number_passes_unseen():
-    found = list(mutants(["bn_classifier"]))
+    found = list(mutants(["norm_layers"]))
     assert [(old, noticed) for _, _, old, _, noticed in found] == [
-        ("1e-6", "printed rule"),
+        ("1", "printed rule"),
+        ("1", "printed rule"),
+        ("0.01", "printed rule"),
+        ("0", "printed rule"),
+        ("0.5", "printed rule"),
         ("1", "printed rule"),
     ]

@@ -6,7 +6,6 @@ from runner.core.catalogue import configs
 from runner.core.studies import StudyConfig
 
 TINY = {
-    "bn_classifier": {"target_width": 2, "learning_rates": [0.01], "batch_size": 512},
     "bn_only": {"target_width": 2, "train_samples": 400, "test_samples": 60, "batch_size": 20},
     "bottleneck": {
         "depths": [4],
@@ -45,7 +44,6 @@ MORE = {
     "symmetry": {"batch_size": 5, "probes": 20, "resolution": 3},
     "pretraining": {"pretraining_steps": [2], "pretraining_batch_size": 8, "gradient_steps": 1},
     "breaking_bn": {"replicates": 1},
-    "bn_classifier": {"replicates": 1},
     "rank_chain": {"burn_in": 5},
 }
 

@@ -41,8 +41,8 @@ class Construction(NamedTuple):
 
     @property
     def rounding(self) -> float:
-        """n eps condition_number of the worst system, for n equations; eps that of float64."""
-        return float(np.max([s.shape[0] * EPSILON * s.condition_number for s in self.systems]))
+        """n eps condition_number, for n equations, summed over the systems; eps that of float64."""
+        return float(np.sum([s.shape[0] * EPSILON * s.condition_number for s in self.systems]))
 
     @property
     def full_rank(self) -> bool:

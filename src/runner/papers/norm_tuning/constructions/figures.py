@@ -151,10 +151,10 @@ FIGURES = [
         caption="Largest difference |f(x) − g(x)| of a constructed network and its random target"
         " at points of the unit sphere; frozen weights are normal, at d = 10 also uniform. (a)"
         " Every network whose systems have full rank, in double precision, against what rounding"
-        " allows: n equations times machine epsilon times the condition number of K; shaded: more"
-        " than that. (b) Theorem 2 by block size k: in double precision, whatever the rank, and,"
-        " dotted, with 100 digits. Lines are medians over the replicates. What is below 1e-16"
-        " lies on the rail.",
+        " allows: n equations times machine epsilon times the condition number of K, in sum over"
+        " the systems; shaded: more than that. (b) Theorem 2 by block size k: in double precision,"
+        " whatever the rank, and, dotted, with 100 digits. Lines are medians over the replicates."
+        " What is below 1e-16 lies on the rail.",
         shows={"theorem": ["wide", "low_rank", "deep"]},
     ),
     Drawing(

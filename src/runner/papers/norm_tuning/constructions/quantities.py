@@ -1,7 +1,8 @@
 """What is measured of the networks that paper A's theorems construct.
 
 d is the width of the target, p the fraction of weights that are not zero, rounding what float64
-leaves of the solution of the linear systems: equations x machine epsilon x condition number.
+leaves of the solution of the linear systems: equations x machine epsilon x condition number, in sum
+over the systems.
 """
 
 import numpy as np

@@ -51,7 +51,7 @@ class Reconstruction(Row):
     max_abs_error: float  # largest |f(x) - g(x)| over all test inputs and outputs
     agreement: float  # fraction of test inputs where the largest output is the same; nan if one is
     condition_number: float  # the largest sigma_max / sigma_min of K among the linear systems
-    rounding: float  # the largest n eps condition_number, for n equations; eps that of float64
+    rounding: float  # sum over all systems of n eps condition_number, for n equations
     equations: int  # in all systems
     numerical_rank: int  # sum over all systems
     structural_rank: int  # sum over all systems

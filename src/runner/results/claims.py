@@ -20,6 +20,7 @@ wrong with a probability of at most 5 %, and is *undecided* otherwise.
 """
 
 import re
+from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -63,8 +64,9 @@ class Claim:
     """A statement in our words, its source (paper, section or theorem), and its rule.
 
     rule: several must all hold. needs: how many different values of a column the tables must have
-    before the statement can be judged ("at every depth" is no statement about one depth). note:
-    what else is worth saying, of the quantities' columns: `MSE up to {mse.max:.2g}`.
+    before the statement can be judged ("at every depth" is no statement about one depth), beside
+    what its quantities need. note: what else is worth saying, of their columns: `MSE up to
+    {mse.max:.2g}`.
     """
 
     name: str
@@ -74,6 +76,10 @@ class Claim:
     kind: Kind = "paper"
     needs: Mapping[str, int] = field(default_factory=dict)
     note: str = ""
+
+    def __post_init__(self) -> None:
+        of_quantities = [each.quantity.needs for each in self.rules]
+        object.__setattr__(self, "needs", {**ChainMap(*of_quantities), **self.needs})
 
     @property
     def rules(self) -> tuple[Rule, ...]:

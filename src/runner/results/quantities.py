@@ -51,6 +51,7 @@ class Quantity:
     each: tuple[str, ...]
     unit: Unit
     numbers: Numbers
+    needs: Mapping[str, int]
     assumed: str = ""
     """A condition on the results: on the columns of its frame."""
 
@@ -152,12 +153,17 @@ def _place(symbol: str, value: Any) -> str:
 
 
 def quantity(
-    *, each: tuple[str, ...] = (), unit: Unit = "value", numbers: Numbers = "replicates"
+    *,
+    each: tuple[str, ...] = (),
+    unit: Unit = "value",
+    numbers: Numbers = "replicates",
+    needs: Mapping[str, int] | None = None,
 ) -> Callable[[Callable[..., pd.DataFrame | pd.Series]], Callable[..., Quantity]]:
     """Make the function below a quantity.
 
     each: the columns of the point that it is measured at, of which a rule says "at every d". unit:
-    what they are in; numbers: whether each is a replicate's, an estimate or a count.
+    what they are in; numbers: whether each is a replicate's, an estimate or a count. needs: how
+    many different values of a column it takes: an exponent in d is none of two widths.
     """
 
     def make(function: Callable[..., pd.DataFrame | pd.Series]) -> Callable[..., Quantity]:
@@ -170,7 +176,7 @@ def quantity(
             arguments = dict(list(bound.arguments.items())[1:])
             if wrong := [name for name, value in arguments.items() if not isinstance(value, PLAIN)]:
                 raise TypeError(f"{function.__name__}: {', '.join(wrong)} is no plain data")
-            return Quantity(function, arguments, each, unit, numbers)
+            return Quantity(function, arguments, each, unit, numbers, needs or {})
 
         del bind.__wrapped__  # what is called has another signature
         return bind

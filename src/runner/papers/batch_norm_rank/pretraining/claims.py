@@ -40,7 +40,6 @@ LOSS = [
         "depth slows down pre-trained networks less than those with batch norm",
         f"{SECTION}, figures 4 and 12",
         slowed_less("pretrained", "batch_norm").given(AS_LONG).above(0),
-        needs={"depth": 3},
     ),
 ]
 

@@ -67,7 +67,7 @@ def raised(tables: Tables, network: str, column: str) -> pd.DataFrame:
     return _lead(_rows(tables, column, "authors"), network, "vanilla", column)
 
 
-@quantity(unit="difference")
+@quantity(unit="difference", needs={"depth": 3})
 def slowed_less(tables: Tables, network: str, than: str) -> pd.DataFrame:
     """rise of the training loss from the least to the largest depth, {than} over {network}"""
     rows = _rows(tables, "training loss", "authors")

@@ -6,16 +6,11 @@ from runner.results.claims import Claim
 OF_THE_FIGURES = "(γ == 1 or γ == 0.1)"
 """The γ of figures 8 and 9."""
 
-BY_WIDTH = {"width": 3}
-OF_FIGURES_8_AND_9 = {"width": 3, "skip": 2}
-BY_LAYER = {"layer": 50}
-
 SOFT_RANK_GROWTH = Claim(
     "soft-rank-growth",
     "the soft rank, averaged over depth, grows at least as √d, for every γ",
     "paper B, Section 3.1, figure 3a",
     q.exponent("soft rank").above(1 / 2),
-    needs=BY_WIDTH,
 )
 
 FIGURE_3A = [
@@ -24,14 +19,12 @@ FIGURE_3A = [
         "the soft rank, averaged over depth, is above the bound of Theorem 14",
         "paper B, Theorem 14 (58), figure 3a",
         q.soft_rank_over_bound().above(1),
-        needs=BY_WIDTH,
     ),
     Claim(
         "r-bound",
         "r, averaged over depth, is above √((1 - α) d)",
         "paper B, Theorem 14 (58)",
         q.r_over_bound().above(1),
-        needs=BY_WIDTH,
     ),
     SOFT_RANK_GROWTH,
     Claim(
@@ -39,7 +32,6 @@ FIGURE_3A = [
         "r, averaged over depth, grows at least as √d, for every γ",
         "paper B, Theorem 2 (5)",
         q.exponent("r").above(1 / 2),
-        needs=BY_WIDTH,
     ),
 ]
 
@@ -50,7 +42,7 @@ LAWS = [
         " the bound of Theorem 14, without skips and at γ ≤ 1 / (8 d)",
         "paper B, Theorem 14 (58)",
         q.soft_rank_over_bound().above(1),
-        needs={"width": 3, "law": 3},
+        needs={"law": 3},
     ),
     Claim(
         "r-bound",
@@ -58,7 +50,7 @@ LAWS = [
         " √((1 - α) d), without skips and at γ ≤ 1 / (8 d)",
         "paper B, Theorem 14 (58)",
         q.r_over_bound().above(1),
-        needs={"width": 3, "law": 3},
+        needs={"law": 3},
     ),
 ]
 
@@ -68,28 +60,25 @@ FIGURES_8_AND_9 = [
         "the regularity constant α is below 0.9 for every d > 10",
         "paper B, Appendix E, figure 8",
         q.alpha(f"d > 10 and {OF_THE_FIGURES}").below(0.9),
-        needs=OF_FIGURES_8_AND_9,
     ),
     Claim(
         "regularity-falls",
         "the regularity constant α decreases with d",
         "paper B, Appendix E, after Theorem 14",
         q.change_of_alpha(OF_THE_FIGURES).below(0),
-        needs=OF_FIGURES_8_AND_9,
     ),
     Claim(
         "norm-bound",
         "the mean of ‖M‖² is below d^1.5 / √(1 - α)",
         "paper B, Lemma 13 (50), figure 9",
         q.norm_over_bound().below(1),
-        needs=BY_WIDTH,
     ),
     Claim(
         "norm-growth",
         "the mean of ‖M‖² grows no faster than d^1.5",
         "paper B, Appendix E, figure 9",
         q.exponent("‖M‖²", OF_THE_FIGURES).below(1.5),
-        needs=OF_FIGURES_8_AND_9,
+        needs={"skip": 2},
     ),
 ]
 
@@ -112,21 +101,18 @@ LEMMA_3 = [
             q.fall_beyond_half("second", "first").above(0),
             q.fall_beyond_half("first", "second").above(0),
         ],
-        needs=BY_LAYER,
     ),
     Claim(
         "rate-is-lyapunov-gap",
         "the rate at which log(σ₂ / σ₁) falls is the gap of the two largest Lyapunov exponents",
         "paper B, Section 3.2, footnote 6",
         q.fall_over_gap("gaussian").within(0.25, of=1),
-        needs=BY_LAYER,
     ),
     Claim(
         "matrix-converges",
         "without normalisation the normalised matrix converges as the depth grows",
         "paper B, Lemma 3a as printed; its proof gives limit points only (Lemma 18)",
         q.step_late_over_early("gaussian").below(1 / 2),
-        needs=BY_LAYER,
     ),
 ]
 
@@ -136,14 +122,12 @@ LEMMA_7 = [
         "for small γ the change of ‖M‖² over a layer is γ² δ_F(M)",
         "paper B, Lemma 7 (43)",
         q.beyond_expansion().within(0.02),
-        needs=BY_WIDTH,
     ),
     Claim(
         "remainder",
         "what δ_F(M) leaves of the change of ‖M‖² over a layer, over γ², is O(γ)",
         "paper B, Lemma 7 (43)",
         q.exponent_of_remainder().above(1),
-        needs={"width": 3, "skip": 3},
     ),
 ]
 
@@ -153,7 +137,6 @@ LIVE = [
         "inputs of lower rank end in laws of lower rank: full rank of the input is needed",
         "paper B, Section 3.1, necessary assumption (i)",
         q.r_over_full().below(1),
-        needs={"width": 2},
     )
 ]
 
@@ -172,7 +155,6 @@ ASSUMPTIONS = [
         " 14",
         "paper B, Theorem 2 (5), Theorem 14 (58)",
         q.soft_rank_over_bound_at("gaussian").above(1),
-        needs={"width": 3, "tau": 3},
     ),
     Claim(
         "soft-rank-growth",
@@ -182,14 +164,12 @@ ASSUMPTIONS = [
             q.exponent("soft rank", f"law == 'gaussian' and tau == {tau}").above(1 / 2)
             for tau in THRESHOLDS
         ],
-        needs=BY_WIDTH,
     ),
     Claim(
         "one-sign-collapses",
         "weights that are not drawn with mean zero take the rank from chains with batch norm",
         "paper B, Section 3.1, necessary assumption (ii)",
         q.mean_r("asymmetric").below(ONE),
-        needs={"width": 3},
     ),
     Claim(
         "scaled-branch-keeps-rank",

@@ -28,6 +28,9 @@ from runner.results.rows import NoRows, nonempty, select
 SYMBOLS = {"skip": "γ", "width": "d"}
 COLUMNS = {"soft rank": "soft_rank", "r": "rank_bound", "‖M‖²": "frobenius"}
 
+LAYERS = {"layer": 50}
+"""What a rate by depth needs."""
+
 ROUNDING = -30.0
 """log(σ₂ / σ₁) in float64 ends near -36; a line is fitted above this."""
 
@@ -59,28 +62,28 @@ def _over(rows: pd.DataFrame, column: str, bound: pd.Series) -> pd.DataFrame:
     return rows.assign(value=ratio, error=ratio * relative)
 
 
-@quantity(each=("law", "γ", "d"), unit="ratio", numbers="estimates")
+@quantity(each=("law", "γ", "d"), unit="ratio", numbers="estimates", needs={"width": 3})
 def r_over_bound(tables: Tables) -> pd.DataFrame:
     """mean of r / √((1 - α) d)"""
     rows = _averages(tables)
     return _over(rows, "rank_bound", rank_bound(rows, 0.0))
 
 
-@quantity(each=("law", "γ", "d"), unit="ratio", numbers="estimates")
+@quantity(each=("law", "γ", "d"), unit="ratio", numbers="estimates", needs={"width": 3})
 def soft_rank_over_bound(tables: Tables) -> pd.DataFrame:
     """mean of the soft rank / its bound in α"""
     rows = _averages(tables)
     return _over(rows, "soft_rank", rank_bound(rows, TAU))
 
 
-@quantity(each=("tau", "γ", "d"), unit="ratio", numbers="estimates")
+@quantity(each=("tau", "γ", "d"), unit="ratio", numbers="estimates", needs={"width": 3, "tau": 3})
 def soft_rank_over_bound_at(tables: Tables, law: str) -> pd.DataFrame:
     """mean of the soft rank at τ / its bound in α and τ"""
     rows = _averages(tables, f"law == '{law}'")
     return _over(rows, "soft_rank", rank_bound(rows, rows["tau"]))
 
 
-@quantity(each=("γ", "d"), numbers="estimates")
+@quantity(each=("γ", "d"), numbers="estimates", needs={"width": 3})
 def mean_r(tables: Tables, law: str) -> pd.DataFrame:
     """mean of r of chains with {law} weights"""
     rows = _averages(tables, f"law == '{law}'")
@@ -95,14 +98,14 @@ def ratio_behind(tables: Tables, γ: str, where: str = "L > 0") -> pd.DataFrame:
     return rows.assign(value=np.exp(rows["log_ratio"]))
 
 
-@quantity(each=("γ", "d"), unit="ratio", numbers="estimates")
+@quantity(each=("γ", "d"), unit="ratio", numbers="estimates", needs={"width": 3})
 def norm_over_bound(tables: Tables) -> pd.DataFrame:
     """mean of ‖M‖² / (d^1.5 / √(1 - α))"""
     rows = _averages(tables)
     return _over(rows, "frobenius", norm_bound(rows))
 
 
-@quantity(each=("γ", "range"), unit="exponent", numbers="estimates")
+@quantity(each=("γ", "range"), unit="exponent", numbers="estimates", needs={"width": 3})
 def exponent(tables: Tables, of: str, where: str = "") -> pd.DataFrame:
     """exponent in d of the mean of {of}, over all d and over the last doubling"""
     found = []
@@ -124,14 +127,14 @@ def _exponent(rows: pd.DataFrame, column: str) -> tuple[float, float]:
     return slope_of_estimates(x, y, relative)
 
 
-@quantity(each=("γ", "d"), numbers="estimates")
+@quantity(each=("γ", "d"), numbers="estimates", needs={"width": 3, "skip": 2})
 def alpha(tables: Tables, where: str) -> pd.DataFrame:
     """α"""
     rows = _averages(tables, where)
     return rows.assign(value=rows["regularity"], error=rows["regularity_se"])
 
 
-@quantity(each=("γ", "d"), unit="difference", numbers="estimates")
+@quantity(each=("γ", "d"), unit="difference", numbers="estimates", needs={"width": 3, "skip": 2})
 def change_of_alpha(tables: Tables, where: str) -> pd.DataFrame:
     """change of α from half of d"""
     rows = powers_of_two(_averages(tables, where))
@@ -167,13 +170,13 @@ def _falls(tables: Tables) -> Iterator[pd.DataFrame]:
         yield pd.DataFrame(falls).assign(**about).reset_index()
 
 
-@quantity(each=("law", "γ"), unit="slope")
+@quantity(each=("law", "γ"), unit="slope", needs=LAYERS)
 def fall_a_layer(tables: Tables) -> pd.DataFrame:
     """fall of log(σ₂ / σ₁) a layer"""
     return pd.concat(_falls(tables)).rename(columns={"rate": "value"})
 
 
-@quantity(each=("law", "γ"), unit="difference")
+@quantity(each=("law", "γ"), unit="difference", needs=LAYERS)
 def fall_beyond_half(tables: Tables, one: str, other: str) -> pd.DataFrame:
     """fall a layer in the {one} half of the depth less half of that in the {other}
 
@@ -182,7 +185,7 @@ def fall_beyond_half(tables: Tables, one: str, other: str) -> pd.DataFrame:
     return pd.concat(_falls(tables)).assign(value=lambda rows: rows[one] - rows[other] / 2)
 
 
-@quantity(each=("γ",), unit="ratio", numbers="estimates")
+@quantity(each=("γ",), unit="ratio", numbers="estimates", needs=LAYERS)
 def fall_over_gap(tables: Tables, law: str) -> pd.DataFrame:
     """fall a layer / gap of the two largest Lyapunov exponents"""
     found = []
@@ -194,7 +197,7 @@ def fall_over_gap(tables: Tables, law: str) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-@quantity(each=("γ",), unit="ratio")
+@quantity(each=("γ",), unit="ratio", needs=LAYERS)
 def step_late_over_early(tables: Tables, law: str) -> pd.Series:
     """length of a step of the normalised matrix, last / first tenth of the layers"""
     rows = select(tables["products"], law=law).rename(columns=SYMBOLS)
@@ -204,14 +207,14 @@ def step_late_over_early(tables: Tables, law: str) -> pd.Series:
     return steps[0] / steps[1]
 
 
-@quantity(each=("d", "law"), unit="difference")
+@quantity(each=("d", "law"), unit="difference", needs={"width": 3})
 def beyond_expansion(tables: Tables) -> pd.DataFrame:
     """(change of ‖M‖² / γ² - δ_F(M)) / (2 d²), the first term of δ_F, at the smallest γ"""
     rows = tables["expansions"].rename(columns=SYMBOLS).query("γ == γ.min()")
     return rows.assign(value=(rows["change"] - rows["predicted"]) / (2 * rows["d"] ** 2))
 
 
-@quantity(each=("d", "law"), unit="exponent")
+@quantity(each=("d", "law"), unit="exponent", needs={"width": 3, "skip": 3})
 def exponent_of_remainder(tables: Tables) -> pd.Series:
     """exponent in γ of what is left over, over γ², between the two smallest γ but one"""
     keys = ["width", "law", "replicate"]
@@ -221,7 +224,7 @@ def exponent_of_remainder(tables: Tables) -> pd.Series:
     return found.rename_axis(["d", "law", "replicate"])
 
 
-@quantity(each=("γ", "d"), unit="ratio", numbers="estimates")
+@quantity(each=("γ", "d"), unit="ratio", numbers="estimates", needs={"width": 2})
 def r_over_full(tables: Tables) -> pd.DataFrame:
     """mean of r for inputs of the least rank that admits as much / for inputs of full rank"""
     rows = _long_enough(tables["input_ranks"]).sort_values(["γ", "d", "input_rank"])

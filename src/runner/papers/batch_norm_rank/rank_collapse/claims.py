@@ -13,8 +13,6 @@ BEYOND = f"depth > {DEEP}"
 ONE = 1.5
 """A rank below this is one."""
 
-BY_DEPTH = {"depth": 3}
-
 FIGURE_1 = [
     Claim(
         "vanilla-rank-collapses",
@@ -25,14 +23,12 @@ FIGURE_1 = [
             q.rank("vanilla", DEEPEST).below(ONE),
             q.r("vanilla", BEYOND).below(ONE),
         ],
-        needs=BY_DEPTH,
     ),
     Claim(
         "batch-norm-keeps-rank",
         "networks with batch norm keep a high rank at every depth",
         LEFT,
         q.rank_over_root("batch norm").above(1),
-        needs=BY_DEPTH,
     ),
     Claim(
         "vanilla-cannot-learn",
@@ -42,14 +38,12 @@ FIGURE_1 = [
             q.learned("vanilla", SHALLOWEST).above(LEARNED),
             q.learned("vanilla", BEYOND).below(LITTLE),
         ],
-        needs=BY_DEPTH,
     ),
     Claim(
         "batch-norm-loses-little",
         "the accuracy of networks with batch norm drops only mildly with depth",
         RIGHT,
         q.accuracy_lost("batch norm", 0.1, of="vanilla").below(0),
-        needs=BY_DEPTH,
     ),
 ]
 

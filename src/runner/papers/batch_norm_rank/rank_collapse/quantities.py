@@ -25,32 +25,32 @@ def _accuracy(tables: Tables, networks: str, where: str = "depth > 0") -> pd.Ser
     return _by_depth(trained(tables), networks, where)["train_accuracy"]
 
 
-@quantity(each=("depth",))
+@quantity(each=("depth",), needs={"depth": 3})
 def rank(tables: Tables, networks: str, where: str) -> pd.Series:
     """rank of the last layer of {networks} networks before training"""
     return _by_depth(rank_of_last_layer(tables["metrics"]), networks, where)["matrix_rank"]
 
 
-@quantity(each=("depth",))
+@quantity(each=("depth",), needs={"depth": 3})
 def r(tables: Tables, networks: str, where: str) -> pd.Series:
     """r of the last layer of {networks} networks before training"""
     return _by_depth(rank_of_last_layer(tables["metrics"]), networks, where)["rank_bound"]
 
 
-@quantity(each=("depth",), unit="ratio")
+@quantity(each=("depth",), unit="ratio", needs={"depth": 3})
 def rank_over_root(tables: Tables, networks: str) -> pd.Series:
     """rank of the last layer of {networks} networks before training / √d"""
     rows = _by_depth(rank_of_last_layer(tables["metrics"]), networks)
     return rows["matrix_rank"] / np.sqrt(rows["width"])
 
 
-@quantity(each=("depth",))
+@quantity(each=("depth",), needs={"depth": 3})
 def learned(tables: Tables, networks: str, where: str) -> pd.Series:
     """learned share of {networks} networks at the end of training"""
     return learned_share(_accuracy(tables, networks, where))
 
 
-@quantity(unit="difference")
+@quantity(unit="difference", needs={"depth": 3})
 def accuracy_lost(tables: Tables, networks: str, share: float, of: str) -> pd.Series:
     """accuracy lost from the least to the largest depth, {networks} less {share} of {of}"""
     lost = {}

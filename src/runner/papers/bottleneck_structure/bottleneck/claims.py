@@ -1,16 +1,13 @@
 """What paper D says of figure 1: minima and training of networks of many depths."""
 
 from runner.papers.bottleneck_structure.bottleneck import quantities as q
-from runner.papers.bottleneck_structure.bottleneck.tables import DEPTHS_OF_EXPANSION, ENOUGH, FITTED
+from runner.papers.bottleneck_structure.bottleneck.tables import FITTED
 from runner.papers.bottleneck_structure.theorem_claims import THEOREMS
 from runner.results.claims import Claim
 
 CAPTION = "paper D, figure 1 and section 3.1"
 TRUE_RANK = 2
 """k* of the task of figure 1."""
-
-DEPTHS = {"depth": ENOUGH}
-MANY_DEPTHS = {"depth": DEPTHS_OF_EXPANSION}
 
 DOUBT = "the best two of a depth differ by {doubt.median:.2%}, at most by {doubt.max:.2%}"
 """What every number of a minimum may be off by."""
@@ -26,7 +23,6 @@ FIGURE_1 = [
         "within a range of depths of equal rank ‖θ‖² is well approximated by an affine function",
         CAPTION,
         q.power_of_depth().given("fit").within(0.25, of=1),
-        needs=MANY_DEPTHS,
         note=DOUBT,
     ),
     Claim(
@@ -34,7 +30,6 @@ FIGURE_1 = [
         "within each range of depths of equal rank the slope of the norm is the rank",
         CAPTION,
         q.slope_over_rank().given("fit").within(0.1, of=1),
-        needs=DEPTHS,
         note="slopes {slope.min:.2f} to {slope.max:.2f}; from own starts alone a layer adds"
         " {own.median:.2f} λ (median)",
     ),
@@ -43,7 +38,6 @@ FIGURE_1 = [
         "within a range of depths of equal rank the slope of the norm tends to the rank",
         CAPTION,
         [q.distance_to_rank().given("fit").below(0.1), q.rise_of_slope().given("fit").above(0)],
-        needs=DEPTHS,
         note="slopes: first {first.min:.3f} to {first.max:.3f}, last {last.min:.3f} to"
         " {last.max:.3f}",
     ),
@@ -52,7 +46,6 @@ FIGURE_1 = [
         "within a range of depths of equal rank ‖θ‖² = k L + R₁ + R₂/L, to higher order",
         "paper D, section 1.1 and section 3",
         q.left_by_expansion().given("fit").below(0.1),
-        needs=MANY_DEPTHS,
         note="R₁ {R1.min:.1f} to {R1.max:.1f}, R₂ {R2.min:.0f} to {R2.max:.0f}",
     ),
     Claim(
@@ -60,7 +53,6 @@ FIGURE_1 = [
         "larger depths lead to smaller ranks",
         CAPTION,
         q.correlation_with_depth().given("fit").below(0),
-        needs=DEPTHS,
     ),
     Claim(
         "singular-values",
@@ -76,14 +68,12 @@ FIGURE_1 = [
         "in the middle the k singular values are within O(1/√L) of one",
         "paper D, abstract and section 1.1",
         q.decay_of_distance().given("fit").below(-1 / 2),
-        needs=DEPTHS,
     ),
     Claim(
         "ntk-of-order-depth",
         "minima have a tangent kernel of order L, the normal size",
         "paper D, section 4",
         q.growth_of_ntk().given("fit").within(0.5, of=1),
-        needs=DEPTHS,
         note="Tr Θ / L {over_depth.median:.3g} (median)",
     ),
     Claim(
@@ -91,7 +81,6 @@ FIGURE_1 = [
         "through a range of depths of equal rank only the middle low-rank part grows",
         "paper D, figure 1b",
         q.layers_outside().given("fit").below(1 / 2),
-        needs=DEPTHS,
     ),
 ]
 
@@ -100,7 +89,6 @@ REPRESENTATIONS = Claim(
     "the representations in the middle of deep networks are nearly k-dimensional",
     "paper D, section 4, Corollary 8",
     q.middle_over_ends().given("fit").below(0.1),
-    needs=DEPTHS,
     note="medians: first {first.median:.2g}, middle {middle.median:.2g}, last {last.median:.2g}",
 )
 
@@ -113,7 +101,6 @@ RECIPES = [
             q.norm("plain", "L == L.max()").always("<", ZERO),
             q.norm("plain", "L == L.min()").always(">=", ZERO),
         ],
-        needs=DEPTHS,
     ),
     Claim(
         "small-ridge-fits",
@@ -123,7 +110,6 @@ RECIPES = [
             q.cost_by_ridge("λ == λ.max()").always(">", FITTED),
             q.cost_by_ridge("λ == λ.min()").always("<", FITTED),
         ],
-        needs={"ridge": 2},
     ),
     Claim(
         "no-rank-1-fit",

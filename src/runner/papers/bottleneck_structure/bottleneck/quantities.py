@@ -13,6 +13,8 @@ from runner.results.evidence import slopes
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty, select
 
+DEPTHS, MANY_DEPTHS = {"depth": t.ENOUGH}, {"depth": t.DEPTHS_OF_EXPANSION}
+
 
 def _minima(tables: Tables) -> pd.DataFrame:
     """The lowest loss of each depth; tables from one start lack what others say of it."""
@@ -39,14 +41,14 @@ def _with_fit(tables: Tables, found: pd.DataFrame | pd.Series, what: str) -> pd.
     return nonempty(values, what).merge(known, on="replicate", how="right")
 
 
-@quantity(unit="exponent")
+@quantity(unit="exponent", needs=MANY_DEPTHS)
 def power_of_depth(tables: Tables) -> pd.DataFrame:
     """p of a + b Lᵖ, fitted to ‖θ‖² over a range of equal rank of five or more depths"""
     found = t.fits(_minima(tables), t.DEPTHS_OF_EXPANSION).rename(columns={"exponent": "value"})
     return _with_fit(tables, found, f"rank that holds over {t.DEPTHS_OF_EXPANSION} depths")
 
 
-@quantity(unit="ratio")
+@quantity(unit="ratio", needs=DEPTHS)
 def slope_over_rank(tables: Tables) -> pd.DataFrame:
     """slope of ‖θ‖² in L over the rank, on ranges of three or more depths, far end of its error"""
     metrics = _minima(tables)
@@ -69,7 +71,7 @@ def _slope_of_starts(metrics: pd.DataFrame) -> pd.Series:
     return slope.groupby(own["replicate"]).last().rename("own")
 
 
-@quantity()
+@quantity(needs=MANY_DEPTHS)
 def left_by_expansion(tables: Tables) -> pd.DataFrame:
     """what R₁ + R₂/L leaves of ‖θ‖² − k L, relative to its range, over five or more depths"""
     found = t.fits(_minima(tables), t.DEPTHS_OF_EXPANSION).rename(columns={"left": "value"})
@@ -83,7 +85,7 @@ def _longest_range(tables: Tables) -> pd.DataFrame:
     return nonempty(ranges[size == size.groupby(ranges["replicate"]).transform("max")], "range")
 
 
-@quantity(unit="exponent")
+@quantity(unit="exponent", needs=DEPTHS)
 def decay_of_distance(tables: Tables) -> pd.DataFrame:
     """exponent in L of |sᵢ − 1|, the largest of i ≤ k in the middle layer, longest range of rank"""
     key = ["replicate", "depth"]
@@ -95,7 +97,7 @@ def decay_of_distance(tables: Tables) -> pd.DataFrame:
     return _with_fit(tables, slopes(worst, "depth", "distance", log=True), "range")
 
 
-@quantity(unit="exponent")
+@quantity(unit="exponent", needs=DEPTHS)
 def growth_of_ntk(tables: Tables) -> pd.DataFrame:
     """exponent in L of the mean Tr Θ(x, x), longest range of equal rank"""
     longest = _longest_range(tables)
@@ -111,19 +113,19 @@ def _longest(tables: Tables) -> pd.DataFrame:
     return _with_fit(tables, longest.reset_index(), f"range of {t.ENOUGH} depths")
 
 
-@quantity()
+@quantity(needs=DEPTHS)
 def distance_to_rank(tables: Tables) -> pd.DataFrame:
     """|last slope of loss / λ on the longest range of equal rank − rank|"""
     return _longest(tables).assign(value=lambda rows: (rows["rank"] - rows["last"]).abs())
 
 
-@quantity(unit="difference")
+@quantity(unit="difference", needs=DEPTHS)
 def rise_of_slope(tables: Tables) -> pd.DataFrame:
     """last less first slope on that range"""
     return _longest(tables).assign(value=lambda rows: rows["last"] - rows["first"])
 
 
-@quantity()
+@quantity(needs=DEPTHS)
 def correlation_with_depth(tables: Tables) -> pd.DataFrame:
     """Spearman's correlation of depth and rank (0: of a single rank)"""
     by = _fitting(tables).groupby("replicate")[["depth", "rank"]]
@@ -148,7 +150,7 @@ def share_of_values(tables: Tables, near: float, where: str) -> pd.DataFrame:
     return _with_fit(tables, shares, "layer in the middle half")
 
 
-@quantity(unit="slope")
+@quantity(unit="slope", needs=DEPTHS)
 def layers_outside(tables: Tables) -> pd.DataFrame:
     """layers outside the bottleneck for each layer of depth, on a range of equal rank"""
     found = t.bottleneck_lengths(_minima(tables), select(tables["spectrum"], recipe="minimum"))
@@ -158,7 +160,7 @@ def layers_outside(tables: Tables) -> pd.DataFrame:
     return _with_fit(tables, found, "range")
 
 
-@quantity(unit="ratio")
+@quantity(unit="ratio", needs=DEPTHS)
 def middle_over_ends(tables: Tables) -> pd.DataFrame:
     """s₍ₖ₊₁₎ of Wₗ αₗ₋₁(X), middle layer / smaller end, deeper half of the depths"""
     rows = _of_minima(tables, "representation")
@@ -172,14 +174,14 @@ def middle_over_ends(tables: Tables) -> pd.DataFrame:
     return _with_fit(tables, found, "layer in the middle")
 
 
-@quantity(each=("L",))
+@quantity(each=("L",), needs=DEPTHS)
 def norm(tables: Tables, recipe: str, where: str) -> pd.DataFrame:
     """‖θ‖² of networks as trained ({recipe})"""
     rows = select(t.at_ridge(tables["metrics"]), recipe=recipe).rename(columns={"depth": "L"})
     return rows.query(where).assign(value=lambda each: each["parameter_norm"])
 
 
-@quantity()
+@quantity(needs={"ridge": 2})
 def cost_by_ridge(tables: Tables, where: str) -> pd.DataFrame:
     """training cost after plain training, at the depth that has several ridges λ"""
     rows = select(tables["metrics"], recipe="plain").rename(columns={"ridge": "λ"})

@@ -3,8 +3,6 @@
 from runner.papers.bottleneck_structure.example20 import quantities as q
 from runner.results.claims import Claim
 
-SIZES = {"depth": 3, "exponent": 2}
-
 CLAIMS = {
     "bottleneck-example20": [
         Claim(
@@ -13,7 +11,6 @@ CLAIMS = {
             " three roundings in every layer",
             "paper D, Example 20",
             q.error().always("<=", 3),
-            needs=SIZES,
             note="largest error {max_error.max:.2g}",
         ),
         Claim(
@@ -21,14 +18,12 @@ CLAIMS = {
             "‖θ‖² − 3 L of the explicit networks goes to 0: R⁽⁰⁾(f) = 3, R⁽¹⁾(f) = 0",
             "paper D, Example 20 (its last line drops a factor (L − 2)/2)",
             [q.off_the_closed_form().always("<=", 1), q.step("excess").always("<", 0)],
-            needs=SIZES,
         ),
         Claim(
             "representations-diverge",
             "the middle representations of the explicit networks are not uniformly Lipschitz",
             "paper D, Example 20",
             q.step("middle_lipschitz").always(">", 0),
-            needs=SIZES,
         ),
     ]
 }

@@ -6,16 +6,17 @@ import pandas as pd
 from runner.results.quantities import Tables, quantity
 
 EPSILON = np.finfo(np.float64).eps
+SIZES = {"depth": 3, "exponent": 2}
 
 
-@quantity()
+@quantity(needs=SIZES)
 def error(tables: Tables) -> pd.DataFrame:
     """largest error on the cube / (machine epsilon × L)"""
     rows = tables["metrics"]
     return _cases(rows, rows["max_error"] / (EPSILON * rows["depth"]))
 
 
-@quantity()
+@quantity(needs=SIZES)
 def off_the_closed_form(tables: Tables) -> pd.DataFrame:
     """|‖θ‖² − 3 L − its closed form| / (machine epsilon × ‖θ‖² × L)"""
     rows = tables["metrics"]
@@ -23,7 +24,7 @@ def off_the_closed_form(tables: Tables) -> pd.DataFrame:
     return _cases(rows, off / (EPSILON * rows["parameter_norm"] * rows["depth"]))
 
 
-@quantity()
+@quantity(needs=SIZES)
 def step(tables: Tables, column: str) -> pd.DataFrame:
     """{column} less that at the depth before"""
     rows = tables["metrics"].sort_values("depth")

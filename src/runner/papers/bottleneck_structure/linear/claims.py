@@ -27,14 +27,12 @@ CLAIMS = {
             "‖θ‖² = L Rank A + 2 log |A|₊ + O(1/L)",
             SOURCE,
             q.exponent_of_remainder("after_first", 3).within(0.25, of=-1),
-            needs={"depth": 3},
         ),
         Claim(
             "second-correction",
             "‖θ‖² = L Rank A + 2 log |A|₊ + ‖log₊ AᵀA‖² / (2 L) + O(L⁻²)",
             f"{SOURCE}, R⁽²⁾ of linear networks",
             q.exponent_of_remainder("after_second", 3).within(0.25, of=-2),
-            needs={"depth": 3},
         ),
     ]
 }

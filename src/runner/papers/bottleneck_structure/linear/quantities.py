@@ -15,7 +15,7 @@ def excess(tables: Tables) -> pd.DataFrame:
     return rows.assign(value=rows["excess"], zero=rows["rank"] == 0)
 
 
-@quantity(unit="exponent")
+@quantity(unit="exponent", needs={"depth": 3})
 def exponent_of_remainder(tables: Tables, column: str, depths: int) -> pd.Series:
     """exponent in L of the remainder {column}, over {depths} or more depths of one rank"""
     rows = of_one_rank(with_remainders(tables["metrics"]), depths)

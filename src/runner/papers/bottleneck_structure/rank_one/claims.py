@@ -4,8 +4,6 @@ from runner.papers.bottleneck_structure.rank_one import quantities as q
 from runner.papers.bottleneck_structure.rank_one.tables import NORM_SLOPE, NTK_EXPONENT
 from runner.results.claims import Claim, illustration
 
-SIZES = {"samples": 3}
-
 CLAIMS = {
     "bottleneck-theorems": [
         Claim(
@@ -13,28 +11,24 @@ CLAIMS = {
             "gradient descent finds fewer rank-1 interpolants the more points there are",
             "paper D, sections 3.1 and 4.1",
             q.slope_of_fitting().below(0),
-            needs=SIZES,
         ),
         illustration(
             "ntk-lower-bound",
             "somewhere Θ(x, x) ≥ c L e^(−c₁) N^(4 − 4/k*) for rank-1 interpolants",
             "paper D, Theorem 10 (far from tight; its proof asks for L above e^(c₁ + 1))",
             q.slope("log_ntk_plus_excess").given("sizes >= 3").above(NTK_EXPONENT),
-            needs=SIZES,
         ),
         illustration(
             "norm-lower-bound",
             "the norm of rank-1 interpolants grows at least as 2 (1 − 1/k*) log N",
             "paper D, section 3.1, after Theorem 2 of its reference [10] (far from tight)",
             q.slope("excess").given("sizes >= 3").above(NORM_SLOPE),
-            needs=SIZES,
         ),
         Claim(
             "ntk-blows-up",
             "the largest NTK of rank-1 interpolants grows with N: narrow minima",
             "paper D, section 4.1",
             q.slope("log_ntk").given("sizes >= 3").above(0),
-            needs=SIZES,
         ),
     ]
 }

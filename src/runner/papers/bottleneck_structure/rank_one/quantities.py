@@ -8,7 +8,7 @@ from runner.results.evidence import slopes
 from runner.results.quantities import Tables, quantity
 
 
-@quantity(unit="slope")
+@quantity(unit="slope", needs={"samples": 3})
 def slope_of_fitting(tables: Tables) -> pd.Series:
     """slope of fitting (1 or 0) in N"""
     metrics = tables["metrics"]
@@ -16,7 +16,7 @@ def slope_of_fitting(tables: Tables) -> pd.Series:
     return slopes(metrics.assign(fits=fits), "samples", "fits")
 
 
-@quantity(unit="slope")
+@quantity(unit="slope", needs={"samples": 3})
 def slope(tables: Tables, column: str) -> pd.DataFrame:
     """slope of {column} in log N, of interpolants"""
     rows = interpolants(tables["metrics"])

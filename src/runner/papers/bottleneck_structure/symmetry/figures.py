@@ -10,24 +10,12 @@ from matplotlib.patches import Circle
 from runner.papers.bottleneck_structure.looks import draw_spectra, rank_look
 from runner.papers.bottleneck_structure.symmetry.config import DISTANCE_LAYER, PCA_LAYER, PIXEL
 from runner.papers.bottleneck_structure.symmetry.tables import FITTED, crossing, paths
+from runner.results import style
 from runner.results.claims import Tables
 from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
 from runner.results.rows import select
-from runner.results.style import (
-    GREEN,
-    INK,
-    PLAIN,
-    QUIET,
-    SMALL,
-    VERMILION,
-    Look,
-    canvas,
-    name_ends,
-    panel,
-    sheet,
-    ticks,
-)
+from runner.results.style import GREEN, INK, PLAIN, QUIET, SMALL, VERMILION, Look
 
 RANK = 2
 """Of the task: as many singular values are drawn as lines."""
@@ -84,18 +72,9 @@ def say_orbits(tables: Tables) -> str:
     )
 
 
-def say_rank(tables: Tables) -> str:
-    """The ranks, and how near orbits are where that is not near enough to be called collapsed."""
-    ratio = _trained_at(tables, DISTANCE_LAYER)["orbit_ratio"].mean()
-    return (
-        f"The network finds the task's {RANK} dimensions; points of one orbit come nearer, to"
-        f" {ratio:.3f} of the distance between orbits"
-    )
-
-
 def draw_symmetry(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Figure 2 of paper D, of the first replicate, for the trained and the untrained network."""
-    picture = canvas(4.8)
+    picture = style.canvas(4.8)
     shape = {"width_ratios": [1, 1.2, 0.95], "height_ratios": [1, 0.36]}
     large, small = picture.subplots(2, 3, **shape)
 
@@ -106,7 +85,7 @@ def draw_symmetry(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         with or_empty(a):
             spectrum = first("spectrum", stage)
             draw_spectra(a, spectrum, RANK, thick)
-            ticks(a.xaxis, [1, int(spectrum["layer"].max())])
+            style.ticks(a.xaxis, [1, int(spectrum["layer"].max())])
             a.set_xlabel(r"layer $\ell$", size=SMALL)
         with or_empty(b):
             _paths(b, first("embedding", stage), thick / 2)
@@ -127,9 +106,9 @@ def draw_symmetry(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         axes.set_title(" ")
     for axes in small:
         axes.set_title("before training", loc="left", size=SMALL, color=QUIET.ink)
-    panel(a, "a", "singular values", a.get_xlabel())
-    panel(b, "b", f"layer {PCA_LAYER}: two components", b.get_xlabel())
-    panel(c, "c", f"layer {DISTANCE_LAYER}: distance to $x_0$")
+    style.panel(a, "a", "singular values", a.get_xlabel())
+    style.panel(b, "b", f"layer {PCA_LAYER}: two components", b.get_xlabel())
+    style.panel(c, "c", f"layer {DISTANCE_LAYER}: distance to $x_0$")
     return picture, tables["metrics"]
 
 
@@ -162,7 +141,7 @@ def say_spurious(tables: Tables) -> str:
 def _places(axes: Axes, rows: pd.DataFrame, by: str) -> pd.Series:
     """One place along x for each value, below the rank of its networks."""
     ranks = rows.groupby(by)["k"].median()
-    ticks(axes.xaxis, range(len(ranks)), [f"{value:g}" for value in ranks.index])
+    style.ticks(axes.xaxis, range(len(ranks)), [f"{value:g}" for value in ranks.index])
     axes.set_xlim(-0.5, len(ranks) - 0.5)
     for place, rank in enumerate(ranks):
         PLAIN.name(axes, place, 0.96, f"rank {rank:.0f}", transform=axes.get_xaxis_transform())
@@ -171,7 +150,7 @@ def _places(axes: Axes, rows: pd.DataFrame, by: str) -> pd.Series:
 
 def draw_other_tasks(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Orbits by noise, and what a rank that is too low tells of the summary statistics."""
-    picture, ((left, right),) = sheet(gap=0.9, right=1.2)
+    picture, ((left, right),) = style.sheet(gap=0.9, right=1.2)
     rows = _trained_by(tables, DISTANCE_LAYER, "noise")
     place = _places(left, rows, "noise")
     ORBIT.each(left, place, rows["orbit_ratio"], alpha=0.8)
@@ -186,9 +165,9 @@ def draw_other_tasks(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         look.each(right, place, lost, alpha=0.8)
         look.line(right, median.index, median)
         ends.append((median.iloc[-1], name, look))
-    name_ends(right, ends)
-    panel(left, "a", f"layer {DISTANCE_LAYER}: within over between orbits", r"noise $\|E\|$")
-    panel(right, "b", f"layer {PCA_LAYER}: variance not explained", r"ridge $\lambda$")
+    style.name_ends(right, ends)
+    style.panel(left, "a", f"layer {DISTANCE_LAYER}: within over between orbits", r"noise $\|E\|$")
+    style.panel(right, "b", f"layer {PCA_LAYER}: variance not explained", r"ridge $\lambda$")
     return picture, tables["metrics"]
 
 
@@ -208,10 +187,7 @@ FIGURES = [
         "bottleneck-fig2",
         draw_symmetry,
         whose="as in the paper",
-        findings=[
-            Finding(say_orbits, holds=["orbits-collapse"]),
-            Finding(say_rank, holds=["two-outliers", "true-rank"]),
-        ],
+        findings=[Finding(say_orbits, holds=["orbits-collapse"])],
         caption="A network that predicts the losses of gradient descent on a task with a rotation"
         " symmetry about an axis w; the first replicate, trained (large) and before training"
         " (small). (a) Singular values of every layer; the grey band is all from the third down."

@@ -51,7 +51,6 @@ CLAIMS = {
             "as m nears d² both constructions beat SGD on scales and shifts",
             RIGHT,
             q.ratio_near_square(t.SGD, BOTH).above(1),
-            needs={"width": 3},
         ),
     ],
     "fig4-training": [
@@ -115,7 +114,6 @@ CLAIMS = {
             " to a small loss",
             f"next to {LEFT}: SGD may be given too little",
             [q.loss_by_budget(each).above(SMALL) for each in (t.SGD, t.ADAM)],
-            needs={"train_samples": 2, "epochs": 2},
         ),
     ],
     "norm-schedules": [
@@ -128,7 +126,6 @@ CLAIMS = {
                 q.schedule_ratio(each, "constant").given("inside_grid").above(1)
                 for each in ("cosine", "exponential")
             ],
-            needs={"target_width": 2, "schedule": 3},
         ),
     ],
 }

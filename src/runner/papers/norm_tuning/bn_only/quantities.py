@@ -45,7 +45,7 @@ def ratio(tables: Tables, top: Series, bottom: Series, where: str) -> pd.DataFra
     return _ratios(tables, top, bottom, where)
 
 
-@quantity(each=("d", "m"), unit="ratio")
+@quantity(each=("d", "m"), unit="ratio", needs={"width": 3})
 def ratio_near_square(tables: Tables, top: Series, bottom: Series) -> pd.DataFrame:
     """{top} / {bottom}, at the largest m below d²"""
     rows = _ratios(tables, top, bottom, "m < d ** 2")
@@ -59,7 +59,7 @@ def loss(tables: Tables, series: Series, where: str) -> pd.DataFrame:
     return pd.concat(losses).rename("value").reset_index()
 
 
-@quantity(unit="difference")
+@quantity(unit="difference", needs={"target_width": 3})
 def gap_closed(tables: Tables, one: str, other: str, where: str) -> pd.Series:
     """|loss of {one} - loss of {other}|, at the smallest d less at the largest"""
     gap = (_loss(tables, where, one) - _loss(tables, where, other)).abs()
@@ -81,7 +81,7 @@ def error_over_rounding(tables: Tables, construction: str, where: str) -> pd.Dat
     return rows.assign(value=np.sqrt(rows["source_mse"] / variance) / rounding)
 
 
-@quantity(each=("d",), unit="ratio")
+@quantity(each=("d",), unit="ratio", needs={"target_width": 2, "schedule": 3})
 def schedule_ratio(tables: Tables, top: str, bottom: str) -> pd.DataFrame:
     """{top} / {bottom} rate, each at the one that is best on other replicates"""
     rows = at_best_rates(tables["metrics"]).rename(columns=SYMBOLS)
@@ -91,7 +91,7 @@ def schedule_ratio(tables: Tables, top: str, bottom: str) -> pd.DataFrame:
     return pd.DataFrame(both).reset_index()
 
 
-@quantity(each=("samples", "epochs"))
+@quantity(each=("samples", "epochs"), needs={"train_samples": 2, "epochs": 2})
 def loss_by_budget(tables: Tables, series: str) -> pd.DataFrame:
     """loss of {series} at m = d²"""
     rows = select(with_series(by_budget(tables["metrics"])), series=series)

@@ -15,7 +15,6 @@ CLAIMS = {
             " probability one, whatever their continuous law",
             "paper A, Theorem 1 and Section 2",
             q.full_rank("wide").always("=", 1),
-            needs={"target_width": 2},
         ),
         Claim(
             "square-width-needed",
@@ -29,7 +28,6 @@ CLAIMS = {
             "a random network of width d² equals any target of width d",
             "paper A, Theorem 1",
             q.error_over_rounding("wide").given(SOLVABLE).always("<=", 1),
-            needs={"target_width": 2},
             note="largest error {max_abs_error.max:.2g}",
         ),
         Claim(
@@ -37,7 +35,6 @@ CLAIMS = {
             "for a target of rank r four layers of width d r are enough",
             "paper A, Corollary 1",
             q.error_over_rounding("low_rank").given(SOLVABLE).always("<=", 1),
-            needs={"target_width": 2},
             note="largest error {max_abs_error.max:.2g}",
         ),
         Claim(
@@ -45,7 +42,6 @@ CLAIMS = {
             "with skips, d / k + 1 layers of width d k equal a target of width d",
             "paper A, Theorem 2",
             q.error_over_rounding("deep").given(SOLVABLE).always("<=", 1),
-            needs={"target_width": 2},
             note="largest error {max_abs_error.max:.2g}",
         ),
         Claim(
@@ -53,7 +49,6 @@ CLAIMS = {
             "the construction with skips is exact for every k; what ends it in float64 is rounding",
             "paper A, Theorem 2",
             q.error_with_digits().always("<=", 1e-8),
-            needs={"block": 2},
             note="largest error {value.max:.2g}, condition numbers up to"
             " {condition_number.max:.2g}",
         ),
@@ -71,7 +66,6 @@ CLAIMS = {
             "the zeros alone decide whether the Khatri-Rao product is invertible",
             "paper A, Lemma 9",
             q.rank_difference().always("=", 0),
-            needs={"target_width": 2, "sparsity": 3},
         ),
         Claim(
             "sparse-probability",
@@ -79,7 +73,6 @@ CLAIMS = {
             " 1 - 1/d",
             THEOREM_3,
             q.share_of_full_rank(2, 0.5).above("1 - 1 / d"),
-            needs={"target_width": 3},
         ),
         Claim(
             "sparse-exact",
@@ -87,14 +80,12 @@ CLAIMS = {
             " 1 - 1/d",
             THEOREM_3,
             q.share_of_exact(2, 0.5).above("1 - 1 / d"),
-            needs={"target_width": 3},
         ),
         Claim(
             "sparse-conjecture",
             "p of order log d / d is enough for an invertible Khatri-Rao product",
             "paper A, Remark 3 (a conjecture)",
             q.share_of_full_rank(4, 1).above("1 - 1 / d"),
-            needs={"target_width": 3},
         ),
         Claim(
             "sparse-threshold",

@@ -21,13 +21,13 @@ def _rows(tables: Tables, theorem: str, dtype: str = "float64") -> pd.DataFrame:
     return nonempty(rows.query("theorem == @theorem and dtype == @dtype"), f"{theorem} networks")
 
 
-@quantity()
+@quantity(needs={"target_width": 2})
 def error_over_rounding(tables: Tables, theorem: str) -> pd.DataFrame:
     """largest |f(x) - g(x)| / rounding"""
     return _rows(tables, theorem).eval("value = max_abs_error / rounding")
 
 
-@quantity()
+@quantity(needs={"block": 2})
 def error_with_digits(tables: Tables) -> pd.DataFrame:
     """largest |f(x) - g(x)| of deep networks in 100 digits"""
     rows = random_targets(_rows(tables, "deep", "mpmath"))
@@ -36,7 +36,7 @@ def error_with_digits(tables: Tables) -> pd.DataFrame:
     return rows.eval("value = max_abs_error")
 
 
-@quantity()
+@quantity(needs={"target_width": 2})
 def full_rank(tables: Tables, theorem: str) -> pd.DataFrame:
     """whether K has full rank"""
     return _rows(tables, theorem).eval("value = 1.0 * full_rank")
@@ -57,7 +57,7 @@ def agreement(tables: Tables) -> pd.DataFrame:
     return nonempty(rows, "classifier was reconstructed").assign(value=rows["agreement"])
 
 
-@quantity()
+@quantity(needs={"target_width": 2, "sparsity": 3})
 def rank_difference(tables: Tables) -> pd.DataFrame:
     """numerical rank - structural rank"""
     return _rows(tables, "sparse").eval("value = numerical_rank - structural_rank")
@@ -73,14 +73,14 @@ def _counts(rows: pd.DataFrame, success: pd.Series) -> pd.DataFrame:
     return success.groupby(rows["d"]).agg(count="sum", n="size").reset_index()
 
 
-@quantity(each=("d",), numbers="counts")
+@quantity(each=("d",), numbers="counts", needs={"target_width": 3})
 def share_of_full_rank(tables: Tables, constant: float, power: float) -> pd.DataFrame:
     """share of draws of full rank, p >= {constant} (log d / d)^{power}"""
     rows = _dense_enough(tables, constant, power)
     return _counts(rows, rows["full_rank"])
 
 
-@quantity(each=("d",), numbers="counts")
+@quantity(each=("d",), numbers="counts", needs={"target_width": 3})
 def share_of_exact(tables: Tables, constant: float, power: float) -> pd.DataFrame:
     """share of networks with |f(x) - g(x)| <= rounding < 1, p >= {constant} (log d / d)^{power}"""
     rows = _dense_enough(tables, constant, power)

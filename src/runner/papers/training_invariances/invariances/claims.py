@@ -26,9 +26,6 @@ ROUNDING = 1e-9
 MARGIN = 0.01
 """Of an exponent that a conservation law makes exact: what the rest of the flow may add to it."""
 
-RATES = {"learning_rate": 3}
-"""What an order of convergence needs."""
-
 ORDERS = "order {value.mean:.3f} ({value.min:.3f} to {value.max:.3f}) in {value.count} series"
 
 RELU, LINEAR = "not linear", "linear"
@@ -39,7 +36,7 @@ PAIRS = f"(pair in ('active', 'mixed') and {RELU} or pair == 'full' and {LINEAR}
 def conserved(name: str, statement: str, source: str, where: str) -> Claim:
     """That what is chosen drifts with the rate alone."""
     rule = order(f"{where} and promised").always(">", 1 - ORDER_ERROR)
-    return Claim(name, statement, source, rule, needs=RATES, note=ORDERS)
+    return Claim(name, statement, source, rule, note=ORDERS)
 
 
 VERTEX_WISE = conserved(
@@ -69,7 +66,6 @@ CONSERVED = [
         "gradient flow itself, at rate zero, changes the full matrix D of ReLU layers",
         "paper C, Lemma 4",
         limit_over_error(FULL_RELU).above(1),
-        needs=RATES,
         note="the flow moves D by {moved.min:.2g} to {moved.max:.2g} of its initial norm",
     ),
     Claim(
@@ -88,7 +84,6 @@ FIRST_ORDER = [
         " layers is invariant",
         "paper C, Theorem 1",
         order_of_items().always(">", 1 - ORDER_ERROR),
-        needs=RATES,
         note=ORDERS,
     ),
     VERTEX_WISE,
@@ -106,7 +101,6 @@ FIRST_ORDER = [
         " with the learning rate",
         "paper C, Lemma 4 and its proof",
         typical_order(FULL_RELU).below(ORDER_ERROR),
-        needs=RATES,
     ),
 ]
 
@@ -116,7 +110,6 @@ WHAT_GROWS = [
         "on separable data the norms of all layers diverge as the loss vanishes",
         "paper C, Corollary 1",
         [growth(of).given("separates").above(0) for of in ("frobenius", "-log_loss")],
-        needs={"time": 3},
     ),
     Claim(
         "rank-one",
@@ -124,7 +117,6 @@ WHAT_GROWS = [
         " 1 − ‖W‖₂² / ‖W‖² falls as 1 / ‖W‖², since ‖W‖² − ‖W‖₂² stays",
         "paper C, Theorem 2, Eq. (15); Corollary 1",
         exponent_in_norm("1 - operator_ratio").given("separates").within(MARGIN, of=-1),
-        needs={"time": 5},
     ),
     Claim(
         "alignment",
@@ -132,7 +124,6 @@ WHAT_GROWS = [
         " least as 1 / ‖W‖²",
         "paper C, Theorem 2, Eq. (15); Corollary 1",
         exponent_in_norm("1 - alignment").given("separates").below(-1),
-        needs={"time": 5},
     ),
     Claim(
         "reduced-alignment",

@@ -43,13 +43,13 @@ def _orders(rows: pd.DataFrame, column: str) -> pd.DataFrame:
     return found.merge(names, on=SERIES)
 
 
-@quantity(each=("graph",), unit="exponent", numbers="estimates")
+@quantity(each=("graph",), unit="exponent", numbers="estimates", needs={"learning_rate": 3})
 def order(tables: Tables, where: str) -> pd.DataFrame:
     """order of the drift in the learning rate, extrapolated to rate zero, beyond its error"""
     return _orders(_drifts(tables, where), "graph")
 
 
-@quantity(each=("item",), unit="exponent", numbers="estimates")
+@quantity(each=("item",), unit="exponent", numbers="estimates", needs={"learning_rate": 3})
 def order_of_items(tables: Tables) -> pd.DataFrame:
     """order of the drift of D in the learning rate, extrapolated to rate zero, beyond its error: \
 of linear neurons, and of ReLU neurons that are on for every example"""
@@ -57,14 +57,14 @@ of linear neurons, and of ReLU neurons that are on for every example"""
     return _orders(_drifts(tables, f"item > 0 and {where}"), "item")
 
 
-@quantity(unit="exponent")
+@quantity(unit="exponent", needs={"learning_rate": 3})
 def typical_order(tables: Tables, where: str) -> pd.Series:
     """order of the drift in the learning rate, extrapolated to rate zero, median of all series"""
     found = _orders(_drifts(tables, where), "graph")
     return found.groupby("replicate")["value"].median()
 
 
-@quantity(each=("data", "architecture", "layer"), unit="ratio")
+@quantity(each=("data", "architecture", "layer"), unit="ratio", needs={"learning_rate": 3})
 def limit_over_error(tables: Tables, where: str) -> pd.DataFrame:
     """drift of D extrapolated to rate zero / the error of that extrapolation"""
     finest = _drifts(tables, where).sort_values("learning_rate").groupby(SERIES)
@@ -96,7 +96,7 @@ def _at(rows: pd.DataFrame, share: float) -> pd.DataFrame:
     return ends(rows, share).set_index(LAYER)
 
 
-@quantity()
+@quantity(needs={"time": 3})
 def growth(tables: Tables, of: str) -> pd.DataFrame:
     """{of} at the end less that at half-time"""
     rows = tail(tables)
@@ -105,7 +105,7 @@ def growth(tables: Tables, of: str) -> pd.DataFrame:
     return nonempty(change, "record before half-time").rename("value").reset_index()
 
 
-@quantity(unit="exponent")
+@quantity(unit="exponent", needs={"time": 5})
 def exponent_in_norm(tables: Tables, rest: str) -> pd.Series:
     """exponent of {rest} in ‖W‖² from half-time on, of the last fully connected layers, \
 in the runs that train longest"""

@@ -27,8 +27,6 @@ WITHOUT_DECAY = [
     ),
 ]
 
-DECAY = {"weight_decay": 2}
-
 WITH_DECAY = [
     ours(
         "decay",
@@ -36,7 +34,6 @@ WITH_DECAY = [
         " exp(−2λT)",
         INVARIANT,
         off_the_law((SGD, MOMENTUM), *CLOSE).given("not diverged").always("<=", 1),
-        needs=DECAY,
         note="{left.min:.3g} to {left.max:.3g} times that",
     ),
 ]

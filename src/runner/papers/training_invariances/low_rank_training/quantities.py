@@ -18,7 +18,7 @@ def outside(tables: Tables, methods: tuple[str, ...]) -> pd.DataFrame:
     return rows.assign(value=excess / rows["remainder"].where(rows["remainder"] != 0, 1))
 
 
-@quantity()
+@quantity(needs={"weight_decay": 2})
 def off_the_law(
     tables: Tables, methods: tuple[str, ...], margin: float, of_many: float
 ) -> pd.DataFrame:

@@ -51,7 +51,7 @@ def draw_constructions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         drawn.append(_against_rounding(left, _double(tables)).assign(panel="rounding"))
     with or_empty(right):
         drawn.append(_by_block(right, tables["metrics"], place).assign(panel="block size"))
-    panel(left, "a", "largest |f − g|, double precision", "what rounding allows:  n ε κ(K)")
+    panel(left, "a", "largest |f − g|, double precision", "what rounding allows:  Σ n ε κ(K)")
     panel(right, "b", "the same, Theorem 2", "block size k")
     return picture, pd.concat(drawn)
 

@@ -72,17 +72,10 @@ def test_pseudo_determinant_multiplies_the_nonzero_singular_values():
     assert float(theory.log_pseudo_determinant(A, 3)) < -20
 
 
-def expanded_representation_cost(A: torch.Tensor, L: float) -> float:
-    """`L Rank A + 2 log |A|_+ + ||log_+ A^T A||^2 / (2 L)`: R(A; L) up to O(L^-2) (section 3)."""
-    s = torch.linalg.svdvals(A)
-    logs = s[~(s <= s[0] * max(A.shape) * torch.finfo(s.dtype).eps)].log()
-    return float(L * len(logs) + 2 * logs.sum() + (2 * logs).square().sum() / (2 * L))
-
-
 def test_expansion_of_the_representation_cost_is_second_order():
     A = randn(5, 4, seed=1)
     errors = [
-        abs(float(theory.representation_cost(A, L)) - expanded_representation_cost(A, L))
+        abs(float(theory.representation_cost(A, L)) - theory.expanded_representation_cost(A, L))
         for L in (200, 400)
     ]
     assert errors[0] / errors[1] == pytest.approx(4, rel=0.05)
@@ -92,6 +85,7 @@ def test_a_matrix_that_is_not_finite_costs_no_number():
     A = randn(2, 3, 3)
     A[0, 1, 2] = math.nan
     assert theory.representation_cost(A, 4).isnan().tolist() == [True, False]
+    assert math.isnan(theory.expanded_representation_cost(A[0], 4))
 
 
 def test_an_inequality_of_nan_is_violated():

@@ -42,6 +42,16 @@ def representation_cost(A: Float[Tensor, "... m n"], L: float) -> Float[Tensor, 
     return L * torch.where(s <= rounding[..., None], 0.0, s ** (2 / L)).sum(-1)
 
 
+def expanded_representation_cost(A: Float[Tensor, "m n"], L: float) -> float:
+    """`L Rank A + 2 log |A|_+ + ||log_+ A^T A||^2 / (2 L)`: R(A; L) up to O(L^-2) (section 3).
+
+    nan where A is not finite.
+    """
+    s = svdvals(A)
+    logs = s[~(s <= s[0] * max(A.shape) * torch.finfo(s.dtype).eps)].log()
+    return float(L * len(logs) + 2 * logs.sum() + (2 * logs).square().sum() / (2 * L))
+
+
 def imbalance(network: Network) -> float:
     """How far the parameters are from balanced (Appendix B, proof of Theorem 7), relative.
 

@@ -20,7 +20,6 @@ wrong with a probability of at most 5 %, and is *undecided* otherwise.
 """
 
 import re
-from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -78,8 +77,8 @@ class Claim:
     note: str = ""
 
     def __post_init__(self) -> None:
-        of_quantities = [each.quantity.needs for each in self.rules]
-        object.__setattr__(self, "needs", {**ChainMap(*of_quantities), **self.needs})
+        needs = {name: n for rule in self.rules for name, n in rule.quantity.needs.items()}
+        object.__setattr__(self, "needs", {**needs, **self.needs})
 
     @property
     def rules(self) -> tuple[Rule, ...]:

@@ -57,6 +57,18 @@ def test_a_statement_about_several_widths_needs_several():
     assert row["note"] == "1 of at least 2 different values of width"
 
 
+def test_a_claim_needs_what_its_quantities_need_and_what_it_says_itself():
+    @quantity(needs={"width": 3, "depth": 2})
+    def exponent(tables: Tables) -> pd.DataFrame:
+        """exponent"""
+        return tables["metrics"]
+
+    rules = [exponent().above(0), x_of().above(0)]
+    claim = Claim("a", "it grows", "paper", rules, needs={"width": 5, "skip": 2})
+    assert claim.needs == {"width": 5, "depth": 2, "skip": 2}
+    assert Claim("a", "it grows", "paper", rules).needs == {"width": 3, "depth": 2}
+
+
 def assuming(x) -> pd.Series:
     claim = Claim("a", "where x > 0", "paper", x_of().given("x > 0").above(0))
     assert claim.printed == "x: above 0 at every d where x > 0"

@@ -194,9 +194,7 @@ FIGURES = [
         "bottleneck-fig1",
         draw_bottleneck,
         whose="as in the paper",
-        findings=[
-            Finding(say_slope, holds=["slope-tends-to-rank", "singular-values", "rank-falls"])
-        ],
+        findings=[Finding(say_slope, holds=["slope-tends-to-rank", "rank-falls"])],
         caption="(a) Squared norm of all parameters against the depth L. Filled: the lowest loss"
         " that was found at each depth, one task bold, the others thin; squares have rank 3,"
         " circles rank 2. Hollow circles: plain training with ridge from the start; crosses: it"

@@ -77,8 +77,11 @@ class Claim:
     note: str = ""
 
     def __post_init__(self) -> None:
-        needs = {name: n for rule in self.rules for name, n in rule.quantity.needs.items()}
-        object.__setattr__(self, "needs", {**needs, **self.needs})
+        needs = dict(self.needs)
+        for rule in self.rules:
+            for name, count in rule.quantity.needs.items():
+                needs[name] = max(count, needs.get(name, 0))
+        object.__setattr__(self, "needs", needs)
 
     @property
     def rules(self) -> tuple[Rule, ...]:

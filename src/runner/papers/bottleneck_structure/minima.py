@@ -2,11 +2,11 @@
 
 Adam ends some percent above the minimum of `C(f) + lambda ||theta||^2`. Here a network is taken
 further: neurons that the ridge has killed are removed, neurons of one direction made one, what is
-left balanced, and all weights brought down by L-BFGS, again and again until two restarts in a row
+left is balanced, and L-BFGS brings all weights down, again and again until two restarts in a row
 gain nothing, in float32 as far as that leads and then in float64. Several independent starts are
-taken at some depths. A minimum of one depth starts its neighbours, too: two
-layers become one, or a layer is put in that projects on the directions which its input has. The
-lowest loss of a depth is kept, and the next to it says how far that can be trusted.
+taken at some depths. A minimum of one depth starts its neighbours, too: two layers become one, or a
+layer is put in that projects on the directions which its input has. The lowest loss of a depth is
+kept, and the next to it says how far that can be trusted.
 
 A projection put in costs about lambda k, k its rank: `F(L + 1) <= F(L) + lambda k` for minima F(L).
 Depths that are reached by their own starts alone do not have this slope built in.
@@ -71,7 +71,7 @@ class Problem:
 
 
 def pruned(network: Network) -> Network:
-    """Without the neurons through which nothing passes; every layer keeps one."""
+    """Remove the neurons through which nothing passes; every layer keeps one."""
     weights, biases = [W.clone() for W in network.weights], [b.clone() for b in network.biases]
     for i in range(network.depth - 1):
         entering = (weights[i].square().sum(1) + biases[i].square()).sqrt()
@@ -85,7 +85,7 @@ def pruned(network: Network) -> Network:
 
 
 def merged(network: Network) -> Network:
-    """Of neurons that are nearly parallel, one: their mean direction, and all that they send out.
+    """Make one of neurons that are nearly parallel: their mean direction, all that they send out.
 
     Where they are parallel f stays what it is and `||theta||^2` of the balanced network does not
     grow: `||sum_i a_i|| <= sum_i ||a_i||`, a_i what neuron i sends out at unit weights.
@@ -107,7 +107,7 @@ def merged(network: Network) -> Network:
 
 
 def balanced(network: Network, sweeps: int = BALANCING) -> Network:
-    """The same function, with `||W_{l,i.}||^2 + b_{l,i}^2 = ||W_{l+1,.i}||^2` for every neuron.
+    """Scale every neuron so that f stays and `||W_{l,i.}||^2 + b_{l,i}^2 = ||W_{l+1,.i}||^2`.
 
     Of all ways to scale a neuron that has the smallest `||theta||^2`.
     """
@@ -125,7 +125,7 @@ def balanced(network: Network, sweeps: int = BALANCING) -> Network:
 
 
 def polished(network: Network, problem: Problem, restarts: int = RESTARTS) -> Network:
-    """Where L-BFGS gets to from here, pruned, merged and balanced before every restart.
+    """Bring a network down by L-BFGS; it is pruned, merged and balanced before every restart.
 
     It ends after two restarts in a row that gain less than GAIN, or after so many `restarts`; from
     the first one that does on in float64. A network that has diverged is given back as it is.
@@ -179,7 +179,7 @@ def _descended(network: Network, problem: Problem, dtype: torch.dtype) -> Networ
 
 
 def _layers(theta: np.ndarray, shapes: list[tuple[int, ...]]) -> list[np.ndarray]:
-    """Every layer's weights, with its bias as their last column, as views of one vector."""
+    """Cut a vector into the layers, (n_l, n_{l-1} + 1) each; the last column is the bias."""
     parts = np.split(theta, np.cumsum([m * n for m, n in shapes])[:-1])
     return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
 
@@ -187,7 +187,7 @@ def _layers(theta: np.ndarray, shapes: list[tuple[int, ...]]) -> list[np.ndarray
 def _loss_and_gradient(
     theta: np.ndarray, shapes: list[tuple[int, ...]], x: np.ndarray, y: np.ndarray, ridge: float
 ) -> tuple[float, np.ndarray]:
-    """`C(f) + lambda ||theta||^2` and its gradient; the last row of x is ones."""
+    """Return `C(f) + lambda ||theta||^2` and its gradient; the last row of x is ones."""
     layers, N = _layers(theta, shapes), x.shape[1]
     hidden = [x]
     for layer in layers[:-1]:
@@ -209,7 +209,7 @@ def _loss_and_gradient(
 
 
 def shortened(network: Network, problem: Problem) -> Network:
-    """One layer less: of all neighbours those two merged, `W_{l+1} W_l`, that cost the least."""
+    """Take one layer away: those two neighbours become `W_{l+1} W_l` where that costs the least."""
 
     def merged(i: int) -> Network:
         W, b = network.weights, network.biases
@@ -220,7 +220,7 @@ def shortened(network: Network, problem: Problem) -> Network:
 
 
 def lengthened(network: Network, problem: Problem) -> Network:
-    """One layer more, where it costs the least: the projection of a representation on its k
+    """Put one layer in where it costs the least: the projection of a representation on its k
     leading directions, with or without its mean; k is the rank of the middle layer."""
     k = max(1, gap_rank(svdvals(network.weights[network.depth // 2 - 1])))
     hidden = network.activations(problem.x.mT)[1:-1]
@@ -266,7 +266,7 @@ def minima(
     problem: Problem,
     tick: Callable[[Network, float], None] = lambda network, loss: None,
 ) -> dict[int, Minimum]:
-    """The best network of each depth: from its starts, and down and up from its neighbours' best.
+    """Find the best network of each depth: from its starts, and from its neighbours' best.
 
     starts: by depth, of some of the depths; a depth is left out that none reaches. The sweeps down
     and up are repeated until nothing falls by more than SETTLED, SWEEPS times at most. `tick` is

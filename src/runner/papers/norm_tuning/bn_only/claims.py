@@ -90,7 +90,6 @@ CLAIMS = {
                 q.loss(t.TEACHER, f"{SPARSE} and d == d.max()").below(SMALL),
                 q.gap_closed(t.STUDENT, t.DENSE, SPARSE).above(0),
             ],
-            needs={"target_width": 3},
         ),
         Claim(
             "sparsest-no-small-loss",

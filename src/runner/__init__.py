@@ -24,7 +24,7 @@ __all__ = ["PaperFigure", "add_studies", "figure", "load", "plot", "run", "sweep
 
 
 def __getattr__(name: str) -> Any:
-    """The functions of `runner.api`, imported when they are asked for."""
+    """Return the functions of `runner.api`, imported when they are asked for."""
     if name not in __all__:
         raise AttributeError(f"module 'runner' has no attribute {name!r}")
     from runner import api

@@ -109,7 +109,7 @@ def plot(
     y: str | Iterable[str] = (),
     color: str | None = None,
 ) -> matplotlib.figure.Figure:
-    """Return a picture of numbers of runs of one study against a parameter.
+    """Draw a picture of numbers of runs of one study against a parameter.
 
     x, color: a parameter, or a column that a table follows (`"layer"`, `"method"`); y: a column of
     numbers, or several; `"training.rank"` where two tables have it. What is not given is chosen as
@@ -183,7 +183,7 @@ class PaperFigure:
         return reference.read_tables(reference.REFERENCE / about.scale / about.figure)
 
     def draw(self, tables: Tables | None = None, style: str = "screen") -> matplotlib.figure.Figure:
-        """Return the picture, of these tables or of its own runs; style: `screen` or `paper`.
+        """Draw the picture, of these tables or of its own runs; style: `screen` or `paper`.
 
         Raises InputError as `tables` does, and when there is no such style.
         """

@@ -82,7 +82,7 @@ class Watch(Progress):
         return self.foretold - time.monotonic()
 
     def text(self) -> str:
-        """How many runs have ended, the time left, and how far those are that run."""
+        """Return how many runs have ended, the time left, and how far those are that run."""
         running = ", ".join(self.titles[each] + _stage(each.job.run) for each in self.running)
         told = ", ".join(filter(None, (self._count(), self.time_left())))
         return f"{told}; running {running}" if running else told

@@ -8,7 +8,8 @@ from runner.core.folders import outputs_at
 
 
 def key_values(texts: Iterable[str], known: Iterable[str]) -> dict[str, str]:
-    """The values by key. Raises InputError for a key that is not known, or text that is no pair."""
+    """Return the values by key. Raises InputError for a key that is not known, or text that is no
+    pair."""
     found = {}
     for text in texts:
         key, equals, value = text.partition("=")
@@ -21,7 +22,7 @@ def key_values(texts: Iterable[str], known: Iterable[str]) -> dict[str, str]:
 
 
 def outputs_folder(texts: Iterable[str]) -> Path:
-    """The folder of `outputs=...`, by default `outputs`.
+    """Return the folder of `outputs=...`, by default `outputs`.
 
     Raises InputError for any other key, and for a text that names no folder.
     """

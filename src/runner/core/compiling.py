@@ -19,8 +19,8 @@ REORDERED = {"reassoc", "contract", "nsz", "arcp"}
 
 
 def compiled(function: Callable, **options: Any) -> Callable:
-    """A function of arrays and numbers, compiled when it is first called and kept on the disk,
-    where there is a folder for it.
+    """Return a function of arrays and numbers, compiled when it is first called and kept on the
+    disk, where there is a folder for it.
 
     Division by zero gives inf or nan. options: of `numba.njit`. What is kept is compiled anew when
     the function's own file changes, and no other.
@@ -47,7 +47,8 @@ class _Kept(caching.FunctionCache):
         self._cache_file = _Verified(self._cache_path, self._impl.filename_base, stamp)
 
     def load_overload(self, *arguments: Any) -> Any:
-        """What was compiled for these arguments; None where that is not there, or damaged."""
+        """Return what was compiled for these arguments; None where that is not there, or
+        damaged."""
         try:
             return super().load_overload(*arguments)
         except Exception as error:  # whatever damaged files come up with
@@ -90,5 +91,5 @@ def _verify(path: str) -> None:
 
 
 def one_pass(function: Callable) -> Callable:
-    """The same for a loop that goes over its arrays once, between two products."""
+    """Return the same for a loop that goes over its arrays once, between two products."""
     return compiled(function, fastmath=REORDERED)

@@ -31,7 +31,7 @@ LIKE = 0.7
 
 
 def nearest(word: str, options: Iterable[str]) -> str:
-    """The end of an error message: the option nearest to `word`, or all of them."""
+    """Return the end of an error message: the option nearest to `word`, or all of them."""
     options = sorted(options)
     begun = [option for option in options if len(word) > 2 and option.startswith(word)]
     close = difflib.get_close_matches(word, begun or options, n=1, cutoff=0.0 if begun else LIKE)
@@ -41,7 +41,7 @@ def nearest(word: str, options: Iterable[str]) -> str:
 
 
 def lookup(key: str, name: str, known: Mapping[str, T]) -> T:
-    """What a name stands for, where it is used. key: the parameter that holds the name.
+    """Return what a name stands for, where it is used. key: the parameter that holds the name.
 
     Raises InputError for a name that is not known: none is ever taken for another.
     """

@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 
 def stream_seed(seed: int, replicate: int, purpose: str) -> int:
-    """The 63-bit seed of one stream: the head of SHA-256 over (seed, replicate, purpose)."""
+    """Return the 63-bit seed of one stream: the head of SHA-256 over (seed, replicate, purpose)."""
     digest = hashlib.sha256(f"{seed}/{replicate}/{purpose}".encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1
 
 
 def generator(seed: int, replicate: int, purpose: str) -> "torch.Generator":
-    """A generator on the CPU for one replicate and one purpose (data, order...)."""
+    """Return a generator on the CPU for one replicate and one purpose (data, order...)."""
     import torch  # late: checking a configuration needs none of it
 
     return torch.Generator().manual_seed(stream_seed(seed, replicate, purpose))
 
 
 def generators(seed: int, replicates: int, purpose: str) -> "list[torch.Generator]":
-    """One generator per replicate 0..replicates-1."""
+    """Return one generator per replicate 0..replicates-1."""
     return [generator(seed, replicate, purpose) for replicate in range(replicates)]

@@ -51,7 +51,7 @@ def parameter(
     choices: tuple[str, ...] | None = None,
     own: bool = False,
 ) -> Any:
-    """A field of a study's parameters with its help text and its range.
+    """Return a field of a study's parameters with its help text and its range.
 
     `minimum` and `maximum` are inclusive, `above` is exclusive; for a list they hold for each
     element, and the list must not be empty nor hold anything twice. None passes where the type
@@ -66,7 +66,7 @@ def parameter(
 
 
 def default_of(item: Field) -> Any:
-    """The default value of a dataclass field."""
+    """Return the default value of a dataclass field."""
     return item.default if item.default_factory is MISSING else item.default_factory()
 
 
@@ -87,7 +87,7 @@ class StudyConfig:
         check_fields(self)
 
     def identity(self) -> dict[str, Any]:
-        """The parameters that differ from their defaults: what names and hashes a run."""
+        """Return the parameters that differ from their defaults: what names and hashes a run."""
         values = {item.name: (getattr(self, item.name), default_of(item)) for item in fields(self)}
         return {name: value for name, (value, default) in values.items() if value != default}
 
@@ -171,7 +171,7 @@ class Row:
 
 
 def column_types(of: Any) -> dict[str, Any]:
-    """The type of each column of a row, or of a row class, by the column's name."""
+    """Return the type of each column of a row, or of a row class, by the column's name."""
     return {item.name: item.type for item in fields(of)}
 
 
@@ -190,7 +190,8 @@ class Measured(Row):
 
 
 def network_name(method: str, **more: object) -> str:
-    """What a network is called in `weights.safetensors` and `measured.csv`: `batch/width=64`."""
+    """Return what a network is called in `weights.safetensors` and `measured.csv`:
+    `batch/width=64`."""
     return "/".join([method, *(f"{name}={value}" for name, value in more.items())])
 
 

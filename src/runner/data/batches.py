@@ -8,7 +8,7 @@ from runner.core.streams import generator
 
 
 def epoch_order(seed: int, replicates: int, samples: int, epoch: int) -> Int[Tensor, "R samples"]:
-    """A random order of 0..samples-1 for each replicate, that of this epoch.
+    """Return a random order of 0..samples-1 for each replicate, that of this epoch.
 
     It depends on seed, replicate and epoch alone, so that a run can go on in the middle of an
     epoch.

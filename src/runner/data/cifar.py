@@ -26,7 +26,7 @@ LONGEST_MEMBER = 10_000 * RECORD
 
 
 def files(source: Mapping[str, Any], folder: str | Path | None) -> list[File]:
-    """The batches of the training images, then that of the test images.
+    """Return the batches of the training images, then that of the test images.
 
     Raises InputError when they are in no folder and the archive cannot be fetched or read.
     """
@@ -39,7 +39,7 @@ def files(source: Mapping[str, Any], folder: str | Path | None) -> list[File]:
 
 
 def read_archive(path: Path) -> list[File]:
-    """The batches in the archive, in one pass over it.
+    """Return the batches in the archive, in one pass over it.
 
     Raises InputError when it is damaged, or a batch is absent, is no regular file (a link, say), or
     is larger than any of CIFAR-10.

@@ -38,7 +38,7 @@ class Images:
         return len(self.labels)
 
     def flat(self) -> Float[Tensor, "n features"]:
-        """Each image as one row: channel, row, column."""
+        """Return each image as one row: channel, row, column."""
         return self.pixels.flatten(1)
 
 
@@ -56,14 +56,15 @@ class Dataset:
     files: Mapping[str, str] = field(default_factory=dict)
 
     def map(self, change) -> "Dataset":
-        """The dataset with `change` applied to the pixels of both parts."""
+        """Return the dataset with `change` applied to the pixels of both parts."""
         train, test = (
             replace(images, pixels=change(images.pixels)) for images in (self.train, self.test)
         )
         return replace(self, train=train, test=test)
 
     def first(self, count: int | None) -> "Dataset":
-        """The dataset with the first `count` images to train on, in its own order; None: all.
+        """Return the dataset with the first `count` images to train on, in its own order; None:
+        all.
 
         Raises InputError when there are fewer.
         """
@@ -79,8 +80,8 @@ class Dataset:
         return replace(self, train=Images(pixels, labels))
 
     def standardized(self) -> "Dataset":
-        """Each channel with mean zero and variance one over the training images; a channel that is
-        the same in all of them is zero, in the test images too."""
+        """Return each channel with mean zero and variance one over the training images; a channel
+        that is the same in all of them is zero, in the test images too."""
         train, dims = self.train.pixels, (0, 2, 3)
         mean = train.mean(dim=dims, keepdim=True)
         low, high = train.amin(dims, keepdim=True), train.amax(dims, keepdim=True)
@@ -90,17 +91,17 @@ class Dataset:
         return self.map(lambda pixels: (pixels - mean) / deviation)
 
     def resized(self, size: int) -> "Dataset":
-        """All images bilinearly resized to `size` x `size` pixels."""
+        """Return all images bilinearly resized to `size` x `size` pixels."""
         return self.map(
             lambda pixels: functional.interpolate(pixels, size=(size, size), mode="bilinear")
         )
 
     def with_random_pixels(self, stream: torch.Generator) -> "Dataset":
-        """The same labels on images whose pixels are uniform in [0, 1]."""
+        """Return the same labels on images whose pixels are uniform in [0, 1]."""
         return self.map(lambda pixels: torch.rand(pixels.shape, generator=stream))
 
     def to(self, device: torch.device) -> "Dataset":
-        """The same dataset on another device."""
+        """Return the same dataset on another device."""
         train, test = (
             Images(images.pixels.to(device), images.labels.to(device))
             for images in (self.train, self.test)
@@ -115,7 +116,7 @@ def load(
     seed: int,
     checksums: Sequence[str] | None = None,
 ) -> Dataset:
-    """The dataset `name` with pixels in [0, 1], in float32 on the CPU.
+    """Return the dataset `name` with pixels in [0, 1], in float32 on the CPU.
 
     source: the `source` of `conf/data/<name>.yaml` (where its files are); folder: where files are
     looked for first and downloaded to, None for the user's cache; seed: of the random pixels;

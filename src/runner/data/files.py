@@ -38,7 +38,7 @@ class File:
 
 
 def default_folder() -> Path:
-    """The user's cache, as the platform has it (`~/.cache/theory-runner` on Linux)."""
+    """Return the user's cache, as the platform has it (`~/.cache/theory-runner` on Linux)."""
     return Path(pooch.os_cache("theory-runner"))
 
 
@@ -48,20 +48,21 @@ def own_folder(folder: str | Path | None) -> Path:
 
 
 def places(source: Mapping[str, Any], folder: str | Path | None) -> list[Path]:
-    """The folders where files are looked for: the user's, then those of the system's packages."""
+    """Return the folders where files are looked for: the user's, then those of the system's
+    packages."""
     return [own_folder(folder), *map(Path, source.get("packages", []))]
 
 
 def find(name: str, folders: Sequence[Path]) -> Path | None:
-    """The first of the files `name` in these folders, with `.gz` or without."""
+    """Return the first of the files `name` in these folders, with `.gz` or without."""
     plain = name.removesuffix(".gz")
     paths = [folder / each for folder in folders for each in (plain, f"{plain}.gz")]
     return next((path for path in paths if os.path.isfile(path)), None)
 
 
 def fetch(source: Mapping[str, Any], folder: str | Path | None) -> list[Path]:
-    """The dataset's files in the order of `source["files"]`; what is in none of the places is
-    downloaded into the first.
+    """Return the dataset's files in the order of `source["files"]`; what is in none of the places
+    is downloaded into the first.
 
     source: `{url: <address>, files: [{name: ..., checksum: md5:<hex> or sha256:<hex>}, ...],
     packages: [<folder>, ...]}`; a checksum is that of the file at the address. Raises InputError
@@ -98,7 +99,7 @@ def _reason(error: Exception) -> str:
 
 
 def read(path: Path) -> File:
-    """The file at `path`, decompressed where it is compressed by gzip, whatever its name.
+    """Return the file at `path`, decompressed where it is compressed by gzip, whatever its name.
 
     Raises InputError when it is damaged or holds more than `LARGEST` bytes.
     """

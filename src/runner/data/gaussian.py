@@ -17,14 +17,14 @@ class GaussianStream:
         self.generators = generators(seed, replicates, purpose)
 
     def draw(self, samples: int) -> Float[Tensor, "R N d"]:
-        """The next N inputs of each replicate, in float32."""
+        """Return the next N inputs of each replicate, in float32."""
         x = torch.empty(len(self.generators), samples, self.width)
         for replicate, stream in enumerate(self.generators):
             x[replicate].normal_(generator=stream)
         return x.to(self.device)
 
     def state(self) -> dict[str, Tensor]:
-        """The position in each replicate's stream, for a checkpoint."""
+        """Return the position in each replicate's stream, for a checkpoint."""
         return {f"{index}": stream.get_state() for index, stream in enumerate(self.generators)}
 
     def restore(self, state: dict[str, Tensor]) -> None:

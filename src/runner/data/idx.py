@@ -48,7 +48,7 @@ def _labelled(pixels: File, classes: File) -> tuple[Tensor, Tensor]:
 
 
 def parse_idx(file: File, dimensions: int) -> UInt8[Tensor, "..."]:
-    """The array of bytes in an IDX file.
+    """Return the array of bytes in an IDX file.
 
     The header is `0, 0, type, number of dimensions`, then each dimension as a big-endian 32-bit
     number. Raises InputError, with the file's name, when the file is cut short or too long, empty,

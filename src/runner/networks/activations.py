@@ -51,7 +51,7 @@ ACTIVATIONS = {
 
 
 def activation_of(name: str) -> Activation:
-    """The activation of that name, or one's own `module:function`.
+    """Return the activation of that name, or one's own `module:function`.
 
     Raises InputError for a name that is not known.
     """

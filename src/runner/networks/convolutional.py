@@ -42,7 +42,7 @@ class BatchNorm(nn.Module):
         return super().train(mode)
 
     def forward(self, x: Float[Tensor, "N C *rest"]) -> Float[Tensor, "N C *rest"]:
-        """The normalized batch."""
+        """Return the normalized batch."""
         remembered, training = lookup("mode", self.mode, MODES)
         if self.centred:
             running = (self.mean, self.variance) if remembered else None
@@ -52,7 +52,7 @@ class BatchNorm(nn.Module):
 
 
 def normalization(name: str, channels: int) -> nn.Module:
-    """The normalization of that name: `none`, `batch`, or `batch_no_mean`.
+    """Return the normalization of that name: `none`, `batch`, or `batch_no_mean`.
 
     Raises InputError for another name.
     """
@@ -61,7 +61,8 @@ def normalization(name: str, channels: int) -> nn.Module:
 
 
 def scaled(channels: int, multiplier: float) -> int:
-    """The number of channels of a smaller (or wider) network of the same shape; at least one."""
+    """Return the number of channels of a smaller (or wider) network of the same shape; at least
+    one."""
     return max(1, round(channels * multiplier))
 
 
@@ -72,10 +73,10 @@ class ConvolutionalClassifier(nn.Module, ABC):
 
     @abstractmethod
     def hidden(self, x: Float[Tensor, "N channels height width"]) -> Float[Tensor, "N d"]:
-        """The last hidden representation, `H_L` with samples as rows."""
+        """Return the last hidden representation, `H_L` with samples as rows."""
 
     def forward(self, x: Float[Tensor, "N channels height width"]) -> Float[Tensor, "N classes"]:
-        """The logits."""
+        """Return the logits."""
         return self.classifier(self.hidden(x))
 
     def set_mode(self, mode: Mode) -> None:

@@ -89,7 +89,7 @@ class MLP:
     def layer(
         self, layer: int, H: Float[Tensor, "R _ N"], mode: Mode = "train"
     ) -> Float[Tensor, "R d N"]:
-        """The hidden representations of layer 1..L from those of the layer before."""
+        """Return the hidden representations of layer 1..L from those of the layer before."""
         Z = self._affine(layer, H)
         Z = skipped(H, Z, self.skip, self.centred is not None)
         shape = Z.shape
@@ -110,7 +110,7 @@ class MLP:
     def logits(
         self, x: Float[Tensor, "R N features"], mode: Mode = "train"
     ) -> Float[Tensor, "R classes N"]:
-        """The outputs of the classifier."""
+        """Return the outputs of the classifier."""
         H = x.mT
         for layer in range(1, self.depth + 1):
             H = self.layer(layer, H, mode)
@@ -133,7 +133,7 @@ class MLP:
         return batch_norm(Z, scale, shift, running, training)
 
     def state(self) -> dict[str, Tensor]:
-        """All tensors that training changes, by name."""
+        """Return all tensors that training changes, by name."""
         return self.parameters | self.running
 
     def restore(self, state: dict[str, Tensor]) -> None:
@@ -142,15 +142,15 @@ class MLP:
             tensor.detach().copy_(state[name])
 
     def traced(self, r: int, x: Float[Tensor, "N features"]) -> dict[str, Tensor]:
-        """The tensors of network r, the inputs `x`, and what it makes of them, `H1`, `H2`, ..., by
-        the statistics of these inputs; samples as rows."""
+        """Return the tensors of network r, the inputs `x`, and what it makes of them, `H1`, `H2`,
+        ..., by the statistics of these inputs; samples as rows."""
         alone = self.select(torch.tensor([r]))
         own = {name: tensor[0] for name, tensor in alone.state().items()}
         hidden = enumerate(alone.hidden(x[None], "probe"), start=1)
         return {"x": x, **own, **{f"H{layer}": H[0].mT for layer, H in hidden}}
 
     def map(self, change) -> "MLP":
-        """A new stack whose tensors are `change(tensor)`, not shared with this one."""
+        """Return a new stack whose tensors are `change(tensor)`, not shared with this one."""
         new = object.__new__(type(self))
         vars(new).update(vars(self))
         new.parameters = {name: change(t.detach()).clone() for name, t in self.parameters.items()}
@@ -158,9 +158,9 @@ class MLP:
         return new
 
     def to(self, device: torch.device) -> "MLP":
-        """A copy of the stack on a device."""
+        """Return a copy of the stack on a device."""
         return self.map(lambda tensor: tensor.to(device))
 
     def select(self, networks: Int[Tensor, " R2"]) -> "MLP":
-        """A stack of copies of the networks with these indices, repetitions allowed."""
+        """Return a stack of copies of the networks with these indices, repetitions allowed."""
         return self.map(lambda tensor: tensor[networks])

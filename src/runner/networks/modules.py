@@ -19,7 +19,7 @@ class Hidden(nn.Module):
         self.sigma = activation_of(activation).function
 
     def forward(self, H: Float[Tensor, "N _"]) -> Float[Tensor, "N d"]:
-        """The hidden representations, from those of the layer before."""
+        """Return the hidden representations, from those of the layer before."""
         Z = skipped(H, self.linear(H), self.skip, not isinstance(self.norm, nn.Identity))
         return self.sigma(self.norm(Z))
 
@@ -30,7 +30,7 @@ def mlp(
     normalization: str = "none",
     skip: float = inf,
 ) -> nn.Sequential:
-    """The fully connected network with these tensors, named as `networks.mlp.MLP` has them.
+    """Return the fully connected network with these tensors, named as `networks.mlp.MLP` has them.
 
     A layer without a `variance` among its tensors is not normalized. In evaluation mode; `train()`
     lets batch normalization use the statistics of the batch. Raises

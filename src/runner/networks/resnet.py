@@ -18,7 +18,7 @@ EXPANSION = 4
 
 
 def _convolution(n_in: int, n_out: int, kernel: int, stride: int, norm: str) -> nn.Sequential:
-    """A convolution and its normalization, whose shift is the bias; without one, a bias."""
+    """Return a convolution and its normalization, whose shift is the bias; without one, a bias."""
     bias = norm == "none"
     layer = nn.Conv2d(n_in, n_out, kernel, stride, padding=kernel // 2, bias=bias)
     return nn.Sequential(layer, normalization(norm, n_out))
@@ -42,7 +42,7 @@ class Bottleneck(nn.Module):
         self.relu = nn.ReLU(inplace=True)
 
     def forward(self, x: Float[Tensor, "N c h w"]) -> Float[Tensor, "N C H W"]:
-        """The output of the block."""
+        """Return the output of the block."""
         return self.relu(self.residual(x) + self.shortcut(x))
 
 
@@ -69,7 +69,7 @@ class ResNet50(ConvolutionalClassifier):
         self.classifier = nn.Linear(n_in, classes)
 
     def hidden(self, x: Float[Tensor, "N channels height width"]) -> Float[Tensor, "N d"]:
-        """The output of the last block, averaged over its pixels."""
+        """Return the output of the last block, averaged over its pixels."""
         return self.features(x).mean(dim=(2, 3))
 
 
@@ -88,7 +88,7 @@ class Basic(nn.Module):
         self.relu = nn.ReLU(inplace=True)
 
     def forward(self, x: Float[Tensor, "N c h w"]) -> Float[Tensor, "N C H W"]:
-        """The output of the block."""
+        """Return the output of the block."""
         kept = x[:, :, :: self.stride, :: self.stride]
         return self.relu(self.residual(x) + functional.pad(kept, (0, 0, 0, 0, 0, self.added)))
 
@@ -116,5 +116,5 @@ class ResNetForCifar(ConvolutionalClassifier):
         self.classifier = nn.Linear(n_in, classes)
 
     def hidden(self, x: Float[Tensor, "N channels height width"]) -> Float[Tensor, "N d"]:
-        """The output of the last block, averaged over its pixels."""
+        """Return the output of the last block, averaged over its pixels."""
         return self.features(x).mean(dim=(2, 3))

@@ -17,12 +17,13 @@ def svdvals(A: Float[Tensor, "*R m n"]) -> Float[Tensor, "*R k"]:
 
 
 def svd(A: Float[Tensor, "*R m n"]) -> tuple[Tensor, Tensor, Tensor]:
-    """The thin decomposition `A = U diag(s) Vh`: U (m, k), s (k), Vh (k, n) with k = min(m, n)."""
+    """Return the thin decomposition `A = U diag(s) Vh`: U (m, k), s (k), Vh (k, n) with k = min(m,
+    n)."""
     return _guarded(lambda finite: torch.linalg.svd(finite, full_matrices=False), A)
 
 
 def operator_norm(A: Float[Tensor, "*R m n"]) -> Float[Tensor, "*R"]:
-    """The largest singular value."""
+    """Return the largest singular value."""
     return _guarded(lambda finite: torch.linalg.matrix_norm(finite, 2), A)
 
 
@@ -32,7 +33,7 @@ def eigvalsh(A: Float[Tensor, "*R n n"]) -> Float[Tensor, "*R n"]:
 
 
 def _guarded(decompose: Callable[[Tensor], Any], A: Float[Tensor, "*R m n"]) -> Any:
-    """What `decompose` makes of the finite matrices, and nan in the place of the others'."""
+    """Return what `decompose` makes of the finite matrices, and nan in the place of the others'."""
     finite = A.isfinite().all(-1).all(-1)
     if finite.all():
         return decompose(A)

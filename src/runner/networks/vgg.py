@@ -37,5 +37,6 @@ class VGG19(ConvolutionalClassifier):
         self.classifier = nn.Linear(n_in, classes)
 
     def hidden(self, x: Float[Tensor, "N channels height width"]) -> Float[Tensor, "N d"]:
-        """The output of the last stage, averaged over its pixels (one, up to 32x32 inputs)."""
+        """Return the output of the last stage, averaged over its pixels (one, up to 32x32
+        inputs)."""
         return self.features(x).mean(dim=(2, 3))

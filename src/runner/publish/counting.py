@@ -6,7 +6,8 @@ from runner.results.claims import distinct
 
 
 def once(judged: pd.DataFrame) -> pd.DataFrame:
-    """The claims of several figures without those that another has stated of the same numbers.
+    """Return the claims of several figures without those that another has stated of the same
+    numbers.
 
     Its runs may have other names under another figure, which trains more methods beside those of
     the claim.

@@ -129,7 +129,7 @@ class Entry:
 
 
 def collect(outputs: Path, scale: str | None, reference: Path, draws: bool = True) -> list[Entry]:
-    """All figures with what there is of them, at `scale` or at all scales.
+    """Return all figures with what there is of them, at `scale` or at all scales.
 
     The variants of a figure follow it. A picture of the reference is drawn into
     `<outputs>/figures-from-reference/` unless it is there, or none is wanted. Raises InputError
@@ -158,7 +158,7 @@ def _entries(
     name: str,
     drawings: Path | None,
 ) -> Iterator[Entry]:
-    """A figure, and its variants."""
+    """Yield a figure, and its variants."""
     known = Entry(name, headline("figure", name), paper_of(paper_folder(figure_study(name))))
     own, kept, variants = list[Result](), list[Result](), list[Result]()
     for scale in scales:
@@ -176,7 +176,7 @@ def _entries(
 
 
 def _own(outputs: Path, folder: Path, entry: Entry, name: str) -> Result:
-    """What one has made; raises InputError when that is damaged."""
+    """Return what one has made; raises InputError when that is damaged."""
     body, png = folder / f"{name}.body.png", folder / f"{name}.png"
     try:
         claims, about = _read(folder / f"{name}.claims.csv", folder / f"{name}.provenance.json")
@@ -201,7 +201,8 @@ def _own(outputs: Path, folder: Path, entry: Entry, name: str) -> Result:
 
 
 def _kept(outputs: Path, folder: Path, entry: Entry, drawings: Path | None) -> Iterator[Result]:
-    """What the reference holds of a figure at a scale; nothing, and a line, where it is damaged."""
+    """Yield what the reference holds of a figure at a scale; nothing, and a line, where it is
+    damaged."""
     name = folder.name
     try:
         claims, about = _read(folder / "claims.csv", folder / "provenance.json")
@@ -228,7 +229,7 @@ def _kept(outputs: Path, folder: Path, entry: Entry, drawings: Path | None) -> I
 
 
 def _body(folder: Path, drawings: Path) -> tuple[Path | None, str]:
-    """The picture of a figure of the reference without its header; or why there is none."""
+    """Return the picture of a figure of the reference without its header; or why there is none."""
     try:
         return picture(folder, drawings).with_suffix(".body.png"), ""
     except Exception as error:  # of whatever kind: old tables, and the drawing of today
@@ -250,7 +251,7 @@ def _read(claims: Path, provenance: Path) -> tuple[dict[str, Row], dict[str, Any
 
 
 def _words(path: Path | None, entry: Entry) -> dict[str, str]:
-    """What stands above a picture; the headline where nothing was written."""
+    """Return what stands above a picture; the headline where nothing was written."""
     if path and path.exists():
         words = json.loads(path.read_text())
         return {"what": words["what"], "finding": words["finding"]}
@@ -258,12 +259,12 @@ def _words(path: Path | None, entry: Entry) -> dict[str, str]:
 
 
 def _caption(path: Path) -> str:
-    """What stands below a picture; empty where nothing was written."""
+    """Return what stands below a picture; empty where nothing was written."""
     return path.read_text().strip() if path.exists() else ""
 
 
 def _link(outputs: Path, path: Path) -> Link:
-    """The link from the pages; without an address where there is no such file or folder."""
+    """Return the link from the pages; without an address where there is no such file or folder."""
     if not path.exists():
         return Link(path.name)
     return Link(path.name, quote(os.path.relpath(path, outputs / "report") + "/" * path.is_dir()))
@@ -274,7 +275,7 @@ def _links(outputs: Path, paths: list[Path]) -> tuple[Link, ...]:
 
 
 def _runs(claims: Mapping[str, Row], outputs: Path = Path(), folder: Path | None = None) -> tuple:
-    """The runs that claims stand on, with links where their folder is given."""
+    """Return the runs that claims stand on, with links where their folder is given."""
     names = dict.fromkeys(run for row in claims.values() for run in row["runs"].split())
     return tuple(_link(outputs, folder / name) if folder else Link(name) for name in names)
 

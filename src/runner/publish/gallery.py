@@ -61,7 +61,7 @@ class Shown:
 
 
 def shown(entries: list[Entry]) -> Iterator[Shown]:
-    """The papers with their figures, by the first result of each."""
+    """Yield the papers with their figures, by the first result of each."""
     for paper in dict.fromkeys(entry.paper for entry in entries):
         own = [entry for entry in entries if entry.paper == paper]
         found = [
@@ -73,18 +73,20 @@ def shown(entries: list[Entry]) -> Iterator[Shown]:
 
 
 def papers() -> dict[str, Any]:
-    """What the index says of each paper, by letter: authors, question, and what may be found."""
+    """Return what the index says of each paper, by letter: authors, question, and what may be
+    found."""
     return yaml.safe_load((PAGES / "papers.yaml").read_text())
 
 
 def needs(sentence: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The claims that a sentence rests on, as `figure/claim`, each with the verdict it needs."""
+    """Yield the claims that a sentence rests on, as `figure/claim`, each with the verdict it
+    needs."""
     for verdict in VERDICTS:
         yield from ((claim, verdict) for claim in sentence.get(verdict, []))
 
 
 def verdict_of(claim: str, entries: Iterable[Entry]) -> str:
-    """The verdict on `figure/claim` in the first result of its figure; none at `smoke`."""
+    """Return the verdict on `figure/claim` in the first result of its figure; none at `smoke`."""
     figure, _, name = claim.partition("/")
     results = [
         each for each in first_results(entries) if each.name == figure and each.scale != "smoke"
@@ -98,7 +100,8 @@ def first_results(entries: Iterable[Entry]) -> list[Result]:
 
 
 def counts(results: Iterable[Result]) -> dict[str, Counter[str]]:
-    """How many claims of each kind have which verdict, each statement on the same numbers once."""
+    """Return how many claims of each kind have which verdict, each statement on the same numbers
+    once."""
     rows = [row for each in results for row in each.claims.values()]
     claims = once(
         pd.DataFrame(rows, columns=["statement", "data", "measured", "runs", "kind", "verdict"])
@@ -115,13 +118,14 @@ def tallies(entries: list[Entry]) -> Iterator[tuple[str, str, int, dict[str, Cou
 
 
 def sentence(text: str) -> Markup:
-    """A text as `pretty` writes it, with a capital at its beginning unless that is a symbol."""
+    """Return a text as `pretty` writes it, with a capital at its beginning unless that is a
+    symbol."""
     word = re.match(r"(a|[a-z]{2,})[ :,-]", text)
     return pretty(text[0].upper() + text[1:] if word and word[1] not in LETTERS else text)
 
 
 def pretty(text: str) -> Markup:
-    """A text as mathematics is written: ||theta||^2 as ‖θ‖², 1.2e-05 as 1.2·10⁻⁵."""
+    """Return a text as mathematics is written: ||theta||^2 as ‖θ‖², 1.2e-05 as 1.2·10⁻⁵."""
     text = re.sub(rf"\b({'|'.join(LETTERS)})(?=\b|_)", lambda found: LETTERS[found[1]], text)
     text = re.sub(r"sqrt\((\w)\)", r"√\1", text).replace("sqrt", "√").replace("sum_", "Σ_")
     text = text.replace("||", "‖").replace("<=", "≤").replace(">=", "≥").replace("^T", "ᵀ")
@@ -143,7 +147,7 @@ def _raised(found: re.Match[str]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time as people say it."""
+    """Return a time as people say it."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
@@ -170,7 +174,8 @@ class Pages:
         self.made_from.globals |= about | known
 
     def page(self, name: str, **about: Any) -> str:
-        """One page: `index.html`, `claims.html`, `figure.html` of an entry, or `index.md`."""
+        """Return one page: `index.html`, `claims.html`, `figure.html` of an entry, or
+        `index.md`."""
         return self.made_from.get_template(f"{name}.jinja").render(about)
 
 

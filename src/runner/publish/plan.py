@@ -14,7 +14,7 @@ from runner.results.claims import Claim, claims_of
 
 
 def plan(figure: str, typed: list[str]) -> str:
-    """The claims of a figure with their rules, margins and planned numbers, as text.
+    """Return the claims of a figure with their rules, margins and planned numbers, as text.
 
     typed: further overrides (`scale=paper`). Raises InputError when they do not compose.
     """
@@ -31,7 +31,7 @@ def plan(figure: str, typed: list[str]) -> str:
 
 
 def _planned(configs: list[StudyConfig]) -> str:
-    """How many runs, and how many independent repetitions each."""
+    """Return how many runs, and how many independent repetitions each."""
     counts = {}
     for name in ("replicates", "selection_replicates", "chains", "layers"):
         held = (getattr(config, name, None) for config in configs)
@@ -46,7 +46,7 @@ def _planned(configs: list[StudyConfig]) -> str:
 
 
 def _lines(claim: Claim) -> list[str]:
-    """A claim as it stands before any data."""
+    """Return a claim as it stands before any data."""
     lines = [
         f"  {claim.name}: {claim.statement}  [{claim.attribution}]",
         f"      rule: {claim.printed}  ({claim.digest})",
@@ -57,12 +57,12 @@ def _lines(claim: Claim) -> list[str]:
 
 
 def needed(claim: Claim) -> str:
-    """The sizes that a claim needs, in words."""
+    """Return the sizes that a claim needs, in words."""
     return ", ".join(f"{count} values of {name}" for name, count in claim.needs.items())
 
 
 def rules(figures: Iterable[str] = ()) -> pd.DataFrame:
-    """The printed rules of figures, or all, with digests: `outputs/reference/rules.csv`."""
+    """Return the printed rules of figures, or all, with digests: `outputs/reference/rules.csv`."""
     rows = [
         (name, claim.name, claim.printed, needed(claim), claim.digest)
         for name in figures or figure_names()

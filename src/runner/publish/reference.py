@@ -167,7 +167,7 @@ def keep_benchmarks(measured: Path, reference: Path) -> list[Path]:
 
 
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
-    """The tables of one figure's reference."""
+    """Return the tables of one figure's reference."""
     paths = {path.name.partition(".")[0]: path for path in sorted(folder.glob("*.csv*"))}
     del paths["claims"]
     shared = json.loads((folder / "shared.json").read_text())
@@ -269,7 +269,7 @@ def judge_all(reference: Path) -> None:
 
 
 def _by_claim(numbers: pd.DataFrame) -> dict[Any, str]:
-    """The numbers that the rules of each claim judge, by scale, figure and claim."""
+    """Return the numbers that the rules of each claim judge, by scale, figure and claim."""
     groups = numbers.groupby(["scale", "figure", "claim"])
     return {key: rows.sort_values([*rows]).to_csv(index=False) for key, rows in groups}
 
@@ -288,13 +288,13 @@ def _compressed(content: bytes) -> bytes:
 
 
 def kept_tables(reference: Path) -> dict[Path, dict[str, pd.DataFrame]]:
-    """The tables of all figures of the reference, by folder."""
+    """Return the tables of all figures of the reference, by folder."""
     folders = sorted(path.parent for path in reference.glob("*/*/claims.csv"))
     return {folder: read_tables(folder) for folder in folders}
 
 
 def numbers_judged(kept: Mapping[Path, dict[str, pd.DataFrame]]) -> pd.DataFrame:
-    """The numbers that each rule judges in kept tables: one row for each number.
+    """Return the numbers that each rule judges in kept tables: one row for each number.
 
     number: which of the claim's rules it is of.
     """

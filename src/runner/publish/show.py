@@ -22,13 +22,13 @@ ELSEWHERE = " (the tables of other scales are in the repository, outputs/referen
 
 
 def kept_scales(figure: str) -> list[str]:
-    """The scales at which the reference holds a figure, quick first."""
+    """Return the scales at which the reference holds a figure, quick first."""
     scales = sorted(SCALES, key=("quick", "medium", "paper", "smoke").index)
     return [scale for scale in scales if (REFERENCE / scale / figure / "claims.csv").exists()]
 
 
 def shown(figure: str, scale: str | None, outputs: Path) -> str:
-    """The verdicts of a figure of the reference and the path of its picture, as text.
+    """Return the verdicts of a figure of the reference and the path of its picture, as text.
 
     scale: None for the first that is kept. Raises InputError when there is no such figure, or
     nothing is kept of it at this scale.
@@ -56,7 +56,7 @@ def shown(figure: str, scale: str | None, outputs: Path) -> str:
 
 
 def listed() -> str:
-    """Every figure that can be shown, with its scales."""
+    """Return every figure that can be shown, with its scales."""
     rows = [
         (name, " ".join(kept_scales(name)), headline("figure", name)) for name in figure_names()
     ]

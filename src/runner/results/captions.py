@@ -56,7 +56,7 @@ def caption(
     scale: str | None = None,
     overrides: Sequence[str] = (),
 ) -> str:
-    """A figure's caption, in lines of a hundred letters, with a newline at its end.
+    """Return a figure's caption, in lines of a hundred letters, with a newline at its end.
 
     headline: what the figure is; said: what its drawing says of its marks; overrides: what was
     typed to make it another figure.
@@ -73,7 +73,8 @@ def caption(
 
 
 def in_tables(words: str, tables: Tables) -> str:
-    """What the tables call what these words speak of; nothing where it is called the same."""
+    """Return what the tables call what these words speak of; nothing where it is called the
+    same."""
     columns = {column for rows in tables.values() for column in rows}
     here = {n: picture for n, picture in IN_PICTURES.items() if n.partition("=")[0] in columns}
     said = [
@@ -85,7 +86,8 @@ def in_tables(words: str, tables: Tables) -> str:
 
 
 def dataset(rows: pd.DataFrame) -> str:
-    """The dataset of a study's rows, for a title, with the training images if it is a part."""
+    """Return the dataset of a study's rows, for a title, with the training images if it is a
+    part."""
     first = rows.iloc[0]
     name, part = DATASETS[first["data"]], first.get("train_images")
     return name if pd.isna(part) else f"{name} ({int(part):,} training images)"
@@ -121,7 +123,7 @@ def facts(study: str, tables: Tables) -> Iterator[str]:
 
 
 def _values(tables: Tables, column: str) -> list:
-    """The different values of a column in the tables that have it, in order."""
+    """Return the different values of a column in the tables that have it, in order."""
     found = [rows[column] for rows in tables.values() if column in rows and len(rows)]
     return sorted(pd.concat(found).dropna().unique()) if found else []
 

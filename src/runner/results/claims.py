@@ -77,10 +77,9 @@ class Claim:
     note: str = ""
 
     def __post_init__(self) -> None:
-        needs = dict(self.needs)
-        for rule in self.rules:
-            for name, count in rule.quantity.needs.items():
-                needs[name] = max(count, needs.get(name, 0))
+        needs: dict[str, int] = {}
+        for each in (*(rule.quantity.needs for rule in self.rules), self.needs):
+            needs |= {name: max(count, needs.get(name, 0)) for name, count in each.items()}
         object.__setattr__(self, "needs", needs)
 
     @property
@@ -108,7 +107,7 @@ class Claim:
         return digest(self.rules, self.needs)
 
     def found(self, tables: Tables) -> Found:
-        """What the tables say. Raises NoRows where a quantity has no rows."""
+        """Return what the tables say. Raises NoRows where a quantity has no rows."""
         points, frames, shares = [], [], []
         for rule in self.rules:
             every = rule.quantity.measure(tables)
@@ -191,7 +190,8 @@ def judgement(claim: Claim, tables: Tables) -> Judgement:
 
 
 def _lacking(claim: Claim, tables: Tables) -> str:
-    """Which of the values that a claim needs the tables do not have; empty if they have them."""
+    """Return which of the values that a claim needs the tables do not have; empty if they have
+    them."""
     for column, needed in claim.needs.items():
         present = max((t[column].nunique() for t in tables.values() if column in t), default=0)
         if present < needed:
@@ -200,7 +200,7 @@ def _lacking(claim: Claim, tables: Tables) -> str:
 
 
 def in_words(evidence: Evidence) -> str:
-    """The deciding number, and the point that it is at."""
+    """Return the deciding number, and the point that it is at."""
     point = evidence.point
     place = f" at {point}" if " = " in point else f": {point}" if point else ""
     numbers = (evidence.estimate, evidence.low, evidence.high)
@@ -219,7 +219,8 @@ def number_in_words(unit: str, estimate: float, low: float, high: float, n: int)
 
 
 def judge(figure: str, claims: Iterable[Claim], tables: Tables) -> pd.DataFrame:
-    """The table of a figure's claims, one row per claim: what `<figure>.claims.csv` holds."""
+    """Return the table of a figure's claims, one row per claim: what `<figure>.claims.csv`
+    holds."""
     rows = [_row(figure, each, judgement(each, tables), tables) for each in claims]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
@@ -255,11 +256,11 @@ def _rounded(value: float) -> float:
 
 
 def values_of(tables: Tables, column: str) -> str:
-    """The different values of a column in all tables, in order, in one text."""
+    """Return the different values of a column in all tables, in order, in one text."""
     found = {str(v) for table in tables.values() if column in table for v in table[column].unique()}
     return " ".join(sorted(found))
 
 
 def distinct(judged: pd.DataFrame) -> pd.DataFrame:
-    """The claims without those that state the same of the same runs under another figure."""
+    """Return the claims without those that state the same of the same runs under another figure."""
     return judged.drop_duplicates(["statement", "runs"])

@@ -61,7 +61,7 @@ class Evidence:
 
 
 def verdict(points: Sequence[Evidence]) -> tuple[Verdict, Evidence | None]:
-    """The verdict over all points, and the point that decides it.
+    """Return the verdict over all points, and the point that decides it.
 
     The statement holds when it holds at every point, each with error ERROR (an intersection-union
     test: no correction), and fails when it fails at one of them after Holm's correction. The point
@@ -166,7 +166,7 @@ class Always:
         return replace(found, p_holds=1.0 if refuted else found.p_holds, p_fails=float(not refuted))
 
     def satisfied(self, rows: pd.DataFrame) -> pd.Series:
-        """Whether each number is so."""
+        """Return whether each number is so."""
         value, error = rows["value"].astype(float), rows.get("error", 0.0)
         at_most, at_least = value - error, value + error
         return {
@@ -194,7 +194,7 @@ def _in_words(bound: float | str) -> str:
 
 
 def _test(rows: pd.DataFrame, bound: float | str) -> Evidence:
-    """Whether the numbers are above a bound, by the test that their columns ask for."""
+    """Return whether the numbers are above a bound, by the test that their columns ask for."""
     if isinstance(bound, str):
         bound = float(rows.eval(bound).iloc[0])
     if "error" in rows:
@@ -212,7 +212,7 @@ def _contrary(evidence: Evidence) -> Evidence:
 
 
 def _sign(values: np.ndarray, bound: float) -> Evidence:
-    """The exact sign test. A nan or a number at the bound speaks for neither side."""
+    """Return the exact sign test. A nan or a number at the bound speaks for neither side."""
     n = len(values)
     low, high = median_limits(values)
     estimate = float(np.nanmedian(values)) if np.isfinite(values).any() else np.nan
@@ -223,7 +223,7 @@ def _sign(values: np.ndarray, bound: float) -> Evidence:
 
 
 def _binomial(count: int, n: int, bound: float) -> Evidence:
-    """The exact binomial test, with the limits of Clopper and Pearson."""
+    """Return the exact binomial test, with the limits of Clopper and Pearson."""
     low = betaincinv(count, n - count + 1, ERROR) if count else 0.0
     high = betaincinv(count + 1, n - count, 1 - ERROR) if count < n else 1.0
     p_holds, p_fails = at_least(count, n, bound), at_least(n - count, n, 1 - bound)
@@ -245,12 +245,12 @@ def _students(estimate: float, error: float, n: float, bound: float) -> Evidence
 
 
 def at_least(count: int, n: int, chance: float) -> float:
-    """The probability of at least so many successes in n trials of this chance each."""
+    """Return the probability of at least so many successes in n trials of this chance each."""
     return float(bdtr(n - count, n, 1 - chance)) if count else 1.0
 
 
 def median_limits(values: np.ndarray) -> tuple[float, float]:
-    """The lower and the upper limit of a median, each of one-sided error at most ERROR.
+    """Return the lower and the upper limit of a median, each of one-sided error at most ERROR.
 
     Order statistics, the inverse of the sign test; infinite with fewer than five values. A nan may
     be anything: it counts as -inf for the lower, as inf for the upper limit.
@@ -265,12 +265,12 @@ def median_limits(values: np.ndarray) -> tuple[float, float]:
 
 
 def replicates_needed(points: int = 1) -> int:
-    """The fewest replicates by which a sign test can decide at one of so many points."""
+    """Return the fewest replicates by which a sign test can decide at one of so many points."""
     return int(np.ceil(np.log2(points / ERROR)))
 
 
 def slopes(table: pd.DataFrame, x: str, y: str, *, log: bool = False) -> pd.Series:
-    """The slope of y in x by least squares, for each replicate of a table; nan for one x.
+    """Return the slope of y in x by least squares, for each replicate of a table; nan for one x.
 
     log: of log y in log x, the exponent.
     """
@@ -287,7 +287,7 @@ def slopes(table: pd.DataFrame, x: str, y: str, *, log: bool = False) -> pd.Seri
 def slope_of_estimates(
     x: np.ndarray, estimates: np.ndarray, errors: np.ndarray
 ) -> tuple[float, float]:
-    """The slope of estimates in x, each weighted by its own standard error, and its error.
+    """Return the slope of estimates in x, each weighted by its own standard error, and its error.
 
     The error comes from the errors of the estimates, never from the residuals of the fit.
     """

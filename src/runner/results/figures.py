@@ -149,7 +149,7 @@ def caption_of(figure: PaperFigure, tables: Tables) -> str:
 def drawn(
     figure: PaperFigure, tables: Tables, above: Header | None = None
 ) -> tuple[Figure, pd.DataFrame]:
-    """Return a figure's picture, as it can be saved in its style, and the numbers drawn.
+    """Draw a figure's picture, as it can be saved in its style, and the numbers drawn.
 
     above: what stands above it; on paper nothing does. Raises as `header_of`.
     """
@@ -164,7 +164,8 @@ def drawn(
 
 
 def draw(drawing: Draw, tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """The picture and the numbers drawn; where the rows for all of it are absent, which these are.
+    """Draw the picture and the numbers drawn; where the rows for all of it are absent, which
+    these are.
 
     A panel alone stays empty where its rows are drawn `with or_empty(axes):`.
     """
@@ -387,7 +388,8 @@ def summary_of(run: Run) -> pd.DataFrame:
 
 
 def against_keys(study: str, tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """The numbers of the first table against that of its keys that varies most; their summary."""
+    """Draw the numbers of the first table against that of its keys that varies most; their
+    summary."""
     name, rows = next(iter(tables.items()))
     keys = rows_of(study)[name].keys
     varied = [key for key in keys if key != "replicate" and rows[key].nunique() > 1] or keys

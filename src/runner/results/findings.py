@@ -42,7 +42,7 @@ class Finding:
         return {claim: verdict for verdict, claims in needed.items() for claim in claims}
 
     def said(self, tables: Tables, verdicts: Mapping[str, str]) -> str:
-        """The sentence; nothing where a verdict is another, or rows are absent."""
+        """Return the sentence; nothing where a verdict is another, or rows are absent."""
         if any(verdicts.get(claim) != needed for claim, needed in self.rests_on.items()):
             return ""
         try:
@@ -63,7 +63,7 @@ class Header:
     """How many claims hold, fail and are undecided: words and their colours."""
 
     def as_words(self) -> dict[str, Any]:
-        """The lines as text, for pages that write them."""
+        """Return the lines as text, for pages that write them."""
         return asdict(self) | {"counts": "".join(text for text, _ in self.counts)}
 
     def as_json(self) -> bytes:
@@ -80,7 +80,7 @@ def header(
     scale: str | None = None,
     overrides: Sequence[str] = (),
 ) -> Header:
-    """The header of a figure.
+    """Return the header of a figure.
 
     headline: "paper B, figure 1: what is drawn"; findings: the first that can be said is; judged:
     the claims as `claims.judge` gives them; overrides: what was typed to make it another figure.
@@ -106,7 +106,7 @@ def _upper(text: str) -> str:
 
 
 def _counts(judged: pd.DataFrame) -> Iterator[tuple[str, str]]:
-    """The claims of the paper, then, apart, those of ours."""
+    """Yield the claims of the paper, then, apart, those of ours."""
     ours = judged["kind"] == "ours"
     before = ""
     for whose, rows in (("", judged[~ours]), ("ours: ", judged[ours])):

@@ -79,7 +79,8 @@ class Quantity:
         return every + (f" where {where}" if where else "")
 
     def measure(self, tables: Tables) -> pd.DataFrame:
-        """All numbers, those left out by what is assumed among them. Raises NoRows without any."""
+        """Return all numbers, those left out by what is assumed among them. Raises NoRows without
+        any."""
         found = self.function(tables, **self.arguments)
         rows = found.rename("value").reset_index() if isinstance(found, pd.Series) else found
         others = {"error", "n", "count"} - NUMBERS[self.numbers]  # a table may have such columns
@@ -89,32 +90,33 @@ class Quantity:
         return nonempty(rows, str(self))
 
     def given(self, condition: str) -> "Quantity":
-        """The same where a condition on the results is met, as "fits" or "numerical_rank == d".
+        """Return the same where a condition on the results is met, as "fits" or "numerical_rank ==
+        d".
 
         What it leaves out is counted; conditions on sizes and methods stand in `where`.
         """
         return replace(self, assumed=condition)
 
     def assuming(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """The numbers that meet the condition. Raises NoRows where none does."""
+        """Return the numbers that meet the condition. Raises NoRows where none does."""
         if not self.assumed:
             return rows
         return nonempty(rows.query(self.assumed), f"rows where {self.assumed}")
 
     def above(self, bound: float | str) -> "Rule":
-        """The rule that replicates, or an estimate, are above a bound."""
+        """Return the rule that replicates, or an estimate, are above a bound."""
         return Rule(self, Above(bound))
 
     def below(self, bound: float | str) -> "Rule":
-        """The rule that they are below it."""
+        """Return the rule that they are below it."""
         return Rule(self, Below(bound))
 
     def within(self, margin: float, of: float = 0.0) -> "Rule":
-        """The rule that they differ from a number by less than a margin."""
+        """Return the rule that they differ from a number by less than a margin."""
         return Rule(self, Within(margin, of))
 
     def always(self, relation: Literal["<", "<=", "=", ">=", ">"], bound: float = True) -> "Rule":
-        """The rule that every number is so: `always("<=", 1)`."""
+        """Return the rule that every number is so: `always("<=", 1)`."""
         return Rule(self, Always(relation, bound))
 
 
@@ -135,7 +137,7 @@ class Rule:
         return f"{self.quantity}: {self.comparison}{self.quantity.place}"
 
     def points(self, rows: pd.DataFrame) -> Iterator[Evidence]:
-        """The evidence at each point of the quantity's frame."""
+        """Yield the evidence at each point of the quantity's frame."""
         each = self.quantity.each
         groups = rows.groupby(list(each), dropna=False) if each else [((), rows)]
         for values, group in groups:

@@ -29,14 +29,14 @@ class Present(dict[str, pd.DataFrame]):
 
 
 def nonempty(rows: Rows, what: str) -> Rows:
-    """The rows themselves. Raises NoRows, "no `what`", when there are none."""
+    """Return the rows themselves. Raises NoRows, "no `what`", when there are none."""
     if rows.empty:
         raise NoRows(f"no {what}")
     return rows
 
 
 def select(rows: pd.DataFrame, **values: Any) -> pd.DataFrame:
-    """The rows whose columns have these values. Raises NoRows when there are none."""
+    """Return the rows whose columns have these values. Raises NoRows when there are none."""
     for column, value in values.items():
         rows = rows[rows[column] == value]
     wanted = ", ".join(f"{column}={value}" for column, value in values.items())
@@ -44,7 +44,7 @@ def select(rows: pd.DataFrame, **values: Any) -> pd.DataFrame:
 
 
 def finite(rows: Rows, *columns: Any) -> Rows:
-    """The rows themselves, or the values of a series, which needs no columns.
+    """Return the rows themselves, or the values of a series, which needs no columns.
 
     Raises NoRows when a number in the columns is nan or infinite.
     """

@@ -47,7 +47,8 @@ def _digest(data: Any) -> str:
 
 @cache
 def code_of(module: str, name: str) -> str:
-    """The digest of a function, and of all that it uses of `results`, of a paper, or its package.
+    """Return the digest of a function, and of all that it uses of `results`, of a paper, or its
+    package.
 
     What else is used, as pandas is, stands in the provenance.
     """
@@ -73,7 +74,8 @@ Imported = Mapping[str, tuple[str, str]]
 
 
 def _used(node: ast.AST, module: str, imported: Imported) -> Iterator[tuple[str, str]]:
-    """The names that a statement uses, with their modules; of an imported module its attributes."""
+    """Yield the names that a statement uses, with their modules; of an imported module its
+    attributes."""
     for each in ast.walk(node):
         if isinstance(each, ast.Name):
             yield imported.get(each.id, (module, each.id))
@@ -83,7 +85,8 @@ def _used(node: ast.AST, module: str, imported: Imported) -> Iterator[tuple[str,
 
 @cache
 def _statements(module: str, text: str) -> tuple[dict[str, list[ast.stmt]], Imported]:
-    """The statements of a module by the names that they define, and its imports, late ones too.
+    """Return the statements of a module by the names that they define, and its imports, late ones
+    too.
 
     Methods are named `Class.method`.
     """
@@ -114,7 +117,8 @@ def _statements(module: str, text: str) -> tuple[dict[str, list[ast.stmt]], Impo
 
 
 def _bare(statement: ast.stmt) -> ast.stmt:
-    """A statement without docstrings, annotations, decorators, and methods that write words."""
+    """Return a statement without docstrings, annotations, decorators, and methods that write
+    words."""
     statement = deepcopy(statement)
     for node in ast.walk(statement):
         for name in ("annotation", "returns", "decorator_list"):
@@ -137,7 +141,7 @@ NOT_IN_EVERY_PYTHON = {"kind", "type_comment", "type_params", "ctx"}
 
 
 def _shape(node: Any) -> Any:
-    """A syntax tree as plain data that is the same in every version of Python."""
+    """Return a syntax tree as plain data that is the same in every version of Python."""
     if isinstance(node, list):
         return list(map(_shape, node))
     if not isinstance(node, ast.AST):

@@ -6,7 +6,7 @@ import pandas as pd
 
 
 def spread(rows: pd.DataFrame, keys: list[str], columns: Sequence[str]) -> pd.DataFrame:
-    """One row per combination of `keys`, with three columns for each of `columns`.
+    """Return one row per combination of `keys`, with three columns for each of `columns`.
 
     The median over the replicates, and their smallest and largest as `<column>_low` and
     `<column>_high`. A nan counts for none of them.

@@ -17,7 +17,7 @@ def half_width(values: pd.Series) -> float:
 
 
 def summarize(rows: pd.DataFrame, keys: list[str], columns: list[str]) -> pd.DataFrame:
-    """One row per combination of `keys`, with four columns for each of `columns`.
+    """Return one row per combination of `keys`, with four columns for each of `columns`.
 
     Its mean over replicates, `<column>_ci` (half the confidence interval of the mean),
     `<column>_low` and `<column>_high` (the interval within the range of the replicates, which is
@@ -34,5 +34,5 @@ def summarize(rows: pd.DataFrame, keys: list[str], columns: list[str]) -> pd.Dat
 
 
 def last_epoch(training: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the last epoch."""
+    """Return the rows of the last epoch."""
     return training[training["epoch"] == training["epoch"].max()]

@@ -91,7 +91,7 @@ class Picture(Figure):
         super().savefig(fname, **{"bbox_inches": Bbox([[0, 0], [width, top]])} | options)
 
     def _repr_png_(self) -> bytes:
-        """What a notebook shows."""
+        """Return what a notebook shows."""
         file = BytesIO()
         self.savefig(file, format="png")
         return file.getvalue()
@@ -117,7 +117,8 @@ class Picture(Figure):
 
 
 def in_two(text: str, longest: float = 8.15) -> list[str]:
-    """A finding in one line, or in two of similar length, broken behind a sign where that is near.
+    """Return a finding in one line, or in two of similar length, broken behind a sign where that is
+    near.
 
     longest: inches of a line.
     """
@@ -141,7 +142,7 @@ def in_two(text: str, longest: float = 8.15) -> list[str]:
 
 
 def canvas(height: float) -> Picture:
-    """An empty picture that lays itself out. height: of its body."""
+    """Return an empty picture that lays itself out. height: of its body."""
     total = height + HEAD
     room = (0, 0, 1, (height - 0.1) / total)
     layout = ConstrainedLayoutEngine(rect=room, w_pad=0.07, h_pad=0.06, wspace=0.04)
@@ -150,7 +151,7 @@ def canvas(height: float) -> Picture:
 
 def sheet(rows=1, cols=2, *, height=4.4, left=0.75, right=0.25, gap=0.3, between=1.05, top=0.45,
           ratios=(), heights=(), **options: Any) -> tuple[Picture, np.ndarray]:  # fmt: skip
-    """A picture of rows and columns of axes; what it is and says goes into its header.
+    """Return a picture of rows and columns of axes; what it is and says goes into its header.
 
     height: of its body; gap, right: room for labels and names; between, top: for titles; ratios,
     heights: of columns and rows to each other; options: as of `Figure.subplots`.
@@ -249,7 +250,8 @@ def level(axes: Axes, y: float, text: str = "", at: float = 0.02, above: bool = 
 
 
 def shades(values: Iterable[Any], *colors: str) -> dict[Any, str]:
-    """A colour for each of some ordered values, along a ramp of colours from light to dark."""
+    """Return a colour for each of some ordered values, along a ramp of colours from light to
+    dark."""
     values = list(values)
     ramp = LinearSegmentedColormap.from_list("", colors)
     return {v: to_hex(ramp(i / max(1, len(values) - 1))) for i, v in enumerate(values)}
@@ -264,7 +266,8 @@ def ticks(axis: Axis, values: Iterable[float], labels: Sequence[str] | None = No
 
 def rail(axes: Axes, end: float, far: float, text="≈ 0", *, lanes=1, log=True,
          axis="y") -> Callable:  # fmt: skip
-    """A scale from far to its end and, beyond, a rail without one, for the exact or the diverged.
+    """Return a scale from far to its end and, beyond, a rail without one, for the exact or the
+    diverged.
 
     Returns what places values: place(values, lane) puts nan and those beyond the end on the rail.
     """

@@ -24,7 +24,8 @@ STANDINGS = {
 
 
 def lines(judged: pd.DataFrame, path: Path, scale: str) -> list[str]:
-    """A line for each claim, the papers' own first, and how many hold, fail and are undecided.
+    """Return a line for each claim, the papers' own first, and how many hold, fail and are
+    undecided.
 
     judged: as `claims.judge` gives it, or as it is kept; with the column `standing` the last line
     says which are pre-registered. path: of its CSV file, which the last line but one
@@ -47,13 +48,14 @@ def lines(judged: pd.DataFrame, path: Path, scale: str) -> list[str]:
 
 
 def line(row: Any, scale: str = "") -> str:
-    """A claim: `✓ holds      statement   ratio 20.9 (16.6 to 1.88e+07), n = 5`."""
+    """Return a claim: `✓ holds      statement   ratio 20.9 (16.6 to 1.88e+07), n = 5`."""
     begin = f"{MARKS[row.verdict][0]} {row.verdict:<9}  {row.statement}{KINDS[row.kind]}"
     return f"{begin:<{13 + STATEMENT}}   {_measured(row, scale)}".rstrip()
 
 
 def _measured(row: Any, scale: str) -> str:
-    """The estimate with its limits; without one why, which at scale smoke is said for all."""
+    """Return the estimate with its limits; without one why, which at scale smoke is said for
+    all."""
     if not int(row.n or 0):
         return "" if scale == "smoke" else row.note
     limits = row.estimate, row.low, row.high
@@ -62,7 +64,7 @@ def _measured(row: Any, scale: str) -> str:
 
 
 def summary(judged: pd.DataFrame, scale: str) -> str:
-    """How many claims hold, fail and are undecided, in sentences, and how they stand."""
+    """Return how many claims hold, fail and are undecided, in sentences, and how they stand."""
     words = {"holds": ("holds", "hold"), "fails": ("fails", "fail")}
     words["undecided"] = ("is undecided", "are undecided")
     counts = {verdict: int((judged["verdict"] == verdict).sum()) for verdict in words}
@@ -77,7 +79,7 @@ def summary(judged: pd.DataFrame, scale: str) -> str:
 
 
 def _standing(standings: pd.Series) -> str:
-    """How many verdicts are pre-registered, and how many exploratory."""
+    """Return how many verdicts are pre-registered, and how many exploratory."""
     counts = standings.value_counts()
     if len(counts) == 1:
         (word,) = counts.index

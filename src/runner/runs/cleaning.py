@@ -56,7 +56,7 @@ def reason_to_leave(found: Found, is_asked_for: bool = True) -> str | None:
 
 
 def _says_so(found: Found, has_just_begun: bool) -> bool:
-    """Return whether its config.yaml says that it is a run; or it ended before it wrote any."""
+    """Say whether its config.yaml says that it is a run; or it ended before it wrote any."""
     if has_just_begun:
         return found.study in configs()
     with suppress(InputError):

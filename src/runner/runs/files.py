@@ -48,7 +48,8 @@ def remove_parts(folder: Path) -> None:
 
 
 def open_to_append(path: Path) -> TextIO:
-    """The text file, to append to; a link, of either kind, or a pipe in its place is removed.
+    """Return the text file, to append to; a link, of either kind, or a pipe in its place is
+    removed.
 
     Raises OSError when it cannot be written.
     """
@@ -75,6 +76,6 @@ def _without_waiting(name: str, flags: int) -> int:
 
 
 def read(path: Path) -> bytes:
-    """The content of a regular file; raises OSError as `open_to_read` does."""
+    """Return the content of a regular file; raises OSError as `open_to_read` does."""
     with open_to_read(path) as file:
         return file.read()

@@ -85,7 +85,7 @@ class Found:
 
 
 def folders(outputs: Path, study: str = "*") -> list[Path]:
-    """The folders of all runs, or those of a study, by name, whatever is left in them.
+    """Return the folders of all runs, or those of a study, by name, whatever is left in them.
 
     Raises InputError if there is no such folder of outputs.
     """
@@ -94,13 +94,14 @@ def folders(outputs: Path, study: str = "*") -> list[Path]:
 
 
 def find(outputs: Path, study: str = "*") -> list[Found]:
-    """All runs, or those of a study, by name. Raises InputError if there is no such folder."""
+    """Return all runs, or those of a study, by name. Raises InputError if there is no such
+    folder."""
     queued = in_queue(outputs)
     return [describe(folder, folder in queued) for folder in folders(outputs, study)]
 
 
 def describe(folder: Path, is_queued: bool = False) -> Found:
-    """What a folder shows of its run, or of an attempt at computing it again.
+    """Return what a folder shows of its run, or of an attempt at computing it again.
 
     is_queued: whether a cluster's queue may have it.
     """
@@ -127,7 +128,7 @@ def describe(folder: Path, is_queued: bool = False) -> Found:
 
 
 def _seconds(about: dict[str, Any]) -> float:
-    """The seconds that a provenance gives; nan where it gives none."""
+    """Return the seconds that a provenance gives; nan where it gives none."""
     seconds = about.get("seconds")
     with suppress(OverflowError):
         return float(seconds) if isinstance(seconds, int | float) else math.nan
@@ -135,13 +136,13 @@ def _seconds(about: dict[str, Any]) -> float:
 
 
 def attempts(found: list[Found], queued: dict[Path, Path]) -> list[Found]:
-    """The attempts at computing these runs again that are not complete."""
+    """Return the attempts at computing these runs again that are not complete."""
     begun = [each for each in found if each.again not in (None, "complete")]
     return [describe(each.folder / AGAIN, each.folder in queued) for each in begun]
 
 
 def status_of(folder: Path, is_held: bool | None, is_queued: bool = False) -> str:
-    """How far a run is.
+    """Return how far a run is.
 
     is_held: whether a process works on it; None where that is not known. A run that has begun and
     not ended is dead only if nobody works on it, and no queue may bring it back.
@@ -157,7 +158,8 @@ def status_of(folder: Path, is_held: bool | None, is_queued: bool = False) -> st
 
 
 def in_queue(outputs: Path) -> dict[Path, Path]:
-    """The folders of the runs that a cluster's queue may have, each with the note that says so."""
+    """Return the folders of the runs that a cluster's queue may have, each with the note that says
+    so."""
     found: dict[Path, Path] = {}
     for note in sorted((outputs / QUEUED).glob("*.json")):
         with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -167,7 +169,7 @@ def in_queue(outputs: Path) -> dict[Path, Path]:
 
 
 def _is_of_other_code(folder: Path, config: StudyConfig | None, about: dict[str, Any]) -> bool:
-    """Whether numbers are those of other code; of a study that is gone there is none."""
+    """Return whether numbers are those of other code; of a study that is gone there is none."""
     study, own = folder.parent.name, () if config is None else config.own_functions()
     return study in configs() and about.get("code") != code_of(study, own)
 
@@ -184,7 +186,7 @@ def _last_change(folder: Path) -> datetime | None:
 
 
 def run_in(folder: Path) -> Run:
-    """The run in a folder, wherever that is, whatever its name.
+    """Return the run in a folder, wherever that is, whatever its name.
 
     Raises InputError where `config.yaml` is damaged or of another time.
     """
@@ -194,7 +196,8 @@ def run_in(folder: Path) -> Run:
 
 
 def read_config(folder: Path) -> StudyConfig:
-    """The configuration that a run's `config.yaml` describes, with today's defaults for new fields.
+    """Return the configuration that a run's `config.yaml` describes, with today's defaults for new
+    fields.
 
     Raises InputError when the file is damaged, names a study or a parameter that no longer exists,
     or was written when the same parameters meant other numbers.
@@ -227,7 +230,7 @@ def read_config(folder: Path) -> StudyConfig:
 
 
 def read_values(path: Path) -> dict[Any, Any]:
-    """What a `config.yaml` holds. Raises InputError when it is not there, or no mapping."""
+    """Return what a `config.yaml` holds. Raises InputError when it is not there, or no mapping."""
     try:
         content = files.read(path)
         if content.count(b"[") + content.count(b"{") > MOST_NESTED:
@@ -241,7 +244,7 @@ def read_values(path: Path) -> dict[Any, Any]:
 
 
 def problem(folder: Path, outputs: Path) -> str | None:
-    """What is wrong with a run's files, in one line; None when nothing is."""
+    """Return what is wrong with a run's files, in one line; None when nothing is."""
     try:
         config = read_config(folder)
         if (folder.parent.name, folder.name) != (config.study, run_name(config)):

@@ -25,8 +25,8 @@ RECTIFIED = {0.0: True, 1.0: False}
 
 
 def is_written_out_for(network: MLP) -> bool:
-    """Whether `step` can train this network: it is on the CPU, has no skip connections, and an
-    activation that the kernels know."""
+    """Return whether `step` can train this network: it is on the CPU, has no skip connections, and
+    an activation that the kernels know."""
     on_cpu = network.parameters["W1"].device.type == "cpu"
     return on_cpu and isinf(network.skip) and network.sigma.below in RECTIFIED
 
@@ -75,7 +75,8 @@ def step(
 
 
 def _forward(network: MLP, layer: int, Z: Float[Tensor, "R d N"]) -> _Hidden:
-    """The activations of a layer from `W H`, in whose place they or what they come from stand."""
+    """Return the activations of a layer from `W H`, in whose place they or what they come from
+    stand."""
     p, rectified = network.parameters, _is_rectified(network)
     if network.centred is None:
         kernels.activate(_rows(Z), _row(p[f"b{layer}"]), rectified)
@@ -119,17 +120,18 @@ def _backward(network: MLP, layer: int, D: Float[Tensor, "R d N"], of: _Hidden) 
 
 
 def _is_rectified(network: MLP) -> bool:
-    """Whether its activation cuts off. Raises InputError for one that the kernels do not know."""
+    """Return whether its activation cuts off. Raises InputError for one that the kernels do not
+    know."""
     if network.sigma.below not in RECTIFIED:
         raise InputError(f"activation={network.activation} is not written out: use autograd")
     return RECTIFIED[network.sigma.below]
 
 
 def _rows(tensor: Float[Tensor, "R d N"]) -> np.ndarray:
-    """All features of all networks as rows of one matrix that shares the memory."""
+    """Return all features of all networks as rows of one matrix that shares the memory."""
     return tensor.detach().view(-1, tensor.shape[-1]).numpy()
 
 
 def _row(tensor: Float[Tensor, "R d"]) -> np.ndarray:
-    """All features of all networks as one vector that shares the memory."""
+    """Return all features of all networks as one vector that shares the memory."""
     return tensor.detach().view(-1).numpy()

@@ -30,7 +30,7 @@ class Group:
     """The replicate whose order of the data a network follows, 0..S-1."""
 
     def to(self, device: torch.device) -> "Group":
-        """A copy on a device, in the dtype of the network."""
+        """Return a copy on a device, in the dtype of the network."""
         rates = self.rates.to(device, self.network.parameters["W1"].dtype)
         return Group(self.network.to(device), rates, self.replicates.to(device))
 
@@ -74,7 +74,7 @@ def descend(
     labels: Int[Tensor, "R N"],
     rates: Float[Tensor, " R"],
 ) -> tuple[Float[Tensor, " R"], Int[Tensor, " R"]]:
-    """One step of SGD on the cross entropy, in place; `loss_and_hits` before it.
+    """Return one step of SGD on the cross entropy, in place; `loss_and_hits` before it.
 
     Where the gradient is not written out for a network, it is found by automatic differentiation.
     """
@@ -116,7 +116,7 @@ class StackTrainer(EpochTrainer[dict[str, Scores]]):
             yield from self.checkpointed(self.epochs, self.context, bar)
 
     def train_on(self, chosen: Int[Tensor, "S B"]) -> Float[Tensor, " R"]:
-        """One minibatch for every group; the losses of all networks before the step."""
+        """Return one minibatch for every group; the losses of all networks before the step."""
         images, found = self.data.train, []
         for name, group in self.groups.items():
             own = chosen[group.replicates]
@@ -127,7 +127,7 @@ class StackTrainer(EpochTrainer[dict[str, Scores]]):
         return torch.cat(found)
 
     def end_epoch(self) -> dict[str, Scores]:
-        """The scores of each group."""
+        """Return the scores of each group."""
         scores = {}
         for name in self.groups:
             loss, hits = (self.sums[name] / self.steps).cpu()

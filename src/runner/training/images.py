@@ -57,7 +57,7 @@ class EpochTrainer(ABC, Generic[Scores]):
         return (self.epoch - 1) * self.steps + self.step
 
     def order(self) -> Int[Tensor, "*replicates n"]:
-        """The order of the images in this epoch."""
+        """Return the order of the images in this epoch."""
         n = len(self.data.train)
         return epoch_order(self.seed, self.replicates, n, self.epoch).to(self.device)
 
@@ -93,18 +93,19 @@ class EpochTrainer(ABC, Generic[Scores]):
 
     @abstractmethod
     def train_on(self, chosen: Int[Tensor, "*replicates B"]) -> Tensor:
-        """One step on these images; the losses before it."""
+        """Return one step on these images; the losses before it."""
 
     @abstractmethod
     def end_epoch(self) -> Scores:
-        """The scores of the epoch that has just ended; the next one begins with empty sums."""
+        """Return the scores of the epoch that has just ended; the next one begins with empty
+        sums."""
 
     @abstractmethod
     def _own(self) -> dict[str, Tensor]:
-        """All tensors that training changes, by name."""
+        """Return all tensors that training changes, by name."""
 
     def state(self) -> dict[str, Tensor]:
-        """All that is needed to go on."""
+        """Return all that is needed to go on."""
         own = {name: tensor.detach() for name, tensor in self._own().items()}
         return {"epoch": torch.tensor(self.epoch), "step": torch.tensor(self.step)} | own
 
@@ -116,8 +117,8 @@ class EpochTrainer(ABC, Generic[Scores]):
 
 
 def on_device(data: Dataset, device: torch.device) -> Dataset:
-    """The dataset on the device with the channels of a pixel side by side, as convolutions like
-    it."""
+    """Return the dataset on the device with the channels of a pixel side by side, as convolutions
+    like it."""
     layout = torch.channels_last
     return data.to(device).map(lambda pixels: pixels.contiguous(memory_format=layout))
 
@@ -144,11 +145,11 @@ class ConvolutionalTrainer(EpochTrainer[dict[str, float]]):
         self.sums = torch.zeros(2, dtype=torch.float64, device=self.device)
 
     def order(self) -> Int[Tensor, " n"]:
-        """The order of the images in this epoch, that of the replicate alone."""
+        """Return the order of the images in this epoch, that of the replicate alone."""
         return super().order()[-1]
 
     def train_on(self, chosen: Int[Tensor, " B"]) -> Float[Tensor, ""]:
-        """One step on these samples; the loss before it."""
+        """Return one step on these samples; the loss before it."""
         self.network.set_mode("train")
         labels = self.data.train.labels[chosen]
         logits = self.network(self.data.train.pixels[chosen])
@@ -207,12 +208,13 @@ class Task(NamedTuple):
 
 
 def selection_of(config: Config) -> range:
-    """The replicates that a study chooses its rates on."""
+    """Return the replicates that a study chooses its rates on."""
     return selection_range(config.replicates, config.selection_replicates)
 
 
 def trials(config: Config, methods: Iterable[str]) -> list[Task]:
-    """The networks that rates are chosen on, each method at every rate; none for one rate alone."""
+    """Return the networks that rates are chosen on, each method at every rate; none for one rate
+    alone."""
     rates = config.learning_rates if len(config.learning_rates) > 1 else []
     every = product(methods, rates, selection_of(config))
     return [Task(method, replicate, rate) for method, rate, replicate in every]

@@ -7,7 +7,7 @@ FINAL_FRACTION = 0.01
 
 
 def cosine_decay(step: int, steps: int) -> float:
-    """The fraction of the starting rate at a step, from 1 to 0 along half a cosine."""
+    """Return the fraction of the starting rate at a step, from 1 to 0 along half a cosine."""
     return (1 + cos(pi * step / steps)) / 2
 
 

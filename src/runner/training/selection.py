@@ -27,12 +27,12 @@ class Choice:
 
 
 def selection_range(replicates: int, selection_replicates: int) -> range:
-    """The indices of the replicates that rates are chosen on."""
+    """Return the indices of the replicates that rates are chosen on."""
     return range(replicates, replicates + selection_replicates)
 
 
 def score(accuracy: Float[Tensor, "*R"], loss: Float[Tensor, "*R"]) -> Float[Tensor, "*R"]:
-    """What an epoch of R networks, or of one, counts in the choice: the training accuracy.
+    """Return what an epoch of R networks, or of one, counts in the choice: the training accuracy.
 
     Nan where the loss is not finite: one that has diverged still guesses right now and then.
     """
@@ -40,7 +40,7 @@ def score(accuracy: Float[Tensor, "*R"], loss: Float[Tensor, "*R"]) -> Float[Ten
 
 
 def ranked(scores: Float[Tensor, "candidates S"]) -> list[int]:
-    """The candidates, that whose worst replicate scores highest first; equals as they stand.
+    """Return the candidates, that whose worst replicate scores highest first; equals as they stand.
 
     Those that have diverged (nan) on a replicate come last.
     """
@@ -49,7 +49,7 @@ def ranked(scores: Float[Tensor, "candidates S"]) -> list[int]:
 
 
 def choose(rates: Sequence[float], scores: Float[Tensor, "rates S"], selection: range) -> Choice:
-    """The fastest of the rates, the smallest of equally fast ones.
+    """Return the fastest of the rates, the smallest of equally fast ones.
 
     One at which a network has diverged is never chosen while there is another; where there is
     none, the smallest is taken, and `selected_on` says so.
@@ -64,6 +64,6 @@ def choose(rates: Sequence[float], scores: Float[Tensor, "rates S"], selection: 
 
 
 def described(selection: range, diverged: bool) -> str:
-    """What stands in `selected_on` after a choice on these replicates."""
+    """Return what stands in `selected_on` after a choice on these replicates."""
     words = f"replicates {', '.join(map(str, selection))}"
     return f"{words}: all rates diverged" if diverged else words

@@ -10,7 +10,7 @@ from runner.papers.batch_norm_rank.images_config import OnImages
 
 
 def training_images(config: OnImages, context: Context) -> Dataset:
-    """The study's dataset, with the first `train_images` of its training images.
+    """Return the study's dataset, with the first `train_images` of its training images.
 
     Raises InputError when it cannot be had or has fewer.
     """
@@ -19,7 +19,7 @@ def training_images(config: OnImages, context: Context) -> Dataset:
 
 
 def probed(config: OnImages, data: Dataset) -> Images:
-    """The training images that networks are measured on: the same for all, chosen at random.
+    """Return the training images that networks are measured on: the same for all, chosen at random.
 
     Raises InputError when there are fewer than `samples`.
     """

@@ -34,7 +34,7 @@ def end_of_grid(rate: float, offered: Iterable[float]) -> str:
 
 
 def learned_share(accuracy: Numbers) -> Numbers:
-    """How far an accuracy has come from a guess (0) to a perfect fit (1)."""
+    """Return how far an accuracy has come from a guess (0) to a perfect fit (1)."""
     return (accuracy - 1 / CLASSES) / (1 - 1 / CLASSES)
 
 

@@ -36,7 +36,7 @@ NORMALIZATIONS = {
 
 
 def look(method: str, steps: int = 0) -> Look:
-    """The look of a method. steps: M, of what is pre-trained."""
+    """Return the look of a method. steps: M, of what is pre-trained."""
     known = METHODS | CONTROLS
     return known.get(method) or PRETRAINED.get(steps) or Look(style.BROWN, "p")
 

@@ -27,7 +27,7 @@ class Ranks:
 
 @torch.no_grad()
 def ranks(H: Float[Tensor, "R d N"], tau: float = 0.5) -> Ranks:
-    """All three measures from one set of singular values."""
+    """Return all three measures from one set of singular values."""
     d = H.shape[1]
     finite = H.isfinite().all(dim=-1).all(dim=-1)
     sigma = singular_values(H.where(finite[:, None, None], 0.0))

@@ -30,7 +30,7 @@ def starting_stack(
     skip: float = inf,
     dtype: torch.dtype = torch.float32,
 ) -> MLP:
-    """One network per replicate; those of one replicate start with the same draws, however
+    """Return one network per replicate; those of one replicate start with the same draws, however
     normalized."""
     sizes = [features, *[config.width] * config.depth, classes]
     streams = [generator(config.seed, replicate, "initialisation") for replicate in replicates]
@@ -41,7 +41,8 @@ def starting_stack(
 
 
 def group(network: MLP, rates: list[float], replicates: range) -> Group:
-    """Each network, one per replicate, at each rate: rate after rate, as `product` has them."""
+    """Return each network, one per replicate, at each rate: rate after rate, as `product` has
+    them."""
     chosen = torch.arange(len(replicates)).repeat(len(rates))
     of_networks = torch.tensor(rates).repeat_interleave(len(replicates))
     return Group(network.select(chosen), of_networks, torch.tensor(replicates).repeat(len(rates)))
@@ -60,7 +61,7 @@ def last_ranks(
 
 
 def by_network(columns: Mapping[str, Float[Tensor, " R"]]) -> Iterator[dict[str, float]]:
-    """The columns of a stack of R networks, network after network."""
+    """Return the columns of a stack of R networks, network after network."""
     values = zip(*(tensor.tolist() for tensor in columns.values()), strict=True)
     return (dict(zip(columns, each, strict=True)) for each in values)
 

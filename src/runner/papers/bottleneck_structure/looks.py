@@ -14,7 +14,7 @@ EDGE = "#9a9a9a"
 
 
 def rank_look(rank: int) -> Look:
-    """The look of a rank."""
+    """Return the look of a rank."""
     return RANKS[min(int(rank), len(RANKS) - 1)]
 
 

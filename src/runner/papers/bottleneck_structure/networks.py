@@ -68,7 +68,7 @@ def random_network(sizes: list[int], gain: float, stream: torch.Generator) -> Ne
 
 
 def torch_module(config: object, network: str, tensors: dict[str, Tensor]) -> nn.Module:
-    """A kept network as a module."""
+    """Return a kept network as a module."""
     return modules.mlp(tensors)
 
 
@@ -90,7 +90,8 @@ class Derivatives:
 
 
 def differentiate(network: Network, x: Inputs) -> Derivatives:
-    """The Jacobians of a network and of its halves at each point, as products of masked weights."""
+    """Return the Jacobians of a network and of its halves at each point, as products of masked
+    weights."""
     N, d_in = x.shape
     hidden = network.activations(x)[1:]
     active = [(h > 0).to(x.dtype) for h in hidden[:-1]] + [torch.ones_like(hidden[-1])]

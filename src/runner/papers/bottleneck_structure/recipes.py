@@ -24,7 +24,7 @@ class Recipe:
     peak_end: float = 0.0
 
     def ridge_factor(self, step: int, steps: int) -> float:
-        """The ridge at a step, relative to lambda."""
+        """Return the ridge at a step, relative to lambda."""
         if step < self.warmup:
             return 0.0
         if step < self.rise_end * steps:

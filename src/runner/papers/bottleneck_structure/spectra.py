@@ -16,8 +16,8 @@ FLOOR = 0.01
 
 
 def bottleneck_rank(singular_values: Sequence[Float[Tensor, " _"]]) -> int:
-    """The smallest number of singular values above 0.1 that any W_l has: what passes through all
-    layers (section 1)."""
+    """Return the smallest number of singular values above 0.1 that any W_l has: what passes through
+    all layers (section 1)."""
     return min(map(threshold_rank, singular_values))
 
 
@@ -31,7 +31,8 @@ def jacobian_ranks(jacobian: Jacobians) -> Int[Tensor, " N"]:
 
 
 def ranks(network: Network, derivatives: Derivatives) -> dict[str, int]:
-    """The rank of a network, read off in four ways; the names are columns of the studies' tables.
+    """Return the rank of a network, read off in four ways; the names are columns of the studies'
+    tables.
 
     rank: singular values of W_{L/2} above 0.1; rank_gap: the k with their largest s_k / s_{k+1};
     bottleneck_rank: see there; jacobian_rank: the largest Rank J f(x) over the points.
@@ -47,17 +48,18 @@ def ranks(network: Network, derivatives: Derivatives) -> dict[str, int]:
 
 
 def spectra(network: Network) -> list[Float[Tensor, " _"]]:
-    """The singular values of W_1 .. W_L, each list falling."""
+    """Return the singular values of W_1 .. W_L, each list falling."""
     return [svdvals(W) for W in network.weights]
 
 
 def threshold_rank(s: Float[Tensor, " _"]) -> int:
-    """The number of singular values above 0.1; 0 where they are nan."""
+    """Return the number of singular values above 0.1; 0 where they are nan."""
     return int((s > THRESHOLD).sum())
 
 
 def gap_rank(s: Float[Tensor, " _"]) -> int:
-    """The k at which s_k / s_{k+1} is largest; 0 when none is above 0.1, as where they are nan.
+    """Return the k at which s_k / s_{k+1} is largest; 0 when none is above 0.1, as where they are
+    nan.
 
     Shrinking singular values may stay above a fixed threshold long after a gap has opened.
     """

@@ -56,7 +56,7 @@ class DepthStack:
             b.zero_()[: len(bias), 0].copy_(bias)
 
     def network(self, r: int) -> Network:
-        """A float64 copy of network r on the CPU.
+        """Return a float64 copy of network r on the CPU.
 
         Networks are measured there: many small matrices, and the same numbers on every machine.
         """
@@ -64,7 +64,7 @@ class DepthStack:
         return Network(W, [each[:, 0] for each in b])
 
     def predict(self, x: Float[Tensor, "R d_in N"]) -> Float[Tensor, "R d_out N"]:
-        """The outputs of every network on its inputs."""
+        """Return the outputs of every network on its inputs."""
         self._reserve(x)
         H, out = x, x.new_empty(len(self.depths), self.d_out, x.shape[-1])
         for i, A in enumerate(self.active):
@@ -77,7 +77,7 @@ class DepthStack:
     def descend(
         self, x: Float[Tensor, "R d_in N"], y: Float[Tensor, "R d_out N"]
     ) -> Float[Tensor, " R"]:
-        """The cost `(1/N) sum_i ||f(x_i) - y_i||^2` of every network; its gradient to
+        """Return the cost `(1/N) sum_i ||f(x_i) - y_i||^2` of every network; its gradient to
         `gradient`.
         """
         delta_out = self.predict(x).sub_(y)

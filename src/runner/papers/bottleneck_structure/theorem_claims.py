@@ -32,7 +32,7 @@ def violations(tables: Tables, theorem: str, where: str = "points > 0") -> pd.Da
 def inequality(
     name: str, statement: str, source: str, *, balanced: bool = False, **more: Any
 ) -> Claim:
-    """The claim that a theorem of paper D is nowhere violated.
+    """Return the claim that a theorem of paper D is nowhere violated.
 
     balanced: judged by the lowest losses, where balance, which the proof assumes, is to be had;
     more: as of a `Claim`.

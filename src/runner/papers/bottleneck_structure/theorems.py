@@ -43,7 +43,8 @@ class TheoremCheck(Row):
 
 
 def theorem_rows(network: Network, x: Inputs, k: int, replicate: int) -> Iterator[TheoremCheck]:
-    """All theorems at those of the given inputs where Rank J f(x) is k >= 1, as they suppose."""
+    """Yield all theorems at those of the given inputs where Rank J f(x) is k >= 1, as they
+    suppose."""
     J = differentiate(network, x).jacobian
     x = x[(jacobian_ranks(J) == k) | J.isnan().any(2).any(1)]
     if len(x):
@@ -52,7 +53,7 @@ def theorem_rows(network: Network, x: Inputs, k: int, replicate: int) -> Iterato
 
 
 def inequalities(network: Network, x: Inputs, k: int) -> dict[str, Sides]:
-    """The lower and the upper side of every theorem, at points with Rank J f(x) = k.
+    """Return the lower and the upper side of every theorem, at points with Rank J f(x) = k.
 
     schatten: `L ||J||_{2/L}^{2/L} <= ||theta||^2` (Appendix A.1). theorem-3: `2 log |J|_+ <= c_1`.
     theorem-6, theorem-7, corollary-8: see `theory`. proposition-9: with the factor L of its proof;
@@ -87,7 +88,7 @@ def inequalities(network: Network, x: Inputs, k: int) -> dict[str, Sides]:
 
 
 def check(network: Network, k: int, replicate: int, theorem: str, sides: Sides) -> TheoremCheck:
-    """How the two sides of a theorem compare, at all their points."""
+    """Return how the two sides of a theorem compare, at all their points."""
     lower, upper = sides
     slack = upper - lower
     size = 1 + lower.abs().maximum(upper.abs())

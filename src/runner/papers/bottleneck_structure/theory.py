@@ -53,7 +53,7 @@ def expanded_representation_cost(A: Float[Tensor, "m n"], L: float) -> float:
 
 
 def imbalance(network: Network) -> float:
-    """How far the parameters are from balanced (Appendix B, proof of Theorem 7), relative.
+    """Return how far the parameters are from balanced (Appendix B, proof of Theorem 7), relative.
 
     `sum_{l,i} | ||W_{l,i.}||^2 + b_{l,i}^2 - ||W_{l+1,.i}||^2 | / ||theta||^2`; 0 if balanced.
     """
@@ -183,7 +183,7 @@ def ntk_norm(network: Network, derivatives: Derivatives, x: Inputs) -> PerPoint:
 
 
 def active_segment(network: Network, x: Inputs, step: Inputs) -> tuple[Inputs, Inputs]:
-    """The ends of the part of `[x - step, x + step]` around x on which no neuron switches.
+    """Return the ends of the part of `[x - step, x + step]` around x on which no neuron switches.
 
     The region of a pattern of states D_l is convex, so that bisection finds where it ends, to 2^-30
     of the step, from inside.

@@ -59,7 +59,7 @@ class RidgeTrainer:
         self.adam = torch.optim.Adam([stack.parameters], lr=learning_rate, betas=BETAS, fused=True)
 
     def advance(self, batch: Batch) -> Float[Tensor, " R"]:
-        """One step; the cost of every network before it."""
+        """Return one step; the cost of every network before it."""
         cost = self.stack.descend(*batch)
         settings = self.adam.param_groups[0]
         settings["lr"] = self.learning_rate * cosine_decay(self.step, self.steps)
@@ -83,7 +83,7 @@ class RidgeTrainer:
                 context.checkpoint(self.state)
 
     def after_training(self, replicates: int, context: Context) -> Iterator[tuple[int, Progress]]:
-        """Every replicate, to go on with what was trained, and the bar of this stage.
+        """Yield every replicate, to go on with what was trained, and the bar of this stage.
 
         Goes on after the last one that a checkpoint knows to be done.
         """
@@ -96,7 +96,7 @@ class RidgeTrainer:
                 context.checkpoint(lambda kept=kept: self.state() | kept)
 
     def state(self) -> dict[str, Tensor]:
-        """What a checkpoint needs to go on."""
+        """Return what a checkpoint needs to go on."""
         return {"parameters": self.stack.parameters, **self.adam.state[self.stack.parameters]}
 
     def _restore(self, state: dict[str, Tensor]) -> None:

@@ -24,11 +24,11 @@ class Float64:
     solve_scales = staticmethod(solve_scales)
 
     def exact(self, array: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-        """A copy."""
+        """Return a copy."""
         return array.clone()
 
     def least_norm(self, W: Float[Tensor, "d m"], b: Float[Tensor, " d"]) -> Float[Tensor, " m"]:
-        """The smallest x with `W x = b`, for W of rank d, by SVD."""
+        """Return the smallest x with `W x = b`, for W of rank d, by SVD."""
         return torch.linalg.lstsq(W, b[:, None], driver="gelsd").solution[:, 0]
 
     def row_norms(self, M: Float[Tensor, "rows columns"]) -> Float[Tensor, " rows"]:
@@ -48,7 +48,7 @@ class MultiPrecision:
         self.context.dps = digits
 
     def exact(self, array: Float[Tensor, "..."]) -> Exact:
-        """The float64 numbers as mpmath numbers, without rounding."""
+        """Return the float64 numbers as mpmath numbers, without rounding."""
         return np.vectorize(self.context.mpf, otypes=[object])(array.numpy())
 
     def solve_scales(self, W1: Exact, W2: Exact, target: Exact) -> Scales:

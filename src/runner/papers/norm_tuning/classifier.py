@@ -19,7 +19,8 @@ def train_classifier(
     images: Float[Tensor, "images 64"],
     classes: Int[Tensor, " images"],
 ) -> Network:
-    """A fully connected ReLU classifier with `depth` layers and this hidden width, in float64."""
+    """Return a fully connected ReLU classifier with `depth` layers and this hidden width, in
+    float64."""
     sizes = [PIXELS, *[width] * (depth - 1), CLASSES]
     drawn = initialization.draw("he", sizes, [generator], torch.float64)
     weights, biases = ([each[0] for each in of_all] for of_all in drawn)

@@ -23,7 +23,7 @@ class RMSNorm(nn.RMSNorm):
         self.bias = nn.Parameter(torch.zeros(features, dtype=dtype))
 
     def forward(self, z: Float[Tensor, "N n"]) -> Float[Tensor, "N n"]:
-        """Each sample over the root of its mean square, scaled and shifted."""
+        """Return each sample over the root of its mean square, scaled and shifted."""
         return super().forward(z) + self.bias
 
 
@@ -33,7 +33,7 @@ def as_modules(
     x: Float[Tensor, "N k"],
     biases: Sequence[Float[Tensor, " _"]] | None = None,
 ) -> nn.Sequential:
-    """A normalization layer after each frozen matrix, for `scale (W h) + shift` in a network
+    """Return a normalization layer after each frozen matrix, for `scale (W h) + shift` in a network
     without skips; in evaluation mode and the precision of its weights. With the frozen `biases` b
     of Eq. (3), one for each matrix, what is normalized is `W h + b`, and the shifts take b out.
     Raises InputError for a `layer` other than batch_norm, layer_norm and rms_norm.
@@ -68,7 +68,8 @@ def frozen_linear(
 def _normalization(
     layer: str, gamma: Float[Tensor, " n"], beta: Float[Tensor, " n"], z: Float[Tensor, "N n"]
 ) -> nn.BatchNorm1d | nn.LayerNorm | RMSNorm:
-    """A layer that maps z to `gamma z + beta` as far as its mean and deviation are those here."""
+    """Return a layer that maps z to `gamma z + beta` as far as its mean and deviation are those
+    here."""
     make = {"batch_norm": nn.BatchNorm1d, "layer_norm": nn.LayerNorm, "rms_norm": RMSNorm}
     module = lookup("layers", layer, make)(len(gamma), dtype=gamma.dtype)
     if layer == "batch_norm":

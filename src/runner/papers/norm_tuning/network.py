@@ -82,7 +82,8 @@ def relu_network(weights: list[Matrix], biases: list[Vector]) -> Network:
 
 
 def truncate(target: Network, rank: int) -> Network:
-    """The target with each weight matrix replaced by its best approximation of this rank (SVD)."""
+    """Return the target with each weight matrix replaced by its best approximation of this rank
+    (SVD)."""
 
     def truncated(layer: Layer) -> Layer:
         U, s, Vh = torch.linalg.svd(layer.weight, full_matrices=False)
@@ -96,7 +97,8 @@ def _relu(x: Matrix) -> Matrix:
 
 
 def agreement(found: Matrix, expected: Matrix) -> float:
-    """The fraction of inputs, by row, where the largest output is the same one; nan if one is."""
+    """Return the fraction of inputs, by row, where the largest output is the same one; nan if one
+    is."""
     found, expected = np.asarray(found), np.asarray(expected)
     if not np.isfinite((found - expected).astype(np.float64)).all():
         return nan

@@ -24,7 +24,7 @@ class Norm(NamedTuple):
     beta2: Float[Tensor, "*R d 1"]
 
     def to(self, where: torch.device | torch.dtype) -> "Norm":
-        """The same on a device, or in a precision."""
+        """Return the same on a device, or in a precision."""
         return Norm(*(each.to(where) for each in self))
 
 

@@ -103,7 +103,8 @@ def wide(target: Network, weights: Iterable[Pair], input_norm: float = 1.0) -> C
 
 
 def factorize(target: Network, rank: int, input_norm: float = 1.0) -> Network:
-    """The same function with each layer W* = A B of rank r written as two, B (r, d) and A (d, r).
+    """Return the same function with each layer W* = A B of rank r written as two, B (r, d) and A
+    (d, r).
 
     Corollary 1 (Corollary 2 of the appendix): four layers of width d r make up for each layer of
     rank r, those that `wide` gives for the two here, as the text above the corollary says. The
@@ -161,7 +162,7 @@ def deep(
 def _deep_block(
     layer: Layer, frozen: DeepWeights, input_norm: float, arithmetic: Arithmetic
 ) -> tuple[Block, list[Scales]]:
-    """One block of Theorem 2: scales from the last layer to the first, then shifts forward.
+    """Return one block of Theorem 2: scales from the last layer to the first, then shifts forward.
 
     Scales: `W_{n+1} (prod_{j > i} Gamma_j W_j) Gamma_i W_i A_i = W*_i` for i = n, ..., 1 (Eq. 52),
     each a system of d k equations and d k unknowns. Shifts: with all ReLUs on, layer i holds
@@ -228,7 +229,8 @@ def wide_weights(
     sparsity: float = 1.0,
     distribution: str = "normal",
 ) -> list[Pair]:
-    """A pair W1 ~ N(0, 1/d_in) (m, d_in), W2 ~ N(0, 2/m) (d_out, m) for each layer of the target.
+    """Return a pair W1 ~ N(0, 1/d_in) (m, d_in), W2 ~ N(0, 2/m) (d_out, m) for each layer of the
+    target.
 
     m is `width`, or d_out d_in where that is None (Theorem 1). Each weight is kept with probability
     `sparsity` (Theorem 3) and then divided by its root, which keeps the variances. Another

@@ -18,7 +18,7 @@ Part = Callable[[Axes, Tables], pd.DataFrame]
 def four_panels(
     tables: Tables, parts: Sequence[tuple[Part, str, str]], **options: float
 ) -> tuple[Figure, pd.DataFrame]:
-    """A sheet of the panels a to d, and the numbers drawn, with the column `panel`.
+    """Draw a sheet of the panels a to d, and the numbers drawn, with the column `panel`.
 
     parts: what draws each, its title, and what its axis below is; one without rows says so.
     options: as of `sheet`.

@@ -74,7 +74,8 @@ def residual_outgoing(
 
 
 def same_pattern(preactivations: Float[Tensor, "*R n c"]) -> Bool[Tensor, "*R c c"]:
-    """Which pairs of c neurons are on for the same of n examples (condition of Lemma 2, part 2)."""
+    """Return which pairs of c neurons are on for the same of n examples (condition of Lemma 2,
+    part 2)."""
     on = (preactivations > 0).float()  # counts are exact there
     count = on.sum(-2)
     return count[..., :, None] + count[..., None, :] == 2 * (on.mT @ on)
@@ -117,7 +118,8 @@ def alignment(U: Float[Tensor, "*R c i"], V: Float[Tensor, "*R o c"]) -> Float[T
 
 
 def flattening_factor(shared: int, positions: int) -> int:
-    """How much smaller ||V||^2 may be than ||U||^2, two flattenings of one tensor (Lemma 10).
+    """Return how much smaller ||V||^2 may be than ||U||^2, two flattenings of one tensor (Lemma
+    10).
 
     For a tensor T (o, i, k) with U = `o x (i k)` and V = `(o k) x i`: ||U||^2 <= min(i, k) ||V||^2,
     because T contracted with a unit vector of R^o is an i x k matrix, whose squared Frobenius norm
@@ -127,7 +129,8 @@ def flattening_factor(shared: int, positions: int) -> int:
 
 
 def low_rank_bound(factors: list[int]) -> list[float]:
-    """The limit inferior of ||W_j||_2^2 / ||W_j||_F^2 for each layer j (Theorem 2, Eq. (14)).
+    """Return the limit inferior of ||W_j||_2^2 / ||W_j||_F^2 for each layer j (Theorem 2, Eq.
+    (14)).
 
     factors: s_j, how much smaller the squared operator norm of layer j may be as its inputs see it
     (V_j) than as its outputs see it (U_j): 1 for a fully connected layer, `RESIDUAL_FACTOR` for a
@@ -150,7 +153,7 @@ def finite_time_bound(
     factors: list[int],
     offsets: list[Float[Tensor, "*R"]],
 ) -> list[Float[Tensor, "*R"]]:
-    """The least that ||W_j||_2^2 can be, given the last layer's norm (Theorem 2, Eq. (13)).
+    """Return the least that ||W_j||_2^2 can be, given the last layer's norm (Theorem 2, Eq. (13)).
 
     last: ||W_L||_F^2 now, which is ||W_L||_2^2 of a single row. invariants: D_j at initialisation,
     between layers j and j+1. factors: s_j as in `low_rank_bound`. offsets: e_j with ||U_j||_2^2 <=
@@ -184,7 +187,8 @@ def remainder(W: Float[Tensor, "*R o i"], kept: int) -> Float[Tensor, "*R"]:
 
 
 def last_remainder_bound(W: Float[Tensor, "*R o w"]) -> Float[Tensor, "*R"]:
-    """What the remainder of the last layer is at most, at all times, from its start (K outputs).
+    """Return what the remainder of the last layer is at most, at all times, from its start (K
+    outputs).
 
     One output under a loss of the margin: k = 1 and W has one singular value, hence zero. K outputs
     under cross entropy: k = K - 1, rem = sigma_K^2 <= ||u^T W||^2 for every unit vector u, here

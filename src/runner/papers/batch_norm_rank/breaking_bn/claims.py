@@ -23,7 +23,7 @@ STARTS = ("batch_norm", "batch_norm_asymmetric")
 
 
 def asymmetric_start(figure: int, network: str) -> list[Claim]:
-    """What figures 5 and 13 show of their network."""
+    """Return what figures 5 and 13 show of their network."""
     source = f"paper B, Section 4, figure {figure}"
     return [
         Claim(

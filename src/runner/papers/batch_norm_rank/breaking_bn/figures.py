@@ -78,7 +78,7 @@ def _lines(
 def draw(
     tables: Tables, columns: tuple[str, ...], x: str = "epoch", methods: list[str] = CENTRED
 ) -> tuple[Figure, pd.DataFrame]:
-    """One panel for each measure, one line for each method; x: `epoch` or `steps`."""
+    """Draw one panel for each measure, one line for each method; x: `epoch` or `steps`."""
     drawn = curves(tables)
     shown = nonempty(drawn[drawn["method"].isin(methods)], "curve of the figure")
     rows = -(-len(columns) // 2)
@@ -117,7 +117,8 @@ MEDIANS = (
 
 
 def with_rates(panels: str, marks: str, tables: Tables) -> str:
-    """A caption: panels, what the marks are, and the rates, with those at an end of their grid."""
+    """Return a caption: panels, what the marks are, and the rates, with those at an end of their
+    grid."""
     rates = [
         f"{LABELS[method]} {rate:g}{END_OF_GRID[end]}"
         for method, rate, end in chosen_rates(tables).itertuples(index=False, name=None)
@@ -130,12 +131,12 @@ def _network(tables: Tables) -> str:
 
 
 def _end(tables: Tables, method: str, column: str = "train_accuracy") -> float:
-    """The median of a method after the last epoch. Raises NoRows where it was not run."""
+    """Return the median of a method after the last epoch. Raises NoRows where it was not run."""
     return select(curves(tables), method=method)[column].iloc[-1]
 
 
 def say_broken(tables: Tables) -> str:
-    """What an asymmetric start does to rank and accuracy."""
+    """Say what an asymmetric start does to rank and accuracy."""
     start, norm = "batch_norm_asymmetric", "batch_norm"
     return (
         f"From an asymmetric start the rank is {_end(tables, start, 'rank'):.0f} in place of"
@@ -154,7 +155,7 @@ def say_centring(tables: Tables, so: str) -> str:
 
 
 def say_parallel(tables: Tables) -> str:
-    """How alike training on images and on random pixels is without batch norm."""
+    """Say how alike training on images and on random pixels is without batch norm."""
     one, other = (
         select(tables["training"], method=method).set_index(["replicate", "epoch"])
         for method in ("vanilla", "vanilla_random_pixels")

@@ -18,14 +18,15 @@ LAST = "at the last epoch"
 
 
 def _of(tables: Tables, method: str, column: str) -> pd.DataFrame:
-    """A row for each epoch, 0 before training, by replicate. Raises NoRows where it was not run."""
+    """Return a row for each epoch, 0 before training, by replicate. Raises NoRows where it was not
+    run."""
     rows = paths(tables)
     rows = nonempty(rows[rows["method"] == method], f"rows: {LABELS[method]}")
     return rows.pivot(index="epoch", columns="replicate", values=column)
 
 
 def _learned(tables: Tables, method: str) -> pd.DataFrame:
-    """The learned share, by epoch from 1 on and replicate."""
+    """Return the learned share, by epoch from 1 on and replicate."""
     return learned_share(_of(tables, method, "train_accuracy").drop(index=0))
 
 

@@ -140,7 +140,7 @@ def run(config: Config, context: Context) -> Iterator[UntrainedNetwork | TrialEp
 
 
 def images(config: Config, context: Context, random_pixels: bool) -> Dataset:
-    """The study's images on the device, each channel with mean zero and variance one.
+    """Return the study's images on the device, each channel with mean zero and variance one.
 
     Raises InputError when they cannot be had, or when there are fewer than `samples`.
     """
@@ -154,13 +154,13 @@ def images(config: Config, context: Context, random_pixels: bool) -> Dataset:
 
 
 def new_network(config: Config, name: str, channels: int, classes: int) -> ConvolutionalClassifier:
-    """A network of one method for images with these channels."""
+    """Return a network of one method for images with these channels."""
     architecture = lookup("architecture", config.architecture, ARCHITECTURES)
     return architecture(channels, classes, METHODS[name].normalization, config.multiplier)
 
 
 def torch_module(config: Config, network: str, tensors: dict[str, Tensor]) -> nn.Module:
-    """A kept network as a module."""
+    """Return a kept network as a module."""
     first = next(W for W in tensors.values() if W.ndim == 4)
     classes = len(tensors["classifier.weight"])
     module = new_network(config, network.partition("/")[0], first.shape[1], classes)
@@ -169,7 +169,8 @@ def torch_module(config: Config, network: str, tensors: dict[str, Tensor]) -> nn
 
 
 def traced(config: Config, trainer: ConvolutionalTrainer) -> dict[str, Tensor]:
-    """The tensors of a network, the images x, and H, what its last hidden layer makes of them."""
+    """Return the tensors of a network, the images x, and H, what its last hidden layer makes of
+    them."""
     images = probed(config, trainer.data)
     H, _ = last_layer(trainer.network, images)
     return {"x": images.pixels, **trainer.network.state_dict(), "H": H}
@@ -178,7 +179,7 @@ def traced(config: Config, trainer: ConvolutionalTrainer) -> dict[str, Tensor]:
 def start(
     config: Config, data: Mapping[bool, Dataset], task: Task, rate: float
 ) -> ConvolutionalTrainer:
-    """A network before training, and what trains it. data: by whether pixels are random."""
+    """Return a network before training, and what trains it. data: by whether pixels are random."""
     method, seed, replicate = METHODS[task.method], config.seed, task.replicate
     own = data[method.random_pixels]
     network = new_network(config, task.method, own.train.pixels.shape[1], own.classes)
@@ -204,7 +205,8 @@ def last_layer(
 
 
 def measure(config: Config, trainer: ConvolutionalTrainer) -> dict[str, float]:
-    """The measures of the last hidden layer, by the name of their column in UntrainedNetwork."""
+    """Return the measures of the last hidden layer, by the name of their column in
+    UntrainedNetwork."""
     H, errors = last_layer(trainer.network, probed(config, trainer.data))
     measured = ranks(H.mT[None], config.tau)
     values = {name: float(value[0]) for name, value in vars(measured).items()}

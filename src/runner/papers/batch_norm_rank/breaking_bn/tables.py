@@ -21,8 +21,8 @@ MEASURES = ["rank", "rank_bound", "gradient_alignment"]
 
 
 def paths(tables: Tables) -> pd.DataFrame:
-    """One row per method, replicate and epoch, at the rate chosen for the method; what is known
-    before training is epoch 0."""
+    """Return one row per method, replicate and epoch, at the rate chosen for the method; what is
+    known before training is epoch 0."""
     trained = with_divergence(tables["training"])
     start = tables["metrics"].rename(columns={"matrix_rank": "rank"})
     start = start[["method", "replicate", *MEASURES]].drop_duplicates(["method", "replicate"])
@@ -32,7 +32,8 @@ def paths(tables: Tables) -> pd.DataFrame:
 
 
 def chosen_rates(tables: Tables) -> pd.DataFrame:
-    """The rate of each method, and `end_of_grid`: whether it is the smallest or largest offered.
+    """Return the rate of each method, and `end_of_grid`: whether it is the smallest or largest
+    offered.
 
     A method that takes another's rate, or 100 times that, has no grid of its own.
     """

@@ -70,7 +70,8 @@ def descend(
 
 
 def swept_layers(depth: int) -> list[int]:
-    """The layers that the code of figure 6 raises: 5, 9, .., 29 of 30; of less than 5 the last."""
+    """Return the layers that the code of figure 6 raises: 5, 9, .., 29 of 30; of less than 5 the
+    last."""
     return list(range(5, depth + 1, 4)) or [depth]
 
 

@@ -17,7 +17,7 @@ AS_LONG = "M >= 1000"
 
 
 def ahead_of_batch_norm(name: str, statement: str, column: str, figure: str) -> Claim:
-    """A claim that pre-trained networks lead in a column."""
+    """Return a claim that pre-trained networks lead in a column."""
     rule = ahead("pretrained", "batch_norm", column).given(AS_LONG).above(0)
     return Claim(name, statement, f"{SECTION}, {figure}", rule, needs={"depth": 3})
 

@@ -114,12 +114,12 @@ class Pretraining(TrainedMLPs):
         return self.script if self.protocol == "authors" else self.protocol
 
     def settled(self) -> "Pretraining":
-        """The same with what the protocol sets in place of every null."""
+        """Return the same with what the protocol sets in place of every null."""
         known = SETTINGS.get(self.way, {})
         return replace(self, **{n: v for n, v in known.items() if getattr(self, n) is None})
 
     def rates_of(self, method: str) -> list[float]:
-        """The rates that a method is trained at."""
+        """Return the rates that a method is trained at."""
         normalized = method.startswith("batch_norm")
         return self.batch_norm_rates if normalized else self.learning_rates
 

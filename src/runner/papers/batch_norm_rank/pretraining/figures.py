@@ -60,7 +60,7 @@ def curves(tables: Tables) -> pd.DataFrame:
 def _lines(
     axes: Axes, drawn: pd.DataFrame, column: str, top: float = np.inf, lost: float = np.nan
 ) -> list[tuple[float, str, Look]]:
-    """A line and a band for each network. Gives back where they end: height, name, look.
+    """Return a line and a band for each network. Gives back where they end: height, name, look.
 
     top: the end of the scale; lost: the height of what is not finite.
     """
@@ -122,7 +122,8 @@ def say_by_depth(tables: Tables) -> str:
 
 
 def middle(rows: pd.DataFrame, network: str, column: str) -> float:
-    """The median of a column over the deepest networks of a name, by the authors' protocol."""
+    """Return the median of a column over the deepest networks of a name, by the authors'
+    protocol."""
     return float(named(of_protocol(deepest(rows), "authors"), network)[column].median())
 
 
@@ -167,7 +168,7 @@ def say_more(tables: Tables) -> str:
 
 
 def ordered(tables: Tables) -> pd.DataFrame:
-    """The judged networks, with r before and what they learn in the last epoch."""
+    """Return the judged networks, with r before and what they learn in the last epoch."""
     keys = ["protocol", *VARIANT, "replicate"]
     start = before_training(tables).set_index(keys)[["rank_bound"]]
     end = last_epochs(tables).set_index(keys)[["train_accuracy", "train_loss", "learning_rate"]]
@@ -192,7 +193,7 @@ ROWS = {
 
 
 def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """A line for each way to start: r before training, and what is learned."""
+    """Draw a line for each way to start: r before training, and what is learned."""
     rows, keys = ordered(tables), ["protocol", *VARIANT]
     starts = {key: of for way in ROWS for key, of in rows.groupby(keys) if key[:2] == way}
     nonempty(pd.Series(list(starts), dtype=object), "networks")
@@ -222,7 +223,8 @@ def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_scale(tables: Tables, adds: str) -> str:
-    """Whether rank adds anything to the scale of pre-training, and what another scale does."""
+    """Say whether rank adds anything to the scale of pre-training, and what another scale
+    does."""
     names, start, end = ("M = 75", "scale_matched"), before_training(tables), last_epochs(tables)
     (r, same), (most, less) = (
         [middle(rows, name, column) for name in names]
@@ -255,7 +257,7 @@ HEADLINE = ["rank_bound", "train_accuracy", "test_accuracy"]
 
 
 def whatever(claim: str, says: Callable[[Tables], str]) -> list[Finding]:
-    """A sentence of numbers, which stands however the claim on them comes out."""
+    """Return a sentence of numbers, which stands however the claim on them comes out."""
     return [Finding(says, **{verdict: [claim]}) for verdict in ("holds", "fails", "undecided")]
 
 

@@ -32,13 +32,13 @@ COLUMNS = {
 
 
 def _rows(tables: Tables, column: str, protocol: str) -> pd.DataFrame:
-    """What a column of COLUMNS is read from, of the runs of a protocol."""
+    """Return what a column of COLUMNS is read from, of the runs of a protocol."""
     when = before_training if "before" in column else last_epochs if "after" in column else None
     return of_protocol((when or through_training)(tables), protocol)
 
 
 def _values(rows: pd.DataFrame, network: str, column: str) -> pd.Series:
-    """A column of a network by depth and replicate. Raises NoRows where it was not run."""
+    """Return a column of a network by depth and replicate. Raises NoRows where it was not run."""
     return named(rows, network).set_index(["depth", "replicate"])[COLUMNS[column]]
 
 

@@ -24,7 +24,7 @@ class TanhBatchNorm(MLP):
     def layer(
         self, layer: int, H: Float[Tensor, "R _ N"], mode: Mode = "train"
     ) -> Float[Tensor, "R d N"]:
-        """The hidden representations of layer 1..L from those of the layer before."""
+        """Return the hidden representations of layer 1..L from those of the layer before."""
         if layer > 1:
             return super().layer(layer, H, mode)
         return self.sigma.function(self._affine(1, H))
@@ -52,7 +52,7 @@ def draw_positive(network: MLP, largest: float, streams: list[Generator]) -> Non
 
 @torch.no_grad()
 def sizes(network: MLP, X: Float[Tensor, "R features N"]) -> Iterator[Float[Tensor, " R"]]:
-    """The root mean square of `H_1`, `H_2`, ... on X."""
+    """Yield the root mean square of `H_1`, `H_2`, ... on X."""
     for H in network.hidden(X.mT):
         yield H.square().mean(dim=(1, 2)).sqrt()
 

@@ -119,7 +119,7 @@ class Task(NamedTuple):
     context: Context
 
     def streams(self, purpose: str) -> list[torch.Generator]:
-        """A stream for each replicate."""
+        """Return a stream for each replicate."""
         return [generator(self.config.seed, replicate, purpose) for replicate in self.replicates]
 
     def minibatches(
@@ -161,14 +161,14 @@ def run(config: Config, context: Context) -> Iterator[LayerRank | TrainedEpoch |
 
 
 def torch_module(config: Config, network: str, tensors: dict[str, Tensor]) -> nn.Module:
-    """A kept network as a module."""
+    """Return a kept network as a module."""
     normalized = network.startswith("batch_norm")
     activation = "tanh" if normalized and config.way == "fig6" else "relu"
     return modules.mlp(tensors, activation, "batch" if normalized else "none")
 
 
 def images_of(config: Config, context: Context) -> Dataset:
-    """The images, as the protocol feeds them: pixels 0 to 255, 0 to 1, or standardized."""
+    """Return the images, as the protocol feeds them: pixels 0 to 255, 0 to 1, or standardized."""
     if not lookup("protocol", config.protocol, {"authors": True, "text": False, "ours": False}):
         return training_images(config, context).standardized()
     largest = lookup("script", config.script, {"fig4": 255.0, "fig6": 1.0})
@@ -176,7 +176,7 @@ def images_of(config: Config, context: Context) -> Dataset:
 
 
 def untouched(task: Task) -> dict[Variant, MLP]:
-    """What is compared, before anything is done to it, in the order of the methods.
+    """Return what is compared, before anything is done to it, in the order of the methods.
 
     Raises InputError for an unknown method.
     """
@@ -191,7 +191,7 @@ def untouched(task: Task) -> dict[Variant, MLP]:
 
 
 def initialised(task: Task, method: str) -> MLP:
-    """The stack that a method starts from, one network per replicate."""
+    """Return the stack that a method starts from, one network per replicate."""
     config, data, ours = task.config, task.data, task.config.protocol != "authors"
     normalized, asymmetric = method.startswith("batch_norm"), method.endswith("asymmetric")
     has_tanh = normalized and config.way == "fig6"
@@ -215,7 +215,7 @@ def initialised(task: Task, method: str) -> MLP:
 
 
 def choose_step(task: Task) -> Iterator[LayerRank]:
-    """The step that raises r most at the largest M, on the selection replicates.
+    """Yield the step that raises r most at the largest M, on the selection replicates.
 
     Its generator returns it; 0 where nothing is pre-trained.
     """
@@ -235,8 +235,9 @@ def choose_step(task: Task) -> Iterator[LayerRank]:
 
 
 def raising_most(rows: list[LayerRank]) -> float:
-    """The step of the ascent with the largest r, in the worst replicate that it has; a network that
-    is not finite has none. rows: last layers of selection replicates, before training."""
+    """Return the step of the ascent with the largest r, in the worst replicate that it has; a
+    network that is not finite has none. rows: last layers of selection replicates, before
+    training."""
     worst: dict[float, float] = {}
     for row in rows:
         r = -inf if isnan(row.rank_bound) else row.rank_bound
@@ -245,7 +246,7 @@ def raising_most(rows: list[LayerRank]) -> float:
 
 
 def starting_networks(task: Task, step: float) -> dict[Variant, MLP]:
-    """All networks as SGD finds them."""
+    """Return all networks as SGD finds them."""
     networks = untouched(task)
     budgets = sorted({each.steps for each in networks} - {0})
     raised = pretrained(task, step, budgets) if budgets else {}
@@ -264,7 +265,7 @@ def starting_networks(task: Task, step: float) -> dict[Variant, MLP]:
 
 
 def pretrained(task: Task, step: float, budgets: list[int]) -> dict[int, MLP]:
-    """The networks after the pre-training of each length M."""
+    """Return the networks after the pre-training of each length M."""
     ways = {"fig4": end_to_end, "fig6": by_sweeps, "text": by_layers, "ours": by_layers}
     return ways[task.config.way](task, initialised(task, "pretrained"), step, budgets)
 
@@ -300,7 +301,8 @@ def by_sweeps(task: Task, network: MLP, step: float, budgets: list[int]) -> dict
 
 
 def by_layers(task: Task, start: MLP, step: float, budgets: list[int]) -> dict[int, MLP]:
-    """The text: T steps of ascent on r(H_l) on each of M minibatches, one layer after the other."""
+    """Return the text: T steps of ascent on r(H_l) on each of M minibatches, one layer after the
+    other."""
     found, ours, T = {}, task.config.protocol == "ours", task.config.gradient_steps
     move = partial(ascent.turn, angle=step) if ours else partial(ascent.climb, step=step)
     with task.context.progress(start.depth * len(budgets), "pre-training", unit="layers") as bar:
@@ -359,7 +361,7 @@ def scored(
 def epoch_rows(
     task: Task, trainer: StackTrainer, variant: Variant, epoch: int, scores: Scores
 ) -> Iterator[TrainedEpoch | Measured]:
-    """What is measured of a group at the end of an epoch."""
+    """Yield what is measured of a group at the end of an epoch."""
     config, of, data = task.config, trainer.groups[str(variant)], trainer.data
     network, probe = of.network, probed(config, data).flat()
     mode: Mode = "probe" if config.protocol == "authors" else "evaluate"
@@ -385,8 +387,9 @@ MEASURED = (1, 5, 10, 15, 20, 25, 29)
 
 @torch.no_grad()
 def mean_rank_bound(network: MLP, X: Float[Tensor, "R features N"]) -> Float[Tensor, " R"]:
-    """What figure 6 plots: 1 over the mean of 1 / r over layers 1, 5, 10, .., 29, as far as there
-    are, counted from 0: of pre-activations, and with batch norm of what follows its layers."""
+    """Return what figure 6 plots: 1 over the mean of 1 / r over layers 1, 5, 10, .., 29, as far as
+    there are, counted from 0: of pre-activations, and with batch norm of what follows its
+    layers."""
     first = 1 + isinstance(network, starts.TanhBatchNorm)
     last = network.depth - first
     layers = [layer for layer in MEASURED if layer < last] + [last]

@@ -14,7 +14,7 @@ NETWORK = ["depth", "protocol", *VARIANT, "network", "replicate"]
 
 
 def at_chosen_rates(tables: Tables) -> pd.DataFrame:
-    """The training of the judged replicates, each network at one rate (`learning_rate`).
+    """Return the training of the judged replicates, each network at one rate (`learning_rate`).
 
     Of several rates it is that with the lowest training loss in the last epoch, as the authors'
     code of figure 4 chooses, in the worst of the selection replicates; what diverges is infinite.
@@ -33,7 +33,7 @@ def at_chosen_rates(tables: Tables) -> pd.DataFrame:
 
 
 def through_training(tables: Tables) -> pd.DataFrame:
-    """One row for each network: the means over all epochs of its training."""
+    """Return one row for each network: the means over all epochs of its training."""
     rows = at_chosen_rates(tables)
     columns = ["train_loss", "train_accuracy", "test_loss", "test_accuracy"]
     trained = rows[rows["epoch"] > 0]
@@ -41,28 +41,29 @@ def through_training(tables: Tables) -> pd.DataFrame:
 
 
 def before_training(tables: Tables) -> pd.DataFrame:
-    """The networks as SGD finds them."""
+    """Return the networks as SGD finds them."""
     rows = at_chosen_rates(tables)
     return rows[rows["epoch"] == 0]
 
 
 def last_epochs(tables: Tables) -> pd.DataFrame:
-    """The networks at the end."""
+    """Return the networks at the end."""
     rows = at_chosen_rates(tables)
     return rows[rows["epoch"] == rows.groupby("run")["epoch"].transform("max")]
 
 
 def of_protocol(rows: pd.DataFrame, protocol: str) -> pd.DataFrame:
-    """The rows of a protocol. Raises NoRows where there are none."""
+    """Return the rows of a protocol. Raises NoRows where there are none."""
     return nonempty(rows[rows["protocol"] == protocol], f"rows: protocol={protocol}")
 
 
 def named(rows: pd.DataFrame, network: str) -> pd.DataFrame:
-    """The rows of a network, by its name or its method. Raises NoRows where it was not run."""
+    """Return the rows of a network, by its name or its method. Raises NoRows where it was not
+    run."""
     found = rows[(rows["network"] == network) | (rows["method"] == network)]
     return nonempty(found, f"rows: {network}")
 
 
 def deepest(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the deepest networks."""
+    """Return the rows of the deepest networks."""
     return rows[rows["depth"] == rows["depth"].max()]

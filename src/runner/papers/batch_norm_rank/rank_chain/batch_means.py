@@ -20,7 +20,7 @@ OBSERVABLES = ("soft_rank", "rank_bound", "frobenius", "diagonal", "cubic")
 
 
 def observe(G: Float[Tensor, "chains d K"], tau: float) -> Float[Tensor, "chains 5"]:
-    """The `OBSERVABLES` of normalised `H = sqrt(N) G`, all from the `K x K` matrix `G^T G`.
+    """Return the `OBSERVABLES` of normalised `H = sqrt(N) G`, all from the `K x K` matrix `G^T G`.
 
     It has the non-zero eigenvalues of `M = G G^T`; and `(M^2)_ii = g_i^T (G^T G) g_i` for row
     `g_i`.

@@ -87,7 +87,7 @@ class RankChain(StudyConfig):
             self._check_width(width)
 
     def engine_on(self, device: str) -> str:
-        """The engine of averages over depth on a `cpu` or a `cuda` device."""
+        """Return the engine of averages over depth on a `cpu` or a `cuda` device."""
         if self.engine != "auto":
             return self.engine
         if self._not_rotated():
@@ -170,5 +170,5 @@ class RankChain(StudyConfig):
         return 300 if isinf(skip * skip) else 300 + ceil(10 / (skip**2 * sqrt(width)))
 
     def samples_of(self, width: int) -> int:
-        """The batch size N; the paper takes N = d."""
+        """Return the batch size N; the paper takes N = d."""
         return self.samples if self.samples is not None else width

@@ -156,7 +156,7 @@ class Chain(ABC):
 
     @abstractmethod
     def _product(self) -> Float[Tensor, "chains d K"]:
-        """A draw of `W G`."""
+        """Return a draw of `W G`."""
 
     def advance(self, layers: int, tick: Callable[[int], None] = lambda layers: None) -> None:
         """Advance every chain by so many layers; `tick(1)` is called after each."""

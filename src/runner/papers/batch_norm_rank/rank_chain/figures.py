@@ -64,7 +64,7 @@ BY_WIDTH = ("#8cc9ee", style.BLUE, style.NAVY)
 
 
 def over_layers(text: str) -> Said:
-    """A caption that says, at `{layers}`, how many layers were averaged over."""
+    """Return a caption that says, at `{layers}`, how many layers were averaged over."""
 
     def say(tables: Tables) -> str:
         counts = averages(tables)["layers"]
@@ -107,13 +107,13 @@ def _name(axes: Axes, rows: pd.DataFrame, column: str, look: Look, text: str, at
 
 
 def _exponents(rows: pd.DataFrame, by: list[str], x: str, y: str) -> pd.Series:
-    """The fitted power of y in x for each group. Raises NoRows where none has two points."""
+    """Return the fitted power of y in x for each group. Raises NoRows where none has two points."""
     each = rows.assign(replicate=rows.groupby(by).ngroup())
     return nonempty(slopes(each, x, y, log=True).dropna(), f"two of {x}")
 
 
 def say_growth(tables: Tables) -> str:
-    """The fitted powers of the width, gamma by gamma."""
+    """Say the fitted powers of the width, gamma by gamma."""
     powers = _exponents(powers_of_two(averages(tables)), ["skip"], "width", "soft_rank")
     return (
         f"The rank of batch-normalised chains grows as the power {powers.min():.2f} to"
@@ -175,7 +175,7 @@ def _by_law(axes: Axes, metrics: pd.DataFrame) -> None:
 
 
 def say_laws(tables: Tables) -> str:
-    """How far the bound is below the rank, and how little the law matters."""
+    """Say how far the bound is below the rank, and how little the law matters."""
     metrics = averages(tables)
     plain = select(_relative_to_gaussian(metrics), skip=inf)
     bound = rank_bound(metrics, 0.5)
@@ -187,7 +187,7 @@ def say_laws(tables: Tables) -> str:
 
 
 def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """The soft rank beside its bound, and over that of Gaussian weights without skips."""
+    """Draw the soft rank beside its bound, and over that of Gaussian weights without skips."""
     metrics = averages(tables)
     metrics = metrics.assign(bound=rank_bound(metrics, 0.5)).sort_values("width")
     without = metrics[metrics["skip"] == inf]
@@ -220,7 +220,7 @@ ONE_SIGN = Look(style.GREEN, "v", DASHED)
 
 
 def say_needed(tables: Tables) -> str:
-    """What thresholds, weights of one sign, and a branch of order 1 / L make of the rank."""
+    """Say what thresholds, weights of one sign, and a branch of order 1 / L make of the rank."""
     metrics = averages(tables)
     rest = select(metrics, law="gaussian")
     least = (rest["soft_rank"] / rank_bound(rest, rest["tau"])).min()
@@ -272,7 +272,7 @@ def draw_assumptions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_nearer(tables: Tables) -> str:
-    """The exponent where d is smallest and largest, and what r has come to."""
+    """Say the exponent where d is smallest and largest, and what r has come to."""
     rows = select(averages(tables), skip=inf)
     rows = powers_of_two(rows).sort_values("width")
     powers = np.diff(np.log(rows["soft_rank"])) / np.diff(np.log(rows["width"]))
@@ -353,7 +353,7 @@ SOFT = 0.5**0.5
 
 
 def say_apart(tables: Tables) -> str:
-    """How fast the largest singular value falls, and the soft rank rises."""
+    """Say how fast the largest singular value falls, and the soft rank rises."""
     rows = select(tables["spectrum"], skip=inf)
     values = rows.set_index(["replicate", "layer", "index"])["singular_value"].unstack("index")
     share = values[1].groupby("layer").median()
@@ -400,7 +400,7 @@ GAP = Look(style.INK, "", style.DOTTED, 1.6)
 
 
 def say_collapse(tables: Tables) -> str:
-    """How fast the ratio falls, and how far the matrix still moves."""
+    """Say how fast the ratio falls, and how far the matrix still moves."""
     products = select(tables["products"], law="gaussian")
     strong = products["skip"].max()
     products = select(products, skip=strong)
@@ -442,7 +442,7 @@ def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_expansion(tables: Tables) -> str:
-    """How near the change is to the promised one, and the power of what is left over."""
+    """Say how near the change is to the promised one, and the power of what is left over."""
     rows = tables["expansions"]
     rows = rows[rows["skip"] == rows["skip"].min()]
     far = ((rows["change"] - rows["predicted"]) / rows["width"] ** 2).abs().max()
@@ -463,7 +463,7 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     picture, ((left, right),) = sheet(gap=0.95, right=0.75)
 
     def draw(axes: Axes, rows: pd.DataFrame, x: str, y: str, **options) -> list:
-        """A line for each width and law; its ends, for names."""
+        """Return a line for each width and law; its ends, for names."""
         ends = []
         for (width, law), of in rows.groupby(["width", "law"]):
             hollow = law == "uniform"

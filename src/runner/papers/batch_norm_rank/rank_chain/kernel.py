@@ -108,7 +108,8 @@ for _function, _real, _integer in (
 
 
 def _function_of_one(build: Callable, target: Lanes | None = None) -> Callable:
-    """A function of one value: `build(builder, x, type)` in LLVM, of its type or of `target`."""
+    """Return a function of one value: `build(builder, x, type)` in LLVM, of its type or of
+    `target`."""
 
     @intrinsic
     def function(typing, x):
@@ -131,7 +132,7 @@ def _square_root(builder, x, lanes):
 
 
 def _indicator(relation: str) -> Callable:
-    """One in the lanes where `x` has the relation to zero, else zero."""
+    """Return one in the lanes where `x` has the relation to zero, else zero."""
 
     def build(builder, x, lanes):
         zero = ir.Constant(lanes, [0.0] * LANES)

@@ -54,6 +54,6 @@ class ProbedChain(RotatedChain):
 def outside_range(
     v: Float[Tensor, "chains d 1"], G: Float[Tensor, "chains d K"]
 ) -> Float[Tensor, "chains d 1"]:
-    """The part of `v` orthogonal to the columns of `G`."""
+    """Return the part of `v` orthogonal to the columns of `G`."""
     Q = torch.linalg.qr(G).Q  # the columns of G may be nearly dependent: no normal equations
     return v - Q @ (Q.mT @ v)

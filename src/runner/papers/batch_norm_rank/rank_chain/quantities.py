@@ -43,7 +43,8 @@ def _averages(tables: Tables, where: str = "") -> pd.DataFrame:
 
 
 def _long_enough(rows: pd.DataFrame, where: str = "") -> pd.DataFrame:
-    """The rows of a condition with `n` for their errors; NoRows where one of them is too short."""
+    """Return the rows of a condition with `n` for their errors; NoRows where one of them is too
+    short."""
     rows = rows.assign(d=rows["width"], γ=rows["skip"])
     rows = nonempty(rows.query(where), f"averages of {where}") if where else rows
     if words := too_short(rows):
@@ -52,7 +53,7 @@ def _long_enough(rows: pd.DataFrame, where: str = "") -> pd.DataFrame:
 
 
 def _over(rows: pd.DataFrame, column: str, bound: pd.Series) -> pd.DataFrame:
-    """An average over its bound in α, which goes with √(1 - α).
+    """Return an average over its bound in α, which goes with √(1 - α).
 
     The errors of both are added: they are not independent.
     """
@@ -154,7 +155,7 @@ def stretch(tables: Tables, where: str, layer: int) -> pd.Series:
 
 
 def _falls(tables: Tables) -> Iterator[pd.DataFrame]:
-    """How fast log(σ₂ / σ₁) falls, per layer, in each chain, for each law and γ.
+    """Yield how fast log(σ₂ / σ₁) falls, per layer, in each chain, for each law and γ.
 
     `first` and `second` in the halves of the layers before rounding, `rate` without the first
     quarter, where the chain still forgets its start.

@@ -133,7 +133,7 @@ class InputRank(Row):
 
 
 def run(config: RankChain, context: Context) -> Iterator[Row]:
-    """The rows of what `measure` asks for."""
+    """Yield the rows of what `measure` asks for."""
     if config.measure == "average":
         yield from averages(config, context)
         return
@@ -161,7 +161,7 @@ def work(config: RankChain, width: int, skip: float, rank: int = 0) -> int:
 
 
 def averages(config: RankChain, context: Context) -> Iterator[ChainAverage]:
-    """One row for each width and gamma."""
+    """Yield one row for each width and gamma."""
     for width, skip, plan, moments in average(config, context):
         means, columns = batch_means.BatchMeans(moments, plan.count), {}
         for name in ("soft_rank", "rank_bound", "frobenius"):
@@ -181,7 +181,7 @@ Tick = Callable[[int], None]
 def spectra(
     config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
 ) -> Iterator[SingularValue]:
-    """The largest singular values at layers 0 to `layers`, from nearly collinear inputs."""
+    """Yield the largest singular values at layers 0 to `layers`, from nearly collinear inputs."""
     stream = generator(config.seed, 0, f"spectrum d={width} gamma={skip}")
     samples = config.samples_of(width)
     inputs = engines.collinear_inputs(config.chains, width, samples, config.input_noise, stream)
@@ -200,7 +200,8 @@ def spectra(
 def products(
     config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
 ) -> Iterator[ProductLayer]:
-    """The two largest singular values without normalisation, at about 200 of `layers` layers."""
+    """Yield the two largest singular values without normalisation, at about 200 of `layers`
+    layers."""
     stream = generator(config.seed, 0, f"product d={width} gamma={skip} {config.law}")
     gap, gap_se = _lyapunov_gap(config, width, skip)
     stride = config.stride or max(1, config.layers // 200)
@@ -247,7 +248,7 @@ def expansions(
 def input_ranks(
     config: RankChain, width: int, skip: float, rank: int, device: torch.device, tick: Tick
 ) -> Iterator[InputRank]:
-    """One row: the chains of one rank of the input."""
+    """Yield one row: the chains of one rank of the input."""
     plan = plan_of(config, width, burn_in=0)
     stream = generator(config.seed, rank, f"input rank d={width} gamma={skip}")
     inputs = engines.gaussian_inputs(config.chains, width, rank, stream, torch.float64).to(device)
@@ -262,7 +263,7 @@ def input_ranks(
 
 
 def input_ranks_of(config: RankChain, width: int) -> range:
-    """Every rank up to what the rotated engine keeps, less one for the probe."""
+    """Return every rank up to what the rotated engine keeps, less one for the probe."""
     return range(1, min(engines.columns(width), config.samples_of(width), width - 1) + 1)
 
 

@@ -23,14 +23,14 @@ def gamma(skip: float) -> str:
 
 
 def in_lemma_5(rows: pd.DataFrame) -> pd.Series:
-    """Whether gamma is at or below 1 / (8 d), as Lemma 5 prints it. (Its proof has 1 / (8 B d) for
-    weights within [-B, B]: all of it for Rademacher weights, up to 1 / (13.9 d) for uniform ones,
-    none for Gaussian ones.)"""
+    """Return whether gamma is at or below 1 / (8 d), as Lemma 5 prints it. (Its proof has 1 / (8 B
+    d) for weights within [-B, B]: all of it for Rademacher weights, up to 1 / (13.9 d) for uniform
+    ones, none for Gaussian ones.)"""
     return rows["skip"] <= 1 / (8 * rows["width"])
 
 
 def averages(tables: Tables) -> pd.DataFrame:
-    """The averages over depth, by law, gamma and width."""
+    """Return the averages over depth, by law, gamma and width."""
     return tables["metrics"].sort_values(["law", "skip", "width"], ignore_index=True)
 
 
@@ -51,7 +51,8 @@ def rank_bound(rows: pd.DataFrame, tau: float | pd.Series) -> pd.Series:
 
 
 def paper_skips(metrics: pd.DataFrame) -> list[float]:
-    """The gammas of Figures 8 and 9, 1 and 0.1, as far as there are runs; else all there are."""
+    """Return the gammas of Figures 8 and 9, 1 and 0.1, as far as there are runs; else all there
+    are."""
     there = list(metrics["skip"].unique())
     return [skip for skip in (1.0, 0.1) if skip in there] or sorted(there)
 
@@ -91,17 +92,20 @@ def crossings(tables: Tables) -> pd.DataFrame:
 
 
 def powers_of_two(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the widths 8, 16, ... of figure 3a, so that crowded widths do not weigh more."""
+    """Return the rows of the widths 8, 16, ... of figure 3a, so that crowded widths do not weigh
+    more."""
     return rows[np.log2(rows["width"]) % 1 == 0]
 
 
 def pieces(rows: pd.DataFrame) -> pd.Series:
-    """How many independent batches the error of each average comes from (see `batch_means`)."""
+    """Return how many independent batches the error of each average comes from (see
+    `batch_means`)."""
     return rows["chains"] * rows["chains"].map(lambda chains: ceil(BATCHES / chains))
 
 
 def too_short(rows: pd.DataFrame) -> str:
-    """Which of the averages is over batches that are too short to be judged; empty if none is.
+    """Return which of the averages is over batches that are too short to be judged; empty if none
+    is.
 
     A chain forgets its start within about d / 4 layers, which is how its autocorrelation times grow
     without skips, and 1 / (gamma^2 sqrt(d)) with skips (Lemma 7, as for the burn-in).
@@ -117,7 +121,7 @@ def too_short(rows: pd.DataFrame) -> str:
 
 
 def scaled_products(tables: Tables) -> pd.DataFrame:
-    """The last layer of each product: `log_ratio` by L, replicate and how gamma goes with L.
+    """Return the last layer of each product: `log_ratio` by L, replicate and how gamma goes with L.
 
     `branch` is c / L, where gamma L is the same at every L, else gamma itself.
     """

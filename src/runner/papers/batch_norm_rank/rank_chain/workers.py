@@ -81,7 +81,7 @@ def average(
 
 
 def plan_stacks(config: RankChain, device: str) -> list[ChainStack]:
-    """All stacks of a run, the most expensive first, so that the threads end together.
+    """Return all stacks of a run, the most expensive first, so that the threads end together.
 
     `device` is cpu or cuda.
     """
@@ -97,12 +97,12 @@ def plan_stacks(config: RankChain, device: str) -> list[ChainStack]:
 
 
 def plan_of(config: RankChain, width: int, burn_in: int) -> Plan:
-    """How each chain of a width runs and is looked at."""
+    """Return how each chain of a width runs and is looked at."""
     return Plan.of(config.layers_of_chain(), config.chains, config.stride_of(width), burn_in)
 
 
 def chains_in_stack(config: RankChain, width: int, device: str) -> int:
-    """How many chains of a width advance together, where there are so many."""
+    """Return how many chains of a width advance together, where there are so many."""
     if config.engine_on(device) == "kernel":
         return engines.LANES
     return max(1, NUMBERS_IN_STACK // (width * engines.columns(width)))
@@ -139,7 +139,7 @@ def compute(
 def batch_means(
     stack: ChainStack, config: RankChain, device: torch.device, tick: Callable[[int], None]
 ) -> Float[Tensor, "2 batches 5"]:
-    """Those of the chains of a stack, by the engine that the run asks for."""
+    """Return those of the chains of a stack, by the engine that the run asks for."""
     if config.engine_on(device.type) != "kernel":
         return sample(make_chain(stack, config, device), stack.plan, config.tau, tick).cpu()
     from runner.papers.batch_norm_rank.rank_chain import kernel  # late: imports a compiler
@@ -151,7 +151,7 @@ def batch_means(
 
 
 def make_chain(stack: ChainStack, config: RankChain, device: torch.device) -> engines.Chain:
-    """The chains of a stack with Gaussian inputs, by the rotated or the direct engine.
+    """Return the chains of a stack with Gaussian inputs, by the rotated or the direct engine.
 
     Raises InputError for an unknown engine.
     """

@@ -84,16 +84,16 @@ class Trainer(EpochTrainer[Scores]):
         self.losses = torch.zeros(config.replicates, device=self.device, dtype=torch.float64)
 
     def order(self) -> Int[Tensor, "R n"]:
-        """The images of all minibatches of this epoch, drawn with replacement."""
+        """Return the images of all minibatches of this epoch, drawn with replacement."""
         return self._drawn(f"minibatches of epoch {self.epoch}", self.steps * self.batch_size)
 
     def first_minibatch(self) -> Float[Tensor, "R B features"]:
-        """What ranks are measured on: the first images that each replicate is trained on."""
+        """Return what ranks are measured on: the first images that each replicate is trained on."""
         chosen = self._drawn("minibatches of epoch 1", self.batch_size)
         return self.data.train.flat()[chosen].float()
 
     def train_on(self, chosen: Int[Tensor, "R B"]) -> Float[Tensor, " R"]:
-        """One step; the losses before it."""
+        """Return one step; the losses before it."""
         parameters = self.networks.parameters
         images, labels = self.data.train.flat()[chosen].float(), self.data.train.labels[chosen]
         leaves = [tensor.requires_grad_() for tensor in parameters.values()]

@@ -49,7 +49,7 @@ FIGURE_1 = [
 
 
 def by_layer(activation: str, name: str) -> list[Claim]:
-    """What figure 2 shows of the networks of one activation."""
+    """Return what figure 2 shows of the networks of one activation."""
     return [
         Claim(
             f"{activation}-vanilla-rank-one",

@@ -49,7 +49,7 @@ class RankCollapse(TrainedMLPs):
             raise InputError(f"protocol=authors: {reason}. Use protocol=text")
 
     def _unlike_the_authors(self) -> str | None:
-        """What their code for figure 1 has no place for; None where it can be followed."""
+        """Return what their code for figure 1 has no place for; None where it can be followed."""
         if not self.train or self.data == "gaussian":
             return "figure 1 trains on images"
         if (self.activation, self.init, self.skip) != ("relu", "pytorch", inf):

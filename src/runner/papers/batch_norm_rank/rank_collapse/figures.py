@@ -76,7 +76,7 @@ def say_collapse(tables: Tables) -> str:
 def _by_depth(
     axes: Axes, rows: pd.DataFrame, column: str, reference: float, text: str
 ) -> list[tuple[float, str, Look]]:
-    """Every replicate as a dot, the mean as a line; shaded is what the paper speaks of.
+    """Return every replicate as a dot, the mean as a line; shaded is what the paper speaks of.
 
     Gives back where lines end: height, name, look.
     """
@@ -111,7 +111,7 @@ def draw_by_depth(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_layers(tables: Tables) -> str:
-    """What ranks end at, and where they settle."""
+    """Say what ranks end at, and where they settle."""
     last = rank_of_last_layer(tables["metrics"])
     vanilla = select(last, normalization="none")["matrix_rank"].max()
     norm = select(last, normalization="batch").groupby("activation")["matrix_rank"].median()

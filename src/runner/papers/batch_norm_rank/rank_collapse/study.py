@@ -127,7 +127,7 @@ def as_the_text(
 def choose_and_train(
     config: RankCollapse, context: Context, data: Dataset, start: Start
 ) -> Iterator[TrialEpoch | Measured]:
-    """The training that rates are chosen on, where there are several, and the judged one.
+    """Yield the training that rates are chosen on, where there are several, and the judged one.
 
     A checkpoint also holds the scores that rates are chosen by, and which of the two it is made in.
     """
@@ -173,7 +173,7 @@ def choose_and_train(
 
 
 def as_the_authors(config: RankCollapse, context: Context) -> Iterator[LayerRank | TrainedEpoch]:
-    """Each normalization in turn: ranks of the first minibatch by layer, then training.
+    """Yield each normalization in turn: ranks of the first minibatch by layer, then training.
 
     Rows of training have the rank of that minibatch; `test_*` are as the training accuracy is.
     """
@@ -213,7 +213,7 @@ def tell_ranks(rows: list[LayerRank]) -> None:
 
 
 def torch_module(config: RankCollapse, network: str, tensors: dict[str, Tensor]) -> nn.Module:
-    """A kept network as a module."""
+    """Return a kept network as a module."""
     normalization, *_ = network.split("/")
     return modules.mlp(tensors, config.activation, normalization, config.skip)
 
@@ -228,7 +228,7 @@ def gaussian_inputs(config: RankCollapse) -> Float[Tensor, "R N d"]:
 def layer_rows(
     normalization: str, layers: Iterable[tuple[int, Mapping[str, Float[Tensor, " R"]]]]
 ) -> Iterator[LayerRank]:
-    """What was measured of each layer of a stack with one network per replicate."""
+    """Yield what was measured of each layer of a stack with one network per replicate."""
     for layer, columns in layers:
         for replicate, of in enumerate(by_network(columns)):
             yield LayerRank(normalization, replicate, layer, **of)

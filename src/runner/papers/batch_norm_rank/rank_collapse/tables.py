@@ -8,12 +8,12 @@ from runner.results.statistics import last_epoch
 
 
 def rank_of_last_layer(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the last hidden layer before training, one per depth, normalization,
+    """Return the rows of the last hidden layer before training, one per depth, normalization,
     replicate."""
     return metrics[metrics["layer"] == metrics["depth"]]
 
 
 def trained(tables: Tables) -> pd.DataFrame:
-    """The last epoch, one row per depth, normalization and replicate; what has diverged has learned
-    nothing."""
+    """Return the last epoch, one row per depth, normalization and replicate; what has diverged has
+    learned nothing."""
     return with_divergence(last_epoch(tables["training"]))

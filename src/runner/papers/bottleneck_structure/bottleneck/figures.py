@@ -20,14 +20,14 @@ RECIPES = {"plain": Look(EDGE, "o"), "annealed": Look("#7a3c8f", "D"), "minimum"
 
 
 def _minima(tables: Tables) -> pd.DataFrame:
-    """The lowest loss that was found of each depth, where it fits, from depth 6 on."""
+    """Return the lowest loss that was found of each depth, where it fits, from depth 6 on."""
     best = select(tables["metrics"], recipe="minimum")
     deep = best[best["depth"] >= 6]
     return deep if len(deep) else best
 
 
 def say_slope(tables: Tables) -> str:
-    """The rank of the deepest minima, and what a layer adds."""
+    """Say the rank of the deepest minima, and what a layer adds."""
     best = _minima(tables)
     deepest = best[best["depth"] == best["depth"].max()]
     rank = int(deepest["rank"].median())
@@ -135,7 +135,7 @@ def losses_above(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def say_above(tables: Tables) -> str:
-    """How far above the lowest loss Adam ends, at the first depth and at the last."""
+    """Say how far above the lowest loss Adam ends, at the first depth and at the last."""
     rows = select(losses_above(tables["metrics"]), recipe="annealed")
     medians = rows.groupby("depth")["above"].median()
     return (

@@ -17,7 +17,7 @@ DEPTHS, MANY_DEPTHS = {"depth": t.ENOUGH}, {"depth": t.DEPTHS_OF_EXPANSION}
 
 
 def _minima(tables: Tables) -> pd.DataFrame:
-    """The lowest loss of each depth; tables from one start lack what others say of it."""
+    """Return the lowest loss of each depth; tables from one start lack what others say of it."""
     rows = select(tables["metrics"], recipe="minimum")
     return rows.assign(**dict.fromkeys({"spread", "best_start"} - set(rows), np.nan))
 
@@ -27,7 +27,7 @@ def _fitting(tables: Tables) -> pd.DataFrame:
 
 
 def _of_minima(tables: Tables, table: str) -> pd.DataFrame:
-    """The rows of another table that are about minima that fit, with their rank."""
+    """Return the rows of another table that are about minima that fit, with their rank."""
     key = ["recipe", "replicate", "depth"]
     return tables[table].merge(_fitting(tables)[[*key, "rank"]], on=key)
 

@@ -19,20 +19,21 @@ POWERS = np.round(np.arange(0.2, 3.01, 0.02), 2)
 
 
 def at_ridge(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The networks with the ridge of the lowest losses, where others were trained with more."""
+    """Return the networks with the ridge of the lowest losses, where others were trained with
+    more."""
     lowest = metrics[metrics["recipe"] == "minimum"]
     ridge = (lowest if len(lowest) else metrics)["ridge"].min()
     return metrics[metrics["ridge"] == ridge]
 
 
 def fitted(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The networks that fit their data: train cost below 0.1."""
+    """Return the networks that fit their data: train cost below 0.1."""
     return metrics[metrics["train_cost"] < FITTED]
 
 
 def with_ranges(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The fitting networks with a column `range`: a number for each run of neighbouring depths, of
-    one recipe and replicate, that keep their rank."""
+    """Return the fitting networks with a column `range`: a number for each run of neighbouring
+    depths, of one recipe and replicate, that keep their rank."""
     found = fitted(metrics).sort_values(["recipe", "replicate", "depth"])
     key = found[["recipe", "replicate", "rank"]]
     changed = (key != key.shift()).any(axis=1)
@@ -52,7 +53,7 @@ def successive_slopes(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def fits(metrics: pd.DataFrame, depths: int) -> pd.DataFrame:
-    """What fits `||theta||^2` over every range of so many depths, three or more, or of more.
+    """Return what fits `||theta||^2` over every range of so many depths, three or more, or of more.
 
     One row per range: replicate, rank, first and last depth; slope: of a line `slope L +
     intercept`; exponent: the p of the POWERS for which `a + b L^p` fits best; R1, R2: of the
@@ -76,7 +77,8 @@ def fits(metrics: pd.DataFrame, depths: int) -> pd.DataFrame:
 
 
 def bottleneck_lengths(metrics: pd.DataFrame, spectrum: pd.DataFrame) -> pd.DataFrame:
-    """The fitting networks with their range and `outside`, their layers outside the bottleneck.
+    """Return the fitting networks with their range and `outside`, their layers outside the
+    bottleneck.
 
     Inside, the number of singular values of W_l above 0.5, half-way between the theory's 0 and 1,
     is that of W_{L/2}.

@@ -48,7 +48,7 @@ def run(config: Example20, context: Context) -> Iterator[ExampleNetwork]:
 
 
 def measure(config: Example20, L: int, exponent: float) -> ExampleNetwork:
-    """One network against f, and its Lipschitz constants on both sides of the kink."""
+    """Return one network against f, and its Lipschitz constants on both sides of the kink."""
     epsilon = L**-exponent
     network = theory.divergent_network(L, epsilon)
     side = torch.linspace(0, 1, config.grid, dtype=torch.float64)
@@ -69,7 +69,8 @@ def measure(config: Example20, L: int, exponent: float) -> ExampleNetwork:
 
 
 def lipschitz(network: Network) -> tuple[float, float]:
-    """The largest Jacobian norms from the input to a layer, and from a layer to the output."""
+    """Return the largest Jacobian norms from the input to a layer, and from a layer to the
+    output."""
     derivatives = differentiate(network, SIDES)
     halves = (derivatives.inner, derivatives.outer)
     return tuple(max(float(operator_norm(J).max()) for J in half) for half in halves)

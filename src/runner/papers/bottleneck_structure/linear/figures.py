@@ -22,7 +22,7 @@ NAMES = ("rank: L k", "+ 2 log |A|₊", "+ 1/L term")
 
 
 def say_attained(tables: Tables) -> str:
-    """How near trained networks come to the least cost, and what two terms leave."""
+    """Say how near trained networks come to the least cost, and what two terms leave."""
     metrics = with_remainders(tables["metrics"])
     deepest = metrics[metrics["depth"] == metrics["depth"].max()]
     left = deepest["after_second"].median() / deepest["parameter_norm"].median()

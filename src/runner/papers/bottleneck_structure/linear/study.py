@@ -106,12 +106,12 @@ def product(weights: Float[Tensor, "L n n"]) -> Float[Tensor, "n n"]:
 
 
 def torch_module(config: Linear, network: str, tensors: dict[str, Tensor]) -> nn.Module:
-    """A kept network as a module."""
+    """Return a kept network as a module."""
     return modules.mlp(tensors, "linear")
 
 
 def measure(config: Linear, context: Context, L: int, replicate: int) -> Rows:
-    """All rows of one network."""
+    """Return all rows of one network."""
     T = draw_target(config, replicate)
     weights = trained(config, L, T, replicate)
     A = product(weights)

@@ -7,8 +7,8 @@ REMAINDERS = ("after_rank", "after_first", "after_second")
 
 
 def with_remainders(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The rows with what each order of the expansion leaves of ||theta||^2, and its `excess`: how
-    far it is from R(A; L), relative to that or, where A is nearly zero, to one.
+    """Return the rows with what each order of the expansion leaves of ||theta||^2, and its
+    `excess`: how far it is from R(A; L), relative to that or, where A is nearly zero, to one.
     """
     after_rank = metrics["parameter_norm"] - metrics["depth"] * metrics["rank"]
     after_first = after_rank - metrics["first_correction"]

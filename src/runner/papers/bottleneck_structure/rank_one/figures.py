@@ -15,7 +15,7 @@ FIT = Look(BLUE)
 
 
 def say_rare(tables: Tables) -> str:
-    """How many networks fit the fewest points, and how many the most."""
+    """Say how many networks fit the fewest points, and how many the most."""
     few, many = t.counted(tables["metrics"]).reset_index().iloc[[0, -1]].to_dict("records")
     return (
         "Networks that underestimate the rank are rare, narrow and large:"

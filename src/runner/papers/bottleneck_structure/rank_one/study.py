@@ -86,12 +86,12 @@ def draw_inputs(config: RankOne, N: int, replicate: int) -> Float[Tensor, "N 2"]
 
 
 def bottleneck_layers(L: int) -> range:
-    """The hidden layers that have one live neuron: l = L/3 + 1 .. L - L/3."""
+    """Return the hidden layers that have one live neuron: l = L/3 + 1 .. L - L/3."""
     return range(L // 3 + 1, L - L // 3 + 1)
 
 
 def rank_one_network(L: int, width: int, stream: torch.Generator) -> Network:
-    """A random network R^2 -> R^2 whose middle layers pass on one number, t -> relu(t)."""
+    """Return a random network R^2 -> R^2 whose middle layers pass on one number, t -> relu(t)."""
     network = networks.random_network([2, *[width] * (L - 1), 2], GAIN, stream)
     narrow = bottleneck_layers(L)
     for layer in narrow:
@@ -104,7 +104,7 @@ def rank_one_network(L: int, width: int, stream: torch.Generator) -> Network:
 
 
 def measure(config: RankOne, network: Network, x: Inputs, N: int, replicate: int) -> TrainedNetwork:
-    """One row: norm, fit, and the largest NTK between neighbours along the bottleneck."""
+    """Return one row: norm, fit, and the largest NTK between neighbours along the bottleneck."""
     norm = float(network.parameter_norm())
     narrow = network.activations(x)[bottleneck_layers(network.depth)[0]]
     x_sorted = x[narrow[:, 0].argsort(stable=True)]

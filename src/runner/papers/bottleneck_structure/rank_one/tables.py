@@ -13,7 +13,7 @@ NORM_SLOPE = 2 * (1 - 1 / TARGET_RANK)
 
 
 def interpolants(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The networks that fit their points.
+    """Return the networks that fit their points.
 
     Their cost is below a tenth of what one point adds to the zero network's cost of about 1.
     """

@@ -31,7 +31,7 @@ class Dynamics:
         return square.square() - 2 * ((v @ A) * v).sum(1) + A.square().sum()
 
     def step(self, v: Float[Tensor, "N d"]) -> Float[Tensor, "N d"]:
-        """One step of gradient descent; the gradient is `4 (||v||^2 v - (w w^T + E) v)`."""
+        """Return one step of gradient descent; the gradient is `4 (||v||^2 v - (w w^T + E) v)`."""
         gradient = 4 * (v.square().sum(1, keepdim=True) * v - v @ self.target)
         return v - self.step_size * gradient
 
@@ -65,7 +65,7 @@ class Dynamics:
 
 
 def draw_dynamics(d: int, noise: float, step_size: float, generator: torch.Generator) -> Dynamics:
-    """A random w and a random symmetric Gaussian E with `||E||_op = noise`, in float64."""
+    """Return a random w and a random symmetric Gaussian E with `||E||_op = noise`, in float64."""
     w = torch.randn(d, generator=generator, dtype=torch.float64)
     E = torch.randn(d, d, generator=generator, dtype=torch.float64)
     E = E + E.mT

@@ -58,13 +58,13 @@ def _rings(axes: Axes, distance: pd.DataFrame, size: float) -> None:
 
 
 def _trained_at(tables: Tables, layer: int) -> pd.DataFrame:
-    """What was measured of the trained networks at a layer, or at the last."""
+    """Return what was measured of the trained networks at a layer, or at the last."""
     rows = select(tables["metrics"], stage="trained")
     return select(rows, layer=min(layer, int(rows["layer"].max())))
 
 
 def say_orbits(tables: Tables) -> str:
-    """How near the points of one orbit are in the layer whose rings are drawn."""
+    """Say how near the points of one orbit are in the layer whose rings are drawn."""
     ratio = _trained_at(tables, DISTANCE_LAYER)["plane_ratio"].mean()
     return (
         "The network learns the task's symmetry: points of one orbit come together, to"
@@ -120,7 +120,7 @@ STATISTICS = {
 
 
 def _trained_by(tables: Tables, layer: int, by: str) -> pd.DataFrame:
-    """What was measured at a layer of the trained networks that differ in `by` alone."""
+    """Return what was measured at a layer of the trained networks that differ in `by` alone."""
     rows, other = _trained_at(tables, layer), {"noise": "ridge", "ridge": "noise"}[by]
     usual = rows.groupby(other)[by].nunique().idxmax()
     rank = select(tables["networks"], stage="trained").groupby(["noise", "ridge"])["rank"].median()
@@ -128,7 +128,7 @@ def _trained_by(tables: Tables, layer: int, by: str) -> pd.DataFrame:
 
 
 def say_spurious(tables: Tables) -> str:
-    """What a rank that is too low forgets, next to the right one."""
+    """Say what a rank that is too low forgets, next to the right one."""
     rows = _trained_by(tables, PCA_LAYER, "ridge").groupby(["ridge", "k"])[[*STATISTICS]].median()
     low = 1 - rows.iloc[-1].max()
     return (
@@ -139,7 +139,7 @@ def say_spurious(tables: Tables) -> str:
 
 
 def _places(axes: Axes, rows: pd.DataFrame, by: str) -> pd.Series:
-    """One place along x for each value, below the rank of its networks."""
+    """Return one place along x for each value, below the rank of its networks."""
     ranks = rows.groupby(by)["k"].median()
     style.ticks(axes.xaxis, range(len(ranks)), [f"{value:g}" for value in ranks.index])
     axes.set_xlim(-0.5, len(ranks) - 0.5)

@@ -14,7 +14,7 @@ RUN = ["E", "λ", "replicate"]
 
 
 def _read(tables: Tables, table: str, where: str = "") -> pd.DataFrame:
-    """A table, in the paper's notation."""
+    """Return a table, in the paper's notation."""
     rows = tables[table].rename(columns={"noise": "E", "ridge": "λ"})
     return nonempty(rows.query(where), f"networks where {where}") if where else rows
 
@@ -43,7 +43,8 @@ def rank_by_gap(tables: Tables) -> pd.DataFrame:
 
 
 def _stages(tables: Tables, layer: int, column: str, where: str = "") -> pd.DataFrame:
-    """A column of a layer, trained and untrained; of the last where there are not so many."""
+    """Return a column of a layer, trained and untrained; of the last where there are not so
+    many."""
     rows = _read(tables, "metrics", where)
     rows = select(rows, layer=min(layer, int(rows["layer"].max())))
     found = rows.pivot(index=RUN, columns="stage", values=column)

@@ -151,12 +151,12 @@ class Task:
         return sqrt(len(self.dynamics.w)) * v
 
     def targets(self, v: Float[Tensor, "N d"]) -> Float[Tensor, "N T"]:
-        """The costs to predict, centred and scaled as the training set."""
+        """Return the costs to predict, centred and scaled as the training set."""
         return (self.dynamics.costs(v, len(self.mean)) - self.mean) / self.scale
 
 
 def draw_task(config: Symmetry, replicate: int) -> Task:
-    """The task of one replicate, from its stream `data`."""
+    """Return the task of one replicate, from its stream `data`."""
     stream = generator(config.seed, replicate, "data")
     dynamics = draw_dynamics(config.dimension, config.noise, config.step_size, stream)
     v = dynamics.starts(config.starts, stream)
@@ -181,7 +181,7 @@ def run(config: Symmetry, context: Context) -> Iterator[Row]:
 
 
 def new_stack(config: Symmetry, device: torch.device) -> DepthStack:
-    """The networks of all replicates at their start."""
+    """Return the networks of all replicates at their start."""
     R = config.replicates
     stack = DepthStack([config.depth] * R, config.width, config.dimension, config.horizon, device)
     return start(stack, list(range(R)), RECIPES["annealed"], config.seed)
@@ -196,7 +196,8 @@ def train(config: Symmetry, context: Context, stack: DepthStack, tasks: list[Tas
     own = torch.arange(len(tasks), device=context.device)[:, None]
 
     def batches(block: int) -> list[Batch]:
-        """The minibatches of one block of steps; a block's draw depends on its index alone."""
+        """Return the minibatches of one block of steps; a block's draw depends on its index
+        alone."""
         streams = [generator(config.seed, r, f"order/{block}") for r in range(len(tasks))]
         size = (STEPS_AT_ONCE, config.batch_size)
         drawn = [torch.randint(config.starts, size, generator=stream) for stream in streams]
@@ -210,7 +211,7 @@ def train(config: Symmetry, context: Context, stack: DepthStack, tasks: list[Tas
 def measure(
     config: Symmetry, stage: str, network: Network, task: Task, replicate: int
 ) -> Iterator[LayerMeasures | NetworkAtStage | SingularValue | PathPoint | Distance | TheoremCheck]:
-    """All rows of one network."""
+    """Yield all rows of one network."""
     key = {"stage": stage, "replicate": replicate}
     v = task.dynamics.starts(config.probes, generator(config.seed, replicate, "probes"))
     x = task.inputs(v)
@@ -237,7 +238,7 @@ def measure(
 def _layers(
     config: Symmetry, key: dict, network: Network, task: Task, v: Float[Tensor, "N d"]
 ) -> Iterator[LayerMeasures | SingularValue]:
-    """The spectrum of every layer, and what its representation knows."""
+    """Yield the spectrum of every layer, and what its representation knows."""
     dynamics, stream = task.dynamics, generator(config.seed, key["replicate"], "orbits")
     statistics = dynamics.statistics(v)
     own = torch.arange(len(v))
@@ -292,7 +293,7 @@ def _rings(dynamics: Dynamics, stream: torch.Generator) -> Float[Tensor, "M d"]:
 
 
 def _plane(dynamics: Dynamics, stream: torch.Generator) -> Float[Tensor, "d 2"]:
-    """An orthonormal basis of a random plane orthogonal to w."""
+    """Return an orthonormal basis of a random plane orthogonal to w."""
     return torch.linalg.qr(dynamics.directions(2, stream).mT)[0]
 
 

@@ -32,7 +32,8 @@ def principal_components(
 def neighbours(
     points: Float[Tensor, "N p"], groups: Int[Tensor, " N"]
 ) -> Int[Tensor, "N neighbours"]:
-    """The nearest points to each, from other groups than its own; coordinates count as they are."""
+    """Return the nearest points to each, from other groups than its own; coordinates count as they
+    are."""
     distances = torch.cdist(points, points)
     distances.masked_fill_(groups[:, None] == groups, torch.inf)
     return distances.topk(NEIGHBOURS, largest=False).indices

@@ -8,13 +8,14 @@ FITTED = 0.1
 
 
 def middle_layers(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the middle half of the layers, from L/4 to 3L/4."""
+    """Return the rows of the middle half of the layers, from L/4 to 3L/4."""
     L = metrics["layer"].max()
     return metrics[metrics["layer"].between(np.ceil(L / 4), np.floor(3 * L / 4))]
 
 
 def paths(embedding: pd.DataFrame, columns: tuple[str, str] = ("pc1", "pc2")) -> np.ndarray:
-    """The paths of one network, (paths, times, 2): on its two components, or by other columns."""
+    """Return the paths of one network, (paths, times, 2): on its two components, or by other
+    columns."""
     rows = embedding.sort_values(["path", "time"])
     counts = rows.groupby("path").size()
     rows = rows[rows["path"].isin(counts.index[counts == counts.max()])]
@@ -22,7 +23,7 @@ def paths(embedding: pd.DataFrame, columns: tuple[str, str] = ("pc1", "pc2")) ->
 
 
 def crossing(xy: np.ndarray) -> int:
-    """How many pairs of paths cross. xy: (paths, times, 2)."""
+    """Return how many pairs of paths cross. xy: (paths, times, 2)."""
     start, end = xy[:, :-1].reshape(-1, 2), xy[:, 1:].reshape(-1, 2)
     step, pieces = end - start, max(1, xy.shape[1] - 1)
 

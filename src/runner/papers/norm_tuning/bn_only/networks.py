@@ -25,13 +25,14 @@ NEWTON_STEPS = 20
 
 
 def f(h1: Float[Tensor, "R m N"], W2: Float[Tensor, "R d m"], norm: Norm) -> Float[Tensor, "R N"]:
-    """The network of Theorem 1, from h1 = W1 x on; normalization is Proposition 1's affine map."""
+    """Return the network of Theorem 1, from h1 = W1 x on; normalization is Proposition 1's affine
+    map."""
     active = (norm.gamma1 * h1).add_(norm.beta1).relu_()
     return (norm.gamma2 * (W2 @ active)).add_(norm.beta2).relu_().sum(1)
 
 
 def g(x: Float[Tensor, "R d N"], W: Float[Tensor, "R d d"]) -> Float[Tensor, "R N"]:
-    """The target, and the dense network of its shape."""
+    """Return the target, and the dense network of its shape."""
     return (W @ x).relu_().sum(1)
 
 
@@ -39,7 +40,7 @@ def g(x: Float[Tensor, "R d N"], W: Float[Tensor, "R d d"]) -> Float[Tensor, "R 
 
 
 def with_right_means(norm: Norm, W1: Tensor, W2: Tensor, target: Tensor) -> Norm:
-    """The construction with the mean of every last unit put right, beyond the paper.
+    """Return the construction with the mean of every last unit put right, beyond the paper.
 
     Where m < d^2 the rows w of `W2 diag(gamma1) W1` are shorter than the target's rows w*, and f is
     too small in the mean. Each unit gets the shift b with which its mean over x ~ N(0, I) is the
@@ -162,7 +163,8 @@ class FrozenWithNorm:
         return residual.square().mean((1, 2)), gradients, may_be_on
 
     def _statistics(self, layer: int, mean: Tensor, variance: Tensor) -> tuple[Tensor | float, ...]:
-        """What a layer subtracts and multiplies by; its running statistics follow the batch's."""
+        """Return what a layer subtracts and multiplies by; its running statistics follow the
+        batch's."""
         if not self.batch_statistics:
             return 0.0, 1.0
         self.running[f"mean{layer}"].lerp_(mean, MOMENTUM)
@@ -171,7 +173,7 @@ class FrozenWithNorm:
 
 
 def inverse_root(variance: Tensor) -> Tensor:
-    """What BatchNorm multiplies by."""
+    """Return what BatchNorm multiplies by."""
     return (variance + EPSILON).rsqrt()
 
 

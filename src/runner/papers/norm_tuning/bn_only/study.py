@@ -122,13 +122,14 @@ class Learner(NamedTuple):
     mse: Float[Tensor, " R"]  # mean loss since the last point of the curve
 
     def state(self) -> dict[str, Tensor]:
-        """All that training changes, each in place."""
+        """Return all that training changes, each in place."""
         own = {f"optimizer.{name}": each for name, each in self.optimizer.state.items()}
         own |= {"rates": self.rates, "mse": self.mse}
         return self.network.parameters | self.network.running | own
 
     def traced(self, problem: Problem, r: int, x: Float[Tensor, "R d N"]) -> dict[str, Tensor]:
-        """The tensors of the network of replicate r, the frozen ones too, and its inputs x."""
+        """Return the tensors of the network of replicate r, the frozen ones too, and its inputs
+        x."""
         of_all = {"x": x.mT, **self.network.parameters, **self.network.running}
         if isinstance(self.network, FrozenWithNorm):
             W2 = self.network.W2
@@ -172,7 +173,7 @@ def draw_problem(config: BnOnly) -> Problem:
 
 
 def start(config: BnOnly, context: Context, problem: Problem) -> dict[Key, Learner]:
-    """What is to be trained, in float32, at its initialisation."""
+    """Return what is to be trained, in float32, at its initialisation."""
     learners: dict[Key, Learner] = {}
 
     def begin(network: Dense | FrozenWithNorm) -> Learner:
@@ -230,7 +231,7 @@ def train(
 
 
 def named(learners: dict[Key, Learner]) -> dict[str, Tensor]:
-    """All that training changes, by name."""
+    """Return all that training changes, by name."""
     return {
         f"{method}.{m}.{name}": each
         for (method, m), learner in learners.items()
@@ -239,7 +240,7 @@ def named(learners: dict[Key, Learner]) -> dict[str, Tensor]:
 
 
 def state(learners: dict[Key, Learner], inputs: GaussianStream, step: int) -> dict[str, Tensor]:
-    """What an interrupted training goes on from."""
+    """Return what an interrupted training goes on from."""
     return {"step": torch.tensor(step)} | inputs.state() | named(learners)
 
 
@@ -254,7 +255,7 @@ def restore(context: Context, learners: dict[Key, Learner], inputs: GaussianStre
 
 
 def stream(config: BnOnly, context: Context, purpose: str) -> GaussianStream:
-    """The inputs of all replicates, from the first on."""
+    """Return the inputs of all replicates, from the first on."""
     width = config.target_width
     return GaussianStream(config.seed, config.replicates, purpose, width, context.device)
 
@@ -262,7 +263,8 @@ def stream(config: BnOnly, context: Context, purpose: str) -> GaussianStream:
 def construct(
     config: BnOnly, problem: Problem, learned: Float[Tensor, "R d d"] | None
 ) -> tuple[Found, dict[Key, Columns]]:
-    """What Theorem 1 sets for the methods that are wanted, and what its linear systems look like.
+    """Return what Theorem 1 sets for the methods that are wanted, and what its linear systems look
+    like.
 
     learned: the weights of `dense`.
     """
@@ -323,7 +325,7 @@ def measure(config: BnOnly, context: Context, problem: Problem, found: Found) ->
 
 
 def metrics(config: BnOnly, columns: dict[Key, Columns]) -> Iterator[Approximation]:
-    """The rows of all methods, widths and replicates; `dense` has one at every width."""
+    """Yield the rows of all methods, widths and replicates; `dense` has one at every width."""
     d, p = config.target_width, config.sparsity
     training = {name: getattr(config, name) for name in ("optimizer", "schedule", "statistics")}
     for m, method in product(config.m, config.methods):
@@ -335,7 +337,7 @@ def metrics(config: BnOnly, columns: dict[Key, Columns]) -> Iterator[Approximati
 
 
 def sizes(norm: Norm) -> Columns:
-    """How large and how small scales and shifts are."""
+    """Return how large and how small scales and shifts are."""
     gamma1, beta1, _, beta2 = (each.abs() for each in norm)
     return {
         "smallest_scale": gamma1.amin((1, 2)),

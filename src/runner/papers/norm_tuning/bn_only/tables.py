@@ -14,7 +14,8 @@ CHOOSING = 5
 
 
 def with_series(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The rows, with a column `series`: what they are called where runs of several kinds meet."""
+    """Return the rows, with a column `series`: what they are called where runs of several kinds
+    meet."""
     adam, fixed = metrics["optimizer"] == "adam", metrics["statistics"] == "fixed"
     dense, method = metrics["method"] == DENSE, metrics["method"].str.replace("_", " ")
     series = np.select([adam & dense, adam, fixed], [DENSE_ADAM, ADAM, FIXED], default=method)
@@ -22,25 +23,26 @@ def with_series(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def left(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The rows at the width of Theorem 1, m = d^2. Raises NoRows without one."""
+    """Return the rows at the width of Theorem 1, m = d^2. Raises NoRows without one."""
     return nonempty(metrics[metrics["width"] == metrics["target_width"] ** 2], "runs at m = d²")
 
 
 def right(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the target width that has most widths m."""
+    """Return the rows of the target width that has most widths m."""
     widths = metrics.groupby("target_width")["width"].nunique()
     return metrics[metrics["target_width"] == widths.idxmax()]
 
 
 def by_budget(metrics: pd.DataFrame) -> pd.DataFrame:
-    """What is trained at m = d^2, with `samples`: how many were seen. Raises NoRows without any."""
+    """Return what is trained at m = d^2, with `samples`: how many were seen. Raises NoRows without
+    any."""
     rows = left(metrics)
     rows = nonempty(rows[rows["learning_rate"].notna()], "training at m = d²")
     return rows.assign(samples=rows["train_samples"] * rows["epochs"])
 
 
 def by_width(metrics: pd.DataFrame) -> pd.DataFrame:
-    """What has widths m above d^2, with `ratio`: m / d^2. Raises NoRows without any."""
+    """Return what has widths m above d^2, with `ratio`: m / d^2. Raises NoRows without any."""
     rows = metrics.assign(ratio=metrics["width"] / metrics["target_width"] ** 2)
     wide = nonempty(rows[rows["ratio"] > 1], "runs at m > d²")
     alike = ["target_width", "train_samples", "epochs"]
@@ -48,7 +50,7 @@ def by_width(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def at_best_rates(metrics: pd.DataFrame) -> pd.DataFrame:
-    """All replicates but the last five, at the rates that are best on these five.
+    """Return all replicates but the last five, at the rates that are best on these five.
 
     Of each d and schedule it is the rate whose worst replicate has the least error: what is judged
     has no part in the choice. `inside_grid`: whether smaller and larger rates were offered; at an

@@ -121,7 +121,8 @@ def measured(config: Constructions, replicate: int) -> Reconstruction:
 def draw_problem(
     config: Constructions, replicate: int
 ) -> tuple[Network, Float[Tensor, "points d_in"], float]:
-    """A target, the inputs on which to compare, and the target's accuracy (nan if random)."""
+    """Return a target, the inputs on which to compare, and the target's accuracy (nan if
+    random)."""
     stream, d = generator(config.seed, replicate, "target"), config.target_width
     if lookup("target", config.target, {"random": True, "digits": False}):
         inputs = theory.random_matrix(config.points, d, generator(config.seed, replicate, "inputs"))
@@ -138,7 +139,8 @@ def draw_problem(
 
 
 def random_target(width: int, depth: int, draw: torch.Generator) -> Network:
-    """A target of Theorem 1: Gaussian `W*_i (d, d)` of spectral norm one, biases `N(0, I / d)`."""
+    """Return a target of Theorem 1: Gaussian `W*_i (d, d)` of spectral norm one, biases `N(0, I /
+    d)`."""
     weights, biases = [], []
     for _ in range(depth):
         W = theory.random_matrix(width, width, draw)
@@ -154,7 +156,7 @@ def construct(
     inputs: Float[Tensor, "points d_in"],
     arithmetic: Arithmetic,
 ) -> tuple[theory.Construction, list[theory.Pair]]:
-    """The reconstruction, and its pairs of frozen weights (none for Theorem 2)."""
+    """Return the reconstruction, and its pairs of frozen weights (none for Theorem 2)."""
     stream, law = generator(config.seed, replicate, "frozen weights"), config.distribution
     input_norm = float(inputs.norm(dim=1).max())
     lookup("theorem", config.theorem, dict.fromkeys(("wide", "low_rank", "deep", "sparse")))

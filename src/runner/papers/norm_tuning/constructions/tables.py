@@ -6,7 +6,7 @@ from runner.results.rows import select
 
 
 def random_targets(metrics: pd.DataFrame) -> pd.DataFrame:
-    """The rows of random targets, in all arithmetics. Raises NoRows without one."""
+    """Return the rows of random targets, in all arithmetics. Raises NoRows without one."""
     return select(metrics, target="random")
 
 

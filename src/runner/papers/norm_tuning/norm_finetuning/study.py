@@ -134,8 +134,8 @@ Halves = tuple[Dataset, Dataset]
 
 
 def halves(config: Config, context: Context) -> Halves:
-    """The images of both halves of the classes on the device, each channel with mean zero and
-    variance one; with a random start all of them twice.
+    """Return the images of both halves of the classes on the device, each channel with mean zero
+    and variance one; with a random start all of them twice.
 
     Raises InputError when they cannot be had.
     """
@@ -148,7 +148,8 @@ def halves(config: Config, context: Context) -> Halves:
 
 
 def of_classes(data: Dataset, classes: range) -> Dataset:
-    """The images of some classes, labelled from 0 on. Raises InputError where there are none."""
+    """Return the images of some classes, labelled from 0 on. Raises InputError where there are
+    none."""
 
     def part(images: Images) -> Images:
         chosen = (images.labels >= classes.start) & (images.labels < classes.stop)
@@ -162,7 +163,7 @@ def of_classes(data: Dataset, classes: range) -> Dataset:
 def start(
     config: Config, images: Halves, learned: dict[str, Tensor], task: Task, rate: float
 ) -> ConvolutionalTrainer:
-    """A network before training, of which one part can be trained, and what trains it.
+    """Return a network before training, of which one part can be trained, and what trains it.
 
     learned: the features of pretrained networks, by replicate.
     """
@@ -215,7 +216,7 @@ class LowRank(nn.Module):
         self.up = nn.Parameter(W.new_zeros(n_out, 1))
 
     def forward(self, W: Tensor) -> Tensor:
-        """The sum of both. W: (out, in, rows, columns)."""
+        """Return the sum of both. W: (out, in, rows, columns)."""
         added = (self.up @ self.down)[:, :, None, None]
         half = W.shape[-1] // 2
         return W + nn.functional.pad(added, [half] * 4)
@@ -231,7 +232,7 @@ def with_low_rank(network: ResNetForCifar, stream: Generator | None = None) -> R
 
 
 def size_of(task: Task, network: nn.Module) -> Size:
-    """The row of a network before training."""
+    """Return the row of a network before training."""
     few = task.method == "random_weights"
     trained = sum(
         2 * len(p) if few and p.ndim == 4 else p.numel()
@@ -242,7 +243,8 @@ def size_of(task: Task, network: nn.Module) -> Size:
 
 
 def traced(trainer: ConvolutionalTrainer) -> dict[str, Tensor]:
-    """The tensors of a network, the first test images x, and H, its last hidden layer of them."""
+    """Return the tensors of a network, the first test images x, and H, its last hidden layer of
+    them."""
     images = trainer.data.test.pixels[:512]
     trainer.network.set_mode("evaluate")
     with torch.no_grad():
@@ -251,7 +253,7 @@ def traced(trainer: ConvolutionalTrainer) -> dict[str, Tensor]:
 
 
 def torch_module(config: Config, network: str, tensors: dict[str, Tensor]) -> nn.Module:
-    """A kept network as a module."""
+    """Return a kept network as a module."""
     channels = next(W for W in tensors.values() if W.ndim == 4).shape[1]
     classes = len(tensors["classifier.weight"])
     module = ResNetForCifar(channels, classes, config.blocks, config.width)

@@ -19,7 +19,7 @@ ARMS = {
 
 
 def ends(tables: Tables, start: str = "random") -> pd.DataFrame:
-    """The last epoch of each network: `right`, its test accuracy, and the numbers it trains.
+    """Return the last epoch of each network: `right`, its test accuracy, and the numbers it trains.
 
     L: its layers; d: its width. One that has diverged is right on none of the images.
     `inside_grid`: its rate is none of the ends of the grid. Raises NoRows where nothing starts so.

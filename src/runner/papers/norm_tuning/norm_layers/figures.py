@@ -25,7 +25,8 @@ NAMES = {"layer_norm": "LayerNorm", "rms_norm": "RMSNorm"}
 
 
 def say_layers(tables: Tables) -> str:
-    """The least error that is possible in LayerNorm without biases, and what fits reach with."""
+    """Say the least error that is possible in LayerNorm without biases, and what fits reach
+    with."""
     least = select(tables["metrics"], layer="layer_norm")["lower_bound"].min()
     fitted = select(tables["metrics"], layer="layer_norm" + WITH_BIASES, mode="fitted")
     medians = 100 * fitted.groupby("target_width")["relative_mse"].median()
@@ -36,7 +37,7 @@ def say_layers(tables: Tables) -> str:
 
 
 def _named(layer: str, batch_size: int) -> tuple[str, Look]:
-    """What a row is called, and how it looks."""
+    """Return what a row is called, and how it looks."""
     kind, biases, _ = layer.partition(WITH_BIASES)
     if kind != "batch_norm":
         return NAMES[kind] + biases, looks.LAYER_NORM
@@ -46,7 +47,7 @@ def _named(layer: str, batch_size: int) -> tuple[str, Look]:
 
 
 def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """A row for each kind of layer, in it a line for each d."""
+    """Draw a row for each kind of layer, in it a line for each d."""
     metrics = tables["metrics"]
     shown = metrics[(metrics["batch_size"] == 0) | (metrics["layer"] == "batch_norm")]
     rows = list(nonempty(shown, "layer").groupby(["layer", "batch_size"]))

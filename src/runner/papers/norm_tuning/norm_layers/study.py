@@ -124,7 +124,8 @@ def _measure(config: NormLayers, replicate: int) -> Iterator[LayerAccuracy | Nor
 def in_training_mode(
     network: nn.Sequential, x: Float[Tensor, "N d"], batch_size: int
 ) -> Float[Tensor, " n"]:
-    """The summed outputs in training mode, batch by batch; what fills no batch is left out."""
+    """Return the summed outputs in training mode, batch by batch; what fills no batch is left
+    out."""
     network.train()
     whole = x[: len(x) // batch_size * batch_size]
     f = torch.cat([network(batch).sum(1) for batch in whole.split(batch_size)])

@@ -57,8 +57,8 @@ SHOWN = {
 
 
 def moved(tables: Tables) -> pd.DataFrame:
-    """How far each quantity has moved, relative to its size, behind the start; without the networks
-    that are small enough to list their paths."""
+    """Return how far each quantity has moved, relative to its size, behind the start; without the
+    networks that are small enough to list their paths."""
     rows = tables["metrics"]
     rows = rows[(rows["time"] > 0) & (rows["entries"] > 0) & (rows["initial"] > 0)]
     rows = nonempty(rows[~rows["run"].isin(unrolled(tables))], "quantity behind the start")
@@ -66,7 +66,7 @@ def moved(tables: Tables) -> pd.DataFrame:
 
 
 def say_conserved(tables: Tables) -> str:
-    """How far D of ReLU layers has moved at the end, and everything else."""
+    """Say how far D of ReLU layers has moved at the end, and everything else."""
     rows = moved(tables)
     end = rows[rows["time"] == rows["time"].max()]
     end = end[end["learning_rate"] == end["learning_rate"].min()]
@@ -142,8 +142,8 @@ MOVED = {
 
 
 def fitted_orders(tables: Tables) -> pd.DataFrame:
-    """The order of every quantity of every replicate with the statement that it belongs to, and
-    `relative`, its drift at the smallest rate over its size."""
+    """Return the order of every quantity of every replicate with the statement that it belongs to,
+    and `relative`, its drift at the smallest rate over its size."""
     rows = pd.concat([final(tables["metrics"], each) for each in ("euler", "rk4")])
     rows = rows[np.isfinite(rows["drift"])]
     finest = rows.sort_values("learning_rate").drop_duplicates(SERIES)
@@ -161,7 +161,7 @@ def fitted_orders(tables: Tables) -> pd.DataFrame:
 
 
 def say_orders(tables: Tables) -> str:
-    """The orders of Theorem 1 and of graphs, and that of what is not conserved."""
+    """Say the orders of Theorem 1 and of graphs, and that of what is not conserved."""
     found = fitted_orders(tables).groupby("statement")["order"].median()
     kept = found[[n for n in found.index if n in KEPT and "Runge" not in n]]
     moved = found[[n for n in found.index if n in MOVED]]
@@ -174,7 +174,7 @@ def say_orders(tables: Tables) -> str:
 
 
 def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """The order of the drift in the rate and its size, one line for each statement."""
+    """Draw the order of the drift in the rate and its size, one line for each statement."""
     drawn = fitted_orders(tables)
     names = [*KEPT, *MOVED]
     options = {"height": 6.4, "left": 2.55, "top": 0.45, "ratios": [1.6, 1], "sharey": True}
@@ -207,7 +207,7 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def growing(tables: Tables) -> pd.DataFrame:
-    """The layers of Theorem 2 through time at the runs that train longest, of networks that
+    """Return the layers of Theorem 2 through time at the runs that train longest, of networks that
     separate their data, with `top` and `remainder`, the largest singular value and all others,
     squared, and `apart`, how far adjacent layers are from being aligned."""
     rows = tail(tables)
@@ -228,7 +228,7 @@ def last_dense(tables: Tables) -> pd.DataFrame:
 
 
 def exponents(rows: pd.DataFrame) -> pd.Series:
-    """The exponent of log t in a layer's ||W||_F from half-time on, by LAYER."""
+    """Return the exponent of log t in a layer's ||W||_F from half-time on, by LAYER."""
     late = rows[(rows["time"] >= 0.5 * rows["time"].max()) & (rows["log_flow_time"] > 1)]
     late = nonempty(late, "late record")
     # power() gives that of a column in the squared norm, here that of log t.
@@ -236,7 +236,8 @@ def exponents(rows: pd.DataFrame) -> pd.Series:
 
 
 def say_what_grows(tables: Tables) -> str:
-    """What becomes of all values but the largest, with which power that grows, and the share."""
+    """Say what becomes of all values but the largest, with which power that grows, and the
+    share."""
     rows = last_dense(tables)
     first, last = (rows[rows["time"] == at].set_index(LAYER) for at in (0, rows["time"].max()))
     kept = last["remainder"] / first["remainder"]
@@ -249,7 +250,7 @@ def say_what_grows(tables: Tables) -> str:
 
 
 def draw_what_grows(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """What grows and stays, alignment, the bounds that say something, signs of weights."""
+    """Draw what grows and stays, alignment, the bounds that say something, signs of weights."""
     parts = [
         (_growth, "squared singular values", "log₁₀ of the time of the flow"),
         (_alignment, "1 − alignment of neighbours", "squared norm ‖W‖²"),

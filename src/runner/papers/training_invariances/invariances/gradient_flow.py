@@ -147,7 +147,7 @@ class Flow:
             self.always[layer][: len(z)] &= (z > 0).all(-2)
 
     def state(self) -> dict[str, Tensor]:
-        """What a checkpoint keeps: the tensors themselves, which change in place."""
+        """Return what a checkpoint keeps: the tensors themselves, which change in place."""
         watched = {
             f"{name}/{layer}": tensor
             for name in ("same", "alive", "always")

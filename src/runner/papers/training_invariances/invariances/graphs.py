@@ -52,12 +52,12 @@ class Dag:
         return torch.tensor(self.sizes[:-1]).cumsum(0).tolist()
 
     def repeated(self, copies: int, device: torch.device) -> "Dag":
-        """The same graphs so many times, one after another."""
+        """Return the same graphs so many times, one after another."""
         masks = (self.edges, self.learned, self.slopes)
         return Dag(self.sizes, *(m.to(device).repeat(copies, *[1] * (m.ndim - 1)) for m in masks))
 
     def adjacency(self, theta: Float[Tensor, "R P"]) -> Float[Tensor, "R V V"]:
-        """A of the first R networks, from all entries below the rows of the inputs."""
+        """Return a of the first R networks, from all entries below the rows of the inputs."""
         V = self.edges.shape[-1]
         rows = theta.view(len(theta), V - self.inputs, V)
         rows = torch.where(self.learned[: len(theta), self.inputs :], rows, rows.detach())
@@ -66,7 +66,7 @@ class Dag:
     def forward(
         self, theta: Float[Tensor, "R P"], x: Float[Tensor, "R n d"]
     ) -> tuple[Float[Tensor, "R n"], list[Float[Tensor, "R n h"]]]:
-        """The scores, and the preactivations of all hidden vertices."""
+        """Return the scores, and the preactivations of all hidden vertices."""
         A, a, found = self.adjacency(theta), x, []
         for first, last in pairwise([*self.cuts, A.shape[-1]]):
             z = a @ A[:, first:last, :first].mT
@@ -81,18 +81,18 @@ class Dag:
         return (A.mT @ A - A @ A.mT)[:, self.inputs : -1, self.inputs : -1]
 
     def free(self) -> Bool[Tensor, "S h"]:
-        """Which hidden vertices have learned weights alone around them, as Lemma 2 asks."""
+        """Return which hidden vertices have learned weights alone around them, as Lemma 2 asks."""
         frozen = self.edges & ~self.learned
         return ~(frozen.any(-1) | frozen.any(-2))[:, self.inputs : -1]
 
     def neighbours(self) -> Bool[Tensor, "h h"]:
-        """Which pairs of hidden vertices have the same neighbours: those of one block."""
+        """Return which pairs of hidden vertices have the same neighbours: those of one block."""
         block = torch.repeat_interleave(torch.tensor(self.sizes[1:-1], device=self.edges.device))
         return block[:, None] == block
 
 
 def cut(A: Float[Tensor, "*R V V"], first: int) -> Float[Tensor, "*R _ _"]:
-    """The weights of the edges from the first so many vertices to the others.
+    """Return the weights of the edges from the first so many vertices to the others.
 
     No edge leads back, so that every path from an input to the output has exactly one of them: they
     are a layer (Definition 7), if all are learned.
@@ -103,7 +103,7 @@ def cut(A: Float[Tensor, "*R V V"], first: int) -> Float[Tensor, "*R _ _"]:
 def build_graph(
     architecture: str, depth: int, width: int, inputs: int, seed: int, replicates: int
 ) -> Dag:
-    """A graph of its own for each replicate, with (depth - 1) width hidden vertices.
+    """Return a graph of its own for each replicate, with (depth - 1) width hidden vertices.
 
     dense_graph: every vertex reads all blocks before its own, of `width` vertices. random_graph:
     blocks of half as many; half of the edges between blocks, and from inputs to blocks. A

@@ -62,7 +62,7 @@ class Junction:
 
 
 def junctions(network: Network) -> list[Junction]:
-    """All junctions of the network, from input to output."""
+    """Return all junctions of the network, from input to output."""
     found: list[Junction] = []
     nonlinear = 0
     for index, (layer, following) in enumerate(zip_longest(network.layers, network.layers[1:])):
@@ -82,8 +82,9 @@ def junctions(network: Network) -> list[Junction]:
 
 
 def linear_tail(network: Network) -> int:
-    """The index of the first layer that Theorem 2 speaks of: from it on the network is linear
-    convolutions, linear ResNetFree blocks and linear fully connected layers, without biases."""
+    """Return the index of the first layer that Theorem 2 speaks of: from it on the network is
+    linear convolutions, linear ResNetFree blocks and linear fully connected layers, without
+    biases."""
     start = len(network.layers)
     for index, layer in reversed(list(enumerate(network.layers))):
         if not (layer.is_linear and layer.shared) or (isinstance(layer, Dense) and layer.bias):

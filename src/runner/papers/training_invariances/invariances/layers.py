@@ -76,14 +76,14 @@ class Dense(_Layer):
     kind = "dense"
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of each weight tensor of one network; the first axis is the outputs."""
+        """Return the shape of each weight tensor of one network; the first axis is the outputs."""
         shapes = {"W": (self.width, self.source.features)}
         return shapes | {"b": (self.width,)} if self.bias else shapes
 
     def forward(
         self, weights: Weights, a: Float[Tensor, "R n i"]
     ) -> tuple[Float[Tensor, "R n o"], Float[Tensor, "R examples c"]]:
-        """The activations, and the preactivations of its nonlinear neurons or channels."""
+        """Return the activations, and the preactivations of its nonlinear neurons or channels."""
         z = a @ weights["W"].mT
         if self.bias:
             z = z + weights["b"][:, None]
@@ -120,13 +120,13 @@ class Convolution(_Layer):
         return Grid(self.channels, (self.source.side - self.kernel) // self.stride + 1)
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of each weight tensor of one network; the first axis is the outputs."""
+        """Return the shape of each weight tensor of one network; the first axis is the outputs."""
         return {"W": (self.channels, self.source.channels, self.kernel, self.kernel)}
 
     def forward(
         self, weights: Weights, a: Float[Tensor, "R n i"]
     ) -> tuple[Float[Tensor, "R n o"], Float[Tensor, "R examples c"]]:
-        """The activations, and the preactivations per channel, example and position."""
+        """Return the activations, and the preactivations per channel, example and position."""
         R, n, _ = a.shape
         maps = a.reshape(R * n, self.source.channels, self.source.side, self.source.side)
         patches = torch.nn.functional.unfold(maps, self.kernel, stride=self.stride)
@@ -178,7 +178,7 @@ class Residual(_Layer):
         return self.skip == "free"
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of each weight tensor of one network; the first axis is the outputs."""
+        """Return the shape of each weight tensor of one network; the first axis is the outputs."""
         inputs = self.source.features
         shapes = {"W1": (self.hidden, inputs), "W2": (self.width, self.hidden)}
         skips = {"diagonal": {"z": (self.width,)}, "free": {"Z": (self.width, inputs)}}
@@ -187,7 +187,7 @@ class Residual(_Layer):
     def forward(
         self, weights: Weights, a: Float[Tensor, "R n i"]
     ) -> tuple[Float[Tensor, "R n o"], Float[Tensor, "R examples c"]]:
-        """The outputs of the block, and the preactivations of its hidden neurons."""
+        """Return the outputs of the block, and the preactivations of its hidden neurons."""
         z = a @ weights["W1"].mT
         branch = activate(z, self.slope) @ weights["W2"].mT
         if "Z" in weights:
@@ -195,7 +195,7 @@ class Residual(_Layer):
         return branch + (weights["z"][:, None] * a if "z" in weights else a), z
 
     def skip_matrix(self, weights: Weights) -> Float[Tensor, "R o i"]:
-        """The skip connection as a matrix: the identity, diag(z), or Z."""
+        """Return the skip connection as a matrix: the identity, diag(z), or Z."""
         if "Z" in weights:
             return weights["Z"]
         z = weights["z"] if "z" in weights else torch.ones_like(weights["W2"][..., 0])

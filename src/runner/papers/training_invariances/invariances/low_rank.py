@@ -28,7 +28,8 @@ def squared_norms(network: Network, theta: Float[Tensor, "S P"]) -> Float[Tensor
 
 
 def spectrum(network: Network, theta: Float[Tensor, "S P"]) -> dict[str, list[list[float]]]:
-    """The largest singular value of each layer against its norm, and adjacent singular vectors.
+    """Return the largest singular value of each layer against its norm, and adjacent singular
+    vectors.
 
     Lists over layers of lists over networks: `frobenius`, ||U||_F^2; `operator_ratio`, ||U||_2^2 /
     ||U||_F^2; `alignment` with the next layer, nan for the last; `skip_share`, ||Z||_F^2 /
@@ -58,7 +59,8 @@ def limit_bounds(network: Network) -> list[float]:
 
 
 def trivial_bounds(network: Network, theta: Float[Tensor, "S P"]) -> list[float]:
-    """One over the singular values that each layer has: the largest is no less than their mean."""
+    """Return one over the singular values that each layer has: the largest is no less than their
+    mean."""
     layers = zip(network.layers, network.unpack(theta[:1]), strict=True)
     return [1 / min(layer.incoming(w).shape[-2:]) for layer, w in layers]
 

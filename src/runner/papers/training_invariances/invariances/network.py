@@ -46,7 +46,7 @@ class Network:
         return all(layer.is_linear and "b" not in layer.shapes() for layer in self.layers)
 
     def unpack(self, theta: Float[Tensor, "*R P"]) -> list[Weights]:
-        """The weights of each layer, as views of the parameter vectors."""
+        """Return the weights of each layer, as views of the parameter vectors."""
         parts = iter(theta.split(self.sizes, dim=-1))
         return [
             {name: next(parts).unflatten(-1, shape) for name, shape in layer.shapes().items()}
@@ -56,7 +56,7 @@ class Network:
     def forward(
         self, theta: Float[Tensor, "R P"], x: Float[Tensor, "R n d"]
     ) -> tuple[Float[Tensor, "R n"], list[Float[Tensor, "R _ _"]]]:
-        """The scores, and the preactivations of every layer that has nonlinear neurons."""
+        """Return the scores, and the preactivations of every layer that has nonlinear neurons."""
         a, preactivations = x, []
         for layer, weights in zip(self.layers, self.unpack(theta), strict=True):
             a, z = layer.forward(weights, a)
@@ -102,8 +102,8 @@ class Network:
         return torch.cat(parts)
 
     def _around_nonlinear(self, weights: list[Weights]) -> Iterator[tuple[list, list]]:
-        """What enters and what leaves the nonlinear neurons of each layer, one by one in the first
-        axis, as views of the weights of one network."""
+        """Yield what enters and what leaves the nonlinear neurons of each layer, one by one in the
+        first axis, as views of the weights of one network."""
         for index, (layer, following) in enumerate(pairwise(self.layers)):
             own, next_ = weights[index], weights[index + 1]
             if layer.is_linear:
@@ -121,7 +121,7 @@ class Network:
 
 
 def balance(network: Network, theta: Float[Tensor, " P"]) -> Float[Tensor, " P"]:
-    """The same start with D = 0 between the fully connected linear layers at the end.
+    """Return the same start with D = 0 between the fully connected linear layers at the end.
 
     W_l W_l^T = W_{l+1}^T W_{l+1} up to the output, one row: each is sigma u v^T with the sigma of
     the last, its u the v of the next, and a v of its own.
@@ -161,7 +161,7 @@ def build(
     slope: float,
     bias: bool = False,
 ) -> Network:
-    """The network of that name with `depth` layers on images of `side` x `side` pixels.
+    """Return the network of that name with `depth` layers on images of `side` x `side` pixels.
 
     width: neurons of every hidden layer, channels: of every convolution, slope: of the nonlinear
     units (0: ReLU), bias: whether fully connected layers have one. Raises InputError for an unknown

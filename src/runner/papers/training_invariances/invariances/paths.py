@@ -62,7 +62,7 @@ class Graph:
         return found
 
     def count(self) -> int:
-        """The number of paths from the inputs to the output."""
+        """Return the number of paths from the inputs to the output."""
         paths = [1] * self.inputs + [0] * (len(self.slopes) - self.inputs)
         for vertex in range(self.inputs, len(self.slopes)):
             paths[vertex] = sum(paths[self.edges[edge][0]] for edge in self.into[vertex])
@@ -70,7 +70,7 @@ class Graph:
 
 
 def graph_of(network: Network | Dag, theta: Float[Tensor, "R P"], index: int) -> Graph:
-    """The graph of one network of a stack."""
+    """Return the graph of one network of a stack."""
     if not isinstance(network, Dag):
         return graph(network, network.unpack(theta[index]))
     targets, sources = network.edges[index].nonzero().T
@@ -81,7 +81,7 @@ def graph_of(network: Network | Dag, theta: Float[Tensor, "R P"], index: int) ->
 
 
 def graph(network: Network, weights: list[Weights]) -> Graph:
-    """The graph of one network; weights without the replicate axis.
+    """Return the graph of one network; weights without the replicate axis.
 
     Weights that a convolution shares are on several edges; identity skips are edges of weight one.
     """
@@ -120,7 +120,7 @@ def graph(network: Network, weights: list[Weights]) -> Graph:
 
 
 def _as_matrix(block: Dense | Convolution, weights: Weights) -> Float[Tensor, "o i"]:
-    """The layer as a linear map: what it makes of each unit vector, before activation."""
+    """Return the layer as a linear map: what it makes of each unit vector, before activation."""
     if isinstance(block, Dense):
         return weights["W"]
     linear = replace(block, slope=LINEAR)
@@ -129,7 +129,7 @@ def _as_matrix(block: Dense | Convolution, weights: Weights) -> Float[Tensor, "o
 
 
 def paths(network: Graph) -> Iterator[tuple[int, Path]]:
-    """All maximal paths, each with the input vertex that it starts from."""
+    """Yield all maximal paths, each with the input vertex that it starts from."""
 
     def from_inputs_to(vertex: int, suffix: Path) -> Iterator[tuple[int, Path]]:
         if vertex < network.inputs:

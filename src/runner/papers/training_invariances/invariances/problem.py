@@ -64,7 +64,7 @@ def gaussian(config: Invariances, load_data: LoadData) -> Examples:
 
 
 def digits(config: Invariances, load_data: LoadData) -> Examples:
-    """Each replicate's own choice of the images of two classes, as many of either."""
+    """Return each replicate's own choice of the images of two classes, as many of either."""
     images = load_data("digits", config.seed).train
     share = ceil(config.samples / 2)
     inputs = []

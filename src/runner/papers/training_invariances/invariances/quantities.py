@@ -37,7 +37,7 @@ def _drifts(tables: Tables, where: str) -> pd.DataFrame:
 
 
 def _orders(rows: pd.DataFrame, column: str) -> pd.DataFrame:
-    """The order of each series, with a column that names the point that it is at."""
+    """Return the order of each series, with a column that names the point that it is at."""
     names = rows.drop_duplicates(SERIES)[[*SERIES, column]]
     found = nonempty(orders(rows), NEURONS).rename(columns={"order": "value"})
     return found.merge(names, on=SERIES)
@@ -84,15 +84,15 @@ def distance_of_tree(tables: Tables) -> pd.DataFrame:
 
 
 def _last_dense(tables: Tables) -> pd.DataFrame:
-    """The fully connected layers of Theorem 2, where its bound is one, but the output, of the runs
-    that train longest."""
+    """Return the fully connected layers of Theorem 2, where its bound is one, but the output, of
+    the runs that train longest."""
     rows = tail(tables)
     rows = rows[rows.groupby("run")["time"].transform("max") == rows["time"].max()]
     return nonempty(rows.query("layer < depth and bound == 1 and kind == 'dense'"), LAYERS)
 
 
 def _at(rows: pd.DataFrame, share: float) -> pd.DataFrame:
-    """The rows at this share of the time, by layer."""
+    """Return the rows at this share of the time, by layer."""
     return ends(rows, share).set_index(LAYER)
 
 

@@ -109,7 +109,7 @@ def run(
 
 
 def traced(flow: Flow, theta: Float[Tensor, "S P"], index: int) -> dict[str, Tensor]:
-    """The weights of one network, its examples x, and Z1, Z2, ..., the preactivations of its
+    """Return the weights of one network, its examples x, and Z1, Z2, ..., the preactivations of its
     nonlinear layers; of a graph its adjacency matrix A, and Z1, of all hidden units."""
     network, x = flow.objective.network, flow.objective.x
     found = {f"Z{n}": z[index] for n, z in enumerate(network.forward(theta, x)[1], start=1)}
@@ -134,7 +134,7 @@ class Part(NamedTuple):
 def metrics(
     config: Invariances, flow: Flow, trajectory: Trajectory, tick: Callable[[], None]
 ) -> Iterator[Drift]:
-    """The drift of all invariants at all records; `tick` is called after each junction."""
+    """Yield the drift of all invariants at all records; `tick` is called after each junction."""
     network = flow.objective.network
     for junction in junctions(network):
         D = torch.stack([junction.invariant(network, theta) for theta in trajectory.theta])
@@ -152,7 +152,7 @@ def metrics(
 
 
 def graph_metrics(config: Invariances, flow: Flow, trajectory: Trajectory) -> Iterator[Drift]:
-    """The same of a graph: its linear and its other units, and its cuts.
+    """Yield the same of a graph: its linear and its other units, and its cuts.
 
     Two controls: the diagonal of D at units beside a frozen weight, and each cut without its
     largest weight.
@@ -190,7 +190,8 @@ def graph_metrics(config: Invariances, flow: Flow, trajectory: Trajectory) -> It
 def entry_masks(
     config: Invariances, flow: Flow, pattern: int | None, neurons: int
 ) -> dict[str, Bool[Tensor, "S c c"]]:
-    """Which entries of D belong to `diagonal`, `active`, `mixed` and `full`, for each network.
+    """Return which entries of D belong to `diagonal`, `active`, `mixed` and `full`, for each
+    network.
 
     pattern: which of the network's nonlinear layers the neurons are; None if linear. `active` are
     the entries off the diagonal of two neurons that are on for every example, `mixed` those of two
@@ -222,7 +223,7 @@ def entry_masks(
 def entry_rows(
     config: Invariances, part: Part, D: Float[Tensor, "records S c c"], mask: Bool[Tensor, "S c c"]
 ) -> Iterator[Drift]:
-    """The drift of one part of one invariant: norms of the masked entries of D(t) - D(0)."""
+    """Yield the drift of one part of one invariant: norms of the masked entries of D(t) - D(0)."""
     drift = ((D - D[0]) * mask).flatten(-2).norm(dim=-1)
     initial = (D[0] * mask).flatten(-2).norm(dim=-1)
     yield from drift_rows(config, part, mask.flatten(-2).sum(-1), drift, initial)
@@ -245,7 +246,7 @@ def drift_rows(
     drift: Float[Tensor, "records S"],
     initial: Float[Tensor, " S"],
 ) -> Iterator[Drift]:
-    """The rows of one quantity."""
+    """Yield the rows of one quantity."""
     count, start = entries.tolist(), initial.tolist()
     for (_, time), now in zip(records(config), drift.tolist(), strict=True):
         for at, *numbers in zip(networks(config, time), count, now, start, strict=True):
@@ -255,7 +256,7 @@ def drift_rows(
 def lowrank_rows(
     config: Invariances, flow: Flow, trajectory: Trajectory, tick: Callable[[], None]
 ) -> Iterator[LayerSpectrum]:
-    """The singular values of all layers at all records, with the bounds of Theorem 2.
+    """Yield the singular values of all layers at all records, with the bounds of Theorem 2.
 
     `tick` is called after each record.
     """

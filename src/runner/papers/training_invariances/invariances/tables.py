@@ -10,13 +10,13 @@ SERIES = ["run", "data", "architecture", "layer", "place", "pair", "replicate"]
 
 
 def final(metrics: pd.DataFrame, integrator: str = "euler") -> pd.DataFrame:
-    """The rows at the end of the runs with this integrator on the flow's own clock."""
+    """Return the rows at the end of the runs with this integrator on the flow's own clock."""
     rows = metrics[(metrics["integrator"] == integrator) & ~metrics["normalized_time"].astype(bool)]
     return rows[rows["time"] == rows.groupby(["run"])["time"].transform("max")]
 
 
 def orders(rows: pd.DataFrame) -> pd.DataFrame:
-    """The order with which the drift of each series with entries goes to zero with the rate.
+    """Return the order with which the drift of each series with entries goes to zero with the rate.
 
     Columns SERIES, `order`, and its `error`: how far Richardson's extrapolation goes. Between two
     rates h the order is p + O(h); that of the smallest two and that of the next two give p. inf
@@ -38,7 +38,8 @@ def orders(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def unrolled(tables: Tables) -> pd.Series:
-    """The names of the runs whose networks are small enough to list their paths (Lemma 1)."""
+    """Return the names of the runs whose networks are small enough to list their paths (Lemma
+    1)."""
     return tables["decomposition"]["run"] if "decomposition" in tables else pd.Series(dtype=object)
 
 
@@ -61,13 +62,13 @@ def tail(tables: Tables) -> pd.DataFrame:
 
 
 def telling(tables: Tables) -> pd.DataFrame:
-    """The layers of which Eq. (14) says something: its bound is below one, above the trivial one,
-    and above the ratio at the start, so that an untrained network does not meet it."""
+    """Return the layers of which Eq. (14) says something: its bound is below one, above the trivial
+    one, and above the ratio at the start, so that an untrained network does not meet it."""
     return tail(tables).query("bound < 1 and bound > trivial_bound and bound > start")
 
 
 def ends(rows: pd.DataFrame, share: float = 1.0) -> pd.DataFrame:
-    """The rows at the record nearest below this share of the time."""
+    """Return the rows at the record nearest below this share of the time."""
     earlier = rows[rows["time"] <= share * rows.groupby("run")["time"].transform("max")]
     return earlier[earlier["time"] == earlier.groupby("run")["time"].transform("max")]
 
@@ -77,7 +78,7 @@ LAYER = ["run", "layer", "replicate", "separates"]
 
 
 def power(rows: pd.DataFrame, column: str) -> pd.Series:
-    """The exponent of a column in ||W||_F^2 over the records, by LAYER."""
+    """Return the exponent of a column in ||W||_F^2 over the records, by LAYER."""
     logs = rows[LAYER].assign(x=np.log(rows["frobenius"]), y=np.log(rows[column]))
     centred = logs["x"] - logs.groupby(LAYER)["x"].transform("mean")
     sums = logs[LAYER].assign(xx=centred**2, xy=centred * logs["y"]).groupby(LAYER).sum()

@@ -47,7 +47,7 @@ class Trajectory:
 
 
 def network_of(config: Invariances, device: torch.device) -> Network | Dag:
-    """The network that the configuration describes, or the graphs of the stack."""
+    """Return the network that the configuration describes, or the graphs of the stack."""
     if config.architecture in SHARE:
         size = config.depth, config.width, SIDE**2
         graphs = build_graph(config.architecture, *size, config.seed, config.replicates)
@@ -57,14 +57,16 @@ def network_of(config: Invariances, device: torch.device) -> Network | Dag:
 
 
 def rates(config: Invariances) -> list[float]:
-    """The rate of each network in the stack: ascending, all replicates of a rate together."""
+    """Return the rate of each network in the stack: ascending, all replicates of a rate
+    together."""
     return [rate for rate in sorted(config.learning_rates) for _ in range(config.replicates)]
 
 
 def start(
     config: Invariances, network: Network | Dag, device: torch.device, load_data: LoadData
 ) -> Flow:
-    """The stack at time zero: the networks of one replicate share examples and initialisation."""
+    """Return the stack at time zero: the networks of one replicate share examples and
+    initialisation."""
     copies = len(config.learning_rates)
     x, y = (
         tensor.repeat(copies, *[1] * (tensor.ndim - 1))
@@ -118,13 +120,13 @@ def follow(config: Invariances, flow: Flow, context: Context) -> Trajectory:
 
 
 def records(config: Invariances) -> Iterator[tuple[int, float]]:
-    """The number and the time of each record."""
+    """Yield the number and the time of each record."""
     for record in range(config.records + 1):
         yield record, config.time * record / config.records
 
 
 def networks(config: Invariances, time: float) -> list[At]:
-    """The networks of the stack, in its order, at a time."""
+    """Return the networks of the stack, in its order, at a time."""
     return [
         At(config.architecture, index % config.replicates, rate, time)
         for index, rate in enumerate(rates(config))

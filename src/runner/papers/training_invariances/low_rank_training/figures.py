@@ -67,7 +67,7 @@ def _bars(axes: Axes, x: pd.Series, rows: pd.DataFrame, look: Look, **options) -
 
 
 def say_gain_one(tables: Tables) -> str:
-    """The share at gain one, at the start and at the end, and that the remainder stays."""
+    """Say the share at gain one, at the start and at the end, and that the remainder stays."""
     rows = nonempty(by_gain(tables).query("classes == 2 and gain == 1"), "gain one")
     end = ends(rows.assign(kept=over_start(rows, "remainder")))
     return (
@@ -78,7 +78,7 @@ def say_gain_one(tables: Tables) -> str:
 
 
 def draw_without_decay(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """The ratio by epoch, the remainder and its bounds, by gain, by width."""
+    """Draw the ratio by epoch, the remainder and its bounds, by gain, by width."""
     parts = [
         (_ratio_by_epoch, "share of the k largest in ‖W‖²", "epoch"),
         (_remainder_by_epoch, "all others, over their start", "epoch"),
@@ -137,7 +137,7 @@ def _remainder_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def _ratio_by_kind(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """A row for each kind of network and loss, a point for each gain."""
+    """Return a row for each kind of network and loss, a point for each gain."""
     rows = ends(last_inner(tables)).query("dtype == 'float32' and weight_decay == 0")
     rows = rows[rows["width"] == by_gain(tables)["width"].iloc[0]]
     drawn, colors = [], _gains(rows)
@@ -170,7 +170,7 @@ def _by_width(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def say_law(tables: Tables) -> str:
-    """How near SGD and momentum keep the law, and where Adam ends."""
+    """Say how near SGD and momentum keep the law, and where Adam ends."""
     rows = by_decay(steady(tables))
     rows = rows.assign(law=rows["decayed"] * np.exp(rows["exponent"]))
     kept = nonempty(rows.query("method in ('SGD', 'momentum')"), "SGD with weight decay")["law"]

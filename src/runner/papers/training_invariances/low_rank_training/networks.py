@@ -31,7 +31,7 @@ Parameters = dict[str, Float[Tensor, "S *_"]]
 def shapes(
     architecture: str, width: int, channels: int, image: tuple[int, ...], outputs: int
 ) -> list[tuple[int, ...]]:
-    """The shape of each layer's weights: `(out, in)`, of a convolution `(out, in, 3, 3)`.
+    """Return the shape of each layer's weights: `(out, in)`, of a convolution `(out, in, 3, 3)`.
 
     image: channels, height and width. Raises InputError for an unknown architecture.
     """
@@ -45,7 +45,7 @@ def shapes(
 
 
 def draw(layers: list[tuple[int, ...]], stream: Generator) -> list[Float[Tensor, "*_"]]:
-    """The weights of one network at gain one, N(0, 1 / fan in), in float64."""
+    """Return the weights of one network at gain one, N(0, 1 / fan in), in float64."""
     return [
         torch.randn(shape, dtype=torch.float64, generator=stream) / sqrt(prod(shape[1:]))
         for shape in layers
@@ -53,14 +53,14 @@ def draw(layers: list[tuple[int, ...]], stream: Generator) -> list[Float[Tensor,
 
 
 def tail(parameters: Parameters) -> list[Float[Tensor, "S _ _"]]:
-    """The weights of the linear layers."""
+    """Return the weights of the linear layers."""
     return list(parameters.values())[-TAIL:]
 
 
 def outputs(
     parameters: Parameters, x: Float[Tensor, "R n channels height width"]
 ) -> Float[Tensor, "S outputs n"]:
-    """What all networks make of the images of their replicates."""
+    """Return what all networks make of the images of their replicates."""
     *layers, before_last, last = parameters.values()
     H = features(layers[:-1], x)
     return last @ before_last @ layers[-1] @ H
@@ -69,7 +69,7 @@ def outputs(
 def features(
     layers: list[Float[Tensor, "S *_"]], x: Float[Tensor, "R n channels height width"]
 ) -> Float[Tensor, "S d n"]:
-    """What the ReLU layers give to the linear tail."""
+    """Return what the ReLU layers give to the linear tail."""
     S, R, n = len(layers[0]), *x.shape[:2]
     if layers[0].ndim == 5:
         H = x.transpose(0, 1).flatten(1, 2)  # n (R channels) height width

@@ -34,14 +34,14 @@ class Problem:
     test_y: Tensor
 
     def to(self, device: torch.device, dtype: torch.dtype) -> "Problem":
-        """The same on a device, the images in this dtype, and so the labels -1 and 1."""
+        """Return the same on a device, the images in this dtype, and so the labels -1 and 1."""
         parts = (self.x, self.y, self.test_x, self.test_y)
         kinds = (dtype if each.is_floating_point() else each.dtype for each in parts)
         return Problem(*(each.to(device, kind) for each, kind in zip(parts, kinds, strict=True)))
 
 
 def draw_problem(config: LowRankTraining, load_data: LoadData) -> Problem:
-    """Each replicate's own choice of the training images of the first K classes.
+    """Return each replicate's own choice of the training images of the first K classes.
 
     Raises InputError when there are fewer than `samples`, or the dataset cannot be had.
     """
@@ -67,7 +67,7 @@ def draw_problem(config: LowRankTraining, load_data: LoadData) -> Problem:
 
 
 def of_classes(images: Images, classes: int) -> Images:
-    """The images of the first classes."""
+    """Return the images of the first classes."""
     wanted = images.labels < classes
     return Images(images.pixels[wanted], images.labels[wanted])
 

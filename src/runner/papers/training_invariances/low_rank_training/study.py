@@ -158,7 +158,7 @@ def run(
 
 
 def members(config: LowRankTraining) -> list[Member]:
-    """The networks of the stack, in its order."""
+    """Return the networks of the stack, in its order."""
     varied = config.gains, config.learning_rates, config.weight_decays
     return [Member(*each) for each in product(range(config.replicates), *varied)]
 
@@ -182,7 +182,7 @@ def hand_over(
 
 
 def records(config: LowRankTraining) -> list[int]:
-    """The epochs that are measured: 0, and all of them halved again and again.
+    """Return the epochs that are measured: 0, and all of them halved again and again.
 
     Networks whose rates are in the ratio 2 are so measured at the same time T.
     """
@@ -212,7 +212,7 @@ def starting_stack(config: LowRankTraining, image: tuple[int, ...]) -> Parameter
 def minibatches(
     config: LowRankTraining, problem: Problem, epoch: int
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """The images and labels of each step of an epoch, other ones in each replicate."""
+    """Yield the images and labels of each step of an epoch, other ones in each replicate."""
     if config.minibatches == 1:
         yield problem.x, problem.y
         return
@@ -241,7 +241,7 @@ class Measure:
     def rows(
         self, parameters: Parameters, epoch: int
     ) -> Iterator[NetworkEpoch | LayerEpoch | SingularValue]:
-        """What there is to say of all networks after an epoch."""
+        """Yield what there is to say of all networks after an epoch."""
         loss, accuracy = self._loss_and_accuracy(parameters)
         self.watch(loss)
         x, y, columns = self.problem.x, self.problem.y, self._columns(epoch)
@@ -297,7 +297,7 @@ class Measure:
         }
 
     def _columns(self, epoch: int) -> list[dict]:
-        """The columns of `Network` for each network."""
+        """Return the columns of `Network` for each network."""
         shared = {name: getattr(self.config, name) for name in AT if hasattr(self.config, name)}
         pace = 1 - MOMENTUM if self.config.optimizer == "momentum" else 1.0
         steps = epoch * self.config.minibatches / pace
@@ -326,7 +326,7 @@ class Measure:
 
 
 def _by_network(columns: dict[str, Float[Tensor, " S"]]) -> list[dict[str, float]]:
-    """The numbers of each network, by column."""
+    """Return the numbers of each network, by column."""
     lists = [column.tolist() for column in columns.values()]
     return [dict(zip(columns, numbers, strict=True)) for numbers in zip(*lists, strict=True)]
 

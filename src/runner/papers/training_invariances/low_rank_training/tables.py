@@ -14,7 +14,8 @@ METHODS = ["gradient descent", "SGD", "momentum", "Adam", "AdamW"]
 
 
 def marked(tables: Tables, name: str = "layers") -> pd.DataFrame:
-    """A table with the columns `method` and `diverged`, whether the network does at any time."""
+    """Return a table with the columns `method` and `diverged`, whether the network does at any
+    time."""
     rows = tables[name]
     measured = {"layers": "frobenius", "training": "loss", "spectrum": "singular_value"}[name]
     bad = rows["diverged"].astype(bool) | ~np.isfinite(rows[measured].astype(float))
@@ -23,8 +24,8 @@ def marked(tables: Tables, name: str = "layers") -> pd.DataFrame:
 
 
 def steady(tables: Tables, name: str = "layers") -> pd.DataFrame:
-    """A table of the dataset that is drawn, digits where there are any, without the networks that
-    diverge. Raises NoRows when all do."""
+    """Return a table of the dataset that is drawn, digits where there are any, without the networks
+    that diverge. Raises NoRows when all do."""
     rows = marked(tables, name)
     rows = rows[(rows["data"] == rows["data"].min()) & ~rows["diverged"]]
     return nonempty(rows, f"network that did not diverge in table {name}")
@@ -38,33 +39,33 @@ def _method(rows: pd.DataFrame) -> np.ndarray:
 
 
 def inner(rows: pd.DataFrame) -> pd.DataFrame:
-    """The layers of the tail but the last, which has as many singular values as outputs."""
+    """Return the layers of the tail but the last, which has as many singular values as outputs."""
     return rows[rows["layer"] < rows.groupby("run")["layer"].transform("max")]
 
 
 def ends(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of each run's last epoch."""
+    """Return the rows of each run's last epoch."""
     return rows[rows["epoch"] == rows.groupby("run")["epoch"].transform("max")]
 
 
 def last(rows: pd.DataFrame) -> pd.DataFrame:
-    """The last layer of these of each run."""
+    """Return the last layer of these of each run."""
     return rows[rows["layer"] == rows.groupby("run")["layer"].transform("max")]
 
 
 def last_inner(tables: Tables, name: str = "layers") -> pd.DataFrame:
-    """The rows of `steady` of the last inner layer, which is drawn for all of them."""
+    """Return the rows of `steady` of the last inner layer, which is drawn for all of them."""
     return last(inner(steady(tables, name)))
 
 
 def with_loss(tables: Tables) -> pd.DataFrame:
-    """The same with the training loss."""
+    """Return the same with the training loss."""
     training = steady(tables, "training")[[*NETWORK, "epoch", "loss"]]
     return last_inner(tables).merge(training, on=[*NETWORK, "epoch"])
 
 
 def over_start(rows: pd.DataFrame, column: str) -> pd.Series:
-    """A column of one layer over what it was at epoch 0."""
+    """Return a column of one layer over what it was at epoch 0."""
     start = rows[rows["epoch"] == 0].set_index(NETWORK)[column]
     return rows[column] / start.reindex(pd.MultiIndex.from_frame(rows[NETWORK])).to_numpy()
 
@@ -76,8 +77,8 @@ def by_gain(tables: Tables) -> pd.DataFrame:
 
 
 def plain(tables: Tables) -> pd.DataFrame:
-    """The last inner layer of MLPs under gradient descent without decay, by the logistic loss or
-    the cross entropy. Raises NoRows when there are none."""
+    """Return the last inner layer of MLPs under gradient descent without decay, by the logistic
+    loss or the cross entropy. Raises NoRows when there are none."""
     rows = last_inner(tables).query(
         "method == 'gradient descent' and weight_decay == 0 and architecture == 'mlp'"
         " and dtype == 'float32' and loss_function in ('logistic', 'cross_entropy')"
@@ -86,7 +87,7 @@ def plain(tables: Tables) -> pd.DataFrame:
 
 
 def by_width(tables: Tables) -> pd.DataFrame:
-    """The same of two classes, at the gain with the most widths.
+    """Return the same of two classes, at the gain with the most widths.
 
     At the latest time that was measured at every width.
     """
@@ -96,7 +97,8 @@ def by_width(tables: Tables) -> pd.DataFrame:
 
 
 def at_common_time(rows: pd.DataFrame, across: str) -> pd.DataFrame:
-    """The rows of each method at the latest time that all its values of a column were measured at.
+    """Return the rows of each method at the latest time that all its values of a column were
+    measured at.
 
     Raises NoRows when there is no such time.
     """
@@ -107,7 +109,7 @@ def at_common_time(rows: pd.DataFrame, across: str) -> pd.DataFrame:
 
 
 def by_decay(layers: pd.DataFrame) -> pd.DataFrame:
-    """The inner layers at the end of runs with weight decay, beside their like without.
+    """Return the inner layers at the end of runs with weight decay, beside their like without.
 
     Columns `decayed` (remainder over that without decay, same replicate), `exponent` (2 lambda T)
     and `diverged`, of either. Raises NoRows when there are none.
@@ -126,7 +128,7 @@ def by_decay(layers: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_rate(tables: Tables) -> pd.DataFrame:
-    """The last inner layer in float64 at one time, at several rates."""
+    """Return the last inner layer in float64 at one time, at several rates."""
     rows = last_inner(tables).query("dtype == 'float64' and epoch > 0")
     return at_common_time(nonempty(rows, "rows in float64"), "learning_rate")
 

@@ -21,7 +21,7 @@ LANCZOS = 6
 def losses_and_hits(
     f: Float[Tensor, "S outputs n"], y: Tensor, loss_function: str
 ) -> tuple[Float[Tensor, "S n"], Bool[Tensor, "S n"]]:
-    """The loss of each image, and whether it gets its class."""
+    """Return the loss of each image, and whether it gets its class."""
     y = y.repeat_interleave(len(f) // len(y), dim=0)
     if loss_function == "cross_entropy":
         return cross_entropy(f, y, reduction="none"), f.argmax(1) == y
@@ -35,7 +35,7 @@ def losses_and_gradients(
     y: Tensor,
     loss_function: str,
 ) -> tuple[Float[Tensor, " S"], Parameters]:
-    """Each network's mean loss, and its gradient."""
+    """Return each network's mean loss, and its gradient."""
     leaves = {name: W.detach().requires_grad_() for name, W in parameters.items()}
     losses = losses_and_hits(outputs(leaves, x), y, loss_function)[0].mean(-1)
     found = torch.autograd.grad(losses.sum(), list(leaves.values()))
@@ -82,7 +82,7 @@ def sharpness(
     y: Tensor,
     loss_function: str,
 ) -> Float[Tensor, " S"]:
-    """The largest eigenvalue of the Hessian of each network's mean loss, in float64.
+    """Return the largest eigenvalue of the Hessian of each network's mean loss, in float64.
 
     By `LANCZOS` steps of the Lanczos iteration, from the gradient: a lower bound, which is close
     where the eigenvalue stands out. nan if the gradient is not finite, zero if it is zero.

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import overview
 import pandas as pd
+import seeds
 from bench.timing import machine_name
 
 from runner.core.catalogue import figure_names, figure_study, headline, paper_folder
@@ -356,6 +357,7 @@ def main() -> int:
         write_between(RESULTS, "papers", papers(REFERENCE))
         write_between(RESULTS, "figures", table(REFERENCE))
         write_between(RESULTS, "verdicts", summary(REFERENCE))
+        write_between(RESULTS, "seeds", seeds.changes(REFERENCE))
         write_between(RESULTS, "not computed", not_computed(REFERENCE))
         for scale in kept_scales(REFERENCE):
             for verdict in ("fails", "undecided"):

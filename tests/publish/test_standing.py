@@ -30,7 +30,9 @@ def compute(figure) -> None:
 def with_other_rule(monkeypatch, figure) -> str:
     """Needs above those of its quantities change the digest of the first claim."""
     first, *others = claims_of(NAME, figure.study)
-    changed = type(first)(first.name, first.statement, first.source, first.rule, needs={"depth": 99})
+    changed = type(first)(
+        first.name, first.statement, first.source, first.rule, needs={"depth": 99}
+    )
     for place in ("results.registering", "results.claims", "publish.reference"):
         monkeypatch.setattr(f"runner.{place}.claims_of", lambda *_: [changed, *others])
     return first.name

@@ -107,6 +107,45 @@ def test_what_their_code_has_no_place_for_is_refused():
             dataclasses.replace(CONFIG, **changed)
 
 
+FIGURE_2 = RankCollapse(
+    protocol="authors", data="gaussian", train=False, dtype="float64", width=6, samples=6,
+    depth=80, replicates=2, activation="linear",
+)  # fmt: skip
+
+
+def test_layers_of_figure_2_without_batch_norm_are_a_product_of_the_same_weights():
+    streams = [torch.Generator().manual_seed(r) for r in range(2)]
+    again = [torch.Generator().manual_seed(r) for r in range(2)]
+    x = torch.randn(2, 6, 6, dtype=torch.float64)
+    layers = authors.layers_of_figure_2(x, "linear", streams)
+    found = [next(layers) for _ in range(3)]
+    for r, stream in enumerate(again):
+        Ws = [torch.empty(6, 6, dtype=torch.float64) for _ in range(3)]
+        for W in Ws:
+            W.uniform_(-(3**0.5), 3**0.5, generator=stream)
+        product = torch.linalg.multi_dot([*Ws[::-1], x[r]])
+        torch.testing.assert_close(found[-1]["none"][r], product / product.norm())
+        first = nn.functional.batch_norm((Ws[0] @ x[r]).mT, None, None, training=True, eps=1e-30)
+        torch.testing.assert_close(found[0]["batch"][r], first.mT)
+
+
+def test_figure_2_gives_ranks_of_both_networks_before_and_after_the_activation():
+    config = dataclasses.replace(FIGURE_2, activation="tanh")
+    rows = list(study.run(config, context()))
+    last = [row for row in rows if row.layer == 80]
+    assert len(rows) == 2 * 2 * (64 + 6) and len(last) == 4
+    for row in last:
+        small = row.normalization == "none"
+        assert (row.rank_bound < 1.1) == small
+        assert row.root_mean_square == pytest.approx(1 / 6) if small else row.root_mean_square < 1
+
+
+def test_figure_2_refuses_what_their_code_has_no_place_for():
+    for changed in ({"samples": 7}, {"dtype": "float32"}, {"init": "unit"}):
+        with pytest.raises(InputError, match="protocol=text"):
+            dataclasses.replace(FIGURE_2, **changed)
+
+
 def test_ranks_by_layer_are_told_before_training_begins(caplog):
     config = RankCollapse(depth=9, width=12, samples=40, epochs=1, replicates=1)
     with caplog.at_level("INFO", "runner.run"):

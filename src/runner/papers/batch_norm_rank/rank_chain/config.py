@@ -19,6 +19,9 @@ SMALLEST = 1e-6
 LARGEST_EXPANDED = 1e100
 """gamma above which squares leave the range of float64 (measure=expansion)."""
 
+EVERY = 10_000
+"""Layers from one look to the next in the authors' code for figure 3a."""
+
 MEASURES = ("average", "spectrum", "product", "expansion", "input_rank")
 
 
@@ -36,6 +39,11 @@ class RankChain(StudyConfig):
     version: ClassVar[int] = 3  # standard deviations over depth
 
     measure: str = parameter("what is looked at", "average", choices=MEASURES)
+    protocol: str = parameter(
+        "text: as Figures 3a and 3b are described; authors: as their code computes them",
+        "text",
+        choices=("text", "authors"),
+    )
     widths: list[int] = parameter(
         "d, the width of all layers", [8, 16, 32, 64, 128, 256], minimum=2
     )
@@ -82,6 +90,8 @@ class RankChain(StudyConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.protocol == "authors" and (reason := self._unlike_the_authors()):
+            raise InputError(f"protocol=authors: {reason}. Use protocol=text")
         self._check_engine()
         for width in self.widths:
             self._check_width(width)
@@ -93,6 +103,21 @@ class RankChain(StudyConfig):
         if self._not_rotated():
             return "direct"
         return "kernel" if device == "cpu" else "rotated"
+
+    def _unlike_the_authors(self) -> str | None:
+        """Return what their code for figures 3a and 3b has no place for; None where it can be
+        followed."""
+        if self.measure not in ("average", "spectrum"):
+            return "figures 3a and 3b are measure=average and measure=spectrum"
+        if (self.law, self.dtype, self.centred) != (
+            "gaussian",
+            "float64",
+            False,
+        ) or inf in self.skips:
+            return "Gaussian weights, float64, a skip connection, and no mean is subtracted"
+        if self.measure == "average" and self.layers_of_chain() < EVERY:
+            return f"every {EVERY}th layer is looked at, and a chain has {self.layers_of_chain()}"
+        return None
 
     def _not_rotated(self) -> str | None:
         """Why W G cannot be drawn as Z R; None where it can."""

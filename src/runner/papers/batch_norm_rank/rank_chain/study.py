@@ -14,10 +14,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from math import inf, isinf
+from math import inf, isinf, nan
 from typing import ClassVar
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from runner.core.errors import lookup
 from runner.core.streams import generator
@@ -25,9 +27,9 @@ from runner.core.studies import Context, Row
 from runner.networks.precision import torch_dtype
 from runner.networks.spectra import svdvals
 from runner.papers.batch_norm_rank import theory
-from runner.papers.batch_norm_rank.rank_chain import batch_means, engines
+from runner.papers.batch_norm_rank.rank_chain import authors, batch_means, engines
 from runner.papers.batch_norm_rank.rank_chain.batch_means import tell_nan
-from runner.papers.batch_norm_rank.rank_chain.config import RankChain
+from runner.papers.batch_norm_rank.rank_chain.config import EVERY, RankChain
 from runner.papers.batch_norm_rank.rank_chain.expansion import frobenius_step
 from runner.papers.batch_norm_rank.rank_chain.lyapunov import ProbedChain
 from runner.papers.batch_norm_rank.rank_chain.random_products import collapse
@@ -134,10 +136,11 @@ class InputRank(Row):
 
 def run(config: RankChain, context: Context) -> Iterator[Row]:
     """Yield the rows of what `measure` asks for."""
-    if config.measure == "average":
+    by_the_text = config.protocol == "text"
+    if config.measure == "average" and by_the_text:
         yield from averages(config, context)
         return
-    measure = lookup("measure", config.measure, MEASURES)
+    measure = lookup("measure", config.measure, MEASURES if by_the_text else OF_THE_AUTHORS)
     points: list[tuple] = list(product(config.widths, config.skips))
     if config.measure == "input_rank":
         points = [(*point, rank) for point in points for rank in input_ranks_of(config, point[0])]
@@ -188,13 +191,53 @@ def spectra(
     inputs = inputs.to(device, torch_dtype(config.dtype))
     chain = engines.DirectChain(inputs, skip, stream, config.law, config.centred)
     for layer in range(config.layers + 1):
-        sigma = svdvals(chain.state)[:, :TOP_SINGULAR_VALUES]
-        for replicate, values in enumerate(sigma.tolist()):
-            for index, value in enumerate(values, start=1):
-                yield SingularValue(width, skip, layer, replicate, index, value)
+        sigma = svdvals(chain.state)
+        yield from _largest(width, skip, layer, sigma)
         chain.step()
         tick(1 if layer else 0)
     tell_nan(sigma, f"d={width} gamma={skip}")
+
+
+def authors_average(
+    config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
+) -> Iterator[ChainAverage]:
+    """Yield one row with what their figure 3a draws as the rank in the place of `rank_tau`."""
+    stream = generator(config.seed, 0, f"M d={width} gamma={skip}")
+    start = torch.eye(width, dtype=torch.float64, device=device).expand(config.chains, -1, -1)
+    chain, counts, norms = authors.layers(start, skip, stream), [], []
+    for layer in range(1, config.layers_of_chain() + 1):
+        M = next(chain)
+        if layer % EVERY == 0:
+            counts.append(authors.counted(M))
+            norms.append(M.square().sum((-2, -1)))
+        tick(config.chains)
+    rank, norm = torch.cat(counts).double(), torch.stack(norms)
+    columns = dict.fromkeys(("regularity", "regularity_se", "autocorrelation"), nan)
+    for name, of in (("soft_rank", rank), ("rank_bound", width**2 / norm), ("frobenius", norm)):
+        columns[name], columns[f"{name}_se"] = batch_means.mean_and_error(of.mean(0).tolist())
+    for name, of in (("soft_rank", rank), ("rank_bound", width**2 / norm)):
+        columns[f"{name}_sd"] = float(of.std(correction=0))
+    yield ChainAverage(width, skip, config.law, layers=layer * config.chains, **columns)
+
+
+def authors_spectra(
+    config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
+) -> Iterator[SingularValue]:
+    """Yield the roots of the largest eigenvalues of M at layers 1 to `layers`."""
+    stream = generator(config.seed, 0, f"M d={width} gamma={skip}")
+    start = authors.nearly_constant(config.chains, width, stream).to(device)
+    chain = authors.layers(start, skip, stream)
+    for layer in range(1, config.layers + 1):
+        yield from _largest(width, skip, layer, svdvals(next(chain)).sqrt())
+        tick(1)
+
+
+def _largest(
+    width: int, skip: float, layer: int, sigma: Float[Tensor, "chains _"]
+) -> Iterator[SingularValue]:
+    for replicate, values in enumerate(sigma[:, :TOP_SINGULAR_VALUES].tolist()):
+        for index, value in enumerate(values, start=1):
+            yield SingularValue(width, skip, layer, replicate, index, value)
 
 
 def products(
@@ -274,3 +317,6 @@ MEASURES = {
     "input_rank": input_ranks,
 }
 """By `measure`, what yields the rows of one point."""
+
+OF_THE_AUTHORS = {"average": authors_average, "spectrum": authors_spectra}
+"""By `measure`, what does so by the protocol of the authors' code."""

@@ -1,6 +1,7 @@
-"""Figure 1 as the authors' code computes it, where that differs from what the text says of it.
+"""Figures 1 and 2 as the authors' code computes them, where that differs from the text.
 
-`code_fig_1.py` of github.com/jonaskohler/Batchnorm_prevents_rank_collpase:
+Their code is github.com/jonaskohler/Batchnorm_prevents_rank_collpase. For `code_fig_2.ipynb` see
+`layers_of_figure_2`. `code_fig_1.py`:
 
 - pixels in [0, 1]; minibatches drawn with replacement;
 - without batch norm: torch's layers, SGD at the rate 0.01 whatever the depth;
@@ -13,6 +14,9 @@
 What is trained is a stack of replicates, `H_l (R, d, N)` with samples as columns.
 """
 
+from collections.abc import Iterator
+from math import sqrt
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -20,6 +24,7 @@ from torch import Tensor
 from runner.core.streams import generators
 from runner.core.studies import Context
 from runner.data.datasets import Dataset, Images
+from runner.networks.activations import activation_of
 from runner.networks.initialization import draw
 from runner.networks.mlp import MLP, Mode
 from runner.papers.batch_norm_rank.rank_collapse.config import RankCollapse
@@ -125,3 +130,26 @@ class Trainer(EpochTrainer[Scores]):
 
     def _own(self) -> dict[str, Tensor]:
         return self.networks.parameters | self.optimizer.state | {"losses": self.losses}
+
+
+def layers_of_figure_2(
+    x: Float[Tensor, "R d N"], activation: str, streams: list[torch.Generator]
+) -> Iterator[dict[str, Float[Tensor, "R d N"]]]:
+    """Yield what they measure the rank of, layer by layer, by normalization; d = N, in float64.
+
+    Weights are uniform, of variance one, and the same with and without batch norm. Without it
+    `H <- W sigma(H)`, divided by its Frobenius norm, before the activation; with it
+    `H <- sigma(BN(W H))`, whose mean is subtracted, after it.
+    """
+    sigma, H, plain = activation_of(activation).function, x, x
+    W = torch.empty(len(x), *[x.shape[1]] * 2, dtype=x.dtype)
+    while True:
+        for own, stream in zip(W, streams, strict=True):
+            own.uniform_(-sqrt(3), sqrt(3), generator=stream)
+        weights = W.to(x.device)
+        plain = weights @ sigma(plain.clone())
+        plain = plain / torch.linalg.matrix_norm(plain, keepdim=True)
+        Z = weights @ H
+        Z = Z - Z.mean(-1, keepdim=True)
+        H = sigma(Z / Z.square().mean(-1, keepdim=True).sqrt())
+        yield {"none": plain, "batch": H}

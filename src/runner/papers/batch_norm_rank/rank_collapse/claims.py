@@ -55,7 +55,7 @@ def by_layer(activation: str, name: str) -> list[Claim]:
             f"{activation}-vanilla-rank-one",
             f"the rank of vanilla {name} networks falls to one with depth",
             FIGURE_2,
-            q.rank_at_end(activation).below(ONE),
+            q.rank_of_deepest(activation).below(ONE),
         ),
         Claim(
             f"{activation}-batch-norm-above-root",

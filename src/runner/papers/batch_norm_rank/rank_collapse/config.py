@@ -21,8 +21,8 @@ class RankCollapse(TrainedMLPs):
     version: ClassVar[int] = 3  # rates are chosen on separate replicates, by the worst of them
 
     protocol: str = parameter(
-        "text: SGD at the best rate of a grid for each network, as figure 1 says; authors: the"
-        " optimizers, rates, networks and measures of the authors' code for figure 1",
+        "text: SGD at the best rate of a grid for each network, as figure 1 says; authors: as their"
+        " code for figure 1 does, and with data=gaussian as that for figure 2 does",
         "text",
         choices=("text", "authors"),
     )
@@ -49,11 +49,14 @@ class RankCollapse(TrainedMLPs):
             raise InputError(f"protocol=authors: {reason}. Use protocol=text")
 
     def _unlike_the_authors(self) -> str | None:
-        """Return what their code for figure 1 has no place for; None where it can be followed."""
-        if not self.train or self.data == "gaussian":
-            return "figure 1 trains on images"
-        if (self.activation, self.init, self.skip) != ("relu", "pytorch", inf):
-            return "ReLU networks as torch starts them, without skips"
+        """Return what their code has no place for; None where it can be followed."""
+        if (self.init, self.skip) != ("pytorch", inf):
+            return "init and skip are those of their code"
         if "batch_no_mean" in self.normalizations:
             return "its batch norm subtracts the mean"
+        if self.data == "gaussian":
+            square = (self.dtype, self.samples) == ("float64", self.width)
+            return None if square else "figure 2 has dtype=float64 and as many samples as units"
+        if not self.train or self.activation != "relu":
+            return "figure 1 trains ReLU networks on images"
         return None

@@ -61,10 +61,11 @@ def accuracy_lost(tables: Tables, networks: str, share: float, of: str) -> pd.Se
 
 
 @quantity(each=("dtype",))
-def rank_at_end(tables: Tables, activation: str) -> pd.DataFrame:
-    """rank of the last layer of vanilla {activation} networks"""
+def rank_of_deepest(tables: Tables, activation: str) -> pd.Series:
+    """rank of vanilla {activation} networks, median over the deepest third of their layers"""
     rows = select(tables["metrics"], activation=activation, normalization="none")
-    return rank_of_last_layer(rows).rename(columns={"matrix_rank": "value"})
+    deepest = rows[rows["layer"] > rows["depth"] * 2 / 3]  # of single layers rounding may add one
+    return deepest.groupby(["dtype", "replicate"])["matrix_rank"].median()
 
 
 @quantity(each=("normalization", "dtype"), unit="ratio")

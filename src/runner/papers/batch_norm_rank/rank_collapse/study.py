@@ -28,7 +28,12 @@ from runner.networks import modules
 from runner.networks.mlp import MLP
 from runner.networks.precision import torch_dtype
 from runner.papers.batch_norm_rank.images import probed, training_images
-from runner.papers.batch_norm_rank.measures import ranks_by_layer
+from runner.papers.batch_norm_rank.measures import (
+    measured_layers,
+    ranks,
+    ranks_by_layer,
+    root_mean_square,
+)
 from runner.papers.batch_norm_rank.mlp_training import (
     by_network,
     group,
@@ -177,6 +182,9 @@ def as_the_authors(config: RankCollapse, context: Context) -> Iterator[LayerRank
 
     Rows of training have the rank of that minibatch; `test_*` are as the training accuracy is.
     """
+    if config.data == "gaussian":
+        yield from figure_2_as_the_authors(config, context)
+        return
     data = training_images(config, context)
     names = config.normalizations
     done = int(context.restored["done"]) if context.restored else 0
@@ -198,6 +206,22 @@ def as_the_authors(config: RankCollapse, context: Context) -> Iterator[LayerRank
                 for r, columns in enumerate(by_network(measured)):
                     place = name, r, trainer.rate, epoch
                     yield TrainedEpoch(*place, **columns, selected_on=AUTHORS_RATES)
+
+
+def figure_2_as_the_authors(config: RankCollapse, context: Context) -> Iterator[LayerRank]:
+    """Yield the ranks of every normalization by layer."""
+    x = gaussian_inputs(config).mT.to(context.device)
+    streams = generators(config.seed, config.replicates, "weights")
+    layers = authors.layers_of_figure_2(x, config.activation, streams)
+    measured = measured_layers(config.depth)
+    with context.progress(config.depth, "measuring", unit="layers") as bar:
+        for layer in range(1, config.depth + 1):
+            found = next(layers)
+            for name in config.normalizations if layer in measured else ():
+                H = found[name]
+                size = {"root_mean_square": root_mean_square(H).cpu()}
+                yield from layer_rows(name, [(layer, vars(ranks(H, config.tau)) | size)])
+            bar.update()
 
 
 def tell_ranks(rows: list[LayerRank]) -> None:

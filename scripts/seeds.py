@@ -1,0 +1,97 @@
+"""What another seed says: verdicts of whole other seeds beside those of the reference.
+
+runner figures seed=101 outputs=outputs/seed-101
+python scripts/seeds.py outputs/seed-101 outputs/seed-102
+
+Writes the verdicts of the figures drawn in these folders, at scale `quick`, to
+`outputs/reference/seeds.csv`. `make gallery` writes the table of those that differ.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+from runner.core.errors import InputError
+from runner.publish.counting import once
+from runner.publish.reference import REFERENCE
+from runner.runs.files import write_atomically
+
+SCALE, FILE = "quick", "seeds.csv"
+COLUMNS = ["seed", "figure", "claim", "digest", "verdict", "measured"]
+OPPOSITE = {"holds", "fails"}
+
+
+def verdicts(outputs: Path) -> pd.DataFrame:
+    """The verdicts of the figures that are drawn in a folder of outputs, with their seed.
+
+    Raises InputError where none are drawn, or one was not made with `seed=...` alone.
+    """
+    found = []
+    for path in sorted((outputs / "figures" / SCALE).glob("*.provenance.json")):
+        about = json.loads(path.read_text())
+        keys, values = zip(*(each.split("=") for each in about["overrides"]), strict=True)
+        if keys != ("seed",):
+            raise InputError(f"{path}: made by {about['command']}, and not with seed=... alone")
+        claims = pd.read_csv(path.with_name(path.name.replace("provenance.json", "claims.csv")))
+        found.append(claims.assign(seed=int(values[0]), figure=about["figure"])[COLUMNS])
+    if not found:
+        raise InputError(f"no figures in {outputs} at scale {SCALE}: runner figures seed=N")
+    return pd.concat(found)
+
+
+def beside(reference: Path) -> pd.DataFrame:
+    """The papers' own statements as the reference judges them, and by other seeds.
+
+    One row per statement and other seed: the columns of claims, with `seed`, and `other` and
+    `other_measured`. Left out is what was judged by another rule than today's.
+    """
+    kept = pd.concat(pd.read_csv(path) for path in (reference / SCALE).glob("*/claims.csv"))
+    own = once(kept[kept["kind"] == "paper"])
+    names = {"verdict": "other", "measured": "other_measured"}
+    others = pd.read_csv(reference / FILE).rename(columns=names)
+    return own.merge(others, on=["figure", "claim", "digest"])
+
+
+def changes(reference: Path) -> str:
+    """Say how many verdicts another seed changes, with a Markdown table of these."""
+    rows = beside(reference)
+    decided = rows[rows["verdict"].isin(OPPOSITE)]
+    changed = rows[rows["verdict"] != rows["other"]]
+    lost = changed["verdict"].isin(OPPOSITE)
+    turned = (lost & changed["other"].isin(OPPOSITE)).sum()
+    seeds = " and ".join(map(str, sorted(rows["seed"].unique())))
+    lines = [
+        f"With seeds {seeds} the papers' own statements at `quick` were judged again. Of"
+        f" {len(decided)} verdicts {lost.sum()} differ ({lost.sum() / len(decided):.1%}),"
+        f" {turned} of them *fails* for *holds* or the reverse; of {len(rows) - len(decided)}"
+        f" undecided ones {len(changed) - lost.sum()} are decided there.",
+        "",
+        "| command | statement | kept | seed | there |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for row in changed.sort_values(["figure", "claim", "seed"]).itertuples():
+        command = f"`make {row.figure}`, {row.claim}"
+        kept, there = f"{row.verdict}: {row.measured}", f"{row.other}: {row.other_measured}"
+        cells = (command, row.statement, kept, str(row.seed), there)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines)
+
+
+def main(folders: list[str]) -> int:
+    """Write the verdicts found in these folders; returns 0, or 2 where there are none."""
+    try:
+        if not folders:
+            raise InputError("name the folders of outputs that other seeds were drawn in")
+        table = pd.concat(verdicts(Path(folder)) for folder in folders)
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    table = table.sort_values(["seed", "figure", "claim"])
+    write_atomically(REFERENCE / FILE, table.to_csv(index=False).encode())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

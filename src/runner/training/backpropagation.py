@@ -1,4 +1,4 @@
-"""One step of SGD for a stack of networks on the CPU, with the gradient written out.
+"""One step of SGD for a stack of networks on the CPU, or its gradient, written out.
 
 In the layout of `networks.mlp`: `H_l (R, d, N)` and `D_l`, the derivative of the loss by the
 pre-activations of layer l. Everything between two products is one pass of `kernels`, and the
@@ -6,6 +6,7 @@ gradient of a weight is subtracted from it by the product that forms it, so that
 size of an activation or a weight is written twice.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import isinf
 
@@ -54,27 +55,69 @@ def step(
     Running statistics of batch normalization go on. The networks share nothing: one that diverges
     changes no other. Raises InputError for an activation that the kernels do not know.
     """
+    p = network.parameters
+
+    def descend(name: str, D: Tensor, H: Tensor | None = None) -> None:
+        if H is None:
+            p[name].sub_(D)
+        else:
+            p[name].baddbmm_(D, H.mT, alpha=-1)
+
+    return _derive(network, x, labels, rates, EPSILON, descend)
+
+
+@torch.no_grad()
+def gradients(
+    network: MLP,
+    x: Float[Tensor, "R N features"],
+    labels: Int[Tensor, "R N"],
+    epsilon: float = EPSILON,
+) -> tuple[Float[Tensor, "R classes N"], dict[str, Tensor]]:
+    """Return the logits, and `d(mean cross entropy)_r / d theta_r` by name, each (R, ...).
+
+    epsilon: of batch normalization, whose running statistics go on. Raises InputError for an
+    activation that the kernels do not know.
+    """
+    found: dict[str, Tensor] = {}
+
+    def keep(name: str, D: Tensor, H: Tensor | None = None) -> None:
+        found[name] = D if H is None else torch.bmm(D, H.mT)
+
+    return _derive(network, x, labels, x.new_ones(len(network)), epsilon, keep), found
+
+
+def _derive(
+    network: MLP,
+    x: Float[Tensor, "R N features"],
+    labels: Int[Tensor, "R N"],
+    factors: Float[Tensor, " R"],
+    epsilon: float,
+    use: Callable[..., None],
+) -> Float[Tensor, "R classes N"]:
+    """Return the logits; `use(name, D)` gets the derivative by a vector, `use(name, D, H)` that by
+    a matrix as the factors of `D H^T`, each times the factor of its network."""
     p, L = network.parameters, network.depth
     hidden = [_Hidden(x.mT)]
     for layer in range(1, L + 1):
-        hidden.append(_forward(network, layer, torch.bmm(p[f"W{layer}"], hidden[-1].H)))
+        Z = torch.bmm(p[f"W{layer}"], hidden[-1].H)
+        hidden.append(_forward(network, layer, Z, epsilon))
     logits = torch.baddbmm(p[f"b{L + 1}"][..., None], p[f"W{L + 1}"], hidden[-1].H)
 
     D = functional.softmax(logits, dim=1)
     D.scatter_add_(1, labels[:, None], D.new_full((1, 1, 1), -1).expand(len(D), 1, D.shape[2]))
-    D *= (rates / D.shape[2])[:, None, None]  # the step is taken where the gradient is
-    p[f"b{L + 1}"].sub_(D.sum(-1))
+    D *= (factors / D.shape[2])[:, None, None]  # the step is taken where the gradient is
+    use(f"b{L + 1}", D.sum(-1))
     for layer in range(L + 1, 0, -1):
-        W, below = p[f"W{layer}"], hidden.pop()
-        D_below = torch.bmm(W.mT, D) if layer > 1 else None
-        W.baddbmm_(D, below.H.mT, alpha=-1)
+        below = hidden.pop()
+        D_below = torch.bmm(p[f"W{layer}"].mT, D) if layer > 1 else None
+        use(f"W{layer}", D, below.H)
         if D_below is not None:
             D = D_below
-            _backward(network, layer - 1, D, below)
+            _backward(network, layer - 1, D, below, use)
     return logits
 
 
-def _forward(network: MLP, layer: int, Z: Float[Tensor, "R d N"]) -> _Hidden:
+def _forward(network: MLP, layer: int, Z: Float[Tensor, "R d N"], epsilon: float) -> _Hidden:
     """Return the activations of a layer from `W H`, in whose place they or what they come from
     stand."""
     p, rectified = network.parameters, _is_rectified(network)
@@ -85,11 +128,10 @@ def _forward(network: MLP, layer: int, Z: Float[Tensor, "R d N"]) -> _Hidden:
     bias = torch.zeros_like(scale) if bias is None else bias
     H, centred = torch.empty_like(Z), network.centred
     mean, variance, factor = torch.empty(3, *scale.shape, dtype=Z.dtype)
-    epsilon = _rows(Z).dtype.type(EPSILON)
     kernels.normalize(
         *(_rows(Z), _rows(H)),
         *map(_row, (bias, scale, shift, mean, variance, factor)),
-        *(epsilon, centred, rectified),
+        *(_rows(Z).dtype.type(epsilon), centred, rectified),
     )
     if centred:
         N = Z.shape[2]
@@ -99,9 +141,11 @@ def _forward(network: MLP, layer: int, Z: Float[Tensor, "R d N"]) -> _Hidden:
     return _Hidden(H, Z, factor)
 
 
-def _backward(network: MLP, layer: int, D: Float[Tensor, "R d N"], of: _Hidden) -> None:
-    """From the derivative by the activations to that by `W H`, in place; biases, scales and
-    shifts take their step."""
+def _backward(
+    network: MLP, layer: int, D: Float[Tensor, "R d N"], of: _Hidden, use: Callable[..., None]
+) -> None:
+    """From the derivative by the activations to that by `W H`, in place; use: gets those by biases,
+    scales and shifts."""
     p, rectified = network.parameters, _is_rectified(network)
     gradients = torch.empty(3, *D.shape[:2], dtype=D.dtype)
     names = ["b", "scale", "shift"]
@@ -116,7 +160,7 @@ def _backward(network: MLP, layer: int, D: Float[Tensor, "R d N"], of: _Hidden) 
         )
     for name, gradient in zip(names, gradients, strict=False):
         if f"{name}{layer}" in p:
-            p[f"{name}{layer}"].sub_(gradient)
+            use(f"{name}{layer}", gradient)
 
 
 def _is_rectified(network: MLP) -> bool:

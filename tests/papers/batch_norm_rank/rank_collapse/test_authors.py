@@ -43,8 +43,10 @@ def forward(p, x, depth, normalized):
     return nn.functional.linear(x, p[f"W{depth + 1}"], p.get(f"b{depth + 1}"))
 
 
+@pytest.mark.parametrize("written_out", [True, False])
 @pytest.mark.parametrize("normalization, optimizer", [("none", "SGD"), ("batch", "Adam")])
-def test_three_steps_are_those_of_torch(normalization, optimizer):
+def test_three_steps_are_those_of_torch(normalization, optimizer, written_out, monkeypatch):
+    monkeypatch.setattr(authors, "is_written_out_for", lambda network: written_out)
     ours = trainer(normalization)
     assert any(name.startswith("b") for name in ours.networks.parameters) == (optimizer == "SGD")
     singles = [alone(ours.networks.parameters, r) for r in range(2)]

@@ -28,6 +28,7 @@ from runner.networks.activations import activation_of
 from runner.networks.initialization import draw
 from runner.networks.mlp import MLP, Mode
 from runner.papers.batch_norm_rank.rank_collapse.config import RankCollapse
+from runner.training.backpropagation import gradients, is_written_out_for
 from runner.training.classification import Scores, loss_and_hits
 from runner.training.images import EpochTrainer
 from runner.training.optimizers import SGD, Adam
@@ -56,6 +57,17 @@ class Networks(MLP):
         if self.centred:
             self.parameters = {f"W{layer}": W for layer, W in enumerate(weights, start=1)}
             self.running = {}
+
+    def as_mlp(self, batch_size: int) -> MLP:
+        """Return a stack that shares these parameters and computes the same of minibatches of this
+        size: its scales make the standard deviations unbiased."""
+        weights = [self.parameters[f"W{layer}"] for layer in range(1, self.depth + 2)]
+        zeros = [W.new_zeros(W.shape[:2]) for W in weights]
+        biases = [self.parameters.get(f"b{n}", zero) for n, zero in enumerate(zeros, start=1)]
+        same = MLP(weights, biases, "relu", self.normalization)
+        for layer in range(1, self.depth + 1) if self.centred else ():
+            same.parameters[f"scale{layer}"].fill_(sqrt(1 - 1 / batch_size))
+        return same
 
     def layer(
         self, layer: int, H: Float[Tensor, "R _ N"], mode: Mode = "probe"
@@ -86,6 +98,7 @@ class Trainer(EpochTrainer[Scores]):
         else:
             self.optimizer, self.rate = SGD(self.networks.parameters), RATE_OF_SGD
         self.rates = torch.full((config.replicates,), self.rate, device=self.device)
+        self.written_out = self.networks.as_mlp(config.batch_size)
         self.losses = torch.zeros(config.replicates, device=self.device, dtype=torch.float64)
 
     def order(self) -> Int[Tensor, "R n"]:
@@ -101,11 +114,15 @@ class Trainer(EpochTrainer[Scores]):
         """Return one step; the losses before it."""
         parameters = self.networks.parameters
         images, labels = self.data.train.flat()[chosen].float(), self.data.train.labels[chosen]
-        leaves = [tensor.requires_grad_() for tensor in parameters.values()]
-        losses, _ = loss_and_hits(self.networks.logits(images), labels)
-        gradients = torch.autograd.grad(losses.sum(), leaves)
+        if is_written_out_for(self.written_out):
+            logits, found = gradients(self.written_out, images, labels, epsilon=0.0)
+            losses, _ = loss_and_hits(logits, labels)
+        else:
+            leaves = [tensor.requires_grad_() for tensor in parameters.values()]
+            losses, _ = loss_and_hits(self.networks.logits(images), labels)
+            found = dict(zip(parameters, torch.autograd.grad(losses.sum(), leaves), strict=True))
         with torch.no_grad():
-            self.optimizer.step(dict(zip(parameters, gradients, strict=True)), self.rates)
+            self.optimizer.step({name: found[name] for name in parameters}, self.rates)
         self.losses += losses.detach()
         return losses.detach()
 

@@ -31,11 +31,13 @@ def verdicts(outputs: Path) -> pd.DataFrame:
     found = []
     for path in sorted((outputs / "figures" / SCALE).glob("*.provenance.json")):
         about = json.loads(path.read_text())
-        keys, values = zip(*(each.split("=") for each in about["overrides"]), strict=True)
-        if keys != ("seed",):
-            raise InputError(f"{path}: made by {about['command']}, and not with seed=... alone")
+        match about["overrides"]:
+            case [word] if word.startswith("seed="):
+                seed = int(word.removeprefix("seed="))
+            case _:
+                raise InputError(f"{path}: made by {about['command']}, not with seed=... alone")
         claims = pd.read_csv(path.with_name(path.name.replace("provenance.json", "claims.csv")))
-        found.append(claims.assign(seed=int(values[0]), figure=about["figure"])[COLUMNS])
+        found.append(claims.assign(seed=seed, figure=about["figure"])[COLUMNS])
     if not found:
         raise InputError(f"no figures in {outputs} at scale {SCALE}: runner figures seed=N")
     return pd.concat(found)

@@ -42,14 +42,13 @@ def representation_cost(A: Float[Tensor, "... m n"], L: float) -> Float[Tensor, 
     return L * torch.where(s <= rounding[..., None], 0.0, s ** (2 / L)).sum(-1)
 
 
-def expanded_representation_cost(A: Float[Tensor, "m n"], L: float) -> float:
-    """`L Rank A + 2 log |A|_+ + ||log_+ A^T A||^2 / (2 L)`: R(A; L) up to O(L^-2) (section 3).
+def corrections(A: Float[Tensor, "m n"], k: int) -> tuple[float, float]:
+    """`2 log |A|_+` and `||log_+ A^T A||^2 / 2`, of the k largest singular values (section 3).
 
-    nan where A is not finite.
+    `R(A; L) = L k + first + second / L + O(L^-2)`.
     """
-    s = svdvals(A)
-    logs = s[~(s <= s[0] * max(A.shape) * torch.finfo(s.dtype).eps)].log()
-    return float(L * len(logs) + 2 * logs.sum() + (2 * logs).square().sum() / (2 * L))
+    logs = 2 * svdvals(A)[:k].log()
+    return float(logs.sum()), float(logs.square().sum() / 2)
 
 
 def imbalance(network: Network) -> float:

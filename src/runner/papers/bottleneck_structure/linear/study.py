@@ -116,17 +116,16 @@ def measure(config: Linear, context: Context, L: int, replicate: int) -> Rows:
     weights = trained(config, L, T, replicate)
     A = product(weights)
     norm, cost = weights.square().sum(), theory.representation_cost(A, L)
-    s = svdvals(A)
-    k = threshold_rank(s)
-    logs = 2 * s[:k].log()
+    k = threshold_rank(svdvals(A))
+    first, second = theory.corrections(A, k)
     yield LinearNetwork(
         depth=L,
         replicate=replicate,
         parameter_norm=float(norm),
         representation_cost=float(cost),
         rank=k,
-        first_correction=float(logs.sum()),
-        second_correction=float(logs.square().sum() / 2),
+        first_correction=first,
+        second_correction=second,
         train_cost=float((A - T).square().sum()),
     )
     network = Network(list(weights), [A.new_zeros(len(A))] * L)

@@ -1,0 +1,71 @@
+"""The table of what other seeds say."""
+
+import json
+
+import pandas as pd
+import pytest
+import seeds
+
+from runner.core.errors import InputError
+
+KEPT = pd.DataFrame(
+    {
+        "figure": "fig4",
+        "claim": ["one", "two", "three", "ours"],
+        "statement": ["a | b", "c", "d", "e"],
+        "kind": ["paper", "paper", "paper", "ours"],
+        "verdict": ["holds", "holds", "undecided", "holds"],
+        "measured": ["1", "2", "3", "4"],
+        "data": "digits",
+        "runs": "some",
+        "digest": ["x", "y", "z", "w"],
+    }
+)
+
+
+def drawn(outputs, overrides, **changed):
+    folder = outputs / "figures" / "quick"
+    folder.mkdir(parents=True)
+    about = {"figure": "fig4", "overrides": overrides, "command": "runner figure=fig4"}
+    (folder / "fig4-1a2b3c4d.provenance.json").write_text(json.dumps(about))
+    rows = KEPT.assign(figure="fig4-1a2b3c4d", **changed)
+    rows.to_csv(folder / "fig4-1a2b3c4d.claims.csv", index=False)
+    return outputs
+
+
+@pytest.fixture
+def reference(tmp_path, monkeypatch):
+    folder = tmp_path / "reference"
+    (folder / "quick" / "fig4").mkdir(parents=True)
+    KEPT.to_csv(folder / "quick" / "fig4" / "claims.csv", index=False)
+    monkeypatch.setattr(seeds, "REFERENCE", folder)
+    return folder
+
+
+def test_verdicts_that_differ_are_listed_and_counted(reference, tmp_path):
+    other = {"verdict": ["fails", "holds", "holds", "fails"], "measured": ["9", "2", "7", "8"]}
+    folders = [
+        drawn(tmp_path / "one", ["seed=101"], **other),
+        drawn(tmp_path / "two", ["seed=102"], digest=["x", "y", "another", "w"]),
+    ]
+    assert seeds.main(list(map(str, folders))) == 0
+    text = seeds.changes(reference)
+    assert "With seeds 101 and 102" in text
+    assert "Of 4 verdicts 1 differ (25.0%), 1 of them *fails* for *holds* or the reverse" in text
+    assert "of 1 undecided ones 1 are decided there" in text, "another rule is another statement"
+    rows = [line for line in text.splitlines() if line.startswith("| `make")]
+    assert rows == [
+        "| `make fig4`, one | a \\| b | holds: 1 | 101 | fails: 9 |",
+        "| `make fig4`, three | d | undecided: 3 | 101 | holds: 7 |",
+    ]
+
+
+@pytest.mark.parametrize("overrides", [[], ["seed=1", "target_width=4"]])
+def test_figures_made_otherwise_are_refused(overrides, reference, tmp_path, capsys):
+    assert seeds.main([str(drawn(tmp_path / "other", overrides))]) == 2
+    assert "seed=" in capsys.readouterr().err
+
+
+def test_nothing_drawn_is_an_error(tmp_path):
+    with pytest.raises(InputError, match="no figures"):
+        seeds.verdicts(tmp_path)

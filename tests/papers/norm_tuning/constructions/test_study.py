@@ -199,7 +199,7 @@ def sparse_table(fraction_at):
         for p in (unit, 1.5 * unit, 2 * unit, 2.5 * unit, 3 * unit, 4 * unit, 2 * math.sqrt(unit)):
             count = round(120 * fraction_at(d, p))
             for replicate in range(120):
-                full = replicate < count
+                full = 7 * replicate % 120 < count
                 rank = d * d if full else d * d - 1
                 rows.append(
                     {"theorem": "sparse", "target": "random", "depth": 1, "sparsity": p}
@@ -221,16 +221,23 @@ def verdict(name, metrics):
     return judgement(claim, {"metrics": metrics}).verdict
 
 
-@pytest.mark.parametrize(
-    "name", ["sparse-probability", "sparse-conjecture", "sparse-threshold", "sparse-exact"]
-)
+def half_at(threshold):
+    """Shares of full rank that rise from none at half the threshold to all at half as much more."""
+    return lambda d, p: min(max(p / threshold(math.log(d) / d) - 0.5, 0.0), 1.0)
+
+
+@pytest.mark.parametrize("name", ["sparse-probability", "sparse-conjecture", "sparse-exact"])
 def test_claims_of_theorem_3_hold_for_a_threshold_at_2_log_d_over_d(name):
     assert verdict(name, sparse_table(lambda d, p: float(p > 1.9 * math.log(d) / d))) == "holds"
 
 
-def test_claims_of_theorem_3_fail_where_they_should():
-    at_root = sparse_table(lambda d, p: float(p > 0.62 * math.sqrt(math.log(d) / d)))
+def test_the_threshold_is_told_from_its_root():
+    assert verdict("sparse-threshold", sparse_table(half_at(lambda unit: 1.9 * unit))) == "holds"
+    at_root = sparse_table(half_at(lambda unit: 0.62 * math.sqrt(unit)))
     assert verdict("sparse-threshold", at_root) == "fails"
+
+
+def test_claims_of_theorem_3_fail_where_they_should():
     sometimes = sparse_table(lambda d, p: 0.5)
     assert verdict("sparse-conjecture", sometimes) == "fails"
     assert verdict("sparse-probability", sometimes) == "fails"

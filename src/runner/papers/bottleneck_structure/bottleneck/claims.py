@@ -98,8 +98,8 @@ RECIPES = [
         "at large depth training fails and recovers zero parameters",
         CAPTION,
         [
-            q.norm("plain", "L == L.max()").always("<", ZERO),
-            q.norm("plain", "L == L.min()").always(">=", ZERO),
+            q.norm("plain", "L == L.max()").below(ZERO),
+            q.norm("plain", "L == L.min()").above(ZERO),
         ],
     ),
     Claim(
@@ -107,8 +107,8 @@ RECIPES = [
         "minima that do not fit are avoided by a small enough ridge",
         "paper D, section 3.1",
         [
-            q.cost_by_ridge("λ == λ.max()").always(">", FITTED),
-            q.cost_by_ridge("λ == λ.min()").always("<", FITTED),
+            q.cost_by_ridge("λ == λ.max()").above(FITTED),
+            q.cost_by_ridge("λ == λ.min()").below(FITTED),
         ],
     ),
     Claim(

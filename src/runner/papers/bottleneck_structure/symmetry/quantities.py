@@ -34,12 +34,13 @@ def rank(tables: Tables, column: str, where: str = "") -> pd.DataFrame:
 
 @quantity()
 def rank_by_gap(tables: Tables) -> pd.DataFrame:
-    """k by the largest gap of the spectrum of each layer of the middle half"""
+    """k by the largest gap in the spectrum of the middle half of the layers, in most of them"""
     rows = middle_layers(select(_read(tables, "metrics"), stage="trained"))
-    rows = rows.join(_networks(tables)["test_cost"], on=RUN)
-    return rows.assign(
-        value=rows["rank_gap"], right=rows["rank_gap"] == 2, gap=rows["s2"] / rows["s3"]
+    rows = rows.assign(right=rows["rank_gap"] == 2, gap=rows["s2"] / rows["s3"])
+    by = rows.groupby(RUN).agg(
+        value=("rank_gap", "median"), right=("right", "mean"), gap=("gap", "min")
     )
+    return by.join(_networks(tables)["test_cost"]).reset_index()
 
 
 def _stages(tables: Tables, layer: int, column: str, where: str = "") -> pd.DataFrame:

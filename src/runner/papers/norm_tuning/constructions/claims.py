@@ -3,7 +3,7 @@
 from runner.papers.norm_tuning.constructions import quantities as q
 from runner.results.claims import Claim
 
-BLOCKS = 5
+BLOCKS = 20
 SOLVABLE = "rounding < 1"
 THEOREM_3 = "paper A, Theorem 3 and its proof (p = √(2 d q), q = log d² / d²)"
 

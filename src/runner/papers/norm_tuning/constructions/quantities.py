@@ -87,13 +87,14 @@ def share_of_exact(tables: Tables, constant: float, power: float) -> pd.DataFram
     return _counts(rows, (rows["max_abs_error"] <= rows["rounding"]) & (rows["rounding"] < 1))
 
 
-@quantity(unit="exponent")
-def threshold_exponent(tables: Tables, blocks: int) -> pd.Series:
-    """a in: half of the draws have full rank at p ~ (log d / d)^a, in each of {blocks} blocks"""
+@quantity(unit="exponent", numbers="estimates")
+def threshold_exponent(tables: Tables, blocks: int) -> pd.DataFrame:
+    """a in: half of the draws have full rank at p ~ (log d / d)^a (jackknife, {blocks} blocks)"""
     metrics = tables["metrics"]
-    by_block = metrics.groupby(metrics["replicate"] % blocks)
-    found = {block: _exponent(_half_points(rows)) for block, rows in by_block}
-    return pd.Series(found, dtype=float).rename_axis("replicate")
+    block = metrics["replicate"] % blocks
+    without = np.array([_exponent(_half_points(metrics[block != one])) for one in range(blocks)])
+    error = np.sqrt((blocks - 1) * without.var())
+    return pd.DataFrame([{"value": _exponent(_half_points(metrics)), "error": error, "n": blocks}])
 
 
 def _half_points(metrics: pd.DataFrame) -> pd.Series:

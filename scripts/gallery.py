@@ -82,6 +82,9 @@ HOURS_AT_PAPER = {
 }
 """Where nothing like it is kept: steps times the measured seconds of one, on one core."""
 
+NBSP = "\u00a0"
+"""Where a cell is not to be broken."""
+
 VERDICTS = {"holds": "hold", "fails": "fail", "undecided": "are undecided"}
 KINDS = ("paper", "ours", "illustration")
 
@@ -167,7 +170,7 @@ def result(reference: Path, scale: str, name: str) -> tuple[str, str]:
     claims = counted(folder.parent, [name])
     known = not gpus and all(run.get("cpu_seconds") for run in about["runs"])
     seconds = sum(run["cpu_seconds"] for run in about["runs"]) if known else about["seconds"]
-    return " on ".join([duration(seconds), *sorted(gpus)]), claims
+    return " on ".join([duration(seconds).replace(" ", NBSP), *sorted(gpus)]), claims
 
 
 def kept_scales(reference: Path) -> list[str]:
@@ -257,9 +260,9 @@ def counted(folder: Path, names: list[str]) -> str:
 
 
 def counts_of(claims: pd.DataFrame) -> str:
-    """How many of these claims hold, fail and are undecided: three numbers."""
+    """How many of these claims hold, fail and are undecided: three numbers, on one line."""
     verdicts = claims["verdict"].value_counts()
-    return " / ".join(str(verdicts.get(verdict, 0)) for verdict in VERDICTS)
+    return f"{NBSP}/{NBSP}".join(str(verdicts.get(verdict, 0)) for verdict in VERDICTS)
 
 
 def summary(reference: Path) -> str:

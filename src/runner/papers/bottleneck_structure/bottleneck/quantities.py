@@ -53,10 +53,8 @@ def slope_over_rank(tables: Tables) -> pd.DataFrame:
     """slope of ‖θ‖² in L over the rank, on ranges of three or more depths, far end of its error"""
     metrics = _minima(tables)
     found = t.fits(metrics, t.ENOUGH)
-    doubt = metrics.eval("loss / ridge * spread").groupby(metrics["replicate"]).max().dropna()
-    nonempty(doubt, "second minimum of a depth, which gives the error")
-    error = 2 * found["replicate"].map(doubt) / (found["last"] - found["first"])
-    far = np.where(found["slope"] < found["rank"], -1, 1) * error
+    nonempty(found["off"].dropna(), "second minimum of a depth, which gives the error")
+    far = np.where(found["slope"] < found["rank"], -1, 1) * found["off"]
     found["value"] = (found["slope"] + far) / found["rank"]
     found = found.join(_slope_of_starts(metrics), on="replicate")
     return _with_fit(tables, found, f"rank that holds over {t.ENOUGH} depths")

@@ -56,7 +56,8 @@ def fits(metrics: pd.DataFrame, depths: int) -> pd.DataFrame:
     """Return what fits `||theta||^2` over every range of so many depths, three or more, or of more.
 
     One row per range: replicate, rank, first and last depth; slope: of a line `slope L +
-    intercept`; exponent: the p of the POWERS for which `a + b L^p` fits best; R1, R2: of the
+    intercept`; off: how far that moves where each norm is off by what the best two losses of its
+    depth differ by; exponent: the p of the POWERS for which `a + b L^p` fits best; R1, R2: of the
     expansion `||theta||^2 - k L = R1 + R2 / L`; left: the largest deviation from that, relative to
     how far `||theta||^2 - k L` moves over the range.
     """
@@ -69,11 +70,13 @@ def fits(metrics: pd.DataFrame, depths: int) -> pd.DataFrame:
         excess, terms = norm - rank * L, np.stack([np.ones_like(L), 1 / L], 1)
         R1, R2 = found = np.linalg.lstsq(terms, excess)[0]
         left = np.abs(excess - terms @ found).max() / np.ptp(excess)
-        slope = np.polyfit(L, norm, 1)[0]
+        doubt = group.eval("loss / ridge * spread")
+        weights = np.linalg.pinv(np.vander(L, 2))[0]
+        slope, off = weights @ norm, np.abs(weights) @ doubt.fillna(doubt.max())
         exponent = min(POWERS, key=lambda p: np.polyfit(L**p, norm, 1, full=True)[1].sum())
-        rows.append((replicate, rank, *L[[0, -1]], slope, exponent, R1, R2, left))
-    columns = ["replicate", "rank", "first", "last", "slope", "exponent", "R1", "R2", "left"]
-    return pd.DataFrame(rows, columns=columns)
+        rows.append((replicate, rank, *L[[0, -1]], slope, off, exponent, R1, R2, left))
+    columns = ["replicate", "rank", "first", "last", "slope", "off", "exponent", "R1", "R2"]
+    return pd.DataFrame(rows, columns=[*columns, "left"])
 
 
 def bottleneck_lengths(metrics: pd.DataFrame, spectrum: pd.DataFrame) -> pd.DataFrame:

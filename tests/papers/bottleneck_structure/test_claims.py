@@ -355,3 +355,27 @@ def test_a_range_is_a_run_of_neighbouring_depths():
     assert found["slope"].iloc[0] == pytest.approx(2, abs=0.2)
     lengths = bottleneck_lengths(metrics, figure1()["spectrum"])
     assert set(lengths["outside"]) == {2}
+
+
+def test_the_error_of_a_slope_is_that_of_the_depths_it_is_fitted_to():
+    tables = {"metrics": figure1()["metrics"].query("recipe == 'minimum'")}
+    found = fits(tables["metrics"], 3).query("replicate == 0")
+    first = found["first"].max()
+    spread = np.where(tables["metrics"]["depth"] < first, 0.5, 0.001)
+    uncertain = fits(tables["metrics"].assign(spread=spread), 3).query("replicate == 0")
+    last = uncertain["first"] == first
+    pd.testing.assert_frame_equal(uncertain[last], found[found["first"] == first])
+    assert (uncertain.loc[~last, "off"] > 100 * found.loc[~last, "off"]).all() and (~last).any()
+
+
+def test_one_network_does_not_refute_what_training_ends_in():
+    """Six of seven are too few to hold, and one is too few to fail."""
+    tables = figure2()
+    for table, columns in (
+        ("networks", ["jacobian_rank", "bottleneck_rank"]),
+        ("metrics", ["rank_gap"]),
+    ):
+        odd = (tables[table]["replicate"] == 0) & (tables[table]["stage"] == "trained")
+        tables[table].loc[odd, columns] = 3
+    found = verdicts("bottleneck-fig2", tables)
+    assert set(found[["two-outliers", "true-rank"]]) == {"undecided"}

@@ -83,7 +83,7 @@ HOURS_AT_PAPER = {
 """Where nothing like it is kept: steps times the measured seconds of one, on one core."""
 
 NBSP = "\u00a0"
-"""Where a cell is not to be broken."""
+"""A space at which no line is broken."""
 
 VERDICTS = {"holds": "hold", "fails": "fail", "undecided": "are undecided"}
 KINDS = ("paper", "ours", "illustration")

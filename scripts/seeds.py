@@ -1,4 +1,4 @@
-"""What another seed says: verdicts of whole other seeds beside those of the reference.
+"""What another seed says: verdicts of whole other seeds, next to those of the reference.
 
 runner figures seed=101 outputs=outputs/seed-101
 python scripts/seeds.py outputs/seed-101 outputs/seed-102
@@ -20,7 +20,7 @@ from runner.runs.files import write_atomically
 
 SCALE, FILE = "quick", "seeds.csv"
 COLUMNS = ["seed", "figure", "claim", "digest", "verdict", "measured"]
-OPPOSITE = {"holds", "fails"}
+DECIDED = {"holds", "fails"}
 
 
 def verdicts(outputs: Path) -> pd.DataFrame:
@@ -59,10 +59,10 @@ def beside(reference: Path) -> pd.DataFrame:
 def changes(reference: Path) -> str:
     """Say how many verdicts another seed changes, with a Markdown table of these."""
     rows = beside(reference)
-    decided = rows[rows["verdict"].isin(OPPOSITE)]
+    decided = rows[rows["verdict"].isin(DECIDED)]
     changed = rows[rows["verdict"] != rows["other"]]
-    lost = changed["verdict"].isin(OPPOSITE)
-    turned = (lost & changed["other"].isin(OPPOSITE)).sum()
+    lost = changed["verdict"].isin(DECIDED)
+    turned = (lost & changed["other"].isin(DECIDED)).sum()
     seeds = " and ".join(map(str, sorted(rows["seed"].unique())))
     lines = [
         f"With seeds {seeds} the papers' own statements at `quick` were judged again. Of"

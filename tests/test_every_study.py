@@ -199,6 +199,7 @@ NEEDED = {
     ("low_rank_training", "loss_function", "cross_entropy"): {"classes": 10},
     ("norm_finetuning", "arms", "biases"): {"start": "pretrained"},
     ("norm_finetuning", "arms", "low_rank"): {"start": "pretrained"},
+    ("rank_chain", "protocol", "authors"): {"layers": 10_000, "chains": 1},
     ("rank_collapse", "data", "gaussian"): {"train": False},
 }
 """What else a name asks for."""

@@ -168,7 +168,8 @@ def _of_numbers(
     own, kept = (each.groupby(point).transform("median") for each in (a, b))
     count, spread = (b.groupby(point).transform(measure) for measure in ("count", "std"))
     size = kept.abs().where(spread.notna())
-    typical = spread.sum() / max(size.sum(), ROUNDING) if size.any() else float(is_estimate)
+    usual = np.minimum(spread, FAR * size)  # one far replicate excuses its own point alone
+    typical = usual.sum() / max(size.sum(), ROUNDING) if size.any() else float(is_estimate)
     spread = np.maximum(spread.fillna(0.0), typical * kept.abs())
     one = spread if error is None else np.maximum(spread, error.fillna(0.0))
     least = np.maximum(DRIFT * kept.abs(), ROUNDING)

@@ -136,11 +136,10 @@ class InputRank(Row):
 
 def run(config: RankChain, context: Context) -> Iterator[Row]:
     """Yield the rows of what `measure` asks for."""
-    by_the_text = config.protocol == "text"
-    if config.measure == "average" and by_the_text:
+    if (config.measure, config.protocol) == ("average", "text"):
         yield from averages(config, context)
         return
-    measure = lookup("measure", config.measure, MEASURES if by_the_text else OF_THE_AUTHORS)
+    measure = lookup("measure", config.measure, lookup("protocol", config.protocol, PROTOCOLS))
     points: list[tuple] = list(product(config.widths, config.skips))
     if config.measure == "input_rank":
         points = [(*point, rank) for point in points for rank in input_ranks_of(config, point[0])]
@@ -310,13 +309,13 @@ def input_ranks_of(config: RankChain, width: int) -> range:
     return range(1, min(engines.columns(width), config.samples_of(width), width - 1) + 1)
 
 
-MEASURES = {
-    "spectrum": spectra,
-    "product": products,
-    "expansion": expansions,
-    "input_rank": input_ranks,
+PROTOCOLS = {
+    "text": {
+        "spectrum": spectra,
+        "product": products,
+        "expansion": expansions,
+        "input_rank": input_ranks,
+    },
+    "authors": {"average": authors_average, "spectrum": authors_spectra},
 }
-"""By `measure`, what yields the rows of one point."""
-
-OF_THE_AUTHORS = {"average": authors_average, "spectrum": authors_spectra}
-"""By `measure`, what does so by the protocol of the authors' code."""
+"""By `protocol` and `measure`, what yields the rows of one point."""

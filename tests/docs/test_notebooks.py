@@ -1,15 +1,13 @@
 """The notebooks run from their first cell to their last, at scale smoke."""
 
 import shutil
-from importlib.util import find_spec
 
 import pytest
 from repository import REPOSITORY
 
 nbformat = pytest.importorskip("nbformat")
 pytest.importorskip("nbclient")
-if not find_spec("ipykernel"):  # importing it would make progress take this for a notebook
-    pytest.skip("not installed: ipykernel", allow_module_level=True)
+pytest.importorskip("ipykernel")
 
 import notebooks  # noqa: E402
 from nbclient.exceptions import CellExecutionError  # noqa: E402

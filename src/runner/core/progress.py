@@ -26,7 +26,7 @@ log = logging.getLogger("runner.run")
 OF_ALL = "runner.runs"
 """The log of that other line."""
 
-_notebook = "ipykernel" in sys.modules
+_notebook = "ipykernel.kernelapp" in sys.modules  # a kernel runs this; it is not imported alone
 _bars = sys.stderr.isatty() or _notebook
 _told_of_all = False
 
@@ -152,5 +152,5 @@ def duration(seconds: float) -> str:
     units = (("years", 365.25 * 86400), ("days", 86400), ("hours", 3600), ("min", 60))
     for unit, length in units:
         if seconds >= 2 * length:
-            return f"about {seconds / length:.2g} {unit}"
+            return f"about {float(f'{seconds / length:.2g}'):g} {unit}"
     return f"about {max(1, round(seconds))} s"

@@ -171,6 +171,9 @@ def pretended_cuda() -> Iterator[None]:
     with ExitStack() as patches:
         patches.enter_context(patch.multiple(torch.cuda, **about))
         patches.enter_context(patch.object(torch.version, "cuda", "12.8"))
+        # An optimizer would ask a build for CUDA whether a graph is being captured.
+        no_graph = {"current_accelerator": lambda check_available=False: None}
+        patches.enter_context(patch.multiple(torch.accelerator, **no_graph))
         patches.enter_context(patch.object(torch.backends.cudnn, "version", lambda: 91002))
         patches.enter_context(patch.object(ThreadPoolExecutor, "submit", submit_watched))
         patches.enter_context(_Watching())

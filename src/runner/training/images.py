@@ -199,12 +199,14 @@ class Config(Protocol):
 
 class Task(NamedTuple):
     """One network to train: of a method, at a rate that is given, or else at that which is chosen
-    for `rate_of`, or where that is empty for the method itself."""
+    for `rate_of`, or where that is empty for the method itself; for so many epochs, or else for all
+    that the study has."""
 
     method: str
     replicate: int
     rate: float | None = None
     rate_of: str = ""
+    epochs: int | None = None
 
 
 def selection_of(config: Config) -> range:
@@ -212,12 +214,12 @@ def selection_of(config: Config) -> range:
     return selection_range(config.replicates, config.selection_replicates)
 
 
-def trials(config: Config, methods: Iterable[str]) -> list[Task]:
+def trials(config: Config, methods: Iterable[str], epochs: int | None = None) -> list[Task]:
     """Return the networks that rates are chosen on, each method at every rate; none for one rate
-    alone."""
+    alone. epochs: as of a `Task`."""
     rates = config.learning_rates if len(config.learning_rates) > 1 else []
     every = product(methods, rates, selection_of(config))
-    return [Task(method, replicate, rate) for method, rate, replicate in every]
+    return [Task(method, replicate, rate, epochs=epochs) for method, rate, replicate in every]
 
 
 def train_in_turn(
@@ -236,8 +238,9 @@ def train_in_turn(
 
     start: makes the trainer of a network at a rate; images: of an epoch, to foretell the time.
     """
-    rates, selection, epochs = config.learning_rates, selection_of(config), config.epochs
-    steps = images // config.batch_size * epochs
+    rates, selection = config.learning_rates, selection_of(config)
+    epochs = [task.epochs or config.epochs for task in tasks]
+    steps = images // config.batch_size
     scores = torch.zeros(len(tasks), dtype=torch.float64)  # of each network, over epochs
     first, restored = 0, context.restored
     if restored is not None:
@@ -248,7 +251,7 @@ def train_in_turn(
         tried = [t.method == method and t.replicate in selection for t in tasks]
         return choose(rates, scores[tried].view(len(rates), -1), selection)
 
-    with context.progress(len(tasks) * steps, "training", first * steps) as bar:
+    with context.progress(steps * sum(epochs), "training", steps * sum(epochs[:first])) as bar:
         for index, task in enumerate(tasks[first:], start=first):
             bar.what = "choosing rates" if task.replicate in selection else "training"
             given = Choice(task.rate, NO_CHOICE) if task.rate else None
@@ -267,7 +270,7 @@ def train_in_turn(
             elif task.replicate not in selection:
                 yield task, trainer, columns
             more = {"task": torch.tensor(index), "scores": scores}
-            for epoch, found in trainer.checkpointed(epochs, context, bar, more):
+            for epoch, found in trainer.checkpointed(epochs[index], context, bar, more):
                 values = [found["train_accuracy"], found["train_loss"]]
                 scores[index] += score(*torch.tensor(values, dtype=torch.float64))
                 yield task, trainer, columns | {"epoch": epoch} | found

@@ -124,6 +124,22 @@ def test_every_arm_starts_from_the_features_of_the_pretrained_network():
         assert not torch.equal(drawn.features[0][0].weight, learned["features.0.0.weight"])
 
 
+def test_rates_are_chosen_in_fewer_epochs_where_so_many_are_named():
+    config = tiny("norm_finetuning", arms=["norm"], learning_rates=[0.1, 0.3], epochs=2)
+    rows = {}
+    for epochs in (None, 1):
+        table = study.run(replace(config, selection_epochs=epochs), lent(torch.device("cpu")))
+        rows[epochs] = pd.DataFrame([vars(row) | {"table": row.table} for row in table])
+        trained = rows[epochs].query("table == 'training'")
+        assert sorted(trained["epoch"]) == [1, 1, 2, 2]
+    pilots = {epochs: of.query("table == 'selection'") for epochs, of in rows.items()}
+    assert len(pilots[None]) == 2 * len(pilots[1]) and set(pilots[1]["epoch"]) == {1}
+    first = pilots[None].query("epoch == 1").reset_index(drop=True)
+    pd.testing.assert_frame_equal(first, pilots[1].reset_index(drop=True))
+    with pytest.raises(InputError, match="selection_epochs=3 is above epochs=2"):
+        replace(config, selection_epochs=3)
+
+
 def test_adapting_a_random_network_is_refused():
     with pytest.raises(InputError, match="arms=low_rank: only with start=pretrained"):
         NormFinetuning(arms=["norm", "low_rank"])

@@ -54,8 +54,15 @@ class NormFinetuning(TrainingConfig):
         minimum=1,
         maximum=MOST,
     )
+    selection_epochs: int | None = parameter(
+        "epochs in which a rate is chosen; null: all", None, minimum=1
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.start == "random" and (wrong := [a for a in self.arms if a in OF_PRETRAINED]):
             raise InputError(f"arms={','.join(wrong)}: only with start=pretrained")
+        if (self.selection_epochs or 1) > self.epochs:
+            raise InputError(
+                f"selection_epochs={self.selection_epochs} is above epochs={self.epochs}"
+            )

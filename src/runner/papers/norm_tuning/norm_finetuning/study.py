@@ -110,7 +110,8 @@ def run(config: Config, context: Context) -> Iterator[Size | TrialEpoch | Measur
     every = range(config.replicates + config.selection_replicates)
     first = lookup("start", config.start, STARTS)
     tasks = [Task(each, r, config.pretraining_rate) for each in first for r in every]
-    tasks += trials(config, config.arms) + [Task(arm, r) for arm in config.arms for r in judged]
+    tasks += trials(config, config.arms, config.selection_epochs)
+    tasks += [Task(arm, r) for arm in config.arms for r in judged]
     started = partial(start, config, images, learned)
     epochs = train_in_turn(config, lent, tasks, started, len(images[1].train))
     for task, trainer, columns in epochs:

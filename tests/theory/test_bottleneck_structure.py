@@ -12,7 +12,7 @@ from scipy.optimize import brentq, minimize
 from runner.papers.bottleneck_structure import theory
 from runner.papers.bottleneck_structure.minima import Problem, balanced, merged, polished
 from runner.papers.bottleneck_structure.networks import Network, differentiate
-from runner.papers.bottleneck_structure.symmetry.dynamics import Dynamics, draw_dynamics
+from runner.papers.bottleneck_structure.symmetry.dynamics import Dynamics
 from runner.papers.bottleneck_structure.theorems import check
 
 F64 = torch.float64
@@ -362,7 +362,7 @@ def test_example_20_middle_is_not_lipschitz():
 
 @pytest.fixture
 def noiseless() -> Dynamics:
-    return draw_dynamics(12, 0.0, 1e-6, stream(3))
+    return Dynamics.drawn(12, 0.0, 1e-6, stream(3))
 
 
 def test_statistics_obey_their_equations_without_noise(noiseless):
@@ -382,7 +382,7 @@ def test_cost_is_a_function_of_the_statistics_without_noise(noiseless):
 
 
 def test_cost_and_step_equal_their_definition():
-    dynamics = draw_dynamics(7, 0.1, 0.02, stream(6))
+    dynamics = Dynamics.drawn(7, 0.1, 0.02, stream(6))
     assert float(torch.linalg.matrix_norm(dynamics.E, 2)) == pytest.approx(0.1)
     v = dynamics.starts(1, stream(7))[0].requires_grad_()
     cost = (torch.outer(v, v) - torch.outer(dynamics.w, dynamics.w) - dynamics.E).square().sum()
@@ -392,7 +392,7 @@ def test_cost_and_step_equal_their_definition():
 
 
 def test_paths_have_their_start_and_as_many_costs_as_steps():
-    dynamics = draw_dynamics(7, 0.1, 0.02, stream(6))
+    dynamics = Dynamics.drawn(7, 0.1, 0.02, stream(6))
     v = dynamics.starts(3, stream(8))
     assert torch.equal(dynamics.path(v, 4)[0], v)
     torch.testing.assert_close(dynamics.costs(v, 4)[:, 1], dynamics.cost(dynamics.path(v, 2)[2]))

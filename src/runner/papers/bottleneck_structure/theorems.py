@@ -92,16 +92,8 @@ def check(network: Network, k: int, replicate: int, theorem: str, sides: Sides) 
     lower, upper = sides
     slack = upper - lower
     size = 1 + lower.abs().maximum(upper.abs())
-    tightest = int(slack.argmin())
-    return TheoremCheck(
-        depth=network.depth,
-        replicate=replicate,
-        rank=k,
-        imbalance=theory.imbalance(network),
-        theorem=theorem,
-        points=len(lower),
-        violations=int((~(slack >= -ROUNDING * size)).sum()),  # nan satisfies nothing
-        lower=float(lower[tightest]),
-        upper=float(upper[tightest]),
-        tightness=float((lower / upper).median()),
-    )
+    tightest = slack.argmin()
+    found = float(lower[tightest]), float(upper[tightest]), float((lower / upper).median())
+    violations = int((~(slack >= -ROUNDING * size)).sum())  # nan satisfies nothing
+    about = network.depth, replicate, k, theory.imbalance(network), theorem
+    return TheoremCheck(*about, len(lower), violations, *found)

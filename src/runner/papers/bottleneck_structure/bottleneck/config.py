@@ -53,10 +53,3 @@ class Bottleneck(TrainingConfig):
             raise InputError(f"start_depths is for recipe=minimum, not for recipe={self.recipe}")
         if strange := set(self.start_depths or []) - set(self.depths):
             raise InputError(f"start_depths={sorted(strange)} are not among the depths")
-
-    def identity(self) -> dict:
-        """As every study's; the order in which the depths are given does not matter."""
-        identity = super().identity()
-        for name in {"depths", "start_depths"} & set(identity):
-            identity[name] = sorted(identity[name])
-        return identity

@@ -19,6 +19,16 @@ class Dynamics:
     E: Float[Tensor, "d d"]
     step_size: float
 
+    @classmethod
+    def drawn(
+        cls, d: int, noise: float, step_size: float, generator: torch.Generator
+    ) -> "Dynamics":
+        """Draw w and a symmetric Gaussian E with `||E||_op = noise`, in float64."""
+        w = torch.randn(d, generator=generator, dtype=torch.float64)
+        E = torch.randn(d, d, generator=generator, dtype=torch.float64)
+        E = E + E.mT
+        return cls(w / w.norm(), E * (noise / torch.linalg.matrix_norm(E, 2)), step_size)
+
     @property
     def target(self) -> Float[Tensor, "d d"]:
         """`w w^T + E`."""
@@ -62,11 +72,3 @@ class Dynamics:
         drawn = torch.randn(count, len(self.w), generator=generator, dtype=self.w.dtype)
         drawn = drawn - torch.outer(drawn @ self.w, self.w)
         return drawn / drawn.norm(dim=1, keepdim=True)
-
-
-def draw_dynamics(d: int, noise: float, step_size: float, generator: torch.Generator) -> Dynamics:
-    """Return a random w and a random symmetric Gaussian E with `||E||_op = noise`, in float64."""
-    w = torch.randn(d, generator=generator, dtype=torch.float64)
-    E = torch.randn(d, d, generator=generator, dtype=torch.float64)
-    E = E + E.mT
-    return Dynamics(w / w.norm(), E * (noise / torch.linalg.matrix_norm(E, 2)), step_size)

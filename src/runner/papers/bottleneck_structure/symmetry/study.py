@@ -6,7 +6,7 @@ scaled as x = sqrt(d) v, targets centred and scaled to E ||y||^2 = 1. All measur
 `untrained` and of the `trained` network: what differs between them is the claim.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from math import sqrt
@@ -29,11 +29,7 @@ from runner.papers.bottleneck_structure.symmetry.config import (
     PIXEL,
     Symmetry,
 )
-from runner.papers.bottleneck_structure.symmetry.dynamics import (
-    ORTHOGONAL_NORM,
-    Dynamics,
-    draw_dynamics,
-)
+from runner.papers.bottleneck_structure.symmetry.dynamics import ORTHOGONAL_NORM, Dynamics
 from runner.papers.bottleneck_structure.theorems import TheoremCheck, theorem_rows
 from runner.papers.bottleneck_structure.training import STEPS_AT_ONCE, Batch, RidgeTrainer, start
 
@@ -158,7 +154,7 @@ class Task:
 def draw_task(config: Symmetry, replicate: int) -> Task:
     """Return the task of one replicate, from its stream `data`."""
     stream = generator(config.seed, replicate, "data")
-    dynamics = draw_dynamics(config.dimension, config.noise, config.step_size, stream)
+    dynamics = Dynamics.drawn(config.dimension, config.noise, config.step_size, stream)
     v = dynamics.starts(config.starts, stream)
     costs = dynamics.costs(v, config.horizon)
     mean = costs.mean(0)
@@ -168,10 +164,15 @@ def draw_task(config: Symmetry, replicate: int) -> Task:
 
 def run(config: Symmetry, context: Context) -> Iterator[Row]:
     """Train all replicates in one stack, and measure each before and after it."""
-    tasks = [draw_task(config, replicate) for replicate in range(config.replicates)]
-    stack = new_stack(config, context.device)
-    untrained = [stack.network(r) for r in range(config.replicates)]
-    train(config, context, stack, tasks)
+    R, recipe = config.replicates, RECIPES["annealed"]
+    tasks = [draw_task(config, replicate) for replicate in range(R)]
+    stack = DepthStack(
+        [config.depth] * R, config.width, config.dimension, config.horizon, context.device
+    )
+    start(stack, list(range(R)), recipe, config.seed)
+    untrained = [stack.network(r) for r in range(R)]
+    trainer = RidgeTrainer(stack, recipe, config.ridge, config.learning_rate, config.steps)
+    trainer.run(minibatches(config, tasks, context.device), context)
     for replicate, task in enumerate(tasks):
         stages = {"trained": stack.network(replicate), "untrained": untrained[replicate]}
         for stage, network in stages.items():
@@ -180,20 +181,13 @@ def run(config: Symmetry, context: Context) -> Iterator[Row]:
             yield from context.hand_over(name, replicate, config.steps, now)
 
 
-def new_stack(config: Symmetry, device: torch.device) -> DepthStack:
-    """Return the networks of all replicates at their start."""
-    R = config.replicates
-    stack = DepthStack([config.depth] * R, config.width, config.dimension, config.horizon, device)
-    return start(stack, list(range(R)), RECIPES["annealed"], config.seed)
-
-
-def train(config: Symmetry, context: Context, stack: DepthStack, tasks: list[Task]) -> None:
-    """Minibatch Adam with the `annealed` recipe."""
-    recipe = RECIPES["annealed"]
-    trainer = RidgeTrainer(stack, recipe, config.ridge, config.learning_rate, config.steps)
-    x = torch.stack([task.x for task in tasks]).float().to(context.device)
-    y = torch.stack([task.y for task in tasks]).float().to(context.device)
-    own = torch.arange(len(tasks), device=context.device)[:, None]
+def minibatches(
+    config: Symmetry, tasks: list[Task], device: torch.device
+) -> Callable[[int], list[Batch]]:
+    """Return what gives the minibatches of a block of steps by its index."""
+    x = torch.stack([task.x for task in tasks]).float().to(device)
+    y = torch.stack([task.y for task in tasks]).float().to(device)
+    own = torch.arange(len(tasks), device=device)[:, None]
 
     def batches(block: int) -> list[Batch]:
         """Return the minibatches of one block of steps; a block's draw depends on its index
@@ -201,11 +195,11 @@ def train(config: Symmetry, context: Context, stack: DepthStack, tasks: list[Tas
         streams = [generator(config.seed, r, f"order/{block}") for r in range(len(tasks))]
         size = (STEPS_AT_ONCE, config.batch_size)
         drawn = [torch.randint(config.starts, size, generator=stream) for stream in streams]
-        index = torch.stack(drawn, dim=1).to(context.device)  # (steps, R, batch)
+        index = torch.stack(drawn, dim=1).to(device)  # (steps, R, batch)
         xs, ys = (pool[own, index].mT.contiguous() for pool in (x, y))
         return list(zip(xs, ys, strict=True))
 
-    trainer.run(batches, context)
+    return batches
 
 
 def measure(

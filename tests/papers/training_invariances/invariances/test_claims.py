@@ -140,6 +140,13 @@ def test_invariants_as_the_paper_says_hold(figure):
     assert set(verdicts(figure, metrics=metrics())) == {"holds"}
 
 
+def test_a_drift_that_has_nearly_come_back_to_zero_is_judged_by_its_largest():
+    back = metrics(lambda rate, promised: 1e-4 * rate**0.5 if promised else 0.5 + rate)
+    assert verdicts("first-order", metrics=back)["edge-wise"] == "fails"
+    both = pd.concat([metrics().assign(time=10.0), back])
+    assert set(verdicts("first-order", metrics=both)) == {"holds"}
+
+
 @pytest.mark.parametrize(
     "claim",
     ["theorem-1", "vertex-wise", "edge-wise", "layer-wise", "linear-layers"],

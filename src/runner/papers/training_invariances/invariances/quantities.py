@@ -45,13 +45,13 @@ def _orders(rows: pd.DataFrame, column: str) -> pd.DataFrame:
 
 @quantity(each=("graph",), unit="exponent", numbers="estimates", needs={"learning_rate": 3})
 def order(tables: Tables, where: str) -> pd.DataFrame:
-    """order of the drift in the learning rate, extrapolated to rate zero, beyond its error"""
+    """order of the largest drift in the rate, extrapolated to rate zero, beyond its error"""
     return _orders(_drifts(tables, where), "graph")
 
 
 @quantity(each=("item",), unit="exponent", numbers="estimates", needs={"learning_rate": 3})
 def order_of_items(tables: Tables) -> pd.DataFrame:
-    """order of the drift of D in the learning rate, extrapolated to rate zero, beyond its error: \
+    """order of the largest drift of D in the rate, extrapolated to rate zero, beyond its error: \
 of linear neurons, and of ReLU neurons that are on for every example"""
     where = "(pair == 'full' and linear or pair == 'active' and not linear)"
     return _orders(_drifts(tables, f"item > 0 and {where}"), "item")
@@ -59,14 +59,14 @@ of linear neurons, and of ReLU neurons that are on for every example"""
 
 @quantity(unit="exponent", needs={"learning_rate": 3})
 def typical_order(tables: Tables, where: str) -> pd.Series:
-    """order of the drift in the learning rate, extrapolated to rate zero, median of all series"""
+    """order of the largest drift in the rate, extrapolated to rate zero, median of all series"""
     found = _orders(_drifts(tables, where), "graph")
     return found.groupby("replicate")["value"].median()
 
 
 @quantity(each=("data", "architecture", "layer"), unit="ratio", needs={"learning_rate": 3})
 def limit_over_error(tables: Tables, where: str) -> pd.DataFrame:
-    """drift of D extrapolated to rate zero / the error of that extrapolation"""
+    """largest drift of D extrapolated to rate zero / the error of that extrapolation"""
     finest = _drifts(tables, where).sort_values("learning_rate").groupby(SERIES)
     rows, second = (finest.nth(i).set_index(SERIES) for i in (0, 1))
     rate = rows["learning_rate"] / (second["learning_rate"] - rows["learning_rate"])

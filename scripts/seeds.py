@@ -63,7 +63,8 @@ def changes(reference: Path) -> str:
     changed = rows[rows["verdict"] != rows["other"]]
     lost = changed["verdict"].isin(DECIDED)
     turned = (lost & changed["other"].isin(DECIDED)).sum()
-    seeds = " and ".join(map(str, sorted(rows["seed"].unique())))
+    *others, last = sorted(rows["seed"].unique())
+    seeds = f"{', '.join(map(str, others))} and {last}" if others else str(last)
     lines = [
         f"With seeds {seeds} the papers' own statements at `quick` were judged again. Of"
         f" {len(decided)} verdicts {lost.sum()} differ ({lost.sum() / len(decided):.1%}),"

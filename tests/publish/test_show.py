@@ -38,7 +38,7 @@ def test_what_is_not_there_is_said_with_what_to_type(tmp_path):
     with pytest.raises(InputError, match="fig44 is no figure: did you mean 'fig4'"):
         shown("fig44", None, tmp_path)
     with pytest.raises(InputError, match="scale=quick, scale=medium. To compute it: runner figure"):
-        shown("rank-fig1", "paper", tmp_path)
+        shown("rank-fig13", "paper", tmp_path)
 
 
 def test_it_imports_no_torch(tmp_path):

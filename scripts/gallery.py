@@ -73,9 +73,7 @@ there over that at `medium`. It grows with images, with epochs, with the square 
 with the networks trained, 11 in place of 8 where a rate is chosen on two replicates and not one."""
 
 HOURS_AT_PAPER = {
-    ("rank-fig1",): 2.5,
     ("rank-fig4", "rank-fig11"): 14.0,
-    ("rank-fig6", "rank-pretraining"): 2.0,
     ("rank-fig12",): 9.6,
     ("norm-finetuning",): 43_000.0,
     ("bottleneck-symmetry",): 1.9,

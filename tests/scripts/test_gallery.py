@@ -107,7 +107,7 @@ def test_what_is_not_kept_has_its_command_and_hours(tmp_path):
         about = {"runs": [*runs, {"run": name, "cpu_seconds": 720}]}
         (tmp_path / "medium" / name / "provenance.json").write_text(json.dumps(about))
     rows = not_computed(tmp_path).splitlines()
-    assert "| `make rank-fig1 SCALE=paper` | 2.5 |" in rows
+    assert "| `make rank-fig12 SCALE=paper` | 9.6 |" in rows
     assert any(row.startswith("| `make rank-fig11 SCALE=paper` |") for row in rows), "4 is kept"
     (convolutional,) = [row for row in rows if "`make rank-fig7 SCALE=paper`" in row]
     assert convolutional.endswith("| 370 |"), ".9 hours, 412.5 times"

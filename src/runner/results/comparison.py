@@ -28,8 +28,8 @@ CHANCE = 5.0
 name some of them."""
 
 DRIFT = 1e-3
-"""Relative difference that other hardware may make in a number that has no spread of its own: the
-rounding of one step, grown over many."""
+"""Relative difference that other hardware may make in a number without a spread of its own: many
+steps amplify the rounding of one."""
 
 ROUNDING = 1e-9
 """Difference that is rounding and no more, relative to a number or, where that is smaller, to one:
@@ -103,7 +103,7 @@ def fault(table: pd.DataFrame, row_class: type[Row]) -> str | None:
     for run, rows in table.groupby("run"):
         replicates = set(rows["replicate"])
         first, count = min(replicates), len(replicates)
-        # What rates are chosen on has replicates of its own, after those that are judged.
+        # Replicates that rates are chosen on are counted after those that are judged.
         if "replicates" in rows and first == 0:
             count = int(rows["replicates"].iloc[0])
         points = rows.groupby([key for key in keys if key != "replicate"], dropna=False)

@@ -86,6 +86,7 @@ class EpochTrainer(ABC, Generic[Scores]):
         """
 
         def after_step(losses: Tensor) -> None:
+            """Show a step, and let a checkpoint follow it."""
             bar.update(1, loss=losses)
             context.checkpoint(lambda: {**self.state(), **more})
 
@@ -248,6 +249,7 @@ def train_in_turn(
         scores.copy_(restored["scores"])
 
     def chosen(method: str) -> Choice:
+        """Return the rate of a method, by the scores of its trials."""
         tried = [t.method == method and t.replicate in selection for t in tasks]
         return choose(rates, scores[tried].view(len(rates), -1), selection)
 

@@ -153,6 +153,7 @@ def of_classes(data: Dataset, classes: range) -> Dataset:
     none."""
 
     def part(images: Images) -> Images:
+        """Return the images of these classes, labelled anew."""
         chosen = (images.labels >= classes.start) & (images.labels < classes.stop)
         if not chosen.any():
             raise InputError(f"{data.name} has no images of the classes {[*classes]}")
@@ -206,8 +207,11 @@ def train_two_of_each_channel(W: nn.Parameter, stream: Generator) -> None:
 
 
 class LowRank(nn.Module):
-    """A kernel, plus a product of rank one at its centre; of that kernel, not beside it, since
-    oneDNN's convolutions to a single channel crash on processors without AVX-512."""
+    """A kernel plus a product of rank one at its centre.
+
+    The product is added to the kernel. A second convolution beside the first would have a single
+    channel, and oneDNN's convolutions to one channel crash on processors without AVX-512.
+    """
 
     def __init__(self, W: Tensor, stream: Generator | None = None) -> None:
         super().__init__()

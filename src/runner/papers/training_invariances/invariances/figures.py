@@ -165,11 +165,13 @@ def say_orders(tables: Tables) -> str:
     found = fitted_orders(tables).groupby("statement")["order"].median()
     kept = found[[n for n in found.index if n in KEPT and "Runge" not in n]]
     moved = found[[n for n in found.index if n in MOVED]]
-    ends = list(dict.fromkeys(f"{order:.2f}" for order in (kept.min(), kept.max())))
+    vanishes, stays = (
+        " to ".join(dict.fromkeys(f"{order:z.2f}" for order in (each.min(), each.max())))
+        for each in (kept, moved)
+    )
     return (
-        f"On layers and graphs the drift vanishes with the rate (order {' to '.join(ends)});"
-        " what the paper does not promise moves at rate zero"
-        f" (order {moved.min():z.2f} to {moved.max():z.2f})"
+        f"On layers and graphs the drift vanishes with the rate (order {vanishes});"
+        f" what the paper does not promise moves at rate zero (order {stays})"
     )
 
 

@@ -131,6 +131,21 @@ def test_modules_are_remembered_as_they_were_imported(tmp_path, monkeypatch):
     assert before != imported == fingerprint({"remembered.a"})
 
 
+SOURCE = """
+def f(x, *, y: int = 1) -> str:  # a comment
+    '''A docstring.'''
+    return f"{x['a']!r:>{y}s} {[*x, 0x10]}"
+class C:
+    pass
+"""
+
+
+def test_a_fingerprint_is_the_same_in_every_version_of_python(tmp_path, monkeypatch):
+    (tmp_path / "versions.py").write_text(SOURCE)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert fingerprint({"versions"}) == "06036aa5a21bb1fd"
+
+
 def test_the_commit_is_this_repositorys(tmp_path, monkeypatch):
     """Git's hooks and some editors export where their own repository is."""
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)

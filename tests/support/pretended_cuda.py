@@ -2,12 +2,13 @@
 
 What is moved to CUDA stays in the host's memory, in a tensor that claims to be there. Raised is
 what CUDA would raise at: operands on two devices, a view of a CUDA tensor by NumPy, a generator of
-another device than what it fills. All arithmetic is the CPU's, to the last bit.
+another device than what it fills, what moves numbers from or to the host while a CUDA graph is
+captured. All arithmetic is the CPU's, to the last bit.
 """
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -30,6 +31,9 @@ MOVING = {aten._to_copy, aten.copy_}
 
 READING = {aten._local_scalar_dense, aten.nonzero, aten.equal, aten.is_nonzero}
 """Operations that give the host numbers, or a shape that depends on them."""
+
+CAPTURES: list["_Graph"] = []
+"""The graph that is being captured, if there is one."""
 
 INDEXING = {aten.index, aten.index_put, aten.index_put_, aten._index_put_impl_}
 """Operations whose indices may be on the CPU where all else is on CUDA."""
@@ -102,7 +106,7 @@ def _of_cuda(value: Any) -> bool:
 
 def _operate(operation: OpOverload, args: tuple, kwargs: dict[str, Any]) -> Any:
     """The operation's result on the CPU, which claims to be where CUDA would have it."""
-    tensors = [each for each in tree_leaves((args, kwargs)) if isinstance(each, Tensor)]
+    tensors = _tensors((args, kwargs))
     on_cuda = any(isinstance(each, _Claiming) for each in tensors)
     if on_cuda and operation.overloadpacket not in MOVING:
         _require_one_device(operation, [*args, *kwargs.values()])
@@ -115,6 +119,11 @@ def _operate(operation: OpOverload, args: tuple, kwargs: dict[str, Any]) -> Any:
         raise RuntimeError(f"Expected a 'cuda' device type for generator of {operation}")
     if on_cuda and operation.overloadpacket in READING:
         READS.append(str(operation))
+    if CAPTURES:
+        copies = operation.overloadpacket in MOVING and any(map(_on_cpu, tensors))
+        if len(READS) > CAPTURES[-1].reads or copies:
+            raise RuntimeError(f"operation not permitted when stream is capturing: {operation}")
+        CAPTURES[-1].note(tensors)
     given = {id(_held(each)): each for each in tensors}
 
     def claimed(result: Any) -> Any:
@@ -124,7 +133,48 @@ def _operate(operation: OpOverload, args: tuple, kwargs: dict[str, Any]) -> Any:
             return given[id(result)]
         return _Claiming(result) if on_cuda else result
 
-    return tree_map(claimed, operation(*tree_map(_held, args), **tree_map(_held, kwargs)))
+    args, kwargs = tree_map(_held, args), tree_map(_held, kwargs)
+    found = operation(*args, **kwargs)
+    if CAPTURES:
+        CAPTURES[-1].calls.append((operation, args, kwargs, _tensors(found)))
+    return tree_map(claimed, found)
+
+
+def _tensors(values: Any) -> list[Tensor]:
+    return [each for each in tree_leaves(values) if isinstance(each, Tensor)]
+
+
+class _Graph:
+    """A CUDA graph: its operations, which are computed anew into the same tensors."""
+
+    def __init__(self) -> None:
+        self.reads, self.calls = len(READS), []
+        self.found: dict[int, tuple[Tensor, Tensor]] = {}  # what each tensor was at first
+
+    def note(self, tensors: list[Tensor]) -> None:
+        for each in map(_held, tensors):
+            self.found.setdefault(id(each), (each, each.clone()))
+
+    def replay(self) -> None:
+        with torch.no_grad():
+            for operation, args, kwargs, results in self.calls:
+                again = _tensors(operation(*args, **kwargs))
+                for result, new in zip(results, again, strict=True):
+                    if result.data_ptr() != new.data_ptr():  # else a view, or changed in place
+                        result.copy_(new)
+
+
+@contextmanager
+def _capturing(graph: _Graph, **_: Any) -> Iterator[None]:
+    """Record the operations within, which leave everything as it was."""
+    CAPTURES.append(graph)
+    try:
+        yield
+    finally:
+        CAPTURES.pop()
+        for tensor, before in reversed(graph.found.values()):
+            if not torch.allclose(tensor, before, 0, 0, equal_nan=True):
+                tensor.copy_(before)
 
 
 def _held(value: Any) -> Any:
@@ -167,6 +217,11 @@ def pretended_cuda() -> Iterator[None]:
         "max_memory_allocated": lambda device: 0,
         "reset_peak_memory_stats": lambda device: None,
         "empty_cache": lambda: None,
+        "Stream": lambda device: SimpleNamespace(wait_stream=lambda other: None),
+        "current_stream": lambda device: SimpleNamespace(wait_stream=lambda other: None),
+        "stream": lambda stream: nullcontext(),
+        "CUDAGraph": _Graph,
+        "graph": _capturing,
     }
     with ExitStack() as patches:
         patches.enter_context(patch.multiple(torch.cuda, **about))

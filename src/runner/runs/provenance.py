@@ -181,7 +181,7 @@ def fingerprint(modules: set[str]) -> str:
             waiting |= _imports(name, source_of(name))
     digest = hashlib.sha256()
     for name in sorted(found):
-        digest.update(f"{name}\n{_stripped(source_of(name))}\n".encode())
+        digest.update(f"{name}\n{_parsed(source_of(name))}\n".encode())
     return digest.hexdigest()[:16]
 
 
@@ -256,16 +256,26 @@ def _imports(name: str, text: str) -> frozenset[str]:
 
 
 @cache
-def _stripped(text: str) -> str:
-    """Return a module's text without comments and docstrings, laid out by the parser."""
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
-        if isinstance(body := getattr(node, "body", None), list):
-            body[:] = [each for each in body if not _is_docstring(each)] or [ast.Pass()]
-    return ast.unparse(tree)
+def _parsed(text: str) -> str:
+    """Return what a module's text says to the parser, without comments and docstrings, alike in
+    every version of Python."""
+
+    def said(value: Any) -> str:
+        """Return a node and what is in it, without the fields that are empty, as new ones are."""
+        if isinstance(value, list):
+            parts = [said(each) for each in value if not _is_docstring(each)]
+        elif isinstance(value, ast.AST):
+            parts = [
+                f"{n}={said(v)}" for n, v in ast.iter_fields(value) if v is not None and v != []
+            ]
+        else:
+            return repr(value)
+        return f"{type(value).__name__}({', '.join(parts)})"
+
+    return said(ast.parse(text))
 
 
-def _is_docstring(node: ast.AST) -> bool:
+def _is_docstring(node: Any) -> bool:
     """Return whether a statement is a string alone: it does nothing."""
     value = node.value if isinstance(node, ast.Expr) else None
     return isinstance(value, ast.Constant) and isinstance(value.value, str)

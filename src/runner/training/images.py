@@ -25,6 +25,7 @@ from runner.core.studies import Context
 from runner.data.batches import epoch_order
 from runner.data.datasets import Dataset
 from runner.networks.convolutional import ConvolutionalClassifier
+from runner.training.captured import Captured
 from runner.training.selection import NO_CHOICE, Choice, choose, score, selection_range
 
 EVALUATED_AT_ONCE = 512
@@ -68,10 +69,11 @@ class EpochTrainer(ABC, Generic[Scores]):
 
         after_step: is given the losses of each minibatch, on the device.
         """
+        step = Captured(self.train_on)
         while self.epoch <= epochs:
             order, B = self.order(), self.batch_size
             while self.step < self.steps:
-                losses = self.train_on(order[..., self.step * B : (self.step + 1) * B])
+                losses = step(order[..., self.step * B : (self.step + 1) * B])
                 self.step += 1
                 after_step(losses)
             yield self.epoch, self.end_epoch()

@@ -42,6 +42,7 @@ from runner.papers.batch_norm_rank.mlp_training import by_network, group, last_r
 from runner.papers.batch_norm_rank.pretraining import ascent, starts
 from runner.papers.batch_norm_rank.pretraining.config import METHODS
 from runner.papers.batch_norm_rank.pretraining.config import Pretraining as Config
+from runner.training.captured import Captured
 from runner.training.classification import Scores, StackTrainer, loss_and_hits
 
 CPU = torch.device("cpu")
@@ -273,11 +274,13 @@ def pretrained(task: Task, step: float, budgets: list[int]) -> dict[int, MLP]:
 def end_to_end(task: Task, network: MLP, step: float, budgets: list[int]) -> dict[int, MLP]:
     """code_fig_4_pre_training.py: T steps of descent on r^{-1/2}(H_L) on each of M minibatches."""
     found = {}
+    of_last = {"layer": network.depth, "power": -0.5, "step": step, "activated": True}
+    descend = Captured(partial(ascent.descend, network, **of_last))
     with task.context.progress(max(budgets), "pre-training", unit="minibatches") as bar:
         for M in range(1, max(budgets) + 1):
             X = task.passing(M)
             for _ in range(task.config.gradient_steps):
-                ascent.descend(network, X, network.depth, -0.5, step, activated=True)
+                descend(X)
             if M in budgets:
                 found[M] = network.map(torch.clone)
             bar.update(1)

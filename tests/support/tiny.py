@@ -86,6 +86,7 @@ VARIANTS: dict[str, list[dict[str, object]]] = {
     ],
     "invariances": [
         *({"architecture": architecture} for architecture in ("linear", "dense_graph", "mixed")),
+        {"architecture": "random_graph", "width": 2, "depth": 4},
         {"data": "digits", "integrator": "rk4", "normalized_time": True},
     ],
     "low_rank_training": [

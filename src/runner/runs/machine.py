@@ -42,10 +42,10 @@ def device(name: str, turn: int = 0, n_jobs: int = 1) -> torch.device:
     turn: number of the run; n_jobs: how many run side by side, which several GPUs take in turns.
     Raises InputError when the name is unknown or the device is not there.
     """
-    number = torch.cuda.device_count()
+    number = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if name == "auto":
         side_by_side = number > 1 and n_jobs != 1
-        kind = "cuda" if torch.cuda.is_available() else "cpu"
+        kind = "cuda" if number else "cpu"
         return torch.device(f"cuda:{turn % number}" if side_by_side else kind)
     if not re.fullmatch(r"cpu|cuda(:[0-9]{1,4})?", name):
         raise InputError(f"device={name} is not known: choose from auto, cpu, cuda, cuda:<number>")

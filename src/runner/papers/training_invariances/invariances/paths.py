@@ -186,6 +186,8 @@ def decomposition_rows(
 ) -> Iterator[Decomposition]:
     """Lemma 1 at the start and at the end, where the paths can be listed."""
     network = flow.objective.network
+    if isinstance(network, Dag):  # paths are listed on the CPU
+        network = network.repeated(1, torch.device("cpu"))
     if trajectory.theta[0, 0].count_nonzero() > MOST_WEIGHTS:
         return
     for replicate in range(config.replicates):

@@ -43,7 +43,10 @@ def say_norm(tables: Tables) -> str:
 
 def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Test accuracy at the end: left from random frozen weights, right from pre-trained ones."""
-    picture, panels = sheet(left=1.75, gap=1.95, right=0.2)
+    sizes = len(tables["training"][["blocks", "width"]].drop_duplicates())
+    picture, panels = (
+        sheet(left=0.75, gap=2.9, right=0.2) if sizes > 1 else sheet(left=1.75, gap=1.95, right=0.2)
+    )
     drawn = [pd.DataFrame(columns=["start", "L", "d", "arm", "trained", "right"])]
     for axes, letter, (start, title) in zip(panels.flat, "ab", STARTS.items(), strict=True):
         panel(axes, letter, title)
@@ -72,18 +75,20 @@ def _by_arm(axes: Axes, rows: pd.DataFrame) -> None:
 
 
 def _by_network(axes: Axes, rows: pd.DataFrame) -> None:
-    """A line for each arm over the networks, from the smallest to the largest."""
+    """A line for each arm over the widths, at one depth after the other."""
     networks = sorted(set(zip(rows["L"], rows["d"], strict=True)))
     places = [networks.index(each) for each in zip(rows["L"], rows["d"], strict=True)]
     named: list[tuple[float, str, Look]] = []
     for arm, own in rows.assign(place=places).groupby("arm"):
-        middle, look = own.groupby("place")["right"].median(), LOOKS[arm]
+        look = LOOKS[arm]
         look.each(axes, own["place"], own["right"])
-        look.line(axes, middle.index, middle)
+        for _, alike in own.groupby("L"):
+            middle = alike.groupby("place")["right"].median()
+            look.line(axes, middle.index, middle)
         named.append((middle.iloc[-1], ARMS[arm], look))
     ticks(axes.xaxis, range(len(networks)), [f"{L}\n{d}" for L, d in networks])
-    axes.set(xlim=(-0.2, len(networks) - 0.8), ylim=(0, 1))
-    axes.set_xlabel("layers, channels of the first stage")
+    axes.set(xlim=(-0.2, len(networks) - 0.8), ylim=(0, min(1, 1.1 * rows["right"].max())))
+    axes.set_xlabel("layers, channels of the first stage", labelpad=1)
     name_ends(axes, named)
 
 

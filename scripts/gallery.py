@@ -73,8 +73,8 @@ there over that at `medium`. It grows with images, with epochs, with the square 
 with the networks trained, 11 in place of 8 where a rate is chosen on two replicates and not one."""
 
 HOURS_AT_PAPER = {
-    ("rank-fig4", "rank-fig11"): 14.0,
-    ("rank-fig12",): 9.6,
+    ("rank-fig4", "rank-fig11"): 4.0,
+    ("rank-fig12",): 5.5,
     ("norm-finetuning",): 43_000.0,
     ("bottleneck-symmetry",): 1.9,
 }

@@ -35,6 +35,9 @@ READING = {aten._local_scalar_dense, aten.nonzero, aten.equal, aten.is_nonzero}
 CAPTURES: list["_Graph"] = []
 """The graph that is being captured, if there is one."""
 
+COMPUTED: list[OpOverload] = []
+"""The operations of the device that the CPU is computing."""
+
 INDEXING = {aten.index, aten.index_put, aten.index_put_, aten._index_put_impl_}
 """Operations whose indices may be on the CPU where all else is on CUDA."""
 
@@ -83,6 +86,20 @@ class _Creating(TorchDispatchMode):
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         return _operate(operation, args, kwargs or {})
+
+
+class _Recording(TorchDispatchMode):
+    """Refuses what a graph would not repeat: a change of a tensor on the CPU."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        on_cpu = any(map(_on_cpu, _tensors((args, kwargs or {}))))
+        if operation._schema.is_mutable and on_cpu and not COMPUTED:
+            raise RuntimeError(f"{operation} on the CPU is no part of the graph")
+        return operation(*args, **(kwargs or {}))
 
 
 class _Watching(TorchFunctionMode):
@@ -134,7 +151,11 @@ def _operate(operation: OpOverload, args: tuple, kwargs: dict[str, Any]) -> Any:
         return _Claiming(result) if on_cuda else result
 
     args, kwargs = tree_map(_held, args), tree_map(_held, kwargs)
-    found = operation(*args, **kwargs)
+    COMPUTED.append(operation)
+    try:
+        found = operation(*args, **kwargs)
+    finally:
+        COMPUTED.pop()
     if CAPTURES:
         CAPTURES[-1].calls.append((operation, args, kwargs, _tensors(found)))
     return tree_map(claimed, found)
@@ -169,7 +190,8 @@ def _capturing(graph: _Graph, **_: Any) -> Iterator[None]:
     """Record the operations within, which leave everything as it was."""
     CAPTURES.append(graph)
     try:
-        yield
+        with _Recording():
+            yield
     finally:
         CAPTURES.pop()
         for tensor, before in reversed(graph.found.values()):

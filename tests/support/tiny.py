@@ -119,6 +119,7 @@ VARIANTS: dict[str, list[dict[str, object]]] = {
     "rank_collapse": [
         {"normalizations": choices("rank_collapse", "normalizations"), **CHOOSING},
         {"skip": 0.5, "dtype": "float64"},
+        {"protocol": "authors", "batch_size": 16, "learning_rates": [0.03]},
         {"activation": "linear", "train": False, "data": "gaussian"},
     ],
 }

@@ -61,15 +61,16 @@ class Adam(Optimizer):
 
     def __init__(self, parameters: Stacks) -> None:
         super().__init__(parameters)
-        self.state = {"t": torch.zeros((), dtype=torch.int64)}
+        some = next(iter(parameters.values()))
+        self.state = {"t": some.new_zeros((), dtype=torch.float64)}  # a GPU replays its steps
         for moment in ("m", "v"):
             zeros = {f"{moment}.{n}": torch.zeros_like(value) for n, value in parameters.items()}
             self.state |= zeros
 
     def step(self, gradients: Stacks, rates: Float[Tensor, " R"]) -> None:
         """One step along the mean over the root mean square of the gradients."""
-        self.state["t"] += 1
-        unbiased = [1 - beta ** int(self.state["t"]) for beta in BETAS]
+        t = self.state["t"].add_(1)
+        unbiased = [1 - beta**t for beta in BETAS]
         for name, g in gradients.items():
             m = self.state[f"m.{name}"].lerp_(g, 1 - BETAS[0])
             v = self.state[f"v.{name}"].mul_(BETAS[1]).addcmul_(g, g, value=1 - BETAS[1])

@@ -43,10 +43,10 @@ FOLDERS = "RUNNER_STUDIES"
 SCALES = {
     "smoke": "seconds; what the tests run",
     "quick": "minutes on two cores; the default",
-    "medium": "hours on two cores. Paper B: its own images, fewer of them, smaller networks."
-    " All other papers: as paper",
-    "paper": "the papers' own sizes: a GPU for paper B's images; hours on two cores for most other"
-    " figures",
+    "medium": "hours on two cores. Paper B and norm_finetuning: fewer of the images, smaller"
+    " networks. All others: as paper",
+    "paper": "the papers' own sizes: a GPU for convolutional networks; hours on two cores for most"
+    " other figures",
 }
 """How big, and what that means."""
 

@@ -204,7 +204,7 @@ FIGURES = [
             Finding(partial(say_centring, so=so), **{verdict: ["centring-redundant"]})
             for verdict, so in (
                 ("holds", "the mean is redundant"),
-                ("undecided", "too near to decide whether the mean is redundant"),
+                ("undecided", "it is open whether the mean is redundant"),
             )
         ],
         caption=partial(

@@ -73,7 +73,6 @@ there over that at `medium`. It grows with images, with epochs, with the square 
 with the networks trained, 11 in place of 8 where a rate is chosen on two replicates and not one."""
 
 HOURS_AT_PAPER = {
-    ("rank-fig4", "rank-fig11"): 4.0,
     ("rank-fig12",): 5.5,
     ("norm-finetuning",): 43_000.0,
     ("bottleneck-symmetry",): 1.9,
@@ -168,7 +167,12 @@ def result(reference: Path, scale: str, name: str) -> tuple[str, str]:
     claims = counted(folder.parent, [name])
     known = not gpus and all(run.get("cpu_seconds") for run in about["runs"])
     seconds = sum(run["cpu_seconds"] for run in about["runs"]) if known else about["seconds"]
-    return " on ".join([duration(seconds).replace(" ", NBSP), *sorted(gpus)]), claims
+    on = (
+        " on "
+        if all(run.get("device", "cpu") != "cpu" for run in about["runs"])
+        else ", partly on "
+    )
+    return on.join([duration(seconds).replace(" ", NBSP), *sorted(gpus)]), claims
 
 
 def kept_scales(reference: Path) -> list[str]:

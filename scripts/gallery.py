@@ -163,16 +163,12 @@ def result(reference: Path, scale: str, name: str) -> tuple[str, str]:
     if not folder.exists():
         return "", ""
     about = json.loads((folder / "provenance.json").read_text())
-    gpus = {run["device_name"] for run in about["runs"] if run.get("device", "cpu") != "cpu"}
+    gpus = [run["device_name"] for run in about["runs"] if run.get("device", "cpu") != "cpu"]
     claims = counted(folder.parent, [name])
     known = not gpus and all(run.get("cpu_seconds") for run in about["runs"])
     seconds = sum(run["cpu_seconds"] for run in about["runs"]) if known else about["seconds"]
-    on = (
-        " on "
-        if all(run.get("device", "cpu") != "cpu" for run in about["runs"])
-        else ", partly on "
-    )
-    return on.join([duration(seconds).replace(" ", NBSP), *sorted(gpus)]), claims
+    on = " on " if len(gpus) == len(about["runs"]) else ", partly on "
+    return on.join([duration(seconds).replace(" ", NBSP), *sorted({*gpus})]), claims
 
 
 def kept_scales(reference: Path) -> list[str]:

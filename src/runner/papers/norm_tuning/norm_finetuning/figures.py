@@ -44,9 +44,8 @@ def say_norm(tables: Tables) -> str:
 def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Test accuracy at the end: left from random frozen weights, right from pre-trained ones."""
     sizes = len(tables["training"][["blocks", "width"]].drop_duplicates())
-    picture, panels = (
-        sheet(left=0.75, gap=2.9, right=0.2) if sizes > 1 else sheet(left=1.75, gap=1.95, right=0.2)
-    )
+    left, gap = (0.75, 2.9) if sizes > 1 else (1.75, 1.95)  # names at a panel's right, or its left
+    picture, panels = sheet(left=left, gap=gap, right=0.2)
     drawn = [pd.DataFrame(columns=["start", "L", "d", "arm", "trained", "right"])]
     for axes, letter, (start, title) in zip(panels.flat, "ab", STARTS.items(), strict=True):
         panel(axes, letter, title)
@@ -60,7 +59,7 @@ def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def _by_arm(axes: Axes, rows: pd.DataFrame) -> None:
-    """A row for each arm, its replicates as dots and their median; with the numbers it trains."""
+    """Draw a row for each arm: replicates as dots, their median, and the numbers it trains."""
     arms = [arm for arm in ARMS if arm in set(rows["arm"])]
     labels = []
     for y, arm in enumerate(arms):
@@ -75,7 +74,7 @@ def _by_arm(axes: Axes, rows: pd.DataFrame) -> None:
 
 
 def _by_network(axes: Axes, rows: pd.DataFrame) -> None:
-    """A line for each arm over the widths, at one depth after the other."""
+    """Draw a line for each arm over the widths, at one depth after the other."""
     networks = sorted(set(zip(rows["L"], rows["d"], strict=True)))
     places = [networks.index(each) for each in zip(rows["L"], rows["d"], strict=True)]
     named: list[tuple[float, str, Look]] = []

@@ -96,6 +96,7 @@ def add_studies(folder: str | Path) -> None:
 
 
 def _installed(name: str, package: str) -> Package:
+    """Return the package that an entry point names."""
     try:
         spec = importlib.util.find_spec(package)
     except ImportError:
@@ -107,6 +108,7 @@ def _installed(name: str, package: str) -> Package:
 
 
 def _at(folder: Path) -> Package:
+    """Return what a folder given by --config-dir holds: studies, or configuration alone."""
     folder = folder.expanduser().resolve()
     if not folder.is_dir():
         raise InputError(f"--config-dir {folder}: there is no such folder")
@@ -156,6 +158,7 @@ def paper_folder(study: str) -> str:
 
 @cache
 def _config_of(package: str) -> type[StudyConfig]:
+    """Import a study's `config.py` and return its single class of parameters."""
     module = importlib.import_module(f"{package}.config")
     found = [
         value

@@ -84,6 +84,7 @@ def fetch(source: Mapping[str, Any], folder: str | Path | None) -> list[Path]:
 
 
 def _download(url: str, entry: Mapping[str, str], place: Path) -> None:
+    """Fetch one file and compare its checksum."""
     pooch.get_logger().setLevel("WARNING")
     pooch.retrieve(
         url=url.rstrip("/") + "/" + entry["name"],

@@ -38,6 +38,7 @@ def parse(parts: Sequence[File]) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, T
 
 
 def _labelled(pixels: File, classes: File) -> tuple[Tensor, Tensor]:
+    """Return images (N, 1, height, width) and as many labels. Raises InputError."""
     images, labels = parse_idx(pixels, dimensions=3), parse_idx(classes, dimensions=1)
     if len(images) != len(labels):
         raise InputError(

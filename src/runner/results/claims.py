@@ -226,6 +226,7 @@ def judge(figure: str, claims: Iterable[Claim], tables: Tables) -> pd.DataFrame:
 
 
 def _row(figure: str, claim: Claim, judged: Judgement, tables: Tables) -> dict[str, Any]:
+    """Return one claim as a row of `COLUMNS`."""
     evidence = judged.evidence
     side = "p_fails" if judged.verdict == "fails" else "p_holds"
     numbers = {"estimate": "estimate", "low": "low", "high": "high", "p_value": side}

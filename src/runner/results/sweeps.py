@@ -46,6 +46,7 @@ def ending(runs: Sequence[Run]) -> str:
 
 
 def _of_study(ordered: list[Run]) -> str:
+    """Say what the runs of one study came to, and how to go on; draw their picture."""
     runs = [run for run in ordered if run.is_complete()]
     study, folder = runs[0].config.study, runs[0].folder.parent
     table, count = last_numbers(runs, MOST_LINES)

@@ -198,6 +198,7 @@ class _Remembering:
 
     @staticmethod
     def find_spec(name: str, path: Iterable[str] | None, target: object = None) -> None:
+        """Remember a module's text, as Python asks for it; another text makes fingerprints anew."""
         folder = next(iter(path or ()), "-packages")
         if name.startswith("runner.") or "-packages" not in folder:
             text = _text_of(Path(folder, name.rpartition(".")[2]))

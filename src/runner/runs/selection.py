@@ -77,6 +77,7 @@ def is_one_of(value: Any, listed: list) -> bool:
 
 
 def _is(value: Any, text: Any) -> bool:
+    """Return whether what was typed says this value: as a list, a word, or a number."""
     if isinstance(value, list) and isinstance(text, list):
         return len(value) == len(text) and all(map(_is, value, text))
     if value is None or isinstance(value, bool | str):

@@ -146,6 +146,7 @@ def polished(network: Network, problem: Problem, restarts: int = RESTARTS) -> Ne
 
 
 def _descended(network: Network, problem: Problem, dtype: torch.dtype) -> Network:
+    """Run L-BFGS in one precision until ITERATIONS of it gain less than GAIN."""
     layers = [
         torch.cat([W, b[:, None]], 1) for W, b in zip(network.weights, network.biases, strict=True)
     ]
@@ -212,6 +213,7 @@ def shortened(network: Network, problem: Problem) -> Network:
     """Take one layer away: those two neighbours become `W_{l+1} W_l` where that costs the least."""
 
     def merged(i: int) -> Network:
+        """Return the network whose layers i and i + 1 are one."""
         W, b = network.weights, network.biases
         weights = [*W[:i], W[i + 1] @ W[i], *W[i + 2 :]]
         return Network(weights, [*b[:i], W[i + 1] @ b[i] + b[i + 1], *b[i + 2 :]])
@@ -226,6 +228,7 @@ def lengthened(network: Network, problem: Problem) -> Network:
     hidden = network.activations(problem.x.mT)[1:-1]
 
     def projected(i: int, centred: bool) -> Network:
+        """Return the network with the layer put in behind hidden layer i."""
         H = hidden[i]
         mean = H.mean(0) if centred else H.new_zeros(H.shape[1])
         _, _, right = torch.linalg.svd(H - mean, full_matrices=False)
@@ -277,6 +280,7 @@ def minima(
     fresh: set[tuple[int, int]] = set()  # ways to a neighbour not gone since here fell
 
     def offer(network: Network, own: bool) -> None:
+        """Polish a network, and keep it where it is the best of its depth, or the second."""
         network = polished(network, problem)
         L, loss = network.depth, problem.loss(network)
         loss = inf if isnan(loss) else loss

@@ -131,6 +131,7 @@ class RankChain(StudyConfig):
         return None
 
     def _check_engine(self) -> None:
+        """Raise InputError for an engine or a gamma that cannot measure what is asked for."""
         reason = self._not_rotated()
         if self.measure == "average" and self.engine in ("kernel", "rotated") and reason:
             raise InputError(f"{reason}. Use engine=direct")
@@ -163,6 +164,7 @@ class RankChain(StudyConfig):
                 )
 
     def _check_width(self, width: int) -> None:
+        """Raise InputError for columns or a stride that a width has no room for."""
         needed = min(width, ceil(2 * sqrt(width)))
         if self.columns is not None and not needed <= self.columns <= width:
             raise InputError(

@@ -117,6 +117,8 @@ def compute(
     stop, lock = threading.Event(), threading.Lock()
 
     def work(stack: ChainStack) -> Tensor:
+        """Return the batch means of a stack, unless the run has ended."""
+
         def tick(strides: int) -> None:
             if stop.is_set():
                 raise Stopped

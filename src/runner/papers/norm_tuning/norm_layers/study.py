@@ -75,6 +75,7 @@ def run(config: NormLayers, context: Context) -> Iterator[LayerAccuracy | NormRe
 
 
 def _measure(config: NormLayers, replicate: int) -> Iterator[LayerAccuracy | NormReadout]:
+    """Yield all rows of one replicate: one constructed network in every kind of layer."""
     d, stream = config.target_width, partial(generator, config.seed, replicate)
     W = random_matrix(d, d, stream("target")) / sqrt(d)
     one = torch.ones(d, dtype=torch.float64)

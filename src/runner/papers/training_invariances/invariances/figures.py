@@ -263,6 +263,7 @@ def draw_what_grows(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def _growth(axes: Axes, tables: Tables) -> pd.DataFrame:
+    """The largest squared singular value and the sum of all others, by the time of the flow."""
     rows = last_dense(tables)
     rows = rows[
         (rows["log_flow_time"] > 1) & rows["architecture"].isin(["linear", "residual_free"])
@@ -291,6 +292,7 @@ def _growth(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def _alignment(axes: Axes, tables: Tables) -> pd.DataFrame:
+    """A line for each layer that grows, medians over the replicates, by the kind of layer."""
     rows = growing(tables)
     place = ["data", "architecture", "kind", "layer"]
     columns = ["frobenius", "apart"]

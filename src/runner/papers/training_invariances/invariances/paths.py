@@ -95,11 +95,13 @@ def graph(network: Network, weights: list[Weights]) -> Graph:
     values: list[Tensor] = []
 
     def connect(matrix: Float[Tensor, "o i"], sources: range, targets: range) -> None:
+        """Put in an edge for each entry that is not zero."""
         for row, column in (matrix != 0).nonzero().tolist():
             edges.append((sources[column], targets[row]))
             values.append(matrix[row, column])
 
     def add(count: int, slope: float) -> range:
+        """Put in vertices of one slope; their numbers."""
         slopes.extend([slope] * count)
         return range(len(slopes) - count, len(slopes))
 
@@ -132,6 +134,7 @@ def paths(network: Graph) -> Iterator[tuple[int, Path]]:
     """Yield all maximal paths, each with the input vertex that it starts from."""
 
     def from_inputs_to(vertex: int, suffix: Path) -> Iterator[tuple[int, Path]]:
+        """Yield the paths from an input to a vertex, with `suffix`, the edges that follow."""
         if vertex < network.inputs:
             yield vertex, suffix
         for edge in network.into[vertex]:
@@ -156,6 +159,7 @@ def tree(network: Graph, products: dict[Path, Float[Tensor, ""]]) -> Float[Tenso
     signs = network.weights.detach().sign()
 
     def value(vertex: int, suffix: Path) -> Tensor:
+        """Return what the tree's vertex, the suffix of a path, gives after its activation."""
         if vertex < network.inputs:
             return signs[list(suffix)].prod() * products[suffix]
         terms = [

@@ -107,6 +107,7 @@ def _by_epoch(axes: Axes, drawn: pd.DataFrame) -> None:
 
 
 def _ratio_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
+    """The largest squared singular value over the squared norm, a line for each gain."""
     rows = by_gain(tables)
     drawn = _spread(rows[rows["epoch"] > 0], ["classes", "gain", "epoch"], "ratio")
     axes.set_ylim(0, 1.02)
@@ -118,6 +119,7 @@ def _ratio_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def _remainder_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
+    """What is not of the largest value, over its start, with the bounds by the invariants."""
     rows = by_gain(tables)
     rows = rows.assign(kept=over_start(rows, "remainder"))
     drawn = _spread(rows, ["classes", "gain", "epoch"], "kept")
@@ -154,6 +156,7 @@ def _ratio_by_kind(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def _by_width(axes: Axes, tables: Tables) -> pd.DataFrame:
+    """The largest squared singular value and the sum of all others against the width."""
     rows = by_width(tables)
     drawn, names = [], []
     axes.set(xscale="log", yscale="log")
@@ -194,6 +197,7 @@ def draw_beyond_the_flow(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def _drift_by_rate(axes: Axes, tables: Tables) -> pd.DataFrame:
+    """How far D has moved, relative to its start; every optimizer has its name and time."""
     rows = by_rate(tables)
     rows = rows.assign(relative=rows["drift"] / rows["initial_invariant"])
     drawn = _spread(rows, ["method", "learning_rate", "time"], "relative")
@@ -209,6 +213,7 @@ def _drift_by_rate(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
+    """The remainder with weight decay over that without, next to the law exp(-2 lambda T)."""
     rows = last(by_decay(steady(tables)))
     drawn = _spread(rows, ["method", "classes", "exponent"], "decayed")
     shown = drawn[drawn["classes"] == drawn["classes"].min()]
@@ -226,6 +231,7 @@ def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def _spectra(axes: Axes, tables: Tables) -> pd.DataFrame:
+    """The singular values of ten classes, with and without weight decay."""
     drawn = _spread(ten_class_spectra(tables), ["weight_decay", "index"], "singular_value")
     names = []
     for decay, line in drawn.groupby("weight_decay"):
@@ -239,6 +245,7 @@ def _spectra(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def _ratio_by_loss(axes: Axes, tables: Tables) -> pd.DataFrame:
+    """The share of the largest singular value while the training loss falls."""
     rows = with_loss(tables).query("classes == 2 and weight_decay == 0 and dtype == 'float32'")
     rows = nonempty(rows[rows["method"] != "AdamW"], "rows of two classes without decay")
     # AdamW without decay is Adam.

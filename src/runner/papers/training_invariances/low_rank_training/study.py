@@ -316,6 +316,7 @@ class Measure:
 
     @torch.no_grad()
     def _test_accuracy(self, parameters: Parameters) -> Float[Tensor, " S"]:
+        """Return the share of right answers on the test images, of each network."""
         right, R = torch.zeros_like(self.start_loss), len(self.problem.x)
         tests = self.problem.test_x, self.problem.test_y
         for parts in zip(*(each.split(EVALUATED_AT_ONCE) for each in tests), strict=True):

@@ -2,9 +2,10 @@
 
 python scripts/gallery.py
 
-Draws the reference at scales quick and medium into `docs/figures/`, with a page of their captions,
-and writes the tables of figures, of claims that do not hold, and of benchmarks between the marks in
-README.md and docs/*.md, so that none of it is ever typed by hand.
+Draws the reference into `docs/figures/`, at scale quick and, of the papers' own images, at the
+largest scale that is kept, with a page of their captions, and writes the tables of figures, of
+claims that do not hold, and of benchmarks between the marks in README.md and docs/*.md, so that
+none of it is ever typed by hand.
 """
 
 import json
@@ -34,8 +35,6 @@ from runner.runs.provenance import REPOSITORY
 SCALE = "quick"
 SCALES = (SCALE, "medium", "paper")
 """Those whose results are kept, where they are."""
-DRAWN = (SCALE, "medium")
-"""Those that pictures are made of: with the embedded data, and with the papers' own."""
 README = REPOSITORY / "README.md"
 RESULTS = REPOSITORY / "docs" / "results.md"
 NOTES = REPOSITORY / "docs" / "notes-on-the-papers.md"
@@ -87,9 +86,16 @@ KINDS = ("paper", "ours", "illustration")
 
 
 def drawn(reference: Path) -> list[tuple[str, str]]:
-    """The figures that pictures are made of, each with its scale."""
-    pairs = [(name, scale) for name in figure_names() for scale in DRAWN]
-    return [(name, scale) for name, scale in pairs if (reference / scale / name).exists()]
+    """The figures that pictures are made of, each with its scale, the largest last.
+
+    At quick, and where the papers' own images are kept, as at medium, at the largest scale.
+    """
+    pairs = []
+    for name in figure_names():
+        kept = [scale for scale in SCALES if (reference / scale / name).exists()]
+        largest = kept[-1:] if "medium" in kept else []
+        pairs += [(name, scale) for scale in kept if scale == SCALE or scale in largest]
+    return pairs
 
 
 def file_of(name: str, scale: str) -> str:
@@ -183,6 +189,7 @@ def table(reference: Path) -> str:
         + "".join(f" `{scale}` | its own · ours |" for scale in SCALES),
         "| --- | --- | --- | --- |" + " --- | --- |" * len(SCALES),
     ]
+    pictures = drawn(reference)
     for name in figure_names():
         study = figure_study(name)
         letter = paper_of(paper_folder(study)).letter
@@ -190,7 +197,7 @@ def table(reference: Path) -> str:
         cells = []
         for scale in SCALES:
             seconds, counts = result(reference, scale, name)
-            if counts and scale in DRAWN:
+            if (name, scale) in pictures:
                 counts = f"[{counts}](figures/{file_of(name, scale)})"
             cells += [seconds, counts]
         cells = [f"`make {name}`", letter, what, f"`{study}`", *cells]

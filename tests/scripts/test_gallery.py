@@ -14,6 +14,7 @@ from gallery import (
     WORK_AT_PAPER,
     captioned,
     draw_pictures,
+    drawn,
     findings,
     index,
     measured,
@@ -175,9 +176,11 @@ def test_a_page_has_every_kept_figure_with_its_caption(tmp_path):
         (tmp_path / scale / kept.name).symlink_to(kept)
     page = captioned(tmp_path)
     assert page.count("## ") == 2 and "![bottleneck-example20](bottleneck-example20.png)" in page
-    assert "## `make bottleneck-example20 SCALE=medium`\n\n![" in page
-    assert "(bottleneck-example20-medium.png)" in page
-    assert "Paper D, Example 20" in page and "scale: quick." in page and "scale: medium." in page
+    assert "## `make bottleneck-example20 SCALE=paper`\n\n![" in page
+    assert "(bottleneck-example20-paper.png)" in page
+    assert "Paper D, Example 20" in page and "scale: quick." in page and "scale: paper." in page
+    (tmp_path / "medium" / kept.name).unlink()
+    assert drawn(tmp_path) == [(kept.name, "quick")]  # paper shows what quick does
 
 
 def test_pictures_of_a_page_are_those_of_the_figure(tmp_path):

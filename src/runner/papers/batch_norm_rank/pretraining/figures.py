@@ -168,11 +168,13 @@ def say_more(tables: Tables) -> str:
 
 
 def ordered(tables: Tables) -> pd.DataFrame:
-    """Return the judged networks, with r before and what they learn in the last epoch."""
+    """Return the judged networks, with r before and what they learn in the last epoch; one that has
+    diverged is at a guess."""
     keys = ["protocol", *VARIANT, "replicate"]
     start = before_training(tables).set_index(keys)[["rank_bound"]]
     end = last_epochs(tables).set_index(keys)[["train_accuracy", "train_loss", "learning_rate"]]
-    return end.join(start).reset_index()
+    guess = end["train_accuracy"].mask(end["train_loss"] == np.inf, 1 / CLASSES)
+    return end.assign(train_accuracy=guess).join(start).reset_index()
 
 
 ROWS = {
@@ -302,7 +304,8 @@ FIGURES = [
         caption="A line for each way to start. (a) r of the last hidden layer before training and"
         " (b) training accuracy in the last epoch; dots are replicates, markers their medians."
         " Hollow: untouched weights and other starts without an ascent on r. Scale alone: each"
-        " layer has the root mean square that it has in the pre-trained network. Dotted: a guess.",
+        " layer has the root mean square that it has in the pre-trained network. Dotted: a guess,"
+        " which is also what a network counts as that has diverged.",
         shows={"method": [method for _, method in ROWS]},
     ),
 ]

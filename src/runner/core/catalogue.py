@@ -43,8 +43,8 @@ FOLDERS = "RUNNER_STUDIES"
 SCALES = {
     "smoke": "seconds; what the tests run",
     "quick": "minutes on two cores; the default",
-    "medium": "hours on two cores. Paper B and norm_finetuning: fewer of the images, smaller"
-    " networks. All others: as paper",
+    "medium": "hours on two cores. Paper B and norm_finetuning: mostly fewer of the images,"
+    " or smaller networks. All others: as paper",
     "paper": "the papers' own sizes: a GPU for convolutional networks; hours on two cores for most"
     " other figures",
 }

@@ -102,9 +102,10 @@ class Entry:
 
     @property
     def title(self) -> str:
-        """`Figure 4`: its place in the paper."""
+        """`Figure 4`: its place in the paper, or next to it."""
         place = self.headline.partition(": ")[0].replace(f"paper {self.paper.letter}", "")
         place = place.replace("next to ,", "next to").strip(", ")
+        place = "next to the paper" if place == "next to" else place
         return place[:1].upper() + place[1:] or self.name
 
     @property

@@ -40,7 +40,7 @@ def learned_share(accuracy: Numbers) -> Numbers:
 
 NOTHING_LEARNED = dict.fromkeys(("train_accuracy", "test_accuracy"), 0.0)
 NOTHING_LEARNED |= dict.fromkeys(("train_loss", "test_loss"), np.inf)
-"""What a network counts from where it has diverged: its class is a guess, and no longer learned."""
+"""What a network counts from where it has diverged: as worse than any that has not."""
 
 
 def with_divergence(rows: pd.DataFrame) -> pd.DataFrame:

@@ -60,7 +60,7 @@ def curves(tables: Tables) -> pd.DataFrame:
 def _lines(
     axes: Axes, drawn: pd.DataFrame, column: str, top: float = np.inf, lost: float = np.nan
 ) -> list[tuple[float, str, Look]]:
-    """Return a line and a band for each network. Gives back where they end: height, name, look.
+    """Draw a line and a band for each network; return where they end: height, name, look.
 
     top: the end of the scale; lost: the height of what is not finite.
     """
@@ -105,7 +105,8 @@ def say_by_depth(tables: Tables) -> str:
     """Panels, lines and bands of figures 4, 11 and 12, and the rates, where several were tried."""
     marks = (
         "A column for each depth, by epoch of training. Lines are medians over the replicates,"
-        " bands their range; larger losses are cut off, and networks that diverge lie on the rail."
+        " bands their range; larger losses are cut off, those of networks that diverge lie on the"
+        " rail, and their accuracy counts as 0."
     )
     if tables["training"].groupby(["run", *VARIANT])["learning_rate"].nunique().max() < 2:
         return marks

@@ -216,9 +216,9 @@ def initialised(task: Task, method: str) -> MLP:
 
 
 def choose_step(task: Task) -> Iterator[LayerRank]:
-    """Yield the step that raises r most at the largest M, on the selection replicates.
+    """Yield the rows of every step that is tried on the selection replicates, at the largest M.
 
-    Its generator returns it; 0 where nothing is pre-trained.
+    The generator returns the step that raises r most; 0 where nothing is pre-trained.
     """
     config, steps, rows = task.config, task.config.steps, []
     if not {"pretrained", "scale_matched"} & set(config.methods):
@@ -304,8 +304,8 @@ def by_sweeps(task: Task, network: MLP, step: float, budgets: list[int]) -> dict
 
 
 def by_layers(task: Task, start: MLP, step: float, budgets: list[int]) -> dict[int, MLP]:
-    """Return the text: T steps of ascent on r(H_l) on each of M minibatches, one layer after the
-    other."""
+    """As the text has it: T steps of ascent on r(H_l) on each of M minibatches, one layer after
+    the other; the networks by M."""
     found, ours, T = {}, task.config.protocol == "ours", task.config.gradient_steps
     move = partial(ascent.turn, angle=step) if ours else partial(ascent.climb, step=step)
     with task.context.progress(start.depth * len(budgets), "pre-training", unit="layers") as bar:

@@ -76,9 +76,9 @@ def say_collapse(tables: Tables) -> str:
 def _by_depth(
     axes: Axes, rows: pd.DataFrame, column: str, reference: float, text: str
 ) -> list[tuple[float, str, Look]]:
-    """Return every replicate as a dot, the mean as a line; shaded is what the paper speaks of.
+    """Draw every replicate as a dot, the mean as a line; shaded is what the paper speaks of.
 
-    Gives back where lines end: height, name, look.
+    Returns where lines end: height, name, look.
     """
     depths, ends = sorted(rows["depth"].unique()), []
     for kind, of in rows.groupby("normalization"):

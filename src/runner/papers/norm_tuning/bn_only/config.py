@@ -29,7 +29,7 @@ class BnOnly(TrainingConfig):
     )
     replicates: int = parameter("independent repetitions", 8, minimum=1, maximum=MOST)
     train_samples: int = parameter(
-        "the training set, rounded up to 12 equal parts; by itself each is seen once",
+        "the training set, rounded up to 12 equal parts; each sample is seen `epochs` times",
         512_000,
         minimum=1,
     )

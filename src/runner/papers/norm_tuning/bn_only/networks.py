@@ -25,14 +25,16 @@ NEWTON_STEPS = 20
 
 
 def f(h1: Float[Tensor, "R m N"], W2: Float[Tensor, "R d m"], norm: Norm) -> Float[Tensor, "R N"]:
-    """Return the network of Theorem 1, from h1 = W1 x on; normalization is Proposition 1's affine
-    map."""
+    """Return the outputs of Theorem 1's network, from h1 = W1 x on.
+
+    Normalization is the affine map of Proposition 1.
+    """
     active = (norm.gamma1 * h1).add_(norm.beta1).relu_()
     return (norm.gamma2 * (W2 @ active)).add_(norm.beta2).relu_().sum(1)
 
 
 def g(x: Float[Tensor, "R d N"], W: Float[Tensor, "R d d"]) -> Float[Tensor, "R N"]:
-    """Return the target, and the dense network of its shape."""
+    """Return the outputs of the target, or of a dense network of its shape."""
     return (W @ x).relu_().sum(1)
 
 

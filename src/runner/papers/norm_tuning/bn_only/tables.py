@@ -42,7 +42,10 @@ def by_budget(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_width(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return what has widths m above d^2, with `ratio`: m / d^2. Raises NoRows without any."""
+    """Return all widths of the d and budgets that have one above d^2, with `ratio`: m / d^2.
+
+    Raises NoRows without any.
+    """
     rows = metrics.assign(ratio=metrics["width"] / metrics["target_width"] ** 2)
     wide = nonempty(rows[rows["ratio"] > 1], "runs at m > d²")
     alike = ["target_width", "train_samples", "epochs"]

@@ -383,7 +383,7 @@ FIGURES = [
         " statement of the paper. Lines are medians and bands the middle 90 % over layers,"
         " replicates, datasets and architectures (all layers linear; two ReLU layers, then"
         " linear). What the flow conserves moves only by the error of a step, and so less at the"
-        " smaller rate.",
+        " smaller rate. Networks of depth 4, whose paths can be listed, are judged and not drawn.",
         shows={
             "architecture": ["linear", "relu_then_linear", "random_graph"],
             "data": ["gaussian", "digits"],

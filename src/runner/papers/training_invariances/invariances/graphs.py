@@ -57,7 +57,10 @@ class Dag:
         return Dag(self.sizes, *(m.to(device).repeat(copies, *[1] * (m.ndim - 1)) for m in masks))
 
     def adjacency(self, theta: Float[Tensor, "R P"]) -> Float[Tensor, "R V V"]:
-        """Return a of the first R networks, from all entries below the rows of the inputs."""
+        """Return A, the weights of all edges, of the first R networks.
+
+        theta: all entries below the rows of the inputs.
+        """
         V = self.edges.shape[-1]
         rows = theta.view(len(theta), V - self.inputs, V)
         rows = torch.where(self.learned[: len(theta), self.inputs :], rows, rows.detach())

@@ -1,7 +1,7 @@
 """Lemma 1: a network is a tree network of signs, applied to the products of weights along paths.
 
-For small networks only: there are exponentially many paths. Of these the table `decomposition`
-compares f with its tree network.
+There are exponentially many paths, so that it is for small networks only: there the table
+`decomposition` compares f with its tree network.
 """
 
 from collections.abc import Iterator

@@ -13,7 +13,7 @@ so that the command line can check a configuration at once.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -90,6 +90,13 @@ class StudyConfig:
         """Return the parameters that differ from their defaults: what names and hashes a run."""
         values = {item.name: (getattr(self, item.name), default_of(item)) for item in fields(self)}
         return {name: value for name, (value, default) in values.items() if value != default}
+
+    def refuse(self, names: Collection[str], where: str) -> None:
+        """Raise InputError for the first of these parameters that is not at its default: it would
+        change nothing `where` it stands."""
+        for name, value in self.identity().items():
+            if name in names:
+                raise InputError(f"{name}={value} changes nothing with {where}: leave it out")
 
     def own_functions(self) -> tuple[str, ...]:
         """Return the user's functions, `module:function`, that parameters name."""

@@ -244,7 +244,7 @@ class _Attempt:
         if not self.weights:
             if self.settings.keep_weights:
                 progress.log.info(
-                    "%s trains no network: no weights are kept", self.run.config.study
+                    "%s hands over no network: no weights are kept", self.run.config.study
                 )
             return {}
         with files.replaced(path) as part:

@@ -128,7 +128,8 @@ def polished(network: Network, problem: Problem, restarts: int = RESTARTS) -> Ne
     """Bring a network down by L-BFGS; it is pruned, merged and balanced before every restart.
 
     It ends after two restarts in a row that gain less than GAIN, or after so many `restarts`; from
-    the first one that does on in float64. A network that has diverged is given back as it is.
+    the first one on that gains less it goes on in float64. A network that has diverged is given
+    back as it is.
     """
     best, idle, dtype = problem.loss(network), 0, torch.float32
     if not best < DIVERGED:

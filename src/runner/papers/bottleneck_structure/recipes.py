@@ -12,7 +12,8 @@ class Recipe:
     """Start, learning rate, and the course of the ridge.
 
     The ridge is 0 for `warmup` steps, rises linearly to `peak` times lambda until the fraction
-    `rise_end` of the steps, stays there until `peak_end`, and is lambda for the rest.
+    `rise_end` of the steps, stays there until `peak_end`, and is lambda for the rest. Training
+    of no more steps than `warmup` has no ridge.
     """
 
     gain: float

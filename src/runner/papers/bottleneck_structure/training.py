@@ -59,7 +59,7 @@ class RidgeTrainer:
         self.adam = torch.optim.Adam([stack.parameters], lr=learning_rate, betas=BETAS, fused=True)
 
     def advance(self, batch: Batch) -> Float[Tensor, " R"]:
-        """Return one step; the cost of every network before it."""
+        """Take one step; return the cost of every network before it."""
         cost = self.stack.descend(*batch)
         settings = self.adam.param_groups[0]
         settings["lr"] = self.learning_rate * cosine_decay(self.step, self.steps)

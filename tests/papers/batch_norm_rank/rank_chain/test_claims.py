@@ -29,7 +29,7 @@ def power_tables(exponent=0.55, alpha=0.85, error=1e-4, layers=100_000, fall=1e-
     rows = {"width": d, "soft_rank": values, "rank_bound": values}
     rows |= {"frobenius": d**2 / values, "regularity": alpha - fall * d, "layers": layers}
     errors = ("soft_rank_se", "rank_bound_se", "frobenius_se", "regularity_se")
-    rows |= {"chains": 32} | dict.fromkeys(errors, error)
+    rows |= {"chains": 32, "tau": 0.5} | dict.fromkeys(errors, error)
     parts = [pd.DataFrame(rows).assign(skip=g, law="gaussian") for g in (0.1, 1.0, inf)]
     return {"metrics": pd.concat(parts)}
 

@@ -148,14 +148,15 @@ def test_bad_input(bad, message):
         RankChain(**bad)
 
 
-LOST = {"law": "rademacher", "widths": [4], "skips": [inf], "chains": 4, "burn_in": 200}
+LOST = {"law": "rademacher", "widths": [4], "skips": [inf], "chains": 4}
 """A row of zeros has a positive probability: all chains end in nan."""
 
 
 @pytest.mark.parametrize("measure", ["average", "spectrum"])
 def test_chains_that_ended_in_nan_are_told_and_not_counted(measure, caplog):
     caplog.set_level("INFO", "runner")
-    (table,) = rows(measure=measure, layers=300, samples=2, **LOST).values()
+    lost = LOST | ({"burn_in": 200} if measure == "average" else {})
+    (table,) = rows(measure=measure, layers=300, samples=2, **lost).values()
     assert [text for text in caplog.messages if "nan" in text] == [
         "d=4 gamma=inf: 4 of 4 chains ended in nan"
     ]

@@ -22,7 +22,34 @@ LARGEST_EXPANDED = 1e100
 EVERY = 10_000
 """Layers from one look to the next in the authors' code for figure 3a."""
 
-MEASURES = ("average", "spectrum", "product", "expansion", "input_rank")
+UNUSED = {
+    "average": ("input_noise",),
+    "spectrum": ("columns", "burn_in", "stride", "engine", "tau"),
+    "product": (
+        "columns",
+        "burn_in",
+        "samples",
+        "engine",
+        "tau",
+        "dtype",
+        "centred",
+        "input_noise",
+    ),
+    "expansion": (
+        "columns",
+        "stride",
+        "samples",
+        "engine",
+        "tau",
+        "dtype",
+        "centred",
+        "input_noise",
+    ),
+    "input_rank": ("columns", "input_noise"),
+}
+"""By what is looked at, what changes nothing there."""
+
+UNUSED_BY_AUTHORS = ("columns", "burn_in", "stride", "samples", "engine", "tau", "input_noise")
 
 
 @dataclass(frozen=True)
@@ -38,7 +65,7 @@ class RankChain(StudyConfig):
     study: ClassVar[str] = "rank_chain"
     version: ClassVar[int] = 3  # standard deviations over depth
 
-    measure: str = parameter("what is looked at", "average", choices=MEASURES)
+    measure: str = parameter("what is looked at", "average", choices=tuple(UNUSED))
     protocol: str = parameter(
         "text: as Figures 3a and 3b are described; authors: as their code computes them",
         "text",
@@ -92,6 +119,9 @@ class RankChain(StudyConfig):
         super().__post_init__()
         if self.protocol == "authors" and (reason := self._unlike_the_authors()):
             raise InputError(f"protocol=authors: {reason}. Use protocol=text")
+        self.refuse(UNUSED[self.measure], f"measure={self.measure}")
+        if self.protocol == "authors":
+            self.refuse(UNUSED_BY_AUTHORS, "protocol=authors")
         self._check_engine()
         for width in self.widths:
             self._check_width(width)

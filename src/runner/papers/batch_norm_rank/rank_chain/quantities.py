@@ -11,11 +11,10 @@ import numpy as np
 import pandas as pd
 
 from runner.papers.batch_norm_rank.rank_chain.tables import (
-    TAU,
     averages,
-    left_over,
     norm_bound,
     pieces,
+    powers_left_over,
     powers_of_two,
     rank_bound,
     scaled_products,
@@ -74,7 +73,7 @@ def r_over_bound(tables: Tables) -> pd.DataFrame:
 def soft_rank_over_bound(tables: Tables) -> pd.DataFrame:
     """mean of the soft rank / its bound in α"""
     rows = _averages(tables)
-    return _over(rows, "soft_rank", rank_bound(rows, TAU))
+    return _over(rows, "soft_rank", rank_bound(rows, rows["tau"]))
 
 
 @quantity(each=("tau", "γ", "d"), unit="ratio", numbers="estimates", needs={"width": 3, "tau": 3})
@@ -217,12 +216,8 @@ def beyond_expansion(tables: Tables) -> pd.DataFrame:
 
 @quantity(each=("d", "law"), unit="exponent", needs={"width": 3, "skip": 3})
 def exponent_of_remainder(tables: Tables) -> pd.Series:
-    """exponent in γ of what is left over, over γ², between the two smallest γ but one"""
-    keys = ["width", "law", "replicate"]
-    left = left_over(tables).pivot(index=keys, columns="skip", values="left_over")
-    low, high = sorted(left)[:2]
-    found = np.log(left[high] / left[low]) / np.log(high / low)
-    return found.rename_axis(["d", "law", "replicate"])
+    """p of γᵖ, as which what is left over, over γ², grows between the three smallest γ"""
+    return powers_left_over(tables).rename_axis(["d", "law", "replicate"])
 
 
 @quantity(each=("γ", "d"), unit="ratio", numbers="estimates", needs={"width": 2})

@@ -250,7 +250,7 @@ def products(
     layers = collapse(config.chains, width, skip, config.law, config.layers, stream, device)
     for layer, (log_ratio, step_length) in enumerate(layers, start=1):
         tick(1)
-        if layer % stride:
+        if layer % stride and layer < config.layers:
             continue
         pairs = zip(log_ratio.tolist(), step_length.tolist(), strict=True)
         for replicate, (ratio, length) in enumerate(pairs):

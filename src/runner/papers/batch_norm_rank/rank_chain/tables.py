@@ -8,8 +8,6 @@ import pandas as pd
 from runner.results.claims import Tables
 from runner.results.rows import NoRows
 
-TAU = 0.5
-
 BATCHES = 32
 """Batches that an error is estimated from: the chains, cut into pieces where there are fewer."""
 
@@ -46,7 +44,7 @@ def norm_bound(rows: pd.DataFrame) -> pd.Series:
 
 def rank_bound(rows: pd.DataFrame, tau: float | pd.Series) -> pd.Series:
     """Theorem 14's lower bound on the mean of rank_tau, row by row; nan where alpha is not below
-    1. tau: one, or the column of those of the rows."""
+    1. tau: one, or the column of the rows."""
     return (1 - tau) ** 2 * rows["width"] ** 2 / norm_bound(rows)
 
 
@@ -72,6 +70,19 @@ def left_over(tables: Tables) -> pd.DataFrame:
     left = rows[others].sub(rows[smallest], axis=0).abs()
     left = left.div(left.index.get_level_values("width") ** 2, axis=0)
     return left.stack().rename("left_over").reset_index()
+
+
+def powers_left_over(tables: Tables) -> pd.Series:
+    """By width, law and matrix: the p for which `left_over` grows as gamma^p, less that of the
+    smallest gamma, from the second to the third smallest. p: 0.05 to 6."""
+    left = left_over(tables).pivot(
+        index=["width", "law", "replicate"], columns="skip", values="left_over"
+    )
+    least, low, high = sorted(tables["expansions"]["skip"].unique())[:3]
+    powers = np.linspace(0.05, 6, 1200)
+    growth = np.log((high**powers - least**powers) / (low**powers - least**powers))
+    found = np.interp(np.log(left[high] / left[low]), growth, powers)
+    return pd.Series(found, left.index)
 
 
 def remainders(tables: Tables) -> pd.DataFrame:

@@ -111,7 +111,7 @@ class Trainer(EpochTrainer[Scores]):
         return self.data.train.flat()[chosen].float()
 
     def train_on(self, chosen: Int[Tensor, "R B"]) -> Float[Tensor, " R"]:
-        """Return one step; the losses before it."""
+        """Take one step; return the losses before it."""
         parameters = self.networks.parameters
         images, labels = self.data.train.flat()[chosen].float(), self.data.train.labels[chosen]
         if is_written_out_for(self.written_out):

@@ -57,6 +57,8 @@ class RankCollapse(TrainedMLPs):
         if self.data == "gaussian":
             square = (self.dtype, self.samples) == ("float64", self.width)
             return None if square else "figure 2 has dtype=float64 and as many samples as units"
-        if not self.train or self.activation != "relu":
-            return "figure 1 trains ReLU networks on images"
+        if not self.train or (self.activation, self.dtype) != ("relu", "float32"):
+            return "figure 1 trains ReLU networks on images, in float32"
+        if self.measure:
+            return "its networks are not handed over to measure=..."
         return None

@@ -20,7 +20,7 @@ RECIPES = {"plain": Look(EDGE, "o"), "annealed": Look("#7a3c8f", "D"), "minimum"
 
 
 def _minima(tables: Tables) -> pd.DataFrame:
-    """Return the lowest loss that was found of each depth, where it fits, from depth 6 on."""
+    """Return the lowest loss that was found of each depth, from depth 6 on if there is one."""
     best = select(tables["metrics"], recipe="minimum")
     deep = best[best["depth"] >= 6]
     return deep if len(deep) else best
@@ -165,7 +165,7 @@ def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     for axes in (left, right):
         axes.set_xlim(metrics["depth"].min() - 0.5, metrics["depth"].max() + 0.5)
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    left.set_ylim(-0.3, min(12.5, metrics["rank"].max() + 0.6))
+    left.set_ylim(-0.3, metrics["rank"].max() + 0.6)
     left.yaxis.set_major_locator(MaxNLocator(7, integer=True))
     style.level(left, 2)
     _by_recipe(left, metrics, "rank")
@@ -195,15 +195,15 @@ FIGURES = [
         draw_bottleneck,
         whose="as in the paper",
         findings=[Finding(say_slope, holds=["slope-tends-to-rank", "rank-falls"])],
-        caption="(a) Squared norm of all parameters against the depth L. Filled: the lowest loss"
-        " that was found at each depth, one task bold, the others thin; squares have rank 3,"
-        " circles rank 2. Hollow circles: plain training with ridge from the start; crosses: it"
-        " ended at zero. Dotted: lines of slope 3 and 2. (b) Singular values of every layer of the"
-        " bold task's networks of four depths; panels are as wide as the networks are deep. Lines"
-        " are the first k values, k the rank of the middle layer, the number of its singular"
-        " values above 0.1; the grey band is all from the next value down; dotted: one. Inputs and"
-        " targets are random functions of a Gaussian latent variable; the targets use two of its"
-        " coordinates.",
+        caption="(a) Squared norm of all parameters against the depth L, from 6 on. Filled: the"
+        " lowest loss that was found at each depth, one task bold, the others thin; squares have"
+        " rank 3, circles rank 2. Hollow circles: plain training with ridge from the start;"
+        " crosses: it ended at zero. Dotted: lines of slope 3 and 2. (b) Singular values of every"
+        " layer of the bold task's networks of four depths; panels are as wide as the networks are"
+        " deep. Lines are the first k values, k the rank of the middle layer, the number of its"
+        " singular values above 0.1; the grey band is all from the next value down; dotted: one."
+        " Inputs and targets are random functions of a Gaussian latent variable; the targets use"
+        " two of its coordinates.",
         shows={"recipe": ["minimum", "annealed", "plain"]},
     ),
     Drawing(

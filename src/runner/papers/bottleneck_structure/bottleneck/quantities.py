@@ -77,10 +77,12 @@ def left_by_expansion(tables: Tables) -> pd.DataFrame:
 
 
 def _longest_range(tables: Tables) -> pd.DataFrame:
-    """Of each replicate the minima of its longest range of equal rank."""
+    """Of each replicate the minima of its longest range of equal rank, the deeper of two."""
     ranges = t.with_ranges(_minima(tables))
     size = ranges.groupby(["replicate", "range"])["depth"].transform("size")
-    return nonempty(ranges[size == size.groupby(ranges["replicate"]).transform("max")], "range")
+    longest = ranges[size == size.groupby(ranges["replicate"]).transform("max")]
+    deepest = longest["range"] == longest.groupby("replicate")["range"].transform("max")
+    return nonempty(longest[deepest], "range")
 
 
 @quantity(unit="exponent", needs=DEPTHS)

@@ -146,7 +146,7 @@ def _tell(bar: Progress, replicate: int, network: Network, loss: float) -> None:
 def measure(
     config: Bottleneck, context: Context, found: Minimum, task: Task, replicate: int
 ) -> Rows:
-    """Return all rows of one network, which may be the best of several at its depth."""
+    """Yield all rows of one network, which may be the best of several at its depth."""
     network, x, y = found.network, task.x.mT, task.y.mT
     key = {"recipe": config.recipe, "depth": network.depth, "replicate": replicate}
     derivatives = differentiate(network, x)

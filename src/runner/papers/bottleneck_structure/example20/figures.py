@@ -60,7 +60,7 @@ FIGURES = [
         whose="explicit networks",
         findings=[Finding(say_diverge, holds=["norm-converges", "representations-diverge"])],
         caption="The explicit networks of Example 20 for several choices of ε = L^(-γ). (a)"
-        " Squared norm of the parameters above its limit, 3 L, which is 12 L ε² + 2 exp(-L ε). (b)"
+        " Squared norm of the parameters above its limit, 3 L: about 12 L ε² + 2 exp(-L ε). (b)"
         " Largest Lipschitz constant of the hidden layers; lines may leave the panel. Nothing is"
         " random here, and nothing is trained.",
     ),

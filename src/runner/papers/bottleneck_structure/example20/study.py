@@ -33,7 +33,7 @@ class ExampleNetwork(Row):
     parameter_norm: float  # ||theta||^2
     excess: float  # ||theta||^2 - 3 L, in closed form
     max_error: float  # largest |f_theta - f| on the grid
-    middle_lipschitz: float  # largest ||J alpha~_l||_op
+    middle_lipschitz: float  # largest ||J alpha_l||_op of a hidden layer
     lipschitz: float  # C of Proposition 13: also over the maps alpha_l -> f
 
 

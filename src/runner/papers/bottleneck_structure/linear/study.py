@@ -111,7 +111,7 @@ def torch_module(config: Linear, network: str, tensors: dict[str, Tensor]) -> nn
 
 
 def measure(config: Linear, context: Context, L: int, replicate: int) -> Rows:
-    """Return all rows of one network."""
+    """Yield all rows of one network."""
     T = draw_target(config, replicate)
     weights = trained(config, L, T, replicate)
     A = product(weights)

@@ -11,8 +11,9 @@ class RankOne(TrainingConfig):
     """Paper D, Theorem 10: the NTK of rank-1 interpolants of a rank-2 function for growing N."""
 
     study: ClassVar[str] = "rank_one"
+    version: ClassVar[int] = 2  # every point weighs the same
 
-    samples: list[int] = parameter("N: all sizes train in one stack", [4, 6, 8, 12, 16], minimum=2)
+    samples: list[int] = parameter("N: all sizes train in one stack", [4, 6, 8, 12, 24], minimum=2)
     depth: int = parameter("L", 12, minimum=6, maximum=MOST)
     width: int = parameter("neurons of every hidden layer outside the bottleneck", 50, minimum=1)
     ridge: float = parameter("lambda", 1e-4, minimum=0, maximum=LARGEST_FACTOR)

@@ -45,7 +45,7 @@ def draw_rank_one(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     N = counts.index.to_numpy(float)
     for axes in (left, middle, right):
         axes.set(xscale="log", xlim=(0.78 * N[0], 1.28 * N[-1]))
-        ticks(axes.xaxis, [n for n in N if np.log2(n) % 1 == 0] or N)
+        ticks(axes.xaxis, N)
     left.bar(N, counts["fit"] / counts["starts"], width=0.2 * N, color=BLUE)
     for n, starts, fit in counts.itertuples():
         PLAIN.name(left, n, fit / starts + 0.035, str(fit), size=SMALL)

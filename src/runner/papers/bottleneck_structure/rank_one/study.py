@@ -12,7 +12,7 @@ Gradient descent often gives points up, the more the larger N is; the theorem is
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from math import sqrt
+from math import lcm, sqrt
 from typing import ClassVar
 
 import torch
@@ -65,8 +65,9 @@ def run(config: RankOne, context: Context) -> Iterator[TrainedNetwork | Measured
     # Fit first: with the ridge from the start more points are given up.
     recipe = Recipe(GAIN, config.learning_rate, warmup=config.steps // 2, rise_end=0.6)
     trainer = RidgeTrainer(stack, recipe, config.ridge, config.learning_rate, config.steps)
-    over_and_over = torch.arange(max(config.samples))  # so that sets of all sizes fit one batch
-    x = torch.stack([x[over_and_over % len(x)] for x in inputs]).mT.float()
+    # One batch for sets of all sizes: each point as often as every other of its set.
+    again = torch.arange(lcm(*config.samples))
+    x = torch.stack([x[again % len(x)] for x in inputs]).mT.float()
     batch = (x.contiguous().to(context.device), (x / sqrt(2)).contiguous().to(context.device))
     trainer.run(lambda block: [batch], context)
     with context.progress(len(order), "measuring", unit="networks") as bar:

@@ -130,11 +130,11 @@ def _trained_by(tables: Tables, layer: int, by: str) -> pd.DataFrame:
 def say_spurious(tables: Tables) -> str:
     """Say what a rank that is too low forgets, next to the right one."""
     rows = _trained_by(tables, PCA_LAYER, "ridge").groupby(["ridge", "k"])[[*STATISTICS]].median()
-    low = 1 - rows.iloc[-1].max()
+    (_, usual), (strong, low) = rows.index[0], rows.index[-1]
     return (
-        f"At λ = {rows.index[-1][0]:g} the rank is {rows.index[-1][1]:.0f}, too low for the task:"
-        f" {100 * low:.0f} % or more of each statistic is lost; at rank {RANK} it is"
-        f" {100 * (1 - rows.iloc[0].min()):.0f} % or less"
+        f"At λ = {strong:g} the rank is {low:.0f}, too low for the task:"
+        f" {100 * (1 - rows.iloc[-1].max()):.0f} % or more of each statistic is lost; at rank"
+        f" {usual:.0f} it is {100 * (1 - rows.iloc[0].min()):.0f} % or less"
     )
 
 

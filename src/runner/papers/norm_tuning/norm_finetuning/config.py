@@ -62,6 +62,8 @@ class NormFinetuning(TrainingConfig):
         super().__post_init__()
         if self.start == "random" and (wrong := [a for a in self.arms if a in OF_PRETRAINED]):
             raise InputError(f"arms={','.join(wrong)}: only with start=pretrained")
+        if self.start == "random":
+            self.refuse(["pretraining_rate"], "start=random")
         if (self.selection_epochs or 1) > self.epochs:
             raise InputError(
                 f"selection_epochs={self.selection_epochs} is above epochs={self.epochs}"

@@ -103,7 +103,7 @@ FIGURES = [
         findings=[Finding(say_norm, holds=["norm-beats-random-weights"])],
         caption="What a ResNet learns of which only a part is trained, by plain SGD at the fastest"
         " rate of a grid, chosen for each part on a separate replicate. Dots are replicates,"
-        " strokes and lines medians; numbers below the names count what is trained. (a) The"
+        " strokes and lines medians; a number below a name counts what is trained. (a) The"
         " other weights are random. (b) They are trained on the lower half of the classes; the"
         " upper half is learned, with a new last layer that every arm trains. BitFit trains"
         " the shifts, LoRA a product of rank one at the centre of each kernel.",

@@ -27,7 +27,8 @@ def ends(tables: Tables, start: str = "random") -> pd.DataFrame:
     keys = ["start", "blocks", "width", "arm"]
     tried = tables.get("selection", tables["training"]).groupby(keys)["learning_rate"]
     rows = last_epoch(select(tables["training"], start=start))
-    rows = rows.merge(tried.agg(least="min", most="max").reset_index(), on=keys)
+    rows = rows[rows["arm"].isin(list(ARMS))]
+    rows = rows.merge(tried.agg(least="min", most="max").reset_index(), "left", on=keys)
     rows = rows.merge(tables["metrics"][[*keys, "replicate", "trained"]], on=[*keys, "replicate"])
     return rows.assign(
         L=6 * rows["blocks"] + 2,

@@ -40,5 +40,7 @@ class NormLayers(StudyConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.layers == ["batch_norm"]:
+            self.refuse(["fit_steps", "fit_samples"], "layers=[batch_norm]")
         if (largest := max(self.batch_sizes)) > self.samples:
             raise InputError(f"batch_sizes: {largest} is above samples={self.samples}")

@@ -60,7 +60,8 @@ def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         look.name(axes, -0.02, row, label, transform=axes.get_yaxis_transform(), ha="right")
         for (d, mode), of in of_layer.groupby(["target_width", "mode"]):
             dots = looks.FITTED if mode == "fitted" else look
-            looks.strip(axes, place(of["relative_mse"].clip(upper=TOP)), row + beside[d], dots)
+            errors = of["relative_mse"].fillna(np.inf).clip(upper=TOP)
+            looks.strip(axes, place(errors), row + beside[d], dots)
             if of["lower_bound"].any():
                 looks.strip(axes, place(of["lower_bound"]), row + beside[d], looks.LEAST)
         if label == "LayerNorm":
@@ -91,10 +92,11 @@ FIGURES = [
         ],
         caption="Error of the construction of Theorem 1 in real layers, over the variance of the"
         " target g. Each row is a kind of layer; in it a line for each d, from the smallest above"
-        " to the largest below. Dots are replicates, strokes medians; black: the least error that"
-        " any scales and shifts reach in LayerNorm or RMSNorm without biases; purple: scales and"
+        " to the largest below. Dots are replicates, strokes medians; black: an error that no"
+        " scales and shifts undercut in LayerNorm or RMSNorm without biases; purple: scales and"
         " shifts fitted by L-BFGS. Biases are frozen, of the law of the weights. What is below"
-        " 0.02 % lies on the rail. Targets are random, inputs Gaussian.",
+        " 0.02 % lies on the rail, what is beyond the scale at its end. Targets are random,"
+        " inputs Gaussian.",
         shows={"layer": [layer + b for b in ("", WITH_BIASES) for layer in config.LAYERS]},
     ),
 ]

@@ -309,7 +309,7 @@ class Measure:
 
     @torch.no_grad()
     def _loss_and_accuracy(self, parameters: Parameters) -> tuple[Tensor, Tensor]:
-        """On all training images, in float64, of each network."""
+        """On all training images, of each network; means in float64."""
         f = outputs(parameters, self.problem.x)
         losses, hits = losses_and_hits(f, self.problem.y, self.config.loss_function)
         return losses.double().mean(-1), hits.double().mean(-1)

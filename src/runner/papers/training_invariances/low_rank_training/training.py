@@ -82,7 +82,7 @@ def sharpness(
     y: Tensor,
     loss_function: str,
 ) -> Float[Tensor, " S"]:
-    """Return the largest eigenvalue of the Hessian of each network's mean loss, in float64.
+    """Return the largest eigenvalue of the Hessian of each network's mean loss.
 
     By `LANCZOS` steps of the Lanczos iteration, from the gradient: a lower bound, which is close
     where the eigenvalue stands out. nan if the gradient is not finite, zero if it is zero.

@@ -172,8 +172,14 @@ def make_figures(words: list[str]) -> int:
         order = orders.compose_figures(names, typed)
         if not options.redraw:
             return carry_out(order, redraw=False)
+    failures = []
     for figure in order.figures:
-        print(make(figure))
+        try:
+            print(make(figure))
+        except InputError as error:
+            failures.append(f"{figure.name}: {error}")
+    if failures:
+        raise RunFailed(failures)
     return 0
 
 

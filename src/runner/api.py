@@ -88,9 +88,9 @@ def load(folder: str | Path) -> Run:
 
     Raises InputError when there is none, or it is of a study or a version that is no more.
     """
-    folder = Path(folder)
+    folder = Path(folder).resolve()
     kept = Run(inventory.read_config(folder), folder.parent.parent.parent)
-    if kept.folder.name != folder.name:
+    if kept.folder != folder:
         raise InputError(f"{folder}: config.yaml describes the run {kept.folder.name}")
     return kept
 
@@ -180,6 +180,8 @@ class PaperFigure:
         """Return the tables kept with the program; a wheel has those that pictures at `quick` need,
         in six digits. Raises InputError where there are none."""
         about = self.about
+        if not (reference.REFERENCE / about.scale / about.figure).is_dir():
+            raise InputError(f"{about.figure}: nothing is kept of it at scale={about.scale}")
         return reference.read_tables(reference.REFERENCE / about.scale / about.figure)
 
     def draw(self, tables: Tables | None = None, style: str = "screen") -> matplotlib.figure.Figure:

@@ -28,7 +28,7 @@ def explain(error: Exception) -> str:
     while causes[-1].__cause__ is not None:
         causes.append(causes[-1].__cause__)
     text = "\n".join(str(cause) for cause in causes)
-    if option := re.search(r"(?:Could not find|Could not load) '([\w/.-]+)/([^/']+)'", text):
+    if option := re.search(r"(?:Could not find|Could not load) '([\w/.-]+)/([^/']*)'", text):
         return _explain_option(option[1], option[2].removesuffix(".yaml"), text)
     if ambiguous := re.search(r"Ambiguous value for argument '(.*)'", text):
         return f"{ambiguous[1]}: add -m to sweep over several values, or write key=[value,value]"

@@ -143,7 +143,7 @@ def wanted(order: Order) -> list[Attempt]:
         for study in {job.config.study for job in jobs}:
             module_of(study)
         trackers.require(settings.tracker)
-        require_writable(settings.folder(), jobs[0].run.folder)
+        require_writable(settings.folder(), jobs[0].run.folder.parent)
     if side_by_side(order.composed) > 1:
         jobs.sort(key=lambda job: expected_seconds(job.run), reverse=True)
     return [Attempt(job) for job in jobs]

@@ -83,6 +83,7 @@ def compose_order(words: list[str], multirun: bool = False) -> Order:
 
 def compose_figures(names: list[str], words: list[str]) -> Order:
     """Compose several figures: all their runs, those that figures share once. Hydra is ready."""
+    _refuse_a_figure(words)
     orders = [compose_order([f"figure={name}", *words]) for name in names]
     jobs = _distinct(job for each in orders for job in each.jobs)
     figures = {figure.name: figure for each in orders for figure in each.figures}
@@ -152,6 +153,14 @@ def _require_own_folders(composed: DictConfig) -> None:
 
 def paper_figure(name: str, words: list[str]) -> PaperFigure:
     """Return the figure that these words make. Raises InputError when they do not compose."""
+    _refuse_a_figure(words)
     typed = [f"figure={name}", *words]
     with hydra_ready(typed):
         return compose_order(typed).figures[0]
+
+
+def _refuse_a_figure(words: list[str]) -> None:
+    """Raise InputError for a word that would take the place of a figure that is named."""
+    if found := [word for word in words if word.startswith("figure=")]:
+        name = found[-1].removeprefix("figure=")
+        raise InputError(f"{found[-1]}: figures are named here without a key: {name}")

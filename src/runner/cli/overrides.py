@@ -19,6 +19,7 @@ def overrides_of(keys: Mapping[str, Any], choices: bool = False) -> list[str]:
 
 def choices_of(value: Any) -> str:
     """Return values as they are typed in a sweep. Raises InputError as `overrides_of` does."""
+    value = value.tolist() if hasattr(value, "tolist") else value  # of numpy and torch
     values = value if isinstance(value, list | tuple | range) else [value]
     if not values:
         raise InputError("an empty list of values makes no runs")
@@ -27,7 +28,7 @@ def choices_of(value: Any) -> str:
 
 def text(value: Any) -> str:
     """Return a value of Python as one would type it; a text means itself, whatever is in it."""
-    value = value.item() if hasattr(value, "item") else value  # of numpy and torch
+    value = value.tolist() if hasattr(value, "tolist") else value  # of numpy and torch
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -51,6 +52,13 @@ NO_TEXTS = {"null", "true", "false", "nan", "inf"}
 """Words that are values of other types where they stand without quotes."""
 
 
+AS_IT_IS = re.compile(r"""null|'.*'|".*"|\s*""", re.DOTALL)
+"""What needs no quotes."""
+
+SEPARATOR = re.compile(r""",(?=(?:[^'"]|'[^']*'|"[^"]*")*$)""")
+"""A comma that stands in no quotes."""
+
+
 def quoted(value: str) -> str:
     """Return a text in quotes of Hydra's, where backslashes count before a quote alone."""
     return "'" + re.sub(r"(\\*)('|$)", lambda m: m[1] * 2 + m[2].replace("'", "\\'"), value) + "'"
@@ -63,10 +71,11 @@ def as_typed(word: str, texts: Collection[str], paths: Collection[str]) -> str:
     quotes already, or is null, is left as it is; of texts also a function of Hydra's.
     """
     key, equals, value = word.partition("=")
-    if not equals or re.fullmatch(r"""null|'.*'|".*"|\s*""", value, re.DOTALL):
+    if not equals or AS_IT_IS.fullmatch(value):
         return word
     if key in paths:
         return f"{key}={quoted(value)}"
     if key in texts and not re.fullmatch(r"\w+\(.*\)", value):
-        return f"{key}={','.join(map(quoted, value.split(',')))}"
+        each = SEPARATOR.split(value)
+        return f"{key}={','.join(one if AS_IT_IS.fullmatch(one) else quoted(one) for one in each)}"
     return word

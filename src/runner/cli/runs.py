@@ -243,8 +243,9 @@ def plot(options: argparse.Namespace, outputs: Path) -> int:
     """Draw numbers of complete runs of one study against their parameters, or print them."""
     if options.out and options.out.suffix not in (ends := (".png", ".pdf", ".svg")):
         raise InputError(f"--out {options.out}: its name must end in {', '.join(ends)}")
-    asked, _ = _with_tables(options, outputs)
-    runs = [each.run for each in asked if each.config is not None]
+    asked, complete = _with_tables(options, outputs)
+    study = complete[0].config.study
+    runs = [each.run for each in asked if each.config is not None and each.config.study == study]
     drawn = sweep_pictures.chosen(runs, options.x, options.y, options.color)
     if options.table:
         print(drawn.points.to_csv(index=False), end="")

@@ -24,7 +24,7 @@ from filelock import SoftFileLease
 from omegaconf import OmegaConf
 
 from runner.cluster import requests
-from runner.core.errors import InputError, RunFailed
+from runner.core.errors import InputError
 from runner.results.paper_figures import PaperFigure
 from runner.runs import files, lock
 from runner.runs.inventory import QUEUED
@@ -83,7 +83,7 @@ class Work(submitit.helpers.Checkpointable):
         for job in self.jobs:
             try:
                 complete(job)
-            except (InputError, RunFailed) as error:
+            except Exception as error:  # stops no other
                 log.info("%s", error)
             except KeyboardInterrupt:  # Slurm's warning of the time limit; the run has let go
                 queue_again(signal.SIGUSR2, None)
@@ -94,11 +94,14 @@ def draw(figures: list[PaperFigure]) -> None:
     """Print what the commands that compute figures would print at their end."""
     from runner.results.figures import make  # late: matplotlib
 
+    errors = []
     for figure in figures:
         try:
             print(make(figure))
         except InputError as error:
-            sys.exit(f"error: {error}")
+            errors.append(f"error: {error}")
+    if errors:
+        sys.exit("\n".join(errors))
 
 
 class Following:

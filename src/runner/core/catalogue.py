@@ -81,7 +81,10 @@ def own_conf_folders() -> list[Path]:
 
 def given_folders() -> list[Path]:
     """Return the folders that were named, here or by the process that started this one."""
-    return list(map(Path, json.loads(os.environ.get(FOLDERS) or "[]")))
+    try:
+        return list(map(Path, json.loads(os.environ.get(FOLDERS) or "[]")))
+    except (ValueError, TypeError) as error:
+        raise InputError(f"the variable {FOLDERS} is no list of folders in JSON") from error
 
 
 def add_studies(folder: str | Path) -> None:
@@ -248,13 +251,19 @@ def figure_names(scale: str | None = None) -> list[str]:
 
 
 def scale_in(words: Iterable[str]) -> str:
-    """Return the scale that words on the command line ask for; without one the default."""
+    """Return the scale that words on the command line ask for; without one the default.
+
+    Raises InputError when there is no such scale.
+    """
     typed = [word.removeprefix("scale=") for word in words if word.startswith("scale=")]
+    if typed and typed[-1] not in SCALES:
+        raise InputError(f"scale={typed[-1]} is not known: {nearest(typed[-1], SCALES)}")
     return typed[-1] if typed else "quick"
 
 
 def _scales_of(figure: str) -> Iterable[str]:
-    return _parsed(_text("figure", figure)).get("grids") or ()
+    found = _parsed(_text("figure", figure))
+    return found.get("grids") or () if isinstance(found, dict) else ()
 
 
 RENAMED = {
@@ -304,13 +313,21 @@ def figure_study(figure: str) -> str:
     """Return the study whose runs a figure draws. Raises InputError without such a figure."""
     if figure not in options("figure"):
         raise InputError(f"figure={figure} is not known: {nearest(figure, figure_names())}")
-    chosen = _parsed(_text("figure", figure))["defaults"]
-    return next(line["override /study"] for line in chosen if "override /study" in line)
+    try:
+        chosen = _parsed(_text("figure", figure))["defaults"]
+        return next(line["override /study"] for line in chosen if "override /study" in line)
+    except (TypeError, KeyError, StopIteration) as error:
+        where = options("figure")[figure]
+        raise InputError(f"{where}: its defaults have no line `override /study: ...`") from error
 
 
 @cache
 def _parsed(text: str) -> Any:
-    return yaml.safe_load(text)
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        first = text.strip().partition("\n")[0]
+        raise InputError(f"no YAML file ({first} ...): {' '.join(str(error).split())}") from error
 
 
 def _text(group: str, name: str) -> str:

@@ -12,8 +12,9 @@ def function_at(place: str) -> Callable[..., Any]:
     module_name, _, name = place.partition(":")
     try:
         module = importlib.import_module(module_name)
-    except ImportError as error:
-        raise InputError(f"{place}: {module_name} cannot be imported ({error})") from error
+    except Exception as error:  # whatever its own code raises
+        why = f"{type(error).__name__}: {error}"
+        raise InputError(f"{place}: {module_name} cannot be imported ({why})") from error
     found = getattr(module, name, None)
     if not callable(found):
         hint = nearest(name, vars(module))

@@ -25,6 +25,7 @@ from PIL import Image
 
 from runner.cli.working import log_to_terminal
 from runner.core.arguments import key_values
+from runner.core.catalogue import scale_in
 from runner.core.errors import InputError
 from runner.core.folders import outputs_at, require_writable
 from runner.core.papers import Paper
@@ -232,6 +233,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("words", nargs="*", metavar="key=value", help="outputs=..., scale=...")
     values = key_values(parser.parse_args(arguments).words, ["outputs", "scale"])
     outputs = outputs_at(values.get("outputs", "outputs"))
+    scale_in(f"{key}={value}" for key, value in values.items())
     folder = outputs / "report"
     require_writable(outputs, folder)
     log_to_terminal()

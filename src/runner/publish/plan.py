@@ -89,5 +89,6 @@ def main(arguments: list[str]) -> int:
         if name not in figure_names():
             raise InputError(f"no figure is called {name!r}; {nearest(name, figure_names())}")
     typed = [word for word in words if "=" in word]
-    print("\n\n".join(plan(name, typed) for name in names or figure_names(scale_in(typed))))
+    scale = scale_in(typed)
+    print("\n\n".join(plan(name, typed) for name in names or figure_names(scale)))
     return 0

@@ -47,7 +47,7 @@ from runner.results.paper_figures import PaperFigure
 from runner.results.rows import NoRows, Present
 from runner.results.style import drawn_in
 from runner.runs.files import write_atomically
-from runner.runs.provenance import REFERENCE, fingerprint
+from runner.runs.provenance import INSTALLED, REFERENCE, fingerprint
 from runner.runs.run import load
 
 SAID = ("rule", "verdict", "measured", "note")
@@ -331,11 +331,15 @@ def main(arguments: list[str]) -> int:
     keys = "scale=..., outputs=...; of draw: outputs=..., style=...; of restamp: FOLDER outputs=..."
     parser.add_argument("overrides", nargs="*", metavar="key=value", help=keys)
     options = parser.parse_args(arguments)
+    if INSTALLED:
+        raise InputError("the reference is in the repository: keep, judge and draw it in a clone")
     if options.what == "keep":
         require_readable(paper_figure(figure_names()[0], options.overrides).outputs)
         _keep_all(options.overrides)
         return 0
     if options.what == "judge":
+        if options.overrides:
+            raise InputError("`reference judge` judges all figures: it takes no words")
         judge_all(REFERENCE)
         return 0
     if options.what == "restamp":

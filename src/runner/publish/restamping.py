@@ -36,8 +36,10 @@ def computed(outputs: Path) -> Computed:
 def difference(before: dict[str, Run], after: dict[str, Run]) -> str | None:
     """Return how runs of a study differ from those before; None where all bytes are the same.
 
-    A run that only the code after has computed proves nothing.
+    A run that only one of them has computed proves nothing.
     """
+    if missing := set(before) - set(after):
+        return f"no run after to compare with {min(missing)}"
     for name, run in after.items():
         if name not in before:
             return f"no run before to compare with {name}"

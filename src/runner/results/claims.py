@@ -49,6 +49,10 @@ MOST_LEFT_OUT = 0.2
 """Share of the numbers that may miss what a statement assumes; above it nothing is decided."""
 
 
+class AllLeftOut(NoRows):
+    """No number of a claim meets what it assumes."""
+
+
 @dataclass(frozen=True)
 class Found:
     """What the tables say of a claim: the evidence at each point, a note, the share left out."""
@@ -56,6 +60,8 @@ class Found:
     points: Sequence[Evidence]
     note: str = ""
     left_out: float = 0.0
+    lost: Sequence[str] = ()
+    """The points at which nothing is left."""
 
 
 @dataclass(frozen=True)
@@ -108,18 +114,23 @@ class Claim:
 
     def found(self, tables: Tables) -> Found:
         """Return what the tables say. Raises NoRows where a quantity has no rows."""
-        points, frames, shares = [], [], []
+        points, frames, shares, lost = [], [], [], set()
         for rule in self.rules:
             every = rule.quantity.measure(tables)
-            rows = rule.quantity.assuming(every)
+            try:
+                rows = rule.quantity.assuming(every)
+            except NoRows as absent:
+                raise AllLeftOut(str(absent)) from absent
             names = [str(rule.quantity)] if len(self.rules) > 1 else []
             for each in rule.points(rows):
                 place = ", ".join(filter(None, [each.point, *names]))
                 points.append(replace(each, point=place))
             frames.append(rows)
             shares.append(1 - len(rows) / len(every))
+            lost |= rule.places(every) - rule.places(rows)
         note = self.note.format_map(_Columns(frames))
-        return Found(points, "" if re.search(r"\bnan\b", note) else note, max(shares))
+        note = "" if re.search(r"\bnan\b", note) else note
+        return Found(points, note, max(shares), sorted(lost))
 
 
 ours = partial(Claim, kind="ours")
@@ -172,7 +183,8 @@ def judgement(claim: Claim, tables: Tables) -> Judgement:
         with np.errstate(all="ignore"):  # a diverged run is data
             found = claim.found(Present(tables))
     except NoRows as absent:
-        return Judgement("undecided", str(absent))
+        left_out = float(isinstance(absent, AllLeftOut))
+        return Judgement("undecided", str(absent), left_out=left_out)
     decision, decisive = verdict(found.points)
     notes = [found.note]
     if decisive is None or not decisive.n:
@@ -180,6 +192,9 @@ def judgement(claim: Claim, tables: Tables) -> Judgement:
         notes += [f"no rows: {decisive.point}" if decisive and decisive.point else ""]
     elif found.left_out:
         notes += [f"{found.left_out:.0%} left out"]
+    if found.lost:
+        decision = "undecided"
+        notes.insert(1, f"nothing is left at {', '.join(found.lost)}")
     if found.left_out > MOST_LEFT_OUT:
         decision = "undecided"
         notes[-1] += f", more than {MOST_LEFT_OUT:.0%}"

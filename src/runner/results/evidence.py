@@ -194,7 +194,7 @@ def _in_words(bound: float | str) -> str:
 
 
 def _test(rows: pd.DataFrame, bound: float | str) -> Evidence:
-    """Return whether the numbers are above a bound, by the test that their columns ask for."""
+    """Test whether the numbers are above a bound, in the way that their columns ask for."""
     if isinstance(bound, str):
         bound = float(rows.eval(bound).iloc[0])
     if "error" in rows:
@@ -212,7 +212,7 @@ def _contrary(evidence: Evidence) -> Evidence:
 
 
 def _sign(values: np.ndarray, bound: float) -> Evidence:
-    """Return the exact sign test. A nan or a number at the bound speaks for neither side."""
+    """By the exact sign test. A nan or a number at the bound speaks for neither side."""
     n = len(values)
     low, high = median_limits(values)
     estimate = float(np.nanmedian(values)) if np.isfinite(values).any() else np.nan
@@ -223,7 +223,7 @@ def _sign(values: np.ndarray, bound: float) -> Evidence:
 
 
 def _binomial(count: int, n: int, bound: float) -> Evidence:
-    """Return the exact binomial test, with the limits of Clopper and Pearson."""
+    """By the exact binomial test, with the limits of Clopper and Pearson."""
     low = betaincinv(count, n - count + 1, ERROR) if count else 0.0
     high = betaincinv(count + 1, n - count, 1 - ERROR) if count < n else 1.0
     p_holds, p_fails = at_least(count, n, bound), at_least(n - count, n, 1 - bound)

@@ -136,6 +136,12 @@ class Rule:
     def __str__(self) -> str:
         return f"{self.quantity}: {self.comparison}{self.quantity.place}"
 
+    def places(self, rows: pd.DataFrame) -> set[str]:
+        """Return the points of the quantity's frame, in words; none where it has one point."""
+        each = list(self.quantity.each)
+        points = rows[each].drop_duplicates().itertuples(index=False) if each else ()
+        return {", ".join(map(_place, each, values)) for values in points}
+
     def points(self, rows: pd.DataFrame) -> Iterator[Evidence]:
         """Yield the evidence at each point of the quantity's frame."""
         each = self.quantity.each

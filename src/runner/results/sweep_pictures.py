@@ -150,7 +150,7 @@ def _roles(knobs: pd.DataFrame, x: str | None, color: str | None) -> list[str]:
         raise InputError("the runs differ in no parameter; what is followed within them: --x layer")
     roles = [given or free.pop(0) for given in (x, color, None) if given or free]
     if free or (len(roles) > 2 and knobs[roles[2]].nunique() > MOST_PANELS):
-        part = f"runs plot --where {(last := [*roles, *free][-1])}={knobs[last].iloc[0]}"
+        part = f"--where {[*roles, *free][-1]}=..."
         raise InputError(f"too much for one: they differ in {', '.join(swept)}; a part: {part}")
     return roles
 

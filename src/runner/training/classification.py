@@ -74,7 +74,7 @@ def descend(
     labels: Int[Tensor, "R N"],
     rates: Float[Tensor, " R"],
 ) -> tuple[Float[Tensor, " R"], Int[Tensor, " R"]]:
-    """Return one step of SGD on the cross entropy, in place; `loss_and_hits` before it.
+    """Take one step of SGD on the cross entropy, in place; return `loss_and_hits` before it.
 
     Where the gradient is not written out for a network, it is found by automatic differentiation.
     """
@@ -116,7 +116,7 @@ class StackTrainer(EpochTrainer[dict[str, Scores]]):
             yield from self.checkpointed(self.epochs, self.context, bar)
 
     def train_on(self, chosen: Int[Tensor, "S B"]) -> Float[Tensor, " R"]:
-        """Return one minibatch for every group; the losses of all networks before the step."""
+        """Take one step for every group; return the losses of all networks before it."""
         images, found = self.data.train, []
         for name, group in self.groups.items():
             own = chosen[group.replicates]

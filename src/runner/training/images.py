@@ -96,7 +96,7 @@ class EpochTrainer(ABC, Generic[Scores]):
 
     @abstractmethod
     def train_on(self, chosen: Int[Tensor, "*replicates B"]) -> Tensor:
-        """Return one step on these images; the losses before it."""
+        """Take one step on these images; return the losses before it."""
 
     @abstractmethod
     def end_epoch(self) -> Scores:
@@ -152,7 +152,7 @@ class ConvolutionalTrainer(EpochTrainer[dict[str, float]]):
         return super().order()[-1]
 
     def train_on(self, chosen: Int[Tensor, " B"]) -> Float[Tensor, ""]:
-        """Return one step on these samples; the loss before it."""
+        """Take one step on these samples; return the loss before it."""
         self.network.set_mode("train")
         labels = self.data.train.labels[chosen]
         logits = self.network(self.data.train.pixels[chosen])

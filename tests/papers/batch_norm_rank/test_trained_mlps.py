@@ -22,7 +22,6 @@ from runner.papers.batch_norm_rank.measures import (
 )
 from runner.papers.batch_norm_rank.rank_collapse import study as rank_collapse
 from runner.papers.batch_norm_rank.rank_collapse.config import RankCollapse
-from runner.results.statistics import half_width
 
 TINY = {"depth": 3, "width": 12, "samples": 40, "epochs": 2, "replicates": 2, "batch_size": 128}
 TINY |= {"learning_rates": [0.1, 0.3], "selection_replicates": 1}
@@ -177,7 +176,3 @@ def test_a_network_that_is_off_has_rank_zero_in_all_later_layers():
 def test_more_samples_than_images_are_refused():
     with pytest.raises(InputError, match="samples=2000: digits has 1536 training images"):
         tables(rank_collapse, dataclasses.replace(CONFIG, samples=2000))
-
-
-def test_the_confidence_interval_is_students():
-    assert half_width(pd.Series([1.0, 2.0, 3.0])) == pytest.approx(4.302653 / sqrt(3), rel=1e-6)

@@ -174,7 +174,7 @@ def test_the_second_parameter_is_colour_the_third_has_panels(constructed):
     left, right = draw(plot).axes
     assert len(dots(left)) == len(dots(right)) == 8
     assert left.get_ylim() == right.get_ylim()
-    with pytest.raises(InputError, match=r"differ in .*depth.*; a part: runs plot --where \w+="):
+    with pytest.raises(InputError, match=r"differ in .*depth.*; a part: --where \w+="):
         chosen([*ranks, constructed(block=1)])
     assert (chosen(three, "theorem").x, chosen(three, "theorem").color) == ("theorem", "depth")
 

@@ -149,7 +149,8 @@ def compute(words: list[str]) -> int:
 def make_figures(words: list[str]) -> int:
     """Make the figures that are named, or all: `runner figures fig4 fig5 scale=paper`; return 0.
 
-    Raises InputError when a name or an override is wrong, RunFailed when a run failed.
+    Raises InputError when a name or an override is wrong, or runs to redraw are missing, RunFailed
+    when a run failed.
     """
     from runner.cli import composing, orders  # late, as above
     from runner.results.figures import make
@@ -177,9 +178,9 @@ def make_figures(words: list[str]) -> int:
         try:
             print(make(figure))
         except InputError as error:
-            failures.append(f"{figure.name}: {error}")
+            failures.append(str(error))
     if failures:
-        raise RunFailed(failures)
+        raise InputError("\n".join(failures))
     return 0
 
 

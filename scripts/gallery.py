@@ -72,7 +72,6 @@ there over that at `medium`. It grows with images, with epochs, with the square 
 with the networks trained, 11 in place of 8 where a rate is chosen on two replicates and not one."""
 
 HOURS_AT_PAPER = {
-    ("rank-fig12",): 5.5,
     ("norm-finetuning",): 43_000.0,
     ("bottleneck-symmetry",): 1.9,
 }

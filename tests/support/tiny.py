@@ -44,7 +44,6 @@ MORE = {
     "symmetry": {"batch_size": 5, "probes": 20, "resolution": 3},
     "pretraining": {"pretraining_steps": [2], "pretraining_batch_size": 8, "gradient_steps": 1},
     "breaking_bn": {"replicates": 1},
-    "rank_chain": {"burn_in": 5},
 }
 
 
@@ -113,7 +112,9 @@ VARIANTS: dict[str, list[dict[str, object]]] = {
         {"protocol": "ours", "methods": ["pretrained", "scale_matched"], "steps": [0.1]},
     ],
     "rank_chain": [
-        *each("rank_chain", "measure", engine="rotated"),
+        {"engine": "rotated", "burn_in": 5},
+        {"measure": "input_rank", "engine": "rotated", "burn_in": 5},
+        *({"measure": measure} for measure in ("spectrum", "product", "expansion")),
         {"engine": "direct", "law": "rademacher", "centred": True, "dtype": "float32"},
     ],
     "rank_collapse": [

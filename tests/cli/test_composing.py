@@ -213,6 +213,8 @@ def test_quotes_and_functions_of_hydras_are_left_to_hydra():
     assert (job.settings.outputs, job.settings.data_folder) == ("a b", None)
     jobs = order_of("study=rank_collapse", "activation=choice(linear,relu)", multirun=True).jobs
     assert [job.config.activation for job in jobs] == ["linear", "relu"]
+    jobs = order_of("study=rank_collapse", "activation='linear',relu", multirun=True).jobs
+    assert [job.config.activation for job in jobs] == ["linear", "relu"]
 
 
 @pytest.mark.parametrize(

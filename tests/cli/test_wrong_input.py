@@ -24,6 +24,15 @@ COMMANDS = [
     (["figure=fig44"], "did you mean 'fig4'"),
     (["-m", "figure=fig44"], "did you mean 'fig4'"),
     (["figure=fig4", "scale=papr"], "did you mean 'paper'"),
+    (["figures", "scale=smok"], "did you mean 'smoke'"),
+    (["claims", "scale=smok"], "did you mean 'smoke'"),
+    (["report", "scale=smok"], "did you mean 'smoke'"),
+    (["figures", "fig4", "figure=fig5"], "figures are named here without a key: fig5"),
+    (["reference", "judge", "scale=quick"], "it takes no words"),
+    (
+        ["study=rank_chain", "measure=spectrum", "engine=direct"],
+        "engine=direct changes nothing with",
+    ),
     (["hydra/launcher=jobib"], "did you mean 'joblib'"),
     (["hydra/sweeper=basik"], "did you mean 'basic'"),
     # words that are no key=value

@@ -85,6 +85,18 @@ def test_what_misses_an_assumption_is_counted_and_a_fifth_of_it_is_the_most():
     assert row["note"] == "21% left out, more than 20%"
     row = assuming([-1.0] * 5)
     assert (row["verdict"], row["note"]) == ("undecided", "no rows where x > 0")
+    assert row["left_out"] == 1
+
+
+def test_a_point_with_nothing_left_decides_nothing():
+    rows = [{"d": d, "x": 1.0, "replicate": r} for d in range(10) for r in range(8)]
+    tables = {"metrics": pd.DataFrame(rows)}
+    claim = Claim("a", "where x > 0", "paper", x_of().given("x > 0").above(0))
+    assert judge("fig", [claim], tables).iloc[0]["verdict"] == "holds"
+    tables["metrics"].loc[lambda rows: rows["d"] == 3, "x"] = -1.0
+    row = judge("fig", [claim], tables).iloc[0]
+    assert (row["verdict"], row["left_out"]) == ("undecided", 0.1)
+    assert "nothing is left at d = 3" in row["note"]
 
 
 def test_several_rules_must_all_hold_and_those_alike_are_printed_once():

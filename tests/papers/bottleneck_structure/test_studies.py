@@ -134,6 +134,16 @@ def test_principal_components_of_a_plane():
     torch.testing.assert_close(rebuilt, plane)
 
 
+def test_a_rank_one_network_does_not_depend_on_the_other_sizes_of_its_run():
+    def norms(samples):
+        config = RankOne(samples=samples, depth=6, width=10, steps=30, replicates=2)
+        context = Context(torch.device("cpu"), None, Progress, lambda make_state: None, embedded)
+        rows = rank_one.run(config, context)
+        return [row.parameter_norm for row in rows if getattr(row, "samples", 0) == 4]
+
+    assert norms([4, 6]) == pytest.approx(norms([4]), rel=1e-4)
+
+
 def test_rank_one_networks_stay_at_rank_one():
     config = RankOne(samples=[4, 6], depth=9, width=10, steps=150, replicates=2)
     context = Context(torch.device("cpu"), None, Progress, lambda make_state: None, embedded)

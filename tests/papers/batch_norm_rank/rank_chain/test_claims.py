@@ -7,7 +7,12 @@ import pandas as pd
 import pytest
 
 from runner.papers.batch_norm_rank.rank_chain.batch_means import Plan
-from runner.papers.batch_norm_rank.rank_chain.tables import crossings, pieces, scaled_products
+from runner.papers.batch_norm_rank.rank_chain.tables import (
+    crossings,
+    pieces,
+    powers_left_over,
+    scaled_products,
+)
 from runner.results.claims import claims_of, judgement
 
 FIGURES = ("rank-fig3a", "rank-fig3b", "rank-fig8")
@@ -84,6 +89,12 @@ def expansion_tables(offset=0.0, power=2.0):
                 row |= {"change": change, "predicted": 2 * width**2 * 0.1 * replicate}
                 rows.append(row)
     return {"expansions": pd.DataFrame(rows)}
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0, 2.0, 3.0])
+def test_the_power_that_is_left_over_is_that_of_the_remainder(power):
+    found = powers_left_over(expansion_tables(power=power))
+    assert len(found) == 24 and np.allclose(found, power, atol=0.01)
 
 
 def assumption_tables(soft=1.0, growth=0.55, r_of_one_sign=1.0, scaled=0.9, constant=1e-6):

@@ -53,7 +53,7 @@ def launch(order: Order) -> list[str]:
         return _counted(_queued(order, attempts).follow(), order)
     composed, abreast = order.composed, side_by_side(order.composed)
     if len(attempts) == 1 and "n_jobs" in composed.hydra.launcher:
-        composed.hydra.launcher.n_jobs = abreast = 1  # needs no process of its own
+        composed.hydra.launcher.n_jobs = abreast = 1  # needs no separate process
     waits = order.settings.wait  # what each launch tells its jobs
     seconds = [expected_seconds(attempt.job.run) for attempt in attempts]
     with Watch(attempts, seconds, abreast) if len(attempts) > 1 else nullcontext():

@@ -108,7 +108,7 @@ def _distinct(jobs: Iterable[Job]) -> list[Job]:
 
 
 def _figure(name: str, jobs: list[Job], words: list[str], composer: Composer) -> PaperFigure:
-    """Return the figure of these jobs; with other runs than its own by a name of its own.
+    """Return the figure of these jobs; with other runs than its own, under another name.
 
     The canonical one draws its runs in their canonical order, however they were typed.
     """

@@ -231,9 +231,10 @@ def main(arguments: list[str]) -> int:
         " reference: <outputs>/report/index.html. Computes nothing.",
     )
     parser.add_argument("words", nargs="*", metavar="key=value", help="outputs=..., scale=...")
-    values = key_values(parser.parse_args(arguments).words, ["outputs", "scale"])
+    words = parser.parse_args(arguments).words
+    values = key_values(words, ["outputs", "scale"])
+    scale_in(words)
     outputs = outputs_at(values.get("outputs", "outputs"))
-    scale_in(f"{key}={value}" for key, value in values.items())
     folder = outputs / "report"
     require_writable(outputs, folder)
     log_to_terminal()

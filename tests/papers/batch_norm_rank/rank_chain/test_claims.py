@@ -14,6 +14,7 @@ from runner.papers.batch_norm_rank.rank_chain.tables import (
     scaled_products,
 )
 from runner.results.claims import claims_of, judgement
+from runner.results.rows import NoRows
 
 FIGURES = ("rank-fig3a", "rank-fig3b", "rank-fig8")
 FIGURES += ("rank-laws", "rank-wide", "rank-lemma3", "rank-lemma7", "rank-live")
@@ -95,6 +96,12 @@ def expansion_tables(offset=0.0, power=2.0):
 def test_the_power_that_is_left_over_is_that_of_the_remainder(power):
     found = powers_left_over(expansion_tables(power=power))
     assert len(found) == 24 and np.allclose(found, power, atol=0.01)
+
+
+def test_two_gammas_give_no_power():
+    two = expansion_tables()["expansions"].query("skip > 0.001")
+    with pytest.raises(NoRows, match="no third gamma"):
+        powers_left_over({"expansions": two})
 
 
 def assumption_tables(soft=1.0, growth=0.55, r_of_one_sign=1.0, scaled=0.9, constant=1e-6):

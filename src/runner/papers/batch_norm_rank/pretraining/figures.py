@@ -105,8 +105,8 @@ def say_by_depth(tables: Tables) -> str:
     """Panels, lines and bands of figures 4, 11 and 12, and the rates, where several were tried."""
     marks = (
         "A column for each depth, by epoch of training. Lines are medians over the replicates,"
-        " bands their range; larger losses are cut off, those of networks that diverge lie on the"
-        " rail, and their accuracy counts as 0."
+        " bands their range; larger losses are cut off, and those of networks that diverge lie on"
+        " the rail."
     )
     if tables["training"].groupby(["run", *VARIANT])["learning_rate"].nunique().max() < 2:
         return marks

@@ -74,10 +74,12 @@ def left_over(tables: Tables) -> pd.DataFrame:
 
 def powers_left_over(tables: Tables) -> pd.Series:
     """By width, law and matrix: the p for which `left_over` grows as gamma^p, less that of the
-    smallest gamma, from the second to the third smallest. p: 0.05 to 6."""
-    left = left_over(tables).pivot(
-        index=["width", "law", "replicate"], columns="skip", values="left_over"
-    )
+    smallest gamma, from the second to the third smallest. p: 0.05 to 6. Raises NoRows for fewer
+    than three gammas."""
+    keys = ["width", "law", "replicate"]
+    left = left_over(tables).pivot(index=keys, columns="skip", values="left_over")
+    if len(left.columns) < 2:
+        raise NoRows("no third gamma")
     least, low, high = sorted(tables["expansions"]["skip"].unique())[:3]
     powers = np.linspace(0.05, 6, 1200)
     growth = np.log((high**powers - least**powers) / (low**powers - least**powers))

@@ -1,4 +1,4 @@
-"""Drawings of paper D's figure 1, of our recipes beside it, and the preview of one run."""
+"""Drawings of paper D's figure 1, of our recipes next to it, and the preview of one run."""
 
 import numpy as np
 import pandas as pd

@@ -100,11 +100,9 @@ class Invariances(TrainingConfig):
                 f"depth={self.depth}: architecture={self.architecture} has at least"
                 f" {smallest} layers"
             )
-        if "graph" in self.architecture and (self.biases or self.balanced or self.negative_slope):
-            raise InputError(
-                f"architecture={self.architecture}: biases, balanced and negative_slope are for"
-                " layers; a graph has linear, ReLU and leaky units"
-            )
+        if self.architecture.endswith("_graph"):
+            layered = ("biases", "balanced", "negative_slope")
+            self.refuse(layered, f"architecture={self.architecture}")
         for rate in self.learning_rates:
             steps = self.time / self.records / rate
             if steps > MOST_STEPS:

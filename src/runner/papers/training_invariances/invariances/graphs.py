@@ -106,7 +106,7 @@ def cut(A: Float[Tensor, "*R V V"], first: int) -> Float[Tensor, "*R _ _"]:
 def build_graph(
     architecture: str, depth: int, width: int, inputs: int, seed: int, replicates: int
 ) -> Dag:
-    """Return a graph of its own for each replicate, with (depth - 1) width hidden vertices.
+    """Return a separate graph for each replicate, with (depth - 1) width hidden vertices.
 
     dense_graph: every vertex reads all blocks before its own, of `width` vertices. random_graph:
     blocks of half as many; half of the edges between blocks, and from inputs to blocks. A

@@ -47,9 +47,9 @@ def test_every_dataset_has_its_name():
     assert set(LABELLED) < set(DATASETS)
 
 
-def test_what_is_repeated_are_chains_where_a_study_has_them():
+def test_what_is_repeated_are_the_networks_of_chains_where_a_study_has_them():
     tables = {"metrics": pd.DataFrame({"width": [8, 1024], "chains": 32, "data": "none"})}
-    assert list(facts("rank_chain", tables)) == ["width: 8 and 1,024", "n = 32 chains"]
+    assert list(facts("rank_chain", tables)) == ["width: 8 and 1,024", "n = 32 networks"]
 
 
 def test_a_caption_has_what_where_and_with_which_overrides():

@@ -113,6 +113,9 @@ def test_a_finding_is_broken_where_its_lines_have_one_length_or_behind_a_sign():
     first = "the construction is exact from width m = d²;"
     second = "SGD on the same parameters ends at 4 to 15 % of the variance"
     assert in_two(f"{first} {second}") == [first, second]
+    for sign in ("85 %", "p = 3"):
+        lines = in_two(f"{'a word of it ' * 4}{'ends at ' * 2}{sign} {'of the other words ' * 4}")
+        assert len(lines) == 2 and any(sign in line for line in lines)
     one, two = in_two("word " * 30)
     assert abs(len(one) - len(two)) <= 5 and len(one) + len(two) == 30 * 5 - 2
 
@@ -199,6 +202,20 @@ def test_ticks_are_plain_numbers_where_they_are_wanted_and_no_others():
     picture.draw_without_rendering()
     written = [each.get_text() for each in axes.xaxis.get_ticklabels(which="both")]
     assert written == ["0.5", "10", "1,000"]
+
+
+def test_a_line_of_one_point_shows_a_mark_and_a_longer_one_has_none():
+    _, ((axes,),) = sheet(1, 1)
+    for y in ([nan, 0.5], [0.4, 0.5]):
+        Look(BLUE).line(axes, [0, 1], y, marker="")
+    assert [line.get_marker() for line in axes.lines] == ["o", ""]
+
+
+def test_a_logarithmic_axis_within_a_decade_has_more_than_one_tick():
+    picture, ((axes,),) = sheet(1, 1)
+    axes.set(yscale="log", ylim=(0.08, 0.6))
+    settle(picture)
+    assert [each for each in axes.get_yticks() if 0.08 <= each <= 0.6] == [0.1, 0.2, 0.5]
 
 
 def test_an_axis_without_anything_positive_becomes_linear():

@@ -5,7 +5,7 @@ tables, so that a caption names the data, the sizes and the replicates that were
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import fields
 from textwrap import fill
 
@@ -44,7 +44,7 @@ DATASETS = Labels() | {
 }
 """Their names in captions and titles."""
 
-REPLICATES = {"replicates": "replicates", "chains": "chains"}
+REPLICATES = {"replicates": "replicates", "chains": "networks"}
 """What is repeated: n."""
 
 
@@ -114,12 +114,19 @@ def facts(study: str, tables: Tables) -> Iterator[str]:
     for column, name in SIZES.items():
         if {column, f"{column}s"} & own and (values := _values(tables, column)):
             yield f"{name}: {_span(values)}"
-    for column, name in REPLICATES.items():
-        if column in own and (values := _values(tables, column)):
-            yield f"n = {_span(values)} {name}"
-            break
+    if how_many := repeated(tables, own):
+        yield how_many
     if seeds := _values(tables, "seed"):
         yield f"seed: {_span(seeds)}"
+
+
+def repeated(tables: Tables, among: Collection[str] = tuple(REPLICATES)) -> str:
+    """How many replicates, or chains, there are; nothing where tables do not say. among: the
+    columns that may."""
+    for column, name in REPLICATES.items():
+        if column in among and (values := _values(tables, column)):
+            return f"n = {_span(values)} {name}"
+    return ""
 
 
 def _values(tables: Tables, column: str) -> list:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from runner.results.captions import dataset_in
+from runner.results.captions import dataset_in, repeated
 from runner.results.claims import Tables
 from runner.results.rows import NoRows, Present
 from runner.results.style import GREY
@@ -56,7 +56,7 @@ class Header:
     """The lines above a picture."""
 
     what: str
-    """Paper, figure, data, and whose way of doing it."""
+    """Paper, figure, data, whose way of doing it, and how often it was repeated."""
     finding: str
     """What was found, or what is drawn."""
     counts: tuple[tuple[str, str], ...]
@@ -89,7 +89,7 @@ def header(
     verdicts = dict(zip(judged["claim"], judged["verdict"], strict=True))
     said = "" if scale == "smoke" else next(filter(None, _said(findings, tables, verdicts)), "")
     changed = f"with {', '.join(overrides)}" if overrides else ""
-    what = filter(None, (source, dataset_in(tables), whose, changed))
+    what = filter(None, (source, dataset_in(tables), whose, changed, repeated(tables)))
     first, finding = DOT.join(what), said or drawn or source
     return Header(_upper(first), _upper(finding), tuple(_counts(judged)))
 

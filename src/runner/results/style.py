@@ -29,7 +29,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.offsetbox import AnnotationBbox, HPacker, TextArea
 from matplotlib.patheffects import withStroke
 from matplotlib.text import Annotation
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import LogLocator, NullLocator
 from matplotlib.transforms import Bbox
 
 from runner.core.errors import InputError, nearest
@@ -118,7 +118,7 @@ class Picture(Figure):
 
 def in_two(text: str, longest: float = 8.15) -> list[str]:
     """Return a finding in one line, or in two of similar length, broken behind a sign where that is
-    near.
+    near, and never between a number and its % or an = and its sides.
 
     longest: inches of a line.
     """
@@ -137,7 +137,8 @@ def in_two(text: str, longest: float = 8.15) -> list[str]:
         width = max(map(inches, two))
         return width > longest, width - (two[0][-1] in ",;:")
 
-    breaks = [(text[: at.start()], text[at.end() :]) for at in re.finditer(" ", text)]
+    places = re.finditer(r"(?<!=) (?![=%])", text)
+    breaks = [(text[: at.start()], text[at.end() :]) for at in places]
     return [*min(breaks, key=cost)]
 
 
@@ -189,11 +190,15 @@ class Look:
     hollow: bool = False
 
     def line(self, axes: Axes, x: Any, y: Any, **options: Any) -> None:
-        """A line with markers, which a white rim parts from what they lie on."""
+        """A line with markers, which a white rim parts from what they lie on; a single point has
+        one."""
         face, edge, rim = ("white", self.color, 1.8) if self.hollow else (self.color, "white", 0.8)
         look = {"linestyle": self.dashes, "linewidth": self.width, "marker": self.marker}
         look |= {"markerfacecolor": face, "markeredgecolor": edge, "markeredgewidth": rim}
-        axes.plot(x, y, color=self.color, **{"markersize": 7} | look | options)
+        look = {"markersize": 7} | look | options
+        if np.isfinite(np.asarray(y, float)).sum() == 1:
+            look["marker"] = look["marker"] or "o"
+        axes.plot(x, y, color=self.color, **look)
 
     def each(self, axes: Axes, x: Any, y: Any, alpha: float = 0.45) -> None:
         """Every replicate, as a dot."""
@@ -220,6 +225,12 @@ class Look:
             axes.text(x, y, text, **options)
         else:
             axes.annotate(text, (x, y), annotation_clip=True, **options)
+
+    def note(self, axes: Axes, x: float, y: float, text: str, **options: Any) -> None:
+        """Small words at a place of the axes, from 0 to 1: what marks are. options: as of a
+        text."""
+        place = {"transform": axes.transAxes, "ha": "left", "size": SMALL, "linespacing": 1.2}
+        self.name(axes, x, y, text, **place | options)
 
     def name_at(self, axes: Axes, x: Any, y: Any, text: str, at: float, away=(0.0, 9.0),
                 **options: Any) -> None:  # fmt: skip
@@ -310,7 +321,7 @@ def name_ends(axes: Axes, ends: Sequence[tuple[float, str, Look]]) -> None:
 
 def settle(picture: Figure) -> None:
     """Make linear every logarithmic axis that has nothing positive to show, as of diverged runs:
-    matplotlib fails to draw it. No axis has minor ticks."""
+    matplotlib fails to draw it. One within a decade has more ticks. No axis has minor ticks."""
     for axes in picture.axes:
         for axis, limits, change in (
             (axes.xaxis, axes.get_xlim(), axes.set_xscale),
@@ -318,6 +329,11 @@ def settle(picture: Figure) -> None:
         ):
             if axis.get_scale() == "log" and not 0 < min(limits) < max(limits) < inf:
                 change("linear")
+            low, high = sorted(limits)
+            shown = [each for each in axis.get_majorticklocs() if low <= each <= high]
+            if isinstance(axis.get_major_locator(), LogLocator) and len(shown) < 2:
+                axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+                axis.set_major_formatter("{x:,g}")
             axis.set_minor_locator(NullLocator())
 
 

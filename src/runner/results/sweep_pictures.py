@@ -16,7 +16,7 @@ Without, or where none of them is by what is asked for, the first numbers are dr
 
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -219,14 +219,19 @@ def draw(plot: Plot) -> style.Picture:
 
 def _looks(plot: Plot) -> dict[tuple[Any, str], style.Look]:
     """Return how each method of each colour looks: markers and dashes say the method, or the colour
-    where there is one method."""
+    where there is one method. What LOOKS of the study's `figures.py` has looks as it does there."""
     hues, lines = (list(plot.points[column].unique()) for column in (plot.color, "line"))
+    known = getattr(part_of(plot.study, "figures"), "LOOKS", {})
     shades = tuple(style.shades(hues, style.SKY, style.BLUE, style.NAVY).values())
     colors, looks = shades if _is_number(plot.points[plot.color]) else COLORS, {}
     for (hue, line), _ in plot.points.groupby([plot.color, "line"], sort=False):
         color = colors[hues.index(hue) % len(colors)]
         i = lines.index(line) if len(lines) > 1 else hues.index(hue)
-        looks[hue, line] = style.Look(color, MARKERS[i % 8], DASHES[i % 4], 1.8)
+        own = style.Look(color, MARKERS[i % 8], DASHES[i % 4], 1.8)
+        if hue in known:
+            is_whole = len(lines) == 1 or hue == line
+            own = known[hue] if is_whole else replace(own, color=known[hue].color)
+        looks[hue, line] = own
     return looks
 
 

@@ -18,7 +18,7 @@ from runner.results.findings import Finding
 from runner.results.rows import nonempty, select
 from runner.results.spreads import spread
 from runner.results.statistics import last_epoch
-from runner.results.style import SMALL, Look, level, name_ends, panel, sheet, ticks
+from runner.results.style import QUIET, Look, level, name_ends, panel, sheet, ticks
 
 COLUMNS = {
     "train_accuracy": "training accuracy",
@@ -30,10 +30,10 @@ COLUMNS = {
 
 NAMES = {
     "batch_norm": "batch norm",
-    "batch_norm_no_mean": "without\nthe mean",
-    "batch_norm_asymmetric": "asymmetric\nstart",
+    "batch_norm_no_mean": "no mean\nsubtraction",
+    "batch_norm_asymmetric": "asymmetric\ninitialization",
     "vanilla": "vanilla",
-    "vanilla_100x": "100 ×\nthe rate",
+    "vanilla_100x": "100 × the\nrate",
     "vanilla_random_pixels": "random\npixels",
 }
 
@@ -53,7 +53,7 @@ def curves(tables: Tables) -> pd.DataFrame:
 
 
 def _lines(
-    axes: Axes, letter: str, drawn: pd.DataFrame, column: str, x: str = "epoch"
+    axes: Axes, letter: str, drawn: pd.DataFrame, column: str, x: str = "epoch", chance="chance"
 ) -> list[tuple[float, str, Look]]:
     """Median and range of each method. Gives back where lines end: height, name, look."""
     ends = []
@@ -65,12 +65,13 @@ def _lines(
             ends.append((rows[column].iloc[-1], NAMES[method], look))
     highest = drawn[f"{column}_high"]
     top = np.nanmax([highest[np.isfinite(highest)].max(), 1 / CLASSES])
-    axes.set(xlim=(0, max(1, drawn[x].max())), ylim=(0, 1.05 * top))
+    top = max(top, 1.0) if "accuracy" in column else top
+    axes.set(xlim=(0, 1.03 * max(1, drawn[x].max())), ylim=(0, 1.05 * top))
     axes.xaxis.get_major_locator().set_params(integer=True, nbins=4)
     if column == "rank" and np.log2(top) % 1 == 0:
         ticks(axes.yaxis, np.linspace(0, top, 5))
     if column == "train_accuracy":
-        level(axes, 1 / CLASSES, "a guess", above=False)
+        level(axes, 1 / CLASSES, chance, above=False)
     panel(axes, letter, COLUMNS[column], "epoch" if x == "epoch" else "iteration")
     return ends[::-1]  # from below, where lines end together
 
@@ -82,36 +83,39 @@ def draw(
     drawn = curves(tables)
     shown = nonempty(drawn[drawn["method"].isin(methods)], "curve of the figure")
     rows = -(-len(columns) // 2)
-    picture, panels = sheet(rows, 2, height=4.4 * rows, gap=1.6, right=1.15)
+    picture, panels = sheet(rows, 2, height=4.4 * rows, gap=1.6, right=1.2)
     for axes, letter, column in zip(panels.flat, "abcd", columns, strict=False):
         name_ends(axes, _lines(axes, letter, shown, column, x))
     return picture, drawn
 
 
 def draw_vanishing(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Figure 10: accuracy as printed, the same around a guess, and alignment of the gradients."""
+    """Figure 10: accuracy as printed, the same around chance, and alignment of the gradients."""
     drawn, training = curves(tables), tables["training"]
     picture, ((left, middle, right),) = sheet(1, 3, gap=0.75, right=1.15, sharex=True)
-    _lines(left, "a", drawn, "train_accuracy")
-    left.set(yscale="log", ylim=(0.08, 1.05))
+    _lines(left, "a", drawn, "train_accuracy", chance="")
+    QUIET.note(left, 0.04, 0.08, "without batch norm\nall are at chance")
+    left.set(yscale="log", ylim=(0.05, 1.05))
     ticks(left.yaxis, [0.1, 0.2, 0.5, 1])
     with or_empty(middle):
         for method, text, y, wide in (
-            ("vanilla", "wide: images", 0.26, {"marker": "", "linewidth": 4.4}),
-            ("vanilla_random_pixels", "dotted: random pixels", 0.2, {}),
+            ("vanilla", "wide: images", 0.95, {"marker": "", "linewidth": 4.4}),
+            ("vanilla_random_pixels", "dotted: random pixels", 0.88, {}),
         ):
             look = METHODS[method]
             for _, rows in select(training, method=method).groupby("replicate"):
                 look.line(middle, rows["epoch"], rows["train_accuracy"], **wide)
-            look.name(middle, 0.98, y, text, transform=middle.transAxes, ha="right", size=SMALL)
-    panel(middle, "b", "the same, vanilla alone", "epoch")
+            look.note(middle, 0.03, y, text)
+        low, high = middle.get_ylim()
+        middle.set_ylim(top=high + 0.25 * (high - low))
+    panel(middle, "b", "of vanilla, each run", "epoch")
     name_ends(right, _lines(right, "c", drawn, "gradient_alignment"))
     return picture, drawn
 
 
 MEDIANS = (
     "Lines are medians over the replicates at the rate chosen for each method on separate"
-    " replicates, bands their whole range; dotted: the accuracy of a guess. Ranks are measured"
+    " replicates, bands their whole range; dotted: the accuracy of chance. Ranks are measured"
     " on N samples."
 )
 
@@ -137,11 +141,10 @@ def _end(tables: Tables, method: str, column: str = "train_accuracy") -> float:
 
 def say_broken(tables: Tables) -> str:
     """Say what an asymmetric start does to rank and accuracy."""
-    start, norm = "batch_norm_asymmetric", "batch_norm"
+    start, norm = (_end(tables, f"batch_norm{each}", "rank") for each in ("_asymmetric", ""))
     return (
-        f"From an asymmetric start the rank is {_end(tables, start, 'rank'):.0f} in place of"
-        f" {_end(tables, norm, 'rank'):.0f}, and {_network(tables)} with batch norm stays near a"
-        f" guess ({_end(tables, start):.2f} in place of {_end(tables, norm):.2f})"
+        f"An asymmetric initialization lowers the rank to {start:.0f} instead of {norm:.0f}, and"
+        f" {_network(tables)} with batch norm stays near chance"
     )
 
 
@@ -149,21 +152,16 @@ def say_centring(tables: Tables, so: str) -> str:
     """Where a network without centring ends. so: what follows from it."""
     without, norm = _end(tables, "batch_norm_no_mean"), _end(tables, "batch_norm")
     return (
-        f"Without the mean {_network(tables)} with batch norm ends at an accuracy of {without:.2f}"
-        f" (with it: {norm:.2f}): {so}"
+        f"{so}: without it {_network(tables)} with batch norm ends at an accuracy of"
+        f" {without:.2f}, with it at {norm:.2f}"
     )
 
 
 def say_parallel(tables: Tables) -> str:
-    """Say how alike training on images and on random pixels is without batch norm."""
-    one, other = (
-        select(tables["training"], method=method).set_index(["replicate", "epoch"])
-        for method in ("vanilla", "vanilla_random_pixels")
-    )
-    equal = one["train_accuracy"].eq(other["train_accuracy"].reindex(one.index))
+    """Say that training on images is as training on random pixels without batch norm."""
     return (
-        f"Without batch norm all gradients are parallel; {_network(tables)} cannot tell images from"
-        f" random pixels: {equal.sum()} of {len(equal)} accuracies are equal to the last digit"
+        f"Without batch norm all gradients are parallel, and {_network(tables)} learns no more from"
+        " images than from random pixels"
     )
 
 
@@ -176,6 +174,9 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     after = last_epoch(tables["training"])[shown].groupby("method", sort=False).mean()
     return picture, before.merge(after.reset_index(), on="method", suffixes=("_before", ""))
 
+
+LOOKS = METHODS
+"""Colours in the picture of a sweep."""
 
 HEADLINE = ["training.rank", "training.rank_bound", "training.gradient_alignment", "test_accuracy"]
 
@@ -203,8 +204,8 @@ FIGURES = [
         findings=[
             Finding(partial(say_centring, so=so), **{verdict: ["centring-redundant"]})
             for verdict, so in (
-                ("holds", "the mean is redundant"),
-                ("undecided", "it is open whether the mean is redundant"),
+                ("holds", "Mean subtraction is redundant"),
+                ("undecided", "It is undecided whether mean subtraction is redundant"),
             )
         ],
         caption=partial(

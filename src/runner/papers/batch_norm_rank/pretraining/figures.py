@@ -1,8 +1,10 @@
 """Drawings of study `pretraining`: figures 4, 6, 11 and 12, what rank adds to scale, and the quick
 look at one run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
+from string import ascii_lowercase
 
 import numpy as np
 import pandas as pd
@@ -10,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.data import CLASSES
-from runner.papers.batch_norm_rank.looks import look
+from runner.papers.batch_norm_rank.looks import CONTROLS, METHODS, look
 from runner.papers.batch_norm_rank.pretraining.tables import (
     VARIANT,
     at_chosen_rates,
@@ -21,11 +23,11 @@ from runner.papers.batch_norm_rank.pretraining.tables import (
     of_protocol,
 )
 from runner.results.claims import Tables
-from runner.results.figures import Drawing
+from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
 from runner.results.rows import nonempty
 from runner.results.spreads import spread
-from runner.results.style import GREY, Look, guide, level, name_ends, panel, rail, sheet, ticks
+from runner.results.style import QUIET, SMALL, Look, level, name_ends, panel, rail, sheet, ticks
 
 COLUMNS = {
     "train_loss": "training loss",
@@ -43,8 +45,8 @@ NAMES = {
 }
 """Of the lines of the paper's figures."""
 
-LOST = 2.5
-"""A loss above a guess, ln 10, that a panel shows; up to twice that where training ends there."""
+MOST = 25.0
+"""The largest loss that a panel shows: ten times that of chance."""
 
 
 def curves(tables: Tables) -> pd.DataFrame:
@@ -57,56 +59,92 @@ def curves(tables: Tables) -> pd.DataFrame:
     return found.assign(**finite.filter(regex="_(low|high)$"))
 
 
+def leads(tables: Tables, columns: Sequence[str]) -> pd.DataFrame:
+    """Return how far the pre-trained networks are ahead of each other network, by depth and epoch:
+    median and range over the replicates, positive where they are better."""
+    rows, keys = at_chosen_rates(tables).replace(np.inf, np.nan), ["depth", "epoch", "replicate"]
+    ours = nonempty(rows[rows["method"] == "pretrained"], "pre-trained networks")
+    pairs = rows[rows["method"] != "pretrained"].merge(ours, on=keys, suffixes=("", " ours"))
+    for column in columns:
+        lead = pairs[f"{column} ours"] - pairs[column]
+        pairs[column] = -lead if "loss" in column else lead
+    return spread(pairs[pairs["epoch"] > 0], ["depth", *VARIANT, "epoch"], columns)
+
+
 def _lines(
-    axes: Axes, drawn: pd.DataFrame, column: str, top: float = np.inf, lost: float = np.nan
+    axes: Axes, drawn: pd.DataFrame, column: str, place: Callable = np.asarray, bands: bool = True
 ) -> list[tuple[float, str, Look]]:
     """Draw a line and a band for each network; return where they end: height, name, look.
 
-    top: the end of the scale; lost: the height of what is not finite.
+    place: what places values, those beyond the scale on a rail.
     """
     ends, several = [], len(set(drawn["pretraining_steps"]) - {0}) > 1
     for (method, steps), rows in drawn.sort_values("epoch").groupby(VARIANT):
-        drawn_as, values = look(method, steps), rows[column]
-        band = rows[[f"{column}_low", f"{column}_high"]].clip(upper=top)
-        drawn_as.band(axes, rows["epoch"], *band.to_numpy().T)
-        heights = values.where(values <= top).where(np.isfinite(values), lost)
+        drawn_as, heights = look(method, steps), place(rows[column])
+        if bands:
+            drawn_as.band(axes, rows["epoch"], rows[f"{column}_low"], rows[f"{column}_high"])
         drawn_as.line(axes, rows["epoch"], heights, marker="")
         text = f"M = {steps}" if several and steps else NAMES.get(method, method)
-        ends.append((heights.iloc[-1], text, drawn_as))
-    axes.set_xlim(0, max(1, drawn["epoch"].max()))
+        ends.append((heights[-1], text, drawn_as))
+    axes.set_xlim(0, 1.03 * max(1, drawn["epoch"].max()))
     axes.xaxis.get_major_locator().set_params(integer=True, nbins=4)
     return ends
 
 
-def draw_by_depth(tables: Tables, columns: tuple[str, ...]) -> tuple[Figure, pd.DataFrame]:
-    """Figures 4, 11 and 12: a column of panels for each depth, a row for each measure."""
-    drawn = curves(tables)
-    trained, last = drawn[drawn["epoch"] > 0], drawn[drawn["epoch"] == drawn["epoch"].max()]
-    depths = sorted(set(drawn["depth"]))
-    size = {"height": 1.35 + 2.85 * len(columns), "left": 0.95, "right": 1.2, "sharey": "row"}
-    picture, rows = sheet(len(columns), len(depths), **size)
-    letters = iter("abcdefghijklmnopqrstuvwxyz")
-    for row, column in zip(rows, columns, strict=True):
-        largest = last[column].replace(np.inf, np.nan).max()
-        top = max(LOST, min(2 * LOST, largest)) if "loss" in column else 1.03
-        row[0].set(ylim=(0, top), ylabel=COLUMNS[column])
-        for axes, depth in zip(row, depths, strict=True):
-            lost = np.nan
-            if not np.isfinite(trained[column]).all():
-                place = rail(axes, top, 0, "diverged" * (axes is row[0]), log=False)
-                lost = float(place(np.nan))
-            ends = _lines(axes, trained[trained["depth"] == depth], column, top, lost)
-            panel(axes, next(letters), f"depth {depth}", "epoch")
-        name_ends(row[-1], ends)
+def draw_by_depth(
+    tables: Tables, first: str, columns: Sequence[str]
+) -> tuple[Figure, pd.DataFrame]:
+    """Figures 4, 11 and 12: a column of panels for each depth; a row of networks, then of leads."""
+    drawn, letters = curves(tables), iter(ascii_lowercase)
+    trained, depths = drawn[drawn["epoch"] > 0], sorted(set(drawn["depth"]))
+    size = {"height": 3.6 + 2.5 * len(columns), "left": 1.15, "right": 1.3, "between": 0.75}
+    picture, rows = sheet(1 + len(columns), len(depths), sharey="row", **size)
+    for number, column in enumerate((first, *columns)):
+        rows[number, 0].set_ylabel("lead of pre-training:\n" * (number > 0) + COLUMNS[column])
+        for axes, depth in zip(rows[number], depths, strict=True):
+            panel(axes, next(letters), f"depth {depth}", "epoch" * (number == len(columns)))
+    place = _scale(rows[0], trained[first])
+    for axes, depth in zip(rows[0], depths, strict=True):
+        ends = _lines(axes, trained[trained["depth"] == depth], first, place, bands=False)
+    name_ends(rows[0][-1], ends)
+    for row, column in zip(rows[1:], columns, strict=True):
+        with or_empty(row[0]):
+            ahead = leads(tables, columns)
+            late = ahead[ahead["epoch"] > 0.2 * ahead["epoch"].max()]
+            most = 1.5 * np.nanmax([late[column].abs().max(), 0.01])
+            for axes, depth in zip(row, depths, strict=True):
+                level(axes, 0)
+                ends = _lines(axes, ahead[ahead["depth"] == depth], column)
+            row[0].set_ylim(-most, most)
+            QUIET.note(row[0], 0.05, 0.98, "above 0: better\nif pre-trained", va="top")
+            name_ends(row[-1], [(y, f"over\n{text}", drawn_as) for y, text, drawn_as in ends])
     return picture, drawn
+
+
+def _scale(row: np.ndarray, values: pd.Series) -> Callable:
+    """Give the axes of a row their scale, logarithmic for losses, with a rail where some diverged;
+    return what places values."""
+    if "loss" not in str(values.name):
+        row[0].set_ylim(0, 1.03)
+        return np.asarray
+    shown, place = values[values <= MOST], np.asarray
+    low, top = (0.8 * shown.min(), 1.15 * shown.max()) if len(shown) else (0.1, MOST)
+    row[0].set(yscale="log", ylim=(low, top))
+    for axes in row if len(shown) < len(values) else ():
+        place = rail(axes, top, low, "diverged" * (axes is row[0]))
+    marks = [digit * 10.0**power for power in range(-4, 2) for digit in (1, 2, 5)]
+    ticks(row[0].yaxis, [mark for mark in marks if low < mark < top])
+    return place
 
 
 def say_by_depth(tables: Tables) -> str:
     """Panels, lines and bands of figures 4, 11 and 12, and the rates, where several were tried."""
     marks = (
-        "A column for each depth, by epoch of training. Lines are medians over the replicates,"
-        " bands their range; larger losses are cut off, and those of networks that diverge lie on"
-        " the rail."
+        "A column for each depth, by epoch of training: the networks themselves, then how far the"
+        " pre-trained ones are ahead of those with batch norm and of vanilla ones, positive where"
+        " they are better, replicate by replicate. Lines are medians over the replicates, bands"
+        " their range; both may leave a panel; networks that diverge lie on the strip beyond the"
+        " scale."
     )
     if tables["training"].groupby(["run", *VARIANT])["learning_rate"].nunique().max() < 2:
         return marks
@@ -128,18 +166,24 @@ def middle(rows: pd.DataFrame, network: str, column: str) -> float:
     return float(named(of_protocol(deepest(rows), "authors"), network)[column].median())
 
 
-def say_end(tables: Tables, column: str) -> str:
-    """Where the deepest networks end."""
+def say_end(tables: Tables, column: str, beats: str) -> str:
+    """Who wins, and where the deepest networks end, with pre-training and without."""
     rows = last_epochs(tables)
-    ours, norm, plain = (
-        middle(rows, name, column) for name in ("pretrained", "batch_norm", "vanilla")
-    )
-    if not np.isfinite([ours, norm, plain]).all():
+    ours, plain = (middle(rows, name, column) for name in ("pretrained", "vanilla"))
+    if not np.isfinite([ours, plain]).all():
         return ""
     return (
-        f"At depth {rows['depth'].max()} pre-trained networks end at a {COLUMNS[column]} of"
-        f" {ours:.2f}, batch norm at {norm:.2f}, vanilla networks at {plain:.2f}"
+        f"At depth {rows['depth'].max()} {beats} in {COLUMNS[column]}, which ends at {ours:.2f}"
+        f" with pre-training and {plain:.2f} without"
     )
+
+
+BEATS = {
+    "holds": "pre-training beats batch norm",
+    "fails": "pre-training does not beat batch norm",
+    "undecided": "neither pre-training nor batch norm is found ahead",
+}
+"""By the verdict of the claim that it does."""
 
 
 def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -147,7 +191,7 @@ def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     drawn = deepest(curves(tables))
     picture, ((left, right),) = sheet(gap=1.55, right=1.15)
     left.set_ylim(0, 1.03)
-    level(left, 1 / CLASSES)
+    level(left, 1 / CLASSES, "chance", above=False)
     top = max(2.0, 1.2 * np.nanmax([drawn["mean_rank_bound_high"].max(), 0]))
     right.set(yscale="log", ylim=(0.9, top))
     ticks(right.yaxis, [2**power for power in range(10) if 2**power <= top])
@@ -157,93 +201,98 @@ def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, drawn
 
 
-def say_more(tables: Tables) -> str:
-    """Who learns, and from which r."""
-    rows, start = last_epochs(tables), before_training(tables)
-    most, plain = (middle(rows, name, "train_accuracy") for name in ("M = 75", "vanilla"))
-    r, before = (middle(start, name, "mean_rank_bound") for name in ("M = 75", "vanilla"))
-    return (
-        f"Networks pre-trained with M = 75 reach a training accuracy of {most:.2f} from"
-        f" r = {r:.1f}, vanilla ones {plain:.2f} from r = {before:.1f}"
-    )
+def say_more(tables: Tables, more: str) -> str:
+    """Whether more pre-training helps, and where it ends beside batch norm."""
+    ends = last_epochs(tables)
+    most, norm = (middle(ends, name, "train_accuracy") for name in ("M = 75", "batch_norm"))
+    return f"{more}: M = 75 steps reach an accuracy of {most:.2f}, batch norm {norm:.2f}"
+
+
+MORE = {
+    "holds": "The more pre-training, the higher the rank r and the faster deep networks learn",
+    "undecided": "More pre-training raises the rank r; whether it always speeds up learning is"
+    " undecided",
+    "fails": "More pre-training raises the rank r, but does not always speed up learning",
+}
+"""By the verdict of the claim that it does, where it raises r."""
 
 
 def ordered(tables: Tables) -> pd.DataFrame:
     """Return the judged networks, with r before and what they learn in the last epoch; one that has
-    diverged is at a guess."""
+    diverged is at chance."""
     keys = ["protocol", *VARIANT, "replicate"]
     start = before_training(tables).set_index(keys)[["rank_bound"]]
     end = last_epochs(tables).set_index(keys)[["train_accuracy", "train_loss", "learning_rate"]]
-    guess = end["train_accuracy"].mask(end["train_loss"] == np.inf, 1 / CLASSES)
-    return end.assign(train_accuracy=guess).join(start).reset_index()
+    learned = end["train_accuracy"].mask(end["train_loss"] == np.inf, 1 / CLASSES)
+    return end.assign(train_accuracy=learned).join(start).reset_index()
 
 
-ROWS = {
-    ("authors", "vanilla"): "vanilla",
-    ("authors", "pretrained"): "pre-trained, M = {M}",
-    ("authors", "scale_matched"): "scale of M = {M} alone",
-    ("text", "pretrained"): "by the text, M = {M}",
-    ("text", "scale_matched"): "its scale alone",
-    ("ours", "pretrained"): "in turns, M = {M}",
-    ("authors", "unit_scale"): "unit scale",
-    ("authors", "he"): "He",
-    ("authors", "orthogonalised_half"): "orthogonalised, p = 1/2",
-    ("authors", "orthogonalised"): "orthogonalised, p = 1",
-    ("authors", "batch_norm_asymmetric"): "batch norm, asymmetric",
-    ("authors", "batch_norm"): "batch norm",
+STARTS = {
+    ("authors", "batch_norm"): ("batch norm", ""),
+    ("authors", "batch_norm_asymmetric"): ("batch norm, asymmetric", ""),
+    ("authors", "vanilla"): ("vanilla", ""),
+    ("authors", "pretrained"): ("pre-trained, M = {M}", ""),
+    ("text", "pretrained"): ("pre-trained as in the text", "X"),
+    ("ours", "pretrained"): ("pre-trained by rotations", "P"),
+    ("authors", "scale_matched"): ("random, sized as M = {M}", ""),
+    ("text", "scale_matched"): ("random, sized as in the text", "X"),
+    ("authors", "unit_scale"): ("random, of unit scale", ""),
+    ("authors", "he"): ("random, He", ""),
+    ("authors", "orthogonalised_half"): ("orthogonalized halfway", ""),
+    ("authors", "orthogonalised"): ("orthogonalized", ""),
 }
-"""Of the figure of controls, from the top: protocol, method, and what stands at the left."""
+"""Of the figure of controls, by protocol and method: its name, and a marker where another protocol
+looks the same."""
+
+NEAR = 0.15
+"""Accuracies of the second panel: from so much below the best."""
 
 
 def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw a line for each way to start: r before training, and what is learned."""
+    """Draw what is learned against r before training, a marker for each initialization."""
     rows, keys = ordered(tables), ["protocol", *VARIANT]
-    starts = {key: of for way in ROWS for key, of in rows.groupby(keys) if key[:2] == way}
-    nonempty(pd.Series(list(starts), dtype=object), "networks")
-    picture, ((left, right),) = sheet(
-        height=0.95 + 0.31 * len(starts), left=2.35, gap=0.35, right=0.35, sharey=True
-    )
+    found = {key: of for way in STARTS for key, of in rows.groupby(keys) if key[:2] == way}
+    nonempty(pd.Series(list(found), dtype=object), "networks")
+    picture, panels = sheet(1, 2, height=4.7, gap=0.65, right=2.75)
     top = max(4.0, 1.4 * np.nanmax([rows["rank_bound"].max(), 1]))
-    left.set(xscale="log", xlim=(0.85, top), ylim=(len(starts) - 0.4, -0.6))
-    right.set_xlim(0, 1.03)
-    ticks(left.xaxis, [2**power for power in range(10) if 2**power <= top])
-    names = [ROWS[protocol, method].format(M=steps) for protocol, method, steps in starts]
-    ticks(left.yaxis, range(len(starts)), names)
-    for y, ((_, method, steps), of) in enumerate(starts.items()):
-        drawn_as = look(method, steps)
-        left.get_yticklabels()[y].set_color(drawn_as.ink)
-        for axes, column in ((left, "rank_bound"), (right, "train_accuracy")):
-            drawn_as.each(axes, of[column], np.full(len(of), y))
-            drawn_as.line(axes, [of[column].median()], [y], linestyle="", markersize=8)
-    for axes in (left, right):
-        axes.grid(axis="y", color=GREY, linewidth=0.4)
-        axes.tick_params(axis="y", length=0)
-        axes.spines["left"].set_visible(False)
-    guide(right, [1 / CLASSES] * 2, [-0.6, len(starts)])
-    panel(left, "a", "r before training", "last hidden layer")
-    panel(right, "b", "training accuracy", "in the last epoch")
+    best = rows["train_accuracy"].max()
+    for axes, letter, title, heights in (
+        (panels[0, 0], "a", "training accuracy, last epoch", (0, 1.03)),
+        (panels[0, 1], "b", "the same, enlarged", (best - NEAR, best + 0.1 * NEAR)),
+    ):
+        for (protocol, method, steps), of in found.items():
+            name, marker = STARTS[protocol, method]
+            drawn_as = replace(look(method, steps), **{"marker": marker} if marker else {})
+            drawn_as.each(axes, of["rank_bound"], of["train_accuracy"])
+            middle_of = [[of[column].median()] for column in ("rank_bound", "train_accuracy")]
+            options = {"linestyle": "", "markersize": 8, "label": name.format(M=steps)}
+            drawn_as.line(axes, *middle_of, **options)
+        level(axes, 1 / CLASSES, "chance", at=0.6)
+        axes.set(xscale="log", xlim=(0.85, top), ylim=heights)
+        ticks(axes.xaxis, [4**power for power in range(5) if 4**power <= top])
+        panel(axes, letter, title, "r before training")
+    key = panels[0, 1].legend(loc="center left", bbox_to_anchor=(1.02, 0.5), handletextpad=0.2)
+    for text, (_, method, steps) in zip(key.get_texts(), found, strict=True):
+        text.set(color=look(method, steps).ink, fontsize=SMALL)
     return picture, spread(rows, keys, ["rank_bound", "train_accuracy", "train_loss"])
 
 
 def say_scale(tables: Tables, adds: str) -> str:
-    """Say whether rank adds anything to the scale of pre-training, and what another scale
+    """Say whether rank adds anything to the size of pre-trained weights, and what another size
     does."""
-    names, start, end = ("M = 75", "scale_matched"), before_training(tables), last_epochs(tables)
-    (r, same), (most, less) = (
-        [middle(rows, name, column) for name in names]
-        for rows, column in ((start, "rank_bound"), (end, "train_accuracy"))
-    )
-    unit = middle(start, "unit_scale", "rank_bound"), middle(end, "unit_scale", "train_accuracy")
+    end, names = last_epochs(tables), ("M = 75", "scale_matched", "unit_scale")
+    most, less, unit = (round(middle(end, name, "train_accuracy"), 2) for name in names)
+    does = "better still" if unit > most else "as well" if unit == most else "less well"
     return (
-        f"At the scale of pre-training {adds} (r = {r:.1f}: {most:.2f}, r = {same:.1f}:"
-        f" {less:.2f}); untouched networks at unit scale, r = {unit[0]:.1f}, reach {unit[1]:.2f}"
+        f"At equal size of the weights {adds} (accuracy {most:.2f} against {less:.2f});"
+        f" random weights of unit scale do {does}"
     )
 
 
 ADDS = {
-    "holds": "rank helps",
-    "fails": "rank adds nothing",
-    "undecided": "it is open whether rank helps",
+    "holds": "a higher rank helps",
+    "fails": "a higher rank does not help",
+    "undecided": "it is undecided if a higher rank helps",
 }
 """By the verdict of the claim that it does."""
 
@@ -256,22 +305,24 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, shown.drop(columns="replicate").reset_index()
 
 
+LOOKS = METHODS | CONTROLS
+"""Colours in the picture of a sweep."""
+
 HEADLINE = ["rank_bound", "train_accuracy", "test_accuracy"]
 
 
-def whatever(claim: str, says: Callable[[Tables], str]) -> list[Finding]:
-    """Return a sentence of numbers, which stands however the claim on them comes out."""
-    return [Finding(says, **{verdict: [claim]}) for verdict in ("holds", "fails", "undecided")]
-
-
-def by_depth(figure: str, claim: str, *columns: str) -> Drawing:
-    """Figure 4, 11 or 12; claim: the one on its first column."""
+def by_depth(figure: str, claim: str, first: str, *columns: str) -> Drawing:
+    """Figure 4, 11 or 12; claim: the one on the first column, whose networks are drawn; columns:
+    those whose leads are."""
     return Drawing(
         figure,
-        partial(draw_by_depth, columns=columns),
+        partial(draw_by_depth, first=first, columns=columns),
         whose="the authors' protocol",
         unread=("pretraining",),
-        findings=whatever(claim, partial(say_end, column=columns[0])),
+        findings=[
+            Finding(partial(say_end, column=first, beats=beats), **{verdict: [claim]})
+            for verdict, beats in BEATS.items()
+        ],
         caption=say_by_depth,
         shows={"method": ["vanilla", "pretrained", "batch_norm"]},
     )
@@ -279,14 +330,21 @@ def by_depth(figure: str, claim: str, *columns: str) -> Drawing:
 
 FIGURES = [
     by_depth("rank-fig12", "faster-than-batch-norm", "train_loss", "train_accuracy", "test_loss"),
-    by_depth("rank-fig11", "better-accuracy", "train_accuracy", "test_loss"),
-    by_depth("rank-fig4", "faster-than-batch-norm", "train_loss"),
+    by_depth("rank-fig11", "better-accuracy", *["train_accuracy"] * 2, "test_loss"),
+    by_depth("rank-fig4", "faster-than-batch-norm", *["train_loss"] * 2),
     Drawing(
         "rank-fig6",
         draw_rank_and_accuracy,
         whose="the authors' protocol",
         unread=("pretraining",),
-        findings=whatever("more-is-better", say_more),
+        findings=[
+            Finding(
+                partial(say_more, more=more),
+                **{"holds": ["few-steps-raise-rank"]}
+                | {verdict: ["more-is-better", *["few-steps-raise-rank"] * (verdict == "holds")]},
+            )
+            for verdict, more in MORE.items()
+        ],
         caption="(a) Training accuracy and (b) r, the lower bound of the rank, by epoch; 0: before"
         " training. As in the authors' code r is 1 over the mean of 1 / r over seven layers, on the"
         " last minibatch. Lines are medians over the replicates, bands their range. M: steps of"
@@ -302,11 +360,13 @@ FIGURES = [
             Finding(partial(say_scale, adds=adds), **{verdict: ["rank-beyond-scale"]})
             for verdict, adds in ADDS.items()
         ],
-        caption="A line for each way to start. (a) r of the last hidden layer before training and"
-        " (b) training accuracy in the last epoch; dots are replicates, markers their medians."
-        " Hollow: untouched weights and other starts without an ascent on r. Scale alone: each"
-        " layer has the root mean square that it has in the pre-trained network. Dotted: a guess,"
-        " which is also what a network counts as that has diverged.",
-        shows={"method": [method for _, method in ROWS]},
+        caption="Training accuracy in the last epoch against r of the last hidden layer before"
+        " training, (b) of the best networks, enlarged. A marker for each initialization: the"
+        " median of its replicates, which are dots. M: steps of pre-training on each layer. Hollow:"
+        " no pre-training. Sized: each layer has the root mean square that it has in the"
+        " pre-trained network. By rotations: weights of unit scale, turned by angles to raise r."
+        " Halfway: by the root of the singular values. Dotted: chance, at which a network counts"
+        " that has diverged.",
+        shows={"method": [method for _, method in STARTS]},
     ),
 ]

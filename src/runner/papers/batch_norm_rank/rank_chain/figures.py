@@ -32,7 +32,18 @@ from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
 from runner.results.rows import nonempty, select
 from runner.results.spreads import spread
-from runner.results.style import DASHED, QUIET, Look, level, name_ends, panel, shades, sheet, ticks
+from runner.results.style import (
+    DASHED,
+    QUIET,
+    Look,
+    level,
+    name_ends,
+    panel,
+    rail,
+    shades,
+    sheet,
+    ticks,
+)
 
 NUMBERS = ["law", "skip", "tau", "width", "layers", "regularity", "regularity_se", "frobenius"]
 NUMBERS += ["frobenius_se", "soft_rank", "soft_rank_se", "soft_rank_sd"]
@@ -107,6 +118,13 @@ def _name(axes: Axes, rows: pd.DataFrame, column: str, look: Look, text: str, at
         look.name_at(axes, rows["width"], rows[column], text, at, away)
 
 
+def _key(axes: Axes, rows: pd.DataFrame, y: float) -> None:
+    """Which gamma is which of the lines of TWO, from a height on."""
+    for place, skip in enumerate(sorted(set(rows["skip"]), reverse=True)):
+        mark = "solid" if skip >= 1 else "broken"
+        TWO.get(skip, OTHER).note(axes, 0.04, y - 0.07 * place, f"{mark}: {gamma(skip)}")
+
+
 def _exponents(rows: pd.DataFrame, by: list[str], x: str, y: str) -> pd.Series:
     """Return the fitted power of y in x for each group. Raises NoRows where none has two points."""
     each = rows.assign(replicate=rows.groupby(by).ngroup())
@@ -117,8 +135,8 @@ def say_growth(tables: Tables) -> str:
     """Say the fitted powers of the width, gamma by gamma."""
     powers = _exponents(powers_of_two(averages(tables)), ["skip"], "width", "soft_rank")
     return (
-        f"The rank of batch-normalised chains grows as the power {powers.min():.2f} to"
-        f" {powers.max():.2f} of the width: faster than the √d of Theorem 2, at every strength γ"
+        f"The rank of deep batch-normalised networks grows as the power {powers.min():.2f} to"
+        f" {powers.max():.2f} of the width d: faster than the √d of Theorem 2, at every γ"
     )
 
 
@@ -181,9 +199,9 @@ def say_laws(tables: Tables) -> str:
     plain = select(_relative_to_gaussian(metrics), skip=inf)
     bound = rank_bound(metrics, metrics["tau"])
     return (
-        f"Theorem 14's bound is below {np.ceil(bound.max()):.0f} up to d = {plain['width'].max()},"
-        f" the soft rank over {int((metrics['soft_rank'] / bound).min())} times that; the law of"
-        f" the weights changes it by at most {100 * (plain['soft_rank'] - 1).abs().max():.0f} %"
+        f"The soft rank is over {int((metrics['soft_rank'] / bound).min())} times Theorem 14's"
+        " bound; the distribution of the weights hardly matters"
+        f" ({100 * (plain['soft_rank'] - 1).abs().max():.0f} %)"
     )
 
 
@@ -198,21 +216,22 @@ def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     QUIET.line(left, bound["width"], bound["bound"])
     _doubling(left.yaxis)
     _root(left, metrics["width"], 0.5, "√d", 40, (6, -9))
-    _name(left, bound, "bound", QUIET, "Theorem 14", 24, (6, -9))
-    _name(left, without, "soft_rank", LAWS["gaussian"], "every law", 20, (-8, 14))
+    _name(left, bound, "bound", QUIET, "bound of\nTheorem 14", 24, (6, -13))
+    _name(left, without, "soft_rank", LAWS["gaussian"], "all distributions", 40, (-9, 16))
     with or_empty(right):
         relative = _relative_to_gaussian(metrics)
         _by_law(right, relative)
+        right.set_ylim(0.985, None)
         plain, small = relative[relative["skip"] == inf], relative[in_lemma_5(relative)]
         for rows, looks, law, text, at, away in (
-            (plain, LAWS, "gaussian", "Gaussian", 40, (0, -10)),
+            (plain, LAWS, "gaussian", "Gaussian", 40, (0, -11)),
             (plain, LAWS, "uniform", "uniform", 11, (0, -11)),
             (plain, LAWS, "rademacher", "±1", 17, (6, 9)),
-            (small, SMALL_SKIPS, "gaussian", "γ = 1/(8d), 1/(16d)", 13, (9, 9)),
+            (small, SMALL_SKIPS, "gaussian", "with skips,\nγ = 1/(8d), 1/(16d)", 13, (9, 12)),
         ):
             _name(right, rows[rows["law"] == law], "soft_rank", looks[law], text, at, away)
     panel(left, "a", "soft rank, mean over the layers", "width d")
-    panel(right, "b", "over Gaussian, no skips", "width d")
+    panel(right, "b", "a relative to Gaussian, no skips", "width d")
     return picture, metrics[NUMBERS]
 
 
@@ -222,66 +241,59 @@ ONE_SIGN = Look(style.GREEN, "v", DASHED)
 
 def say_needed(tables: Tables) -> str:
     """Say what thresholds, weights of one sign, and a branch of order 1 / L make of the rank."""
-    metrics = averages(tables)
-    rest = select(metrics, law="gaussian")
-    least = (rest["soft_rank"] / rank_bound(rest, rest["tau"])).min()
-    products = scaled_products(tables).groupby(["branch", "L"])["log_ratio"].median()
     return (
-        f"The soft rank is over {int(least)} times its bound at τ = 0.1, 0.5 and 0.9; weights of"
-        f" one sign leave r = {select(metrics, law='asymmetric')['rank_bound'].max():.2f}; without"
-        f" batch norm γ = 1 / L keeps σ₂/σ₁ at {np.exp(products['1 / L'].iloc[-1]):.2f}"
+        "The rank exceeds its bound at every threshold τ; weights of one sign lose the rank;"
+        " without batch norm only a branch of order 1 / L keeps it"
     )
 
 
 def draw_assumptions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Soft ranks at three thresholds, r by the sign of the weights, products by the branch."""
+    """Soft ranks over their bounds, r by the sign of the weights, products by the branch."""
     metrics = averages(tables)
     rest, one = (select(metrics, law=law) for law in ("gaussian", "asymmetric"))
     rest, one = (rows[rows["skip"] == rows["skip"].max()] for rows in (rest, one))
-    picture, ((left, middle, right),) = sheet(1, 3, gap=1.0, right=0.95)
+    picture, ((left, middle, right),) = sheet(1, 3, gap=0.8, right=0.95)
     left.set_yscale("log")
-    bounds, ends = [], []
     for tau, rows in rest.groupby("tau"):
-        look, bound = OF_TAU.get(tau, OTHER), rank_bound(rows, tau)
-        look.line(left, rows["width"], rows["soft_rank"])
-        QUIET.line(left, rows["width"], bound)
-        bounds.append((bound.iloc[-1], f"τ = {tau:g}", look))
+        look, times = OF_TAU.get(tau, OTHER), rows["soft_rank"] / rank_bound(rows, tau)
+        look.line(left, rows["width"], times)
+        _name(left, rows.assign(times=times), "times", look, f"τ = {tau:g}", 30, (0, 10))
+    level(left, 1, "the bound")
+    left.set_ylim(bottom=0.6)
+    left.yaxis.set_major_formatter("{x:,g}")
     for text, look, rows, at, away in (
         ("mean zero", OF_TAU[0.5], rest[rest["tau"] == rest["tau"].median()], 40, (9, -10)),
-        ("one sign", ONE_SIGN, one, 12, (4, 9)),
+        ("of one sign", ONE_SIGN, one, 12, (4, 9)),
     ):
         look.line(middle, rows["width"], rows["rank_bound"])
         _name(middle, rows, "rank_bound", look, text, at, away)
     _doubling(left.xaxis, middle.xaxis, middle.yaxis)
-    right.set(xscale="log", yscale="log", ylim=(1e-5, 2))
+    right.set_xscale("log")
+    place, ends = rail(right, 1e-5, 2), []
     products = scaled_products(tables).groupby(["branch", "L"], as_index=False)["log_ratio"]
     for branch, rows in products.median().groupby("branch"):
         color, marker = (style.RUST, "D") if "L" in branch else (style.ORANGE, "s")
         look = Look(color, marker, hollow=branch.startswith("4 / "))
-        ratio = np.exp(rows["log_ratio"]).clip(lower=1e-5)
+        ratio = place(np.exp(rows["log_ratio"]))
         look.line(right, rows["L"], ratio)
-        ends.append((ratio.iloc[-1], f"γ = {branch}", look))
+        ends.append((ratio[-1], f"γ = {branch}", look))
     ticks(right.xaxis, sorted(set(scaled_products(tables)["L"])))
     ticks(right.yaxis, [1, 1e-2, 1e-4], ["1", "0.01", "0.0001"])
     name_ends(right, ends)
-    name_ends(left, bounds)
-    QUIET.name(left, 0.5, 0.3, "bounds", transform=left.transAxes)
-    panel(left, "a", "soft rank at τ", "width d")
-    panel(middle, "b", "r by weights", "width d")
-    panel(right, "c", "σ₂/σ₁ after L layers", "L")
+    panel(left, "a", "soft rank / bound", "width d")
+    panel(middle, "b", "r, by the weights", "width d")
+    panel(right, "c", "σ₂/σ₁, no batch norm", "depth L")
     return picture, metrics[NUMBERS]
 
 
 def say_nearer(tables: Tables) -> str:
-    """Say the exponent where d is smallest and largest, and what r has come to."""
+    """Say the exponent where d is smallest and largest."""
     rows = select(averages(tables), skip=inf)
     rows = powers_of_two(rows).sort_values("width")
     powers = np.diff(np.log(rows["soft_rank"])) / np.diff(np.log(rows["width"]))
-    ratio = rows["rank_bound"].iloc[-1] / rows["width"].iloc[-1] ** 0.5
     return (
-        f"The exponent of the soft rank in d is {powers[0]:.2f} over the first doubling of d,"
-        f" {powers[-1]:.2f} over the last, up to d = {rows['width'].iloc[-1]:,}; r has come to"
-        f" {ratio:.2f} √d"
+        f"Up to d = {rows['width'].iloc[-1]:,} the rank grows faster than √d, but ever less so:"
+        f" its exponent in d falls from {powers[0]:.2f} to {powers[-1]:.2f}"
     )
 
 
@@ -302,8 +314,7 @@ def draw_wide(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             _by_gamma(axes, rows, column, TWO)
             _name(axes, rows[rows["skip"] == inf], column, TWO[inf], text, *place)
         axes.axhline(height, color=ROOT.color, linestyle=DASHED, linewidth=ROOT.width, zorder=1)
-    for skip, away in ((inf, (7, -9)), (0.1, (-6, 9))):
-        _name(left, over[over["skip"] == skip], "soft_rank", TWO[skip], gamma(skip), 150, away)
+    _key(left, over, 0.42)
     ROOT.name(left, 0.98, 1.03, "√d", transform=left.get_yaxis_transform(), ha="right")
     panel(left, "a", "mean over the layers, over √d", "width d")
     panel(right, "b", "exponent between two widths", "width d")
@@ -311,41 +322,35 @@ def draw_wide(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_regular(tables: Tables) -> str:
-    """From where on alpha is below 0.9, and how far the norm is below Lemma 13."""
+    """Say how far the norm is below Lemma 13."""
     metrics = averages(tables)
     metrics = metrics[metrics["skip"].isin(paper_skips(metrics))]
-    last = metrics.loc[metrics["regularity"] >= 0.9, "width"].max()
-    where = f"for d > {last:.0f}" if np.isfinite(last) else "at every d"
-    share = 100 * metrics["frobenius"] / norm_bound(metrics)
+    most = np.ceil(100 * (metrics["frobenius"] / norm_bound(metrics)).max())
     return (
-        f"α is below 0.9 {where} and falls, so that ‖M‖² grows no faster than d^1.5: it is"
-        f" {share.min():.0f} to {share.max():.0f} % of what Lemma 13 allows"
+        "‖M‖² grows no faster than d¹·⁵, as Lemma 13 says, and stays below"
+        f" {most:.0f} % of its bound; the regularity constant α falls with d"
     )
 
 
 def draw_fig8(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Figures 8 and 9: alpha against d, the norm of M, and the norm over d^1.5."""
+    """Figures 8 and 9: alpha against d, and the norm of M."""
     metrics = averages(tables)
     skips = paper_skips(metrics)
     metrics = metrics[metrics["skip"].isin(skips)].assign(bound=norm_bound)
-    over = metrics.assign(**metrics[["frobenius", "bound"]].div(metrics["width"] ** 1.5, axis=0))
-    picture, ((left, middle, right),) = sheet(1, 3, gap=0.7)
-    middle.set_yscale("log")
+    picture, ((left, right),) = sheet(gap=0.85)
+    right.set_yscale("log")
     _by_gamma(left, metrics, "regularity", TWO)
-    level(left, 0.9)
-    for axes, rows, away in ((middle, metrics, (-6, 9)), (right, over, (0, 11))):
-        _by_gamma(axes, rows, "frobenius", TWO)
-        bound = rows[rows["skip"] == skips[0]]
-        QUIET.line(axes, bound["width"], bound["bound"], zorder=1)
-        _name(axes, bound, "bound", QUIET, "Lemma 13", 70, away)
-    _root(middle, metrics["width"], 1.5, "d$^{1.5}$", 75, (6, -8))
-    ROOT.line(right, bound["width"], bound["width"] ** 0, zorder=1)
-    for skip, at, away in zip(skips, (9, 34), ((8, 7), (-7, -8)), strict=False):
+    level(left, 0.9, "in the paper below 0.9 for d > 10", at=0.26)
+    _by_gamma(right, metrics, "frobenius", TWO)
+    bound = metrics[metrics["skip"] == skips[0]]
+    QUIET.line(right, bound["width"], bound["bound"], zorder=1)
+    _name(right, bound, "bound", QUIET, "bound of Lemma 13", 60, (-8, 10))
+    _root(right, metrics["width"], 1.5, "dashed: d$^{1.5}$", 40, (9, -12))
+    for skip, at, away in zip(skips, (9, 34), ((9, 6), (-8, -8)), strict=False):
         rows, look = metrics[metrics["skip"] == skip], TWO.get(skip, OTHER)
         _name(left, rows, "regularity", look, gamma(skip), at, away)
-    panel(left, "a", "regularity α", "width d")
-    panel(middle, "b", "mean of ‖M‖²", "width d")
-    panel(right, "c", "the same, over d$^{1.5}$", "width d")
+    panel(left, "a", "regularity constant α", "width d")
+    panel(right, "b", "mean of ‖M‖²", "width d")
     return picture, metrics[NUMBERS]
 
 
@@ -354,16 +359,14 @@ SOFT = 0.5**0.5
 
 
 def say_apart(tables: Tables) -> str:
-    """Say how fast the largest singular value falls, and the soft rank rises."""
+    """Say how fast the soft rank rises."""
     rows = select(tables["spectrum"], skip=inf)
     values = rows.set_index(["replicate", "layer", "index"])["singular_value"].unstack("index")
-    share = values[1].groupby("layer").median()
     rank = (values >= SOFT).sum(axis=1).groupby("layer").mean()
-    layer = min(10, share.index.max())
+    layer = min(10, rank.index.max())
     return (
-        f"Nearly collinear inputs are pulled apart: in {layer} layers the largest singular value"
-        f" falls to {100 * share[layer] / share[0]:.0f} %, and the soft rank rises from"
-        f" {rank[0]:.0f} to {rank[layer]:.1f}"
+        f"Batch norm pulls nearly collinear inputs apart: within {layer} layers the soft rank rises"
+        f" from {rank[0]:.0f} to {rank[layer]:.1f}"
     )
 
 
@@ -373,12 +376,13 @@ def draw_fig3b(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     shown = spectrum[spectrum["skip"] == spectrum["skip"].max()]
     found = spread(shown, ["layer", "index"], ["singular_value"])
     colors = shades(sorted(found["index"].unique()), style.NAVY, style.BLUE, style.SKY, "#a8d8f0")
-    picture, ((left, right),) = sheet(gap=0.75, right=0.75)
+    picture, ((left, right),) = sheet(gap=0.75, right=1.35)
     right.set_yscale("log")
-    names = [(SOFT, "√½", QUIET)]
+    names = [(SOFT, "threshold of the\nsoft rank, √½", QUIET)]
     for index, rows in found.groupby("index"):
         look = Look(colors[index], "", width=3.4 if index == 1 else 2.0)
-        look.band(left, rows["layer"], rows["singular_value_low"], rows["singular_value_high"])
+        if index == 1:
+            look.band(left, rows["layer"], rows["singular_value_low"], rows["singular_value_high"])
         for axes in (left, right):
             look.line(axes, rows["layer"], rows["singular_value"], zorder=4 - 0.1 * index)
         if index in (1, 8, 9, 10):
@@ -401,23 +405,25 @@ GAP = Look(style.INK, "", style.DOTTED, 1.6)
 
 
 def say_collapse(tables: Tables) -> str:
-    """Say how fast the ratio falls, and how far the matrix still moves."""
+    """Say how fast the ratio falls, and that the matrix still moves."""
     products = select(tables["products"], law="gaussian")
     strong = products["skip"].max()
     products = select(products, skip=strong)
     end = products["layer"].max()
     last = products.loc[products["layer"] == end, "log_ratio"].median()
     return (
-        f"Skips do not help: σ₂/σ₁ falls tenfold in {-end * np.log(10) / last:.0f} layers (γ ="
-        f" {strong:g}), to rank one; but the matrix does not converge: it moves by"
-        f" {products['step_length'].median():.2f} in every layer"
+        f"Skips do not prevent rank one: σ₂/σ₁ falls tenfold in {-end * np.log(10) / last:.0f}"
+        f" layers at γ = {strong:g}; but the matrix does not converge, it moves in every layer"
     )
 
 
 def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Lemma 3: sigma_2 / sigma_1 without normalisation, and how far H~ moves in a layer."""
     products = tables["products"].assign(ratio=lambda rows: np.exp(rows["log_ratio"]))
-    found = spread(products, ["skip", "law", "layer"], ["ratio", "step_length"])
+    keys, columns = ["skip", "law", "layer"], ["ratio", "step_length"]
+    found, groups = spread(products, keys, columns), products.groupby(keys)[columns]
+    for share in (25, 75):
+        found = found.merge(groups.quantile(share / 100).add_suffix(f"_{share}"), on=keys)
     end, floor = max(1, products["layer"].max()), max(1e-15, 0.1 * found["ratio"].min())
     picture, ((left, right),) = sheet(gap=1.55, right=0.9)
     left.set_yscale("log")
@@ -426,7 +432,7 @@ def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         for (skip, law), rows in found.groupby(["skip", "law"]):
             look = RESIDUAL.get(skip, Look(style.VERMILION, ""))
             if law == "gaussian":
-                look.band(axes, rows["layer"], rows[f"{column}_low"], rows[f"{column}_high"])
+                look.band(axes, rows["layer"], rows[f"{column}_25"], rows[f"{column}_75"])
                 names.append((rows[column].iloc[-1], gamma(skip), look))
             else:
                 look = replace(look, width=1.4, dashes=DASHED)
@@ -435,23 +441,18 @@ def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         name_ends(axes, names)
     for gap in products.groupby("skip")["gap"].first():
         GAP.line(left, [0, end], [1, np.exp(-gap * end)], zorder=4)
-    place = {"transform": left.transAxes, "ha": "left", "linespacing": 1.1, "size": style.SMALL}
-    GAP.name(left, 0.05, 0.2, "dotted: Lyapunov gap\nthin: uniform weights", **place)
+    key = "dotted: rate predicted by\nLyapunov exponents\nthin: uniform weights"
+    GAP.note(left, 0.05, 0.2, key)
     panel(left, "a", "σ₂/σ₁ of the hidden layer", "layer")
-    panel(right, "b", "change in a layer, at norm 1", "layer")
+    panel(right, "b", "distance moved in a layer", "layer")
     return picture, found
 
 
 def say_expansion(tables: Tables) -> str:
-    """Say how near the change is to the promised one, and the power of what is left over."""
-    rows = tables["expansions"]
-    rows = rows[rows["skip"] == rows["skip"].min()]
-    far = ((rows["change"] - rows["predicted"]) / rows["width"] ** 2).abs().max()
-    power = powers_left_over(tables).mean()
+    """Say the power of what is left over."""
     return (
-        f"‖M‖² changes by γ²δ as Lemma 7 says, in all {len(rows)} matrices to within {far:.3f}"
-        f" d²γ²; what is left over falls as the power {power:.1f} of γ, faster than the O(γ)"
-        " promised"
+        "Over one layer ‖M‖² changes as Lemma 7 predicts; the relative error falls as the power"
+        f" {powers_left_over(tables).mean():.1f} of γ, faster than the promised γ"
     )
 
 
@@ -460,7 +461,7 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     expansions = tables["expansions"]
     smallest = expansions[expansions["skip"] == expansions["skip"].min()]
     colors = shades(sorted(expansions["width"].unique()), *BY_WIDTH)
-    picture, ((left, right),) = sheet(gap=0.95, right=0.75)
+    picture, ((left, right),) = sheet(gap=0.95, right=1.0)
 
     def draw(axes: Axes, rows: pd.DataFrame, x: str, y: str, **options) -> list:
         """Return a line for each width and law; its ends, for names."""
@@ -483,15 +484,16 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         right.set(xscale="log", yscale="log")
         ends = draw(right, rest, "skip", "remainder", markeredgewidth=0.8)
         gammas = np.array(sorted(rest["skip"].unique()))
-        for power, text in ((1, "γ"), (2, "γ²")):
+        for power, text in ((1, "promised:\nγ"), (2, "γ²")):
             promised = 0.15 * rest["remainder"].min() * (gammas / gammas[0]) ** power
             style.guide(right, gammas, promised)
             ends.append((promised[-1], text, QUIET))
         ticks(right.xaxis, gammas)
         ticks(right.yaxis, [1e-4, 1e-3, 1e-2, 0.1, 1], ["0.0001", "0.001", "0.01", "0.1", "1"])
         name_ends(right, ends)
-    panel(left, "a", "change of ‖M‖² over (γd)², measured", "the same, promised: δ(M) / d²")
-    panel(right, "b", "what is left over, over (γd)²", "γ")
+    ROOT.note(left, 0.04, 0.9, "a dot: a matrix M\nwhite: uniform weights")
+    panel(left, "a", "change of ‖M‖² / (γd)², measured", "the same, predicted: δ(M) / d²")
+    panel(right, "b", "error of the prediction / (γd)²", "γ")
     columns = ["width", "law", "replicate", "skip", "predicted", "change", "change_se"]
     return picture, expansions[columns]
 
@@ -500,55 +502,46 @@ STAR = Look(style.VERMILION, "o")
 
 
 def say_live(tables: Tables) -> str:
-    """k* at the smallest and the largest width, and its power."""
+    """k* at the smallest and the largest width."""
     stars = select(crossings(tables), skip=inf).sort_values("width")
-    power = _exponents(powers_of_two(stars), ["skip"], "width", "crossing").item()
     first, last = stars.iloc[0], stars.iloc[-1]
     return (
-        "Inputs of lower rank end at a lower rank; from k* directions on one more does not grow:"
-        f" {first['crossing']:.1f} at d = {first['width']:.0f}, {last['crossing']:.1f} at d ="
-        f" {last['width']:.0f}, as the power {power:.2f} of the width"
+        "Beyond k* directions of the input, more of them add nothing to deep layers: k* ="
+        f" {first['crossing']:.1f} at width {first['width']:.0f}, {last['crossing']:.1f} at width"
+        f" {last['width']:.0f}"
     )
 
 
 def draw_live(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Beyond the paper: where each input rank ends, why, and how many directions live."""
+    """Beyond the paper: where each input rank ends, and how many directions survive."""
     ranks = tables["input_ranks"].sort_values(["skip", "width", "input_rank"])
     strongest = ranks["skip"].max()
     shown = ranks[(ranks["skip"] == strongest) & (ranks["input_rank"] > 1)]
     shown = nonempty(shown, "input of rank two or more")
     stars = crossings(tables)
     colors = shades(sorted(shown["width"].unique()), *BY_WIDTH)
-    picture, ((left, middle, right),) = sheet(1, 3, gap=0.95, right=0.35, ratios=[1.25, 1, 1])
+    picture, ((left, right),) = sheet(gap=0.85, ratios=[1.25, 1])
     top = 1.35 * np.nanmax([4, shown["soft_rank"].max(), stars["crossing"].max()])
     for d, rows in shown.groupby("width"):
         look, k = Look(colors[d], "", width=2.6), rows["input_rank"]
         star = stars[(stars["width"] == d) & (stars["skip"] == strongest)]["crossing"]
-        for axes, column in ((left, "soft_rank"), (middle, "exponent")):
-            two = 2 * rows[f"{column}_se"]
-            look.band(axes, k, rows[column] - two, rows[column] + two)
-            look.line(axes, k, rows[column])
-            STAR.line(axes, star, np.interp(star, k, rows[column]))
+        two = 2 * rows["soft_rank_se"]
+        look.band(left, k, rows["soft_rank"] - two, rows["soft_rank"] + two)
+        look.line(left, k, rows["soft_rank"])
+        STAR.line(left, star, np.interp(star, k, rows["soft_rank"]))
         look.name_at(left, k, rows["soft_rank"], f"d = {d}", k.max(), (5, 0))
-    for axes in (left, middle):
-        _doubling(axes.xaxis)
-        axes.set_xlim(1.8, 1.9 * k.max())
+    _doubling(left.xaxis, left.yaxis, right.yaxis)
+    left.set_xlim(1.8, 1.9 * k.max())
     for axes in (left, right):
-        _doubling(axes.yaxis)
         axes.set_ylim(1.8, top)
-    middle.set_ylim(-0.15, 0.4)
     ROOT.line(left, [2, top], [2, top], zorder=1, scalex=False)
-    ROOT.name_at(left, [2, top], [2, top], "all kept", 0.8 * top, (-7, 4))
-    level(middle, 0)
-    STAR.name(middle, 0.93, 0.33, "k*", transform=middle.transAxes)
+    ROOT.name_at(left, [2, top], [2, top], "all k kept", 0.7 * top, (-7, 6))
+    STAR.note(left, 0.04, 0.94, "dots: at k = k*")
     _by_gamma(right, stars, "crossing", TWO)
-    for skip, rows in stars.groupby("skip"):
-        away = (8, -9) if skip == inf else (-4, 8)
-        _name(right, rows, "crossing", TWO.get(skip, OTHER), gamma(skip), 40, away)
-    _root(right, shown["width"], 0.5, "√d", 80, (6, -8))
+    _key(right, stars, 0.94)
+    _root(right, shown["width"], 0.5, "√d", 40, (6, -10))
     panel(left, "a", "soft rank of deep layers", "rank k of the input")
-    panel(middle, "b", "growth of one more", "rank k of the input")
-    panel(right, "c", "live directions k*", "width d")
+    panel(right, "b", "surviving directions k*", "width d")
     columns = ["skip", "width", "input_rank", "soft_rank", "soft_rank_se", "exponent"]
     return picture, ranks[[*columns, "exponent_se"]]
 
@@ -578,7 +571,7 @@ FIGURES = [
         whose="as in the paper",
         findings=[Finding(say_growth, holds=["soft-rank-growth", "r-growth"])],
         caption=over_layers(
-            "(a) The soft rank of the hidden layers, averaged over {layers} of chains; dashed: the"
+            "(a) The soft rank of the hidden layers, averaged over {layers}; dashed: the"
             " root of the width d. (b) The same over the root of d. Line: γ = ∞, circles on it: γ ="
             " 1, triangles: γ = 0.5, dashed with diamonds: γ = 0.1. The band is a standard"
             " deviation over the layers to either side, at γ = ∞; errors of the means are smaller"
@@ -591,7 +584,7 @@ FIGURES = [
         whose="ours",
         findings=[Finding(say_laws, holds=["soft-rank-bound"])],
         caption=over_layers(
-            "(a) The soft rank, averaged over {layers} of chains, for Gaussian weights (wide line),"
+            "(a) The soft rank, averaged over {layers}, for Gaussian weights (wide line),"
             " and for weights of bounded support: uniform (circles) and ±1 (triangles); dark"
             " without skips, light with γ at 1/(8 d) or 1/(16 d), as Lemma 5 asks for. Dashed: the"
             " root of d; dotted: the lower bound of Theorem 14. (b) The same over that of Gaussian"
@@ -609,12 +602,12 @@ FIGURES = [
                 holds=["soft-rank-bound", "one-sign-collapses", "scaled-branch-keeps-rank"],
             )
         ],
-        caption="(a) The soft rank at τ = 0.1, 0.5 and 0.9 (the darker, the larger), averaged over"
-        " depth, without skips; dotted: their bounds of Theorem 14. (b) The bound r of the rank,"
-        " for Gaussian weights and for weights of one sign, uniform on [0, 2√3]. (c) Without batch"
+        caption="(a) The soft rank, which counts singular values above the threshold τ, over its"
+        " bound of Theorem 14, averaged over depth, without skips. (b) The bound r of the rank, for"
+        " Gaussian weights and for weights of one sign, uniform on [0, 2√3]. (c) Without batch"
         " norm: the second singular value over the first behind L layers, where the weight γ of the"
         " branch next to the skip is constant, and where it falls as 1 / L; medians over the"
-        " chains; what is below 0.00001 is drawn there.",
+        " networks; what is below 0.00001 lies on the strip ≈ 0.",
         shows={"law": ["gaussian", "asymmetric"]},
     ),
     Drawing(
@@ -623,9 +616,10 @@ FIGURES = [
         whose="ours",
         findings=[Finding(say_nearer, holds=["soft-rank-growth"])],
         caption=over_layers(
-            "(a) The soft rank and its lower bound r, averaged over {layers} of chains, over the"
+            "(a) The soft rank and its lower bound r, averaged over {layers}, over the"
             " root of d. (b) Their exponent in d between two neighbouring widths; dashed: a half."
-            " Filled: γ = ∞; hollow: γ = 0.1. Errors of the means are smaller than the markers."
+            " Filled, solid: γ = ∞, without skips; hollow, broken: γ = 0.1. Errors of the means are"
+            " smaller than the markers."
         ),
     ),
     Drawing(
@@ -639,10 +633,11 @@ FIGURES = [
             )
         ],
         caption=over_layers(
-            "Figures 8 and 9. (a) Regularity constant α of the invariant law; dotted: 0.9. (b) Mean"
-            " of the squared norm of M, with the 1.5th power of d (dashed) and the upper bound of"
-            " Lemma 13 at γ = 1 (dotted). (c) The same over the 1.5th power of d. Points are"
-            " averages over {layers} of chains at γ = 1 (circles) and γ = 0.1 (diamonds, dashed);"
+            "(a) Figure 8: the constant α of the paper's regularity condition, of the distribution"
+            " that the layers tend to; dotted: 0.9. (b) Figure 9: mean of the squared Frobenius"
+            " norm of the matrix M of a hidden layer, with the 1.5th power of d (dashed) and the"
+            " upper bound of Lemma 13 at γ = 1 (dotted). Points are averages over {layers} at γ ="
+            " 1 (circles) and γ = 0.1 (diamonds, broken), the weight of a layer next to its skip;"
             " their errors are smaller than the markers."
         ),
     ),
@@ -653,8 +648,9 @@ FIGURES = [
         findings=[Finding(say_apart, holds=["collinear-pulled-apart"])],
         caption="(a) The ten largest singular values of the hidden layers, over the root of the"
         " batch size N, from nearly collinear inputs, without skips. Lines are medians over the"
-        " chains, the darker the larger the value, bands their whole range. (b) The same on a"
-        " logarithmic scale. Dotted: √½, from where on the soft rank counts a value.",
+        " networks, the darker the larger the value; the band is the whole range of the largest."
+        " (b) The same on a logarithmic scale. Dotted: √½, from where on the soft rank counts a"
+        " value.",
     ),
     Drawing(
         "rank-lemma3",
@@ -663,8 +659,9 @@ FIGURES = [
         findings=[Finding(say_collapse, holds=["ratio-decays"], fails=["matrix-converges"])],
         caption="(a) The second singular value over the first, without normalisation and with"
         " skips; dotted: the rate that the Lyapunov exponents of Gaussian weights promise. (b) How"
-        " far the matrix, scaled to norm one, moves in a layer. Lines are medians over the chains,"
-        " bands their whole range; solid: Gaussian weights, dashed and thin: uniform ones.",
+        " far the matrix, scaled to norm one, moves in a layer. Lines are medians over the"
+        " networks, bands the middle half of them; solid: Gaussian weights, broken and thin:"
+        " uniform ones.",
         shows={"law": ["gaussian", "uniform"]},
     ),
     Drawing(
@@ -684,8 +681,8 @@ FIGURES = [
         whose="ours",
         findings=[Finding(say_live, holds=["other-laws-below"])],
         caption="(a) The soft rank in which inputs of rank k end, averaged over the layers, for"
-        " several widths d; dashed: all k directions kept. (b) The rate at which one more"
-        " direction grows, in nats a layer. Dots: k*, where it is zero. Both without skips; bands"
-        " are two standard errors. (c) k* against the width; dashed: the root of d.",
+        " several widths d, without skips; dashed: all k directions kept; bands are two standard"
+        " errors. Dots: k*, the rank from which on one direction more shrinks from layer to layer"
+        " instead of growing. (b) k* against the width; dashed: the root of d.",
     ),
 ]

@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.data import CLASSES
-from runner.papers.batch_norm_rank.learning import DEEP, END_OF_GRID, LEARNED, end_of_grid
+from runner.papers.batch_norm_rank.learning import DEEP, END_OF_GRID, end_of_grid
 from runner.papers.batch_norm_rank.looks import NORMALIZATIONS
 from runner.papers.batch_norm_rank.rank_collapse.config import AUTHORS_RATES
 from runner.papers.batch_norm_rank.rank_collapse.tables import rank_of_last_layer, trained
@@ -15,9 +15,21 @@ from runner.results.findings import Finding
 from runner.results.rows import nonempty, select
 from runner.results.spreads import spread
 from runner.results.statistics import last_epoch
-from runner.results.style import DASHED, QUIET, SHADE, Look, level, name_ends, panel, sheet, ticks
+from runner.results.style import (
+    DASHED,
+    PLAIN,
+    QUIET,
+    SHADE,
+    Look,
+    level,
+    name_ends,
+    panel,
+    sheet,
+    ticks,
+)
 
-LABELS = {"batch": "batch norm", "none": "vanilla", "batch_no_mean": "batch norm\nwithout mean"}
+LABELS = {"batch": "batch norm", "none": "vanilla"}
+LABELS["batch_no_mean"] = "batch norm, no\nmean subtraction"
 
 MARKED = (1, 2, 4, 8, 16, 32, 3, 5, 9, 17, 33)
 """Depths with a tick: those between are too near to each other."""
@@ -54,22 +66,18 @@ def say_rates(tables: Tables) -> str:
     return (
         "(a) Numerical rank of the last hidden layer before training; dotted: the root of the width"
         " d. (b) Its lower bound r. (c) Training accuracy after the last epoch; dotted: the"
-        " accuracy of a guess. Lines are means over the replicates, dots single replicates; shaded:"
+        " accuracy of chance. Lines are means over the replicates, dots single replicates; shaded:"
         f" the depths above {DEEP}, of which the paper speaks. {how} {'. '.join(chosen)}."
     )
 
 
 def say_collapse(tables: Tables) -> str:
-    """That neither measure of rank alone tells which networks learn."""
+    """Where rank and accuracy of the deepest vanilla networks end."""
     vanilla = select(by_depth(tables), normalization="none").sort_values("depth")
-    learn = vanilla[(vanilla["depth"] <= DEEP) & (vanilla["train_accuracy"] > LEARNED)]
-    learns = nonempty(learn, "vanilla network that learns").iloc[-1]
-    fails = nonempty(vanilla[vanilla["depth"] > DEEP], "deep networks").iloc[0]
+    rank = nonempty(vanilla[vanilla["depth"] > DEEP], "deep networks")["matrix_rank"].iloc[-1]
     return (
-        f"Vanilla networks above {DEEP} layers do not learn; neither measure tells alone:"
-        f" {fails['depth']} layers start at rank {fails['matrix_rank']:.0f}, and"
-        f" {learns['depth']}, which learn ({learns['train_accuracy']:.2f}), at r ="
-        f" {learns['rank_bound']:.2f}"
+        f"Without batch norm the rank falls to {rank:.0f} with depth, and networks of more than"
+        f" {DEEP} layers do not learn; with batch norm both stay high"
     )
 
 
@@ -100,26 +108,24 @@ def draw_by_depth(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     width, epochs = start["width"].iloc[0], ends["epoch"].max()
     picture, ((left, middle, right),) = sheet(1, 3, gap=0.6, right=1.05)
     _by_depth(left, start, "matrix_rank", width**0.5, "√d")
-    _by_depth(middle, start, "rank_bound", 1, "one")
-    name_ends(right, _by_depth(right, ends, "train_accuracy", 1 / CLASSES, "a guess"))
+    _by_depth(middle, start, "rank_bound", 1, "1")
+    name_ends(right, _by_depth(right, ends, "train_accuracy", 1 / CLASSES, "chance"))
     ticks(left.yaxis, [0, width / 4, width / 2, 3 * width / 4, width])
-    QUIET.name(left, 0.835, 0.5, f"above\n{DEEP}", transform=left.transAxes, linespacing=1.1)
+    QUIET.note(left, 0.835, 0.5, f"deeper\nthan {DEEP}", ha="center")
     panel(left, "a", "rank before training", "depth L")
-    panel(middle, "b", "r, its lower bound", "depth L")
-    panel(right, "c", f"accuracy, {epochs} epochs", "depth L")
+    panel(middle, "b", "its lower bound r", "depth L")
+    panel(right, "c", f"accuracy, epoch {epochs}", "depth L")
     return picture, by_depth(tables)
 
 
 def say_layers(tables: Tables) -> str:
-    """Say what ranks end at, and where they settle."""
+    """Say what ranks end at."""
     last = rank_of_last_layer(tables["metrics"])
     vanilla = select(last, normalization="none")["matrix_rank"].max()
-    norm = select(last, normalization="batch").groupby("activation")["matrix_rank"].median()
     lost = "1" if vanilla < 2 else f"1 or {vanilla:.0f}"
     return (
-        f"Without batch norm the rank falls to {lost}, in double precision later; with it the rank"
-        f" settles at {norm['linear']:.0f} (linear) and {norm['relu']:.0f} (ReLU), above"
-        f" √d = {last['width'].iloc[0] ** 0.5:.1f}"
+        f"Without batch norm the rank falls to {lost}, in double precision only later; with batch"
+        " norm it stays above √d"
     )
 
 
@@ -134,6 +140,7 @@ def draw_by_layer(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     width, last = metrics["width"].iloc[0], max(10, drawn["layer"].max())
     strokes = {"float32": {"linewidth": 3.2}, "float64": {"linewidth": 1.3, "linestyle": DASHED}}
     picture, (panels,) = sheet(1, 2, sharey=True, gap=1.2, right=1.1)
+    PLAIN.note(panels[1], 0.04, 0.12, "thick: single precision\nbroken: double")
     for axes, letter, name in zip(panels, "ab", ("linear", "ReLU"), strict=True):
         axes.set(xscale="log", yscale="log", xlim=(1, last), ylim=(0.85, 1.2 * width))
         level(axes, width**0.5, "√d", above=False)
@@ -182,17 +189,25 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, summary.reset_index()
 
 
+LOOKS = NORMALIZATIONS
+"""Colours in the picture of a sweep."""
+
 HEADLINE = ["matrix_rank", "soft_rank", "rank_bound", "test_accuracy"]
 
 FIGURES = [
     Drawing(
         "rank-fig1",
         draw_by_depth,
-        whose="as in the paper",
+        whose="as in the paper, with r",
         findings=[
             Finding(
                 say_collapse,
-                holds=["vanilla-rank-collapses", "batch-norm-keeps-rank", "vanilla-cannot-learn"],
+                holds=[
+                    "vanilla-rank-collapses",
+                    "batch-norm-keeps-rank",
+                    "vanilla-cannot-learn",
+                    "batch-norm-loses-little",
+                ],
             )
         ],
         caption=say_rates,
@@ -201,7 +216,7 @@ FIGURES = [
     Drawing(
         "rank-fig2",
         draw_by_layer,
-        whose="as in the paper",
+        whose="as in the paper, in two precisions",
         findings=[
             Finding(
                 say_layers,

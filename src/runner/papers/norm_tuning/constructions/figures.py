@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.papers.norm_tuning.constructions.tables import full_rank_by_sparsity, random_targets
-from runner.papers.norm_tuning.looks import CONSTRUCTION, THEOREMS
+from runner.papers.norm_tuning.looks import THEOREMS
 from runner.results import style
 from runner.results.claims import Tables
 from runner.results.figures import Drawing, or_empty
@@ -21,6 +21,9 @@ NAMES = {"low_rank": "Corollary 1, low rank", "wide": "Theorem 1, wide", "deep":
 
 FLOOR, TOP = 1e-16, 10.0
 """Ends of the scale of an error."""
+EXACT = Look(style.INK, "o", style.DOTTED, 1.6, hollow=True)
+"""With a hundred digits, whatever d."""
+
 POWERS = {10.0**power: f"$10^{{{power}}}$" for power in (-15, -10, -5, 0)}
 
 
@@ -31,12 +34,10 @@ def _double(tables: Tables) -> pd.DataFrame:
 
 
 def say_exact(tables: Tables) -> str:
-    """Say how many networks err by more than rounding allows."""
-    rows = _double(tables)
-    above = int((rows["max_abs_error"] > rows["rounding"]).sum())
+    """Say in how many networks rounding alone parts a construction from its target."""
     return (
-        f"All constructions are exact: of {len(rows):,} networks of full rank"
-        f" {above or 'none'} errs by more than rounding allows; with 100 digits nothing is left"
+        f"All {len(_double(tables)):,} networks of full rank equal their targets up to rounding;"
+        " small blocks of Theorem 2 need more digits than double precision has"
     )
 
 
@@ -51,8 +52,8 @@ def draw_constructions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         drawn.append(_against_rounding(left, _double(tables)).assign(panel="rounding"))
     with or_empty(right):
         drawn.append(_by_block(right, tables["metrics"], place).assign(panel="block size"))
-    panel(left, "a", "largest |f − g|, double precision", "what rounding allows:  Σ n ε κ(K)")
-    panel(right, "b", "the same, Theorem 2", "block size k")
+    panel(left, "a", "largest error, double precision", "error that rounding can cause")
+    panel(right, "b", "largest error, Theorem 2 by block", "block size k  (layers of width d k)")
     return picture, pd.concat(drawn)
 
 
@@ -61,7 +62,7 @@ def _against_rounding(axes: Axes, rows: pd.DataFrame) -> pd.DataFrame:
     axes.set(xscale="log", xlim=(FLOOR, 1))
     ticks(axes.xaxis, POWERS, list(POWERS.values()))
     axes.fill([FLOOR, 1, 1, FLOOR], [FLOOR, 1, TOP, TOP], color=style.SHADE, lw=0, zorder=0)
-    QUIET.name(axes, 2 * FLOOR, 1e-3, "not exact", ha="left", path_effects=None)
+    QUIET.name(axes, 2 * FLOOR, 1e-3, "more than\nrounding", ha="left", path_effects=None)
     for number, (theorem, look) in enumerate(THEOREMS.items()):
         of = rows[rows["theorem"] == theorem]
         look.each(axes, of["rounding"].clip(FLOOR, 1), of["max_abs_error"].clip(FLOOR, TOP))
@@ -80,13 +81,21 @@ def _by_block(axes: Axes, metrics: pd.DataFrame, place: Callable) -> pd.DataFram
     colors = shades(
         sorted(drawn["target_width"].unique()), "#d98fb5", THEOREMS["deep"].color, "#3d0b28"
     )
-    names = {}
+    names = []
     for (d, dtype), of in drawn.groupby(["target_width", "dtype"]):
-        text, dashes = (f"d = {d}", "-") if dtype == "float64" else ("100 digits", style.DOTTED)
-        look, errors = Look(colors[d], "D", dashes), place(of["max_abs_error"])
-        look.line(axes, of["block"], errors)
-        names[text] = (errors[-1], text, look)
-    name_ends(axes, list(names.values()))
+        errors = place(of["max_abs_error"])
+        if dtype == "float64":
+            look = Look(colors[d], "D")
+            look.line(axes, of["block"], errors)
+            names.append((errors[-1], f"d = {d}", look))
+        else:
+            EXACT.line(axes, of["block"], errors)
+    name_ends(axes, names)
+    with_digits = drawn[drawn["dtype"] != "float64"]
+    if len(with_digits):
+        most = with_digits["target_width"].max()
+        spot = {"ha": "right", "transform": axes.get_yaxis_transform(), "size": style.SMALL}
+        EXACT.name(axes, 0.99, float(place(0.0)), f"100 digits, d ≤ {most}", **spot)
     ticks(axes.xaxis, sorted(rows["block"].unique()))
     return drawn
 
@@ -99,13 +108,11 @@ def _shares(tables: Tables) -> pd.DataFrame:
 
 
 def say_sparse(tables: Tables) -> str:
-    """Say how many are exact at twice and at three times log d / d."""
-    share = _shares(tables).round({"scaled": 1})
-    two, three = (100 * select(share, scaled=at)["fraction"] for at in (2, 3))
+    """Say how many are exact at three times log d / d."""
+    three = 100 * select(_shares(tables).round({"scaled": 1}), scaled=3)["fraction"]
     return (
-        f"{two.min():.0f} to {two.max():.0f} % of sparse frozen networks are exact at p ="
-        f" 2 log d / d, {int(three.min())} % or more at 3 log d / d, as conjectured; the proof asks"
-        " for 2 √(log d / d)"
+        f"As conjectured, sparse networks are exact ({int(three.min())} % or more of them) from"
+        " p = 3 log d / d on; the proof asks for more, p = 2 √(log d / d)"
     )
 
 
@@ -125,13 +132,15 @@ def draw_sparse(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             look.line(axes, p / unit, closed, marker="")
             look.line(axes, found["sparsity"] / unit, found["fraction"], linestyle="")
     guide(right, [2, 2], [0, 1.05])
-    QUIET.name(right, 1.95, 0.22, "the proof's\nsmallest p", ha="right")
-    first, last = (list(colors)[place] for place in (0, -1))
-    CONSTRUCTION.name(left, 2.5, 0.5, f"d = {first} (light)\nto {last} (dark)", ha="left")
+    QUIET.name(right, 1.95, 0.22, "the proof\nholds from\nhere on", ha="right")
+    for line, (d, color) in enumerate(colors.items()):
+        Look(color).name(right, 1.5, 0.7 - 0.07 * line, f"d = {d}", ha="right")
+    marks = "squares: measured\nlines: probability\nthat no hidden\nunit is cut off"
+    style.PLAIN.note(left, 0.6, 0.5, marks)
     left.set(xlim=(0, 4.4), ylim=(-0.03, 1.05))
     right.set_xlim(0, 2.2)
-    panel(left, "a", "share that is exact", "share of weights p / (log d / d)")
-    panel(right, "b", "the same", "share of weights p / √(log d / d)")
+    panel(left, "a", "fraction of exact networks", "fraction p of nonzero weights / (log d / d)")
+    panel(right, "b", "in the scale of the proof", "p / √(log d / d)")
     return picture, share.drop(columns="scaled")
 
 
@@ -148,13 +157,14 @@ FIGURES = [
                 holds=["wide-exact", "low-rank-exact", "deep-exact", "deep-exact-with-digits"],
             )
         ],
-        caption="Largest difference |f(x) − g(x)| of a constructed network and its random target"
-        " at points of the unit sphere; frozen weights are normal, at d = 10 also uniform. (a)"
-        " Every network whose systems have full rank, in double precision, against what rounding"
-        " allows: n equations times machine epsilon times the condition number of K, in sum over"
-        " the systems; shaded: more than that. (b) Theorem 2 by block size k: in double precision,"
-        " whatever the rank, and, dotted, with 100 digits. Lines are medians over the replicates."
-        " What is below 1e-16 lies on the rail.",
+        caption="Error: the largest difference |f(x) − g(x)| of a constructed network f and its"
+        " random target g at points of the unit sphere; frozen weights are normal, at d = 10 also"
+        " uniform. (a) A dot for every network whose systems have full rank, in double precision,"
+        " against the error that rounding can cause: n equations times machine epsilon times the"
+        " condition number of the matrix K of the system, in sum over the systems; shaded: more"
+        " than that. (b) Theorem 2 by block size k: in double precision, whatever the rank, and,"
+        " hollow, with 100 digits. Points are medians over the replicates. What is below 1e-16"
+        " lies on the strip ≈ 0.",
         shows={"theorem": ["wide", "low_rank", "deep"]},
     ),
     Drawing(
@@ -162,11 +172,11 @@ FIGURES = [
         draw_sparse,
         whose="as in the paper",
         findings=[Finding(say_sparse, holds=["sparse-conjecture", "sparse-threshold"])],
-        caption="Share of the sparse random networks of width m = d² that equal every target,"
-        " because K has full rank, against the share p of frozen weights that are not zero: (a)"
+        caption="Fraction of the sparse random networks of width m = d² that equal every target,"
+        " because K has full rank, against the fraction p of frozen weights that are not zero: (a)"
         " over log d / d, as the paper conjectures; (b) over its root, as it proves; dotted: the"
-        " smallest p of the proof. Squares are shares of the draws; lines, one for each d, are the"
-        " probability, in closed form, that no hidden unit is cut off. The larger d, the darker.",
+        " smallest p of the proof. Squares are fractions of the drawn networks; lines, one for each"
+        " d, are the probability, in closed form, that no hidden unit is cut off.",
         shows={"theorem": ["sparse"]},
     ),
 ]

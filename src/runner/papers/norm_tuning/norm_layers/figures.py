@@ -1,5 +1,9 @@
 """Drawings of study `norm_layers`."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -11,71 +15,89 @@ from runner.results.figures import Drawing
 from runner.results.findings import Finding
 from runner.results.rows import nonempty, select
 from runner.results.spreads import spread
-from runner.results.style import QUIET, Look, rail, sheet, ticks
+from runner.results.style import (
+    DASHED,
+    NAVY,
+    QUIET,
+    SKY,
+    Look,
+    level,
+    name_ends,
+    panel,
+    rail,
+    shades,
+    sheet,
+    ticks,
+)
 
-FLOOR, TOP = 2e-4, 6e5
+FLOOR, TOP = 2e-4, 1e4
 """Ends of the scale of a relative error."""
 
 PERCENT = {1e-2: "1 %", 1: "100 %", 100: "10⁴ %", 1e4: "10⁶ %"}
-SPREAD = 0.3
-"""Half the height of a row: from the smallest d, above, to the largest."""
-
 WITH_BIASES = " with biases"
-NAMES = {"layer_norm": "LayerNorm", "rms_norm": "RMSNorm"}
+KINDS = {"batch_norm": "BatchNorm", "layer_norm": "LayerNorm", "rms_norm": "RMSNorm"}
+"""A panel for each."""
 
 
 def say_layers(tables: Tables) -> str:
-    """Say the least error that is possible in LayerNorm without biases, and what fits reach
-    with."""
+    """Say the least error that is possible in LayerNorm without biases."""
     least = select(tables["metrics"], layer="layer_norm")["lower_bound"].min()
-    fitted = select(tables["metrics"], layer="layer_norm" + WITH_BIASES, mode="fitted")
-    medians = 100 * fitted.groupby("target_width")["relative_mse"].median()
     return (
-        "Exact in BatchNorm with fixed statistics; in LayerNorm without biases nothing is below"
-        f" {int(100 * least)} % of the variance, with biases a fit reaches {medians.max():.0f} %"
+        "Exact in BatchNorm with fixed statistics; no scales and shifts are exact in LayerNorm"
+        f" without biases: at least {int(100 * least)} % of the variance is left"
     )
 
 
-def _named(layer: str, batch_size: int) -> tuple[str, Look]:
-    """Return what a row is called, and how it looks."""
-    kind, biases, _ = layer.partition(WITH_BIASES)
-    if kind != "batch_norm":
-        return NAMES[kind] + biases, looks.LAYER_NORM
-    if batch_size:
-        return f"BatchNorm, batch of {batch_size:,}", looks.BATCH_STATISTICS
-    return "BatchNorm" + (biases or ", fixed statistics"), looks.CONSTRUCTION
+def series(rows: pd.DataFrame, kind: str) -> Iterator[tuple[str, Look, pd.Series]]:
+    """Yield the lines of a panel: name, look, and the errors by d."""
+    plain, biased = (rows[rows["layer"] == layer] for layer in (kind, kind + WITH_BIASES))
+    if kind == "batch_norm":
+        sizes = sorted(set(plain["batch_size"]) - {0})
+        for size in dict.fromkeys([*sizes[:1], *sizes[len(sizes) // 2 :][:1], *sizes[-1:]]):
+            look = replace(looks.BATCH_STATISTICS, color=shades(sizes, SKY, NAVY)[size])
+            yield f"batch of {size:,}", look, _errors(plain, batch_size=size)
+        yield "fixed\nstatistics", looks.CONSTRUCTION, _errors(plain, batch_size=0)
+        biases = replace(looks.CONSTRUCTION, hollow=True, dashes=DASHED)
+        yield "with biases", biases, _errors(biased, batch_size=0)
+        return
+    set_by_formula, fitted = {"batch_size": 0, "mode": "evaluation"}, {"mode": "fitted"}
+    yield "construction", looks.LAYER_NORM, _errors(plain, **set_by_formula)
+    biases = replace(looks.LAYER_NORM, hollow=True, dashes=DASHED)
+    yield "construction,\nbiases", biases, _errors(biased, **set_by_formula)
+    yield "least possible,\nno biases", looks.LEAST, _errors(plain, "lower_bound", **set_by_formula)
+    yield "fitted,\nbiases", looks.FITTED, _errors(biased, **fitted)
+
+
+def _errors(rows: pd.DataFrame, column: str = "relative_mse", **values: Any) -> pd.Series:
+    """Return a column by d, of the rows with these values; infinite where it is not known."""
+    for name, value in values.items():
+        rows = rows[rows[name] == value]
+    return rows.set_index("target_width")[column].fillna(np.inf).clip(upper=TOP)
 
 
 def draw_norm_layers(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw a row for each kind of layer, in it a line for each d."""
-    metrics = tables["metrics"]
-    shown = metrics[(metrics["batch_size"] == 0) | (metrics["layer"] == "batch_norm")]
-    rows = list(nonempty(shown, "layer").groupby(["layer", "batch_size"]))
-    widths = sorted(shown["target_width"].unique())
-    beside = dict(zip(widths, np.linspace(-SPREAD, SPREAD, len(widths)), strict=True))
-    picture, ((axes,),) = sheet(1, 1, left=2.65, top=0.15)
-    place = rail(axes, FLOOR, TOP, axis="x")
-    for row, (kind, of_layer) in enumerate(rows):
-        label, look = _named(*kind)
-        look.name(axes, -0.02, row, label, transform=axes.get_yaxis_transform(), ha="right")
-        for (d, mode), of in of_layer.groupby(["target_width", "mode"]):
-            dots = looks.FITTED if mode == "fitted" else look
-            errors = of["relative_mse"].fillna(np.inf).clip(upper=TOP)
-            looks.strip(axes, place(errors), row + beside[d], dots)
-            if of["lower_bound"].any():
-                looks.strip(axes, place(of["lower_bound"]), row + beside[d], looks.LEAST)
-        if label == "LayerNorm":
-            least = of_layer["lower_bound"].min() / 1.2
-            looks.LEAST.name(axes, least, row, "least possible", ha="right")
-        fitted = of_layer[of_layer["mode"] == "fitted"]["relative_mse"]
-        if label.endswith(WITH_BIASES) and len(fitted):
-            looks.FITTED.name(axes, fitted.min() / 1.4, row, "fitted", ha="right")
-    axes.axvline(1, color=QUIET.color, linestyle=QUIET.dashes, linewidth=QUIET.width, zorder=1)
-    QUIET.name(axes, 1.3, 0, "a constant", ha="left")
-    axes.set(ylim=(len(rows) - 0.45, -0.55), yticks=[])
-    axes.spines["left"].set_visible(False)
-    ticks(axes.xaxis, PERCENT, list(PERCENT.values()))
-    axes.set_xlabel("error / variance of the target")
+    """Draw a panel for each kind of layer: errors against d, a line for each way of setting."""
+    metrics = nonempty(tables["metrics"], "layer")
+    across = {"left": 0.95, "gap": 0.25, "right": 1.35, "ratios": (1, 0.55, 1, 1)}
+    picture, ((first, names, *others),) = sheet(1, 4, **across, sharey=True)
+    names.remove()
+    panels = [first, *others]
+    for axes, letter, (kind, name) in zip(panels, "abc", KINDS.items(), strict=True):
+        place, ends = rail(axes, FLOOR, TOP, "≈ 0" * (letter == "a"), lanes=2), []
+        for number, (text, look, errors) in enumerate(series(metrics, kind)):
+            heights = pd.Series(place(errors, number % 2), errors.index)
+            middle = heights.groupby("target_width").median()
+            look.each(axes, heights.index, heights)
+            look.line(axes, middle.index, middle)
+            ends += [(height, text, look) for height in middle.iloc[-1:]]
+        level(axes, 1.0)
+        ticks(axes.yaxis, PERCENT, list(PERCENT.values()))
+        axes.set_ylim(top=2 * TOP)
+        ticks(axes.xaxis, sorted(metrics["target_width"].unique()))
+        if letter != "b":
+            name_ends(axes, ends + [(1.0, "predicting\nthe mean", QUIET)] * (letter == "c"))
+        panel(axes, letter, name, "target width d")
+    panels[0].set_ylabel("error / variance of the target")
     keys = ["layer", "mode", "batch_size", "target_width"]
     return picture, spread(metrics, keys, ["relative_mse", "lower_bound"])
 
@@ -91,12 +113,12 @@ FIGURES = [
             Finding(say_layers, holds=["batch-norm-exact", "layer-norm-cannot", "biases-undercut"])
         ],
         caption="Error of the construction of Theorem 1 in real layers, over the variance of the"
-        " target g. Each row is a kind of layer; in it a line for each d, from the smallest above"
-        " to the largest below. Dots are replicates, strokes medians; black: an error that no"
-        " scales and shifts undercut in LayerNorm or RMSNorm without biases; purple: scales and"
-        " shifts fitted by L-BFGS. Biases are frozen, of the law of the weights. What is below"
-        " 0.02 % lies on the rail, what is beyond the scale at its end. Targets are random,"
-        " inputs Gaussian.",
+        " target g, against the target width d: (a) in BatchNorm with fixed statistics, and with"
+        " those of a batch, (b) in LayerNorm, (c) in RMSNorm. Dots are replicates, lines medians;"
+        " black: an error that no scales and shifts undercut without biases; purple: scales and"
+        " shifts fitted by L-BFGS. Biases are frozen, drawn as the weights are. Dotted: the error"
+        " of predicting the mean. What is below 0.02 % lies on the strip ≈ 0, what is beyond the"
+        " scale at its end. Targets are random, inputs Gaussian.",
         shows={"layer": [layer + b for b in ("", WITH_BIASES) for layer in config.LAYERS]},
     ),
 ]

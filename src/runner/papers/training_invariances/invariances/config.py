@@ -121,3 +121,8 @@ class Invariances(TrainingConfig):
             )
         if len(self.classes) != 2:
             raise InputError(f"classes={self.classes} must be two different digits")
+
+    def purposes(self) -> tuple[str, ...]:
+        """Return the purposes of the random streams."""
+        digits = [f"digit {digit}" for digit in range(10)]
+        return ("examples", *digits, "graph", "initialisation")

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from runner.core.errors import InputError
 from runner.core.names import OPTIMIZERS
+from runner.core.streams import RANDOM_PIXELS, orders
 from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, MOST, TrainingConfig, parameter
 from runner.data import CLASSES
 
@@ -77,3 +78,7 @@ class LowRankTraining(TrainingConfig):
                 f"loss_function={self.loss_function}: classes={self.classes} needs"
                 f" loss_function={' or '.join(known)}"
             )
+
+    def purposes(self) -> tuple[str, ...]:
+        """Return the purposes of the random streams."""
+        return (*RANDOM_PIXELS, "images", "initialisation", *orders(self.epochs))

@@ -10,11 +10,13 @@ import numpy as np
 import pandas as pd
 
 from runner.papers.training_invariances.invariances.tables import (
-    LAYER,
     SERIES,
     ends,
     final,
+    late,
+    longest,
     orders,
+    paths,
     power,
     tail,
     telling,
@@ -86,23 +88,21 @@ def distance_of_tree(tables: Tables) -> pd.DataFrame:
 def _last_dense(tables: Tables) -> pd.DataFrame:
     """Return the fully connected layers of Theorem 2, where its bound is one, but the output, of
     the runs that train longest."""
-    rows = tail(tables)
-    rows = rows[rows.groupby("run")["time"].transform("max") == rows["time"].max()]
+    rows = longest(tail(tables))
     return nonempty(rows.query("layer < depth and bound == 1 and kind == 'dense'"), LAYERS)
 
 
-def _at(rows: pd.DataFrame, share: float) -> pd.DataFrame:
-    """Return the rows at this share of the time, by layer."""
-    return ends(rows, share).set_index(LAYER)
-
-
-@quantity(needs={"time": 3})
-def growth(tables: Tables, of: str) -> pd.DataFrame:
-    """{of} at the end less that at half-time"""
-    rows = tail(tables)
-    rows = rows.assign(of=rows.eval(of))
-    change = (_at(rows, 1)["of"] - _at(rows, 0.5)["of"]).dropna()
-    return nonempty(change, "record before half-time").rename("value").reset_index()
+@quantity(unit="ratio", needs={"time": 5})
+def exponent_in_log_time(tables: Tables) -> pd.DataFrame:
+    """exponent of log t in ‖W‖ / (1/L), in the second half of the longest runs, of every layer of \
+networks with L layers and no skip connections"""
+    rows = paths(tables)
+    skips = rows["kind"].str.startswith("residual").groupby(rows["run"]).transform("any")
+    rows = late(longest(rows[~skips]))
+    depth = nonempty(rows, LAYERS).groupby("run")["depth"].first()
+    # power() gives the exponent of log t in the squared norm.
+    found = (0.5 / power(rows, "log_flow_time")).rename("exponent").reset_index()
+    return found.assign(value=found["exponent"] * found["run"].map(depth))
 
 
 @quantity(unit="exponent", needs={"time": 5})

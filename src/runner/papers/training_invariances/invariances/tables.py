@@ -46,22 +46,38 @@ def unrolled(tables: Tables) -> pd.Series:
     return tables["decomposition"]["run"] if "decomposition" in tables else pd.Series(dtype=object)
 
 
-def tail(tables: Tables) -> pd.DataFrame:
-    """Layers that Theorem 2 speaks of, at the finest rate of the runs on the normalized clock.
+def paths(tables: Tables) -> pd.DataFrame:
+    """Return all layers along the path of the flow, at the smallest step length of each run.
 
-    Without those that start balanced, of rank one. start: ||W||_2^2 / ||W||_F^2 there. separates:
-    whether the risk of the network ever falls below loss(0) / n, so that every example is on its
-    side. Corollary 1 asks for it (the assumption of Ji and Telgarsky 2020), and without it the
-    norms need not diverge: a ReLU network can end with all units off for a whole class.
+    Without networks that start balanced, of rank one. start: ||W||_2^2 / ||W||_F^2 there.
+    separates: whether the risk of the network ever falls below loss(0) / n, so that every example
+    is on its side. Corollary 1 asks for it (the assumption of Ji and Telgarsky 2020), and without
+    it the norms need not diverge: a ReLU network can end with all units off for a whole class.
     """
     rows = tables["lowrank"]
-    rows = rows[rows["normalized_time"].astype(bool) & rows["bound"].notna()]
-    rows = rows[~rows["balanced"].astype(bool)]
+    rows = rows[rows["normalized_time"].astype(bool) & ~rows["balanced"].astype(bool)]
     rows = rows[rows["learning_rate"] == rows.groupby("run")["learning_rate"].transform("min")]
     separates = rows.groupby(["run", "replicate"])["separates"].transform("any")
     first = rows["operator_ratio"].where(rows["time"] == 0)
     start = first.groupby([rows["run"], rows["replicate"], rows["layer"]]).transform("max")
     return rows.assign(separates=separates, start=start)
+
+
+def tail(tables: Tables) -> pd.DataFrame:
+    """Return those of `paths` that Theorem 2 speaks of: the linear layers at the end."""
+    rows = paths(tables)
+    return rows[rows["bound"].notna()]
+
+
+def longest(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the runs with the longest path."""
+    return rows[rows.groupby("run")["time"].transform("max") == rows["time"].max()]
+
+
+def late(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the second half of each run's path, where log t is above 1."""
+    half = rows["time"] >= 0.5 * rows.groupby("run")["time"].transform("max")
+    return rows[half & (rows["log_flow_time"] > 1)]
 
 
 def telling(tables: Tables) -> pd.DataFrame:

@@ -231,13 +231,12 @@ def growing(tables: Tables) -> pd.DataFrame:
     rows = tail(tables)
     rows = rows[rows["separates"] & (rows["layer"] < rows["depth"])]
     rows = longest(nonempty(rows, "network that separates the data"))
-    blocks = rows["layer"].where(rows["kind"] == "residual_free")
-    free = blocks.groupby(rows["run"]).transform("nunique")
+    blocks = tables["lowrank"].query("kind == 'residual_free'").groupby("run")["layer"].nunique()
     return rows.assign(
         top=rows["operator_ratio"] * rows["frobenius"],
         remainder=(1 - rows["operator_ratio"]) * rows["frobenius"],
         apart=1 - rows["alignment"],
-        longest=rows["depth"] + free,
+        longest=rows["depth"] + rows["run"].map(blocks).fillna(0),
     )
 
 

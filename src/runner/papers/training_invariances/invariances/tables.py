@@ -46,16 +46,18 @@ def unrolled(tables: Tables) -> pd.Series:
     return tables["decomposition"]["run"] if "decomposition" in tables else pd.Series(dtype=object)
 
 
-def paths(tables: Tables) -> pd.DataFrame:
-    """Return all layers along the path of the flow, at the smallest step length of each run.
+def tail(tables: Tables) -> pd.DataFrame:
+    """Return the layers that Theorem 2 speaks of, along the path of the flow, at the smallest step
+    length of each run.
 
-    Without networks that start balanced, of rank one. start: ||W||_2^2 / ||W||_F^2 there.
-    separates: whether the risk of the network ever falls below loss(0) / n, so that every example
-    is on its side. Corollary 1 asks for it (the assumption of Ji and Telgarsky 2020), and without
-    it the norms need not diverge: a ReLU network can end with all units off for a whole class.
+    Networks that start balanced, of rank one, are excluded. start: ||W||_2^2 / ||W||_F^2 before
+    training. separates: whether the risk of the network ever falls below loss(0) / n, so that every
+    example is classified correctly. Corollary 1 assumes it (as Ji and Telgarsky 2020 do), and
+    without it the norms need not diverge: the ReLU units can die for a whole class.
     """
     rows = tables["lowrank"]
-    rows = rows[rows["normalized_time"].astype(bool) & ~rows["balanced"].astype(bool)]
+    rows = rows[rows["normalized_time"].astype(bool) & rows["bound"].notna()]
+    rows = rows[~rows["balanced"].astype(bool)]
     rows = rows[rows["learning_rate"] == rows.groupby("run")["learning_rate"].transform("min")]
     separates = rows.groupby(["run", "replicate"])["separates"].transform("any")
     first = rows["operator_ratio"].where(rows["time"] == 0)
@@ -63,10 +65,10 @@ def paths(tables: Tables) -> pd.DataFrame:
     return rows.assign(separates=separates, start=start)
 
 
-def tail(tables: Tables) -> pd.DataFrame:
-    """Return those of `paths` that Theorem 2 speaks of: the linear layers at the end."""
-    rows = paths(tables)
-    return rows[rows["bound"].notna()]
+def every_layer(tables: Tables) -> pd.DataFrame:
+    """Return the same for all layers; `bound` is 0 where Theorem 2 says nothing."""
+    rows = tables["lowrank"]
+    return tail({"lowrank": rows.assign(bound=rows["bound"].fillna(0.0))})
 
 
 def longest(rows: pd.DataFrame) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Numbers that were wrong: where a ratio is 0 / 0, a size is tiny or huge, or all x are the same."""
+"""Numbers that were wrong: where a ratio is 0 / 0, where all x are one, where a size is tiny."""
 
 import numpy as np
 import pandas as pd

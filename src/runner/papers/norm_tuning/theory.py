@@ -300,5 +300,7 @@ def live_units_probability(d: int, k: int, m: int, sparsity: float) -> float:
     passes from 0 to 1 around `p = 2 log(d) / d`: no sparsity below the paper's conjecture
     Theta(log d / d) (Remark 3) can do. The bound is ours.
     """
-    incoming, outgoing = 1 - (1 - sparsity) ** k, 1 - (1 - sparsity) ** d
-    return (incoming * outgoing) ** m
+    with np.errstate(divide="ignore"):  # of sparsity 1
+        log_absent = np.log1p(-sparsity)
+    incoming, outgoing = -np.expm1(k * log_absent), -np.expm1(d * log_absent)
+    return float((incoming * outgoing) ** m)

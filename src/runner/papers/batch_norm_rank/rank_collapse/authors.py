@@ -64,6 +64,7 @@ class Networks(MLP):
         zeros = [W.new_zeros(W.shape[:2]) for W in weights]
         biases = [self.parameters.get(f"b{n}", zero) for n, zero in enumerate(zeros, start=1)]
         same = MLP(weights, biases, "relu", self.normalization)
+        same.parameters |= self.parameters
         for layer in range(1, self.depth + 1) if self.centred else ():
             same.parameters[f"scale{layer}"].fill_(sqrt(1 - 1 / batch_size))
         return same

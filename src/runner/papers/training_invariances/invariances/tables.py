@@ -99,8 +99,15 @@ LAYER = ["run", "layer", "replicate", "separates"]
 
 
 def power(rows: pd.DataFrame, column: str) -> pd.Series:
-    """Return the exponent of a column in ||W||_F^2 over the records, by LAYER."""
+    """Return the exponent of a column in ||W||_F^2 over the records, by LAYER; nan for one record.
+
+    A record that rounding leaves at zero or below has no logarithm, and counts for neither sum.
+    """
+    layers = rows.groupby(LAYER).size().index
+    rows = rows[~(rows[column] <= 0)]
     logs = rows[LAYER].assign(x=np.log(rows["frobenius"]), y=np.log(rows[column]))
-    centred = logs["x"] - logs.groupby(LAYER)["x"].transform("mean")
-    sums = logs[LAYER].assign(xx=centred**2, xy=centred * logs["y"]).groupby(LAYER).sum()
-    return sums["xy"] / sums["xx"].where(sums["xx"] > 0)
+    by = logs.groupby(LAYER)["x"]
+    centred = logs["x"] - by.transform("mean")
+    products = logs[LAYER].assign(xx=centred**2, xy=centred * logs["y"]).groupby(LAYER)
+    xx, xy = (products[name].sum(skipna=False) for name in ("xx", "xy"))
+    return (xy / xx.where(by.max() > by.min())).reindex(layers)

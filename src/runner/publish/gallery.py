@@ -119,10 +119,14 @@ def tallies(entries: list[Entry]) -> Iterator[tuple[str, str, int, dict[str, Cou
 
 
 def sentence(text: str) -> Markup:
-    """Return a text as `pretty` writes it, with a capital at its beginning unless that is a
-    symbol."""
+    """Return a text as `pretty` writes it, with a capital at its beginning."""
+    return pretty(capital(text))
+
+
+def capital(text: str) -> str:
+    """Return a text with a capital at its beginning unless that is a symbol."""
     word = re.match(r"(a|[a-z]{2,})[ :,-]", text)
-    return pretty(text[0].upper() + text[1:] if word and word[1] not in LETTERS else text)
+    return text[0].upper() + text[1:] if word and word[1] not in LETTERS else text
 
 
 def pretty(text: str) -> Markup:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from runner.papers.batch_norm_rank.pretraining.tables import (
+    against_pretraining,
     before_training,
     deepest,
     last_epochs,
@@ -78,6 +79,15 @@ def slowed_less(tables: Tables, network: str, than: str) -> pd.DataFrame:
         return deep - shallow
 
     return _of_network(rise(than) - rise(network), rows, network)
+
+
+@quantity(each=("dataset",), unit="ratio")
+def loss_ratio(tables: Tables, network: str) -> pd.DataFrame:
+    """mean training loss of the deepest networks, {network} / pretrained"""
+    rows = against_pretraining(tables)
+    at_end = rows["depth"] == rows.groupby("data")["depth"].transform("max")
+    found = nonempty(rows[at_end & (rows["method"] == network)], f"rows: {network}")
+    return found.rename(columns={"data": "dataset", "ratio": "value"})
 
 
 @quantity(each=("network",), unit="difference")

@@ -7,6 +7,7 @@ from runner.papers.batch_norm_rank.pretraining.quantities import (
     ahead,
     correlation_with_r,
     doublings,
+    loss_ratio,
     order_kept,
     raised,
     slowed_less,
@@ -169,10 +170,31 @@ CONTROLS = [
     ),
 ]
 
+
+def helps_against(name: str, others: str, network: str) -> Claim:
+    """Return a claim of ours that the deepest pre-trained networks learn faster than others."""
+    statement = (
+        f"on every dataset the deepest plain networks learn faster after pre-training than {others}"
+    )
+    rule = loss_ratio(network).given(AS_LONG).above(1)
+    return ours(name, statement, f"{CONTROL}, figures 4 and 12", rule, needs={"depth": 3})
+
+
+BEYOND_SCALE = [
+    helps_against("helps-against-batch-norm", "networks with batch norm", "batch_norm"),
+    helps_against("helps-against-nothing", "without it", "vanilla"),
+    helps_against(
+        "helps-beyond-scale",
+        "from random weights of which each layer has the size of the pre-trained one",
+        "scale_matched",
+    ),
+]
+
 CLAIMS = {
     "rank-fig4": LOSS,
     "rank-fig6": FIGURE_6,
     "rank-fig11": OTHER_MEASURES,
     "rank-fig12": LOSS + OTHER_MEASURES,
     "rank-pretraining": ALL_INITIALIZATIONS + CONTROLS,
+    "rank-scale": BEYOND_SCALE,
 }

@@ -11,6 +11,7 @@ import pandas as pd
 
 from runner.papers.batch_norm_rank.learning import least_lead
 from runner.papers.batch_norm_rank.pretraining.tables import (
+    against_pretraining,
     at_chosen_rates,
     before_training,
     deepest,
@@ -80,6 +81,15 @@ def slowed_less(tables: Tables, network: str, than: str) -> pd.DataFrame:
         return deep - shallow
 
     return _of_network(rise(than) - rise(network), rows, network)
+
+
+@quantity(each=("dataset",), unit="ratio")
+def loss_ratio(tables: Tables, network: str) -> pd.DataFrame:
+    """mean training loss of the deepest networks, {network} / pretrained"""
+    rows = against_pretraining(tables)
+    at_end = rows["depth"] == rows.groupby("data")["depth"].transform("max")
+    found = nonempty(rows[at_end & (rows["method"] == network)], f"rows: {network}")
+    return found.rename(columns={"data": "dataset", "ratio": "value"})
 
 
 @quantity(each=("network",), unit="difference")

@@ -20,7 +20,9 @@ SCHEDULES = ("constant", "cosine", "exponential")
 
 IN_PICTURES = {
     "matrix_rank": "rank",
-    "rank_bound": "r(H)",
-    "normalization=none": "vanilla",
+    "rank_bound": "r",
+    "mean_rank_bound": "mean r",
+    "normalization=none": "plain",
+    "method=vanilla": "plain",
 }
 """What captions and pictures call a column of a table, or a value in one."""

@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.data import CLASSES
-from runner.papers.batch_norm_rank.breaking_bn.tables import BEFORE, chosen_rates, paths
+from runner.papers.batch_norm_rank.breaking_bn.tables import MEASURES as BEFORE
+from runner.papers.batch_norm_rank.breaking_bn.tables import chosen_rates, paths
 from runner.papers.batch_norm_rank.learning import END_OF_GRID
 from runner.papers.batch_norm_rank.looks import MEASURES, METHODS, NAMES, named
 from runner.results.claims import Tables
@@ -60,12 +61,8 @@ def _lines(
         ticks(axes.yaxis, np.linspace(0, top, 5))
     if column == "train_accuracy":
         level(axes, 1 / CLASSES, chance, above=False)
-    panel(
-        axes,
-        letter,
-        OF_LAST.get(column, MEASURES[column]),
-        "epoch" if x == "epoch" else "iteration",
-    )
+    title = OF_LAST.get(column, MEASURES[column])
+    panel(axes, letter, title, "epoch" if x == "epoch" else "iteration")
     return ends[::-1]  # from below, where lines end together
 
 
@@ -113,7 +110,7 @@ def with_rates(panels: str, tables: Tables) -> str:
         f"{named(method)} {rate:g}{END_OF_GRID[end]}"
         for method, rate, end in chosen_rates(tables).itertuples(index=False, name=None)
     ]
-    return f"{panels} Lines are medians, bands the range. Learning rates: {', '.join(rates)}."
+    return f"{panels} Lines are medians, bands the range. Learning rates: {'; '.join(rates)}."
 
 
 def _network(tables: Tables) -> str:
@@ -212,9 +209,8 @@ FIGURES = [
         ],
         caption=partial(
             with_rates,
-            "(a) Training accuracy; (b) the same for plain networks, one line a network; (c)"
-            " alignment of the gradients of different images, absent where the last hidden layer is"
-            " zero.",
+            "(a) Training accuracy, (b) of plain networks, one line each, (c) alignment of the"
+            " gradients of different images (none where the last layer is zero).",
         ),
         shows={"method": ["batch_norm", "vanilla", "vanilla_100x", "vanilla_random_pixels"]},
     ),

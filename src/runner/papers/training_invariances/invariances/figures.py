@@ -359,7 +359,7 @@ def _signs(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Preview of one run: the drift of each place at the end against the rate."""
+    """Draw the preview of one run: drift after training against the learning rate."""
     metrics = tables["metrics"]
     rows = metrics[(metrics["time"] == metrics["time"].max()) & (metrics["entries"] > 0)]
     place = ["layer", "place", "pair", "item", "promised"]

@@ -271,7 +271,7 @@ def _spectra(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Preview of one run: the ratio of the last inner layer while the loss falls."""
+    """Draw the preview of one run: the ratio of the last inner layer while the loss falls."""
     keys = ["gain", "learning_rate", "weight_decay"]
     rows = with_loss(tables)
     colors, names = _gains(rows), []

@@ -296,11 +296,10 @@ FIGURES = [
         draw_without_decay,
         whose="ours",
         findings=[Finding(say_gain_one, holds=["band"])],
-        caption="The last inner layer. (a) Ratio ‖W‖₂² / ‖W‖² by epoch, for initial weights of four"
-        " sizes (gains); two classes. (b) The sum of all other squared singular values, divided by"
-        " its initial value. (c) The ratio after training for other networks and losses; of ten"
-        " classes the nine largest count. (d) Squared singular values at other widths. Lines and"
-        " points are medians, bars ranges. Diverged networks are excluded. Digits are drawn.",
+        caption="The last inner layer. (a) Ratio ‖W‖₂² / ‖W‖² by epoch, for four sizes (gains) of"
+        " the initial weights, two classes. (b) The remainder. (c) Other networks and"
+        " losses; of ten classes the nine largest count. (d) Other widths. Medians and"
+        " ranges, digits only, without diverged networks.",
         shows={"data": ["digits", "fashion_mnist"]},
     ),
     Drawing(
@@ -308,11 +307,10 @@ FIGURES = [
         draw_beyond_the_flow,
         whose="ours, beyond the paper",
         findings=[Finding(say_decay, holds=["decay"])],
-        caption="The last inner layer. (a) The sum of all squared singular values but the largest,"
-        " divided by that without weight decay λ, against 2λT, T the time of training; values below"
-        " 0.0003 are drawn in the strip. (b) Change of D at one time, against the learning rate."
-        " (c) Singular values after training on ten classes. Points are medians, bars ranges."
-        " Diverged networks are excluded. Digits are drawn.",
+        caption="The last inner layer. (a) Sum of all squared singular values except the largest,"
+        " relative to training without weight decay λ; T: time of training; below 0.0003:"
+        " strip. (b) Change of D at one time. (c) After training on ten classes. Medians and"
+        " ranges, digits only, without diverged networks.",
         shows={
             "data": ["digits", "fashion_mnist"],
             "optimizer": ["sgd", "momentum", "adam", "adamw"],

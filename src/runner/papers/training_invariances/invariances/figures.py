@@ -369,7 +369,8 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     for (*_, promised), line in table.iterrows():
         look = INVARIANT if promised else NOT_INVARIANT
         look.line(axes, line.index, line, alpha=0.6, linewidth=1.2, markersize=4)
-    panel(axes, "", "drift at the end; blue: the paper says it is invariant", "rate")
+    title = "drift after training, median of networks; blue: promised, orange: not"
+    panel(axes, "", title, "learning rate")
     return picture, table.add_prefix("drift at ").reset_index()
 
 

@@ -275,18 +275,23 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     keys = ["gain", "learning_rate", "weight_decay"]
     rows = with_loss(tables)
     colors, names = _gains(rows), []
-    picture, ((axes,),) = sheet(1, 1, height=3.6, right=1.7)
+    picture, ((axes,),) = sheet(1, 1, height=3.6, right=1.95)
     axes.set_xscale("log")
     for values, of in rows.groupby(keys):
         line, look = of.groupby("epoch")[["loss", "ratio"]].median(), Look(colors[values[0]])
         look.line(axes, line["loss"], line["ratio"])
-        names.append((line["ratio"].iloc[-1], ", ".join(f"{v:g}" for v in values), look))
+        text = "gain {:g}, rate {:g},\ndecay {:g}".format(*values)
+        names.append((line["ratio"].iloc[-1], text, look))
     axes.invert_xaxis()
     name_ends(axes, names)
-    panel(axes, "", "share of the k largest in ‖W‖²; gain, rate, decay", "training loss, falling →")
+    title = "leading σ² / sum of all σ², last inner layer, median of networks"
+    panel(axes, "", title, "training loss, falling →")
     summary = ["ratio", "remainder", "lower", "upper", "drift", "loss"]
     return picture, ends(rows).groupby(keys)[summary].median().reset_index()
 
+
+LOOKS = {name.lower(): look for name, look in METHODS.items()}
+"""Of sweeps over the optimizer."""
 
 HEADLINE = ["loss", "accuracy", "test_accuracy", "sharpness"]
 

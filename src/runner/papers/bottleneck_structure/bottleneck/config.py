@@ -9,7 +9,7 @@ from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, MOST, TrainingConf
 
 @dataclass(frozen=True)
 class Bottleneck(TrainingConfig):
-    """Paper D, figure 1: parameter norm and spectra against depth, on a task of known rank."""
+    """Paper D, figure 1: norm and singular values by depth, on a task of known rank."""
 
     study: ClassVar[str] = "bottleneck"
     version: ClassVar[int] = 4  # parallel neurons become one

@@ -26,7 +26,7 @@ from runner.core.errors import InputError
 from runner.core.papers import PAPERS, paper_of
 from runner.publish.counting import once
 from runner.publish.entries import Entry, collect, reason
-from runner.publish.gallery import VERDICTS, Pages, capital, duration, shown
+from runner.publish.gallery import NBSP, VERDICTS, Pages, capital, duration, shown
 from runner.publish.gallery import papers as about_papers
 from runner.publish.reference import REFERENCE, drawn_png, kept_figure, read_tables
 from runner.results.captions import caption
@@ -79,9 +79,6 @@ HOURS_AT_PAPER = {
     ("bottleneck-symmetry",): 1.9,
 }
 """Where nothing like it is kept: steps times the measured seconds of one, on one core."""
-
-NBSP = "\u00a0"
-"""A space at which no line is broken."""
 
 KINDS = {"paper": "", "ours": "*additional*", "illustration": "*loose bounds*"}
 """Whose a statement is, and what the tables call those that are not the paper's."""
@@ -148,7 +145,8 @@ def index(reference: Path) -> str:
 def finding(folder: Path) -> str:
     """What the header of a figure's picture says was found. folder: of the figure."""
     judged = pd.read_csv(folder / "claims.csv")
-    return header_of(kept_figure(folder), read_tables(folder), judged).finding
+    said = header_of(kept_figure(folder), read_tables(folder), judged).finding
+    return said.replace(" %", f"{NBSP}%")
 
 
 def entries_of(reference: Path) -> list[Entry]:

@@ -30,7 +30,7 @@ Row = Mapping[str, str]
 """A row of a table of claims as it is written there."""
 
 LATER = dict.fromkeys(
-    ("kind", "source", "rule", "note", "n", "p_value", "left_out", "data", "runs", "standing"), ""
+    ("kind", "source", "rule", "note", "p_value", "left_out", "data", "runs", "standing"), ""
 )
 """Columns that tables of older code may lack."""
 
@@ -135,7 +135,7 @@ def reason(row: Row) -> str:
 
     The note does where nothing was judged, and where more was left out than a verdict allows.
     """
-    judged = bool(float(row["n"] or 0)) and float(row["left_out"] or 0) <= MOST_LEFT_OUT
+    judged = bool(row["measured"]) and float(row["left_out"] or 0) <= MOST_LEFT_OUT
     is_open = row["verdict"] == "undecided" and judged
     return "The numbers exclude neither the statement nor its opposite." * is_open
 

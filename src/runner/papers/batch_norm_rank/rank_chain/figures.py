@@ -555,6 +555,8 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, drawn if len(drawn) <= 40 else drawn.iloc[:: len(drawn) // 20]
 
 
+STATISTIC = "mean"
+
 HEADLINE = ["soft_rank", "rank_bound", "log_ratio", "change"]
 
 FIGURES = [

@@ -40,7 +40,7 @@ from runner.core.errors import InputError
 from runner.results import claims
 from runner.results.captions import Said, caption, dataset_in, repeated
 from runner.results.claims import Tables
-from runner.results.findings import DOT, Finding, Header, header
+from runner.results.findings import DOT, Finding, Header, header, upper
 from runner.results.labels import names_of
 from runner.results.paper_figures import PaperFigure, folder_words
 from runner.results.registering import registered
@@ -373,9 +373,7 @@ def preview(run: Run) -> tuple[bytes, pd.DataFrame]:
             source, _, what = headline("study", study).rpartition(": ")
             above = DOT.join(filter(None, (source or study, dataset_in(tables))))
             drawn = statistic(study, tables)
-            picture.add_header(
-                *(each[:1].upper() + each[1:] for each in (above, what)), [(drawn, GREY)]
-            )
+            picture.add_header(upper(above), upper(what), [(drawn, GREY)])
         content = BytesIO()
         picture.savefig(content, format="png", metadata={"Software": None})
     return content.getvalue(), summary

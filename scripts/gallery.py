@@ -2,17 +2,19 @@
 
 python scripts/gallery.py
 
-Draws the reference into `docs/figures/`, at scale quick and, of the papers' own images, at the
-largest scale that is kept, with a page of their captions, and writes the tables of figures, of
-claims that do not hold, and of benchmarks between the marks in README.md and docs/*.md, so that
-none of it is ever typed by hand.
+Draws the reference into `docs/figures/`, at scale quick and at the largest scale that is kept, with
+a page of their captions, and writes the tables of figures, of claims that do not hold, and of
+benchmarks between the marks in README.md and docs/*.md, so that none of it is ever typed by hand.
 """
 
 import json
 import re
 import sys
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import overview
 import pandas as pd
@@ -23,12 +25,13 @@ from runner.core.catalogue import figure_names, figure_study, headline, paper_fo
 from runner.core.errors import InputError
 from runner.core.papers import PAPERS, paper_of
 from runner.publish.counting import once
-from runner.publish.entries import Entry, collect
-from runner.publish.gallery import Pages, duration, shown
-from runner.publish.reference import REFERENCE, drawn_png, read_tables
+from runner.publish.entries import Entry, collect, reason
+from runner.publish.gallery import NBSP, VERDICTS, Pages, capital, duration, shown
+from runner.publish.gallery import papers as about_papers
+from runner.publish.reference import REFERENCE, drawn_png, kept_figure, read_tables
 from runner.results.captions import caption
 from runner.results.evidence import ERROR
-from runner.results.figures import drawing_of
+from runner.results.figures import drawing_of, header_of
 from runner.results.verdicts import STANDINGS
 from runner.runs.provenance import REPOSITORY
 
@@ -77,23 +80,16 @@ HOURS_AT_PAPER = {
 }
 """Where nothing like it is kept: steps times the measured seconds of one, on one core."""
 
-NBSP = "\u00a0"
-"""A space at which no line is broken."""
-
-VERDICTS = {"holds": "hold", "fails": "fail", "undecided": "are undecided"}
-KINDS = ("paper", "ours", "illustration")
+KINDS = {"paper": "", "ours": "*additional*", "illustration": "*loose bounds*"}
+"""Whose a statement is, and what the tables call those that are not the paper's."""
 
 
 def drawn(reference: Path) -> list[tuple[str, str]]:
-    """The figures that pictures are made of, each with its scale, the largest last.
-
-    At quick, and where the papers' own images are kept, as at medium, at the largest scale.
-    """
+    """The figures that pictures are made of, at quick and at the largest scale kept, that last."""
     pairs = []
     for name in figure_names():
         kept = [scale for scale in SCALES if (reference / scale / name).exists()]
-        largest = kept[-1:] if "medium" in kept else []
-        pairs += [(name, scale) for scale in kept if scale == SCALE or scale in largest]
+        pairs += [(name, scale) for scale in kept if scale in (SCALE, kept[-1])]
     return pairs
 
 
@@ -108,10 +104,15 @@ def command_of(name: str, scale: str) -> str:
 
 
 def draw_pictures(reference: Path, folder: Path) -> None:
-    """One PNG for each figure and scale, small enough for a README."""
+    """One PNG for each figure and scale, small enough for a README; those of other scales go."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, scale in drawn(reference):
-        (folder / file_of(name, scale)).write_bytes(drawn_png(reference / scale / name))
+    pairs = drawn(reference)
+    for name, scale in product(figure_names(), SCALES):
+        place = folder / file_of(name, scale)
+        if (name, scale) in pairs:
+            place.write_bytes(drawn_png(reference / scale / name))
+        else:
+            place.unlink(missing_ok=True)
 
 
 def caption_of(reference: Path, name: str, scale: str) -> str:
@@ -131,13 +132,21 @@ def captioned(reference: Path) -> str:
 
 
 def index(reference: Path) -> str:
-    """The gallery's index as a Markdown page, with the pictures that are kept beside it."""
+    """The gallery's index as a Markdown page: of each figure the largest scale that is kept."""
     largest = dict(drawn(reference))  # of each figure's scales the last
     pictures = {
         name: (f"figures/{file_of(name, scale)}", command_of(name, scale), scale)
         for name, scale in largest.items()
     }
-    return Pages(entries_of(reference), pictures=pictures).page("index.md")
+    found = {name: finding(reference / scale / name) for name, scale in largest.items()}
+    return Pages(entries_of(reference), pictures=pictures, found=found).page("index.md")
+
+
+def finding(folder: Path) -> str:
+    """What the header of a figure's picture says was found. folder: of the figure."""
+    judged = pd.read_csv(folder / "claims.csv")
+    said = header_of(kept_figure(folder), read_tables(folder), judged).finding
+    return said.replace(" %", f"{NBSP}%")
 
 
 def entries_of(reference: Path) -> list[Entry]:
@@ -146,34 +155,82 @@ def entries_of(reference: Path) -> list[Entry]:
     return collect(nothing_of_ones_own, None, reference, draws=False)
 
 
+def totals(reference: Path) -> str:
+    """How many statements of the papers there are, and how they came out, in a sentence."""
+    counts = sum((each.counts["paper"] for each in shown(entries_of(reference))), Counter())
+    holds, fails, undecided = (counts[verdict] for verdict in VERDICTS)
+    return (
+        f"Of {counts.total()} statements {holds} hold, {fails} fail, and {undecided} are undecided."
+    )
+
+
 def findings(reference: Path) -> str:
-    """A Markdown table of the papers: what was found, and the verdicts on their own statements."""
-    lines = [
-        "| | paper | what was found | holds | fails | undecided |",
-        "| --- | --- | --- | --: | --: | --: |",
-    ]
+    """A Markdown table of the papers: what each claims, what was found, and the verdicts on its
+    own statements."""
+    heads = ["", "paper", "what it claims", "what we found", *VERDICTS]
+    rows = []
     for each in shown(entries_of(reference)):
+        letter = each.paper.letter
         title = f"[{each.paper.title}](https://arxiv.org/abs/{each.paper.arxiv})"
-        numbers = " | ".join(str(each.counts["paper"][verdict]) for verdict in VERDICTS)
-        lines.append(f"| **{each.paper.letter}** | {title} | {each.found} | {numbers} |")
-    return "\n".join(lines)
+        numbers = [str(each.counts["paper"][verdict]) for verdict in VERDICTS]
+        page = f"**[{letter}](docs/paper-{letter.lower()}.md)**"
+        rows.append([page, title, about_papers()[letter]["claims"], each.found, *numbers])
+    return table(heads, rows, right=3)
 
 
-def result(reference: Path, scale: str, name: str) -> tuple[str, str]:
-    """Computing time, with the GPU's name where there was one, and the counts of the verdicts.
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: int = 0) -> str:
+    """A table in Markdown. right: how many of the last columns have numbers."""
+    lines = [heads, ["---"] * (len(heads) - right) + ["--:"] * right]
+    lines += [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines).replace(" %", f"{NBSP}%")
+
+
+def figures(reference: Path) -> str:
+    """A Markdown table of all figures: what each asks, and its verdicts, linked to the pictures."""
+    pictures, rows = drawn(reference), []
+    for name in sorted(figure_names(), key=letter_of):
+        what = headline("figure", name).partition(": ")[2]
+        cells = [letter_of(name), code(name), what[:1].upper() + what[1:]]
+        for scale in SCALES:
+            counts = counted(reference / scale, [name])
+            link = f"[{counts}](figures/{file_of(name, scale)})"
+            cells.append(link if (name, scale) in pictures else counts)
+        rows.append(cells)
+    return table(["paper", "figure", "question", *map(code, SCALES)], rows)
+
+
+def letter_of(name: str) -> str:
+    """The letter of a figure's paper."""
+    return paper_of(paper_folder(figure_study(name))).letter
+
+
+def code(text: str) -> str:
+    """A text as Markdown shows what is typed."""
+    return f"`{text}`"
+
+
+def times(reference: Path) -> str:
+    """A Markdown table of the computing time of every figure at every scale."""
+    rows = [
+        [code(name), *(time_of(reference / scale / name) for scale in SCALES)]
+        for name in figure_names()
+    ]
+    return table(["figure", *map(code, SCALES)], rows, right=len(SCALES))
+
+
+def time_of(folder: Path) -> str:
+    """Computing time of a kept figure, with the GPU's name where there was one; empty without one.
 
     The time is the processor's; that of the clock for a GPU, and where the processor's is not kept.
     """
-    folder = reference / scale / name
     if not folder.exists():
-        return "", ""
+        return ""
     about = json.loads((folder / "provenance.json").read_text())
     gpus = [run["device_name"] for run in about["runs"] if run.get("device", "cpu") != "cpu"]
-    claims = counted(folder.parent, [name])
     known = not gpus and all(run.get("cpu_seconds") for run in about["runs"])
     seconds = sum(run["cpu_seconds"] for run in about["runs"]) if known else about["seconds"]
     on = " on " if len(gpus) == len(about["runs"]) else ", partly on "
-    return on.join([duration(seconds).replace(" ", NBSP), *sorted({*gpus})]), claims
+    return on.join([duration(seconds).replace(" ", NBSP), *sorted({*gpus})])
 
 
 def kept_scales(reference: Path) -> list[str]:
@@ -181,39 +238,16 @@ def kept_scales(reference: Path) -> list[str]:
     return [scale for scale in SCALES if any((reference / scale).glob("*/claims.csv"))]
 
 
-def table(reference: Path) -> str:
-    """A Markdown table of all figures: command, study, time, claims that link to the pictures."""
-    lines = [
-        "| command | paper | what it shows | study |"
-        + "".join(f" `{scale}` | its own · ours |" for scale in SCALES),
-        "| --- | --- | --- | --- |" + " --- | --- |" * len(SCALES),
-    ]
-    pictures = drawn(reference)
-    for name in figure_names():
-        study = figure_study(name)
-        letter = paper_of(paper_folder(study)).letter
-        what = headline("figure", name).partition(": ")[2].replace("|", "\\|")
-        cells = []
-        for scale in SCALES:
-            seconds, counts = result(reference, scale, name)
-            if (name, scale) in pictures:
-                counts = f"[{counts}](figures/{file_of(name, scale)})"
-            cells += [seconds, counts]
-        cells = [f"`make {name}`", letter, what, f"`{study}`", *cells]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
 def not_computed(reference: Path) -> str:
     """A Markdown table of what no results are kept of at scale `paper`: commands, hours."""
-    lines = ["| commands | hours of one core, estimated |", "| --- | --- |"]
+    rows = []
     for names in (*HOURS_AT_PAPER, *WORK_AT_PAPER):
         missing = [name for name in names if not (reference / "paper" / name).exists()]
         if missing:
             work = WORK_AT_PAPER.get(names, 0) * hours(reference / "medium", names)
-            commands = ", ".join(f"`{command_of(name, 'paper')}`" for name in missing)
-            lines.append(f"| {commands} | {two_digits(HOURS_AT_PAPER.get(names, work))} |")
-    return "\n".join(lines)
+            commands = ", ".join(code(command_of(name, "paper")) for name in missing)
+            rows.append([commands, two_digits(HOURS_AT_PAPER.get(names, work))])
+    return table(["commands", "hours of one core, estimated"], rows, right=1)
 
 
 def hours(folder: Path, names: Iterable[str]) -> float:
@@ -232,108 +266,127 @@ def two_digits(value: float) -> str:
 
 def papers(reference: Path) -> str:
     """A Markdown table of the papers: figures, and how the claims came out at each scale."""
-    lines = [
-        "| | paper | figures |" + "".join(f" `{scale}` |" for scale in SCALES),
-        "| --- | --- | --- |" + " --- |" * len(SCALES),
-    ]
+    rows = []
     for folder, paper in PAPERS.items():
         names = [name for name in figure_names() if paper_folder(figure_study(name)) == folder]
         cells = [counted(reference / scale, names) for scale in SCALES]
         title = f"[{paper.title}](https://arxiv.org/abs/{paper.arxiv}) ({paper.venue})"
-        lines.append(f"| {paper.letter} | {title} | {len(names)} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        rows.append([paper.letter, title, str(len(names)), *cells])
+    return table(["", "paper", "figures", *map(code, SCALES)], rows)
 
 
-def claims_in(paths: Iterable[Path]) -> pd.DataFrame:
-    """The claims of these files, each statement on the same numbers once."""
-    return once(pd.concat([pd.read_csv(path) for path in paths]))
+def claims_at(folder: Path, names: Iterable[str]) -> pd.DataFrame:
+    """The claims of these figures at a scale, each statement on the same numbers once.
 
-
-def counted(folder: Path, names: list[str]) -> str:
-    """How the claims of these figures came out; nothing where none are kept.
-
-    Three numbers of the papers' own statements, then of ours, then of illustrations, if any.
+    folder: of the scale.
     """
     paths = [path for name in names if (path := folder / name / "claims.csv").exists()]
-    if not paths:
-        return ""
-    claims = claims_in(paths)
-    own, ours, illustrations = (counts_of(claims[claims["kind"] == kind]) for kind in KINDS)
-    more = f" · {illustrations}" if "illustration" in set(claims["kind"]) else ""
-    return f"**{own}** · {ours}{more}"
+    texts = {"measured": str, "note": str}
+    read = [pd.read_csv(path, keep_default_na=False, dtype=texts) for path in paths]
+    named = [each.assign(figure=path.parent.name) for each, path in zip(read, paths, strict=True)]
+    return once(pd.concat(named)) if named else pd.DataFrame(columns=["kind", "verdict"])
 
 
-def counts_of(claims: pd.DataFrame) -> str:
-    """How many of these claims hold, fail and are undecided: three numbers, on one line."""
-    verdicts = claims["verdict"].value_counts()
-    return f"{NBSP}/{NBSP}".join(str(verdicts.get(verdict, 0)) for verdict in VERDICTS)
+def counted(folder: Path, names: Iterable[str]) -> str:
+    """How the claims of these figures came out, in signs: the paper's own, then others."""
+    claims = claims_at(folder, names)
+    said = []
+    for kind, word in KINDS.items():
+        found = Counter(claims.loc[claims["kind"] == kind, "verdict"])
+        signs = [f"{sign}{NBSP}{found[each]}" for each, sign in VERDICTS.items() if found[each]]
+        said += [" ".join(filter(None, [word, *signs]))] * bool(signs)
+    return " · ".join(said)
 
 
 def summary(reference: Path) -> str:
-    """How the claims came out at each scale, each statement on the same numbers counted once.
-
-    The papers' own statements first, then those of ours, and what loose bounds illustrate.
-    """
-    lines = []
+    """How the claims came out at each scale, each statement on the same numbers counted once: a
+    Markdown table, and how many of the papers' own chance alone would let hold."""
+    rows, chance = [], []
     for scale in kept_scales(reference):
-        claims = claims_in(sorted((reference / scale).glob("*/claims.csv")))
-        said = {kind: sentence_of(claims[claims["kind"] == kind]) for kind in KINDS}
+        claims = claims_at(reference / scale, figure_names())
+        found = Counter(zip(claims["kind"], claims["verdict"], strict=True))
+        standings = Counter(claims["standing"])
+        numbers = [*(found[pair] for pair in product(KINDS, VERDICTS))]
+        numbers += [standings[word] for word in STANDINGS]
+        rows.append([code(scale), *map(str, numbers)])
         own = (claims["kind"] == "paper").sum()
-        lines.append(
-            f"- scale `{scale}`: of the papers' own statements {said['paper']}; of ours"
-            f" {said['ours']}; of illustrations by loose bounds {said['illustration']}. If none of"
-            f" the papers' own were true, chance alone would let up to {ERROR * own:.0f} hold."
-            f" {standing(claims).capitalize()}."
-        )
-    return "\n".join(lines)
+        would = " would hold" * (not chance)
+        chance.append(f"{ERROR * own:.0f} of {own}{would} at {code(scale)}")
+    whose = ["paper's own", *(word.strip("*") for word in KINDS.values() if word)]
+    heads = [f"{each}: holds" if v == "holds" else v for each, v in product(whose, VERDICTS)]
+    heads = ["size", *heads, *STANDINGS]
+    said = f"If none of the papers' own statements were true, up to {', '.join(chance)}."
+    return f"{table(heads, rows, right=len(heads) - 1)}\n\nHow many would hold by chance? {said}"
 
 
-def standing(claims: pd.DataFrame) -> str:
-    """How many verdicts are pre-registered, and how many exploratory, in a few words."""
-    counts = claims["standing"].value_counts()
-    return ", ".join(f"{word}: {counts.get(word, 0)}" for word in STANDINGS)
+def by_claim(reference: Path, verdict: str) -> Iterator[tuple[list[str], pd.DataFrame]]:
+    """Paper, statement and figure of each claim with this verdict at some scale, and its rows at
+    all scales, the largest last, in the order of the papers."""
+    scales = kept_scales(reference)
+    claims = pd.concat(claims_at(reference / s, figure_names()).assign(scale=s) for s in scales)
+    for name in sorted(figure_names(), key=letter_of):
+        own = claims[claims["figure"] == name]
+        for _, rows in own.groupby("claim", sort=False):
+            if (rows["verdict"] == verdict).any():
+                last = rows.iloc[-1]
+                whose = KINDS[last["kind"]] or letter_of(name)
+                yield [whose, f"{capital(last['statement']).rstrip('.')}.", code(name)], rows
 
 
-def sentence_of(claims: pd.DataFrame) -> str:
-    """How many of these claims came out how, in words."""
-    counts = claims["verdict"].value_counts()
-    return ", ".join(f"{counts.get(v, 0)} {word}" for v, word in VERDICTS.items())
+def fails(reference: Path) -> str:
+    """A Markdown table of the claims that fail at some scale, each in one row."""
+    lines = []
+    for (whose, statement, figure), rows in by_claim(reference, "fails"):
+        failing = rows[rows["verdict"] == "fails"]
+        scales = rows.groupby("verdict")["scale"].agg(lambda each: ", ".join(map(code, each)))
+        others = [f"{each} at {scales[each]}" for each in VERDICTS if each in scales.drop("fails")]
+        found = {said(row): f"at {code(row.scale)} " for row in failing.itertuples()}
+        *smaller, largest = found
+        numbers = [largest, *(found[text] + text for text in smaller)]
+        where = "; ".join([scales["fails"], *others])
+        lines.append([whose, statement, where, "; ".join(numbers), figure])
+    return table(["paper", "statement", "where it fails", "what we measured", "figure"], lines)
 
 
-def not_holding(reference: Path, verdict: str, scale: str = SCALE) -> str:
-    """A Markdown table of the claims with this verdict: command, statement, measured number."""
-    lines = ["| command | statement | measured | source |", "| --- | --- | --- | --- |"]
-    for name in figure_names():
-        path = reference / scale / name / "claims.csv"
-        if path.exists():
-            kept = pd.read_csv(path, keep_default_na=False)
-            for row in kept.query("verdict == @verdict").itertuples():
-                found = "; ".join(filter(None, (str(row.measured), row.note)))
-                cells = (f"`{command_of(name, scale)}`", row.statement, found, row.source)
-                lines.append(
-                    "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
-                )
-    return "\n".join(lines)
+def undecided(reference: Path) -> str:
+    """A Markdown table of the claims that are undecided at some scale, a row for each number."""
+    lines = []
+    for about, rows in by_claim(reference, "undecided"):
+        open_rows = rows[rows["verdict"] == "undecided"]
+        for _, same in open_rows.groupby(["measured", "note"], sort=False):
+            row, (whose, statement, figure) = same.iloc[-1], about
+            why = reason({column: str(value) for column, value in row.items()})
+            found = (said(row), why) if why else (row["measured"] or "–", row["note"])
+            scales = ", ".join(map(code, same["scale"]))
+            lines.append([whose, statement, scales, *found, figure])
+            about = ["", "", ""]
+    heads = ["paper", "statement", "scale", "what we measured", "why it is undecided", "figure"]
+    return table(heads, lines)
 
 
-def measured(reference: Path, table: str, columns: dict[str, str]) -> str:
+def said(row: Any) -> str:
+    """What was measured for a claim, and what is noted beside it."""
+    return "; ".join(filter(None, (row.measured, row.note)))
+
+
+def measured(reference: Path, which: str, columns: dict[str, str]) -> str:
     """A Markdown table of the kept benchmarks.
 
-    table: `` or `-growth`; columns: heading by column.
+    which: `` or `-growth`; columns: heading by column.
     """
     folder = reference / "bench"
     names = sorted(path.name.removesuffix(".provenance.json") for path in folder.glob("*.json"))
     tables = []
     for name in names:
-        if (path := folder / f"{name}{table}.csv").exists():
+        if (path := folder / f"{name}{which}.csv").exists():
             about = json.loads((folder / f"{name}.provenance.json").read_text())
             tables.append(pd.read_csv(path).assign(machine=machine_name(about)))
     rows = pd.concat(tables)
-    lines = [f"| {' | '.join(columns.values())} |", "| --- " * len(columns) + "|"]
-    for row in rows[list(columns)].itertuples(index=False):
-        cells = [value if isinstance(value, str) else short(value) for value in row]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+    cells = [
+        [value if isinstance(value, str) else short(value) for value in row]
+        for row in rows[list(columns)].itertuples(index=False)
+    ]
+    return table(list(columns.values()), cells)
 
 
 def short(value: float) -> str:
@@ -360,16 +413,16 @@ def main() -> int:
         (PICTURES / "README.md").write_text(captioned(REFERENCE))
         INDEX.write_text(index(REFERENCE))
         (PICTURES / "overview.png").write_bytes(overview.drawn(REFERENCE))
+        write_between(README, "counts", totals(REFERENCE))
         write_between(README, "findings", findings(REFERENCE))
+        write_between(RESULTS, "figures", figures(REFERENCE))
         write_between(RESULTS, "papers", papers(REFERENCE))
-        write_between(RESULTS, "figures", table(REFERENCE))
         write_between(RESULTS, "verdicts", summary(REFERENCE))
-        write_between(RESULTS, "seeds", seeds.changes(REFERENCE))
         write_between(RESULTS, "not computed", not_computed(REFERENCE))
-        for scale in kept_scales(REFERENCE):
-            for verdict in ("fails", "undecided"):
-                content = not_holding(REFERENCE, verdict, scale)
-                write_between(NOTES, f"{verdict} at {scale}", content)
+        write_between(RESULTS, "seeds", seeds.changes(REFERENCE))
+        write_between(RESULTS, "times", times(REFERENCE))
+        write_between(NOTES, "fails", fails(REFERENCE))
+        write_between(NOTES, "undecided", undecided(REFERENCE))
         write_between(PERFORMANCE, "speed", measured(REFERENCE, "", SPEED))
         write_between(PERFORMANCE, "growth", measured(REFERENCE, "-growth", GROWTH))
     except InputError as error:

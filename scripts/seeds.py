@@ -15,6 +15,7 @@ import pandas as pd
 
 from runner.core.errors import InputError
 from runner.publish.counting import once
+from runner.publish.gallery import VERDICTS, capital
 from runner.publish.reference import REFERENCE
 from runner.runs.files import write_atomically
 
@@ -65,19 +66,19 @@ def changes(reference: Path) -> str:
     turned = (lost & changed["other"].isin(DECIDED)).sum()
     *others, last = sorted(rows["seed"].unique())
     seeds = f"{', '.join(map(str, others))} and {last}" if others else str(last)
+    open_rows, opened = len(rows) - len(decided), len(changed) - lost.sum()
     lines = [
-        f"With seeds {seeds} the papers' own statements at `quick` were judged again. Of"
-        f" {len(decided)} verdicts {lost.sum()} differ ({lost.sum() / len(decided):.1%}),"
-        f" {turned} of them *fails* for *holds* or the reverse; of {len(rows) - len(decided)}"
-        f" undecided ones {len(changed) - lost.sum()} are decided there.",
+        f"With seeds {seeds}, {turned or 'none'} of {len(decided)} verdicts changed from *holds* to"
+        f" *fails* or the reverse, and {lost.sum() - turned or 'none'} became undecided. Another"
+        f" seed decided {opened or 'none'} of {open_rows} undecided verdicts.",
         "",
-        "| command | statement | kept | seed | there |",
-        "| --- | --- | --- | --- | --- |",
+        "| command | statement | stored verdict | other seed |",
+        "| --- | --- | --- | --- |",
     ]
     for row in changed.sort_values(["figure", "claim", "seed"]).itertuples():
-        command = f"`make {row.figure}`, {row.claim}"
-        kept, there = f"{row.verdict}: {row.measured}", f"{row.other}: {row.other_measured}"
-        cells = (command, row.statement, kept, str(row.seed), there)
+        kept = f"{VERDICTS[row.verdict]} {row.measured}"
+        there = f"seed {row.seed}: {VERDICTS[row.other]} {row.other_measured}"
+        cells = (f"`make {row.figure}`", f"{capital(row.statement).rstrip('.')}.", kept, there)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines)
 

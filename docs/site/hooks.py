@@ -1,6 +1,5 @@
-"""What the site is made of beside the files in docs/: parts of the README, CONTRIBUTING, the
-notebooks, the help of every study, the columns of its tables, the tutorial's code. And formulas as
-MathML, which browsers show without a script.
+"""Add to the site what docs/ does not hold: CONTRIBUTING, the notebooks, the help of every study, the
+columns of its tables, the tutorial's code. Show formulas as MathML, which needs no script.
 """
 
 import html
@@ -14,7 +13,6 @@ from unittest.mock import patch
 import nbformat
 from latex2mathml.converter import convert
 from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from nbconvert import MarkdownExporter
@@ -25,9 +23,6 @@ from runner.core.catalogue import configs, figure_names, headline
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
-
-FROM_README = ["Run", "Results", "Hydra", "Questions"]
-"""Its sections on the page about the command."""
 
 REPORT = """
 ## The gallery
@@ -46,7 +41,6 @@ MATHS = re.compile(
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are made here."""
     pages: dict[str, str | bytes] = {
-        "running.md": _page_of(_seen_from_docs("README.md"), "The command", FROM_README),
         "contributing.md": _seen_from_docs("CONTRIBUTING.md"),
         "command-line.md": _command_line(),
         "columns.md": _columns(),
@@ -61,9 +55,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """A link to a folder leads to the page about it; the page of results has all pictures."""
+    """Lead links to folders and to files outside docs/ to their pages; add pictures to results."""
     if page.file.src_uri == "results.md":
         markdown += REPORT + _pictures()
+    markdown = markdown.replace("](../README.md", "](index.md")
+    markdown = markdown.replace("](../CONTRIBUTING.md", "](contributing.md")
     return re.sub(r"\]\((tutorial/[a-z_]+)\)", r"](\1/index.md)", markdown)
 
 
@@ -80,15 +76,6 @@ def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files
 def _seen_from_docs(name: str) -> str:
     """A document of the repository, its links as seen from docs/."""
     return (REPOSITORY / name).read_text().replace("](docs/", "](")
-
-
-def _page_of(document: str, title: str, headings: list[str]) -> str:
-    """A page of these sections of a document. Raises PluginError when one is not there."""
-    parts = re.split(r"^## (.*)\n", document, flags=re.MULTILINE)
-    sections = dict(zip(parts[1::2], parts[2::2], strict=True))
-    if missing := [heading for heading in headings if heading not in sections]:
-        raise PluginError(f"the README has no section {missing[0]!r} for the page {title!r}")
-    return "\n".join([f"# {title}\n", *(f"## {each}\n{sections[each]}" for each in headings)])
 
 
 def _pictures() -> str:

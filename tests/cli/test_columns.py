@@ -34,10 +34,11 @@ def test_the_command_prints_them(monkeypatch, capsys):
 
 def test_what_pictures_call_otherwise_has_both_names_in_help_and_captions():
     text = columns("rank_collapse")
-    assert re.search(r"rank_bound: float\n.*; in pictures r\(H\)\n", text)
-    assert "; in pictures none vanilla" in text
-    tables = {"metrics": pd.DataFrame(columns=["normalization", "matrix_rank", "rank_bound"])}
-    words = "Rank of vanilla networks, and r(H)."
+    assert re.search(r"rank_bound: float\n.*; in pictures r\n", text)
+    assert "; in pictures none plain" in text
+    names = dict.fromkeys(name.partition("=")[0] for name in IN_PICTURES)
+    tables = {"metrics": pd.DataFrame(columns=[*names])}
+    words = "Rank of plain networks, r, and mean r."
     both = ", ".join(f"{picture} is {name}" for name, picture in IN_PICTURES.items())
     assert in_tables(words, tables) == f"in the tables {both}"
     assert in_tables("Ranking of others.", tables).startswith("in the tables rank") is False

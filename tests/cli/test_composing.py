@@ -48,7 +48,7 @@ defaults:
   - override /study: example20
 """
 
-README_EXPERIMENT = """\
+EXPERIMENT_OF_THE_PAGE = """\
 # @package _global_
 # mine/experiment/deep.yaml              runner --config-dir mine experiment=deep
 defaults:
@@ -153,11 +153,10 @@ def test_settings_in_a_file_arrive_and_what_is_typed_wins(own, word):
     assert (job.config.seed, job.settings.threads) == (9, 3)
 
 
-def test_the_experiment_of_the_readme_reaches_its_run(tmp_path):
-    readme = (CONF.parent / "README.md").read_text()
-    assert README_EXPERIMENT in readme
+def test_the_experiment_of_the_page_on_the_command_reaches_its_run(tmp_path):
+    assert EXPERIMENT_OF_THE_PAGE in (CONF.parent / "docs" / "running.md").read_text()
     (tmp_path / "mine" / "experiment").mkdir(parents=True)
-    (tmp_path / "mine" / "experiment" / "deep.yaml").write_text(README_EXPERIMENT)
+    (tmp_path / "mine" / "experiment" / "deep.yaml").write_text(EXPERIMENT_OF_THE_PAGE)
     words = ("--config-dir", "mine", "experiment=deep", "scale=smoke", "device=cpu", "train=false")
     done = warm.run("-m", "runner", *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -23,3 +23,17 @@ def test_a_script_draws_its_curve_into_the_paper_s_figure(name, tmp_path):
     done = warm.run("script.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+
+
+CHECK = """
+rows = figure.reference()["metrics"].query("layer == 0")
+print(rank_bound(x.T).item(), *rows["rank_bound"].unique())
+"""
+
+
+def test_the_architecture_has_the_inputs_of_the_networks_that_it_is_drawn_beside(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPTS["residual_rank"] + CHECK)
+    done = warm.run("script.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    ours, *papers = map(float, done.stdout.split())
+    assert papers == pytest.approx([ours] * len(papers), rel=1e-5) and papers

@@ -118,6 +118,8 @@ def test_the_pages_show_every_figure_and_escape_text(outputs):
     assert "1 run, 3 min of computing" in pages["fig4"] and "0123456789+" in pages["fig4"]
     assert "torch 2.13.0" in pages["fig4"] and "Rule: X &lt; 4" not in pages["fig4"]
     assert "Rule: x: below 4" in pages["fig4"]
+    for page in (pages["fig4"], pages["claims"]):
+        assert page.count("numbers exclude neither the statement nor its opposite") == 1
     assert "statements <a" in pages["index"] and "✓ 1 hold</a>" in pages["index"]
     assert "✗ 0 fail</a>" in pages["index"] and "? 1 are undecided</a>" in pages["index"]
     for paper in PAPERS.values():
@@ -351,6 +353,12 @@ def test_a_variant_follows_its_figure_and_counts_nowhere(report):
     assert int(figures) == len({path.parent.name for path in REFERENCE.glob("*/*/claims.csv")})
     page = (report / "fig4-0123abcd.html").read_text()
     assert "A variant, with seed=1. It counts in no total." in page
+
+
+def test_a_tall_picture_is_as_wide_as_others_on_the_index(tmp_path):
+    Image.new("RGB", (1680, 3400)).save(tmp_path / "tall.png")
+    gallery._publish(tmp_path / "tall.png", tmp_path / "shown", small=True)
+    assert Image.open(tmp_path / "shown.webp").width == gallery.THUMBNAIL
 
 
 PAGES = ("index.html", "fig4.html", "claims.html#verdict=undecided")

@@ -1,5 +1,6 @@
 """The parts of the documents that are made from results."""
 
+import html
 import json
 import re
 import shutil
@@ -15,30 +16,34 @@ from gallery import (
     captioned,
     draw_pictures,
     drawn,
+    fails,
+    figures,
+    file_of,
+    finding,
     findings,
     index,
     measured,
     not_computed,
-    not_holding,
     papers,
     short,
     summary,
-    table,
+    times,
+    totals,
+    undecided,
     write_between,
 )
 from in_process import configs_of
-from repository import REPOSITORY
 
 from runner.core.catalogue import figure_names
 from runner.core.errors import InputError
+from runner.publish.counting import once
 from runner.publish.entries import collect
-from runner.publish.gallery import counts, first_results
+from runner.publish.gallery import VERDICTS, counts, first_results
 from runner.publish.gallery import papers as about_papers
 from runner.publish.reference import REFERENCE, drawn_png, keep_benchmarks
 
-COUNTS = "**1 / 0 / 0** · 0 / 1 / 0".replace(" / ", f"{NBSP}/{NBSP}")
+COUNTS = f"✓{NBSP}1 · *additional* ✗{NBSP}1"
 """Of the claims below: one of the paper's holds, one of ours fails."""
-
 
 RUN = dict.fromkeys(("commit", "dirty", "threads", "versions")) | {"device_name": "x86_64"}
 
@@ -59,6 +64,8 @@ def reference(tmp_path):
         "source": ["paper A", "paper A"],
         "kind": ["paper", "ours"],
         "note": ["", "in all"],
+        "n": [8, 8],
+        "left_out": [0.0, 0.0],
         "standing": ["pre-registered", "exploratory"],
         "runs": ["one", "one"],
         "data": ["digits", "digits"],
@@ -67,36 +74,53 @@ def reference(tmp_path):
     return tmp_path
 
 
-def test_the_table_has_a_row_for_every_figure(reference):
+def test_the_tables_have_a_row_for_every_figure(reference):
     """With as many cells: a bar in a headline, as in a norm, does not end its own."""
-    rows = table(reference).splitlines()[2:]
+    rows = figures(reference).splitlines()[2:]
     assert len(rows) == len(figure_names()) and "\\|\\|A\\|\\|" in "".join(rows)
     assert len({len(re.split(r"(?<!\\)\|", row)) for row in rows}) == 1
-    (row,) = [row for row in rows if "`make fig4`" in row]
-    assert "| A |" in row and f"| 100{NBSP}s | [{COUNTS}](figures/fig4.png) |  |  |  |  |" in row
-    assert all(other.endswith("|  |  |  |  |  |  |") for other in rows if other != row)
+    (row,) = [row for row in rows if "`fig4`" in row]
+    assert row.startswith("| A | `fig4` | ")
+    assert row.endswith(f" | [{COUNTS}](figures/fig4.png) |  |  |")
+    assert all(other.endswith("|  |  |  |") for other in rows if other != row)
+    assert f"| `fig4` | 100{NBSP}s |  |  |" in times(reference).splitlines()
     first, *others = papers(reference).splitlines()[2:]
     assert first.endswith(f"| {COUNTS} |  |  |") and "https://arxiv.org/abs/2302.07937" in first
     assert [row[2] for row in others] == ["B", "C", "D"]
     assert all(row.endswith("|  |  |  |") for row in others)
 
 
-def test_the_index_has_every_kept_figure_with_its_picture_and_the_counts_of_the_gallery(reference):
-    """The same page of these claims, and of all that is kept."""
-    small = index(reference).replace("\u00a0", " ")
-    assert "own 1 statements\n1 hold, 0 fail and 0 are undecided" in small
-    assert small.count("<img") == 1 and "| ✓ 1  | ✗ 1  |" in small
-    assert "At scale" not in small, "the picture has its counts"
-    shutil.copytree(reference / "quick", reference / "paper")
-    small = index(reference).replace("\u00a0", " ")
-    assert "At scale <code>paper</code>: ✓ 1  ours ✗ 1 </td>" in small
+CELL = r'<td .*?src="figures/([^"]*)\.png" alt="([^"]*)".*?<b>.*?</b> (.*?)\.<br>\n(.*?)</td>'
+
+
+def test_picture_verdicts_and_headline_of_the_gallery_are_of_one_scale():
+    """Of the largest scale that is kept of each figure."""
+    cells = re.findall(CELL, html.unescape(index(REFERENCE)), re.S)
+    kept = {path.name for path in REFERENCE.glob("*/*") if path.name in figure_names()}
+    assert len(cells) == len(kept)
+    for picture, words, found, below in cells:
+        name = max((each for each in kept if picture.startswith(each)), key=len)
+        scales = [s for s in ("paper", "medium", "quick") if (REFERENCE / s / name).exists()]
+        typed = f" SCALE={scales[0]}" * (scales[0] != "quick")
+        assert picture == name + f"-{scales[0]}" * (scales[0] != "quick")
+        assert f"Scale <code>{scales[0]}</code>, <code>make {name}{typed}</code>: " in below
+        assert words.endswith(f": {found}") and found == finding(REFERENCE / scales[0] / name)
+        claims = pd.read_csv(REFERENCE / scales[0] / name / "claims.csv")
+        own = once(claims)["verdict"].value_counts()
+        signs = re.findall(r"([✓✗?])\s(\d+)", below)
+        for verdict, sign in VERDICTS.items():
+            assert sum(int(count) for s, count in signs if s == sign) == own.get(verdict, 0)
+
+
+def test_the_index_has_every_kept_figure_and_the_counts_of_the_gallery():
     page = index(REFERENCE)
     places = re.findall('src="([^"]*)"', page)
-    kept = {path.name for path in REFERENCE.glob("*/*") if path.name in figure_names()}
-    assert len(places) == len({*places}) == len(kept)
-    assert all((REPOSITORY / "docs" / place).exists() for place in places)
+    assert set(places) <= {f"figures/{file_of(*pair)}" for pair in drawn(REFERENCE)}
     total = counts(first_results(collect(REFERENCE, None, REFERENCE, draws=False)))["paper"]
-    assert f"{total['holds']} hold, {total['fails']} fail and {total['undecided']} are" in page
+    holds, fail, rest = (total[verdict] for verdict in VERDICTS)
+    assert f"{holds} hold, {fail} fail and {rest} are" in page
+    said = f"Of {total.total()} statements {holds} hold, {fail} fail, and {rest} are undecided."
+    assert totals(REFERENCE) == said
     assert page.count("\n## Paper ") == page.count("arxiv.org") == 4
 
 
@@ -137,17 +161,17 @@ def test_a_claim_that_two_figures_make_of_the_same_numbers_counts_once(reference
     shutil.copytree(reference / "quick" / "fig4", reference / "quick" / "fig5")
     other = reference / "quick" / "fig5" / "claims.csv"
     pd.read_csv(other).assign(runs="one with more methods").to_csv(other, index=False)
-    line = summary(reference).splitlines()[0]
-    assert "of the papers' own statements 1 hold, 0 fail, 0 are undecided" in line
-    assert line.endswith(" Pre-registered: 1, exploratory: 1.")
+    _, _, row, _, chance = summary(reference).splitlines()
+    assert row == "| `quick` | 1 | 0 | 0 | 0 | 1 | 0 | 0 | 0 | 0 | 1 | 1 |"
+    assert chance.endswith(" up to 0 of 1 would hold at `quick`.")
 
 
 def test_the_papers_are_found_to_be_what_their_claims_say(reference):
     """Nothing is said of a paper without the claims that it rests on."""
     (row,) = [row for row in findings(reference).splitlines() if "2302.07937" in row]
-    assert row.endswith("|  | 1 | 0 | 0 |")
+    assert row.endswith(f"{about_papers()['A']['claims']} |  | 1 | 0 | 0 |")
     rows = findings(REFERENCE).splitlines()[2:]
-    assert [row[:7] for row in rows] == ["| **A**", "| **B**", "| **C**", "| **D**"]
+    assert [row[:24] for row in rows] == [f"| **[{x}](docs/paper-{x.lower()}.md)" for x in "ABCD"]
     for letter, row in zip("ABCD", rows, strict=True):
         said = [each["says"] for each in about_papers()[letter]["found"]]
         assert any(sentence in row for sentence in said)
@@ -179,24 +203,39 @@ def test_a_page_has_every_kept_figure_with_its_caption(tmp_path):
     assert "## `make bottleneck-example20 SCALE=paper`\n\n![" in page
     assert "(bottleneck-example20-paper.png)" in page
     assert "Paper D, Example 20" in page and "scale: quick." in page and "scale: paper." in page
-    (tmp_path / "medium" / kept.name).unlink()
-    assert drawn(tmp_path) == [(kept.name, "quick")]  # paper shows what quick does
+    (tmp_path / "paper" / kept.name).unlink()
+    assert drawn(tmp_path) == [(kept.name, "quick"), (kept.name, "medium")]
 
 
 def test_pictures_of_a_page_are_those_of_the_figure(tmp_path):
     kept = REFERENCE / "quick" / "bottleneck-example20"
     (tmp_path / "medium").mkdir()
     (tmp_path / "medium" / kept.name).symlink_to(kept)
+    (tmp_path / "drawn").mkdir()
+    (tmp_path / "drawn" / "bottleneck-example20-paper.png").write_text("of what is kept no more")
     draw_pictures(tmp_path, tmp_path / "drawn")
     (small,) = (tmp_path / "drawn").iterdir()
     assert small.name == "bottleneck-example20-medium.png"
     assert small.read_bytes() == drawn_png(kept)
 
 
-def test_the_list_of_failures_names_command_and_number(reference):
-    rows = not_holding(reference, "fails").splitlines()[2:]
-    assert rows == ["| `make fig4` | b \\| c | 2; in all | paper A |"]
-    assert len(not_holding(reference, "undecided").splitlines()) == 2
+def test_what_does_not_hold_is_listed_once_with_its_scales_and_numbers(reference):
+    (row,) = fails(reference).splitlines()[2:]
+    assert row == "| *additional* | b \\| c. | `quick` | 2; in all | `fig4` |"
+    assert len(undecided(reference).splitlines()) == 2
+    shutil.copytree(reference / "quick", reference / "paper")
+    path = reference / "paper" / "fig4" / "claims.csv"
+    claims = pd.read_csv(path).assign(verdict=["undecided", "fails"], measured=["0.9", "3"])
+    claims.to_csv(path, index=False)
+    (row,) = fails(reference).splitlines()[2:]
+    assert "| `quick`, `paper` | 3; in all; at `quick` 2; in all | `fig4` |" in row
+    (row,) = undecided(reference).splitlines()[2:]
+    assert row.startswith("| A | a. | `paper` | 0.9 | The numbers exclude neither")
+    claims.assign(left_out=[0.5, 0.0], note="half excluded").to_csv(path, index=False)
+    (row,) = undecided(reference).splitlines()[2:]
+    assert row == "| A | a. | `paper` | 0.9 | half excluded | `fig4` |"
+    claims.assign(verdict=["undecided", "holds"]).to_csv(path, index=False)
+    assert "| `quick`; holds at `paper` | 2; in all |" in fails(reference)
 
 
 def test_benchmarks_that_are_kept_become_a_table(tmp_path):

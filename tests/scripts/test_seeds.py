@@ -50,13 +50,13 @@ def test_verdicts_that_differ_are_listed_and_counted(reference, tmp_path):
     ]
     assert seeds.main(list(map(str, folders))) == 0
     text = seeds.changes(reference)
-    assert "With seeds 101 and 102" in text
-    assert "Of 4 verdicts 1 differ (25.0%), 1 of them *fails* for *holds* or the reverse" in text
-    assert "of 1 undecided ones 1 are decided there" in text, "another rule is another statement"
+    assert "With seeds 101 and 102, 1 of 4 verdicts changed from *holds* to *fails*" in text
+    assert "and none became undecided" in text
+    assert "decided 1 of 1 undecided" in text, "another rule is another statement"
     rows = [line for line in text.splitlines() if line.startswith("| `make")]
     assert rows == [
-        "| `make fig4`, one | a \\| b | holds: 1 | 101 | fails: 9 |",
-        "| `make fig4`, three | d | undecided: 3 | 101 | holds: 7 |",
+        "| `make fig4` | A \\| b. | ✓ 1 | seed 101: ✗ 9 |",
+        "| `make fig4` | d. | ? 3 | seed 101: ✓ 7 |",
     ]
 
 

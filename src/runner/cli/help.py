@@ -18,9 +18,9 @@ from runner.core.catalogue import (
     sizes,
 )
 from runner.core.errors import InputError, nearest
-from runner.core.names import IN_PICTURES
 from runner.core.settings import Settings
 from runner.core.studies import Row, column_types, default_of
+from runner.results.labels import names_of
 
 EXAMPLES = """\
   python -m runner study=bn_only target_width=7 sparsity=0.37 scale=smoke
@@ -99,7 +99,8 @@ def of_study(study: str) -> str:
         f"usage: python -m runner study={study} [key=value ...]",
         f"{headline('study', study)}\nCode: {package.replace('.', '/')}",
         "Parameters, which change the numbers:\n" + _keys(config_class, sized),
-        "Settings, which do not:\n" + _keys(Settings, {}),
+        "Settings, which do not; device and threads change how numbers are rounded:\n"
+        + _keys(Settings, {}),
         f"Tables: python -m runner study={study} --columns",
     ]
     return "\n\n".join(parts)
@@ -118,9 +119,8 @@ def columns(study: str) -> str:
         for name, kind in column_types(row_class).items():
             key = " (key)" * (name in row_class.keys)
             about = said[name] or (helps | SHARED).get(name) or helps.get(f"{name}s", "")
-            for value, picture in IN_PICTURES.items():
-                if value.partition("=")[0] == name:
-                    about += f"; in pictures {value.partition('=')[2]} {picture}".replace("  ", " ")
+            if (printed := names_of(study).column(name)) != name.replace("_", " "):
+                about += f"; printed as {printed}"
             lines.append(f"  {name}: {kind.__name__}{key}\n      {about}")
         parts.append("\n".join(lines))
     return "\n\n".join(parts)

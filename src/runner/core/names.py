@@ -17,10 +17,3 @@ OPTIMIZERS = ("sgd", "momentum", "adam")
 
 SCHEDULES = ("constant", "cosine", "exponential")
 """`training.schedules`"""
-
-IN_PICTURES = {
-    "matrix_rank": "rank",
-    "rank_bound": "r(H)",
-    "normalization=none": "vanilla",
-}
-"""What captions and pictures call a column of a table, or a value in one."""

@@ -20,6 +20,7 @@ from runner.core.errors import InputError
 from runner.core.papers import Paper, paper_of
 from runner.core.progress import Progress
 from runner.publish.reference import picture
+from runner.results.claims import MOST_LEFT_OUT
 from runner.runs.provenance import code_of
 
 SCALES = ("paper", "medium", "quick", "smoke")
@@ -127,6 +128,16 @@ class Entry:
     def claims(self) -> dict[str, Row]:
         """Each statement as the first result that has it words it, by name."""
         return {name: row for each in reversed(self.results) for name, row in each.claims.items()}
+
+
+def reason(row: Row) -> str:
+    """Return why a claim is undecided where its note does not say it; else nothing.
+
+    The note does where nothing was judged, and where more was left out than a verdict allows.
+    """
+    judged = bool(row["measured"]) and float(row["left_out"] or 0) <= MOST_LEFT_OUT
+    is_open = row["verdict"] == "undecided" and judged
+    return "The numbers exclude neither the statement nor its opposite." * is_open
 
 
 def collect(outputs: Path, scale: str | None, reference: Path, draws: bool = True) -> list[Entry]:

@@ -30,7 +30,7 @@ from runner.core.errors import InputError
 from runner.core.folders import outputs_at, require_writable
 from runner.core.papers import Paper
 from runner.publish.counting import once
-from runner.publish.entries import Entry, Result, collect
+from runner.publish.entries import Entry, Result, collect, reason
 from runner.results.verdicts import STANDINGS
 from runner.runs.files import read, write_atomically
 from runner.runs.provenance import REFERENCE
@@ -43,8 +43,10 @@ KINDS = {
     "illustration": "Illustrations: statements that loose bounds, or these sizes, do not test",
 }
 """Whose a claim is, and what the pages call those claims: the papers' own come first."""
-THUMBNAIL = (800, 440)
-"""Pixels, two for each on the page."""
+THUMBNAIL = 800
+"""Pixels across, two for each on the page."""
+NBSP = "\u00a0"
+"""A space at which no line is broken."""
 LETTERS = {"theta": "θ", "Theta": "Θ", "lambda": "λ", "gamma": "γ", "alpha": "α", "sigma": "σ"}
 LETTERS |= {"delta": "δ", "epsilon": "ε", "eps": "ε", "eta": "η"}
 
@@ -119,10 +121,14 @@ def tallies(entries: list[Entry]) -> Iterator[tuple[str, str, int, dict[str, Cou
 
 
 def sentence(text: str) -> Markup:
-    """Return a text as `pretty` writes it, with a capital at its beginning unless that is a
-    symbol."""
+    """Return a text as `pretty` writes it, with a capital at its beginning."""
+    return pretty(capital(text))
+
+
+def capital(text: str) -> str:
+    """Return a text with a capital at its beginning unless that is a symbol."""
     word = re.match(r"(a|[a-z]{2,})[ :,-]", text)
-    return pretty(text[0].upper() + text[1:] if word and word[1] not in LETTERS else text)
+    return text[0].upper() + text[1:] if word and word[1] not in LETTERS else text
 
 
 def pretty(text: str) -> Markup:
@@ -130,7 +136,8 @@ def pretty(text: str) -> Markup:
     text = re.sub(rf"\b({'|'.join(LETTERS)})(?=\b|_)", lambda found: LETTERS[found[1]], text)
     text = re.sub(r"sqrt\((\w)\)", r"√\1", text).replace("sqrt", "√").replace("sum_", "Σ_")
     text = text.replace("||", "‖").replace("<=", "≤").replace(">=", "≥").replace("^T", "ᵀ")
-    text = re.sub(r"(-?\d[.\d]*)e([+-]\d+)", _power_of_ten, text).replace(" %", "\u00a0%")
+    text = re.sub(r"(-?\d[.\d]*)e([+-]\d+)", _power_of_ten, text)
+    text = re.sub(r"(?<=\bn) = (?=\d)| (?=%)", lambda found: found[0].replace(" ", NBSP), text)
     html = re.sub(
         r"\^(?:\{([^}]*)\}|(\(\d\))|\(([^)]*)\)|(-?[\d.]*\d|\w\b))", _raised, str(escape(text))
     )
@@ -166,7 +173,7 @@ class Pages:
         self.made_from = Environment(
             loader=loader, autoescape=lambda name: ".html" in str(name), **options
         )
-        filters = (pretty, sentence, duration)
+        filters = (pretty, sentence, duration, reason)
         self.made_from.filters |= {each.__name__: each for each in filters}
         first = first_results(entries)
         about = {"entries": entries, "first": first, "total": counts(first), "said": papers()}
@@ -214,7 +221,7 @@ def _publish(picture: Path, to: Path, small: bool) -> tuple[int, int]:
     write_atomically(place, content)
     if small:
         shrunk, encoded = image.convert("RGB"), BytesIO()
-        shrunk.thumbnail(THUMBNAIL, Image.Resampling.LANCZOS)
+        shrunk.thumbnail((THUMBNAIL, image.height), Image.Resampling.LANCZOS)
         shrunk.save(encoded, "webp", quality=80)
         write_atomically(thumbnail, encoded.getvalue())
     return image.size

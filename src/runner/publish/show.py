@@ -11,26 +11,26 @@ from textwrap import fill
 import pandas as pd
 
 from runner.core.arguments import key_values
-from runner.core.catalogue import SCALES, figure_names, headline
+from runner.core.catalogue import figure_names, headline
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at, require_writable
+from runner.publish.entries import SCALES
 from runner.publish.reference import FROM_REFERENCE, picture
 from runner.results.verdicts import lines as verdict_lines
 from runner.runs.provenance import INSTALLED, REFERENCE
 
-ELSEWHERE = " (the tables of other scales are in the repository, outputs/reference)"
+ELSEWHERE = "the tables of larger scales are in the repository, outputs/reference"
 
 
 def kept_scales(figure: str) -> list[str]:
-    """Return the scales at which the reference holds a figure, quick first."""
-    scales = sorted(SCALES, key=("quick", "medium", "paper", "smoke").index)
-    return [scale for scale in scales if (REFERENCE / scale / figure / "claims.csv").exists()]
+    """Return the scales at which the reference holds a figure, the largest first."""
+    return [each for each in SCALES if (REFERENCE / each / figure / "claims.csv").exists()]
 
 
 def shown(figure: str, scale: str | None, outputs: Path) -> str:
     """Return the verdicts of a figure of the reference and the path of its picture, as text.
 
-    scale: None for the first that is kept. Raises InputError when there is no such figure, or
+    scale: None for the largest that is kept. Raises InputError when there is no such figure, or
     nothing is kept of it at this scale.
     """
     if figure not in figure_names():
@@ -39,7 +39,7 @@ def shown(figure: str, scale: str | None, outputs: Path) -> str:
     at = scale or next(iter(kept), "quick")
     if at not in kept:
         others = f"; there is: scale={', scale='.join(kept)}" if kept else ""
-        others += ELSEWHERE if INSTALLED and at != "quick" else ""
+        others += f" ({ELSEWHERE})" if INSTALLED and at != "quick" else ""
         raise InputError(
             f"nothing is kept of {figure} at scale {at}{others}."
             f" To compute it: runner figure={figure} scale={at}"
@@ -48,10 +48,12 @@ def shown(figure: str, scale: str | None, outputs: Path) -> str:
     require_writable(outputs, outputs / FROM_REFERENCE)
     place = picture(folder, outputs)
     caption = fill((folder / "caption.txt").read_text(), 100)
-    lines = [f"{figure}, scale={at}: {headline('figure', figure)}"]
+    largest = " (the largest kept)" if at == kept[0] and len(kept) > 1 else ""
+    lines = [f"{figure}, scale={at}{largest}: {headline('figure', figure)}"]
     judged = pd.read_csv(folder / "claims.csv", keep_default_na=False)
     lines += [*verdict_lines(judged, folder / "claims.csv", at), caption]
     lines += [f"also kept: runner show {figure} scale={each}" for each in kept if each != at]
+    lines += [ELSEWHERE] * INSTALLED
     return "\n".join([*lines, str(place)])
 
 
@@ -76,7 +78,8 @@ def main(arguments: list[str]) -> int:
         " Without a name: the figures that there are.",
     )
     parser.add_argument("figure", nargs="?", help="fig4")
-    parser.add_argument("words", nargs="*", metavar="key=value", help="scale=..., outputs=...")
+    words = "scale=... (of those kept the largest, unless one is named), outputs=..."
+    parser.add_argument("words", nargs="*", metavar="key=value", help=words)
     options = parser.parse_args(arguments)
     values = key_values(options.words, ["scale", "outputs"])
     if options.figure is None:

@@ -12,9 +12,8 @@ from textwrap import fill
 import pandas as pd
 
 from runner.core.catalogue import configs
-from runner.core.names import IN_PICTURES
 from runner.results.claims import Tables
-from runner.results.labels import Labels
+from runner.results.labels import Labels, names_of
 from runner.results.rows import NoRows, Present
 
 Said = str | Callable[[Tables], str]
@@ -67,22 +66,32 @@ def caption(
         words = str(absent)
     drawn = f"drawn with {', '.join(overrides)}" if overrides else ""
     about = "; ".join([*facts(study, tables), *([f"scale: {scale}"] if scale else [])])
-    parts = (headline, drawn, words, in_tables(words, tables), about)
+    parts = (headline, drawn, words, in_tables(words, tables, study), about)
     text = " ".join(filter(None, map(_sentence, parts)))
     return fill(text, 100, break_on_hyphens=False) + "\n"
 
 
-def in_tables(words: str, tables: Tables) -> str:
-    """Return what the tables call what these words speak of; nothing where it is called the
-    same."""
-    columns = {column for rows in tables.values() for column in rows}
-    here = {n: picture for n, picture in IN_PICTURES.items() if n.partition("=")[0] in columns}
+def in_tables(words: str, tables: Tables, study: str) -> str:
+    """Return what the tables call what these words speak of, where that cannot be guessed."""
+    columns = dict.fromkeys(column for rows in tables.values() for column in rows)
+    names = names_of(study)
+    texts = [rows[c].unique() for rows in tables.values() for c in rows.select_dtypes(object)]
+    called = {each: names.column(each) for each in columns}
+    called |= {
+        each: names.value(each) for values in texts for each in values if each in names.values
+    }
     said = [
-        f"{picture} is {name}"
-        for name, picture in here.items()
-        if re.search(rf"(?<!\w){re.escape(picture)}(?!\w)", words, re.I)
+        f"{printed} is {name}"
+        for name, printed in called.items()
+        if not _alike(name, printed)
+        and re.search(rf"(?<!\w){re.escape(printed)}(?!\w)", words, re.I)
     ]
     return f"in the tables {', '.join(said)}" if said else ""
+
+
+def _alike(name: str, printed: str) -> bool:
+    """Return whether each word of a name begins one of its printed name."""
+    return all(re.search(rf"\b{re.escape(word)}", printed, re.I) for word in name.split("_"))
 
 
 def dataset(rows: pd.DataFrame) -> str:

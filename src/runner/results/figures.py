@@ -35,16 +35,17 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from runner.core.catalogue import config_of, package_of, part_of, rows_of
+from runner.core.catalogue import config_of, headline, package_of, part_of, rows_of
 from runner.core.errors import InputError
 from runner.results import claims
-from runner.results.captions import Said, caption
+from runner.results.captions import Said, caption, dataset_in, repeated
 from runner.results.claims import Tables
-from runner.results.findings import Finding, Header, header
+from runner.results.findings import DOT, Finding, Header, header
+from runner.results.labels import names_of
 from runner.results.paper_figures import PaperFigure, folder_words
 from runner.results.registering import registered
 from runner.results.rows import NoRows, Present
-from runner.results.style import BLUE, Picture, drawn_in, print_at, settle, sheet
+from runner.results.style import BLUE, GREY, Picture, drawn_in, print_at, settle, sheet
 from runner.results.verdicts import lines as verdict_lines
 from runner.runs.files import write_atomically
 from runner.runs.provenance import REFERENCE
@@ -318,7 +319,10 @@ def describe(run: Run) -> dict[str, Any]:
 
 
 def save(
-    picture: Figure, path: Path, ends: Sequence[str] = ("png", "pdf", "svg", "body.png")
+    picture: Figure,
+    path: Path,
+    ends: Sequence[str] = ("png", "pdf", "svg", "body.png"),
+    write: Callable[[Path, bytes], None] = write_atomically,
 ) -> None:
     """Write `path`.<end> for each of `ends`, without dates: equal tables give equal files."""
     logging.getLogger("fontTools").setLevel(logging.ERROR)  # it doubts the dates of matplotlib's
@@ -326,15 +330,15 @@ def save(
     for end in ends:
         bare = {"header": False} if end == "body.png" and isinstance(picture, Picture) else {}
         place = path.with_name(f"{path.name}.{end}")
-        _write(picture, place, left_out.get(end, "Software"), **bare)
+        write(place, _content(picture, place, left_out.get(end, "Software"), **bare))
         picture.set_layout_engine(None)  # it is laid out; "none" would go through it once more
 
 
-def _write(picture: Figure, path: Path, left_out: str, **options: Any) -> None:
-    """Write the picture in the format of the file's name. left_out: of its metadata."""
+def _content(picture: Figure, path: Path, left_out: str, **options: Any) -> bytes:
+    """Return the picture in the format of the file's name. left_out: of its metadata."""
     content = BytesIO()
     picture.savefig(content, format=path.suffix[1:], metadata={left_out: None}, **options)
-    write_atomically(path, content.getvalue())
+    return content.getvalue()
 
 
 def as_png(
@@ -359,14 +363,43 @@ def overview_of(study: str) -> Draw:
 
 def preview(run: Run) -> tuple[bytes, pd.DataFrame]:
     """Return the overview of a complete run: a picture as PNG, and its summary."""
+    study, tables = run.config.study, load([run])
     # A diverged run draws zeros, nan and inf, of which numpy and matplotlib warn.
     with drawn_in("screen"), np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        picture, summary = draw(overview_of(run.config.study), load([run]))
+        picture, summary = draw(overview_of(study), tables)
         settle(picture)
+        if isinstance(picture, Picture):
+            source, _, what = headline("study", study).rpartition(": ")
+            above = DOT.join(filter(None, (source or study, dataset_in(tables))))
+            drawn = statistic(study, tables)
+            picture.add_header(
+                *(each[:1].upper() + each[1:] for each in (above, what)), [(drawn, GREY)]
+            )
         content = BytesIO()
         picture.savefig(content, format="png", metadata={"Software": None})
     return content.getvalue(), summary
+
+
+def statistic(study: str, tables: Tables) -> str:
+    """Return what the numbers of a preview and of a sweep are: "median of n = 3 replicates".
+
+    STATISTIC of the study's `figures.py` says what they are where they are no medians; an empty one
+    that they are of single replicates.
+    """
+    what = getattr(part_of(study, "figures"), "STATISTIC", "median")
+    return " of ".join(filter(None, (what, repeated(tables))))
+
+
+def printed(table: pd.DataFrame, study: str) -> str:
+    """Return a table of a study as it is printed, with its printed names."""
+    names = names_of(study)
+    texts = {
+        column: [names.value(v) if isinstance(v, str) else v for v in table[column]]
+        for column in table.select_dtypes(object)
+    }
+    rows = table.assign(**texts).rename(columns=names.column)
+    return rows.to_string(index=False, na_rep="", float_format="{:.4g}".format)
 
 
 def report(run: Run) -> str:
@@ -374,7 +407,8 @@ def report(run: Run) -> str:
     png, summary = preview(run)
     with suppress(OSError):  # a complete run on a disk that is read only
         write_atomically(run.folder / "overview.png", png)
-    lines = [summary.to_string(index=False, float_format=lambda value: f"{value:.4g}"), ""]
+    study = run.config.study
+    lines = [printed(summary, study), *filter(None, [statistic(study, load([run]))]), ""]
     lines += [str(run), f"{run.folder}: overview.png, config.yaml, run.log, provenance.json"]
     lines += [f"  {name}.csv  {table['rows']} rows" for name, table in run.result["tables"].items()]
     return "\n".join(lines)

@@ -91,7 +91,7 @@ def header(
     changed = f"with {', '.join(overrides)}" if overrides else ""
     what = filter(None, (source, dataset_in(tables), whose, changed, repeated(tables)))
     first, finding = DOT.join(what), said or drawn or source
-    return Header(_upper(first), _upper(finding), tuple(_counts(judged)))
+    return Header(upper(first), upper(finding), tuple(_counts(judged)))
 
 
 def _said(
@@ -100,8 +100,8 @@ def _said(
     return (finding.said(tables, verdicts) for finding in findings)
 
 
-def _upper(text: str) -> str:
-    """With a capital letter at the beginning; a symbol, as α, stays what it is."""
+def upper(text: str) -> str:
+    """Return a text with a capital at its beginning; a symbol, as α, stays what it is."""
     return text[:1].upper() + text[1:] if text[:1].isascii() else text
 
 

@@ -30,7 +30,8 @@ from runner.core.errors import InputError, nearest
 from runner.core.studies import column_types
 from runner.results import captions, figures, style
 from runner.results.findings import DOT
-from runner.runs.files import write_atomically
+from runner.results.labels import Names, names_of
+from runner.runs.files import write_atomically, write_named
 from runner.runs.run import Run, load, readable
 from runner.runs.selection import differing
 
@@ -62,7 +63,7 @@ class Plot:
     headline: str
     """What is drawn, in a line."""
     notes: Sequence[str]
-    """What is missing, and what is shown of what a run follows."""
+    """How many runs, what is missing, what is shown of what a run follows, and of how many."""
     caption: str
     """What a paper would print below."""
 
@@ -110,11 +111,14 @@ def chosen(
         raise InputError(f"no number of {study} varies with {roles[0]}: {', '.join(asked)}")
 
     points = points.sort_values([role for role in roles if role not in groups], kind="stable")
-    count = f"{len(runs)} runs, {len(runs) - len(complete)} missing"
-    absences = (f"no {_list(each)}" for each in without)
-    notes = list(filter(None, dict.fromkeys([count, *points["at"], *absences])))
-    columns = (number.rpartition(".")[2] for number in points["number"])
-    headline = f"{_list(columns)} against {_label(roles[0])}".capitalize()
+    names, missing = names_of(study), len(runs) - len(complete)
+    count = f"{len(runs)} runs" + f", {missing} missing" * bool(missing)
+    absences = (f"no {_list(map(_label, each))}" for each in without)
+    of_each = f"lines: median of {captions.repeated(tables) or 'each'}"
+    notes = list(filter(None, dict.fromkeys([count, of_each, *points["at"], *absences])))
+    shown = [names.column(number.rpartition(".")[2]) for number in points["number"].unique()]
+    headline = f"{_list(shown)} against {names.column(roles[0])}"
+    headline = headline[:1].upper() + headline[1:]
     said = "; ".join(["Lines are medians, dots single replicates", *notes])
     caption = captions.caption(f"{headline} ({study})", said, study, tables)
     wishes = [wanted, y, sorted(run.folder.name for run in runs)]
@@ -162,7 +166,7 @@ def _points(rows: pd.DataFrame, keys: Iterable[str], roles: Sequence[str]) -> pd
     steps = rows.groupby(["run", *kinds])[keys].nunique().max()
     followed = [key for key in keys if steps[key] > 1]
     rows = last(rows, ["run", *kinds], followed)
-    at = [f"at the last {_list(followed)}"] if followed else []
+    at = [f"at the last {_list(map(_label, followed))}"] if followed else []
     while len(kinds) > 1 and len(rows[kinds].drop_duplicates()) > len(COLORS):
         kinds.remove(widest := max(kinds, key=lambda kind: rows[kind].nunique()))
         at += [f"over every {_label(widest)}"]
@@ -188,32 +192,49 @@ def _label(name: Any) -> str:
     return f"{name:g}" if isinstance(name, float) else str(name).replace("_", " ")
 
 
-def _list(names: Iterable[Any]) -> str:
-    return ", ".join(_label(name) for name in dict.fromkeys(names) if name != "")
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(filter(None, names)))
+
+
+def _called(plot: Plot, names: Names) -> dict[tuple[Any, str], str]:
+    """Return what the legend calls each method of each colour."""
+    found = {}
+    for hue, line in plot.points[[plot.color, "line"]].drop_duplicates().to_numpy():
+        parts = dict.fromkeys([hue, *line.split(", ")])
+        found[hue, line] = fill(_list(map(names.value, parts)), 24)
+    return found
 
 
 def draw(plot: Plot) -> style.Picture:
     """Return the picture, its header above it; to be drawn and saved in a style of `style`."""
     points, numbers, looks = plot.points, plot.points["number"].unique(), _looks(plot)
+    names = names_of(plot.study)
     panels = [] if plot.panel == "number" else list(points[plot.panel].unique())
     cells = [(number, value) for number in numbers for value in panels or [number]]
     cols, share = len(panels) or min(len(cells), 2), "row" if panels else "none"
-    rows, names = -(-len(cells) // cols), [fill(_list(key), 24) for key in looks]
-    title = fill(_list([plot.color.removeprefix("line"), *points["by"]]), 24)
-    wide = 0.75 + 0.1 * max(map(len, "\n".join([title, *names]).split("\n"))) if title else 0.25
+    rows, called = -(-len(cells) // cols), _called(plot, names)
+    kinds = [plot.color.removeprefix("line"), *", ".join(points["by"].unique()).split(", ")]
+    title = fill(_list(map(names.column, kinds)), 24)
+    free = len(cells) < rows * cols
+    longest = max(map(len, "\n".join([title, *called.values()]).split("\n")))
+    wide = 0.75 + 0.1 * longest if title and not free else 0.25
     picture, axes = style.sheet(rows, cols, height=3.2 * rows, right=wide, gap=0.85, sharey=share)
-    axes[-1, -1].set_visible(len(cells) == axes.size)
     for i, (number, value) in enumerate(cells):
         of_number = points[points["number"] == number]
         _draw_panel(plot, axes.flat[i], of_number, of_number[of_number[plot.panel] == value], looks)
-        above = _list([number.rpartition(".")[2], *[f"{plot.panel} {value}"] * bool(panels)])
-        style.panel(axes.flat[i], "abcdefghijklmnop"[i], above, _label(plot.x))
-    for name, look in zip(names, looks.values(), strict=True):
-        look.line(axes[0, -1], [], [], label=name, markersize=5)
+        above = names.column(number.rpartition(".")[2])
+        above += f", {names.column(plot.panel)} {value}" * bool(panels)
+        style.panel(axes.flat[i], "abcdefghijklmnop"[i], above, names.column(plot.x))
+    place, corner = (axes[-1, -1], (0, 1.03)) if free else (axes[0, -1], (1, 1.03))
+    for key, look in looks.items():
+        look.line(place, [], [], label=called[key], markersize=5)
+    if free:
+        place.set_axis_off()
     if title:
-        place = {"loc": "upper left", "bbox_to_anchor": (1, 1.03)}
-        axes[0, -1].legend(title=title, alignment="left", handlelength=2.2, **place)
-    picture.add_header(plot.study, plot.headline, [(DOT.join(plot.notes), style.GREY)])
+        where: Any = {"loc": "upper left", "bbox_to_anchor": corner}
+        place.legend(title=title, alignment="left", handlelength=2.2, **where)
+    source = f"Study {plot.study}"
+    picture.add_header(source, plot.headline, [(DOT.join(plot.notes), style.GREY)])
     return picture
 
 
@@ -243,7 +264,9 @@ def _draw_panel(plot: Plot, axes: Axes, of_number: pd.DataFrame, shown: pd.DataF
     axes.set_xscale(**(_scale(of_number[plot.x]) if is_number else {"value": "linear"}))
     if size or not is_number:
         places = names if is_number else range(len(names))
-        style.ticks(axes.xaxis, places, [_label(each).replace(" ", "\n") for each in names])
+        called = names_of(plot.study)
+        labels = [called.value(each).replace(" ", "\n") for each in names]
+        style.ticks(axes.xaxis, places, labels)
     is_inside = of_number.groupby("run")[plot.x].nunique().max() > 1
     for key, part in shown.groupby([plot.color, "line", *["run"] * bool(is_inside)], sort=False):
         aside = ([*looks].index(key[:2]) - (len(looks) - 1) / 2) * min(0.14, 0.7 / len(looks))
@@ -287,7 +310,10 @@ def write(plot: Plot, outputs: Path, out: Path | None = None) -> Path:
     path = out or outputs / "sweeps" / f"{plot.name}.png"
     path.parent.mkdir(parents=True, exist_ok=True)
     with style.drawn_in("screen"):
-        figures.save(draw(plot), path.with_suffix(""), [path.suffix[1:]] if out else ["png", "pdf"])
+        if out:
+            figures.save(draw(plot), path.with_suffix(""), [path.suffix[1:]], write_named)
+        else:
+            figures.save(draw(plot), path.with_suffix(""), ["png", "pdf"])
     if not out:
         write_atomically(path.with_suffix(".csv"), plot.points.to_csv(index=False).encode())
         write_atomically(path.with_suffix(".caption.txt"), plot.caption.encode())

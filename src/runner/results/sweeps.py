@@ -9,11 +9,12 @@ import pandas as pd
 from runner.core.catalogue import rows_of
 from runner.core.errors import InputError
 from runner.results import sweep_pictures
-from runner.results.figures import summary_of
+from runner.results.captions import repeated
+from runner.results.figures import printed, summary_of
 from runner.results.paper_figures import PaperFigure, folder_words
 from runner.results.sweep_pictures import last
 from runner.runs.inventory import find
-from runner.runs.run import Run
+from runner.runs.run import Run, load
 from runner.runs.selection import differing, words
 
 MOST_LINES = 20
@@ -50,9 +51,10 @@ def _of_study(ordered: list[Run]) -> str:
     runs = [run for run in ordered if run.is_complete()]
     study, folder = runs[0].config.study, runs[0].folder.parent
     table, count = last_numbers(runs, MOST_LINES)
-    text = table.head(MOST_LINES).to_string(index=False, na_rep="", float_format="{:.4g}".format)
     left = len(runs) - count
-    lines = [text] + [f"... and {left} more run{'s' * (left > 1)}"] * (left > 0)
+    lines = [printed(table.head(MOST_LINES), study)]
+    lines += [f"median of {each}" for each in [repeated(load(runs[:1]))] if each]
+    lines += [f"... and {left} more run{'s' * (left > 1)}"] * (left > 0)
     number = f"{len(runs)} of {len(ordered)}" if len(runs) < len(ordered) else f"{len(runs)}"
     lines += ["", f"{number} run{'s' * (len(ordered) > 1)} of {study}: {folder}"]
     outputs = folder.parent.parent
@@ -74,8 +76,8 @@ def last_numbers(runs: Sequence[Run], most_lines: int) -> tuple[pd.DataFrame, in
     """Return one table of runs of a study, and of how many: those that give so many lines.
 
     Its columns are the parameters in which the runs differ, what the preview of a run shows
-    where the run ends, and the hash at the end of its name. What a run repeats is averaged; of what
-    it follows (layers, epochs, a grid) the last is taken.
+    where the run ends, and the hash at the end of its name. Of what a run repeats this is the
+    median; of what it follows (layers, epochs, a grid) the last.
     """
     swept = differing(runs)
     parts: list[pd.DataFrame] = []
@@ -107,5 +109,5 @@ def _ends(run: Run) -> pd.DataFrame:
     followed = [name for name in numbers if name in keys]
     summary = last(summary, kinds, followed)
     if by := [*kinds, *followed]:
-        return summary.groupby(by, sort=False, dropna=False).mean().reset_index()
-    return summary.mean().to_frame().T
+        return summary.groupby(by, sort=False, dropna=False).median().reset_index()
+    return summary.median().to_frame().T

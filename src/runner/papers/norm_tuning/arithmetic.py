@@ -1,9 +1,11 @@
-"""Two arithmetics for the deep construction of paper A: float64, and as many digits as needed.
+"""Two arithmetics for the construction of Theorem 2: float64, and any number of digits.
 
-Theorem 2 is a statement about real numbers. For narrow blocks its systems are so ill-conditioned
-that float64 has no digits left; with 100 digits the same construction is exact again. An arithmetic
-has what the construction needs besides `+`, `*` and `@`.
+Theorem 2 is a statement about real numbers. With narrow blocks its systems are so ill-conditioned
+that float64 has too few digits; with 100 digits the same construction is exact. An arithmetic has
+the operations that the construction needs in addition to `+`, `*` and `@`.
 """
+
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -12,7 +14,7 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from runner.papers.norm_tuning.solvers import Scales, solve_scales
-from runner.papers.norm_tuning.theorem_1 import khatri_rao
+from runner.papers.norm_tuning.theorem_1 import khatri_rao, row_norms
 
 Exact = Shaped[np.ndarray, "..."]
 """A numpy array of mpmath numbers."""
@@ -32,8 +34,8 @@ class Float64:
         return torch.linalg.lstsq(W, b[:, None], driver="gelsd").solution[:, 0]
 
     def row_norms(self, M: Float[Tensor, "rows columns"]) -> Float[Tensor, " rows"]:
-        """Euclidean norms of the rows of M."""
-        return M.norm(dim=1)
+        """Return the Euclidean norms of the rows of M."""
+        return row_norms(M)[:, 0]
 
 
 class MultiPrecision:
@@ -54,26 +56,37 @@ class MultiPrecision:
     def solve_scales(self, W1: Exact, W2: Exact, target: Exact) -> Scales:
         """Solve the square system of `solvers.solve_scales` by Gauss-Jordan elimination.
 
-        Zero scales, rank 0 and an infinite condition number if it is singular to these digits.
+        If the system is singular to these digits, gamma is zero, the rank 0, the condition number
+        infinite.
         """
         K = khatri_rao(W2, W1)
         inverse = self._inverse(K)
         if inverse is None:
             return Scales(K[0] * 0, float("inf"), 0, K.shape, "mpmath")
-        largest, of_inverse = (np.linalg.norm(M.astype(float), 2) for M in (K, inverse))
+        sizes = [self._size(M) for M in (K, inverse)]
+        norms = [
+            np.linalg.norm((M / size).astype(float), 2)
+            for M, size in zip((K, inverse), sizes, strict=True)
+        ]
+        condition_number = float(norms[0] * norms[1]) * float(sizes[0] * sizes[1])
         gamma = inverse @ target.reshape(-1)
-        return Scales(gamma, float(largest * of_inverse), len(K), K.shape, "mpmath")
+        return Scales(gamma, condition_number, len(K), K.shape, "mpmath")
 
     def least_norm(self, W: Exact, b: Exact) -> Exact:
-        """`W^T (W W^T)^{-1} b`: squaring the condition number costs a few of very many digits."""
+        """Return `W^T (W W^T)^{-1} b`; the squared condition number costs a few of many digits."""
         return W.T @ (self._inverse(W @ W.T) @ b)
 
     def row_norms(self, M: Exact) -> Exact:
-        """Euclidean norms of the rows of M."""
+        """Return the Euclidean norms of the rows of M."""
         return np.sqrt((M * M).sum(axis=1))
 
+    def _size(self, M: Exact) -> Any:
+        """Return what to divide by, so that the largest entry is well in the range of a float."""
+        largest = abs(M).max()
+        return self.context.mpf(1) if 1e-100 < largest < 1e100 else largest
+
     def _inverse(self, K: Exact) -> Exact | None:
-        """By elimination with row pivoting; None if K is singular to these digits."""
+        """Return the inverse of K by elimination with row pivoting; None if K is singular."""
         n = K.shape[0]
         table = np.concatenate([K, self.exact(torch.eye(n, dtype=torch.float64))], axis=1)
         negligible = abs(K).max() * self.context.mpf(10) ** (10 - self.context.dps)

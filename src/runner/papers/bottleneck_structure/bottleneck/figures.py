@@ -187,6 +187,9 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, metrics[["depth", "replicate", *HEADLINE, "loss", "rank_gap"]]
 
 
+STATISTIC = ""
+"""Each replicate is drawn."""
+
 HEADLINE = ["parameter_norm", "train_cost", "test_cost", "rank"]
 
 FIGURES = [

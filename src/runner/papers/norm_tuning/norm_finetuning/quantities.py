@@ -1,7 +1,8 @@
 """What is measured of training a part of a ResNet of L layers with d channels in its first stage.
 
-Differences of test accuracies at the last epoch, replicate by replicate, from random frozen
-weights. `inside_grid`: no rate that was chosen is an end of the grid.
+All are differences of test accuracies at the last epoch, replicate by replicate; the other weights
+are random and frozen. norm: γ and β are trained. `inside_grid`: neither chosen learning rate is an
+end of its grid.
 """
 
 import pandas as pd
@@ -14,7 +15,7 @@ KEYS = ["L", "d", "replicate"]
 
 
 def _less(one: pd.DataFrame, other: pd.DataFrame, on: list[str]) -> pd.DataFrame:
-    """Accuracies of one less those of the other, where there are both."""
+    """Return accuracies of one minus those of the other, where both exist."""
     pairs = one.reset_index().merge(other.reset_index(), on=on, suffixes=("", "_other"))
     value = nonempty(pairs["right"], "pairs of networks") - pairs["right_other"]
     inside = pairs["inside_grid"] & pairs["inside_grid_other"]

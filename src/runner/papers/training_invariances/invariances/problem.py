@@ -1,4 +1,4 @@
-"""What a network of paper C is trained on: separable examples with labels -1 and 1."""
+"""Training examples of paper C: separable, with labels -1 and 1."""
 
 from collections.abc import Callable
 from math import ceil
@@ -8,7 +8,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from runner.core.errors import InputError, lookup
-from runner.core.streams import generator
 from runner.data.datasets import Dataset
 from runner.papers.training_invariances.invariances.config import Invariances
 
@@ -33,7 +32,7 @@ Examples = tuple[Float[Tensor, "R n d"], Float[Tensor, "R n"]]
 
 
 def draw_examples(config: Invariances, load_data: LoadData) -> Examples:
-    """Inputs and labels of all replicates, in float64 on the CPU; half of the labels are 1.
+    """Return inputs and labels of all replicates, in float64 on the CPU; half of the labels are 1.
 
     Inputs are scaled to a root mean square norm of `INPUT_NORM`. Raises InputError when there are
     fewer digits than `samples`.
@@ -44,14 +43,15 @@ def draw_examples(config: Invariances, load_data: LoadData) -> Examples:
 
 
 def gaussian(config: Invariances, load_data: LoadData) -> Examples:
-    """Gaussian images with mean `OFFSET`, pushed `MARGIN` to their side of a random hyperplane.
+    """Return Gaussian images with mean `OFFSET`, pushed `MARGIN` to their side of a random
+    hyperplane.
 
     The hyperplane goes through the origin and the mean, so that the examples are separable without
     a bias; an example on the wrong side is mirrored, so that the classes are balanced.
     """
     inputs, labels = [], []
     for replicate in range(config.replicates):
-        stream = generator(config.seed, replicate, "examples")
+        stream = config.stream(replicate, "examples")
         normal = torch.randn(config.samples, SIDE**2, generator=stream, dtype=torch.float64)
         teacher = torch.randn(SIDE**2, generator=stream, dtype=torch.float64)
         teacher = (teacher - teacher.mean()) / (teacher - teacher.mean()).norm()
@@ -77,7 +77,7 @@ def digits(config: Invariances, load_data: LoadData) -> Examples:
                     f"samples={config.samples}: there are {len(members)} images of the digit"
                     f" {digit}, half of the samples"
                 )
-            stream = generator(config.seed, replicate, f"digit {digit}")
+            stream = config.stream(replicate, f"digit {digit}")
             chosen.append(members[torch.randperm(len(members), generator=stream)[:share]])
         inputs.append(torch.stack(chosen, dim=1).flatten(0, 1)[: config.samples])
     x = torch.stack(inputs)
@@ -89,5 +89,5 @@ DATA = {"gaussian": gaussian, "digits": digits}
 
 
 def alternating(samples: int) -> Float[Tensor, " n"]:
-    """Labels 1, -1, 1, ..."""
+    """Return labels 1, -1, 1, ..."""
     return 1 - 2 * (torch.arange(samples) % 2).double()

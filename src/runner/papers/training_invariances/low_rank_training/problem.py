@@ -1,4 +1,4 @@
-"""What the networks are trained on: images of the first K classes of a dataset."""
+"""Training data: images of the first K classes of a dataset."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from runner.core.errors import InputError
-from runner.core.streams import generator
 from runner.data.datasets import Dataset, Images
 from runner.papers.training_invariances.low_rank_training.config import LowRankTraining
 
@@ -54,7 +53,7 @@ def draw_problem(config: LowRankTraining, load_data: LoadData) -> Problem:
         )
     chosen = torch.stack(
         [
-            torch.randperm(len(train), generator=generator(config.seed, r, "images"))
+            torch.randperm(len(train), generator=config.stream(r, "images"))
             for r in range(config.replicates)
         ]
     )[:, : config.samples]
@@ -73,5 +72,5 @@ def of_classes(images: Images, classes: int) -> Images:
 
 
 def labels_of(labels: Tensor, classes: int) -> Tensor:
-    """-1.0 and 1.0 of two classes, of more the numbers themselves."""
+    """Return -1.0 and 1.0 for two classes, the numbers of the classes for more."""
     return 2 * labels.double() - 1 if classes == 2 else labels

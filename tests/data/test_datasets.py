@@ -4,11 +4,13 @@ import io
 import logging
 import struct
 import tarfile
+from functools import partial
 
 import pytest
 import torch
 
 from runner.core.errors import InputError
+from runner.core.streams import generator
 from runner.data.batches import epoch_order
 from runner.data.cifar import FOLDER, RECORD, TEST, TRAIN
 from runner.data.datasets import Dataset, Images, load, random_pixels
@@ -292,8 +294,8 @@ def test_random_pixels_keep_the_labels_and_nothing_else():
 
 
 def test_each_replicate_and_epoch_has_its_own_order():
-    order = epoch_order(0, 3, 40, epoch=1)
+    order = epoch_order(partial(generator, 0), 3, 40, epoch=1)
     assert torch.equal(order.sort().values, torch.arange(40).expand(3, 40))
     assert not torch.equal(order[0], order[1])
-    assert not torch.equal(order, epoch_order(0, 3, 40, epoch=2))
-    assert torch.equal(order[:1], epoch_order(0, 1, 40, epoch=1))
+    assert not torch.equal(order, epoch_order(partial(generator, 0), 3, 40, epoch=2))
+    assert torch.equal(order[:1], epoch_order(partial(generator, 0), 1, 40, epoch=1))

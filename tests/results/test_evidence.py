@@ -215,7 +215,7 @@ def test_a_diverged_replicate_speaks_for_nobody():
 def test_one_counterexample_refutes_a_statement_on_every_network():
     assert always(np.ones(5)) == "holds"
     assert always(np.ones(4)) == "undecided"
-    assert always([1, 1, 0, 1, 1]) == always([1, 1, np.nan, 1, 1]) == "fails"
+    assert always([1, 1, 0, 1, 1]) == always([1, 1, 0, 1, np.nan]) == "fails"
     assert always([]) == "undecided"
 
 

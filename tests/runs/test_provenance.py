@@ -16,9 +16,11 @@ from toys import toys
 from runner.core.catalogue import configs
 from runner.runs import provenance
 from runner.runs.provenance import code_of, fingerprint
+from runner.runs.what_counts import MODULES
 
 ARGUMENTS = ("study=example20", "scale=smoke", "device=cpu")
 STUDY = "src/runner/papers/bottleneck_structure/example20/study.py"
+STUDY_MODULE = "runner.papers.bottleneck_structure.example20.study"
 THEORY = "src/runner/papers/bottleneck_structure/theory.py"
 ELSEWHERE = "src/runner/papers/batch_norm_rank/theory.py"
 
@@ -129,6 +131,91 @@ def test_modules_are_remembered_as_they_were_imported(tmp_path, monkeypatch):
     imported = fingerprint({"remembered.a"})
     (package / "b.py").write_text("x = 3")
     assert before != imported == fingerprint({"remembered.a"})
+
+
+COMPUTES = """
+import logging
+from typing import TYPE_CHECKING
+
+from runner.core.errors import InputError
+from runner.core.studies import parameter
+
+if TYPE_CHECKING:
+    import torch
+
+log = logging.getLogger("runner")
+class Config:
+    rate = parameter("a learning rate", 0.1, above=0.0)
+    kind = parameter(help="a kind", default="one")
+def run(config, context):
+    config.refuse(["kind"], "rate=1")
+    if config.rate > 1:
+        raise InputError(f"rate={config.rate} is wrong")
+    with context.progress(2, "training", unit="steps") as bar:
+        bar.update(1, cost=2.0)
+    log.info("done: %s", config.kind)
+    yield {"method": "construction", "loss": 2 * config.rate + 1}
+"""
+"""A study in short, for the next two tests."""
+
+
+def same(old, new, monkeypatch):
+    """Return whether two texts of one module have one fingerprint."""
+    assert COMPUTES.count(old) == 1
+    digits = set()
+    for text in (COMPUTES, COMPUTES.replace(old, new)):
+        monkeypatch.setitem(provenance._sources, STUDY_MODULE, text)
+        digits.add(fingerprint({STUDY_MODULE}))
+    return len(digits) == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("a learning rate", "learning rate (above 0)"),
+        ("a kind", "which kind"),
+        ('"rate=1"', '"a learning rate of 1"'),
+        ("is wrong", "must be at most 1: give a smaller {config.kind}"),
+        ("training", "second training"),
+        ("steps", "epochs"),
+        ("cost=", "loss="),
+        ("done: ", "complete: "),
+        ("import InputError", "import InputError, nearest"),
+        ("    import torch", "    import runner.papers.norm_tuning.theory"),
+        ("import TYPE_CHECKING", "import TYPE_CHECKING, Any"),
+    ],
+)
+def test_no_word_makes_a_run_stale(old, new, monkeypatch):
+    assert same(old, new, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("0.1", "0.2"),
+        ('"one"', '"two"'),
+        ("above=", "minimum="),
+        ("> 1", ">= 1"),
+        ("raise", "yield"),
+        ("construction", "sgd"),
+        ('"loss"', '"error"'),
+        ("2 * ", "3 * "),
+        (" + 1", " - 1"),
+        ("import parameter", "import default_of as parameter"),
+    ],
+)
+def test_every_number_and_operation_makes_it_stale(old, new, monkeypatch):
+    assert not same(old, new, monkeypatch)
+
+
+def test_modules_of_words_alone_are_in_no_fingerprint(monkeypatch):
+    """A reworded hint of `core.errors`, or another line of `core.progress`, is no other code."""
+    before = fingerprint({STUDY_MODULE})
+    for name in MODULES:
+        monkeypatch.setitem(provenance._sources, name, "reworded = 1")
+    assert fingerprint({STUDY_MODULE}) == before
+    monkeypatch.setitem(provenance._sources, "runner.core.studies", "other = 1")
+    assert fingerprint({STUDY_MODULE}) != before
 
 
 SOURCE = """

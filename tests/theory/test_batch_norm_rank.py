@@ -817,6 +817,36 @@ def test_section_3_2_the_direction_is_lost_where_the_norm_is_not():
     assert norm[2] < 0.4 and norm[0] > 10 * gradients("pytorch", "batch", 1)[0]
 
 
+@pytest.mark.parametrize("rank", [1, 2])
+def test_proposition_19_gradients_of_the_last_layer_are_parallel_at_rank_one(rank):
+    """(96): those of two images differ by the factor c of their columns and by their errors; at
+    rank two they are not parallel."""
+    left, right = normal(16, rank), normal(rank, 2, seed=1)
+    H, W = left @ right, normal(10, 16, seed=2).requires_grad_()
+    losses = torch.nn.functional.cross_entropy((W @ H).mT, torch.tensor([3, 7]), reduction="none")
+    one, other = (torch.autograd.grad(loss, W, retain_graph=True)[0] for loss in losses)
+    errors = (W @ H).softmax(0).detach() - torch.eye(10, dtype=H.dtype)[:, [3, 7]]
+    factor = (right[0, 0] / right[0, 1]) * errors[:, 0] / errors[:, 1]
+    assert torch.allclose(one, factor[:, None] * other, atol=1e-12) == (rank == 1)
+    cosines = torch.cosine_similarity(one, other, dim=1).abs()
+    assert (cosines.min() > 1 - 1e-12) == (rank == 1)
+
+
+def test_section_3_1_whitening_keeps_the_full_rank():
+    """With M^(-1/2) in place of diag(M)^(-1/2) all singular values are sqrt(N), at every depth."""
+    d, N, generator = 16, 24, stream(18)
+    white = normalized = normal(4, d, N)
+    for _ in range(100):
+        W = torch.randn(4, d, d, generator=generator, dtype=torch.float64)
+        Z = W @ white
+        values, vectors = torch.linalg.eigh(theory.second_moment(Z))
+        white = vectors @ (vectors.mT @ Z / values.sqrt()[..., None])
+        normalized = theory.batch_norm(W @ normalized)
+        assert (torch.linalg.svdvals(white) / sqrt(N) - 1).abs().max() < 1e-6
+    assert (theory.soft_rank(white, 0.5) == d).all() and (theory.rank_bound(white) > 15.99).all()
+    assert (theory.soft_rank(normalized, 0.5) < d / 2).all()
+
+
 def block(H, width, generator):
     """The law of a block of layers of this width: what leaves it, and its mean r."""
     W = H.new_empty(len(H), width, H.shape[-2])

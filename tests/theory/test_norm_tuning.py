@@ -4,11 +4,13 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 from runner.core.errors import InputError
 from runner.papers.norm_tuning.arithmetic import MultiPrecision
+from runner.papers.norm_tuning.constructions.quantities import half_point
 from runner.papers.norm_tuning.network import Layer, Network, relu_network, truncate
 from runner.papers.norm_tuning.solvers import EPSILON, Scales, solve_scales
 from runner.papers.norm_tuning.theorem_1 import khatri_rao
@@ -202,8 +204,8 @@ def test_corollary_1_scales_of_the_target_that_are_zero_need_two_layers_of_width
     assert float((Network((layers,))(inputs) - target(inputs)).abs().max()) < 1e-10
 
 
-def test_corollary_1_needs_a_shift_for_its_middle_relu():
-    """The proof takes the output of the first half for B x, as if no ReLU of width r were there."""
+def test_corollary_1_keeps_its_middle_relu_on_by_a_shift():
+    """The proof says that the ReLU between the factors is linearized first; here without that."""
     target = truncate(random_target(8, 8), 3)
     factors, inputs = factorize(target, 3), ball(300, 8)
     B, A = factors.layers
@@ -218,7 +220,53 @@ def test_corollary_1_refuses_a_target_of_higher_rank():
         factorize(random_target(4, 4), 3)
 
 
+# Eq. (3) and Appendix A
+
+
+def test_eq_3_batch_norm_divides_by_the_root_of_the_variance():
+    """Printed is the power -1 of eps I + Sigma; and both variants "before" the affine map."""
+    h, gamma, beta = 3 * normal(200, 4), normal(4, seed=1), normal(4, seed=2)
+    expected = torch.nn.functional.batch_norm(h, None, None, gamma, beta, training=True, eps=1e-5)
+    inverse, centred = 1 / (1e-5 + h.var(0, correction=0)), h - h.mean(0)
+    torch.testing.assert_close(gamma * inverse.sqrt() * centred + beta, expected)
+    assert float((gamma * inverse * centred + beta - expected).abs().max()) > 0.5
+
+
+def test_fact_1_is_not_necessary_where_l_exceeds_n():
+    """Remark 4 says "necessary and sufficient": two planes of R^3 always meet, yet A B has rank 1.
+
+    n = 1, m = 3, l = 2. Where l <= n the condition is necessary, too.
+    """
+
+    def meet(A, B):
+        """Whether the nullspace of A and the column space of B have more than zero in common."""
+        nullspace = torch.linalg.svd(A).Vh[len(A) :].T
+        both = torch.cat([nullspace, B], dim=1)
+        return int(torch.linalg.matrix_rank(both, atol=1e-12)) < both.shape[1]
+
+    A, B = normal(1, 3), normal(3, 2, seed=1)
+    assert meet(A, B) and int(torch.linalg.matrix_rank(A @ B)) == min(1, 2)
+    A, B = normal(2, 3), normal(3, 2, seed=1)
+    assert not meet(A, B) and int(torch.linalg.matrix_rank(A @ B)) == 2
+    B[:, 0] = torch.linalg.svd(A).Vh[2]
+    assert meet(A, B) and int(torch.linalg.matrix_rank(A @ B, atol=1e-12)) == 1
+
+
 # Theorem 2
+
+
+def test_theorem_2_eq_55_the_nullspace_moves_with_an_invertible_factor():
+    """Null(P M) is M^-1 Null(P), not Null(P). The system of Eq. (52) has full rank all the same."""
+    d = k = 2
+    W1, W2, W3 = (normal(d * k, d * k, seed=seed) for seed in (1, 2, 3))
+    A, output, gamma = normal(d * k, k, seed=4), normal(d, d * k, seed=5), normal(d * k, seed=6)
+    P = torch.kron(output, A.T.contiguous())
+    M = torch.kron(torch.diag(gamma) @ W2, torch.eye(d * k, dtype=torch.float64))
+    v = torch.linalg.svd(P).Vh[-1]
+    assert float((P @ v).norm()) < 1e-12 < 0.1 < float((P @ (M @ v)).norm())
+    assert float((P @ (M @ torch.linalg.solve(M, v))).norm()) < 1e-12
+    system = khatri_rao(output @ (gamma[:, None] * W2) @ W3, W1 @ A)
+    assert int(torch.linalg.matrix_rank(system)) == d * k
 
 
 @pytest.mark.parametrize(
@@ -319,7 +367,8 @@ def test_theorem_2_refuses_blocks_wider_than_the_input():
 
 @pytest.mark.parametrize("d", [10, 40])
 def test_remark_3_counts_of_weights_that_are_not_zero(d):
-    """2 d^3 l p are left: but for logs d^2 sqrt(d) l at p = sqrt(log d / d), d^2 l at log d / d."""
+    """2 d^3 l p weights are not zero: apart from logarithms d^2 sqrt(d) l at p = sqrt(log d / d),
+    and d^2 l at log d / d. (One of the two texts of the paper has no factor l here.)"""
     target = random_target(d, d)
     for p, order in ((math.sqrt(math.log(d) / d), d**2.5), (math.log(d) / d, d**2)):
         (pair,) = wide_weights(target, None, stream(), sparsity=p)
@@ -330,7 +379,7 @@ def test_remark_3_counts_of_weights_that_are_not_zero(d):
 
 
 def test_remark_1_parameter_counts():
-    """2 (d^2 + d) l scales and shifts for the d^2 l weights of the target; 2 d^3 l are frozen."""
+    """f trains 2 (d^2 + d) l numbers and g d^2 l: the same order; 2 d^3 l are frozen."""
     d, depth = 4, 3
     target = random_target(*[d] * (depth + 1))
     layers = wide(target, wide_weights(target, None, stream())).network.layers
@@ -375,21 +424,58 @@ def test_lemma_10_products_of_bernoulli_variables_vanish_less_often(p):
         assert vanishes <= (1 - q) ** int(members.sum()) + 1e-6
 
 
-def test_theorem_4_leaves_out_the_matrices_with_a_zero_row():
-    """Step 4 of Theorem 3's proof does not: at rho = log n / n they are 1 - e^{-2} of all.
-
-    "Singular with probability at most n^-c" holds beside that event Omega_0 alone.
-    """
-    n, draws = 64, 200
-    rho, found = math.log(n) / n, []
+def bernoulli(n, constant, draws=200):
+    """Return which matrices of density constant log n / n have a zero row or column, and which are
+    singular."""
+    found = []
     for seed in range(draws):
-        A = (torch.rand(n, n, generator=stream(seed)) < rho).double()
+        A = (torch.rand(n, n, generator=stream(seed)) < constant * math.log(n) / n).double()
         zero = not (A.any(0).all() and A.any(1).all())
         found.append((zero, int(torch.linalg.matrix_rank(A)) < n))
-    zero, singular = torch.tensor(found).double().unbind(1)
+    return torch.tensor(found).double().unbind(1)
+
+
+def test_theorem_4_excludes_the_matrices_with_a_zero_row():
+    """Step 4 of Theorem 3's proof does not: at density log n / n they are 1 - e^{-2} of all."""
+    zero, singular = bernoulli(64, 1)
     assert float(zero.mean()) == pytest.approx(1 - math.exp(-2), abs=0.1)
     assert float(singular.mean()) > 0.8
     assert float(singular[zero == 0].mean()) < 0.5
+
+
+def test_theorem_4_says_that_few_matrices_are_singular_not_that_few_are_invertible():
+    """Remark 11: "non-singular with probability of the order 1/n^c" must be singular."""
+    singular = []
+    for n in (16, 64, 128):
+        zero, is_singular = bernoulli(n, 1)
+        singular.append(float(is_singular[zero == 0].mean()))
+    assert singular[0] > singular[1] > singular[2] and singular[2] < 0.3
+
+
+def test_theorem_4_gives_step_4_of_theorem_3_at_twice_the_density():
+    """At C log n / n a row or column is zero in at most 2 n^(1 - C) of all; here C = 2."""
+    for n in (32, 128):
+        zero, singular = bernoulli(n, 2)
+        assert float(zero.mean()) <= 2 / n + 0.03
+        assert float(singular.mean()) <= 2 / n + 0.03
+
+
+@pytest.mark.parametrize(
+    ("constant", "d", "holds"), [(1, 10, False), (1, 15, False), (1, 20, True), (1, 30, True),
+                                 (2, 10, True), (2, 30, True)],
+)  # fmt: skip
+def test_theorem_3_names_no_constant_and_1_is_too_small_below_d_20(constant, d, holds):
+    """By the closed formula, an upper bound; we judge p = 2 sqrt(log d / d)."""
+    p = constant * math.sqrt(math.log(d) / d)
+    assert (live_units_probability(d, d, d * d, p) > 1 - 1 / d) == holds
+
+
+def test_remark_3_the_closed_formula_has_an_exponent_below_one_at_small_d():
+    few, many = (pd.Index(d) for d in ((10, 20, 30, 40), (1000, 2000, 5000, 10_000)))
+    for d, p in half_point(few).items():
+        assert live_units_probability(d, d, d * d, p) == pytest.approx(0.5)
+    slopes = [np.polyfit(np.log(np.log(d) / d), np.log(half_point(d)), 1)[0] for d in (few, many)]
+    assert slopes == [pytest.approx(0.897, abs=5e-4), pytest.approx(1.006, abs=5e-4)]
 
 
 def test_theorem_3_at_depth_2_asks_for_both_layers():

@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 import torch
 
+from runner.core.streams import generator
 from runner.papers.training_invariances import theory
 from runner.papers.training_invariances.invariances import low_rank as lowrank
 from runner.papers.training_invariances.invariances.config import SMALLEST_DEPTH
@@ -164,7 +165,7 @@ def crossings(path, edges):
 
 @pytest.mark.parametrize("architecture", SHARE)
 def test_every_path_has_one_edge_of_every_cut(architecture):
-    dag = build_graph(architecture, 4, 2, inputs=2, seed=1, replicates=3)
+    dag = build_graph(architecture, 4, 2, inputs=2, stream=partial(generator, 1), replicates=3)
     theta = torch.stack([draw_weights(dag, r, 1.0, 1e-6, stream(r)) for r in range(3)])
     for index in range(3):
         unrolled = graph_of(dag, theta, index)
@@ -176,7 +177,9 @@ def test_every_path_has_one_edge_of_every_cut(architecture):
 
 
 def graphs_of(architecture, seed):
-    dag = build_graph(architecture, 5, 8, inputs=SIDE**2, seed=seed, replicates=R)
+    dag = build_graph(
+        architecture, 5, 8, inputs=SIDE**2, stream=partial(generator, seed), replicates=R
+    )
     theta = torch.stack([draw_weights(dag, r, 1.0, 1e-6, stream(r)) for r in range(R)])
     return dag, theta, objective_of(dag)
 
@@ -214,7 +217,7 @@ def test_what_any_graph_conserves(architecture, seed):
 
 
 def test_a_graph_is_a_tree_of_signs_too():
-    dag = build_graph("random_graph", 4, 2, inputs=3, seed=0, replicates=2)
+    dag = build_graph("random_graph", 4, 2, inputs=3, stream=partial(generator, 0), replicates=2)
     theta = torch.stack([draw_weights(dag, r, 1.0, 1e-6, stream(r)) for r in range(2)])
     x = normal(3, seed=5)
     scores = dag.forward(theta, x.expand(2, 1, 3))[0][:, 0]

@@ -1,15 +1,19 @@
+from functools import partial
+
 import pytest
 import torch
 from bench.growth import embedded
 
 from runner.core.errors import InputError
 from runner.core.progress import Progress
-from runner.core.streams import generators
+from runner.core.streams import generator, generators
 from runner.core.studies import Context
 from runner.data.datasets import load
 from runner.networks.initialization import draw
 from runner.networks.mlp import MLP
 from runner.training.classification import Group, StackTrainer, evaluate
+
+STREAM = partial(generator, 0)
 
 
 def context(restored=None, checkpoint=lambda make_state: None) -> Context:
@@ -35,7 +39,7 @@ def scores(trainer: StackTrainer) -> list:
 
 
 def test_networks_learn_the_digits_and_scores_are_those_of_the_network(digits):
-    trainer = StackTrainer({"batch": group()}, digits, 64, 3, 0, context())
+    trainer = StackTrainer({"batch": group()}, digits, 64, 3, STREAM, context())
     ends = scores(trainer)
     assert [epoch for epoch, _ in ends] == [1, 2, 3]
     accuracies = torch.stack([each["train_accuracy"] for _, each in ends])
@@ -48,7 +52,7 @@ def test_networks_learn_the_digits_and_scores_are_those_of_the_network(digits):
 
 def test_replicates_follow_their_own_order_and_rates_share_it(digits):
     both = group(rates=(0.1, 0.1))
-    network = StackTrainer({"batch": both}, digits, 64, 1, 0, context())
+    network = StackTrainer({"batch": both}, digits, 64, 1, STREAM, context())
     list(network.run())
     W = network.groups["batch"].network.parameters["W1"]
     torch.testing.assert_close(W[0], W[2])
@@ -57,4 +61,4 @@ def test_replicates_follow_their_own_order_and_rates_share_it(digits):
 
 def test_a_batch_larger_than_the_data_is_refused(digits):
     with pytest.raises(InputError, match="batch_size=2000: digits has 1536 images"):
-        StackTrainer({"batch": group()}, digits, 2000, 1, 0, context())
+        StackTrainer({"batch": group()}, digits, 2000, 1, STREAM, context())

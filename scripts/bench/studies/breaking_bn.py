@@ -11,6 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from bench.growth import Growth
 from bench.timing import Comparison, device, matrix_rate, median_seconds
+from runner.core.streams import generator
 from runner.data.datasets import Dataset, Images, random_pixels
 from runner.networks.convolutional import ConvolutionalClassifier
 from runner.papers.batch_norm_rank.breaking_bn.config import BreakingBN
@@ -39,7 +40,9 @@ def usual_loop(network: nn.Module, images: Images, device: torch.device) -> None
 
 def resident(network: ConvolutionalClassifier, data: Dataset) -> None:
     """One epoch as the study trains."""
-    trainer = ConvolutionalTrainer(network, data, rate=0.03, batch_size=BATCH, seed=0, replicate=0)
+    trainer = ConvolutionalTrainer(
+        network, data, rate=0.03, batch_size=BATCH, stream=partial(generator, 0), replicate=0
+    )
     for _ in trainer.until(1, lambda loss: None):
         pass
 
@@ -55,9 +58,9 @@ def require_same_step(network: ConvolutionalClassifier, data: Dataset) -> None:
     """One step of either way from the same start; AssertionError where the weights differ."""
     ours, plain = deepcopy(network), deepcopy(network)
     first = torch.arange(BATCH, device=data.train.labels.device)
-    ConvolutionalTrainer(ours, data, rate=0.03, batch_size=BATCH, seed=0, replicate=0).train_on(
-        first
-    )
+    ConvolutionalTrainer(
+        ours, data, rate=0.03, batch_size=BATCH, stream=partial(generator, 0), replicate=0
+    ).train_on(first)
     loss = nn.functional.cross_entropy(plain(data.train.pixels[:BATCH]), data.train.labels[:BATCH])
     loss.backward()
     torch.optim.SGD(plain.parameters(), lr=0.03).step()

@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from bench.growth import Growth, lent
 from bench.timing import Comparison, device, median_seconds
-from runner.core.streams import generators
+from runner.core.streams import generator, generators
 from runner.data.datasets import Dataset, load
 from runner.networks.initialization import draw
 from runner.networks.mlp import MLP
@@ -58,7 +58,9 @@ def stack(data: Dataset, width: int, depth: int, normalized: bool) -> Group:
 def stacked(data: Dataset, group: Group) -> None:
     """One epoch and the test accuracy of all networks as one stack."""
     context = lent(data.train.labels.device)
-    for _ in StackTrainer({"all": group}, data, BATCH, epochs=1, seed=0, context=context).run():
+    for _ in StackTrainer(
+        {"all": group}, data, BATCH, epochs=1, stream=partial(generator, 0), context=context
+    ).run():
         pass
 
 

@@ -99,7 +99,8 @@ def of_study(study: str) -> str:
         f"usage: python -m runner study={study} [key=value ...]",
         f"{headline('study', study)}\nCode: {package.replace('.', '/')}",
         "Parameters, which change the numbers:\n" + _keys(config_class, sized),
-        "Settings, which do not:\n" + _keys(Settings, {}),
+        "Settings, which do not; device and threads change how numbers are rounded:\n"
+        + _keys(Settings, {}),
         f"Tables: python -m runner study={study} --columns",
     ]
     return "\n\n".join(parts)

@@ -1,4 +1,7 @@
-"""Where and how to run: everything about a command that does not change its numbers."""
+"""Where and how to run: everything about a command that does not change its numbers.
+
+The device and the number of threads change how sums are rounded.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path

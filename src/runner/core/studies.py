@@ -18,6 +18,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from runner.core.errors import InputError, nearest
+from runner.core.streams import streams
 
 if TYPE_CHECKING:
     import torch
@@ -90,6 +91,17 @@ class StudyConfig:
         """Return the parameters that differ from their defaults: what names and hashes a run."""
         values = {item.name: (getattr(self, item.name), default_of(item)) for item in fields(self)}
         return {name: value for name, (value, default) in values.items() if value != default}
+
+    def purposes(self) -> tuple[str, ...]:
+        """Return the purposes of the study's random streams, in a fixed order.
+
+        `core.streams` says why the order matters. It may depend on the parameters.
+        """
+        return ()
+
+    def stream(self, replicate: int, purpose: str) -> "torch.Generator":
+        """Return the random stream of one replicate and one purpose."""
+        return streams(self.seed, self.purposes()).generator(replicate, purpose)
 
     def refuse(self, names: Collection[str], where: str) -> None:
         """Raise InputError for the first of these parameters that is not at its default: it would

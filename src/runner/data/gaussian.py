@@ -4,17 +4,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.core.streams import generators
+from runner.core.streams import Stream
 
 
 class GaussianStream:
     """Endless standard Gaussian inputs in R^d for each of R replicates, moved to `device`."""
 
     def __init__(
-        self, seed: int, replicates: int, purpose: str, width: int, device: torch.device
+        self, stream: Stream, replicates: int, purpose: str, width: int, device: torch.device
     ) -> None:
         self.width, self.device = width, device
-        self.generators = generators(seed, replicates, purpose)
+        self.generators = [stream(replicate, purpose) for replicate in range(replicates)]
 
     def draw(self, samples: int) -> Float[Tensor, "R N d"]:
         """Return the next N inputs of each replicate, in float32."""

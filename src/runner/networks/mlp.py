@@ -43,7 +43,8 @@ def skipped(H: Tensor, Z: Tensor, gamma: float, normalized: bool) -> Tensor:
 class MLP:
     """R networks with L hidden layers and a linear classifier `W_{L+1} H_L + b_{L+1}`.
 
-    weights: `(R, out, in)` for each of the L + 1 layers; biases: `(R, out)`. Normalization that
+    weights: `(R, out, in)` for each of the L + 1 layers; biases: `(R, out)`; both are copied, since
+    training changes a network's tensors in place. Normalization that
     subtracts the mean takes the hidden biases out again, so such networks have none. skip: gamma in
     `BN(H + gamma (W H + b))`; inf: no skip connection. The first layer has a skip only if it keeps
     the width.
@@ -66,9 +67,9 @@ class MLP:
         self.parameters: dict[str, Tensor] = {}
         self.running: dict[str, Tensor] = {}
         for layer, (W, b) in enumerate(zip(weights, biases, strict=True), start=1):
-            self.parameters[f"W{layer}"] = W
+            self.parameters[f"W{layer}"] = W.detach().clone()
             if layer > self.depth or not self.centred:
-                self.parameters[f"b{layer}"] = b
+                self.parameters[f"b{layer}"] = b.detach().clone()
             if layer <= self.depth and self.centred is not None:
                 self.parameters[f"scale{layer}"] = torch.ones_like(b)
                 self.parameters[f"shift{layer}"] = torch.zeros_like(b)

@@ -23,6 +23,9 @@ from scipy.special import bdtr, betaincinv, stdtr, stdtrit
 ERROR = 0.05
 """Largest probability of each verdict but *undecided* where it is wrong."""
 
+ROUNDING = 8 * float(np.finfo(float).eps)
+"""Relative difference up to which two numbers are one: their mean may differ from both by less."""
+
 Verdict = Literal["holds", "fails", "undecided"]
 
 Unit = Literal["difference", "ratio", "exponent", "share", "slope", "value"]
@@ -141,7 +144,8 @@ class Always:
 
     One counterexample refutes it, one beyond its own `error` where numbers have errors. It holds
     when no replicate has one and they are so many that, if half of all networks were some, they
-    would have shown one. The estimate is the share of replicates without a counterexample.
+    would have shown one. The estimate is the share of replicates whose numbers are all so. A nan is
+    no counterexample, and its replicate does not count for the statement.
     """
 
     relation: Literal["<", "<=", "=", ">=", ">"]
@@ -160,22 +164,26 @@ class Always:
 
     def evidence(self, rows: pd.DataFrame) -> Evidence:
         """Of the rows of one point, which may be many for a replicate."""
-        every = self.satisfied(rows).groupby(rows["replicate"]).all()
-        found = _binomial(int(every.sum()), len(every), 0.5)
-        refuted = len(every) > 0 and not every.all()
-        return replace(found, p_holds=1.0 if refuted else found.p_holds, p_fails=float(not refuted))
+        satisfied = self.satisfied(rows)
+        refuted = bool((satisfied == 0).any())
+        every = satisfied.groupby(rows["replicate"]).agg(lambda each: each.min(skipna=False))
+        found = _binomial(int((every == 1).sum()), len(every), 0.5)
+        estimate = found.estimate if satisfied.notna().any() else np.nan
+        p_holds = 1.0 if refuted else found.p_holds
+        return replace(found, estimate=estimate, p_holds=p_holds, p_fails=float(not refuted))
 
     def satisfied(self, rows: pd.DataFrame) -> pd.Series:
-        """Return whether each number is so."""
+        """Return 1 where a number is so, 0 where it is not, and nan where it is not a number."""
         value, error = rows["value"].astype(float), rows.get("error", 0.0)
         at_most, at_least = value - error, value + error
-        return {
+        so = {
             "<": at_most < self.bound,
             "<=": at_most <= self.bound,
             "=": (at_most <= self.bound) & (at_least >= self.bound),
             ">=": at_least >= self.bound,
             ">": at_least > self.bound,
         }[self.relation]
+        return so.astype(float).where(at_most.notna() & at_least.notna())
 
 
 Comparison = Above | Below | Within | Always
@@ -197,6 +205,8 @@ def _test(rows: pd.DataFrame, bound: float | str) -> Evidence:
     """Test whether the numbers are above a bound, in the way that their columns ask for."""
     if isinstance(bound, str):
         bound = float(rows.eval(bound).iloc[0])
+    if np.isnan(bound):  # nothing is above it, and nothing below
+        return Evidence(np.nan, -np.inf, np.inf, len(rows), 1.0, 1.0, bound)
     if "error" in rows:
         if len(rows) > 1:
             raise ValueError(f"{len(rows)} estimates at one point")
@@ -224,10 +234,11 @@ def _sign(values: np.ndarray, bound: float) -> Evidence:
 
 def _binomial(count: int, n: int, bound: float) -> Evidence:
     """By the exact binomial test, with the limits of Clopper and Pearson."""
+    chance = min(max(bound, 0.0), 1.0)
     low = betaincinv(count, n - count + 1, ERROR) if count else 0.0
     high = betaincinv(count + 1, n - count, 1 - ERROR) if count < n else 1.0
-    p_holds, p_fails = at_least(count, n, bound), at_least(n - count, n, 1 - bound)
-    needed = int(np.ceil(np.log(ERROR) / np.log(bound)))
+    p_holds, p_fails = at_least(count, n, chance), at_least(n - count, n, 1 - chance)
+    needed = int(np.ceil(np.log(ERROR) / np.log(chance))) if 0 < chance < 1 else 1
     estimate = count / n if n else np.nan
     return Evidence(
         estimate, float(low), float(high), n, p_holds, p_fails, bound, needed, unit="share"
@@ -278,10 +289,12 @@ def slopes(table: pd.DataFrame, x: str, y: str, *, log: bool = False) -> pd.Seri
     with np.errstate(all="ignore"):
         across, along = (np.log(columns[c]) if log else columns[c] for c in (x, y))
         by = columns["replicate"]
+        ends = across.groupby(by).agg(["min", "max"])
+        differ = ends["max"] - ends["min"] > ROUNDING * ends.abs().max(axis=1)
         across = across - across.groupby(by).transform("mean")
         along = along - along.groupby(by).transform("mean", skipna=False)
         square = (across**2).groupby(by).sum()
-        return (across * along).groupby(by).sum(skipna=False) / square.where(square > 0)
+        return (across * along).groupby(by).sum(skipna=False) / square.where(differ)
 
 
 def slope_of_estimates(

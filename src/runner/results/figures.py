@@ -370,9 +370,7 @@ def preview(run: Run) -> tuple[bytes, pd.DataFrame]:
             source, _, what = headline("study", study).rpartition(": ")
             above = DOT.join(filter(None, (source or study, dataset_in(tables))))
             drawn = statistic(study, tables)
-            picture.add_header(
-                *(each[:1].upper() + each[1:] for each in (above, what)), [(drawn, GREY)]
-            )
+            picture.add_header(upper(above), upper(what), [(drawn, GREY)])
         content = BytesIO()
         picture.savefig(content, format="png", metadata={"Software": None})
     return content.getvalue(), summary

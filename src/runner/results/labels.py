@@ -31,7 +31,7 @@ class Names:
     values: Mapping[str, str]
 
     def column(self, name: str) -> str:
-        """Return what a column is called; `<name>_before` is of what was measured before training."""
+        """Return what a column is called; `<name>_before` was measured before training."""
         known = self.columns.get(name.removesuffix("_before"))
         if known and name.endswith("_before"):
             known += " before training"

@@ -1,6 +1,5 @@
 """Where numbers come from: code, commit, command, versions, device, time and memory of a run."""
 
-import ast
 import hashlib
 import importlib.metadata
 import os
@@ -12,13 +11,14 @@ import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
-from importlib.util import find_spec, resolve_name
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from threadpoolctl import threadpool_info
 
 from runner.core.catalogue import package_of
+from runner.runs.what_counts import imports, written
 
 if TYPE_CHECKING:
     import torch
@@ -155,10 +155,10 @@ def code_of(study: str, own: tuple[str, ...] = ()) -> str:
     """Return sixteen digits that change when the code of a study does.
 
     They cover `config.py` and `study.py` of the study and every module of this package, and of the
-    study's own, that these import, directly or through others, without comments, docstrings and
-    layout. own: functions of the user's that a run's parameters name, whose modules count as well.
-    Other packages are named in the provenance by their versions. Raises InputError when there is
-    no such study.
+    study's own, that these import, directly or through others, without layout, comments and words
+    (`what_counts` lists them). own: functions of the user's that a run's parameters name, whose
+    modules count as well. Other packages are named in the provenance by their versions. Raises
+    InputError when there is no such study.
     """
     package = package_of(study)
     modules = {place.partition(":")[0] for place in own}
@@ -169,7 +169,7 @@ def code_of(study: str, own: tuple[str, ...] = ()) -> str:
 def fingerprint(modules: set[str]) -> str:
     """Return sixteen digits that change when one of these modules does, or one that they import.
 
-    Comments, docstrings and layout count as nothing.
+    Layout, comments and words (`what_counts` lists them) count as nothing.
     """
     packages = {"runner", *(name.partition(".")[0] for name in modules)}
     found: set[str] = set()
@@ -178,10 +178,11 @@ def fingerprint(modules: set[str]) -> str:
         name = waiting.pop()
         if name not in found and name.partition(".")[0] in packages and source_of(name) is not None:
             found.add(name)
-            waiting |= _imports(name, source_of(name))
+            package = name if _place(name).is_dir() else name.rpartition(".")[0]
+            waiting |= imports(package, source_of(name))
     digest = hashlib.sha256()
     for name in sorted(found):
-        digest.update(f"{name}\n{_parsed(source_of(name))}\n".encode())
+        digest.update(f"{name}\n{written(source_of(name))}\n".encode())
     return digest.hexdigest()[:16]
 
 
@@ -240,46 +241,6 @@ def _text_of(place: Path) -> str | None:
         return path.read_text("utf-8", "replace")
     except OSError:
         return None
-
-
-@cache
-def _imports(name: str, text: str) -> frozenset[str]:
-    """Return what a module imports, wherever in its text; some are names in modules."""
-    package = name if _place(name).is_dir() else name.rpartition(".")[0]
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Import):
-            found.update(each.name for each in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            module = resolve_name("." * node.level + (node.module or ""), package)
-            found.update([module, *(f"{module}.{each.name}" for each in node.names)])
-    return frozenset(found)
-
-
-@cache
-def _parsed(text: str) -> str:
-    """Return what a module's text says to the parser, without comments and docstrings, alike in
-    every version of Python."""
-
-    def said(value: Any) -> str:
-        """Return a node and what is in it, without the fields that are empty, as new ones are."""
-        if isinstance(value, list):
-            parts = [said(each) for each in value if not _is_docstring(each)]
-        elif isinstance(value, ast.AST):
-            parts = [
-                f"{n}={said(v)}" for n, v in ast.iter_fields(value) if v is not None and v != []
-            ]
-        else:
-            return repr(value)
-        return f"{type(value).__name__}({', '.join(parts)})"
-
-    return said(ast.parse(text))
-
-
-def _is_docstring(node: Any) -> bool:
-    """Return whether a statement is a string alone: it does nothing."""
-    value = node.value if isinstance(node, ast.Expr) else None
-    return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 for _name in [name for name in sys.modules if name.startswith("runner.")]:

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from runner.core.progress import Stage
+from runner.core.streams import Stream
 from runner.core.studies import Context
 from runner.data.datasets import Dataset, Images
 from runner.networks.mlp import MLP
@@ -95,12 +96,12 @@ class StackTrainer(EpochTrainer[dict[str, Scores]]):
         data: Dataset,
         batch_size: int,
         epochs: int,
-        seed: int,
+        stream: Stream,
         context: Context,
     ) -> None:
         """As `EpochTrainer`; the groups and the data are moved to the device of the context."""
         replicates = 1 + max(int(group.replicates.max()) for group in groups.values())
-        super().__init__(data.to(context.device), batch_size, seed, replicates)
+        super().__init__(data.to(context.device), batch_size, stream, replicates)
         self.groups = {name: group.to(self.device) for name, group in groups.items()}
         self.epochs, self.context = epochs, context
         self.sums = {

@@ -21,6 +21,7 @@ from torch.nn import functional
 
 from runner.core.errors import InputError
 from runner.core.progress import Progress
+from runner.core.streams import Stream
 from runner.core.studies import Context
 from runner.data.batches import epoch_order
 from runner.data.datasets import Dataset
@@ -42,12 +43,12 @@ class EpochTrainer(ABC, Generic[Scores]):
     host waits for it once an epoch.
     """
 
-    def __init__(self, data: Dataset, batch_size: int, seed: int, replicates: int) -> None:
+    def __init__(self, data: Dataset, batch_size: int, stream: Stream, replicates: int) -> None:
         """Raises InputError when an epoch has no full minibatch."""
         if batch_size > len(data.train):
             raise InputError(f"batch_size={batch_size}: {data.name} has {len(data.train)} images")
         self.data, self.batch_size = data, batch_size
-        self.seed, self.replicates = seed, replicates
+        self.stream, self.replicates = stream, replicates
         self.device = data.train.labels.device
         self.steps = len(data.train) // batch_size
         self.epoch, self.step = 1, 0  # step: minibatches of this epoch that are done
@@ -60,7 +61,7 @@ class EpochTrainer(ABC, Generic[Scores]):
     def order(self) -> Int[Tensor, "*replicates n"]:
         """Return the order of the images in this epoch."""
         n = len(self.data.train)
-        return epoch_order(self.seed, self.replicates, n, self.epoch).to(self.device)
+        return epoch_order(self.stream, self.replicates, n, self.epoch).to(self.device)
 
     def until(
         self, epochs: int, after_step: Callable[[Tensor], None]
@@ -138,11 +139,11 @@ class ConvolutionalTrainer(EpochTrainer[dict[str, float]]):
         data: Dataset,
         rate: float,
         batch_size: int,
-        seed: int,
+        stream: Stream,
         replicate: int,
     ) -> None:
         """As `EpochTrainer`; rate: of SGD."""
-        super().__init__(data, batch_size, seed, replicate + 1)
+        super().__init__(data, batch_size, stream, replicate + 1)
         self.network, self.rate = network, rate
         self.optimizer = torch.optim.SGD(network.parameters(), lr=rate, fused=True)
         self.sums = torch.zeros(2, dtype=torch.float64, device=self.device)

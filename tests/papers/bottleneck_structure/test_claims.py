@@ -6,7 +6,12 @@ import pytest
 
 from runner.core.catalogue import figure_study
 from runner.papers.bottleneck_structure.bottleneck.config import Bottleneck
-from runner.papers.bottleneck_structure.bottleneck.tables import bottleneck_lengths, fits
+from runner.papers.bottleneck_structure.bottleneck.tables import (
+    at_ridge,
+    bottleneck_lengths,
+    fits,
+    lines,
+)
 from runner.papers.bottleneck_structure.theorem_claims import THEOREMS
 from runner.publish.reference import read_tables
 from runner.results.claims import claims_of, judge
@@ -56,7 +61,8 @@ def figure1() -> dict[str, pd.DataFrame]:
     for recipe, L, replicate, rank in networks():
         key = {"recipe": recipe, "depth": L, "replicate": replicate}
         cost = 0.004 if rank else 1.0
-        norm = rank * L + 12.0 - 2 * rank + 0.1 * replicate + 20 / L if rank else 0.0
+        correction = (20 if recipe == "minimum" else 2) / L
+        norm = rank * L + 12.0 - 2 * rank + 0.1 * replicate + correction if rank else 0.0
         metrics.append(
             {**key, "parameter_norm": norm, "train_cost": cost, "test_cost": 2 * cost}
             | {
@@ -187,6 +193,10 @@ def broken_figure1(change: str) -> dict[str, pd.DataFrame]:
         spectrum["singular_value"] += 0.1 * (spectrum["singular_value"] > 1)
     elif change == "narrow":
         metrics["ntk_trace"] = metrics["depth"] ** 2.5
+    elif change == "square root":
+        metrics["ntk_trace"] = 30 * metrics["depth"] ** 0.55
+    elif change == "crooked":
+        metrics["parameter_norm"] += 5.0 * metrics["depth"].isin([6, 12])
     elif change == "unfit":
         metrics.loc[metrics["ridge"] == 1e-5, "train_cost"] = 0.2
     elif change == "rising":
@@ -218,12 +228,14 @@ def broken_figure1(change: str) -> dict[str, pd.DataFrame]:
         ("steep", ["slope-tends-to-rank"]),
         ("late", ["slope-tends-to-rank"]),
         ("curved", ["affine-norm", "slope-is-rank"]),
-        ("gentle", ["slope-is-rank"]),
+        ("gentle", ["slope-is-rank", "slope-is-rank-trained"]),
         ("bent", ["first-correction"]),
         ("far", ["distance-to-one"]),
         ("narrow", ["ntk-of-order-depth"]),
+        ("square root", ["ntk-of-order-depth"]),
+        ("crooked", ["affine-norm-trained"]),
         ("unfit", ["small-ridge-fits"]),
-        ("rising", ["rank-falls"]),
+        ("rising", ["rank-falls", "rank-falls-trained"]),
         ("flat", ["singular-values"]),
         ("ends", ["only-the-middle-grows"]),
         ("trains", ["training-fails-deep"]),
@@ -379,3 +391,20 @@ def test_one_network_does_not_refute_what_training_ends_in():
         tables[table].loc[odd, columns] = 3
     found = verdicts("bottleneck-fig2", tables)
     assert set(found[["two-outliers", "true-rank"]]) == {"undecided"}
+
+
+def test_networks_as_trained_decide_nothing_where_ranges_are_too_short():
+    """Ranges of two depths give no slope: above a fifth of the replicates nothing is decided."""
+    tables = figure1()
+    rows = tables["metrics"]
+    tables["metrics"] = rows[(rows["recipe"] != "plain") | rows["depth"].isin([4, 6, 10, 18])]
+    found = verdicts("bottleneck-recipes", tables)
+    assert (found[["affine-norm-trained", "slope-is-rank-trained"]] == "undecided").all()
+    assert found["rank-falls-trained"] == "holds"
+
+
+def test_plain_training_of_the_reference_has_the_slopes_that_the_page_prints():
+    metrics = read_tables(REFERENCE / "paper" / "bottleneck-recipes")["metrics"]
+    found = lines(at_ridge(metrics).query("recipe == 'plain'")).sort_values("replicate")
+    assert (found["slope"] / found["rank"]).round(2).tolist() == [0.93, 1.01, 1.00, 0.82, 0.97]
+    assert found["r2"].min() == pytest.approx(0.990, abs=1e-3)

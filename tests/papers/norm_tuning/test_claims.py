@@ -90,7 +90,6 @@ def test_a_table_as_the_paper_says_holds():
         ("constructions-beat-sgd", "student_construction", 3),
         ("constructions-beat-sgd", "teacher_construction", 3),
         ("sgd-wins-narrow", "sgd", 55),
-        ("sgd-constant-loss", "sgd", 0.05),
         ("constructions-win-wide", "student_construction", 70),
         ("constructions-win-wide", "teacher_construction", 70),
         ("constructions-beat-adam", "dense by adam", 1.7),
@@ -104,6 +103,21 @@ def test_a_table_that_violates_a_claim_of_figure_4_fails_it(claim, series, value
     metrics = table(violating, FIG4_WIDTHS, series=OURS)
     both = pd.concat([verdicts("fig4", metrics), verdicts("fig4-training", metrics)])
     assert both[claim] == "fails"
+
+
+@pytest.mark.parametrize("narrow", [0.5, 8])
+def test_a_loss_that_falls_or_rises_with_the_width_is_not_constant(narrow):
+    """Of 2 at every other width; small or not."""
+
+    def errors(name, target_width, width):
+        here = name == "sgd" and width == D < target_width**2
+        return narrow if here else as_the_paper_says(name, target_width, width)
+
+    metrics = table(errors, FIG4_WIDTHS)
+    judged = judge("fig4", claims_of("fig4", "bn_only"), {"metrics": metrics})
+    constant = judged.set_index("claim").loc["sgd-constant-loss"]
+    assert constant["verdict"] == "fails" and constant["estimate"] == pytest.approx(narrow / 2)
+    assert constant["note"].endswith(f"no network below {min(narrow, 2) / VARIANCE:.2g}")
 
 
 def test_networks_of_equal_error_are_not_equal():

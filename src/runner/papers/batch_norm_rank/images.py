@@ -3,7 +3,6 @@
 import torch
 
 from runner.core.errors import InputError
-from runner.core.streams import generator
 from runner.core.studies import Context
 from runner.data.datasets import Dataset, Images
 from runner.papers.batch_norm_rank.images_config import OnImages
@@ -26,6 +25,6 @@ def probed(config: OnImages, data: Dataset) -> Images:
     images = len(data.train)
     if config.samples > images:
         raise InputError(f"samples={config.samples}: {config.data} has {images} training images")
-    order = torch.randperm(images, generator=generator(config.seed, 0, "probe"))
+    order = torch.randperm(images, generator=config.stream(0, "probe"))
     chosen = order[: config.samples].to(data.train.labels.device)
     return Images(data.train.pixels[chosen], data.train.labels[chosen])

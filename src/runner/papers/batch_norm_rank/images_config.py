@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from runner.core.streams import RANDOM_PIXELS
 from runner.core.studies import TrainingConfig, parameter
 
 
@@ -15,3 +16,7 @@ class OnImages(TrainingConfig):
     checksums: list[str] | None = parameter(
         "SHA-256 of the content of each file of the dataset, as in conf/data/<data>.yaml", None
     )
+
+    def purposes(self) -> tuple[str, ...]:
+        """Return the purposes of the random streams."""
+        return (*RANDOM_PIXELS, "probe")

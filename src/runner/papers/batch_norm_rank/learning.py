@@ -1,12 +1,14 @@
-"""How the paper's words are read: when a network is deep, and when it has learned."""
+"""Say how the paper's words are read: deep, learned, and the order of ranks."""
 
 from collections.abc import Iterable
+from itertools import combinations
 from typing import TypeVar
 
 import numpy as np
 import pandas as pd
 
 from runner.data import CLASSES
+from runner.results.rows import NoRows
 
 DEEP = 10
 """Layers above which the paper finds vanilla networks unable to learn (Section 1.1)."""
@@ -48,3 +50,21 @@ def with_divergence(rows: pd.DataFrame) -> pd.DataFrame:
     diverged = ~np.isfinite(rows["train_loss"].astype(float))
     columns = [name for name in NOTHING_LEARNED if name in rows]
     return rows.assign(**{n: rows[n].mask(diverged, NOTHING_LEARNED[n]) for n in columns})
+
+
+def least_lead(ranks: pd.DataFrame) -> pd.Series:
+    """Return for each replicate the least log2(larger rank / smaller rank) of two networks after
+    training has begun; it is below 0 where the order of a pair has changed.
+
+    ranks: a column for each network, by replicate and epoch. Which of two is the larger is said by
+    epoch 0; two that are equal there have no order.
+    """
+    if ranks.shape[1] < 2:
+        raise NoRows("rows: two networks to compare")
+    logs = np.log2(ranks)
+    before, later = logs.xs(0, level="epoch"), logs.drop(index=0, level="epoch")
+    leads = []
+    for one, other in combinations(ranks, 2):
+        order = np.sign(before[one] - before[other]).replace(0, np.nan)
+        leads.append((later[one] - later[other]).mul(order, level="replicate"))
+    return pd.concat(leads, axis=1).min(axis=1).groupby("replicate").min()

@@ -1,7 +1,7 @@
-"""How methods look in all figures of paper B.
+"""Say how methods look in all figures of paper B, and what pictures and captions call them.
 
 Blue is with batch norm; warm is without, from orange to brown by the length of pre-training; green
-starts asymmetrically; grey and hollow are controls.
+has an asymmetric initialization; grey and hollow are controls.
 """
 
 from runner.results import style
@@ -28,6 +28,34 @@ CONTROLS = {
 }
 """Ours: no ascent."""
 
+NAMES = {
+    "batch_norm": "batch norm",
+    "batch_norm_no_mean": "without mean\nsubtraction",
+    "batch_norm_asymmetric": "batch norm,\nasymmetric",
+    "vanilla": "plain",
+    "vanilla_100x": "plain, 100 ×\nlearning rate",
+    "vanilla_random_pixels": "plain, random\npixels",
+    "pretrained": "pre-trained",
+    "batch": "batch norm",
+    "batch_no_mean": "without mean\nsubtraction",
+    "none": "plain",
+}
+"""What pictures call a method or a normalization; in captions without the line break."""
+
+MEASURES = {
+    "matrix_rank": "rank",
+    "rank": "rank",
+    "soft_rank": "soft rank",
+    "rank_bound": "r",
+    "mean_rank_bound": "mean r",
+    "train_loss": "training loss",
+    "train_accuracy": "training accuracy",
+    "test_loss": "test loss",
+    "test_accuracy": "test accuracy",
+    "gradient_alignment": "alignment of gradients",
+}
+"""What pictures call the columns of tables."""
+
 NORMALIZATIONS = {
     "batch": METHODS["batch_norm"],
     "none": METHODS["vanilla"],
@@ -39,6 +67,11 @@ def look(method: str, steps: int = 0) -> Look:
     """Return the look of a method. steps: M, of what is pre-trained."""
     known = METHODS | CONTROLS
     return known.get(method) or PRETRAINED.get(steps) or Look(style.BROWN, "p")
+
+
+def named(method: str, steps: int = 0) -> str:
+    """Return the name of a method in a caption. steps: M, of what is pre-trained."""
+    return NAMES.get(method, method).replace("\n", " ") + (f", M = {steps}" if steps else "")
 
 
 ROOT = Look(style.INK, "", style.DASHED, 1.6)

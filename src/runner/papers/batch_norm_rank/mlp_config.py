@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from runner.core.streams import orders
 from runner.core.studies import LARGEST_STEP, MOST, parameter
 from runner.data import DATASETS
 from runner.papers.batch_norm_rank.images_config import OnImages
@@ -31,3 +32,7 @@ class TrainedMLPs(OnImages):
     batch_size: int = parameter("images of one SGD step", 128, minimum=2)
     replicates: int = parameter("independent repetitions", 5, minimum=1, maximum=MOST)
     tau: float = parameter("threshold of the soft rank rank_tau", 0.5, minimum=0, maximum=1)
+
+    def purposes(self) -> tuple[str, ...]:
+        """Return the purposes of the random streams."""
+        return (*super().purposes(), "initialisation", *orders(self.epochs))

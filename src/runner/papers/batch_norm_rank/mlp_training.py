@@ -8,7 +8,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.core.streams import generator
 from runner.core.studies import Context, Measured, network_name
 from runner.networks.activations import activation_of
 from runner.networks.initialization import draw
@@ -33,7 +32,7 @@ def starting_stack(
     """Return one network per replicate; those of one replicate start with the same draws, however
     normalized."""
     sizes = [features, *[config.width] * config.depth, classes]
-    streams = [generator(config.seed, replicate, "initialisation") for replicate in replicates]
+    streams = [config.stream(replicate, "initialisation") for replicate in replicates]
     weights, biases = draw(init, sizes, streams, dtype)
     for W in weights if init == "gain" else ():
         W *= activation_of(activation).gain

@@ -170,8 +170,7 @@ def lyapunov_gap_ginibre(width: int) -> float:
     `(psi(d / 2) - psi((d - 1) / 2)) / 2` with the digamma function `psi` (Newman 1986; the paper
     cites Forrester [11] for its complex counterpart). Raises InputError for `width < 2`.
     """
-    if width < 2:
-        raise InputError(f"width={width}: a second singular value needs a width of at least 2")
+    _check_two_values(width)
     with mpmath.workdps(DIGITS):  # the difference is about 1 / d
         first, second = (mpmath.psi(0, mpmath.mpf(n) / 2) for n in (width, width - 1))
         return float(first - second) / 2
@@ -186,8 +185,10 @@ def lyapunov_gap(
     vector and of the area of a parallelogram are iid over layers and may be computed at the first
     basis vectors: `lambda_1 = E log |A e_1|` and `lambda_1 + lambda_2 = E log area(A e_1, A e_2)`,
     `A = I + gamma W`. Monte-Carlo over `samples` draws of the two columns, float64, with what is
-    linear and quadratic in `W` and has mean zero taken out (control variates).
+    linear and quadratic in `W` and has mean zero taken out (control variates). Raises InputError
+    for `width < 2`.
     """
+    _check_two_values(width)
     W = torch.empty(samples, width, 2, dtype=torch.float64)
     # numpy: its sums, unlike torch's, depend neither on threads nor on where the numbers lie
     a, b = np.moveaxis(W.normal_(generator=generator).numpy(), -1, 0)
@@ -201,6 +202,11 @@ def lyapunov_gap(
     across = b - ((a * b).sum(axis=1) / np.square(a).sum(axis=1))[:, None] * a
     gap = (np.log(np.square(a).sum(axis=1)) - np.log(np.square(across).sum(axis=1))) / 2
     return _controlled_mean(gap, x, y)
+
+
+def _check_two_values(width: int) -> None:
+    if width < 2:
+        raise InputError(f"width={width}: a second singular value needs a width of at least 2")
 
 
 def _controlled_mean(

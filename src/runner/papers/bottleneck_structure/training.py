@@ -7,15 +7,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from runner.core.progress import Progress
-from runner.core.streams import generator
+from runner.core.streams import Stream
 from runner.core.studies import Context
 from runner.papers.bottleneck_structure.networks import random_network
+from runner.papers.bottleneck_structure.purposes import STEPS_AT_ONCE, initialization
 from runner.papers.bottleneck_structure.recipes import Recipe
 from runner.papers.bottleneck_structure.stack import DepthStack
 from runner.training.schedules import cosine_decay
-
-STEPS_AT_ONCE = 100
-"""Steps between two looks at the clock and the checkpoint."""
 
 REPLICATES_DONE = "replicates"
 """Name of what a checkpoint holds beside the state of the trainer."""
@@ -28,7 +26,11 @@ Batch = tuple[Float[Tensor, "R d_in N"], Float[Tensor, "R d_out N"]]
 
 
 def start(
-    stack: DepthStack, replicates: list[int], recipe: Recipe, seed: int, numbers: Sequence[int] = ()
+    stack: DepthStack,
+    replicates: list[int],
+    recipe: Recipe,
+    stream: Stream,
+    numbers: Sequence[int] = (),
 ) -> DepthStack:
     """Draw the weights of every network from the stream of its replicate and depth.
 
@@ -36,9 +38,9 @@ def start(
     """
     numbers = numbers or [0] * len(replicates)
     for r, (L, replicate, number) in enumerate(zip(stack.depths, replicates, numbers, strict=True)):
-        stream = generator(seed, replicate, f"initialisation/{L}" + f"/{number}" * (number > 0))
+        draw = stream(replicate, initialization(L, number))
         sizes = [stack.d_in, *[stack.width] * (L - 1), stack.d_out]
-        stack.load(r, random_network(sizes, recipe.gain, stream))
+        stack.load(r, random_network(sizes, recipe.gain, draw))
     return stack
 
 

@@ -5,6 +5,8 @@ that float64 has no digits left; with 100 digits the same construction is exact 
 has what the construction needs besides `+`, `*` and `@`.
 """
 
+from typing import Any
+
 import mpmath
 import numpy as np
 import torch
@@ -12,7 +14,7 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from runner.papers.norm_tuning.solvers import Scales, solve_scales
-from runner.papers.norm_tuning.theorem_1 import khatri_rao
+from runner.papers.norm_tuning.theorem_1 import khatri_rao, row_norms
 
 Exact = Shaped[np.ndarray, "..."]
 """A numpy array of mpmath numbers."""
@@ -33,7 +35,7 @@ class Float64:
 
     def row_norms(self, M: Float[Tensor, "rows columns"]) -> Float[Tensor, " rows"]:
         """Euclidean norms of the rows of M."""
-        return M.norm(dim=1)
+        return row_norms(M)[:, 0]
 
 
 class MultiPrecision:
@@ -60,9 +62,14 @@ class MultiPrecision:
         inverse = self._inverse(K)
         if inverse is None:
             return Scales(K[0] * 0, float("inf"), 0, K.shape, "mpmath")
-        largest, of_inverse = (np.linalg.norm(M.astype(float), 2) for M in (K, inverse))
+        sizes = [self._size(M) for M in (K, inverse)]
+        norms = [
+            np.linalg.norm((M / size).astype(float), 2)
+            for M, size in zip((K, inverse), sizes, strict=True)
+        ]
+        condition_number = float(norms[0] * norms[1]) * float(sizes[0] * sizes[1])
         gamma = inverse @ target.reshape(-1)
-        return Scales(gamma, float(largest * of_inverse), len(K), K.shape, "mpmath")
+        return Scales(gamma, condition_number, len(K), K.shape, "mpmath")
 
     def least_norm(self, W: Exact, b: Exact) -> Exact:
         """`W^T (W W^T)^{-1} b`: squaring the condition number costs a few of very many digits."""
@@ -71,6 +78,11 @@ class MultiPrecision:
     def row_norms(self, M: Exact) -> Exact:
         """Euclidean norms of the rows of M."""
         return np.sqrt((M * M).sum(axis=1))
+
+    def _size(self, M: Exact) -> Any:
+        """Return what to divide by, so that the largest entry is well in the range of a float."""
+        largest = abs(M).max()
+        return self.context.mpf(1) if 1e-100 < largest < 1e100 else largest
 
     def _inverse(self, K: Exact) -> Exact | None:
         """By elimination with row pivoting; None if K is singular to these digits."""

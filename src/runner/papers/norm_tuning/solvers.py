@@ -18,7 +18,7 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, lsmr
 from torch import Tensor
 
 from runner.papers.norm_tuning.network import Vector
-from runner.papers.norm_tuning.theorem_1 import khatri_rao, pseudo_inverse
+from runner.papers.norm_tuning.theorem_1 import khatri_rao, pseudo_inverse, size_of
 
 EPSILON = float(np.finfo(np.float64).eps)
 REFINEMENTS = 2
@@ -65,6 +65,12 @@ def solve_scales(
     shape = (dk, m)
     if not all(bool(each.isfinite().all()) for each in (W1, W2, target)):
         return Scales(W1.new_full((m,), nan), nan, 0, shape, "none")
+    sizes = [size_of(each.abs().max()) for each in (W1, W2, target)]
+    if any(size != 1 for size in sizes):
+        found = solve_scales(
+            *(each / size for each, size in zip((W1, W2, target), sizes, strict=True))
+        )
+        return found._replace(gamma=found.gamma / sizes[0] * sizes[2] / sizes[1])
     if m >= 2 * dk and (found := _by_lsmr(W1, W2, target)):
         return found
     if m == dk and (found := _by_lu(W1, W2, target)):

@@ -65,6 +65,19 @@ def pseudo_inverse(
     return Solved(gamma1, sizes[..., 0] / sizes[..., -1], solved.rank)
 
 
+def row_norms(W: Float[Tensor, "*R rows columns"]) -> Float[Tensor, "*R rows 1"]:
+    """Euclidean norms of the rows, also where squares of the entries leave the range of float64."""
+    size = size_of(W.abs().amax(dim=-1, keepdim=True))
+    return (W / size).norm(dim=-1, keepdim=True) * size
+
+
+def size_of(largest: Float[Tensor, "*R"]) -> Float[Tensor, "*R"]:
+    """Return what to divide numbers by, so that products of a few are in the range of float64: 1
+    where the largest is between 1e-50 and 1e50, or is 0 or not finite."""
+    usual = ((largest > 1e-50) & (largest < 1e50)) | (largest == 0) | ~largest.isfinite()
+    return torch.where(usual, 1.0, largest)
+
+
 def set_shifts(
     W1: Float[Tensor, "*R m k"],
     W2: Float[Tensor, "*R d m"],
@@ -78,5 +91,5 @@ def set_shifts(
     input_norm` (1 in the paper; others need the largest norm that will be seen), `gamma2 = 1` and
     `beta2 = bias - W2 beta1` take the shift out again.
     """
-    beta1 = input_norm * gamma1.abs() * W1.norm(dim=-1, keepdim=True)
+    beta1 = input_norm * gamma1.abs() * row_norms(W1)
     return Norm(gamma1, beta1, torch.ones_like(W2[..., :1]), bias - W2 @ beta1)

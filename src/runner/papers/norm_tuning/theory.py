@@ -108,9 +108,9 @@ def factorize(target: Network, rank: int, input_norm: float = 1.0) -> Network:
 
     Corollary 1 (Corollary 2 of the appendix): four layers of width d r make up for each layer of
     rank r, those that `wide` gives for the two here, as the text above the corollary says. The
-    proof takes the output of the first half for `B x`; yet a ReLU of width r stands between the
-    halves. So B gets a shift `input_norm ||B_i||` that keeps this ReLU on, and A takes the shift
-    out again. Raises InputError if a weight matrix of the target has a higher rank.
+    ReLU of width r between the halves is linearized as in Lemma 7: B gets a shift
+    `input_norm ||B_i||` that keeps it on, and A takes the shift out again. Raises InputError if a
+    weight matrix of the target has a higher rank.
     """
     weights, biases = [], []
     for index, layer in enumerate(target.layers):
@@ -300,5 +300,7 @@ def live_units_probability(d: int, k: int, m: int, sparsity: float) -> float:
     passes from 0 to 1 around `p = 2 log(d) / d`: no sparsity below the paper's conjecture
     Theta(log d / d) (Remark 3) can do. The bound is ours.
     """
-    incoming, outgoing = 1 - (1 - sparsity) ** k, 1 - (1 - sparsity) ** d
-    return (incoming * outgoing) ** m
+    with np.errstate(divide="ignore"):  # of sparsity 1
+        log_absent = np.log1p(-sparsity)
+    incoming, outgoing = -np.expm1(k * log_absent), -np.expm1(d * log_absent)
+    return float((incoming * outgoing) ** m)

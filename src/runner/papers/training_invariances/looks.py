@@ -3,7 +3,7 @@
 Blue is what the paper says is conserved, vermilion what is not.
 """
 
-from runner.results.style import BLUE, DASHED, GREEN, INK, NAVY, ORANGE, PURPLE, VERMILION, Look
+from runner.results.style import BLUE, DASHED, GREEN, INK, ORANGE, PURPLE, VERMILION, Look
 
 INVARIANT, NOT_INVARIANT = Look(BLUE), Look(VERMILION, "s")
 
@@ -22,8 +22,5 @@ KINDS = {
 }
 """Of layers: fully connected, free residual blocks, convolutions."""
 
-CLASSES = {True: Look(NAVY, "o"), False: Look(VERMILION, "h")}
-"""By whether there are two classes."""
-
 SQUARES = {"remainder": Look(BLUE, "s"), "top": Look(VERMILION, "o", DASHED)}
-"""Of singular values: all but the largest, and the largest."""
+"""Of squared singular values: all but the largest, and the largest."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from runner.core.streams import orders
 from runner.core.studies import LARGEST_STEP, MOST, parameter
 from runner.data import LABELLED
 from runner.papers.batch_norm_rank.images_config import OnImages
@@ -55,3 +56,8 @@ class BreakingBN(OnImages):
     batch_size: int = parameter("images of one SGD step", 128, minimum=2, maximum=MOST)
     replicates: int = parameter("independent repetitions", 5, minimum=1, maximum=MOST)
     tau: float = parameter("threshold of the soft rank rank_tau", 0.5, minimum=0, maximum=1)
+
+    def purposes(self) -> tuple[str, ...]:
+        """Return the purposes of the random streams."""
+        mine = ("random pixels", "initialisation", *orders(self.epochs))
+        return super().purposes() + mine

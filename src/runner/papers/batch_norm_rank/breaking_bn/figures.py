@@ -9,9 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.data import CLASSES
-from runner.papers.batch_norm_rank.breaking_bn.tables import LABELS, MEASURES, chosen_rates, paths
+from runner.papers.batch_norm_rank.breaking_bn.tables import MEASURES as BEFORE
+from runner.papers.batch_norm_rank.breaking_bn.tables import chosen_rates, paths
 from runner.papers.batch_norm_rank.learning import END_OF_GRID
-from runner.papers.batch_norm_rank.looks import METHODS
+from runner.papers.batch_norm_rank.looks import MEASURES, METHODS, NAMES, named
 from runner.results.claims import Tables
 from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
@@ -20,22 +21,10 @@ from runner.results.spreads import spread
 from runner.results.statistics import last_epoch
 from runner.results.style import QUIET, Look, level, name_ends, panel, sheet, ticks
 
-COLUMNS = {
-    "train_accuracy": "training accuracy",
-    "test_accuracy": "test accuracy",
-    "rank": "rank, last hidden layer",
-    "rank_bound": "r, last hidden layer",
-    "gradient_alignment": "alignment of gradients",
-}
+COLUMNS = ["train_accuracy", "test_accuracy", "rank", "rank_bound", "gradient_alignment"]
 
-NAMES = {
-    "batch_norm": "batch norm",
-    "batch_norm_no_mean": "no mean\nsubtraction",
-    "batch_norm_asymmetric": "asymmetric\ninitialization",
-    "vanilla": "vanilla",
-    "vanilla_100x": "100 × the\nrate",
-    "vanilla_random_pixels": "random\npixels",
-}
+OF_LAST = {"rank": "rank, last hidden layer", "rank_bound": "r, last hidden layer"}
+"""Titles of panels that say more than the name of a measure."""
 
 CENTRED = ["batch_norm", "batch_norm_no_mean", "batch_norm_asymmetric"]
 """The curves of Figures 5, 7 and 13."""
@@ -49,7 +38,7 @@ def curves(tables: Tables) -> pd.DataFrame:
     `end_of_grid`: of a rate that was chosen at an end of those offered.
     """
     keys = ["method", "learning_rate", "epoch", "steps"]
-    return spread(paths(tables), keys, list(COLUMNS)).merge(chosen_rates(tables))
+    return spread(paths(tables), keys, COLUMNS).merge(chosen_rates(tables))
 
 
 def _lines(
@@ -72,7 +61,8 @@ def _lines(
         ticks(axes.yaxis, np.linspace(0, top, 5))
     if column == "train_accuracy":
         level(axes, 1 / CLASSES, chance, above=False)
-    panel(axes, letter, COLUMNS[column], "epoch" if x == "epoch" else "iteration")
+    title = OF_LAST.get(column, MEASURES[column])
+    panel(axes, letter, title, "epoch" if x == "epoch" else "iteration")
     return ends[::-1]  # from below, where lines end together
 
 
@@ -108,26 +98,19 @@ def draw_vanishing(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             look.note(middle, 0.03, y, text)
         low, high = middle.get_ylim()
         middle.set_ylim(top=high + 0.25 * (high - low))
-    panel(middle, "b", "of vanilla, each run", "epoch")
+    panel(middle, "b", "plain, enlarged", "epoch")
     name_ends(right, _lines(right, "c", drawn, "gradient_alignment"))
     return picture, drawn
 
 
-MEDIANS = (
-    "Lines are medians over the replicates at the rate chosen for each method on separate"
-    " replicates, bands their whole range; dotted: the accuracy of chance. Ranks are measured"
-    " on N samples."
-)
-
-
-def with_rates(panels: str, marks: str, tables: Tables) -> str:
-    """Return a caption: panels, what the marks are, and the rates, with those at an end of their
-    grid."""
+def with_rates(panels: str, tables: Tables) -> str:
+    """Return a caption: panels, what lines and bands are, and the learning rates, with those at an
+    end of their grid."""
     rates = [
-        f"{LABELS[method]} {rate:g}{END_OF_GRID[end]}"
+        f"{named(method)} {rate:g}{END_OF_GRID[end]}"
         for method, rate, end in chosen_rates(tables).itertuples(index=False, name=None)
     ]
-    return f"{panels} {marks} Rates: {', '.join(rates)}."
+    return f"{panels} Lines are medians, bands the range. Learning rates: {'; '.join(rates)}."
 
 
 def _network(tables: Tables) -> str:
@@ -140,28 +123,30 @@ def _end(tables: Tables, method: str, column: str = "train_accuracy") -> float:
 
 
 def say_broken(tables: Tables) -> str:
-    """Say what an asymmetric start does to rank and accuracy."""
-    start, norm = (_end(tables, f"batch_norm{each}", "rank") for each in ("_asymmetric", ""))
+    """Say where accuracy ends from an asymmetric initialization, and where from the usual one."""
+    broken, usual = _end(tables, "batch_norm_asymmetric"), _end(tables, "batch_norm")
     return (
-        f"An asymmetric initialization lowers the rank to {start:.0f} instead of {norm:.0f}, and"
-        f" {_network(tables)} with batch norm stays near chance"
+        f"An asymmetric initialization breaks batch norm: {_network(tables)} stays near chance"
+        f" level ({broken:.2f} instead of {usual:.2f})"
     )
 
 
-def say_centring(tables: Tables, so: str) -> str:
-    """Where a network without centring ends. so: what follows from it."""
+def say_centring(tables: Tables, verdict: str) -> str:
+    """Say where a network ends without mean subtraction, and what follows from it."""
     without, norm = _end(tables, "batch_norm_no_mean"), _end(tables, "batch_norm")
+    if verdict == "holds":
+        return f"Without mean subtraction, batch norm learns equally well (accuracy {without:.2f})"
     return (
-        f"{so}: without it {_network(tables)} with batch norm ends at an accuracy of"
-        f" {without:.2f}, with it at {norm:.2f}"
+        f"Whether batch norm needs mean subtraction is undecided: {_network(tables)} ends at"
+        f" {without:.2f} without it, at {norm:.2f} with it"
     )
 
 
 def say_parallel(tables: Tables) -> str:
-    """Say that training on images is as training on random pixels without batch norm."""
+    """Say that a network without batch norm learns nothing from images or from random pixels."""
     return (
-        f"Without batch norm all gradients are parallel, and {_network(tables)} learns no more from"
-        " images than from random pixels"
+        f"Without batch norm {_network(tables)} does not learn, and it cannot tell images from"
+        " random pixels"
     )
 
 
@@ -169,9 +154,9 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Preview of one run: accuracy, rank, r and alignment through training."""
     columns = ("train_accuracy", "rank", "rank_bound", "gradient_alignment")
     picture, drawn = draw(tables, columns, methods=list(METHODS))
-    before = drawn.loc[drawn["epoch"] == 0, ["method", *MEASURES]]
-    shown = ["method", "train_loss", "train_accuracy", "test_accuracy", *MEASURES]
-    after = last_epoch(tables["training"])[shown].groupby("method", sort=False).mean()
+    before = drawn.loc[drawn["epoch"] == 0, ["method", *BEFORE]]
+    shown = ["method", "train_loss", "train_accuracy", "test_accuracy", *BEFORE]
+    after = last_epoch(tables["training"])[shown].groupby("method", sort=False).median()
     return picture, before.merge(after.reset_index(), on="method", suffixes=("_before", ""))
 
 
@@ -189,8 +174,7 @@ FIGURE_5 = Drawing(
     ],
     caption=partial(
         with_rates,
-        "(a) Training accuracy and (b) rank of the last hidden layer through training.",
-        MEDIANS,
+        "(a) Training accuracy and (b) rank of the last hidden layer by epoch.",
     ),
     shows={"method": CENTRED},
 )
@@ -202,17 +186,13 @@ FIGURES = [
         partial(draw, columns=("train_accuracy", "rank_bound"), x="steps"),
         whose="as in the paper",
         findings=[
-            Finding(partial(say_centring, so=so), **{verdict: ["centring-redundant"]})
-            for verdict, so in (
-                ("holds", "Mean subtraction is redundant"),
-                ("undecided", "It is undecided whether mean subtraction is redundant"),
-            )
+            Finding(partial(say_centring, verdict=verdict), **{verdict: ["centring-redundant"]})
+            for verdict in ("holds", "undecided")
         ],
         caption=partial(
             with_rates,
             "(a) Training accuracy and (b) r, the lower bound of the rank of the last hidden layer,"
-            " by iterations of SGD.",
-            MEDIANS,
+            " by iteration of SGD.",
         ),
         shows={"method": ["batch_norm", "batch_norm_no_mean"]},
     ),
@@ -229,11 +209,8 @@ FIGURES = [
         ],
         caption=partial(
             with_rates,
-            "(a) Training accuracy of VGG-19; (b) that of the networks without batch norm, every"
-            " replicate, on images (wide lines) and on random pixels (dotted); (c) alignment of the"
-            " gradients of different examples.",
-            "Lines in a and c are medians over the replicates, bands their whole range. Where the"
-            " last hidden layer is zero there is no alignment to draw.",
+            "(a) Training accuracy, (b) of plain networks, one line each, (c) alignment of the"
+            " gradients of different images (none where the last layer is zero).",
         ),
         shows={"method": ["batch_norm", "vanilla", "vanilla_100x", "vanilla_random_pixels"]},
     ),

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from runner.papers.batch_norm_rank.breaking_bn.tables import LABELS, paths
-from runner.papers.batch_norm_rank.learning import learned_share
+from runner.papers.batch_norm_rank.learning import learned_share, least_lead
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty
 
@@ -43,10 +43,11 @@ def rank_before(tables: Tables, one: str, other: str) -> pd.Series:
     return _of(tables, one, "rank").loc[0] / _of(tables, other, "rank").loc[0]
 
 
-@quantity(unit="ratio")
-def rank_of_epochs(tables: Tables, one: str, other: str) -> pd.Series:
-    """rank at every epoch, {one} / {other}"""
-    return (_of(tables, one, "rank") / _of(tables, other, "rank")).unstack()
+@quantity(unit="difference")
+def order_kept(tables: Tables) -> pd.Series:
+    """log2 ratio of the ranks, higher / lower before training, in the worst pair and epoch"""
+    ranks = paths(tables).pivot(index=["replicate", "epoch"], columns="method", values="rank")
+    return least_lead(nonempty(ranks, "ranks"))
 
 
 @quantity(unit="difference")

@@ -25,7 +25,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from runner.core.errors import lookup
-from runner.core.streams import generator
 from runner.core.studies import Context, Measured, Row, network_name
 from runner.data.datasets import Dataset, Images
 from runner.networks.convolutional import ConvolutionalClassifier, initialize
@@ -149,7 +148,7 @@ def images(config: Config, context: Context, random_pixels: bool) -> Dataset:
     if config.image_size is not None:
         data = data.resized(config.image_size)
     if random_pixels:
-        data = data.with_random_pixels(generator(config.seed, 0, "random pixels"))
+        data = data.with_random_pixels(config.stream(0, "random pixels"))
     return on_device(data.standardized(), context.device)
 
 
@@ -180,13 +179,13 @@ def start(
     config: Config, data: Mapping[bool, Dataset], task: Task, rate: float
 ) -> ConvolutionalTrainer:
     """Return a network before training, and what trains it. data: by whether pixels are random."""
-    method, seed, replicate = METHODS[task.method], config.seed, task.replicate
+    method, replicate = METHODS[task.method], task.replicate
     own = data[method.random_pixels]
     network = new_network(config, task.method, own.train.pixels.shape[1], own.classes)
-    initialize(network, method.init, generator(seed, replicate, "initialisation"))
+    initialize(network, method.init, config.stream(replicate, "initialisation"))
     network = network.to(own.train.labels.device, memory_format=torch.channels_last)
     rate *= method.faster
-    return ConvolutionalTrainer(network, own, rate, config.batch_size, seed, replicate)
+    return ConvolutionalTrainer(network, own, rate, config.batch_size, config.stream, replicate)
 
 
 @torch.no_grad()

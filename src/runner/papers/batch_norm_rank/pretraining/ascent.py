@@ -10,11 +10,13 @@ All is written for stacks: `X (R, features, N)`, samples as columns, each networ
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from math import isinf
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from runner.core.errors import InputError
 from runner.networks.mlp import MLP
 from runner.papers.batch_norm_rank import theory
 
@@ -51,22 +53,37 @@ def descend(
     """One step of gradient descent on `r^power` over layers 1..layer, in place.
 
     activated: r of `H_layer`, over weights and biases; else of `Z_layer`, over weights alone.
+    Raises InputError for a network whose gradient is not written out here.
     """
+    derivative = _derivative(network)
     hidden = [X]
     for each in range(1, layer):
         hidden.append(network.layer(each, hidden[-1]))
     top = pre_activation(network, layer, hidden[-1])
-    top = torch.relu_(top) if activated else top
+    top = network.sigma.function(top) if activated else top
     r, D = r_and_gradient(top)
     D *= (-step * power * r.pow(power - 1))[:, None, None]
-    D = D.mul_(top > 0) if activated else D
+    D = D.mul_(derivative(top)) if activated else D
     for each in range(layer, 0, -1):
         W, H = network.parameters[f"W{each}"], hidden.pop()
-        below = torch.bmm(W.mT, D).mul_(H > 0) if each > 1 else D
+        below = torch.bmm(W.mT, D).mul_(derivative(H)) if each > 1 else D
         W.baddbmm_(D, H.mT)
         if activated:
             network.parameters[f"b{each}"] += D.sum(-1)
         D = below
+
+
+def _derivative(network: MLP) -> Callable[[Tensor], Tensor]:
+    """Return the derivative of the activation, from its value.
+
+    Raises InputError for an activation without one, a skip connection or a normalization.
+    """
+    derivative = network.sigma.derivative
+    if derivative is None:
+        raise InputError(f"activation={network.activation}: its gradient of r is not written out")
+    if network.centred is not None or not isinf(network.skip):
+        raise InputError("the gradient of r is written out without normalization or skip alone")
+    return derivative
 
 
 def swept_layers(depth: int) -> list[int]:
@@ -87,16 +104,16 @@ def raise_layer_wise(
     """`steps` (T) steps on `r(H_l(X_k))` for k = 1..M, for one layer after the other, in place.
 
     Yields each layer that is done. With `unit_scale` it is then scaled so that its minibatches have
-    root mean square one.
+    root mean square one. Raises InputError as `descend` does.
     """
-    hidden = list(minibatches)
+    derivative, hidden = _derivative(network), list(minibatches)
     for layer in range(1, network.depth + 1):
         theta = [network.parameters[f"{name}{layer}"] for name in ("W", "b")]
         for X in hidden:
             for _ in range(steps):
                 H = network.layer(layer, X)
                 _, D = r_and_gradient(H)
-                D *= H > 0
+                D *= derivative(H)
                 move(theta, (torch.bmm(D, X.mT), D.sum(-1)))
         hidden = [network.layer(layer, X) for X in hidden]
         if unit_scale:

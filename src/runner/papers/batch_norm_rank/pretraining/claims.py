@@ -1,9 +1,14 @@
-"""What paper B says of pre-training and of an asymmetric start, by its authors' protocol."""
+"""State what paper B says of pre-training and of an asymmetric initialization.
+
+Rules follow the protocol of the authors' code.
+"""
 
 from runner.papers.batch_norm_rank.pretraining.quantities import (
     ahead,
     correlation_with_r,
     doublings,
+    loss_ratio,
+    order_kept,
     raised,
     slowed_less,
 )
@@ -12,57 +17,90 @@ from runner.results.claims import Claim, ours
 SECTION = "paper B, Section 4"
 CONTROL = f"next to {SECTION}"
 
+RECOVERS = "paper B, Section 1.2 (ii)(b)"
+ORDER = "paper B, Section 1.2 (ii)"
+
 AS_LONG = "M >= 1000"
 """Pre-training as long as in the authors' script: a shorter one decides nothing against it."""
 
 
-def ahead_of_batch_norm(name: str, statement: str, column: str, figure: str) -> Claim:
-    """Return a claim that pre-trained networks lead in a column."""
-    rule = ahead("pretrained", "batch_norm", column).given(AS_LONG).above(0)
-    return Claim(name, statement, f"{SECTION}, {figure}", rule, needs={"depth": 3})
+def advantage(name: str, statement: str, column: str, source: str, than: str) -> Claim:
+    """Return a claim that the deepest pre-trained networks are ahead in a column."""
+    rule = ahead("pretrained", than, column).given(AS_LONG).above(0)
+    return Claim(name, statement, source, rule, needs={"depth": 3})
 
 
 LOSS = [
     Claim(
         "raises-rank",
-        "pre-training raises the lower bound r of the rank of the last hidden layer",
+        "pre-training plain networks raises the lower bound r of the rank of the last hidden layer",
         f"{SECTION}, Algorithm 1",
         raised("pretrained", "r of the last layer before training").above(0),
     ),
-    ahead_of_batch_norm(
-        "faster-than-batch-norm",
-        "on deep networks SGD is faster after pre-training than with batch norm",
+    advantage(
+        "faster-than-vanilla",
+        "the deepest plain networks learn faster with pre-training than without it: their mean"
+        " training loss is lower",
         "training loss",
-        "figures 4 and 12",
+        f"{RECOVERS}, figures 4 and 12",
+        "vanilla",
+    ),
+    advantage(
+        "faster-than-batch-norm",
+        "the deepest pre-trained plain networks learn faster than networks with batch norm: their"
+        " mean training loss is lower",
+        "training loss",
+        f"{SECTION}, figures 4 and 12",
+        "batch_norm",
     ),
     Claim(
         "slows-down-less",
-        "depth slows down pre-trained networks less than those with batch norm",
+        "depth slows down pre-trained plain networks less than networks with batch norm: their"
+        " mean training loss rises less",
         f"{SECTION}, figures 4 and 12",
         slowed_less("pretrained", "batch_norm").given(AS_LONG).above(0),
+    ),
+    Claim(
+        "rank-order-stays",
+        "SGD keeps the order of the initial ranks r at every epoch, among plain, pre-trained and"
+        " batch-norm networks of one depth",
+        f"{ORDER}, the networks of figures 4 and 12",
+        order_kept("r of the last layer").above(0),
     ),
 ]
 
 OTHER_MEASURES = [
-    ahead_of_batch_norm(
-        "better-accuracy",
-        "the advantage of deep pre-trained networks over batch norm is also one of training"
-        " accuracy",
+    advantage(
+        "better-accuracy-than-vanilla",
+        "the deepest plain networks have a higher training accuracy with pre-training than without"
+        " it",
         "training accuracy",
-        "figures 11 and 12",
+        f"{RECOVERS}, figures 11 and 12",
+        "vanilla",
     ),
-    ahead_of_batch_norm(
+    advantage(
+        "better-accuracy",
+        "the deepest pre-trained plain networks have a higher training accuracy than networks with"
+        " batch norm",
+        "training accuracy",
+        f"{SECTION}, figures 11 and 12",
+        "batch_norm",
+    ),
+    advantage(
         "better-test-loss",
-        "the advantage of deep pre-trained networks over batch norm is also one of test loss",
+        "the deepest pre-trained plain networks have a lower test loss than networks with batch"
+        " norm",
         "test loss",
-        "figures 11 and 12",
+        f"{SECTION}, figures 11 and 12",
+        "batch_norm",
     ),
 ]
 
 FIGURE_6 = [
     Claim(
         "few-steps-raise-rank",
-        "a few steps of pre-training raise r, more steps raise it more",
+        "a few steps of pre-training raise the mean r of plain networks, and more steps raise it"
+        " more",
         f"{SECTION}, figure 6",
         [
             ahead("M = 5", "vanilla", "r before training").above(0),
@@ -71,7 +109,7 @@ FIGURE_6 = [
     ),
     Claim(
         "more-is-better",
-        "the more pre-training, the faster deep vanilla networks learn",
+        "the more pre-training, the faster deep plain networks learn",
         f"{SECTION}, figure 6",
         [
             ahead("M = 5", "vanilla", "training loss").above(0),
@@ -80,51 +118,75 @@ FIGURE_6 = [
     ),
     Claim(
         "rank-stays",
-        "SGD keeps the magnitude of the initial rank, whatever the network: within a factor of 2",
+        "SGD keeps the magnitude of the initial rank in every network of figure 6: the mean r"
+        " changes by less than a factor of two, at every epoch",
         f"{SECTION}, figure 6",
         doublings().within(1),
     ),
     Claim(
         "rank-order-stays",
-        "batch norm has a higher rank from the usual than from an asymmetric start, before and"
-        " after training",
-        f"{SECTION}, figure 6",
-        [
-            ahead("batch_norm", "batch_norm_asymmetric", "r before training").above(0),
-            ahead("batch_norm", "batch_norm_asymmetric", "r after training").above(0),
-        ],
+        "SGD keeps the order of the initial ranks (mean r) of all networks of figure 6, at every"
+        " epoch",
+        f"{ORDER}, the networks of figure 6",
+        order_kept("mean r").above(0),
     ),
     Claim(
         "asymmetric-start",
-        "from an asymmetric start, of low rank, batch norm learns more slowly",
+        "from an asymmetric initialization networks with batch norm have a lower mean r and learn"
+        " more slowly",
         f"{SECTION}, figure 6",
         [
             ahead("batch_norm", "batch_norm_asymmetric", "r before training").above(0),
             ahead("batch_norm", "batch_norm_asymmetric", "training loss").above(0),
         ],
     ),
+]
+
+ALL_INITIALIZATIONS = [
     Claim(
         "rank-and-speed",
-        "the initial rank strongly influences how fast SGD is: a correlation above 1/2",
-        f"{SECTION}, figure 6",
+        "the initial rank strongly influences the speed of SGD: over 13 initializations of deep"
+        " networks mean r and speed have a correlation above 1/2",
+        f"{SECTION}, on the networks of our control",
         correlation_with_r().above(0.5),
+        note="over the five networks of figure 6 alone: {of_figure_6.median:.2f}",
     ),
 ]
 
 CONTROLS = [
     ours(
         "rank-beyond-scale",
-        "deep networks learn faster after the authors' pre-training (M = 75) than with untouched"
-        " weights of the same scale",
+        "deep plain networks learn faster after pre-training as in the authors' code (M = 75) than"
+        " from random weights of the same size",
         f"{CONTROL}, figure 6",
         ahead("M = 75", "scale_matched", "training loss").above(0),
     ),
     ours(
         "rank-beyond-scale-by-the-text",
-        "deep networks learn faster after the text's pre-training (M = 75) than with untouched"
-        " weights of the same scale",
+        "deep plain networks learn faster after pre-training as the paper describes it (M = 75)"
+        " than from random weights of the same size",
         f"{CONTROL}, Algorithm 1",
         ahead("M = 75", "scale_matched", "training loss", "text").above(0),
+    ),
+]
+
+
+def helps_against(name: str, others: str, network: str) -> Claim:
+    """Return a claim of ours that the deepest pre-trained networks learn faster than others."""
+    statement = (
+        f"on every dataset the deepest plain networks learn faster after pre-training than {others}"
+    )
+    rule = loss_ratio(network).given(AS_LONG).above(1)
+    return ours(name, statement, f"{CONTROL}, figures 4 and 12", rule, needs={"depth": 3})
+
+
+BEYOND_SCALE = [
+    helps_against("helps-against-batch-norm", "networks with batch norm", "batch_norm"),
+    helps_against("helps-against-nothing", "without it", "vanilla"),
+    helps_against(
+        "helps-beyond-scale",
+        "from random weights of which each layer has the size of the pre-trained one",
+        "scale_matched",
     ),
 ]
 
@@ -133,5 +195,6 @@ CLAIMS = {
     "rank-fig6": FIGURE_6,
     "rank-fig11": OTHER_MEASURES,
     "rank-fig12": LOSS + OTHER_MEASURES,
-    "rank-pretraining": CONTROLS,
+    "rank-pretraining": ALL_INITIALIZATIONS + CONTROLS,
+    "rank-scale": BEYOND_SCALE,
 }

@@ -127,3 +127,10 @@ class Pretraining(TrainedMLPs):
     def chooses(self) -> bool:
         """Whether there is a rate or a step to choose."""
         return any(len(g) > 1 for g in (self.learning_rates, self.batch_norm_rates, self.steps))
+
+    def purposes(self) -> tuple[str, ...]:
+        """Return the purposes of the random streams."""
+        if self.epochs is None:
+            return self.settled().purposes()
+        mine = ("glorot", "positive", "passing", "scaling", "orthogonalising", "pretraining")
+        return super().purposes() + mine

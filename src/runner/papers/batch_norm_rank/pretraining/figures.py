@@ -15,6 +15,7 @@ from runner.data import CLASSES
 from runner.papers.batch_norm_rank.looks import CONTROLS, METHODS, look
 from runner.papers.batch_norm_rank.pretraining.tables import (
     VARIANT,
+    against_pretraining,
     at_chosen_rates,
     before_training,
     deepest,
@@ -22,6 +23,7 @@ from runner.papers.batch_norm_rank.pretraining.tables import (
     named,
     of_protocol,
 )
+from runner.results.captions import DATASETS
 from runner.results.claims import Tables
 from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
@@ -297,6 +299,60 @@ ADDS = {
 """By the verdict of the claim that it does."""
 
 
+AGAINST = {
+    "batch_norm": "batch norm",
+    "vanilla": "not pre-trained",
+    "scale_matched": "random weights\nof the same size",
+}
+"""What pre-training is compared with, from left to right at each depth."""
+
+RATIOS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 7, 10, 20)
+
+
+def draw_against(tables: Tables) -> tuple[Figure, pd.DataFrame]:
+    """Draw the loss of other networks over that of pre-trained ones by depth, a panel a dataset."""
+    rows = against_pretraining(tables)
+    picture, (row,) = sheet(1, rows["data"].nunique(), gap=0.3, left=1.0, right=1.55, sharey=True)
+    place = _scale(row, rows["ratio"].rename("ratio of losses"))
+    low, top = row[0].get_ylim()
+    ticks(row[0].yaxis, [each for each in RATIOS if low < each < top])
+    row[0].set_ylabel("training loss /\ntraining loss if pre-trained")
+    for axes, letter, (data, of) in zip(row, ascii_lowercase, rows.groupby("data"), strict=False):
+        depths, ends = sorted(set(of["depth"])), []
+        level(axes, 1, "1: equally fast", at=0.03)
+        for number, (method, name) in enumerate(AGAINST.items()):
+            drawn_as, its = look(method), of[of["method"] == method]
+            x = its["depth"].map(depths.index) + 0.22 * (number - 1)
+            drawn_as.each(axes, x, place(its["ratio"]))
+            middles = its.assign(x=x).groupby("x")["ratio"].median()
+            drawn_as.line(axes, middles.index, place(middles), markersize=9)
+            ends.append((place(middles)[-1], name, drawn_as))
+        axes.set_xlim(-0.5, len(depths) - 0.5)
+        ticks(axes.xaxis, range(len(depths)), [str(depth) for depth in depths])
+        panel(axes, letter, DATASETS[data], "depth")
+    name_ends(row[-1], ends)
+    return picture, spread(rows, ["data", "depth", "method"], ["ratio"])
+
+
+def say_against(tables: Tables, text: str) -> str:
+    """Say whether the deepest networks need more than weights of the pre-trained size."""
+    rows = deepest(against_pretraining(tables))
+    sized = rows[rows["method"] == "scale_matched"].groupby("data")["ratio"].median()
+    least, most = f"{sized.min():.2f}", f"{sized.max():.2f}"
+    times = least if least == most else f"{least} to {most}"
+    return (
+        f"At depth {rows['depth'].max()} {text} (loss {times} times that of pre-trained networks)"
+    )
+
+
+NEEDED = {
+    "holds": "random weights of the pre-trained size learn more slowly",
+    "fails": "random weights of the pre-trained size learn as fast, or faster",
+    "undecided": "it is undecided if random weights of the pre-trained size learn as fast",
+}
+"""By the verdict of the claim that pre-training helps beyond the size of the weights."""
+
+
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Preview of one run: figure 6, and how every network starts and ends."""
     picture, _ = draw_rank_and_accuracy(tables)
@@ -368,5 +424,22 @@ FIGURES = [
         " Halfway: by the root of the singular values. Dotted: chance, at which a network counts"
         " that has diverged.",
         shows={"method": [method for _, method in STARTS]},
+    ),
+    Drawing(
+        "rank-scale",
+        draw_against,
+        whose="ours, next to the authors' protocol",
+        unread=("pretraining",),
+        findings=[
+            Finding(partial(say_against, text=text), **{verdict: ["helps-beyond-scale"]})
+            for verdict, text in NEEDED.items()
+        ],
+        caption="Training loss of three networks by depth, divided by the loss of the pre-trained"
+        " network of the same replicate, one panel a dataset. Losses are means over all epochs."
+        " Above 1 the pre-trained network learns faster. Large markers are medians over the"
+        " replicates, dots single replicates. Not pre-trained: plain networks from the usual"
+        " initialization. Random weights of the same size: the same plain networks, each layer"
+        " scaled to the root mean square that it has in the pre-trained network.",
+        shows={"method": ["pretrained", *AGAINST]},
     ),
 ]

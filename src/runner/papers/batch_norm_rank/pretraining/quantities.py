@@ -9,7 +9,10 @@ diverged has an infinite loss and the accuracy zero from there on.
 import numpy as np
 import pandas as pd
 
+from runner.papers.batch_norm_rank.learning import least_lead
 from runner.papers.batch_norm_rank.pretraining.tables import (
+    against_pretraining,
+    at_chosen_rates,
     before_training,
     deepest,
     last_epochs,
@@ -57,19 +60,19 @@ def _of_network(values: pd.Series, rows: pd.DataFrame, network: str) -> pd.DataF
 def ahead(
     tables: Tables, network: str, than: str, column: str, protocol: str = "authors"
 ) -> pd.DataFrame:
-    """lead in {column} of the deepest networks, {network} over {than}"""
+    """advantage in {column} of the deepest networks, {network} over {than}"""
     return _lead(deepest(_rows(tables, column, protocol)), network, than, column)
 
 
 @quantity(each=("depth",), unit="difference")
 def raised(tables: Tables, network: str, column: str) -> pd.DataFrame:
-    """lead in {column}, {network} over vanilla"""
+    """difference in {column}, {network} less vanilla"""
     return _lead(_rows(tables, column, "authors"), network, "vanilla", column)
 
 
 @quantity(unit="difference", needs={"depth": 3})
 def slowed_less(tables: Tables, network: str, than: str) -> pd.DataFrame:
-    """rise of the training loss from the least to the largest depth, {than} over {network}"""
+    """rise of the training loss from least to largest depth, {than} less {network}"""
     rows = _rows(tables, "training loss", "authors")
     ends = rows["depth"].min(), rows["depth"].max()
 
@@ -80,24 +83,59 @@ def slowed_less(tables: Tables, network: str, than: str) -> pd.DataFrame:
     return _of_network(rise(than) - rise(network), rows, network)
 
 
+@quantity(each=("dataset",), unit="ratio")
+def loss_ratio(tables: Tables, network: str) -> pd.DataFrame:
+    """mean training loss of the deepest networks, {network} / pretrained"""
+    rows = against_pretraining(tables)
+    at_end = rows["depth"] == rows.groupby("data")["depth"].transform("max")
+    found = nonempty(rows[at_end & (rows["method"] == network)], f"rows: {network}")
+    return found.rename(columns={"data": "dataset", "ratio": "value"})
+
+
 @quantity(each=("network",), unit="difference")
 def doublings(tables: Tables) -> pd.DataFrame:
-    """doublings of r through training"""
-    keys = ["network", "replicate"]
-    before, after = (
-        of_protocol(rows, "authors").set_index(keys)["mean_rank_bound"]
-        for rows in (before_training(tables), last_epochs(tables))
-    )
-    return np.log2(after / before).rename("value").reset_index()
+    """log2 of (mean r / mean r before training) at every epoch"""
+    rows = of_protocol(at_chosen_rates(tables), "authors")
+    r = rows.set_index(["epoch", "network", "replicate"])["mean_rank_bound"].sort_index()
+    return np.log2(r.drop(index=0) / r.loc[0]).rename("value").reset_index()
+
+
+OF_EPOCHS = {"r of the last layer": "rank_bound", "mean r": "mean_rank_bound"}
+"""What the columns of r by epoch are called in rules."""
+
+
+@quantity(unit="difference")
+def order_kept(tables: Tables, column: str) -> pd.Series:
+    """log2 ratio of {column}, higher / lower before training, in the worst pair and epoch
+
+    Two networks of one depth are a pair.
+    """
+    rows = of_protocol(at_chosen_rates(tables), "authors")
+    index, values = ["replicate", "epoch"], OF_EPOCHS[column]
+    leads = [
+        least_lead(of.pivot(index=index, columns="network", values=values))
+        for _, of in rows.groupby("depth")
+    ]
+    return pd.concat(leads, axis=1).min(axis=1)
+
+
+OF_FIGURE_6 = ["vanilla", "pretrained", "batch_norm", "batch_norm_asymmetric"]
+"""Its methods."""
 
 
 @quantity()
-def correlation_with_r(tables: Tables) -> pd.Series:
-    """Spearman's correlation of r before training and how fast the networks of a replicate learn"""
-    keys = ["network", "replicate"]
-    both = _rows(tables, "r before training", "authors")[[*keys, "mean_rank_bound"]].merge(
-        _rows(tables, "training loss", "authors")[[*keys, "train_loss"]], on=keys
-    )
-    nonempty(both, "network")
-    by = both.assign(speed=-both["train_loss"]).groupby("replicate")[["mean_rank_bound", "speed"]]
-    return by.apply(lambda each: each.corr(method="spearman").iloc[0, 1])
+def correlation_with_r(tables: Tables) -> pd.DataFrame:
+    """Spearman's correlation of mean r before training and minus the mean training loss"""
+    keys = ["protocol", "method", "network", "replicate"]
+    before = before_training(tables)[[*keys, "mean_rank_bound"]]
+    both = before.merge(through_training(tables)[[*keys, "train_loss"]], on=keys)
+    both = both.assign(speed=-both["train_loss"])
+    alone = both[(both["protocol"] == "authors") & both["method"].isin(OF_FIGURE_6)]
+
+    def correlation(rows: pd.DataFrame) -> pd.Series:
+        by = rows.groupby("replicate")[["mean_rank_bound", "speed"]]
+        return by.apply(lambda each: each.corr(method="spearman").iloc[0, 1])
+
+    nonempty(both, "networks")
+    found = pd.DataFrame({"value": correlation(both), "of_figure_6": correlation(alone)})
+    return found.reset_index()

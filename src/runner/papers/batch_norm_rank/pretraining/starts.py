@@ -19,7 +19,7 @@ class TanhBatchNorm(MLP):
         for name in ("scale1", "shift1"):
             del self.parameters[name]
         self.running = {n: t for n, t in self.running.items() if n not in ("mean1", "variance1")}
-        self.parameters["b1"] = biases[0]
+        self.parameters["b1"] = biases[0].detach().clone()
 
     def layer(
         self, layer: int, H: Float[Tensor, "R _ N"], mode: Mode = "train"

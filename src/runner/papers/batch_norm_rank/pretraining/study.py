@@ -31,7 +31,6 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from runner.core.errors import lookup
-from runner.core.streams import generator
 from runner.core.studies import Context, Measured, Row, network_name
 from runner.data.datasets import Dataset, Images
 from runner.networks import modules
@@ -121,7 +120,7 @@ class Task(NamedTuple):
 
     def streams(self, purpose: str) -> list[torch.Generator]:
         """Return a stream for each replicate."""
-        return [generator(self.config.seed, replicate, purpose) for replicate in self.replicates]
+        return [self.config.stream(replicate, purpose) for replicate in self.replicates]
 
     def minibatches(
         self, M: int, purpose: str, size: int | None = None
@@ -335,7 +334,7 @@ def train(task: Task, networks: dict[Variant, MLP]) -> Iterator[TrainedEpoch | M
         str(each): group(network.to(CPU), config.rates_of(each.method), task.replicates)
         for each, network in networks.items()
     }
-    trainer = StackTrainer(groups, data, config.batch_size, config.epochs, config.seed, context)
+    trainer = StackTrainer(groups, data, config.batch_size, config.epochs, config.stream, context)
     if context.restored is None:
         images = probed(config, data)
         for each in networks:

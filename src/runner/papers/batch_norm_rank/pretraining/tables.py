@@ -40,6 +40,22 @@ def through_training(tables: Tables) -> pd.DataFrame:
     return trained.groupby(NETWORK, as_index=False, sort=False)[columns].mean()
 
 
+def against_pretraining(tables: Tables) -> pd.DataFrame:
+    """Return the training loss of every network that is not pre-trained, divided by the loss of the
+    pre-trained network of its dataset, depth and replicate (`ratio`).
+
+    Losses are means over all epochs. `M` is the length of the pre-training.
+    """
+    rows, place = at_chosen_rates(tables), ["data", "depth", "replicate"]
+    trained = rows[rows["epoch"] > 0].groupby([*place, *VARIANT], as_index=False)["train_loss"]
+    losses = trained.mean()
+    is_ours = losses["method"] == "pretrained"
+    ours = nonempty(losses[is_ours], "rows: pretrained").drop(columns="method")
+    pairs = losses[~is_ours].merge(ours, on=place, suffixes=("", "_ours"))
+    ratio = pairs["train_loss"] / pairs["train_loss_ours"]
+    return pairs.assign(ratio=ratio, M=pairs["pretraining_steps_ours"])
+
+
 def before_training(tables: Tables) -> pd.DataFrame:
     """Return the networks as SGD finds them."""
     rows = at_chosen_rates(tables)

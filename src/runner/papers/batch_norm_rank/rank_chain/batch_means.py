@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import ceil, fsum, nan, sqrt
+from math import ceil, frexp, fsum, inf, isfinite, ldexp, nan, sqrt
 from statistics import fmean
 
 import torch
@@ -17,6 +17,10 @@ log = logging.getLogger("runner")
 
 OBSERVABLES = ("soft_rank", "rank_bound", "frobenius", "diagonal", "cubic")
 """`rank_tau`, `r`, `||M||_F^2`, `Tr(diag(M^2)^2)` and `Tr(M^3)`, in this order."""
+
+
+LARGE = 1e100
+"""Squares of numbers of this size, and sums of these, are still floats."""
 
 
 def observe(G: Float[Tensor, "chains d K"], tau: float) -> Float[Tensor, "chains 5"]:
@@ -121,14 +125,18 @@ class BatchMeans:
 
     def deviation(self, name: str) -> float:
         """Standard deviation of an observable from one measurement to the next."""
-        square = fmean(self.moments[1, :, OBSERVABLES.index(name)].tolist())
-        return sqrt(max(square - fmean(self._means(name)) ** 2, 0.0))  # nan, if first, stays nan
+        square = _mean(self.moments[1, :, OBSERVABLES.index(name)].tolist())
+        mean = _mean(self._means(name))
+        return sqrt(max(square - _square(mean), 0.0))  # nan, if first, stays nan
 
     def ratio(self, numerator: str, denominator: str) -> tuple[float, float]:
         """Ratio of two means and its standard error, linearised (the delta method)."""
         a, b = self._means(numerator), self._means(denominator)
-        ratio = fmean(a) / fmean(b)
-        _, error = mean_and_error([(x - ratio * y) / fmean(b) for x, y in zip(a, b, strict=True)])
+        below = _mean(b)
+        if below == 0:
+            return nan, nan
+        ratio = _mean(a) / below
+        _, error = mean_and_error([(x - ratio * y) / below for x, y in zip(a, b, strict=True)])
         return ratio, error
 
     def autocorrelation(self, name: str) -> float:
@@ -148,10 +156,45 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
 
     The sums are exact, so that they do not depend on the machine.
     """
-    error = sqrt(_variance(values) / len(values)) if len(values) > 1 else nan
-    return fmean(values), error
+    scaled, power = _of_order_one(values)
+    error = sqrt(_variance(scaled) / len(values)) if len(values) > 1 else nan
+    return _mean(values), _times(error, power)
+
+
+def _mean(values: Sequence[float]) -> float:
+    """Return the mean, rounded once."""
+    if not all(map(isfinite, values)):
+        return sum(values) / len(values)
+    scaled, power = _of_order_one(values)
+    return _times(fmean(scaled), power)
 
 
 def _variance(values: Sequence[float]) -> float:
-    mean = fmean(values)
-    return fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+    mean = _mean(values)
+    squares = [_square(value - mean) for value in values]
+    if not all(map(isfinite, squares)):
+        return sum(squares)
+    return fsum(squares) / (len(values) - 1)
+
+
+def _of_order_one(values: Sequence[float]) -> tuple[list[float], int]:
+    """Return values and 0; where their squares leave the range of a float, the values times a power
+    of two, and the power that undoes it."""
+    largest = max((abs(value) for value in values if isfinite(value)), default=1.0)
+    if largest == 0 or 1 / LARGE < largest < LARGE:
+        return list(values), 0
+    power = frexp(largest)[1]
+    return [ldexp(value, -power) for value in values], power
+
+
+def _square(value: float) -> float:
+    """Return the square, inf beyond the range of a float."""
+    return value**2 if abs(value) < LARGE else value * value
+
+
+def _times(value: float, power: int) -> float:
+    """Return `value * 2^power`, inf beyond the range of a float."""
+    try:
+        return ldexp(value, power)
+    except OverflowError:
+        return inf if value > 0 else -inf

@@ -213,3 +213,19 @@ class RankChain(StudyConfig):
     def samples_of(self, width: int) -> int:
         """Return the batch size N; the paper takes N = d."""
         return self.samples if self.samples is not None else width
+
+    def purposes(self) -> tuple[str, ...]:
+        """Return the purposes of the random streams."""
+        points = [f"d={width} gamma={skip}" for width in self.widths for skip in self.skips]
+        blocks = range(self.chains)  # at most so many stacks of chains
+        names = {
+            "average": [f"average {point} block={block}" for point in points for block in blocks],
+            "spectrum": [f"spectrum {point}" for point in points],
+            "product": [f"product {p} {self.law}" for p in points] + [f"gap {p}" for p in points],
+            "expansion": [
+                f"{n} d={d}" for n in ("invariant law", "expansion") for d in self.widths
+            ],
+            "input_rank": [f"input rank {point}" for point in points],
+        }
+        authors = [f"M {point}" for point in points] if self.protocol == "authors" else []
+        return (*names[self.measure], *authors)

@@ -22,7 +22,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from runner.core.errors import lookup
-from runner.core.streams import generator
 from runner.core.studies import Context, Row
 from runner.networks.precision import torch_dtype
 from runner.networks.spectra import svdvals
@@ -184,7 +183,7 @@ def spectra(
     config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
 ) -> Iterator[SingularValue]:
     """Yield the largest singular values at layers 0 to `layers`, from nearly collinear inputs."""
-    stream = generator(config.seed, 0, f"spectrum d={width} gamma={skip}")
+    stream = config.stream(0, f"spectrum d={width} gamma={skip}")
     samples = config.samples_of(width)
     inputs = engines.collinear_inputs(config.chains, width, samples, config.input_noise, stream)
     inputs = inputs.to(device, torch_dtype(config.dtype))
@@ -201,7 +200,7 @@ def authors_average(
     config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
 ) -> Iterator[ChainAverage]:
     """Yield one row with what their figure 3a draws as the rank in the place of `rank_tau`."""
-    stream = generator(config.seed, 0, f"M d={width} gamma={skip}")
+    stream = config.stream(0, f"M d={width} gamma={skip}")
     start = torch.eye(width, dtype=torch.float64, device=device).expand(config.chains, -1, -1)
     chain, counts, norms = authors.layers(start, skip, stream), [], []
     for layer in range(1, config.layers_of_chain() + 1):
@@ -223,7 +222,7 @@ def authors_spectra(
     config: RankChain, width: int, skip: float, device: torch.device, tick: Tick
 ) -> Iterator[SingularValue]:
     """Yield the roots of the largest eigenvalues of M at layers 1 to `layers`."""
-    stream = generator(config.seed, 0, f"M d={width} gamma={skip}")
+    stream = config.stream(0, f"M d={width} gamma={skip}")
     start = authors.nearly_constant(config.chains, width, stream).to(device)
     chain = authors.layers(start, skip, stream)
     for layer in range(1, config.layers + 1):
@@ -244,7 +243,7 @@ def products(
 ) -> Iterator[ProductLayer]:
     """Yield the two largest singular values without normalisation, at about 200 of `layers`
     layers."""
-    stream = generator(config.seed, 0, f"product d={width} gamma={skip} {config.law}")
+    stream = config.stream(0, f"product d={width} gamma={skip} {config.law}")
     gap, gap_se = _lyapunov_gap(config, width, skip)
     stride = config.stride or max(1, config.layers // 200)
     layers = collapse(config.chains, width, skip, config.law, config.layers, stream, device)
@@ -263,7 +262,7 @@ def _lyapunov_gap(config: RankChain, width: int, skip: float) -> tuple[float, fl
     """`lambda_1 - lambda_2` for Gaussian weights and its standard error (0 where it is exact)."""
     if isinf(skip):
         return theory.lyapunov_gap_ginibre(width), 0.0
-    stream = generator(config.seed, 0, f"gap d={width} gamma={skip}")
+    stream = config.stream(0, f"gap d={width} gamma={skip}")
     return theory.lyapunov_gap(width, skip, GAP_NUMBERS // width, stream)
 
 
@@ -275,13 +274,13 @@ def expansions(
     Matrices and weights are the same for every gamma, so that what Lemma 7 leaves over can be seen
     far below the noise of each change.
     """
-    stream, kept = generator(config.seed, 0, f"invariant law d={width}"), engines.columns(width)
+    stream, kept = config.stream(0, f"invariant law d={width}"), engines.columns(width)
     inputs = engines.gaussian_inputs(config.chains, width, kept, stream, torch.float64).to(device)
     chain = engines.RotatedChain(inputs, inf, stream)
     chain.advance(config.burn_in_of(width, inf), tick)
     tell_nan(chain.state, f"d={width} gamma={skip}")
     for replicate, G in enumerate(chain.state):
-        weights = generator(config.seed, replicate, f"expansion d={width}")
+        weights = config.stream(replicate, f"expansion d={width}")
         change, error = frobenius_step(G, skip, config.law, config.draws, weights, tick)
         predicted, place = theory.frobenius_change(G @ G.mT).item(), (width, skip, config.law)
         yield NormExpansion(*place, replicate, change / skip**2, error / skip**2, predicted)
@@ -292,7 +291,7 @@ def input_ranks(
 ) -> Iterator[InputRank]:
     """Yield one row: the chains of one rank of the input."""
     plan = plan_of(config, width, burn_in=0)
-    stream = generator(config.seed, rank, f"input rank d={width} gamma={skip}")
+    stream = config.stream(rank, f"input rank d={width} gamma={skip}")
     inputs = engines.gaussian_inputs(config.chains, width, rank, stream, torch.float64).to(device)
     chain = ProbedChain(inputs, skip, stream)
     chain.advance(config.burn_in_of(width, skip), tick)

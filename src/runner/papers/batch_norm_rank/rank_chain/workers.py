@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from runner.core.errors import InputError, lookup
-from runner.core.streams import generator, stream_seed
+from runner.core.streams import stream_seed
 from runner.core.studies import Context
 from runner.networks.precision import torch_dtype
 from runner.papers.batch_norm_rank.rank_chain import engines
@@ -160,7 +160,7 @@ def make_chain(stack: ChainStack, config: RankChain, device: torch.device) -> en
     width, engine = stack.width, config.engine_on(device.type)
     is_rotated = lookup("engine", engine, {"rotated": True, "direct": False})
     count = kept_columns(width, config) if is_rotated else config.samples_of(width)
-    stream = generator(config.seed, stack.index, stack.name)
+    stream = config.stream(stack.index, stack.name)
     dtype = torch_dtype(config.dtype)
     inputs = engines.gaussian_inputs(stack.chains, width, count, stream, dtype).to(device)
     if is_rotated:

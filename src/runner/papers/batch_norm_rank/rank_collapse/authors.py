@@ -21,7 +21,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from runner.core.streams import generators
 from runner.core.studies import Context
 from runner.data.datasets import Dataset, Images
 from runner.networks.activations import activation_of
@@ -51,7 +50,7 @@ class Networks(MLP):
     def __init__(self, config: RankCollapse, normalization: str, data: Dataset) -> None:
         """As torch starts them; those of one replicate from the same draws with and without."""
         sizes = [data.train.flat().shape[1], *[config.width] * config.depth, data.classes]
-        streams = generators(config.seed, config.replicates, "initialisation")
+        streams = [config.stream(r, "initialisation") for r in range(config.replicates)]
         weights, biases = draw("pytorch", sizes, streams)
         super().__init__(weights, biases, "relu", normalization)
         if self.centred:
@@ -65,6 +64,7 @@ class Networks(MLP):
         zeros = [W.new_zeros(W.shape[:2]) for W in weights]
         biases = [self.parameters.get(f"b{n}", zero) for n, zero in enumerate(zeros, start=1)]
         same = MLP(weights, biases, "relu", self.normalization)
+        same.parameters |= self.parameters
         for layer in range(1, self.depth + 1) if self.centred else ():
             same.parameters[f"scale{layer}"].fill_(sqrt(1 - 1 / batch_size))
         return same
@@ -90,7 +90,8 @@ class Trainer(EpochTrainer[Scores]):
         self, normalization: str, data: Dataset, config: RankCollapse, context: Context
     ) -> None:
         """Networks and data are moved to the device of the context."""
-        super().__init__(data.to(context.device), config.batch_size, config.seed, config.replicates)
+        data = data.to(context.device)
+        super().__init__(data, config.batch_size, config.stream, config.replicates)
         self.networks = Networks(config, normalization, data).to(self.device)
         if self.networks.centred:
             since = max(depth for depth in RATES_OF_ADAM if depth <= config.depth)
@@ -141,7 +142,8 @@ class Trainer(EpochTrainer[Scores]):
         return losses.double().cpu(), hits.double().cpu() / SCORED
 
     def _drawn(self, purpose: str, count: int, of: int | None = None) -> Int[Tensor, "R count"]:
-        streams, n = generators(self.seed, self.replicates, purpose), of or len(self.data.train)
+        streams = (self.stream(replicate, purpose) for replicate in range(self.replicates))
+        n = of or len(self.data.train)
         drawn = torch.stack([torch.randint(n, (count,), generator=each) for each in streams])
         return drawn.to(self.device)
 

@@ -62,3 +62,9 @@ class RankCollapse(TrainedMLPs):
         if self.measure:
             return "its networks are not handed over to measure=..."
         return None
+
+    def purposes(self) -> tuple[str, ...]:
+        """Return the purposes of the random streams."""
+        parts = ("minibatches of", "training images scored in", "test images scored in")
+        authors = [f"{part} epoch {e}" for part in parts for e in range(1, self.epochs + 1)]
+        return (*super().purposes(), "data", "weights", *authors)

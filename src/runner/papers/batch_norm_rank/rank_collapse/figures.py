@@ -5,8 +5,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.data import CLASSES
-from runner.papers.batch_norm_rank.learning import DEEP, END_OF_GRID, end_of_grid
-from runner.papers.batch_norm_rank.looks import NORMALIZATIONS
+from runner.papers.batch_norm_rank.learning import DEEP
+from runner.papers.batch_norm_rank.looks import NAMES, NORMALIZATIONS
 from runner.papers.batch_norm_rank.rank_collapse.config import AUTHORS_RATES
 from runner.papers.batch_norm_rank.rank_collapse.tables import rank_of_last_layer, trained
 from runner.results.claims import Tables
@@ -28,9 +28,6 @@ from runner.results.style import (
     ticks,
 )
 
-LABELS = {"batch": "batch norm", "none": "vanilla"}
-LABELS["batch_no_mean"] = "batch norm, no\nmean subtraction"
-
 MARKED = (1, 2, 4, 8, 16, 32, 3, 5, 9, 17, 33)
 """Depths with a tick: those between are too near to each other."""
 
@@ -45,39 +42,41 @@ def by_depth(tables: Tables) -> pd.DataFrame:
 
 
 def say_rates(tables: Tables) -> str:
-    """Panels and marks of figure 1, whose protocol it is, and the rate of each depth."""
-    chosen = []
-    offered = tables["selection"]["learning_rate"].unique() if "selection" in tables else []
-    for normalization, rows in by_depth(tables).groupby("normalization", sort=False):
-        by_rate = rows.sort_values("depth").groupby("learning_rate", sort=False)["depth"]
-        words = [
-            f"{rate:g}{END_OF_GRID[end_of_grid(rate, offered)]} at L = {', '.join(map(str, of))}"
-            for rate, of in by_rate
-        ]
-        chosen.append(f"{LABELS[normalization]} {'; '.join(words)}")
-    if (tables["training"]["selected_on"] == AUTHORS_RATES).any():
-        how = (
-            "By the protocol of the authors' code: vanilla networks learn by SGD, those with batch"
-            " norm by Adam; ranks are of the first minibatch, accuracies on 1000 training images by"
-            " their own statistics. Rates, theirs:"
-        )
-    else:
-        how = "Ranks are on N samples. Learning rates of SGD, chosen on separate replicates:"
+    """Say what the panels and marks of figure 1 are, and which learning rates were used."""
+    of_authors = (tables["training"]["selected_on"] == AUTHORS_RATES).any()
+    how = "SGD, with batch norm Adam" if of_authors else "SGD"
+    if "selection" in tables:
+        offered = tables["selection"]["learning_rate"]
+        how += f", chosen from {offered.min():g} to {offered.max():g}"
+    chosen = [
+        f"{NAMES[normalization]} {_by_stretch(rows)}"
+        for normalization, rows in by_depth(tables).groupby("normalization", sort=False)
+    ]
     return (
-        "(a) Numerical rank of the last hidden layer before training; dotted: the root of the width"
-        " d. (b) Its lower bound r. (c) Training accuracy after the last epoch; dotted: the"
-        " accuracy of chance. Lines are means over the replicates, dots single replicates; shaded:"
-        f" the depths above {DEEP}, of which the paper speaks. {how} {'. '.join(chosen)}."
+        "(a) Rank of the last hidden layer before training, (b) its lower bound r, (c) training"
+        " accuracy after training. Lines are means, dots single networks; shaded: depths"
+        f" above {DEEP}. Learning rates ({how}): {'; '.join(chosen)}."
     )
 
 
+def _by_stretch(rows: pd.DataFrame) -> str:
+    """Return the learning rates in words, with the depths that they begin at if they are few."""
+    words, before = [], 0.0
+    for depth, rate in rows[["depth", "learning_rate"]].sort_values("depth").to_numpy():
+        if rate != before:
+            words.append(f"{rate:g}" + (f" from depth {depth:.0f}" if words else ""))
+        before = rate
+    rates = rows["learning_rate"]
+    return ", ".join(words) if len(words) < 5 else f"{rates.min():g} to {rates.max():g}"
+
+
 def say_collapse(tables: Tables) -> str:
-    """Where rank and accuracy of the deepest vanilla networks end."""
-    vanilla = select(by_depth(tables), normalization="none").sort_values("depth")
-    rank = nonempty(vanilla[vanilla["depth"] > DEEP], "deep networks")["matrix_rank"].iloc[-1]
+    """Say where the rank of the deepest networks without batch norm ends."""
+    plain = select(by_depth(tables), normalization="none").sort_values("depth")
+    rank = nonempty(plain[plain["depth"] > DEEP], "deep networks")["matrix_rank"].iloc[-1]
     return (
-        f"Without batch norm the rank falls to {rank:.0f} with depth, and networks of more than"
-        f" {DEEP} layers do not learn; with batch norm both stay high"
+        f"Without batch norm the rank falls to {rank:.0f} with depth, and networks deeper than"
+        f" {DEEP} layers do not learn"
     )
 
 
@@ -93,7 +92,7 @@ def _by_depth(
         mean, look = of.groupby("depth")[column].mean(), NORMALIZATIONS[kind]
         look.each(axes, of["depth"], of[column])
         look.line(axes, mean.index, mean)
-        ends.append((mean.iloc[-1], LABELS[kind], look))
+        ends.append((mean.iloc[-1], NAMES[kind], look))
     level(axes, reference, text)
     last = 1.12 * depths[-1]
     axes.set(xscale="log", xlim=(0.9 * depths[0], last), ylim=(0, None))
@@ -119,13 +118,13 @@ def draw_by_depth(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_layers(tables: Tables) -> str:
-    """Say what ranks end at."""
+    """Say where ranks end with and without batch norm."""
     last = rank_of_last_layer(tables["metrics"])
-    vanilla = select(last, normalization="none")["matrix_rank"].max()
-    lost = "1" if vanilla < 2 else f"1 or {vanilla:.0f}"
+    plain = select(last, normalization="none")["matrix_rank"].max()
+    lost = "1" if plain < 2 else f"1 or {plain:.0f}"
     return (
-        f"Without batch norm the rank falls to {lost}, in double precision only later; with batch"
-        " norm it stays above √d"
+        f"With batch norm the rank stays above √d for {last['depth'].min():,} layers; without it,"
+        f" the rank falls to {lost}"
     )
 
 
@@ -140,7 +139,7 @@ def draw_by_layer(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     width, last = metrics["width"].iloc[0], max(10, drawn["layer"].max())
     strokes = {"float32": {"linewidth": 3.2}, "float64": {"linewidth": 1.3, "linestyle": DASHED}}
     picture, (panels,) = sheet(1, 2, sharey=True, gap=1.2, right=1.1)
-    PLAIN.note(panels[1], 0.04, 0.12, "thick: single precision\nbroken: double")
+    PLAIN.note(panels[1], 0.04, 0.12, "thick: single precision\nbroken: double precision")
     for axes, letter, name in zip(panels, "ab", ("linear", "ReLU"), strict=True):
         axes.set(xscale="log", yscale="log", xlim=(1, last), ylim=(0.85, 1.2 * width))
         level(axes, width**0.5, "√d", above=False)
@@ -149,7 +148,7 @@ def draw_by_layer(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             look = NORMALIZATIONS[kind]
             look.band(axes, rows["layer"], rows["matrix_rank_low"], rows["matrix_rank_high"])
             look.line(axes, rows["layer"], rows["matrix_rank"], marker="", **strokes[precision])
-            ends[kind] = rows["matrix_rank"].iloc[-1], LABELS[kind], look
+            ends[kind] = rows["matrix_rank"].iloc[-1], NAMES[kind], look
         name_ends(axes, list(ends.values()))
         ticks(axes.xaxis, [depth for depth in (1, 10, 100, 1000, 10000) if depth <= last])
         ticks(axes.yaxis, [2**power for power in range(16) if 2**power <= width])
@@ -177,15 +176,15 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             for kind, rows in drawn.groupby("normalization", sort=False):
                 look = NORMALIZATIONS[kind]
                 look.band(axes, rows[x], rows[f"{column}_low"], rows[f"{column}_high"])
-                look.line(axes, rows[x], rows[column], marker="", label=LABELS[kind])
+                look.line(axes, rows[x], rows[column], marker="", label=NAMES[kind])
             axes.set_ylim(0, None)
     panels[0].legend()
     ranks = ["matrix_rank", "soft_rank", "rank_bound"]
-    summary = last.groupby("normalization", sort=False)[ranks].mean()
+    summary = last.groupby("normalization", sort=False)[ranks].median()
     if "training" in tables:
         columns = ["learning_rate", "train_loss", "train_accuracy", "test_accuracy"]
         ends = last_epoch(tables["training"]).groupby("normalization")
-        summary = summary.join(ends[columns].mean())
+        summary = summary.join(ends[columns].median())
     return picture, summary.reset_index()
 
 
@@ -228,10 +227,9 @@ FIGURES = [
                 ],
             )
         ],
-        caption="Numerical rank of each hidden layer before training, (a) of linear and (b) of"
-        " ReLU networks with Gaussian inputs. Bold lines: single precision; thin and dashed:"
-        " double. Lines are medians over the replicates, bands their whole range; dotted: the root"
-        " of the width d.",
+        caption="Rank of each hidden layer before training, with batch norm and in plain networks:"
+        " (a) linear, (b) ReLU. Thick lines: single precision; broken: double. Lines are medians,"
+        " bands the whole range.",
         shows={"normalization": ["none", "batch"]},
     ),
 ]

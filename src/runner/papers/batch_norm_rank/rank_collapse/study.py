@@ -21,7 +21,6 @@ from torch import Tensor, nn
 
 from runner.core.errors import lookup
 from runner.core.progress import log
-from runner.core.streams import generators
 from runner.core.studies import Context, Measured, Row
 from runner.data.datasets import Dataset
 from runner.networks import modules
@@ -148,7 +147,7 @@ def choose_and_train(
 
     def trainer_of(replicates: range, rates: dict[str, list[float]]) -> StackTrainer:
         groups = {n: group(start(n, replicates), of, replicates) for n, of in rates.items()}
-        return StackTrainer(groups, data, config.batch_size, config.epochs, config.seed, lent)
+        return StackTrainer(groups, data, config.batch_size, config.epochs, config.stream, lent)
 
     if not is_judged:
         trainer = trainer_of(selection, dict.fromkeys(names, grid))
@@ -211,7 +210,7 @@ def as_the_authors(config: RankCollapse, context: Context) -> Iterator[LayerRank
 def figure_2_as_the_authors(config: RankCollapse, context: Context) -> Iterator[LayerRank]:
     """Yield the ranks of every normalization by layer."""
     x = gaussian_inputs(config).mT.to(context.device)
-    streams = generators(config.seed, config.replicates, "weights")
+    streams = [config.stream(r, "weights") for r in range(config.replicates)]
     layers = authors.layers_of_figure_2(x, config.activation, streams)
     measured = measured_layers(config.depth)
     with context.progress(config.depth, "measuring", unit="layers") as bar:
@@ -244,7 +243,7 @@ def torch_module(config: RankCollapse, network: str, tensors: dict[str, Tensor])
 
 def gaussian_inputs(config: RankCollapse) -> Float[Tensor, "R N d"]:
     """Standard Gaussian inputs of the network's width, each replicate its own, in float64."""
-    streams = generators(config.seed, config.replicates, "data")
+    streams = [config.stream(r, "data") for r in range(config.replicates)]
     shape = (config.samples, config.width)
     return torch.stack([torch.randn(shape, generator=s, dtype=torch.float64) for s in streams])
 

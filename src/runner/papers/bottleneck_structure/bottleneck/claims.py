@@ -1,41 +1,50 @@
-"""What paper D says of figure 1: minima and training of networks of many depths."""
+"""State what paper D says of figure 1: the best solutions of many depths, and training."""
 
 from runner.papers.bottleneck_structure.bottleneck import quantities as q
-from runner.papers.bottleneck_structure.bottleneck.tables import FITTED
+from runner.papers.bottleneck_structure.bottleneck.tables import ENOUGH, FITTED
 from runner.papers.bottleneck_structure.theorem_claims import THEOREMS
 from runner.results.claims import Claim
 
 CAPTION = "paper D, figure 1 and section 3.1"
 TRUE_RANK = 2
-"""k* of the task of figure 1."""
+"""Rank k* of the task of figure 1."""
 
-DOUBT = "the best two of a depth differ by {doubt.median:.2%}, at most by {doubt.max:.2%}"
-"""What every number of a minimum may be off by."""
+LONG = f"depths >= {ENOUGH}"
+"""Condition on the number of depths of a range."""
+
+DOUBT = (
+    "the best two solutions of a depth differ by {doubt.median:.2%} (median), at most by"
+    " {doubt.max:.2%}"
+)
+"""How far the number of a best solution may be off."""
 
 ZERO = 0.01
-"""‖θ‖² of a network that is zero: it costs 1, so that it has no reason to keep parameters."""
+"""Bound on ‖θ‖² below which a network counts as zero."""
 
-NEVER = "paper D, section 3.1: fitting rank-underestimating minima have never been observed"
+NEVER = "paper D, section 3.1 (fitting minima that underestimate the rank: never observed)"
 
 FIGURE_1 = [
     Claim(
         "affine-norm",
-        "within a range of depths of equal rank ‖θ‖² is well approximated by an affine function",
+        "over a range of depths of equal rank, ‖θ‖² of the best solutions found is well approximated"
+        " by an affine function of the depth",
         CAPTION,
         q.power_of_depth().given("fit").within(0.25, of=1),
         note=DOUBT,
     ),
     Claim(
         "slope-is-rank",
-        "within each range of depths of equal rank the slope of the norm is the rank",
+        "over each range of depths of equal rank, ‖θ‖² of the best solutions found has the rank as"
+        " its slope",
         CAPTION,
         q.slope_over_rank().given("fit").within(0.1, of=1),
-        note="slopes {slope.min:.2f} to {slope.max:.2f}; from own starts alone a layer adds"
-        " {own.median:.2f} λ (median)",
+        note="slopes {slope.min:.2f} to {slope.max:.2f}; between solutions from separate"
+        " initializations a layer adds {own.median:.2f} λ (median)",
     ),
     Claim(
         "slope-tends-to-rank",
-        "within a range of depths of equal rank the slope of the norm tends to the rank",
+        "over a range of depths of equal rank, the loss / λ of the best solutions found has a slope"
+        " that tends to the rank",
         CAPTION,
         [q.distance_to_rank().given("fit").below(0.1), q.rise_of_slope().given("fit").above(0)],
         note="slopes: first {first.min:.3f} to {first.max:.3f}, last {last.min:.3f} to"
@@ -43,20 +52,22 @@ FIGURE_1 = [
     ),
     Claim(
         "first-correction",
-        "within a range of depths of equal rank ‖θ‖² = k L + R₁ + R₂/L, to higher order",
+        "over a range of depths of equal rank k, the best solutions found have"
+        " ‖θ‖² = k L + R₁ + R₂/L up to higher orders",
         "paper D, section 1.1 and section 3",
         q.left_by_expansion().given("fit").below(0.1),
         note="R₁ {R1.min:.1f} to {R1.max:.1f}, R₂ {R2.min:.0f} to {R2.max:.0f}",
     ),
     Claim(
         "rank-falls",
-        "larger depths lead to smaller ranks",
+        "the best solutions found have a smaller rank at larger depths",
         CAPTION,
         q.correlation_with_depth().given("fit").below(0),
     ),
     Claim(
         "singular-values",
-        "inside the bottleneck k singular values are close to 1, the others small",
+        "in the middle layers of the best solutions found, k singular values are close to 1 and the"
+        " others are small",
         "paper D, section 4, figure 1b",
         [
             q.share_of_values(1, "i <= k").given("fit").above(0.9),
@@ -65,20 +76,24 @@ FIGURE_1 = [
     ),
     Claim(
         "distance-to-one",
-        "in the middle the k singular values are within O(1/√L) of one",
+        "in the middle layer of the best solutions found, the k largest singular values are within"
+        " O(1/√L) of one",
         "paper D, abstract and section 1.1",
         q.decay_of_distance().given("fit").below(-1 / 2),
     ),
     Claim(
         "ntk-of-order-depth",
-        "minima have a tangent kernel of order L, the normal size",
+        "the best solutions found have a tangent kernel of the normal size: its trace grows linearly"
+        " with the depth",
         "paper D, section 4",
-        q.growth_of_ntk().given("fit").within(0.5, of=1),
-        note="Tr Θ / L {over_depth.median:.3g} (median)",
+        q.growth_of_ntk().given("fit").within(0.25, of=1),
+        note="Tr Θ / L: {first.median:.3g} at the first depth of the range, {last.median:.3g} at the"
+        " last (medians)",
     ),
     Claim(
         "only-the-middle-grows",
-        "through a range of depths of equal rank only the middle low-rank part grows",
+        "over a range of depths of equal rank, only the low-rank middle of the best solutions found"
+        " grows",
         "paper D, figure 1b",
         q.layers_outside().given("fit").below(1 / 2),
     ),
@@ -86,16 +101,42 @@ FIGURE_1 = [
 
 REPRESENTATIONS = Claim(
     "representations-low-rank",
-    "the representations in the middle of deep networks are nearly k-dimensional",
+    "in the middle of the best solutions found, representations are nearly k-dimensional",
     "paper D, section 4, Corollary 8",
     q.middle_over_ends().given("fit").below(0.1),
-    note="medians: first {first.median:.2g}, middle {middle.median:.2g}, last {last.median:.2g}",
+    note="singular value k + 1, medians: {first.median:.2g} in the first layer, {middle.median:.2g}"
+    " in the middle, {last.median:.2g} in the last",
 )
+
+TRAINED = [
+    Claim(
+        "affine-norm-trained",
+        "after plain training, over a range of depths of equal rank, ‖θ‖² is well approximated by"
+        " an affine function of the depth",
+        CAPTION,
+        q.off_the_line().given(LONG).below(0.1),
+        note="R² from {r2.min:.3f} to {r2.max:.3f}",
+    ),
+    Claim(
+        "slope-is-rank-trained",
+        "after plain training, over each range of depths of equal rank, ‖θ‖² has the rank as its"
+        " slope",
+        CAPTION,
+        q.trained_slope_over_rank().given(LONG).within(0.1, of=1),
+        note="slopes {slope.min:.2f} to {slope.max:.2f}",
+    ),
+    Claim(
+        "rank-falls-trained",
+        "after plain training, networks that fit the data have a smaller rank at larger depths",
+        CAPTION,
+        q.trained_correlation_with_depth().below(0),
+    ),
+]
 
 RECIPES = [
     Claim(
         "training-fails-deep",
-        "at large depth training fails and recovers zero parameters",
+        "plain training fails at large depth: all parameters become zero",
         CAPTION,
         [
             q.norm("plain", "L == L.max()").below(ZERO),
@@ -104,7 +145,7 @@ RECIPES = [
     ),
     Claim(
         "small-ridge-fits",
-        "minima that do not fit are avoided by a small enough ridge",
+        "a small enough λ avoids solutions that do not fit the data",
         "paper D, section 3.1",
         [
             q.cost_by_ridge("λ == λ.max()").above(FITTED),
@@ -113,21 +154,21 @@ RECIPES = [
     ),
     Claim(
         "no-rank-1-fit",
-        "of the lowest losses that were found none fits with a rank below the true one",
+        "none of the best solutions found fits the data with a rank below that of the task",
         NEVER,
         q.fits_below(TRUE_RANK, "minimum").always("=", 0),
-        note="{value.sum} of {fits.sum} that fit",
+        note="{value.sum} of {fits.sum} networks that fit",
     ),
     Claim(
         "no-rank-1-fit-trained",
-        "of the networks as trained none fits with a rank below the true one",
+        "no network after plain training fits the data with a rank below that of the task",
         NEVER,
         q.fits_below(TRUE_RANK, "plain").always("=", 0),
-        note="{value.sum} of {fits.sum} that fit",
+        note="{value.sum} of {fits.sum} networks that fit",
     ),
 ]
 
 CLAIMS = {
     "bottleneck-fig1": [*FIGURE_1, REPRESENTATIONS, *THEOREMS],
-    "bottleneck-recipes": RECIPES,
+    "bottleneck-recipes": [*TRAINED, *RECIPES],
 }

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from runner.core.errors import InputError
 from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, MOST, TrainingConfig, parameter
+from runner.papers.bottleneck_structure.purposes import initialization
 
 
 @dataclass(frozen=True)
@@ -53,3 +54,8 @@ class Bottleneck(TrainingConfig):
             raise InputError(f"start_depths is for recipe=minimum, not for recipe={self.recipe}")
         if strange := set(self.start_depths or []) - set(self.depths):
             raise InputError(f"start_depths={sorted(strange)} are not among the depths")
+
+    def purposes(self) -> tuple[str, ...]:
+        """Return the purposes of the random streams."""
+        starts = [initialization(L, number) for L in self.depths for number in range(self.starts)]
+        return ("data", *starts)

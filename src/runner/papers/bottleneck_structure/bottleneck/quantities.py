@@ -1,8 +1,8 @@
-"""What is measured of the networks of figure 1: the lowest loss found of each depth (recipe
-`minimum`), and what training ended in (`plain`).
+"""Measure the networks of figure 1: the best solution found at each depth (recipe `minimum`), and
+networks after training (`plain`).
 
-The depths of a replicate, which has its own data and starts, are one sequence of networks. `fit`:
-whether all of its minima fit the data.
+The depths of a replicate, which has its own data and initial weights, are one sequence of networks.
+The column `fit` says whether all best solutions of a replicate fit the data.
 """
 
 import numpy as np
@@ -43,14 +43,14 @@ def _with_fit(tables: Tables, found: pd.DataFrame | pd.Series, what: str) -> pd.
 
 @quantity(unit="exponent", needs=MANY_DEPTHS)
 def power_of_depth(tables: Tables) -> pd.DataFrame:
-    """p of a + b Lᵖ, fitted to ‖θ‖² over a range of equal rank of five or more depths"""
+    """exponent p of a + b Lᵖ, fitted to ‖θ‖² over five or more depths of equal rank"""
     found = t.fits(_minima(tables), t.DEPTHS_OF_EXPANSION).rename(columns={"exponent": "value"})
     return _with_fit(tables, found, f"rank that holds over {t.DEPTHS_OF_EXPANSION} depths")
 
 
 @quantity(unit="ratio", needs=DEPTHS)
 def slope_over_rank(tables: Tables) -> pd.DataFrame:
-    """slope of ‖θ‖² in L over the rank, on ranges of three or more depths, far end of its error"""
+    """slope of ‖θ‖² in L divided by the rank, over three or more depths, far end of its error"""
     metrics = _minima(tables)
     found = t.fits(metrics, t.ENOUGH)
     nonempty(found["off"].dropna(), "second minimum of a depth, which gives the error")
@@ -61,8 +61,8 @@ def slope_over_rank(tables: Tables) -> pd.DataFrame:
 
 
 def _slope_of_starts(metrics: pd.DataFrame) -> pd.Series:
-    """Of each replicate loss / lambda per layer, between the two deepest depths that have starts of
-    their own, by these alone: no layer was put in."""
+    """Return loss / lambda per layer of each replicate, between the two deepest depths at which the
+    search was initialized, from those initializations alone."""
     own = metrics.dropna(subset="best_start").sort_values("depth").groupby("replicate").tail(2)
     steps = own.groupby("replicate")[["depth", "best_start"]].diff()
     slope = steps["best_start"] / steps["depth"] / own["ridge"]
@@ -71,13 +71,14 @@ def _slope_of_starts(metrics: pd.DataFrame) -> pd.Series:
 
 @quantity(needs=MANY_DEPTHS)
 def left_by_expansion(tables: Tables) -> pd.DataFrame:
-    """what R₁ + R₂/L leaves of ‖θ‖² − k L, relative to its range, over five or more depths"""
+    """largest residual of R₁ + R₂/L fitted to ‖θ‖² − k L, relative to its range, five or more depths"""
     found = t.fits(_minima(tables), t.DEPTHS_OF_EXPANSION).rename(columns={"left": "value"})
     return _with_fit(tables, found, f"rank that holds over {t.DEPTHS_OF_EXPANSION} depths")
 
 
 def _longest_range(tables: Tables) -> pd.DataFrame:
-    """Of each replicate the minima of its longest range of equal rank, the deeper of two."""
+    """Return the best solutions in the longest range of equal rank of each replicate (of two
+    equally long ranges the deeper)."""
     ranges = t.with_ranges(_minima(tables))
     size = ranges.groupby(["replicate", "range"])["depth"].transform("size")
     longest = ranges[size == size.groupby(ranges["replicate"]).transform("max")]
@@ -87,7 +88,7 @@ def _longest_range(tables: Tables) -> pd.DataFrame:
 
 @quantity(unit="exponent", needs=DEPTHS)
 def decay_of_distance(tables: Tables) -> pd.DataFrame:
-    """exponent in L of |sᵢ − 1|, the largest of i ≤ k in the middle layer, longest range of rank"""
+    """exponent in L of the largest |sᵢ − 1|, i ≤ k, in the middle layer, longest range of equal rank"""
     key = ["replicate", "depth"]
     longest = _longest_range(tables)[[*key, "rank"]]
     rows = select(tables["spectrum"], recipe="minimum").merge(longest, on=key)
@@ -100,13 +101,15 @@ def decay_of_distance(tables: Tables) -> pd.DataFrame:
 @quantity(unit="exponent", needs=DEPTHS)
 def growth_of_ntk(tables: Tables) -> pd.DataFrame:
     """exponent in L of the mean Tr Θ(x, x), longest range of equal rank"""
-    longest = _longest_range(tables)
+    longest = _longest_range(tables).sort_values("depth")
+    ends = longest.eval("ntk_trace / depth").groupby(longest["replicate"]).agg(["first", "last"])
     found = _with_fit(tables, slopes(longest, "depth", "ntk_trace", log=True), "range")
-    return found.assign(over_depth=longest.eval("ntk_trace / depth").median())
+    return found.join(ends, on="replicate")
 
 
 def _longest(tables: Tables) -> pd.DataFrame:
-    """First and last slope, and rank, of each replicate's longest range of equal rank."""
+    """Return first and last slope, and rank, of the longest range of equal rank of each
+    replicate."""
     by = t.successive_slopes(_minima(tables)).groupby(["replicate", "range"])
     ranges = by["slope"].agg(["size", "first", "last"]).join(by["rank"].first())
     longest = ranges.sort_values("size").groupby("replicate").tail(1).query("size >= 2")
@@ -115,19 +118,19 @@ def _longest(tables: Tables) -> pd.DataFrame:
 
 @quantity(needs=DEPTHS)
 def distance_to_rank(tables: Tables) -> pd.DataFrame:
-    """|last slope of loss / λ on the longest range of equal rank − rank|"""
+    """|last slope of loss / λ − rank|, longest range of equal rank"""
     return _longest(tables).assign(value=lambda rows: (rows["rank"] - rows["last"]).abs())
 
 
 @quantity(unit="difference", needs=DEPTHS)
 def rise_of_slope(tables: Tables) -> pd.DataFrame:
-    """last less first slope on that range"""
+    """last slope of loss / λ − first slope, longest range of equal rank"""
     return _longest(tables).assign(value=lambda rows: rows["last"] - rows["first"])
 
 
 @quantity(needs=DEPTHS)
 def correlation_with_depth(tables: Tables) -> pd.DataFrame:
-    """Spearman's correlation of depth and rank (0: of a single rank)"""
+    """Spearman correlation of depth and rank (0 where all ranks are equal)"""
     by = _fitting(tables).groupby("replicate")[["depth", "rank"]]
     found = by.apply(lambda each: each.corr(method="spearman").iloc[0, 1]).fillna(0)
     return _with_fit(tables, found, "depth")
@@ -135,7 +138,7 @@ def correlation_with_depth(tables: Tables) -> pd.DataFrame:
 
 @quantity()
 def fits_below(tables: Tables, k: int, recipe: str) -> pd.DataFrame:
-    """networks ({recipe}) that fit with a rank below {k}"""
+    """number of networks ({recipe}) that fit the data with a rank below {k}"""
     rows = select(t.at_ridge(tables["metrics"]), recipe=recipe)
     fits = rows["train_cost"] < t.FITTED
     return rows.assign(fits=fits, value=fits & (rows["rank"] < k))
@@ -143,7 +146,7 @@ def fits_below(tables: Tables, k: int, recipe: str) -> pd.DataFrame:
 
 @quantity()
 def share_of_values(tables: Tables, near: float, where: str) -> pd.DataFrame:
-    """share of the sᵢ nearer than 1/2 to {near}, in the middle half of the layers"""
+    """fraction of the singular values sᵢ nearer than 1/2 to {near}, middle half of the layers"""
     rows = _of_minima(tables, "spectrum").rename(columns={"index": "i", "rank": "k"})
     rows = rows.query(f"depth / 4 <= layer <= depth * 3 / 4 and {where}")
     shares = ((rows["singular_value"] - near).abs() < 0.5).groupby(rows["replicate"]).mean()
@@ -152,7 +155,7 @@ def share_of_values(tables: Tables, near: float, where: str) -> pd.DataFrame:
 
 @quantity(unit="slope", needs=DEPTHS)
 def layers_outside(tables: Tables) -> pd.DataFrame:
-    """layers outside the bottleneck for each layer of depth, on a range of equal rank"""
+    """number of layers outside the bottleneck that a layer of depth adds, over a range of equal rank"""
     found = t.bottleneck_lengths(_minima(tables), select(tables["spectrum"], recipe="minimum"))
     ranges = found.groupby(["replicate", "range"]).filter(lambda each: len(each) >= t.ENOUGH)
     by = nonempty(ranges, f"rank that holds over {t.ENOUGH} depths").groupby(["replicate", "range"])
@@ -162,7 +165,7 @@ def layers_outside(tables: Tables) -> pd.DataFrame:
 
 @quantity(unit="ratio", needs=DEPTHS)
 def middle_over_ends(tables: Tables) -> pd.DataFrame:
-    """s₍ₖ₊₁₎ of Wₗ αₗ₋₁(X), middle layer / smaller end, deeper half of the depths"""
+    """singular value k + 1 of Wₗ αₗ₋₁(X): middle layer / smaller end, deeper half of the depths"""
     rows = _of_minima(tables, "representation")
     depths = np.sort(rows["depth"].unique())
     rows = rows[rows["depth"] >= depths[len(depths) // 2]]
@@ -174,16 +177,48 @@ def middle_over_ends(tables: Tables) -> pd.DataFrame:
     return _with_fit(tables, found, "layer in the middle")
 
 
+def _trained(tables: Tables) -> pd.DataFrame:
+    return select(t.at_ridge(tables["metrics"]), recipe="plain")
+
+
+def _trained_lines(tables: Tables) -> pd.DataFrame:
+    """Return a line for each range of equal rank after plain training; `depths` is 0 and the line
+    nan for a replicate without a range."""
+    rows = _trained(tables)
+    replicates = rows[["replicate"]].drop_duplicates()
+    return replicates.merge(t.lines(rows), how="left").fillna({"depths": 0})
+
+
+@quantity(unit="ratio", needs=DEPTHS)
+def trained_slope_over_rank(tables: Tables) -> pd.DataFrame:
+    """slope of ‖θ‖² in L divided by the rank, after plain training, over a range of equal rank"""
+    return _trained_lines(tables).assign(value=lambda rows: rows["slope"] / rows["rank"])
+
+
+@quantity(needs=DEPTHS)
+def off_the_line(tables: Tables) -> pd.DataFrame:
+    """largest distance of ‖θ‖² from a line in L, relative to its range, after plain training"""
+    return _trained_lines(tables).assign(value=lambda rows: rows["off"])
+
+
+@quantity(needs=DEPTHS)
+def trained_correlation_with_depth(tables: Tables) -> pd.Series:
+    """Spearman correlation of depth and rank after plain training (0 where all ranks are equal)"""
+    rows = nonempty(t.fitted(_trained(tables)), "network that fits")
+    by = rows.groupby("replicate")[["depth", "rank"]]
+    return by.apply(lambda each: each.corr(method="spearman").iloc[0, 1]).fillna(0)
+
+
 @quantity(each=("L",), needs=DEPTHS)
 def norm(tables: Tables, recipe: str, where: str) -> pd.DataFrame:
-    """‖θ‖² of networks as trained ({recipe})"""
+    """‖θ‖² after training ({recipe})"""
     rows = select(t.at_ridge(tables["metrics"]), recipe=recipe).rename(columns={"depth": "L"})
     return rows.query(where).assign(value=lambda each: each["parameter_norm"])
 
 
 @quantity(needs={"ridge": 2})
 def cost_by_ridge(tables: Tables, where: str) -> pd.DataFrame:
-    """training cost after plain training, at the depth that has several ridges λ"""
+    """training error after plain training, at the depth that has several λ"""
     rows = select(tables["metrics"], recipe="plain").rename(columns={"ridge": "λ"})
     several = rows.groupby("depth")["λ"].transform("nunique") > 1
     return rows[several].query(where).assign(value=lambda each: each["train_cost"])

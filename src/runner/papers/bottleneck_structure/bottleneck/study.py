@@ -20,7 +20,6 @@ import torch
 
 from runner.core.errors import lookup
 from runner.core.progress import Progress
-from runner.core.streams import generator
 from runner.core.studies import Context, Measured, Row, network_name
 from runner.networks.spectra import svdvals
 from runner.papers.bottleneck_structure import networks, theory
@@ -112,7 +111,7 @@ def run(config: Bottleneck, context: Context) -> Rows:
     tasks = [_task(config, replicate) for replicate in range(config.replicates)]
     recipe = lookup("recipe", config.recipe, RECIPES | {"minimum": RECIPES["annealed"]})
     stack = DepthStack(depths, config.width, D_IN, D_OUT, context.device)
-    start(stack, replicates, recipe, config.seed, numbers)
+    start(stack, replicates, recipe, config.stream, numbers)
     rate = config.learning_rate or recipe.learning_rate
     trainer = RidgeTrainer(stack, recipe, config.ridge, rate, config.steps)
     x = torch.stack([tasks[replicate].x for replicate in replicates]).float().to(context.device)
@@ -135,7 +134,7 @@ def run(config: Bottleneck, context: Context) -> Rows:
 
 
 def _task(config: Bottleneck, replicate: int) -> Task:
-    stream = generator(config.seed, replicate, "data")
+    stream = config.stream(replicate, "data")
     return draw_task(config.latent_rank, config.samples, config.test_samples, stream)
 
 

@@ -1,8 +1,7 @@
-"""Ranges of depth in which a sequence of networks keeps its rank (paper D, section 3.1).
+"""Select ranges of depth over which a sequence of networks keeps its rank (paper D, section 3.1).
 
-The rank is the caption's: how many singular values of W_{L/2} are above 0.1. Where training has not
-converged, values on their way to zero count, too; the largest gap in the spectrum (`rank_gap`) then
-says less, and stands beside it.
+The rank is defined as in the caption of figure 1: the number of singular values of W_{L/2} above
+0.1. Before training has converged, values that still fall to zero count as well.
 """
 
 import numpy as np
@@ -77,6 +76,25 @@ def fits(metrics: pd.DataFrame, depths: int) -> pd.DataFrame:
         rows.append((replicate, rank, *L[[0, -1]], slope, off, exponent, R1, R2, left))
     columns = ["replicate", "rank", "first", "last", "slope", "off", "exponent", "R1", "R2"]
     return pd.DataFrame(rows, columns=[*columns, "left"])
+
+
+def lines(metrics: pd.DataFrame) -> pd.DataFrame:
+    """Fit `||theta||^2 = slope L + intercept` to every range of equal rank of ENOUGH or more depths.
+
+    One row per range: replicate, rank, depths (their number), slope, off (the largest distance
+    from the line, relative to how far the norm moves over the range), r2.
+    """
+    rows = []
+    for _, group in with_ranges(metrics).groupby("range"):
+        if len(group) < ENOUGH:
+            continue
+        L, norm = group["depth"].to_numpy(float), group["parameter_norm"].to_numpy()
+        replicate, rank = group[["replicate", "rank"]].iloc[0]
+        line = np.polyfit(L, norm, 1)
+        rest = norm - np.polyval(line, L)
+        off, r2 = np.abs(rest).max() / np.ptp(norm), 1 - rest.var() / norm.var()
+        rows.append((replicate, rank, len(L), line[0], off, r2))
+    return pd.DataFrame(rows, columns=["replicate", "rank", "depths", "slope", "off", "r2"])
 
 
 def bottleneck_lengths(metrics: pd.DataFrame, spectrum: pd.DataFrame) -> pd.DataFrame:

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from runner.core.errors import InputError
 from runner.core.studies import LARGEST_FACTOR, MOST, TrainingConfig, parameter
+from runner.papers.bottleneck_structure.purposes import initialization
 
 
 @dataclass(frozen=True)
@@ -29,3 +30,7 @@ class Linear(TrainingConfig):
         super().__post_init__()
         if self.rank > self.width:
             raise InputError(f"rank={self.rank} is above width={self.width}")
+
+    def purposes(self) -> tuple[str, ...]:
+        """Return the purposes of the random streams."""
+        return ("target", *map(initialization, self.depths))

@@ -17,7 +17,6 @@ from jaxtyping import Float
 from scipy.optimize import minimize
 from torch import Tensor, nn
 
-from runner.core.streams import generator
 from runner.core.studies import Context, Measured, Row, network_name
 from runner.networks import modules
 from runner.networks.spectra import svd, svdvals
@@ -65,7 +64,7 @@ def run(config: Linear, context: Context) -> Rows:
 
 def draw_target(config: Linear, replicate: int) -> Float[Tensor, "n n"]:
     """T of rank k: random singular vectors, singular values uniform in [1, 3]."""
-    stream = generator(config.seed, replicate, "target")
+    stream = config.stream(replicate, "target")
     n = config.width
     U, _, Vh = svd(torch.randn(n, n, generator=stream, dtype=torch.float64))
     s = 1 + 2 * torch.rand(config.rank, generator=stream, dtype=torch.float64)
@@ -77,7 +76,7 @@ def trained(
 ) -> Float[Tensor, "L n n"]:
     """W_1 .. W_L that minimise `||W_L ... W_1 - T||^2 + lambda ||theta||^2` at the last lambda."""
     n = config.width
-    stream = generator(config.seed, replicate, f"initialisation/{L}")
+    stream = config.stream(replicate, f"initialisation/{L}")
     noise = torch.randn(L, n, n, generator=stream, dtype=torch.float64)
     flat = (torch.eye(n, dtype=torch.float64) + NOISE / L**0.5 * noise).flatten().numpy()
 

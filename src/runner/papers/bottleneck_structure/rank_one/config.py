@@ -25,3 +25,7 @@ class RankOne(TrainingConfig):
     replicates: int = parameter(
         "trials: own points, own initialisation", 8, minimum=1, maximum=MOST
     )
+
+    def purposes(self) -> tuple[str, ...]:
+        """Return the purposes of the random streams."""
+        return tuple(f"{name}/{N}" for N in self.samples for name in ("inputs", "initialisation"))

@@ -19,7 +19,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.core.streams import generator
 from runner.core.studies import Context, Measured, Row, network_name
 from runner.networks.spectra import svdvals
 from runner.papers.bottleneck_structure import networks, theory
@@ -60,7 +59,7 @@ def run(config: RankOne, context: Context) -> Iterator[TrainedNetwork | Measured
     inputs = [draw_inputs(config, N, r) for N, r in order]
     stack = DepthStack([config.depth] * len(order), config.width, 2, 2, context.device)
     for r, (N, replicate) in enumerate(order):
-        stream = generator(config.seed, replicate, f"initialisation/{N}")
+        stream = config.stream(replicate, f"initialisation/{N}")
         stack.load(r, rank_one_network(config.depth, config.width, stream))
     # Fit first: with the ridge from the start more points are given up.
     recipe = Recipe(GAIN, config.learning_rate, warmup=config.steps // 2, rise_end=0.6)
@@ -82,7 +81,7 @@ def run(config: RankOne, context: Context) -> Iterator[TrainedNetwork | Measured
 
 def draw_inputs(config: RankOne, N: int, replicate: int) -> Float[Tensor, "N 2"]:
     """N uniform points in the square."""
-    stream = generator(config.seed, replicate, f"inputs/{N}")
+    stream = config.stream(replicate, f"inputs/{N}")
     return sqrt(3) * (2 * torch.rand(N, 2, generator=stream, dtype=torch.float64) - 1)
 
 

@@ -1,9 +1,11 @@
 """The parameters of study `symmetry`, in the paper's notation."""
 
 from dataclasses import dataclass
+from math import ceil
 from typing import ClassVar
 
 from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, MOST, TrainingConfig, parameter
+from runner.papers.bottleneck_structure.purposes import STEPS_AT_ONCE, initialization
 
 PCA_LAYER, DISTANCE_LAYER = 6, 2
 """Layers of figure 2, panels (b) and (c), the paper's."""
@@ -45,3 +47,8 @@ class Symmetry(TrainingConfig):
     replicates: int = parameter(
         "trials: own w, E, data and initialisation", 3, minimum=1, maximum=MOST
     )
+
+    def purposes(self) -> tuple[str, ...]:
+        """Return the purposes of the random streams."""
+        mine = ("data", "probes", "orbits", "paths", "plane", initialization(self.depth))
+        return (*mine, *(f"order/{block}" for block in range(ceil(self.steps / STEPS_AT_ONCE))))

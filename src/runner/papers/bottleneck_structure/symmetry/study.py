@@ -16,10 +16,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.core.streams import generator
 from runner.core.studies import Context, Row, network_name
 from runner.papers.bottleneck_structure import networks, spectra, theory
 from runner.papers.bottleneck_structure.networks import Network, differentiate
+from runner.papers.bottleneck_structure.purposes import STEPS_AT_ONCE
 from runner.papers.bottleneck_structure.recipes import RECIPES
 from runner.papers.bottleneck_structure.stack import DepthStack
 from runner.papers.bottleneck_structure.symmetry import summaries
@@ -31,7 +31,7 @@ from runner.papers.bottleneck_structure.symmetry.config import (
 )
 from runner.papers.bottleneck_structure.symmetry.dynamics import ORTHOGONAL_NORM, Dynamics
 from runner.papers.bottleneck_structure.theorems import TheoremCheck, theorem_rows
-from runner.papers.bottleneck_structure.training import STEPS_AT_ONCE, Batch, RidgeTrainer, start
+from runner.papers.bottleneck_structure.training import Batch, RidgeTrainer, start
 
 torch_module = networks.torch_module
 
@@ -153,7 +153,7 @@ class Task:
 
 def draw_task(config: Symmetry, replicate: int) -> Task:
     """Return the task of one replicate, from its stream `data`."""
-    stream = generator(config.seed, replicate, "data")
+    stream = config.stream(replicate, "data")
     dynamics = Dynamics.drawn(config.dimension, config.noise, config.step_size, stream)
     v = dynamics.starts(config.starts, stream)
     costs = dynamics.costs(v, config.horizon)
@@ -169,7 +169,7 @@ def run(config: Symmetry, context: Context) -> Iterator[Row]:
     stack = DepthStack(
         [config.depth] * R, config.width, config.dimension, config.horizon, context.device
     )
-    start(stack, list(range(R)), recipe, config.seed)
+    start(stack, list(range(R)), recipe, config.stream)
     untrained = [stack.network(r) for r in range(R)]
     trainer = RidgeTrainer(stack, recipe, config.ridge, config.learning_rate, config.steps)
     trainer.run(minibatches(config, tasks, context.device), context)
@@ -192,7 +192,7 @@ def minibatches(
     def batches(block: int) -> list[Batch]:
         """Return the minibatches of one block of steps; a block's draw depends on its index
         alone."""
-        streams = [generator(config.seed, r, f"order/{block}") for r in range(len(tasks))]
+        streams = [config.stream(r, f"order/{block}") for r in range(len(tasks))]
         size = (STEPS_AT_ONCE, config.batch_size)
         drawn = [torch.randint(config.starts, size, generator=stream) for stream in streams]
         index = torch.stack(drawn, dim=1).to(device)  # (steps, R, batch)
@@ -207,7 +207,7 @@ def measure(
 ) -> Iterator[LayerMeasures | NetworkAtStage | SingularValue | PathPoint | Distance | TheoremCheck]:
     """Yield all rows of one network."""
     key = {"stage": stage, "replicate": replicate}
-    v = task.dynamics.starts(config.probes, generator(config.seed, replicate, "probes"))
+    v = task.dynamics.starts(config.probes, config.stream(replicate, "probes"))
     x = task.inputs(v)
     derivatives = differentiate(network, x)
     found = spectra.jacobian_ranks(derivatives.jacobian)
@@ -233,7 +233,7 @@ def _layers(
     config: Symmetry, key: dict, network: Network, task: Task, v: Float[Tensor, "N d"]
 ) -> Iterator[LayerMeasures | SingularValue]:
     """Yield the spectrum of every layer, and what its representation knows."""
-    dynamics, stream = task.dynamics, generator(config.seed, key["replicate"], "orbits")
+    dynamics, stream = task.dynamics, config.stream(key["replicate"], "orbits")
     statistics = dynamics.statistics(v)
     own = torch.arange(len(v))
     path = _paths(config, task, key["replicate"])
@@ -265,7 +265,7 @@ def _layers(
 
 def _paths(config: Symmetry, task: Task, replicate: int) -> Float[Tensor, "M d"]:
     """v(0) .. v(T) of fresh paths, path by path."""
-    stream = generator(config.seed, replicate, "paths")
+    stream = config.stream(replicate, "paths")
     path = task.dynamics.path(task.dynamics.starts(PATHS, stream), config.horizon)
     return path.transpose(0, 1).flatten(0, 1)
 
@@ -307,7 +307,7 @@ def _embedding(config: Symmetry, key: dict, network: Network, task: Task) -> Ite
 
 def _distances(config: Symmetry, key: dict, network: Network, task: Task) -> Iterator[Distance]:
     """Panel (c)."""
-    basis = _plane(task.dynamics, generator(config.seed, key["replicate"], "plane"))
+    basis = _plane(task.dynamics, config.stream(key["replicate"], "plane"))
     side = torch.linspace(-ORTHOGONAL_NORM, ORTHOGONAL_NORM, config.resolution, dtype=basis.dtype)
     grid = torch.cartesian_prod(side, side)
     points = torch.cat([grid.new_tensor([PIXEL]), grid]) @ basis.mT

@@ -54,3 +54,7 @@ class BnOnly(TrainingConfig):
     def m(self) -> list[int]:
         """The hidden widths of f."""
         return self.widths or [self.target_width**2]
+
+    def purposes(self) -> tuple[str, ...]:
+        """Return the purposes of the random streams."""
+        return ("target", "student", "W1", "W2", "train", "test")

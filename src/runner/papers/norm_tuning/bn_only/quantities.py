@@ -1,8 +1,9 @@
 """What is measured of the methods of figures 4 and 5, in each replicate.
 
-All methods of a replicate share target, frozen weights and samples. The error of one that diverged
-is infinite; a loss is relative to the variance of g, the loss of a constant. Conditions are on d
-(the width of the target), m (of the network) and p (the fraction of non-zero weights).
+All methods of a replicate share target, frozen weights and samples. A test error is the mean
+squared error over the variance of the target g: predicting the mean has 1. A network that diverged
+has an infinite one. Conditions are on d (the width of the target), m (of the frozen network) and p
+(the fraction of nonzero weights).
 """
 
 from itertools import product
@@ -41,27 +42,37 @@ def _ratios(tables: Tables, top: Series, bottom: Series, where: str) -> pd.DataF
 
 @quantity(each=("d", "m"), unit="ratio")
 def ratio(tables: Tables, top: Series, bottom: Series, where: str) -> pd.DataFrame:
-    """{top} / {bottom}"""
+    """test error of {top} / test error of {bottom}"""
     return _ratios(tables, top, bottom, where)
 
 
 @quantity(each=("d", "m"), unit="ratio", needs={"width": 3})
 def ratio_near_square(tables: Tables, top: Series, bottom: Series) -> pd.DataFrame:
-    """{top} / {bottom}, at the largest m below d²"""
+    """test error of {top} / test error of {bottom}, at the largest m below d²"""
     rows = _ratios(tables, top, bottom, "m < d ** 2")
     return rows[rows["m"] == rows.groupby("d")["m"].transform("max")]
 
 
 @quantity(each=("d", "m"))
 def loss(tables: Tables, series: Series, where: str) -> pd.DataFrame:
-    """loss of {series}"""
+    """test error of {series}"""
     losses = [_loss(tables, where, each) for each in np.atleast_1d(series)]
     return pd.concat(losses).rename("value").reset_index()
 
 
+@quantity(each=("d",), unit="ratio", needs={"width": 3})
+def narrow_over_wide(tables: Tables, series: str) -> pd.DataFrame:
+    """test error of {series} at the smallest m / at the largest m below d²"""
+    errors = _loss(tables, "m < d ** 2", series).rename("error").reset_index().sort_values("m")
+    ends = errors.groupby(["d", "replicate"])["error"].agg(["first", "last", "min", "size"])
+    ends = nonempty(ends[ends["size"] > 1], "several widths m below d²")
+    ends = ends.rename(columns={"first": "narrow", "last": "wide", "min": "least"})
+    return ends.assign(value=ends["narrow"] / ends["wide"]).reset_index()
+
+
 @quantity(unit="difference", needs={"target_width": 3})
 def gap_closed(tables: Tables, one: str, other: str, where: str) -> pd.Series:
-    """|loss of {one} - loss of {other}|, at the smallest d less at the largest"""
+    """|test error of {one} - test error of {other}| at the smallest d, minus that at the largest"""
     gap = (_loss(tables, where, one) - _loss(tables, where, other)).abs()
     by_d = gap.unstack("replicate").sort_index()
     return by_d.iloc[0] - by_d.iloc[-1]
@@ -83,7 +94,7 @@ def error_over_rounding(tables: Tables, construction: str, where: str) -> pd.Dat
 
 @quantity(each=("d",), unit="ratio", needs={"target_width": 2, "schedule": 3})
 def schedule_ratio(tables: Tables, top: str, bottom: str) -> pd.DataFrame:
-    """{top} / {bottom} rate, each at the one that is best on other replicates"""
+    """test error with {top} / with {bottom} learning rate, each at its best (on other networks)"""
     rows = at_best_rates(tables["metrics"]).rename(columns=SYMBOLS)
     rows = rows.set_index(["schedule", "d", "replicate"])
     errors, inside = rows["relative_mse"].fillna(np.inf), rows["inside_grid"]
@@ -93,6 +104,6 @@ def schedule_ratio(tables: Tables, top: str, bottom: str) -> pd.DataFrame:
 
 @quantity(each=("samples", "epochs"), needs={"train_samples": 2, "epochs": 2})
 def loss_by_budget(tables: Tables, series: str) -> pd.DataFrame:
-    """loss of {series} at m = d²"""
+    """test error of {series} at m = d²"""
     rows = select(with_series(by_budget(tables["metrics"])), series=series)
     return rows.assign(value=rows["relative_mse"].fillna(np.inf))

@@ -28,7 +28,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from runner.core.errors import lookup
-from runner.core.streams import generators
 from runner.core.studies import Context, Measured, Row, network_name
 from runner.data.gaussian import GaussianStream
 from runner.papers.norm_tuning.bn_only import networks
@@ -159,7 +158,7 @@ def draw_problem(config: BnOnly) -> Problem:
     d, widest, p = config.target_width, max(config.m), config.sparsity
 
     def draw(purpose: str, rows: int, columns: int, p: float = 1.0) -> Tensor:
-        streams = generators(config.seed, config.replicates, purpose)
+        streams = (config.stream(replicate, purpose) for replicate in range(config.replicates))
         drawn = [random_matrix(rows, columns, stream, p) for stream in streams]
         return torch.stack(drawn) / sqrt(p)
 
@@ -257,7 +256,7 @@ def restore(context: Context, learners: dict[Key, Learner], inputs: GaussianStre
 def stream(config: BnOnly, context: Context, purpose: str) -> GaussianStream:
     """Return the inputs of all replicates, from the first on."""
     width = config.target_width
-    return GaussianStream(config.seed, config.replicates, purpose, width, context.device)
+    return GaussianStream(config.stream, config.replicates, purpose, width, context.device)
 
 
 def construct(

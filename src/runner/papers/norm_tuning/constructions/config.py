@@ -61,3 +61,7 @@ class Constructions(StudyConfig):
             raise InputError(f"rank={self.rank} is above target_width={d}: give {d} or less")
         if theorem == "deep" and self.block > d:
             raise InputError(f"block={self.block} is above target_width={d}: give {d} or less")
+
+    def purposes(self) -> tuple[str, ...]:
+        """Return the purposes of the random streams."""
+        return ("target", "inputs", "frozen weights")

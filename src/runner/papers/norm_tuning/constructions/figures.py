@@ -22,7 +22,7 @@ NAMES = {"low_rank": "Corollary 1, low rank", "wide": "Theorem 1, wide", "deep":
 FLOOR, TOP = 1e-16, 10.0
 """Ends of the scale of an error."""
 EXACT = Look(style.INK, "o", style.DOTTED, 1.6, hollow=True)
-"""With a hundred digits, whatever d."""
+"""Theorem 2 computed with a hundred digits, at every d."""
 
 POWERS = {10.0**power: f"$10^{{{power}}}$" for power in (-15, -10, -5, 0)}
 
@@ -34,10 +34,10 @@ def _double(tables: Tables) -> pd.DataFrame:
 
 
 def say_exact(tables: Tables) -> str:
-    """Say in how many networks rounding alone parts a construction from its target."""
+    """Say how many networks equal their targets up to rounding."""
     return (
-        f"All {len(_double(tables)):,} networks of full rank equal their targets up to rounding;"
-        " small blocks of Theorem 2 need more digits than double precision has"
+        f"All {len(_double(tables)):,} networks whose K has full rank equal their targets up to"
+        " rounding; Theorem 2 with small blocks needs more digits"
     )
 
 
@@ -53,7 +53,7 @@ def draw_constructions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     with or_empty(right):
         drawn.append(_by_block(right, tables["metrics"], place).assign(panel="block size"))
     panel(left, "a", "largest error, double precision", "error that rounding can cause")
-    panel(right, "b", "largest error, Theorem 2 by block", "block size k  (layers of width d k)")
+    panel(right, "b", "largest error of Theorem 2", "block size k  (layers of width d k)")
     return picture, pd.concat(drawn)
 
 
@@ -96,28 +96,30 @@ def _by_block(axes: Axes, metrics: pd.DataFrame, place: Callable) -> pd.DataFram
         most = with_digits["target_width"].max()
         spot = {"ha": "right", "transform": axes.get_yaxis_transform(), "size": style.SMALL}
         EXACT.name(axes, 0.99, float(place(0.0)), f"100 digits, d ≤ {most}", **spot)
+        style.PLAIN.note(axes, 0.45, 0.38, "double precision")
     ticks(axes.xaxis, sorted(rows["block"].unique()))
     return drawn
 
 
 def _shares(tables: Tables) -> pd.DataFrame:
-    """Return the share of full rank by d and p, and p over log d / d; raise NoRows without any."""
+    """Return the fraction of full rank by d and p, with p over log d / d; raise NoRows without
+    any."""
     share = nonempty(full_rank_by_sparsity(tables["metrics"]), "sparse networks at m = d²")
     unit = np.log(share["target_width"]) / share["target_width"]
     return share.assign(scaled=share["sparsity"] / unit)
 
 
 def say_sparse(tables: Tables) -> str:
-    """Say how many are exact at three times log d / d."""
+    """Say how many networks are exact at p = 3 log d / d."""
     three = 100 * select(_shares(tables).round({"scaled": 1}), scaled=3)["fraction"]
     return (
-        f"As conjectured, sparse networks are exact ({int(three.min())} % or more of them) from"
-        " p = 3 log d / d on; the proof asks for more, p = 2 √(log d / d)"
+        "As conjectured, a fraction p = 3 log d / d of the weights is enough:"
+        f" {int(three.min())} % or more of the sparse networks are exact"
     )
 
 
 def draw_sparse(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the share of full rank against p, in the conjecture's scale and in the proof's."""
+    """Draw the fraction of full rank against p, in units of the conjecture and of the theorem."""
     from runner.papers.norm_tuning.theory import live_units_probability  # late: torch
 
     share = _shares(tables)
@@ -132,7 +134,7 @@ def draw_sparse(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             look.line(axes, p / unit, closed, marker="")
             look.line(axes, found["sparsity"] / unit, found["fraction"], linestyle="")
     guide(right, [2, 2], [0, 1.05])
-    QUIET.name(right, 1.95, 0.22, "the proof\nholds from\nhere on", ha="right")
+    QUIET.name(right, 1.95, 0.22, "Theorem 3 is\njudged here", ha="right")
     for line, (d, color) in enumerate(colors.items()):
         Look(color).name(right, 1.5, 0.7 - 0.07 * line, f"d = {d}", ha="right")
     marks = "squares: measured\nlines: probability\nthat no hidden\nunit is cut off"
@@ -140,7 +142,7 @@ def draw_sparse(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     left.set(xlim=(0, 4.4), ylim=(-0.03, 1.05))
     right.set_xlim(0, 2.2)
     panel(left, "a", "fraction of exact networks", "fraction p of nonzero weights / (log d / d)")
-    panel(right, "b", "in the scale of the proof", "p / √(log d / d)")
+    panel(right, "b", "the same in the units of Theorem 3", "p / √(log d / d)")
     return picture, share.drop(columns="scaled")
 
 
@@ -157,14 +159,9 @@ FIGURES = [
                 holds=["wide-exact", "low-rank-exact", "deep-exact", "deep-exact-with-digits"],
             )
         ],
-        caption="Error: the largest difference |f(x) − g(x)| of a constructed network f and its"
-        " random target g at points of the unit sphere; frozen weights are normal, at d = 10 also"
-        " uniform. (a) A dot for every network whose systems have full rank, in double precision,"
-        " against the error that rounding can cause: n equations times machine epsilon times the"
-        " condition number of the matrix K of the system, in sum over the systems; shaded: more"
-        " than that. (b) Theorem 2 by block size k: in double precision, whatever the rank, and,"
-        " hollow, with 100 digits. Points are medians over the replicates. What is below 1e-16"
-        " lies on the strip ≈ 0.",
+        caption="Error: largest |f(x) − g(x)| of network and target on the unit sphere. (a) A dot"
+        " for every network whose K has full rank; rounding can cause n ε κ(K) a linear system. (b)"
+        " Medians, of any rank. Errors below 1e-16 are drawn at ≈ 0.",
         shows={"theorem": ["wide", "low_rank", "deep"]},
     ),
     Drawing(
@@ -172,11 +169,10 @@ FIGURES = [
         draw_sparse,
         whose="as in the paper",
         findings=[Finding(say_sparse, holds=["sparse-conjecture", "sparse-threshold"])],
-        caption="Fraction of the sparse random networks of width m = d² that equal every target,"
-        " because K has full rank, against the fraction p of frozen weights that are not zero: (a)"
-        " over log d / d, as the paper conjectures; (b) over its root, as it proves; dotted: the"
-        " smallest p of the proof. Squares are fractions of the drawn networks; lines, one for each"
-        " d, are the probability, in closed form, that no hidden unit is cut off.",
+        caption="Fraction of random networks of width m = d² that can equal every target (K has"
+        " full rank), against the fraction p of nonzero weights, in units of the conjecture (a) and"
+        " of Theorem 3 (b). Lines: probability that no hidden unit is cut off (formula). Dotted: p"
+        " = 2 √(log d / d), our constant.",
         shows={"theorem": ["sparse"]},
     ),
 ]

@@ -1,8 +1,8 @@
 """What is measured of the networks that paper A's theorems construct.
 
-d is the width of the target, p the fraction of weights that are not zero, rounding what float64
-leaves of the solution of the linear systems: equations x machine epsilon x condition number, in sum
-over the systems.
+d is the width of the target, p the fraction of nonzero weights. Rounding is the error that double
+precision allows: equations x machine epsilon x condition number, summed over the linear systems of
+a construction.
 """
 
 import numpy as np
@@ -12,8 +12,11 @@ from runner.papers.norm_tuning.constructions.tables import full_rank_by_sparsity
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import NoRows, nonempty
 
+FAR = (1000, 2000, 5000, 10_000)
+"""Widths d at which the closed formula has nearly its exponent at infinity."""
+
 SLACK = 0.005
-"""p is given to two or three digits."""
+"""The studies state p to two or three digits."""
 
 
 def _rows(tables: Tables, theorem: str, dtype: str = "float64") -> pd.DataFrame:
@@ -23,13 +26,18 @@ def _rows(tables: Tables, theorem: str, dtype: str = "float64") -> pd.DataFrame:
 
 @quantity(needs={"target_width": 2})
 def error_over_rounding(tables: Tables, theorem: str) -> pd.DataFrame:
-    """largest |f(x) - g(x)| / rounding"""
-    return _rows(tables, theorem).eval("value = max_abs_error / rounding")
+    """largest |f(x) - g(x)| / (rounding + 16 machine epsilons x l)
+
+    l: the layers of the target, in each of which a dozen operations round at condition number 1.
+    """
+    rows = _rows(tables, theorem)
+    room = 16 * np.finfo(np.float64).eps * rows["depth"]
+    return rows.assign(value=rows["max_abs_error"] / (rows["rounding"] + room))
 
 
 @quantity(needs={"block": 2})
 def error_with_digits(tables: Tables) -> pd.DataFrame:
-    """largest |f(x) - g(x)| of deep networks in 100 digits"""
+    """largest |f(x) - g(x)| of Theorem 2, computed with 100 digits"""
     rows = random_targets(_rows(tables, "deep", "mpmath"))
     if rows["rounding"].max() < 1:
         raise NoRows("no system is beyond float64")
@@ -52,7 +60,7 @@ def missing_rank(tables: Tables) -> pd.DataFrame:
 
 @quantity()
 def agreement(tables: Tables) -> pd.DataFrame:
-    """share of all 1797 images in which classifier and construction agree"""
+    """fraction of the 1797 images for which classifier and construction predict the same class"""
     rows = tables["metrics"].query("target == 'digits'")
     return nonempty(rows, "classifier was reconstructed").assign(value=rows["agreement"])
 
@@ -77,30 +85,44 @@ def _counts(rows: pd.DataFrame, success: pd.Series) -> pd.DataFrame:
 
 @quantity(each=("d",), numbers="counts", needs={"target_width": 3})
 def share_of_full_rank(tables: Tables, constant: float, power: float) -> pd.DataFrame:
-    """share of draws of full rank, the smallest p >= {constant} (log d / d)^{power}"""
+    """fraction of K of full rank, at the smallest p >= {constant} (log d / d)^{power}"""
     rows = _dense_enough(tables, constant, power)
     return _counts(rows, rows["full_rank"])
 
 
 @quantity(each=("d",), numbers="counts", needs={"target_width": 3})
 def share_of_exact(tables: Tables, constant: float, power: float) -> pd.DataFrame:
-    """share of |f(x) - g(x)| <= rounding < 1, the smallest p >= {constant} (log d / d)^{power}"""
+    """fraction of |f - g| <= rounding < 1, at the smallest p >= {constant} (log d / d)^{power}"""
     rows = _dense_enough(tables, constant, power)
     return _counts(rows, (rows["max_abs_error"] <= rows["rounding"]) & (rows["rounding"] < 1))
 
 
 @quantity(unit="exponent", numbers="estimates")
 def threshold_exponent(tables: Tables, blocks: int) -> pd.DataFrame:
-    """a in: half of the draws have full rank at p ~ (log d / d)^a (jackknife, {blocks} blocks)"""
+    """a in: half of the draws have full rank at p ~ (log d / d)^a (jackknife, {blocks} blocks)
+
+    Beside it the exponents of the closed formula, over the same d and over large ones.
+    """
     metrics = tables["metrics"]
-    block = metrics["replicate"] % blocks
+    block, half = metrics["replicate"] % blocks, _half_points(metrics)
     without = np.array([_exponent(_half_points(metrics[block != one])) for one in range(blocks)])
     error = np.sqrt((blocks - 1) * without.var())
-    return pd.DataFrame([{"value": _exponent(_half_points(metrics)), "error": error, "n": blocks}])
+    of_formula = {"of_formula": half.index, "of_formula_far": FAR}
+    slopes = {name: _exponent(half_point(pd.Index(d))) for name, d in of_formula.items()}
+    return pd.DataFrame([{"value": _exponent(half), "error": error, "n": blocks, **slopes}])
+
+
+def half_point(d: pd.Index) -> pd.Series:
+    """Return the p at which no unit is cut off with probability 1/2, at width d² (closed form).
+
+    It solves `theory.live_units_probability(d, d, d ** 2, p) == 1 / 2`.
+    """
+    cut_off = -np.expm1(-np.log(2) / (2 * d**2))  # the most for one side of a unit
+    return pd.Series(1 - cut_off ** (1 / d), index=d)
 
 
 def _half_points(metrics: pd.DataFrame) -> pd.Series:
-    """For each d the p at which half of the draws have full rank, between the measured p."""
+    """Return for each d the p at which K has full rank in half of the networks, interpolated."""
     found = {}
     for d, rows in full_rank_by_sparsity(metrics).groupby("target_width"):
         share, p = np.maximum.accumulate(rows["fraction"].to_numpy()), rows["sparsity"].to_numpy()
@@ -111,7 +133,7 @@ def _half_points(metrics: pd.DataFrame) -> pd.Series:
 
 
 def _exponent(half: pd.Series) -> float:
-    """Of the half points in log d / d, by least squares; nan for fewer than three widths."""
+    """Return the exponent of the half points in log d / d; nan for fewer than three widths."""
     if len(half) < 3:
         return np.nan
     d = half.index.to_numpy(dtype=float)

@@ -18,7 +18,6 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from runner.core.errors import lookup
-from runner.core.streams import generator
 from runner.core.studies import Context, Row
 from runner.data import digits
 from runner.papers.norm_tuning import theory
@@ -123,9 +122,9 @@ def draw_problem(
 ) -> tuple[Network, Float[Tensor, "points d_in"], float]:
     """Return a target, the inputs on which to compare, and the target's accuracy (nan if
     random)."""
-    stream, d = generator(config.seed, replicate, "target"), config.target_width
+    stream, d = config.stream(replicate, "target"), config.target_width
     if lookup("target", config.target, {"random": True, "digits": False}):
-        inputs = theory.random_matrix(config.points, d, generator(config.seed, replicate, "inputs"))
+        inputs = theory.random_matrix(config.points, d, config.stream(replicate, "inputs"))
         inputs /= inputs.norm(dim=1, keepdim=True)  # the far edge of the theorems' domain
         target, classes = random_target(d, config.depth, stream), None
     else:  # trained on all images: it serves as a target, not as a predictor of unseen digits
@@ -157,7 +156,7 @@ def construct(
     arithmetic: Arithmetic,
 ) -> tuple[theory.Construction, list[theory.Pair]]:
     """Return the reconstruction, and its pairs of frozen weights (none for Theorem 2)."""
-    stream, law = generator(config.seed, replicate, "frozen weights"), config.distribution
+    stream, law = config.stream(replicate, "frozen weights"), config.distribution
     input_norm = float(inputs.norm(dim=1).max())
     lookup("theorem", config.theorem, dict.fromkeys(("wide", "low_rank", "deep", "sparse")))
     if config.theorem == "deep":

@@ -1,4 +1,4 @@
-"""What is said of training only the normalization layers of a ResNet from a random start."""
+"""What we ask of training only the normalization layers of a random ResNet."""
 
 from runner.papers.norm_tuning.norm_finetuning.quantities import ahead, ahead_at_square, gained_in
 from runner.results.claims import ours
@@ -9,21 +9,21 @@ CLAIMS = {
     "norm-finetuning": [
         ours(
             "norm-beats-random-weights",
-            "training the scales and shifts of a random ResNet learns more than training as many"
-            " of its weights, chosen at random",
+            "training γ and β of a random ResNet reaches a higher test accuracy than training"
+            " equally many of its weights, chosen at random",
             FRANKLE,
             ahead("norm", "random_weights").given("inside_grid").above(0),
         ),
         ours(
             "norm-grows",
-            "training the scales and shifts of a random ResNet learns more in a wider and in a"
-            " deeper one",
+            "training γ and β of a random ResNet reaches a higher test accuracy in a wider network"
+            " and in a deeper one",
             FRANKLE,
             [gained_in(size).given("inside_grid").above(0) for size in ("d", "L")],
         ),
         ours(
             "square-width",
-            "training the scales and shifts of a random ResNet of width d² learns as much as"
+            "training γ and β of a random ResNet of width d² reaches a higher test accuracy than"
             " training everything at width d",
             "next to paper A, Theorem 1, where width d² is what equality needs",
             ahead_at_square().given("inside_grid").above(0),

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from runner.core.errors import InputError
+from runner.core.streams import RANDOM_PIXELS, orders
 from runner.core.studies import LARGEST_STEP, MOST, TrainingConfig, parameter
 from runner.data import LABELLED
 
@@ -68,3 +69,7 @@ class NormFinetuning(TrainingConfig):
             raise InputError(
                 f"selection_epochs={self.selection_epochs} is above epochs={self.epochs}"
             )
+
+    def purposes(self) -> tuple[str, ...]:
+        """Return the purposes of the random streams."""
+        return (*RANDOM_PIXELS, "initialisation", "trained weights", *orders(self.epochs))

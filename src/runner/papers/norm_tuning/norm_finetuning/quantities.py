@@ -1,7 +1,8 @@
 """What is measured of training a part of a ResNet of L layers with d channels in its first stage.
 
-Differences of test accuracies at the last epoch, replicate by replicate, from random frozen
-weights. `inside_grid`: no rate that was chosen is an end of the grid.
+All are differences of test accuracies at the last epoch, replicate by replicate; the other weights
+are random and frozen. norm: γ and β are trained. `inside_grid`: neither chosen learning rate is an
+end of its grid.
 """
 
 import pandas as pd
@@ -14,7 +15,7 @@ KEYS = ["L", "d", "replicate"]
 
 
 def _less(one: pd.DataFrame, other: pd.DataFrame, on: list[str]) -> pd.DataFrame:
-    """Accuracies of one less those of the other, where there are both."""
+    """Return accuracies of one minus those of the other, where both exist."""
     pairs = one.reset_index().merge(other.reset_index(), on=on, suffixes=("", "_other"))
     value = nonempty(pairs["right"], "pairs of networks") - pairs["right_other"]
     inside = pairs["inside_grid"] & pairs["inside_grid_other"]
@@ -23,13 +24,13 @@ def _less(one: pd.DataFrame, other: pd.DataFrame, on: list[str]) -> pd.DataFrame
 
 @quantity(each=("L", "d"), unit="difference")
 def ahead(tables: Tables, one: str, other: str) -> pd.DataFrame:
-    """test accuracy of training {one} less that of training {other}"""
+    """test accuracy after training {one} minus that after training {other}"""
     return _less(right_of(tables, one), right_of(tables, other), KEYS)
 
 
 @quantity(each=("L", "d"), unit="difference")
 def gained_in(tables: Tables, size: str) -> pd.DataFrame:
-    """test accuracy of training norm less that at the smallest {size}"""
+    """test accuracy after training norm minus that at the smallest {size}"""
     rows = right_of(tables, "norm")
     sizes = rows.index.get_level_values(size)
     larger = nonempty(rows[sizes > sizes.min()], f"second {size}")
@@ -38,7 +39,7 @@ def gained_in(tables: Tables, size: str) -> pd.DataFrame:
 
 @quantity(each=("L", "d"), unit="difference")
 def ahead_at_square(tables: Tables) -> pd.DataFrame:
-    """test accuracy of training norm at width d² less that of training all at width d"""
+    """test accuracy after training norm at width d² minus that after training all at width d"""
     everything = right_of(tables, "all").reset_index()
     square = everything.assign(root=everything["d"], d=everything["d"] ** 2)
     pairs = _less(right_of(tables, "norm"), square, KEYS)

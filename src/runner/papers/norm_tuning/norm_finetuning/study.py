@@ -30,7 +30,6 @@ from torch import Generator, Tensor, nn
 from torch.nn.utils.parametrize import register_parametrization
 
 from runner.core.errors import InputError, lookup
-from runner.core.streams import generator
 from runner.core.studies import Context, Measured, Row, network_name
 from runner.data.datasets import Dataset, Images
 from runner.networks.convolutional import initialize
@@ -170,17 +169,17 @@ def start(
     learned: the features of pretrained networks, by replicate.
     """
     data = images[task.method != PRETRAINING]
-    seed, replicate = config.seed, task.replicate
+    replicate = task.replicate
     network = ResNetForCifar(data.train.pixels.shape[1], data.classes, config.blocks, config.width)
-    initialize(network, "pytorch", generator(seed, replicate, "initialisation"))
+    initialize(network, "pytorch", config.stream(replicate, "initialisation"))
     network = network.to(data.train.labels.device, memory_format=torch.channels_last)
     prefix = f"{PRETRAINING}/{replicate}/"
     features = {n.removeprefix(prefix): t for n, t in learned.items() if n.startswith(prefix)}
     if features:
         network.features.load_state_dict(features)
-    choice = generator(seed, replicate, "trained weights")
+    choice = config.stream(replicate, "trained weights")
     freeze_but(network, task.method, config.start == "pretrained", choice)
-    return ConvolutionalTrainer(network, data, rate, config.batch_size, seed, replicate)
+    return ConvolutionalTrainer(network, data, rate, config.batch_size, config.stream, replicate)
 
 
 def freeze_but(

@@ -8,14 +8,14 @@ from runner.results.rows import select
 from runner.results.statistics import last_epoch
 
 ARMS = {
+    "low_rank": "rank one (LoRA)",
+    "biases": "β only (BitFit)",
     "last_layer": "last layer",
     "random_weights": "random weights",
-    "norm": "scales and shifts",
-    "biases": "shifts (BitFit)",
-    "low_rank": "rank one (LoRA)",
+    "norm": "γ and β",
     "all": "everything",
 }
-"""What pictures call an arm, in their order."""
+"""Names of the arms in pictures, from the lowest row to the highest."""
 
 
 def ends(tables: Tables, start: str = "random") -> pd.DataFrame:

@@ -44,3 +44,7 @@ class NormLayers(StudyConfig):
             self.refuse(["fit_steps", "fit_samples"], "layers=[batch_norm]")
         if (largest := max(self.batch_sizes)) > self.samples:
             raise InputError(f"batch_sizes: {largest} is above samples={self.samples}")
+
+    def purposes(self) -> tuple[str, ...]:
+        """Return the purposes of the random streams."""
+        return ("target", "frozen weights", "running statistics", "inputs", "biases")

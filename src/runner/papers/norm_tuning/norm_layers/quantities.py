@@ -1,6 +1,6 @@
 """What is measured of the construction of Theorem 1 in real normalization layers.
 
-d is the width of the target; errors are relative to the variance of g.
+d is the width of the target; an error is the mean squared error over the variance of the target g.
 """
 
 import numpy as np
@@ -16,28 +16,37 @@ def _rows(tables: Tables, layer: str, mode: str = "evaluation") -> pd.DataFrame:
 
 @quantity(each=("d",))
 def error_over_rounding(tables: Tables, layer: str = "batch_norm") -> pd.DataFrame:
-    """relative error in BatchNorm / (machine epsilon x condition number x input norm)"""
+    """relative error of the construction / (machine epsilon x (condition number + 9) x input norm)
+
+    9: a dozen operations round, at condition number 1 as well. An error is relative to the standard
+    deviation of g, or to 1 where that is smaller: on few inputs g may hardly vary. A system of one
+    equation has condition number 1 however small its weights are, by which biases are divided; so
+    networks with biases are judged from d = 2 on.
+    """
     rows = _rows(tables, layer)
-    error = np.sqrt(rows["relative_mse"])
-    rounding = np.finfo(np.float64).eps * rows["condition_number"] * rows["input_norm"]
-    return rows.assign(value=error / rounding, relative_error=error)
+    if layer.endswith("with biases"):
+        rows = nonempty(rows[rows["d"] > 1], f"{layer} at d above 1")
+    relative = np.sqrt(rows["relative_mse"])
+    error = np.fmin(relative, rows.get("max_abs_error", np.inf))
+    rounding = np.finfo(np.float64).eps * (rows["condition_number"] + 9) * rows["input_norm"]
+    return rows.assign(value=error / rounding, relative_error=relative)
 
 
 @quantity(each=("d",))
 def least_in_layer_norm(tables: Tables) -> pd.DataFrame:
-    """least relative MSE of any function with f(c x) = f(x)"""
+    """smallest error of any function with f(c x) = f(x)"""
     return _rows(tables, "layer_norm").eval("value = lower_bound")
 
 
 @quantity(each=("d",), unit="difference")
 def above_least_in_layer_norm(tables: Tables) -> pd.DataFrame:
-    """relative MSE of the construction in LayerNorm less that"""
+    """error of the construction in LayerNorm minus this smallest error"""
     return _rows(tables, "layer_norm").eval("value = relative_mse - lower_bound")
 
 
 @quantity(each=("d", "layer"), unit="ratio")
 def fitted_over_least(tables: Tables, layers: tuple[str, ...]) -> pd.DataFrame:
-    """relative MSE of scales and shifts fitted in {layers} / that least"""
+    """error of γ and β fitted in {layers} / smallest error of any function with f(c x) = f(x)"""
     fitted = pd.concat(_rows(tables, layer, "fitted") for layer in layers)
     least = _rows(tables, "layer_norm")[["d", "replicate", "lower_bound"]]
     rows = fitted.drop(columns="lower_bound").merge(least, on=["d", "replicate"])
@@ -46,7 +55,7 @@ def fitted_over_least(tables: Tables, layers: tuple[str, ...]) -> pd.DataFrame:
 
 @quantity(each=("d", "layer"))
 def explained_norm(tables: Tables, layers: tuple[str, ...]) -> pd.DataFrame:
-    """share of the variance of |x| that is linear in the first layer of {layers}"""
+    """fraction of the variance of |x| that is linear in the output of the first layer ({layers})"""
     rows = tables["norms"].rename(columns={"target_width": "d"})
     rows = nonempty(rows[rows["layer"].isin(layers)], f"norms in {', '.join(layers)}")
     return rows.assign(value=rows["explained"])

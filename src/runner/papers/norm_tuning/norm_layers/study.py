@@ -26,7 +26,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from runner.core.streams import generator
 from runner.core.studies import Context, Row
 from runner.papers.norm_tuning.modules import as_modules
 from runner.papers.norm_tuning.network import Layer, Network
@@ -76,7 +75,7 @@ def run(config: NormLayers, context: Context) -> Iterator[LayerAccuracy | NormRe
 
 def _measure(config: NormLayers, replicate: int) -> Iterator[LayerAccuracy | NormReadout]:
     """Yield all rows of one replicate: one constructed network in every kind of layer."""
-    d, stream = config.target_width, partial(generator, config.seed, replicate)
+    d, stream = config.target_width, partial(config.stream, replicate)
     W = random_matrix(d, d, stream("target")) / sqrt(d)
     one = torch.ones(d, dtype=torch.float64)
     target = Network(((Layer(W, one, 0 * one, relu=True),),))

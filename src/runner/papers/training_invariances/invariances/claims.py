@@ -1,13 +1,12 @@
-"""What paper C states about training: theorems on every network.
+"""Claims of paper C about training: theorems, which are true of every network or of none.
 
-In each replicate, in all its networks together, either every one satisfies the statement or there
-is a counterexample.
+A replicate satisfies a claim if all its networks do; one counterexample is enough against it.
 """
 
 from runner.papers.training_invariances.invariances.quantities import (
     distance_of_tree,
+    exponent_in_log_time,
     exponent_in_norm,
-    growth,
     limit_above,
     limit_over_error,
     order,
@@ -18,15 +17,19 @@ from runner.papers.training_invariances.invariances.quantities import (
 from runner.results.claims import Claim
 
 ORDER_ERROR = 0.1
-"""What an order extrapolated to rate zero may be off by."""
+"""Largest error of a convergence order extrapolated to learning rate zero."""
 
 ROUNDING = 1e-9
-"""Of sums over paths, relative to the output."""
+"""Largest rounding error of sums over paths, relative to the output."""
 
 MARGIN = 0.01
-"""Of an exponent that a conservation law makes exact: what the rest of the flow may add to it."""
+"""Margin of an exponent that a conservation law makes exact."""
 
-ORDERS = "order {value.mean:.3f} ({value.min:.3f} to {value.max:.3f}) in {value.count} series"
+GROWTH = 0.1
+"""Margin of (exponent of log t) / (1/L). At six layers 1/5 and 1/7 differ from 1/6 by 14 % or
+more."""
+
+ORDERS = "order {value.mean:.3f} ({value.min:.3f} to {value.max:.3f}), {value.count} quantities"
 
 RELU, LINEAR = "not linear", "linear"
 FULL_RELU = f"pair == 'full' and {RELU} and not promised"
@@ -34,20 +37,22 @@ PAIRS = f"(pair in ('active', 'mixed') and {RELU} or pair == 'full' and {LINEAR}
 
 
 def conserved(name: str, statement: str, source: str, where: str) -> Claim:
-    """That what is chosen drifts with the rate alone."""
+    """Claim that the quantities of `where` drift only because steps are finite."""
     rule = order(f"{where} and promised").always(">", 1 - ORDER_ERROR)
     return Claim(name, statement, source, rule, note=ORDERS)
 
 
 VERTEX_WISE = conserved(
     "vertex-wise",
-    "the squared norms of a neuron's incoming and outgoing weights keep their difference",
+    "along gradient flow the squared norms of a neuron's outgoing and incoming weights keep their"
+    " difference",
     "paper C, Lemma 2, Eq. (4)",
     "pair == 'diagonal'",
 )
 LAYER_WISE = conserved(
     "layer-wise",
-    "the squared Frobenius norms of any two layers keep their difference",
+    "along gradient flow the squared norms of any two layers, or of two cuts of a graph, keep their"
+    " difference",
     "paper C, Lemma 3",
     "pair == 'layer'",
 )
@@ -55,7 +60,8 @@ LAYER_WISE = conserved(
 CONSERVED = [
     conserved(
         "linear-layers",
-        "the full matrix D of linear layers is invariant",
+        "along gradient flow the whole matrix D = W₂ᵀW₂ − W₁W₁ᵀ of adjacent linear layers is"
+        " constant",
         "paper C, Theorem 1, item 1",
         f"pair == 'full' and {LINEAR}",
     ),
@@ -63,25 +69,27 @@ CONSERVED = [
     LAYER_WISE,
     Claim(
         "relu-limit",
-        "gradient flow itself, at rate zero, changes the full matrix D of ReLU layers",
+        "gradient flow changes the matrix D = W₂ᵀW₂ − W₁W₁ᵀ between ReLU layers: the drift has"
+        " a limit above zero as the learning rate goes to zero",
         "paper C, Lemma 4",
         limit_over_error(FULL_RELU).above(1),
-        note="the flow moves D by {moved.min:.2g} to {moved.max:.2g} of its initial norm",
+        note="the flow moves D by {moved.min:.2g} to {moved.max:.2g} times its initial norm",
     ),
     Claim(
         "decomposition",
-        "a network is a tree network of signs applied to the products of weights along paths",
+        "a network equals a tree network of signs, applied to the products of weights along its"
+        " paths",
         "paper C, Lemma 1",
         distance_of_tree().always("<=", ROUNDING),
-        note="{paths.min} to {paths.max} paths, farthest apart by {value.max:.1g}",
+        note="{paths.min} to {paths.max} paths, largest difference {value.max:.1g} of the output",
     ),
 ]
 
 FIRST_ORDER = [
     Claim(
         "theorem-1",
-        "in each of the seven items of Theorem 1 the difference D of the Gram matrices of adjacent"
-        " layers is invariant",
+        "along gradient flow the matrix D = W₂ᵀW₂ − W₁W₁ᵀ of adjacent layers is constant, in"
+        " each of the seven cases of Theorem 1",
         "paper C, Theorem 1",
         order_of_items().always(">", 1 - ORDER_ERROR),
         note=ORDERS,
@@ -89,16 +97,16 @@ FIRST_ORDER = [
     VERTEX_WISE,
     conserved(
         "edge-wise",
-        "for two neurons with the same neighbours that are on for the same examples, the inner"
-        " products of their incoming and of their outgoing weights keep their difference",
+        "along gradient flow two neurons with equal neighbors and equal activation pattern keep the"
+        " difference of the inner products of their outgoing and of their incoming weights",
         "paper C, Lemma 2, Eq. (5)",
         PAIRS,
     ),
     LAYER_WISE,
     Claim(
         "relu-not-invariant",
-        "in general the full matrix D of ReLU layers is not invariant: its drift does not vanish"
-        " with the learning rate",
+        "in general the whole matrix D of adjacent ReLU layers is not constant along gradient"
+        " flow: its drift does not vanish with the learning rate",
         "paper C, Lemma 4 and its proof",
         typical_order(FULL_RELU).below(ORDER_ERROR),
     ),
@@ -107,40 +115,42 @@ FIRST_ORDER = [
 WHAT_GROWS = [
     Claim(
         "weights-diverge",
-        "on separable data the norms of all layers diverge as the loss vanishes",
-        "paper C, Corollary 1",
-        [growth(of).given("separates").above(0) for of in ("frobenius", "-log_loss")],
+        "on separable data the norms of all layers diverge, like (log t)^(1/L) in a network of"
+        " L layers without skip connections",
+        "paper C, Corollary 1, whose proof cites Lyu and Li (2020)",
+        exponent_in_log_time().given("separates").within(GROWTH, of=1),
+        note="exponents {exponent.min:.3f} to {exponent.max:.3f}",
     ),
     Claim(
         "rank-one",
-        "as their norms diverge the last fully connected layers tend to rank one:"
-        " 1 − ‖W‖₂² / ‖W‖² falls as 1 / ‖W‖², since ‖W‖² − ‖W‖₂² stays",
+        "the last fully connected layers tend to rank one as their norms diverge: 1 − ‖W‖₂² / ‖W‖²"
+        " falls like 1 / ‖W‖²",
         "paper C, Theorem 2, Eq. (15); Corollary 1",
         exponent_in_norm("1 - operator_ratio").given("separates").within(MARGIN, of=-1),
     ),
     Claim(
         "alignment",
-        "adjacent singular vectors of the last fully connected layers align: 1 − |⟨v, u⟩| falls at"
-        " least as 1 / ‖W‖²",
+        "leading singular vectors of adjacent fully connected layers at the end align: 1 − |⟨v, u⟩|"
+        " falls like 1 / ‖W‖² or faster",
         "paper C, Theorem 2, Eq. (15); Corollary 1",
         exponent_in_norm("1 - alignment").given("separates").below(-1),
     ),
     Claim(
         "reduced-alignment",
-        "‖W‖₂² / ‖W‖² of residual and convolutional layers ends above 1 / (8ᴺ M), judged where that"
-        " is more than one over the number of singular values and more than the ratio at the start",
+        "the ratio ‖W‖₂² / ‖W‖² of free residual blocks and convolutions ends above the bound 1"
+        " / (8ᴺ M), where this is above the trivial bound and above the initial ratio",
         "paper C, Theorem 2, Eq. (14)",
         limit_above().given("separates").always(">=", 0),
-        note="from {start.min:.3f} to {start.max:.3f} at the start to {operator_ratio.min:.3f} to"
-        " {operator_ratio.max:.3f}, bounds {bound.min:.3f} to {bound.max:.3f}",
+        note="ratio {start.min:.3f} to {start.max:.3f} before training, {operator_ratio.min:.3f} to"
+        " {operator_ratio.max:.3f} after it; bounds {bound.min:.3f} to {bound.max:.3f}",
     ),
     Claim(
         "finite-time",
-        "at every time ‖W‖₂² / ‖W‖² is above Eq. (13) with its printed factor 8 and its constant"
-        " computed from the start, judged where that is above the trivial bound",
+        "at every time the ratio ‖W‖₂² / ‖W‖² is above the bound of Eq. (13) with its printed"
+        " factor 8, where this is above the trivial bound",
         "paper C, Theorem 2, Eq. (13)",
         ratio_above().always(">=", -ROUNDING),
-        note="smallest excess {value.min:.2g}",
+        note="smallest difference {value.min:.2g}",
     ),
 ]
 

@@ -27,67 +27,81 @@ MOST_STEPS = 1e15
 
 @dataclass(frozen=True)
 class Invariances(TrainingConfig):
-    """Paper C: what gradient flow leaves invariant, and the low rank that follows."""
+    """Paper C: what gradient flow conserves, and the low rank that follows."""
 
     study: ClassVar[str] = "invariances"
     version: ClassVar[int] = 3  # graphs; Eq. (13) with the factor 8
 
     architecture: str = parameter(
-        "which kinds of layers, and in which order; random_graph, dense_graph: no layers, but a"
-        " graph of (depth - 1) width hidden units",
+        "kinds of layers and their order; random_graph and dense_graph are no layers but a graph of"
+        " (depth - 1) × width hidden units",
         "relu_then_linear",
         choices=tuple(SMALLEST_DEPTH),
     )
-    depth: int = parameter("L: layers; a residual block is one layer", 6, minimum=2, maximum=10_000)
-    width: int = parameter("neurons of each hidden layer", 16, minimum=2)
-    channels: int = parameter("channels of each convolution", 8, minimum=2)
+    depth: int = parameter(
+        "L: number of layers; a residual block is one layer", 6, minimum=2, maximum=10_000
+    )
+    width: int = parameter("number of neurons in each hidden layer", 16, minimum=2)
+    channels: int = parameter("number of channels of each convolution", 8, minimum=2)
     negative_slope: float = parameter(
-        "slope of the nonlinear units below zero; 0: ReLU", 0.0, minimum=0, maximum=0.99
+        "slope of the nonlinear units for negative inputs; 0: ReLU", 0.0, minimum=0, maximum=0.99
     )
     gain: float = parameter(
-        "starting weights are N(0, gain^2 / fan in)", 1.0, above=0, maximum=LARGEST_FACTOR
+        "size of the initial weights: N(0, gain² / number of inputs)",
+        1.0,
+        above=0,
+        maximum=LARGEST_FACTOR,
     )
     active: float = parameter(
-        "fraction of the nonlinear neurons that start with nonnegative weights, so that they are on"
-        " for every nonnegative input",
+        "fraction of the nonlinear neurons with nonnegative initial weights, so that they are"
+        " active for every nonnegative input",
         0.5,
         minimum=0,
         maximum=1,
     )
     twins: float = parameter(
-        "fraction of the nonlinear neurons that start in pairs of nearly equal weights, on for the"
-        " same inputs",
+        "fraction of the nonlinear neurons in pairs with nearly equal initial weights, so that both"
+        " are active for the same inputs",
         0.25,
         minimum=0,
         maximum=1,
     )
     biases: bool = parameter("whether fully connected layers have biases", False)
     balanced: bool = parameter(
-        "whether the linear layers at the end start with D = 0, as a chain of rank one", False
+        "whether the linear layers at the end begin with D = 0, all of rank one", False
     )
     data: str = parameter(
-        "gaussian: labels from a linear teacher; digits: two classes of handwritten digits",
+        "gaussian: normal inputs, labels from a linear teacher; digits: two classes of images",
         "gaussian",
         choices=("gaussian", "digits"),
     )
-    classes: list[int] = parameter("the two digits, data=digits only", [0, 1], minimum=0, maximum=9)
-    samples: int = parameter("n: training examples of each replicate", 32, minimum=2)
+    classes: list[int] = parameter(
+        "the two digits (data=digits only)", [0, 1], minimum=0, maximum=9
+    )
+    samples: int = parameter("n: number of training examples of each network", 32, minimum=2)
     loss: str = parameter(
-        "of the margin y f(x)", "logistic", choices=("logistic", "exponential", "squared")
+        "loss of the margin y f(x)", "logistic", choices=("logistic", "exponential", "squared")
     )
     learning_rates: list[float] = parameter(
-        "step sizes, all in one stack", [0.02, 0.01, 0.005], above=0, maximum=LARGEST_STEP
+        "learning rates (step sizes), trained together; with normalized_time step lengths",
+        [0.02, 0.01, 0.005],
+        above=0,
+        maximum=LARGEST_STEP,
     )
     integrator: str = parameter(
-        "euler: gradient descent; rk4: Runge-Kutta steps", "euler", choices=("euler", "rk4")
+        "euler: gradient descent; rk4: Runge–Kutta steps of fourth order",
+        "euler",
+        choices=("euler", "rk4"),
     )
     normalized_time: bool = parameter(
-        "steps of the length of the rate along the gradient: the same path on a faster clock", False
+        "whether all steps have the same length: the same path, at unit speed", False
     )
-    time: float = parameter("T: time to train for; path length if normalized_time", 20.0, above=0)
-    records: int = parameter("measurements, evenly spaced over the time", 20, minimum=1)
+    time: float = parameter(
+        "T: time of gradient flow; with normalized_time the length of the path", 20.0, above=0
+    )
+    records: int = parameter("number of measurements, evenly spaced in time", 20, minimum=1)
     replicates: int = parameter(
-        "independent repetitions (data and initialisation)", 5, minimum=1, maximum=MOST
+        "number of independent repetitions (data and initial weights)", 5, minimum=1, maximum=MOST
     )
 
     def __post_init__(self) -> None:
@@ -121,3 +135,8 @@ class Invariances(TrainingConfig):
             )
         if len(self.classes) != 2:
             raise InputError(f"classes={self.classes} must be two different digits")
+
+    def purposes(self) -> tuple[str, ...]:
+        """Return the purposes of the random streams."""
+        digits = [f"digit {digit}" for digit in range(10)]
+        return ("examples", *digits, "graph", "initialisation")

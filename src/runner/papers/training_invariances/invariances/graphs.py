@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from runner.core.streams import generator
+from runner.core.streams import Stream
 from runner.papers.training_invariances.invariances.layers import LINEAR
 
 SHARE = {"random_graph": 0.5, "dense_graph": 1.0}
@@ -104,7 +104,7 @@ def cut(A: Float[Tensor, "*R V V"], first: int) -> Float[Tensor, "*R _ _"]:
 
 
 def build_graph(
-    architecture: str, depth: int, width: int, inputs: int, seed: int, replicates: int
+    architecture: str, depth: int, width: int, inputs: int, stream: Stream, replicates: int
 ) -> Dag:
     """Return a separate graph for each replicate, with (depth - 1) width hidden vertices.
 
@@ -119,18 +119,18 @@ def build_graph(
     block = torch.repeat_interleave(torch.tensor([*[1] * inputs, *sizes[1:]]))
     edges, learned, slopes = [], [], []
     for replicate in range(replicates):
-        stream = generator(seed, replicate, "graph")
+        draw = stream(replicate, "graph")
         V = inputs + count + 1
-        joined = (torch.rand(V, V, generator=stream) < SHARE[architecture]).tril(-1)
+        joined = (torch.rand(V, V, generator=draw) < SHARE[architecture]).tril(-1)
         joined[:inputs] = False
         joined[inputs:, :inputs] |= ~joined[inputs:].any(1, keepdim=True)
         joined[-1, inputs:-1] |= ~joined[:, inputs:-1].any(0)
         kinds = torch.tensor([LINEAR, 0.0, LEAK], dtype=torch.float64)
-        kinds = kinds[torch.randint(3, (count,), generator=stream)]
+        kinds = kinds[torch.randint(3, (count,), generator=draw)]
         ends = torch.ones(1, dtype=torch.float64)
         slopes.append(torch.cat((ends.expand(inputs), kinds, ends))[block])
         edges.append(joined[block][:, block])
-        frozen = torch.rand(edges[-1].shape, generator=stream) < FROZEN
+        frozen = torch.rand(edges[-1].shape, generator=draw) < FROZEN
         frozen[inputs + size * max(1, count // 4) :] = False
         learned.append(edges[-1] & ~frozen)
     return Dag(sizes, torch.stack(edges), torch.stack(learned), torch.stack(slopes))

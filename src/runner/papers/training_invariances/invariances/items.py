@@ -1,13 +1,13 @@
 """The items of Theorem 1: between which layers all of D is invariant."""
 
 ITEMS = {
-    1: "dense – dense",
-    2: "conv – conv",
-    3: "within a block",
-    4: "free – free",
-    5: "conv – dense",
-    6: "conv – free",
-    7: "free – dense",
+    1: "two dense layers",
+    2: "two convolutions",
+    3: "inside a residual block",
+    4: "two free blocks",
+    5: "convolution, dense layer",
+    6: "convolution, free block",
+    7: "free block, dense layer",
 }
 """Their titles by number; the third is about the inside of a residual block, of any skip."""
 

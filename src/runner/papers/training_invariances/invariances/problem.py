@@ -8,7 +8,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from runner.core.errors import InputError, lookup
-from runner.core.streams import generator
 from runner.data.datasets import Dataset
 from runner.papers.training_invariances.invariances.config import Invariances
 
@@ -51,7 +50,7 @@ def gaussian(config: Invariances, load_data: LoadData) -> Examples:
     """
     inputs, labels = [], []
     for replicate in range(config.replicates):
-        stream = generator(config.seed, replicate, "examples")
+        stream = config.stream(replicate, "examples")
         normal = torch.randn(config.samples, SIDE**2, generator=stream, dtype=torch.float64)
         teacher = torch.randn(SIDE**2, generator=stream, dtype=torch.float64)
         teacher = (teacher - teacher.mean()) / (teacher - teacher.mean()).norm()
@@ -77,7 +76,7 @@ def digits(config: Invariances, load_data: LoadData) -> Examples:
                     f"samples={config.samples}: there are {len(members)} images of the digit"
                     f" {digit}, half of the samples"
                 )
-            stream = generator(config.seed, replicate, f"digit {digit}")
+            stream = config.stream(replicate, f"digit {digit}")
             chosen.append(members[torch.randperm(len(members), generator=stream)[:share]])
         inputs.append(torch.stack(chosen, dim=1).flatten(0, 1)[: config.samples])
     x = torch.stack(inputs)

@@ -1,19 +1,22 @@
-"""What is measured of paper C's statements about training, in every network of a replicate.
+"""Quantities of paper C's claims about training, in every network of a replicate.
 
-A quantity that gradient flow conserves drifts under gradient descent by its discretisation alone,
-in proportion to the rate; one that it does not conserve moves by the same amount however small the
-rate. The order of convergence, the slope of log drift against log rate, is extrapolated to rate
-zero, where it is at least 1, or 0; how far that goes is the error of an order.
+Gradient descent moves a quantity that gradient flow conserves only because its steps are finite:
+the drift is proportional to the learning rate. A quantity that the flow does not conserve moves by
+the same amount at every learning rate. The convergence order is the slope of log drift against log
+learning rate. We extrapolate it to learning rate zero, where it is at least 1, or 0. The distance
+that the extrapolation covers is the error of the order.
 """
 
 import numpy as np
 import pandas as pd
 
 from runner.papers.training_invariances.invariances.tables import (
-    LAYER,
     SERIES,
     ends,
+    every_layer,
     final,
+    late,
+    longest,
     orders,
     power,
     tail,
@@ -27,7 +30,7 @@ LAYERS = "layers of this kind"
 
 
 def _drifts(tables: Tables, where: str) -> pd.DataFrame:
-    """Rows at the end; graph: which of the graphs, or `layers` in a row."""
+    """Return the rows after training; the column `graph` names the graph, or says `layers`."""
     rows = final(tables["metrics"])
     graph = rows["architecture"].where(rows["architecture"].str.endswith("graph"), "layers")
     rows = rows.assign(graph=graph).query(where)
@@ -45,28 +48,30 @@ def _orders(rows: pd.DataFrame, column: str) -> pd.DataFrame:
 
 @quantity(each=("graph",), unit="exponent", numbers="estimates", needs={"learning_rate": 3})
 def order(tables: Tables, where: str) -> pd.DataFrame:
-    """order of the largest drift in the rate, extrapolated to rate zero, beyond its error"""
+    """convergence order of the largest drift, extrapolated to learning rate zero, beyond its \
+error"""
     return _orders(_drifts(tables, where), "graph")
 
 
 @quantity(each=("item",), unit="exponent", numbers="estimates", needs={"learning_rate": 3})
 def order_of_items(tables: Tables) -> pd.DataFrame:
-    """order of the largest drift of D in the rate, extrapolated to rate zero, beyond its error: \
-of linear neurons, and of ReLU neurons that are on for every example"""
+    """convergence order of the largest drift of D, extrapolated to learning rate zero, beyond its \
+error, between linear neurons and between ReLU neurons that are active for every example"""
     where = "(pair == 'full' and linear or pair == 'active' and not linear)"
     return _orders(_drifts(tables, f"item > 0 and {where}"), "item")
 
 
 @quantity(unit="exponent", needs={"learning_rate": 3})
 def typical_order(tables: Tables, where: str) -> pd.Series:
-    """order of the largest drift in the rate, extrapolated to rate zero, median of all series"""
+    """convergence order of the largest drift, extrapolated to learning rate zero, median of all \
+quantities"""
     found = _orders(_drifts(tables, where), "graph")
     return found.groupby("replicate")["value"].median()
 
 
 @quantity(each=("data", "architecture", "layer"), unit="ratio", needs={"learning_rate": 3})
 def limit_over_error(tables: Tables, where: str) -> pd.DataFrame:
-    """largest drift of D extrapolated to rate zero / the error of that extrapolation"""
+    """largest drift of D extrapolated to learning rate zero / the error of this extrapolation"""
     finest = _drifts(tables, where).sort_values("learning_rate").groupby(SERIES)
     rows, second = (finest.nth(i).set_index(SERIES) for i in (0, 1))
     rate = rows["learning_rate"] / (second["learning_rate"] - rows["learning_rate"])
@@ -78,37 +83,36 @@ def limit_over_error(tables: Tables, where: str) -> pd.DataFrame:
 
 @quantity()
 def distance_of_tree(tables: Tables) -> pd.DataFrame:
-    """|f(x) − μ(ρ(x))| / |f(x)|, at the start and the end"""
+    """|f(x) − μ(ρ(x))| / |f(x)|, before and after training"""
     rows = finite(tables["decomposition"], "error", "output")
     return rows.assign(value=rows["error"] / rows["output"])
 
 
 def _last_dense(tables: Tables) -> pd.DataFrame:
-    """Return the fully connected layers of Theorem 2, where its bound is one, but the output, of
-    the runs that train longest."""
+    """Return the fully connected layers of Theorem 2 except the output, where its bound is one, of
+    the runs with the longest path."""
     rows = tail(tables)
     rows = rows[rows.groupby("run")["time"].transform("max") == rows["time"].max()]
     return nonempty(rows.query("layer < depth and bound == 1 and kind == 'dense'"), LAYERS)
 
 
-def _at(rows: pd.DataFrame, share: float) -> pd.DataFrame:
-    """Return the rows at this share of the time, by layer."""
-    return ends(rows, share).set_index(LAYER)
-
-
-@quantity(needs={"time": 3})
-def growth(tables: Tables, of: str) -> pd.DataFrame:
-    """{of} at the end less that at half-time"""
-    rows = tail(tables)
-    rows = rows.assign(of=rows.eval(of))
-    change = (_at(rows, 1)["of"] - _at(rows, 0.5)["of"]).dropna()
-    return nonempty(change, "record before half-time").rename("value").reset_index()
+@quantity(unit="ratio", needs={"time": 5})
+def exponent_in_log_time(tables: Tables) -> pd.DataFrame:
+    """exponent of log t in ‖W‖ / (1/L), in the second half of the longest paths, in every layer \
+of networks of L layers without skip connections"""
+    rows = every_layer(tables)
+    skips = rows["kind"].str.startswith("residual").groupby(rows["run"]).transform("any")
+    rows = late(longest(rows[~skips]))
+    depth = nonempty(rows, LAYERS).groupby("run")["depth"].first()
+    # power() gives the exponent of log t in the squared norm.
+    found = (0.5 / power(rows, "log_flow_time")).rename("exponent").reset_index()
+    return found.assign(value=found["exponent"] * found["run"].map(depth))
 
 
 @quantity(unit="exponent", needs={"time": 5})
 def exponent_in_norm(tables: Tables, rest: str) -> pd.Series:
-    """exponent of {rest} in ‖W‖² from half-time on, of the last fully connected layers, \
-in the runs that train longest"""
+    """exponent of {rest} in ‖W‖², in the second half of the longest paths, in the last fully \
+connected layers"""
     rows = _last_dense(tables)
     rows = rows[rows["time"] >= 0.5 * rows.groupby("run")["time"].transform("max")]
     return power(rows.assign(rest=rows.eval(rest)).dropna(subset="rest"), "rest")
@@ -116,14 +120,15 @@ in the runs that train longest"""
 
 @quantity(unit="difference")
 def limit_above(tables: Tables) -> pd.DataFrame:
-    """‖W‖₂² / ‖W‖² − 1 / (8ᴺ M) at the end, of the layers of which that says something"""
+    """‖W‖₂² / ‖W‖² − 1 / (8ᴺ M) after training, in layers where this bound is above the trivial \
+one and the initial ratio"""
     rows = finite(nonempty(ends(telling(tables)), LAYERS), "operator_ratio")
     return rows.assign(value=rows["operator_ratio"] - rows["bound"])
 
 
 @quantity(unit="difference")
 def ratio_above(tables: Tables) -> pd.DataFrame:
-    """‖W‖₂² / ‖W‖² − the bound of Eq. (13), at every time that this is above the trivial one"""
+    """‖W‖₂² / ‖W‖² − the bound of Eq. (13), at every time when this is above the trivial bound"""
     rows = tail(tables).query("layer < depth and finite_bound > trivial_bound")
     rows = finite(nonempty(rows, LAYERS), "operator_ratio")
     return rows.assign(value=rows["operator_ratio"] - rows["finite_bound"])

@@ -47,12 +47,13 @@ def unrolled(tables: Tables) -> pd.Series:
 
 
 def tail(tables: Tables) -> pd.DataFrame:
-    """Layers that Theorem 2 speaks of, at the finest rate of the runs on the normalized clock.
+    """Return the layers that Theorem 2 speaks of, along the path of the flow, at the smallest step
+    length of each run.
 
-    Without those that start balanced, of rank one. start: ||W||_2^2 / ||W||_F^2 there. separates:
-    whether the risk of the network ever falls below loss(0) / n, so that every example is on its
-    side. Corollary 1 asks for it (the assumption of Ji and Telgarsky 2020), and without it the
-    norms need not diverge: a ReLU network can end with all units off for a whole class.
+    Networks that start balanced, of rank one, are excluded. start: ||W||_2^2 / ||W||_F^2 before
+    training. separates: whether the risk of the network ever falls below loss(0) / n, so that every
+    example is classified correctly. Corollary 1 assumes it (as Ji and Telgarsky 2020 do), and
+    without it the norms need not diverge: the ReLU units can die for a whole class.
     """
     rows = tables["lowrank"]
     rows = rows[rows["normalized_time"].astype(bool) & rows["bound"].notna()]
@@ -62,6 +63,23 @@ def tail(tables: Tables) -> pd.DataFrame:
     first = rows["operator_ratio"].where(rows["time"] == 0)
     start = first.groupby([rows["run"], rows["replicate"], rows["layer"]]).transform("max")
     return rows.assign(separates=separates, start=start)
+
+
+def every_layer(tables: Tables) -> pd.DataFrame:
+    """Return the same for all layers; `bound` is 0 where Theorem 2 says nothing."""
+    rows = tables["lowrank"]
+    return tail({"lowrank": rows.assign(bound=rows["bound"].fillna(0.0))})
+
+
+def longest(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the runs with the longest path."""
+    return rows[rows.groupby("run")["time"].transform("max") == rows["time"].max()]
+
+
+def late(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the second half of each run's path, where log t is above 1."""
+    half = rows["time"] >= 0.5 * rows.groupby("run")["time"].transform("max")
+    return rows[half & (rows["log_flow_time"] > 1)]
 
 
 def telling(tables: Tables) -> pd.DataFrame:
@@ -81,8 +99,15 @@ LAYER = ["run", "layer", "replicate", "separates"]
 
 
 def power(rows: pd.DataFrame, column: str) -> pd.Series:
-    """Return the exponent of a column in ||W||_F^2 over the records, by LAYER."""
+    """Return the exponent of a column in ||W||_F^2 over the records, by LAYER; nan for one record.
+
+    A record that rounding leaves at zero or below has no logarithm, and counts for neither sum.
+    """
+    layers = rows.groupby(LAYER).size().index
+    rows = rows[~(rows[column] <= 0)]
     logs = rows[LAYER].assign(x=np.log(rows["frobenius"]), y=np.log(rows[column]))
-    centred = logs["x"] - logs.groupby(LAYER)["x"].transform("mean")
-    sums = logs[LAYER].assign(xx=centred**2, xy=centred * logs["y"]).groupby(LAYER).sum()
-    return sums["xy"] / sums["xx"].where(sums["xx"] > 0)
+    by = logs.groupby(LAYER)["x"]
+    centred = logs["x"] - by.transform("mean")
+    products = logs[LAYER].assign(xx=centred**2, xy=centred * logs["y"]).groupby(LAYER)
+    xx, xy = (products[name].sum(skipna=False) for name in ("xx", "xy"))
+    return (xy / xx.where(by.max() > by.min())).reindex(layers)

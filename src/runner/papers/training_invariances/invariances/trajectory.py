@@ -7,7 +7,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from runner.core.streams import generator
 from runner.core.studies import Context
 from runner.papers.training_invariances.invariances.config import Invariances
 from runner.papers.training_invariances.invariances.gradient_flow import Flow, Objective
@@ -50,7 +49,7 @@ def network_of(config: Invariances, device: torch.device) -> Network | Dag:
     """Return the network that the configuration describes, or the graphs of the stack."""
     if config.architecture in SHARE:
         size = config.depth, config.width, SIDE**2
-        graphs = build_graph(config.architecture, *size, config.seed, config.replicates)
+        graphs = build_graph(config.architecture, *size, config.stream, config.replicates)
         return graphs.repeated(len(config.learning_rates), device)
     size = config.depth, config.width, config.channels, SIDE
     return build(config.architecture, *size, config.negative_slope, config.biases)
@@ -85,7 +84,7 @@ def start(
 
 def draw(config: Invariances, network: Network | Dag, replicate: int) -> Float[Tensor, " P"]:
     """Starting parameters of one replicate."""
-    stream = generator(config.seed, replicate, "initialisation")
+    stream = config.stream(replicate, "initialisation")
     if isinstance(network, Dag):
         return draw_weights(network, replicate, config.gain, TWIN_DISTANCE, stream)
     theta = network.draw(config.gain, config.active, config.twins, stream)

@@ -1,8 +1,7 @@
-"""What survives of paper C's low rank in training as people do it: our statements.
+"""Additional claims: what paper C's invariants say of ordinary training.
 
-The paper speaks of gradient flow and of its limit. What its invariants say of any finite time is
-derived in `theory.remainder_bounds`. What a naive reading would expect, low rank at any gain, or
-the same law under Adam, is a number in the figures.
+The paper speaks of gradient flow and of its limit. `theory.remainder_bounds` derives what its
+invariants say of any finite time.
 """
 
 from runner.papers.training_invariances.low_rank_training.quantities import off_the_law, outside
@@ -10,9 +9,9 @@ from runner.papers.training_invariances.low_rank_training.tables import METHODS
 from runner.results.claims import ours
 
 ROUNDING = 1e-4
-"""Of a remainder after thousands of steps in float32, relative."""
+"""Largest rounding error of a remainder after thousands of steps in float32, relative."""
 CLOSE = 0.05, 0.25
-"""How near to exp(−2λT) the remainder is to fall, relative: two classes, more."""
+"""Largest relative difference of the remainder from exp(−2λT): for two classes, for more."""
 
 GRADIENT_DESCENT, SGD, MOMENTUM, *_ = METHODS
 INVARIANT = "from paper C, Theorem 1, item 1"
@@ -20,8 +19,8 @@ INVARIANT = "from paper C, Theorem 1, item 1"
 WITHOUT_DECAY = [
     ours(
         "band",
-        "under gradient descent and SGD the invariants hold all singular values but the leading"
-        " ones, at all times, between bounds from initialisation",
+        "under gradient descent and SGD the sum of all but the leading squared singular values"
+        " stays between bounds that are known at initialization",
         f"{INVARIANT}, with Weyl and Ky Fan",
         outside((GRADIENT_DESCENT, SGD)).given("not diverged").always("<=", ROUNDING),
     ),
@@ -30,11 +29,11 @@ WITHOUT_DECAY = [
 WITH_DECAY = [
     ours(
         "decay",
-        "under SGD and momentum weight decay takes all singular values but the leading ones away as"
-        " exp(−2λT)",
+        "under SGD and momentum, weight decay λ shrinks the sum of all but the leading squared"
+        " singular values by the factor exp(−2λT)",
         INVARIANT,
         off_the_law((SGD, MOMENTUM), *CLOSE).given("not diverged").always("<=", 1),
-        note="{left.min:.3g} to {left.max:.3g} times that",
+        note="remainder {left.min:.3g} to {left.max:.3g} times the prediction",
     ),
 ]
 

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from runner.core.errors import InputError
 from runner.core.names import OPTIMIZERS
+from runner.core.streams import RANDOM_PIXELS, orders
 from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, MOST, TrainingConfig, parameter
 from runner.data import CLASSES
 
@@ -14,57 +15,63 @@ OF_TWO = ("logistic", "exponential", "squared")
 
 @dataclass(frozen=True)
 class LowRankTraining(TrainingConfig):
-    """Paper C on a practical clock: the low rank of a linear tail in training as people do it."""
+    """Paper C in ordinary training: the rank of the linear layers at the end."""
 
     study: ClassVar[str] = "low_rank_training"
 
     architecture: str = parameter(
-        "before three linear layers: two ReLU layers (mlp), three ReLU convolutions (conv)",
+        "layers before three linear layers: two ReLU layers (mlp) or three ReLU convolutions"
+        " (conv)",
         "mlp",
         choices=("mlp", "conv"),
     )
-    width: int = parameter("w: neurons of each hidden layer", 32, minimum=2)
-    channels: int = parameter("channels of each convolution", 8, minimum=1)
-    data: str = parameter("the images", "digits", choices=("digits", "fashion_mnist"))
+    width: int = parameter("w: number of neurons in each hidden layer", 32, minimum=2)
+    channels: int = parameter("number of channels of each convolution", 8, minimum=1)
+    data: str = parameter("dataset of images", "digits", choices=("digits", "fashion_mnist"))
     checksums: list[str] | None = parameter(
         "SHA-256 of the content of each file of the dataset, as in conf/data/<data>.yaml", None
     )
     classes: int = parameter(
-        "K: the first so many classes of the dataset; two have one output",
+        "K: number of classes, the first K of the dataset; two classes have one output",
         2,
         minimum=2,
         maximum=CLASSES,
     )
-    samples: int = parameter("n: training images of each replicate", 250, minimum=2)
+    samples: int = parameter("n: number of training images of each network", 250, minimum=2)
     loss_function: str = parameter(
-        "of two classes: of the margin; of more: cross_entropy",
+        "two classes: loss of the margin y f(x); more classes: cross_entropy",
         "logistic",
         choices=(*OF_TWO, "cross_entropy"),
     )
     optimizer: str = parameter(
-        "adam has the weight decay in its gradient (coupled), adamw apart from it (decoupled)",
+        "adam adds the weight decay to its gradient, adamw applies it separately",
         "sgd",
         choices=(*OPTIMIZERS, "adamw"),
     )
     minibatches: int = parameter(
-        "steps in an epoch, each on its share of the images; 1 makes sgd gradient descent",
+        "number of steps in an epoch, each on an equal part of the images; 1: gradient descent",
         1,
         minimum=1,
     )
     gains: list[float] = parameter(
-        "starting weights are N(0, gain^2 / fan in)",
+        "sizes of the initial weights, each a network: N(0, gain² / number of inputs)",
         [0.25, 0.5, 1.0],
         above=0,
         maximum=LARGEST_FACTOR,
     )
-    learning_rates: list[float] = parameter("of each gain", [0.05], above=0, maximum=LARGEST_STEP)
-    weight_decays: list[float] = parameter(
-        "lambda, of each gain and rate", [0.0], minimum=0, maximum=LARGEST_FACTOR
+    learning_rates: list[float] = parameter(
+        "learning rates; each gain is trained with each", [0.05], above=0, maximum=LARGEST_STEP
     )
-    epochs: int = parameter("passes over the training images", 1024, minimum=1)
+    weight_decays: list[float] = parameter(
+        "weight decays λ; each gain and learning rate is trained with each",
+        [0.0],
+        minimum=0,
+        maximum=LARGEST_FACTOR,
+    )
+    epochs: int = parameter("number of passes over the training images", 1024, minimum=1)
     dtype: str = parameter("precision of the training", "float32", choices=("float32", "float64"))
     replicates: int = parameter(
-        "independent repetitions (images and initialisation)", 5, minimum=1, maximum=MOST
+        "number of independent repetitions (images and initial weights)", 5, minimum=1, maximum=MOST
     )
 
     def __post_init__(self) -> None:
@@ -77,3 +84,7 @@ class LowRankTraining(TrainingConfig):
                 f"loss_function={self.loss_function}: classes={self.classes} needs"
                 f" loss_function={' or '.join(known)}"
             )
+
+    def purposes(self) -> tuple[str, ...]:
+        """Return the purposes of the random streams."""
+        return (*RANDOM_PIXELS, "images", "initialisation", *orders(self.epochs))

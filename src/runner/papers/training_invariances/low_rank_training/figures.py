@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from runner.papers.training_invariances.looks import CLASSES, METHODS, SQUARES
+from runner.papers.training_invariances.looks import METHODS, SQUARES
 from runner.papers.training_invariances.low_rank_training.tables import (
     by_decay,
     by_gain,
@@ -22,13 +22,13 @@ from runner.papers.training_invariances.low_rank_training.tables import (
 from runner.papers.training_invariances.panels import four_panels, ticks_within
 from runner.results.claims import Tables
 from runner.results.evidence import slopes
-from runner.results.figures import Drawing
+from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
-from runner.results.rows import nonempty
+from runner.results.rows import NoRows, nonempty
 from runner.results.style import (
     BLUE,
-    GREY,
     NAVY,
+    QUIET,
     SKY,
     SMALL,
     Look,
@@ -42,7 +42,7 @@ from runner.results.style import (
 )
 
 KINDS = {
-    "two classes": "classes == 2 and loss_function == 'logistic' and method == 'gradient descent'"
+    "as in a": "classes == 2 and loss_function == 'logistic' and method == 'gradient descent'"
     " and architecture == 'mlp'",
     "SGD": "method == 'SGD'",
     "exponential loss": "loss_function == 'exponential'",
@@ -56,36 +56,44 @@ SPREAD = ["median", "min", "max"]
 
 
 def _spread(rows: pd.DataFrame, keys: list[str], column: str) -> pd.DataFrame:
-    """Median and range over replicates."""
+    """Return median and range over networks."""
     return rows.groupby(keys)[column].agg(SPREAD).reset_index()
 
 
 def _bars(axes: Axes, x: pd.Series, rows: pd.DataFrame, look: Look, **options) -> None:
-    """Medians, joined unless linestyle is "none", with the range of the replicates."""
+    """Draw medians, joined unless linestyle is "none", with the range of the networks."""
     axes.vlines(x, rows["min"], rows["max"], look.color, linewidth=1.0, zorder=2)
     look.line(axes, x, rows["median"], **{"markersize": 6} | options)
 
 
+def two_classes(tables: Tables) -> pd.DataFrame:
+    """Return the networks of `by_gain` for two classes, with `kept`, the remainder divided by its
+    initial value."""
+    rows = nonempty(by_gain(tables).query("classes == 2"), "networks for two classes")
+    return rows.assign(kept=over_start(rows, "remainder"))
+
+
 def say_gain_one(tables: Tables) -> str:
-    """Say the share at gain one, at the start and at the end, and that the remainder stays."""
-    rows = nonempty(by_gain(tables).query("classes == 2 and gain == 1"), "gain one")
-    end = ends(rows.assign(kept=over_start(rows, "remainder")))
+    """Say the ratio from weights of gain one, before training and after it."""
+    rows = nonempty(two_classes(tables).query("gain == 1"), "gain one")
+    before, after = (
+        100 * each["ratio"].median() for each in (rows[rows["epoch"] == 0], ends(rows))
+    )
     return (
-        "Training as usual does not end at low rank: at gain one the largest singular value ends"
-        f" at {100 * end['ratio'].median():.0f} % of ‖W‖², and the others keep their size"
-        f" ({100 * end['kept'].median():.0f} %)"
+        "From weights of the usual size, training leads to no low rank: the largest squared"
+        f" singular value is {before:.0f} % of the sum of all before and {after:.0f} % after"
     )
 
 
 def draw_without_decay(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the ratio by epoch, the remainder and its bounds, by gain, by width."""
+    """Draw the ratio by epoch, the remainder and its bounds, other networks, other widths."""
     parts = [
-        (_ratio_by_epoch, "share of the k largest in ‖W‖²", "epoch"),
-        (_remainder_by_epoch, "all others, over their start", "epoch"),
-        (_ratio_by_kind, "the same at the end, by gain", "share of the k largest in ‖W‖²"),
-        (_by_width, "squared singular values", "width"),
+        (_ratio_by_epoch, "largest σ² / sum of all σ²", "epoch"),
+        (_remainder_by_epoch, "sum of all other σ² / initial sum", "epoch"),
+        (_ratio_by_kind, "after training, by kind of network", "leading σ² / sum of all σ²"),
+        (_by_width, "σ² after training, by width", "width"),
     ]
-    return four_panels(tables, parts, height=7.6, gap=1.5, left=1.1, right=1.15)
+    return four_panels(tables, parts, height=7.6, gap=1.5, left=1.1, right=1.2)
 
 
 def _gains(rows: pd.DataFrame) -> dict[float, str]:
@@ -93,53 +101,50 @@ def _gains(rows: pd.DataFrame) -> dict[float, str]:
 
 
 def _by_epoch(axes: Axes, drawn: pd.DataFrame) -> None:
-    """A line for each number of classes and gain, named at the end for the gain alone."""
+    """Draw a line for each gain, named at the end."""
     colors, names = _gains(drawn), []
     axes.set_xscale("log")
-    for (classes, gain), line in drawn[drawn["epoch"] > 0].groupby(["classes", "gain"]):
-        look = Look(colors[gain], "", "-" if classes == 2 else (0, (2, 1.4)), 2.0)
+    for gain, line in drawn[drawn["epoch"] > 0].groupby("gain"):
+        look = Look(colors[gain], "", width=2.0)
         look.line(axes, line["epoch"], line["median"])
-        if classes == drawn["classes"].min():
-            names.append((line["median"].iloc[-1], f"gain {gain:g}", look))
+        names.append((line["median"].iloc[-1], f"gain {gain:g}", look))
     axes.set_xlim(1, max(2, drawn["epoch"].max()))
     ticks_within(axes.xaxis, 1, 10, 100, 1000, 10000)
     name_ends(axes, names)
 
 
 def _ratio_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """The largest squared singular value over the squared norm, a line for each gain."""
-    rows = by_gain(tables)
-    drawn = _spread(rows[rows["epoch"] > 0], ["classes", "gain", "epoch"], "ratio")
+    """Draw the largest squared singular value over the squared norm, a line for each gain."""
+    drawn = _spread(two_classes(tables), ["gain", "epoch"], "ratio")
     axes.set_ylim(0, 1.02)
     _by_epoch(axes, drawn)
-    if (drawn["classes"] > 2).any():
-        place = {"transform": axes.transAxes, "ha": "left", "size": SMALL}
-        Look(BLUE).name(axes, 0.03, 0.97, "dashed: ten classes", **place)
     return drawn
 
 
 def _remainder_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """What is not of the largest value, over its start, with the bounds by the invariants."""
-    rows = by_gain(tables)
-    rows = rows.assign(kept=over_start(rows, "remainder"))
-    drawn = _spread(rows, ["classes", "gain", "epoch"], "kept")
-    # In units of the remainder at the start the bounds are the same for all gains.
+    """Draw the remainder over its initial value, with the bounds by the invariants."""
+    rows = two_classes(tables)
+    drawn = _spread(rows, ["gain", "epoch"], "kept")
+    # In units of the initial remainder the bounds are the same for all gains.
     start = rows[rows["epoch"] == 0]
-    bounds = start[["lower", "upper"]].div(start["remainder"], axis=0)
-    bounds = bounds.groupby(start["classes"]).median()
-    axes.set_yscale("log")
-    for classes, (low, high) in bounds[bounds["lower"] > 0].iterrows():
-        look, text = CLASSES[classes == 2], "bounds" if classes == 2 else f"{classes} classes"
-        axes.axhspan(low, high, color=look.color, alpha=0.08, lw=0)
-        place = {"xycoords": ("axes fraction", "data"), "va": "top", "ha": "left"}
-        look.name(axes, 0.03, high * 0.97, text, size=SMALL, **place)
+    bounds = start[["lower", "upper"]].div(start["remainder"], axis=0).median()
+    shown = drawn["median"].tolist()
+    if bounds["lower"] > 0:
+        shown += bounds.tolist()
+        axes.axhspan(bounds["lower"], bounds["upper"], color=BLUE, alpha=0.12, lw=0)
+        text = "between the bounds that are\nknown before training"
+        place = {"xycoords": ("axes fraction", "data"), "va": "bottom", "ha": "left"}
+        Look(BLUE).name(axes, 0.03, bounds["upper"], text, size=SMALL, **place)
+    room = 0.25 * (max(shown) - min(shown))
+    axes.set_ylim(min(shown) - room, max(shown) + 2 * room)
+    axes.yaxis.get_major_locator().set_params(nbins=6, steps=[1, 2, 5, 10])
+    axes.yaxis.set_major_formatter("{x:g}")
     _by_epoch(axes, drawn)
-    ticks_within(axes.yaxis, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5)
-    return drawn.join(bounds, on="classes")
+    return drawn.assign(**bounds)
 
 
 def _ratio_by_kind(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """Return a row for each kind of network and loss, a point for each gain."""
+    """Draw a row for each kind of network and loss, a point for each gain."""
     rows = ends(last_inner(tables)).query("dtype == 'float32' and weight_decay == 0")
     rows = rows[rows["width"] == by_gain(tables)["width"].iloc[0]]
     drawn, colors = [], _gains(rows)
@@ -150,13 +155,14 @@ def _ratio_by_kind(axes: Axes, tables: Tables) -> pd.DataFrame:
             axes.hlines(number, each.min, each.max, look.color, linewidth=1.4)
             look.line(axes, each.median, number)
         drawn.append(line.assign(series=name))
-    axes.set(xlim=(0, 1.02), ylim=(len(KINDS) - 0.5, -0.5))
-    axes.set_yticks(range(len(KINDS)), [name.replace(" ", "\n") for name in KINDS])
+    axes.set(xlim=(0, 1.02), ylim=(len(KINDS) - 0.5, -0.75))
+    axes.set_yticks(range(len(KINDS)), [name.replace(" loss", "\nloss") for name in KINDS])
+    QUIET.note(axes, 0.98, 0.97, "colors: gain, as in a", ha="right")
     return pd.concat(drawn)
 
 
 def _by_width(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """The largest squared singular value and the sum of all others against the width."""
+    """Draw the largest squared singular value and the sum of all others against the width."""
     rows = by_width(tables)
     drawn, names = [], []
     axes.set(xscale="log", yscale="log")
@@ -164,7 +170,8 @@ def _by_width(axes: Axes, tables: Tables) -> pd.DataFrame:
         line = _spread(rows, ["width"], column)
         exponent = slopes(rows, "width", column, log=True).median()
         _bars(axes, line["width"], line, SQUARES[column])
-        names.append((line["median"].iloc[-1], f"{name}:\npower {exponent:z.2f}", SQUARES[column]))
+        power = f"{exponent:z.2f}".replace("-", "−")
+        names.append((line["median"].iloc[-1], f"{name}:\npower {power}", SQUARES[column]))
         drawn.append(line.assign(series=column, exponent=exponent))
     ticks(axes.xaxis, sorted(set(rows["width"])))
     ticks_within(axes.yaxis, 1, 2, 5, 10, 20, 50, 100, 200, 500)
@@ -172,91 +179,94 @@ def _by_width(axes: Axes, tables: Tables) -> pd.DataFrame:
     return pd.concat(drawn)
 
 
-def say_law(tables: Tables) -> str:
-    """Say how near SGD and momentum keep the law, and where Adam ends."""
+def say_decay(tables: Tables) -> str:
+    """Say which optimizers shrink the remainder as gradient flow does, and where Adam ends."""
     rows = by_decay(steady(tables))
-    rows = rows.assign(law=rows["decayed"] * np.exp(rows["exponent"]))
-    kept = nonempty(rows.query("method in ('SGD', 'momentum')"), "SGD with weight decay")["law"]
-    adam = nonempty(rows.query("method == 'Adam'"), "Adam with weight decay")["decayed"]
+    adam = nonempty(rows.query("method == 'Adam'"), "Adam with weight decay")
+    if (adam["decayed"] > 0.1 * np.exp(-adam["exponent"])).any():
+        raise NoRows("Adam far below the flow's remainder")
     return (
-        "SGD and momentum keep the law of gradient flow under weight decay (what is left /"
-        f" exp(−2λT): {kept.min():.2f} to {kept.max():.2f}); Adam breaks it: at most"
-        f" {adam.max():.0e} is left"
+        "Under weight decay SGD and momentum shrink the small singular values as gradient flow"
+        " does; Adam shrinks them far more"
     )
 
 
 def draw_beyond_the_flow(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Drift against rate, weight decay, ratio against loss, spectra of ten classes."""
+    """Draw the remainder under weight decay, the drift of D, and the spectra of ten classes."""
+    picture, (panels,) = sheet(1, 3, height=4.0, left=0.8, right=0.2, gap=0.75)
     parts = [
-        (_drift_by_rate, "drift of D / ‖D(0)‖", "learning rate"),
-        (_against_decay, "remainder / without decay", "2λT"),
-        (_ratio_by_loss, "share of σ₁² in ‖W‖²", "training loss, falling →"),
-        (_spectra, "singular values of ten classes", "index"),
+        (_against_decay, "small σ², decay / no decay", "2λT"),
+        (_drift_by_rate, "change of the invariant D", "learning rate"),
+        (_spectra, "singular values", "index (ten classes)"),
     ]
-    return four_panels(tables, parts, height=7.6, gap=1.75, left=0.85, right=1.45)
+    drawn = [pd.DataFrame({"panel": []})]
+    for letter, axes, (part, title, x) in zip("abc", panels, parts, strict=True):
+        with or_empty(axes):
+            drawn.append(part(axes, tables).assign(panel=part.__name__.strip("_")))
+        panel(axes, letter, title, x)
+    return picture, pd.concat(drawn)
 
 
-def _drift_by_rate(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """How far D has moved, relative to its start; every optimizer has its name and time."""
-    rows = by_rate(tables)
-    rows = rows.assign(relative=rows["drift"] / rows["initial_invariant"])
-    drawn = _spread(rows, ["method", "learning_rate", "time"], "relative")
-    axes.set(xscale="log", yscale="log")
-    names = []
-    for method, line in drawn.groupby("method"):
-        _bars(axes, line["learning_rate"], line, METHODS[method])
-        name = method.replace(" ", "\n")
-        text = f"{name},\nT = {line['time'].iloc[0]:.0f}"
-        names.append((line["median"].iloc[-1], text, METHODS[method]))
-    name_ends(axes, names)
-    return drawn
+NAMED_AT = {"SGD": -3, "momentum": -17, "AdamW": 22}
+"""Points from the last point of a method up to its name."""
 
 
 def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """The remainder with weight decay over that without, next to the law exp(-2 lambda T)."""
+    """Draw the remainder with weight decay over that without, beside exp(-2 lambda T)."""
     rows = last(by_decay(steady(tables)))
     drawn = _spread(rows, ["method", "classes", "exponent"], "decayed")
     shown = drawn[drawn["classes"] == drawn["classes"].min()]
     place = rail(axes, 3e-4, 1.7)
-    x, names = np.linspace(0, max(0.1, shown["exponent"].max())), []
+    x = np.linspace(0, max(0.1, 1.1 * shown["exponent"].max()))
     guide(axes, x, np.exp(-x))
+    axes.set_xlim(-0.06 * x[-1], x[-1])
+    stacked = 0
     for method, own in shown.groupby("method"):
         own = own.assign(**{name: place(own[name]) for name in SPREAD})
         _bars(axes, own["exponent"], own, METHODS[method], linestyle="")
-        names.append((own["median"].iloc[-1], method, METHODS[method]))
-    name_ends(axes, names)
-    Look(GREY).name_at(axes, x, np.exp(-x), "e$^{−2λT}$", 0.36 * x[-1], (8, 8))
+        at = own.loc[own["exponent"].idxmax()]
+        away, side = (-9, NAMED_AT.get(method, 0)), "right"
+        if at["exponent"] < x[-1] / 2:
+            away, side, stacked = (9, -13 * stacked), "left", stacked + 1
+        options = {"xytext": away, "textcoords": "offset points", "ha": side, "size": SMALL}
+        METHODS[method].name(axes, at["exponent"], at["median"], method, **options)
+    QUIET.note(axes, 0.04, 0.2, "dotted: gradient\nflow, exp(−2λT)")
     ticks(axes.yaxis, [0.001, 0.01, 0.1, 1])
     return drawn
 
 
-def _spectra(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """The singular values of ten classes, with and without weight decay."""
-    drawn = _spread(ten_class_spectra(tables), ["weight_decay", "index"], "singular_value")
-    names = []
-    for decay, line in drawn.groupby("weight_decay"):
-        look = METHODS["SGD"] if decay else METHODS["gradient descent"]
-        _bars(axes, line["index"], line, look, markersize=4)
-        text = f"decay {decay:g}" if decay else "no decay"
-        names.append((line["median"].iloc[-1], text, look))
-    axes.set_ylim(bottom=0)
-    name_ends(axes, names)
+def _drift_by_rate(axes: Axes, tables: Tables) -> pd.DataFrame:
+    """Draw how far D has moved, relative to its initial size; every optimizer has its name."""
+    rows = by_rate(tables)
+    rows = rows.assign(relative=rows["drift"] / rows["initial_invariant"])
+    drawn = _spread(rows, ["method", "learning_rate", "time"], "relative")
+    axes.set(xscale="log", yscale="log")
+    rates = drawn["learning_rate"]
+    axes.set_xlim(rates.min() / 2, rates.max() * 2)
+    axes.set_ylim(drawn["min"].min() / 4, max(2.0, drawn["max"].max() * 2))
+    for method, line in drawn.groupby("method"):
+        _bars(axes, line["learning_rate"], line, METHODS[method])
+        at = line.iloc[-1]
+        right = at["learning_rate"] > (rates.min() * rates.max()) ** 0.5
+        side = {"xytext": (6, 10), "ha": "right"} if right else {"xytext": (9, -2), "ha": "left"}
+        options = {"textcoords": "offset points", "size": SMALL} | side
+        METHODS[method].name(axes, at["learning_rate"], at["median"], method, **options)
+    powers = [10.0**power for power in range(-6, 1)]
+    low, high = sorted(axes.get_ylim())
+    shown = [power for power in powers if low <= power <= high]
+    ticks(axes.yaxis, shown, [f"{100 * power:g} %" for power in shown])
     return drawn
 
 
-def _ratio_by_loss(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """The share of the largest singular value while the training loss falls."""
-    rows = with_loss(tables).query("classes == 2 and weight_decay == 0 and dtype == 'float32'")
-    rows = nonempty(rows[rows["method"] != "AdamW"], "rows of two classes without decay")
-    # AdamW without decay is Adam.
-    rows = rows[rows["learning_rate"] == rows.groupby("method")["learning_rate"].transform("max")]
-    drawn = rows.groupby(["method", "epoch"])[["loss", "ratio"]].median().reset_index()
-    axes.set(xscale="log", ylim=(0, 1))
-    for method, line in drawn.groupby("method"):
-        METHODS[method].line(axes, line["loss"], line["ratio"], linewidth=1.6, markevery=[-1])
-    axes.invert_xaxis()
-    last = drawn.groupby("method")["ratio"].last()
-    name_ends(axes, [(ratio, method, METHODS[method]) for method, ratio in last.items()])
+def _spectra(axes: Axes, tables: Tables) -> pd.DataFrame:
+    """Draw the singular values of ten classes, with and without weight decay."""
+    drawn = _spread(ten_class_spectra(tables), ["weight_decay", "index"], "singular_value")
+    for number, (decay, line) in enumerate(reversed([*drawn.groupby("weight_decay")])):
+        look = METHODS["SGD"] if decay else METHODS["gradient descent"]
+        _bars(axes, line["index"], line, look, markersize=4)
+        text = f"SGD, decay λ = {decay:g}" if decay else "SGD, no decay"
+        look.note(axes, 0.98, 0.84 + 0.09 * number, text, ha="right")
+    axes.set_ylim(bottom=0)
     return drawn
 
 
@@ -286,30 +296,23 @@ FIGURES = [
         draw_without_decay,
         whose="ours",
         findings=[Finding(say_gain_one, holds=["band"])],
-        caption="Training as usual, the last inner layer for all of them. (a) The share that its k"
-        " largest singular values have in its squared norm, k the number that the corollary names,"
-        " by epoch, for several gains of the starting weights, the larger the darker; solid: two"
-        " classes; dashed: ten. (b) What is left of the others, over its start; bands: the bounds"
-        " that the invariants set, inner for two classes. (c) The share at the end for other"
-        " networks and losses, a point for each gain, coloured as in a. (d) The largest value and"
-        " what is left, squared, by width. Lines and points are medians over the replicates, bars"
-        " their whole range. Networks that diverge are left out. Drawn: digits, where there are"
-        " any.",
+        caption="The last inner layer. (a) Ratio ‖W‖₂² / ‖W‖² by epoch, for initial weights of four"
+        " sizes (gains); two classes. (b) The sum of all other squared singular values, divided by"
+        " its initial value. (c) The ratio after training for other networks and losses; of ten"
+        " classes the nine largest count. (d) Squared singular values at other widths. Lines and"
+        " points are medians, bars ranges. Diverged networks are excluded. Digits are drawn.",
         shows={"data": ["digits", "fashion_mnist"]},
     ),
     Drawing(
         "beyond-gradient-flow",
         draw_beyond_the_flow,
         whose="ours, beyond the paper",
-        findings=[Finding(say_law, holds=["decay"])],
-        caption="Beyond gradient flow, the last inner layer for all of them. (a) Drift of the"
-        " invariant D at one time T, over its start, against the rate. (b) What weight decay leaves"
-        " of all singular values but the k largest, over the same without decay, against twice the"
-        " decay times the time; dotted: the law of the flow; values below the scale stand on the"
-        " rail at its foot. (c) Share of the largest value in the squared norm while the training"
-        " loss falls, without decay, at each method's largest rate. (d) Singular values at the end"
-        " of training by SGD, ten classes. Points are medians over the replicates, bars their whole"
-        " range. Networks that diverge are left out. Drawn: digits, where there are any.",
+        findings=[Finding(say_decay, holds=["decay"])],
+        caption="The last inner layer. (a) The sum of all squared singular values but the largest,"
+        " divided by that without weight decay λ, against 2λT, T the time of training; values below"
+        " 0.0003 are drawn in the strip. (b) Change of D at one time, against the learning rate."
+        " (c) Singular values after training on ten classes. Points are medians, bars ranges."
+        " Diverged networks are excluded. Digits are drawn.",
         shows={
             "data": ["digits", "fashion_mnist"],
             "optimizer": ["sgd", "momentum", "adam", "adamw"],

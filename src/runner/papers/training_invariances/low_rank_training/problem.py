@@ -8,7 +8,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from runner.core.errors import InputError
-from runner.core.streams import generator
 from runner.data.datasets import Dataset, Images
 from runner.papers.training_invariances.low_rank_training.config import LowRankTraining
 
@@ -54,7 +53,7 @@ def draw_problem(config: LowRankTraining, load_data: LoadData) -> Problem:
         )
     chosen = torch.stack(
         [
-            torch.randperm(len(train), generator=generator(config.seed, r, "images"))
+            torch.randperm(len(train), generator=config.stream(r, "images"))
             for r in range(config.replicates)
         ]
     )[:, : config.samples]

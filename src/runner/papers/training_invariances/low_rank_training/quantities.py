@@ -1,5 +1,8 @@
-"""What is measured of low rank in training: the remainder, all singular values but the k largest,
-squared and summed, in the layers of the linear tail; k as paper C's Corollary 1 has it."""
+"""Quantities of low rank in ordinary training.
+
+The remainder is the sum of all squared singular values except the k largest, in the linear layers
+at the end; k = 1 for two classes, K − 1 for K classes (paper C's Corollary 1).
+"""
 
 import numpy as np
 import pandas as pd
@@ -11,7 +14,8 @@ from runner.results.rows import nonempty
 
 @quantity()
 def outside(tables: Tables, methods: tuple[str, ...]) -> pd.DataFrame:
-    """how far the remainder is outside its bounds / remainder, at all times ({methods})"""
+    """distance of the remainder from its bounds, outside them / remainder, at all times \
+({methods})"""
     rows = marked(tables).query("method in @methods")
     rows = nonempty(rows, f"rows of {' or '.join(methods)}")
     excess = np.maximum(rows["remainder"] - rows["upper"], rows["lower"] - rows["remainder"])
@@ -22,8 +26,8 @@ def outside(tables: Tables, methods: tuple[str, ...]) -> pd.DataFrame:
 def off_the_law(
     tables: Tables, methods: tuple[str, ...], margin: float, of_many: float
 ) -> pd.DataFrame:
-    """|remainder / (that without decay × exp(−2λT)) − 1| at the end ({methods}), \
-in units of {margin} (two classes) or {of_many} (more)"""
+    """|remainder / (remainder without decay × exp(−2λT)) − 1| after training ({methods}), \
+in units of {margin} (two classes) or {of_many} (more classes)"""
     rows = by_decay(marked(tables)).query("method in @methods")
     rows = nonempty(rows, f"rows of {' or '.join(methods)} with weight decay")
     left = rows["decayed"] * np.exp(rows["exponent"])

@@ -18,7 +18,6 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from runner.core.streams import generator
 from runner.core.studies import Context, Measured, Row, network_name
 from runner.data.batches import epoch_order
 from runner.networks.precision import torch_dtype
@@ -200,8 +199,7 @@ def starting_stack(config: LowRankTraining, image: tuple[int, ...]) -> Parameter
     last = 1 if config.classes == 2 else config.classes
     layers = networks.shapes(config.architecture, config.width, config.channels, image, last)
     drawn = [
-        networks.draw(layers, generator(config.seed, r, "initialisation"))
-        for r in range(config.replicates)
+        networks.draw(layers, config.stream(r, "initialisation")) for r in range(config.replicates)
     ]
     return {
         f"W{number + 1}": torch.stack([gain * drawn[r][number] for r, gain, *_ in members(config)])
@@ -216,7 +214,7 @@ def minibatches(
     if config.minibatches == 1:
         yield problem.x, problem.y
         return
-    order = epoch_order(config.seed, config.replicates, config.samples, epoch)
+    order = epoch_order(config.stream, config.replicates, config.samples, epoch)
     replicate = torch.arange(config.replicates)[:, None]
     for chosen in order.tensor_split(config.minibatches, dim=1):
         yield problem.x[replicate, chosen], problem.y[replicate, chosen]

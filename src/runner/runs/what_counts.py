@@ -1,0 +1,108 @@
+"""What of the code can change a number: all of it, except the words and modules listed here.
+
+A fingerprint of code (`provenance.fingerprint`) covers what is left. A reworded help text, message
+or line of progress therefore makes no run stale.
+"""
+
+import ast
+from functools import cache
+from importlib.util import resolve_name
+from typing import Any
+
+MODULES = {
+    "runner.core.errors": "says what is wrong with an input, and names the nearest option",
+    "runner.core.names": "lists the names that a parameter accepts; their meaning is elsewhere",
+    "runner.core.progress": "shows how far a run is",
+    "typing": "states types, which mypy reads",
+}
+"""Modules that compute nothing, and what each does instead. No import of them counts."""
+
+
+class _Words(ast.NodeTransformer):
+    """Removes from the code of a module what only people or mypy read. Each method is an entry of
+    the list, with its reason."""
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        """A docstring does nothing."""
+        value = node.value
+        is_string = isinstance(value, ast.Constant) and isinstance(value.value, str)
+        return None if is_string else self.generic_visit(node)
+
+    def visit_If(self, node: ast.If) -> Any:
+        """Only mypy reads what stands below `if TYPE_CHECKING`."""
+        self.generic_visit(node)
+        is_typing = isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        return node.orelse if is_typing else node
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
+        """What a module of `MODULES` offers is no part of a number."""
+        return None if node.module in MODULES else node
+
+    def visit_Raise(self, node: ast.Raise) -> Any:
+        """An error ends the run. Its message is only printed."""
+        return _Blank().visit(node)
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        """Help texts, reasons of a refusal, lines of the log and of progress are only printed."""
+        self.generic_visit(node)
+        name = ast.unparse(node.func)
+        if name == "parameter":
+            node.args = node.args[1:]
+            node.keywords = [each for each in node.keywords if each.arg != "help"]
+        elif name.endswith(".refuse"):
+            node.args = node.args[:1]
+        elif name.startswith("log.") or name.endswith(".progress") or name == "print":
+            node = _Blank().visit(node)
+        elif name == "bar.update":  # the names of its numbers
+            node.keywords = [ast.keyword("", each.value) for each in node.keywords]
+        return node
+
+
+class _Blank(ast.NodeTransformer):
+    """Empties every string."""
+
+    def visit_Constant(self, node: ast.Constant) -> ast.Constant:
+        return ast.Constant("") if isinstance(node.value, str) else node
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.Constant:
+        return ast.Constant("")
+
+
+@cache
+def counted(text: str) -> ast.Module:
+    """Return the syntax tree of a module's text, without words."""
+    return _Words().visit(ast.parse(text))
+
+
+@cache
+def imports(package: str, text: str) -> frozenset[str]:
+    """Return what the text of a module in a package imports, anywhere in it. Some are names of
+    functions and classes in a module."""
+    found: set[str] = set()
+    for node in ast.walk(counted(text)):
+        if isinstance(node, ast.Import):
+            found.update(each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = resolve_name("." * node.level + (node.module or ""), package)
+            found.update([module, *(f"{module}.{each.name}" for each in node.names)])
+    return frozenset(found - MODULES.keys())
+
+
+@cache
+def written(text: str) -> str:
+    """Return the syntax tree of a module's text as one string, the same in every version of
+    Python."""
+
+    def said(value: Any) -> str:
+        """Return a node and what is in it, without the fields that are empty, as new ones are."""
+        if isinstance(value, list):
+            parts = [said(each) for each in value]
+        elif isinstance(value, ast.AST):
+            parts = [
+                f"{n}={said(v)}" for n, v in ast.iter_fields(value) if v is not None and v != []
+            ]
+        else:
+            return repr(value)
+        return f"{type(value).__name__}({', '.join(parts)})"
+
+    return said(counted(text))

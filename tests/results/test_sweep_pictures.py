@@ -204,7 +204,7 @@ def test_a_sweep_has_colours_and_names_of_the_figures_and_the_numbers_of_its_tab
     colors = {NAMES[kind]: look.color for kind, look in NORMALIZATIONS.items()}
     for text, line in zip(legend.get_texts(), legend.get_lines(), strict=True):
         assert line.get_color() == colors[text.get_text()]
-    points = plot.points.query("number == 'rank_bound' and normalization == 'none'")
+    points = plot.points.query("number == 'rank_bound' and line == 'none'")
     medians = points.groupby("depth")["value"].median()
     shown = [line.split() for line in said[1:] if "plain" in line]
     assert {int(row[0]): float(row[-2]) for row in shown} == pytest.approx(
@@ -285,7 +285,7 @@ def test_the_command_draws_and_prints_what_is_drawn(outputs, runs, monkeypatch, 
     assert run_here(["runs", "plot", *words, "--out", str(out)], monkeypatch) == 0
     assert capsys.readouterr().out.splitlines()[-1] == str(out) and out.stat().st_size > 1000
     picture = runner.plot(runs, x="target_width", y="test_mse", color="method")
-    assert [axes.get_xlabel() for axes in picture.axes] == ["target width"]
+    assert [axes.get_xlabel() for axes in picture.axes] == ["target width d"]
 
 
 @pytest.mark.parametrize("name", studies())

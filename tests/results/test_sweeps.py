@@ -35,7 +35,7 @@ def test_the_table_has_what_differs_the_last_numbers_and_the_hash(runs):
     pd.testing.assert_series_equal(shown.sort_index(), medians, check_names=False)
 
 
-def test_of_what_a_run_follows_the_last_is_shown_and_of_repetitions_the_median(
+def test_of_what_a_run_follows_the_last_is_shown_of_what_it_repeats_the_median(
     outputs, monkeypatch
 ):
     (found,) = find(outputs, "example20")

@@ -29,3 +29,16 @@ def draw_spectra(axes: Axes, spectrum: pd.DataFrame, rank: int, thick: float = 2
     large = [index for index in table if index <= rank]
     axes.plot(table.index, table[large], color=rank_look(rank).color, linewidth=thick)
     axes.set(xlim=(table.index.min() - 0.6, table.index.max() + 0.6), ylim=(0, None))
+
+MEASURES = {
+    "parameter_norm": "‖θ‖²",
+    "train_cost": "training cost",
+    "excess": "‖θ‖² above its limit",
+    "representation_cost": "cost by the formula",
+    "middle_lipschitz": "Lipschitz constant of the middle",
+    "lipschitz": "largest Lipschitz constant",
+    "ntk_trace": "Tr Θ",
+    "jacobian_rank": "rank of the Jacobian",
+    "bottleneck_rank": "rank of the middle layer",
+}
+"""What pictures and printed tables call the columns of tables."""

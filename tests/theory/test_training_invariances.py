@@ -477,7 +477,7 @@ def test_the_bounds_of_theorem_2():
 
 @pytest.mark.parametrize("architecture", ["linear", "conv", "residual_free", "mixed"])
 def test_the_finite_time_bound_holds_along_the_flow(architecture):
-    """Eq. (13) at initialisation and after training by Runge-Kutta steps."""
+    """Eq. (13) at initialization and after training by Runge-Kutta steps."""
     network = network_of(architecture)
     objective, theta = objective_of(network), parameters(network)
     flow = Flow(objective, theta.clone(), [0.1] * R, "rk4", normalized=False)

@@ -1,6 +1,7 @@
 """`runner runs`: the runs there are under an outputs folder, and what can be done with them."""
 
 import argparse
+import io
 import json
 import math
 import re
@@ -17,11 +18,11 @@ import pandas as pd
 from runner.core.catalogue import rows_of
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at
-from runner.core.studies import StudyConfig
+from runner.core.studies import Row, column_types
 from runner.results import sweep_pictures
 from runner.results.comparison import compare
 from runner.runs import cleaning
-from runner.runs.files import replaced
+from runner.runs.files import write_named
 from runner.runs.inventory import STATUSES, Found, attempts, find, folders, in_queue, problem
 from runner.runs.run import Run, joined, stale_note
 from runner.runs.selection import chosen, named
@@ -189,54 +190,116 @@ def export(options: argparse.Namespace, outputs: Path) -> int:
     asked, runs = _with_tables(options, outputs)
     if left := len(asked) - len(runs):
         print(f"{left} of {len(asked)} runs are not complete: left out", file=sys.stderr)
-    rows = joined(runs, options.table)
+    name, rows, absent = joined(runs, options.table)
     if options.mean:
-        rows = means(rows, runs[0].config, options.latex)
-    elif options.latex:
-        shared = [key for key in vars(runs[0].config) if key in rows and rows[key].nunique() < 2]
+        rows = means(rows, runs, name, options.latex)
+    elif not options.parquet:
+        rows = _without_unmeasured(rows, rows_of(runs[0].config.study).get(name), absent)
+    if options.latex and not options.mean:
+        keys = [key for key in vars(runs[0].config) if key in rows]
+        shared = [key for key in keys if rows[key].nunique(dropna=False) < 2]
         rows = rows.drop(columns=["run", *shared])
     if options.latex:
-        plain = rows.rename(columns=_as_tex).map(_as_tex)
-        latex = plain.to_latex(index=False, float_format="{:.4g}".format, na_rep="")
+        latex = rows.rename(columns=_as_tex).map(_as_tex).to_latex(index=False)
         text = f"% \\usepackage{{booktabs}}\n{latex}"
     else:
-        text = rows.to_csv(index=False)
+        text = rows.to_csv(index=False, na_rep="nan")
     if path is None:
         print(text, end="")
         return 0
+    content = io.BytesIO() if options.parquet else io.BytesIO(text.encode())
+    if options.parquet:
+        rows.to_parquet(content, index=False)
     try:
-        with replaced(path) as part:
-            rows.to_parquet(part, index=False) if options.parquet else part.write_text(text)
+        write_named(path, content.getvalue())
     except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror})") from error
+        raise InputError(f"{path} cannot be written: {error.strerror}") from error
     print(f"{path}: {len(rows)} rows of {_count(runs)}")
     return 0
 
 
-def means(rows: pd.DataFrame, config: StudyConfig, latex: bool = False) -> pd.DataFrame:
+def _without_unmeasured(
+    rows: pd.DataFrame, row_class: type[Row] | None, absent: Mapping[str, Sequence[str]]
+) -> pd.DataFrame:
+    """Return the rows; a cell that was not measured is empty, while nan is a number that was.
+
+    absent: by column the runs that do not keep it. In a column that is nan unless a study says
+    otherwise, every nan is one that was not measured.
+    """
+    rows = rows.copy()
+    for column in rows:
+        default = getattr(row_class, column, None)
+        optional = isinstance(default, float) and math.isnan(default)
+        empty = rows["run"].isin(absent.get(column, ())) | (rows[column].isna() & optional)
+        if empty.any():
+            rows[column] = rows[column].astype(object).mask(empty, "")
+    return rows
+
+
+def means(rows: pd.DataFrame, runs: Sequence[Run], table: str, latex: bool = False) -> pd.DataFrame:
     """Return mean, standard deviation and number of each measurement over replicates and seeds, for
     each combination of what else varies; `latex`: mean and deviation in one cell.
+
+    A column of the table may have the name of a parameter, as a rate that was found. It is a
+    measurement where the parameter is the same in all runs; else the parameter takes its place.
     """
-    keys = {key for each in rows_of(config.study).values() for key in each.keys} | {*vars(config)}
+    row_class = rows_of(runs[0].config.study).get(table)
+    keys, columns = ({*row_class.keys}, column_types(row_class)) if row_class else (set(), {})
+    for name in vars(runs[0].config):
+        values = {run.folder.name: str(getattr(run.config, name)) for run in runs}
+        if name not in columns:
+            keys.add(name)
+        elif name not in keys and len(set(values.values())) > 1:
+            keys.add(name)
+            rows = rows.assign(**{name: rows["run"].map(values).replace("None", "null")})
     numbers = [name for name in rows.select_dtypes("number") if name not in keys]
-    varied = [name for name in rows if name in keys and rows[name].nunique() > 1]
+    varied = [name for name in rows if name in keys and rows[name].nunique(dropna=False) > 1]
     by = [name for name in varied if name not in ("seed", "replicate")]
     groups = rows.assign(of="all").groupby(by or ["of"], sort=False, dropna=False)[numbers]
     found = groups.agg(["mean", "std", "count"]).rename(columns={"count": "n"}, level=1)
     if not latex:
         return found.set_axis(map("_".join, found.columns), axis=1).reset_index()
     cells = {
-        name: [f"${mean:.4g} \\pm {std:.2g}$" for mean, std, _ in found[name].to_numpy()]
+        name: [_mean_in_tex(mean, std) for mean, std, _ in found[name].to_numpy()]
         for name in numbers
     }
     n = found.xs("n", axis=1, level=1).max(axis=1)
     return pd.DataFrame(cells, index=found.index).assign(n=n).reset_index()
 
 
+def _mean_in_tex(mean: float, deviation: float) -> str:
+    """Return `$mean \\pm deviation$`; of one number, which has no deviation, the number."""
+    if math.isnan(deviation):
+        return _number_in_tex(mean, 4)
+    number, error = _number_in_tex(mean, 4).strip("$"), _number_in_tex(deviation, 2).strip("$")
+    return f"${number} \\pm {error}$"
+
+
+def _number_in_tex(value: float, digits: int) -> str:
+    """Return `1.234`, `$1.234 \\times 10^{-16}$`, `$\\infty$` or `nan`."""
+    if math.isinf(value):
+        return "$\\infty$" if value > 0 else "$-\\infty$"
+    number, _, exponent = f"{value:.{digits}g}".partition("e")
+    return f"${number} \\times 10^{{{int(exponent)}}}$" if exponent else number
+
+
 def _as_tex(value: Any) -> Any:
-    """Return a text with what LaTeX takes for its own escaped, but for formulas."""
+    """Return a value as LaTeX shows it: in a text, but for formulas, what it takes for its own is
+    escaped."""
+    if isinstance(value, float):
+        return _number_in_tex(value, 4)
     plain = isinstance(value, str) and not value.startswith("$")
-    return re.sub(r"([_%&#$])", r"\\\1", value) if plain else value
+    return (
+        TEX.sub(lambda found: TEX_ESCAPES.get(found[0], f"\\{found[0]}"), value) if plain else value
+    )
+
+
+TEX = re.compile(r"[_%&#${}~^\\]")
+TEX_ESCAPES = {
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\\": r"\textbackslash{}",
+}
 
 
 def plot(options: argparse.Namespace, outputs: Path) -> int:
@@ -250,7 +313,12 @@ def plot(options: argparse.Namespace, outputs: Path) -> int:
     if options.table:
         print(drawn.points.to_csv(index=False), end="")
         return 0
-    print(f"{drawn.caption}{sweep_pictures.write(drawn, outputs, options.out)}")
+    try:
+        path = sweep_pictures.write(drawn, outputs, options.out)
+    except OSError as error:
+        name = options.out or error.filename or outputs
+        raise InputError(f"{name} cannot be written: {error.strerror}") from error
+    print(f"{drawn.caption}{path}")
     return 0
 
 

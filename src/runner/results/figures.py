@@ -319,7 +319,10 @@ def describe(run: Run) -> dict[str, Any]:
 
 
 def save(
-    picture: Figure, path: Path, ends: Sequence[str] = ("png", "pdf", "svg", "body.png")
+    picture: Figure,
+    path: Path,
+    ends: Sequence[str] = ("png", "pdf", "svg", "body.png"),
+    write: Callable[[Path, bytes], None] = write_atomically,
 ) -> None:
     """Write `path`.<end> for each of `ends`, without dates: equal tables give equal files."""
     logging.getLogger("fontTools").setLevel(logging.ERROR)  # it doubts the dates of matplotlib's
@@ -327,15 +330,15 @@ def save(
     for end in ends:
         bare = {"header": False} if end == "body.png" and isinstance(picture, Picture) else {}
         place = path.with_name(f"{path.name}.{end}")
-        _write(picture, place, left_out.get(end, "Software"), **bare)
+        write(place, _content(picture, place, left_out.get(end, "Software"), **bare))
         picture.set_layout_engine(None)  # it is laid out; "none" would go through it once more
 
 
-def _write(picture: Figure, path: Path, left_out: str, **options: Any) -> None:
-    """Write the picture in the format of the file's name. left_out: of its metadata."""
+def _content(picture: Figure, path: Path, left_out: str, **options: Any) -> bytes:
+    """Return the picture in the format of the file's name. left_out: of its metadata."""
     content = BytesIO()
     picture.savefig(content, format=path.suffix[1:], metadata={left_out: None}, **options)
-    write_atomically(path, content.getvalue())
+    return content.getvalue()
 
 
 def as_png(

@@ -31,7 +31,7 @@ from runner.core.studies import column_types
 from runner.results import captions, figures, style
 from runner.results.findings import DOT
 from runner.results.labels import Names, names_of
-from runner.runs.files import write_atomically
+from runner.runs.files import write_atomically, write_named
 from runner.runs.run import Run, load, readable
 from runner.runs.selection import differing
 
@@ -311,7 +311,10 @@ def write(plot: Plot, outputs: Path, out: Path | None = None) -> Path:
     path = out or outputs / "sweeps" / f"{plot.name}.png"
     path.parent.mkdir(parents=True, exist_ok=True)
     with style.drawn_in("screen"):
-        figures.save(draw(plot), path.with_suffix(""), [path.suffix[1:]] if out else ["png", "pdf"])
+        if out:
+            figures.save(draw(plot), path.with_suffix(""), [path.suffix[1:]], write_named)
+        else:
+            figures.save(draw(plot), path.with_suffix(""), ["png", "pdf"])
     if not out:
         write_atomically(path.with_suffix(".csv"), plot.points.to_csv(index=False).encode())
         write_atomically(path.with_suffix(".caption.txt"), plot.caption.encode())

@@ -3,6 +3,8 @@
 What is written is a new file, under a name that nobody can foresee, which then takes the place of
 the old one; what is appended to is a file of its own: no link is followed out of the folder. What
 is read is a file, and no pipe that would be waited for.
+
+A file that the user names is another matter (`write_named`): there a link is followed.
 """
 
 import errno
@@ -38,6 +40,30 @@ def replaced(path: Path) -> Iterator[Path]:
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+def write_named(path: Path, content: bytes) -> None:
+    """Write the file that the user names, as an editor saves it.
+
+    A link is followed, and mode, owner and hard links stay; a new file appears in one step. What is
+    no regular file, a pipe or a terminal, is written into. Raises OSError for a read-only file.
+    """
+    place = Path(os.path.realpath(path))
+    try:
+        about = path.stat()
+    except FileNotFoundError:
+        return write_atomically(place, content)
+    if stat.S_ISREG(about.st_mode) and not (about.st_mode & 0o222 and os.access(path, os.W_OK)):
+        raise PermissionError(errno.EACCES, "it is read-only", str(path))
+    is_alone = stat.S_ISREG(about.st_mode) and about.st_nlink == 1
+    if is_alone and about.st_uid == os.geteuid() and os.access(place.parent, os.W_OK):
+        with replaced(place) as part:
+            part.write_bytes(content)
+            with suppress(PermissionError):
+                os.chown(part, -1, about.st_gid)
+            part.chmod(stat.S_IMODE(about.st_mode))
+    else:
+        path.write_bytes(content)
 
 
 def remove_parts(folder: Path) -> None:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
@@ -282,19 +282,42 @@ def load(runs: Iterable[Run]) -> dict[str, pd.DataFrame]:
     return {name: pd.concat(parts, ignore_index=True) for name, parts in collected.items()}
 
 
-def joined(runs: Sequence[Run], table: str | None = None) -> pd.DataFrame:
-    """Return a table of complete runs of one study, with the run and its parameters in each row.
+class Joined(NamedTuple):
+    """A table of several runs of one study, with the run and its parameters in each row."""
 
-    table: its name; None for `metrics`, or the first where there is no such. Lists are text, as in
-    names of runs. Raises InputError when none of the runs has it, or one is damaged.
+    name: str
+    rows: pd.DataFrame
+    absent: dict[str, list[str]]
+    """The folders of the runs that do not keep a column, by column."""
+
+
+def joined(runs: Sequence[Run], table: str | None = None) -> Joined:
+    """Return a table of complete runs of one study.
+
+    table: its name; None for `metrics`, or the first where there is no such. A list is text, as in
+    names of runs, and so is a parameter that is null in a run. Raises InputError when none of the
+    runs has it, or one is damaged.
     """
     tables = load(runs)
     name = table or ("metrics" if "metrics" in tables else next(iter(tables)))
     if name not in tables:
         raise InputError(f"no run has a table {name}: {nearest(name, tables)}")
+    own = {run.folder.name: run.tables().get(name, pd.DataFrame()).columns for run in runs}
+    measured = {column for columns in own.values() for column in columns}
     rows = tables[name]
     for key in vars(runs[0].config):
-        if key not in rows and isinstance(getattr(runs[0].config, key), list | None):
-            texts = {run.folder.name: readable(getattr(run.config, key) or []) for run in runs}
+        values = {run.folder.name: getattr(run.config, key) for run in runs}
+        is_text = any(isinstance(value, list | None) for value in values.values())
+        if key not in measured and is_text:
+            texts = {run: _as_text(value) for run, value in values.items()}
             rows = rows.assign(**{key: rows["run"].map(texts)})
-    return rows
+    absent = {
+        column: [run for run, columns in own.items() if column not in columns]
+        for column in rows
+        if column in measured
+    }
+    return Joined(name, rows, {column: runs for column, runs in absent.items() if runs})
+
+
+def _as_text(value: Any) -> str:
+    return "null" if value is None else readable(value)

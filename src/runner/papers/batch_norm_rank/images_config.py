@@ -1,4 +1,4 @@
-"""What the studies that train on images have in common: which images."""
+"""Hold the parameters of the studies that train on images: which images."""
 
 from dataclasses import dataclass
 
@@ -11,10 +11,10 @@ class OnImages(TrainingConfig):
     """Base of the studies that train on the images of a dataset, which they name in `data`."""
 
     train_images: int | None = parameter(
-        "train on the first so many images, in the dataset's order; null: all", None, minimum=2
+        "number of training images, the first of the dataset; null: all", None, minimum=2
     )
     checksums: list[str] | None = parameter(
-        "SHA-256 of the content of each file of the dataset, as in conf/data/<data>.yaml", None
+        "SHA-256 of each file of the dataset, as in conf/data/<data>.yaml", None
     )
 
     def purposes(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What the studies of fully connected networks on images have in common: their parameters."""
+"""Hold the parameters of the studies of fully connected networks on images."""
 
 from dataclasses import dataclass
 
@@ -12,26 +12,26 @@ from runner.papers.batch_norm_rank.images_config import OnImages
 class TrainedMLPs(OnImages):
     """What the studies have in common that train fully connected networks on images."""
 
-    depth: int = parameter("L: hidden layers", 32, minimum=1, maximum=MOST)
-    width: int = parameter("d: units of each hidden layer", 64, minimum=1)
-    data: str = parameter("the images, or gaussian inputs", "digits", choices=DATASETS)
-    samples: int = parameter("N: inputs that ranks are measured on", 512, minimum=2)
+    depth: int = parameter("L, the number of hidden layers", 32, minimum=1, maximum=MOST)
+    width: int = parameter("d, the number of units of each hidden layer", 64, minimum=1)
+    data: str = parameter("dataset, or gaussian inputs", "digits", choices=DATASETS)
+    samples: int = parameter("N, the number of inputs on which ranks are measured", 512, minimum=2)
     epochs: int = parameter("passes over the training images", 75, minimum=1)
     learning_rates: list[float] = parameter(
-        "grid of rates of SGD, of which the fastest is judged",
+        "learning rates of SGD that are tried; the fastest is judged",
         [0.01, 0.03, 0.1, 0.3],
         above=0,
         maximum=LARGEST_STEP,
     )
     selection_replicates: int = parameter(
-        "replicates on which rates and steps are chosen; they are not used for results",
+        "replicates on which learning rates and steps are chosen; no result uses them",
         2,
         minimum=1,
         maximum=MOST,
     )
-    batch_size: int = parameter("images of one SGD step", 128, minimum=2)
+    batch_size: int = parameter("number of images of one SGD step", 128, minimum=2)
     replicates: int = parameter("independent repetitions", 5, minimum=1, maximum=MOST)
-    tau: float = parameter("threshold of the soft rank rank_tau", 0.5, minimum=0, maximum=1)
+    tau: float = parameter("threshold of the soft rank (0 to 1)", 0.5, minimum=0, maximum=1)
 
     def purposes(self) -> tuple[str, ...]:
         """Return the purposes of the random streams."""

@@ -1,9 +1,8 @@
-"""Claims on paper D's theorems, measured on the trained networks of figure 1.
+"""State the theorems of paper D, measured on the networks of figure 1.
 
-An inequality that is far from tight is an illustration: satisfied by a factor of a thousand, or by
-as much as the larger side itself is, it could hardly have come out otherwise, and its verdict says
-that the formulas are consistent, no more. (A trained network is linear on short segments alone,
-which leaves little of the bound on a segment.)
+A loose bound is an illustration: if it holds by a factor of a thousand, its verdict says only that
+the formulas are consistent. (A trained network is linear on short segments only, so that the bound
+on a segment is small.)
 """
 
 from typing import Any
@@ -14,16 +13,19 @@ from runner.results.claims import Claim
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty
 
-SIDES = "{points.sum} points of {points.count} networks; lower/upper: median {tightness.median:.3g}"
+SIDES = (
+    "{points.sum} points of {points.count} networks; smaller side / larger side:"
+    " {tightness.median:.3g} (median)"
+)
 ROOM = (
-    "{points.sum} points of {points.count} networks; upper − lower at least {room.min:.3g}, in the"
-    " median network {room.median:.3g}, where upper is {upper.median:.3g}"
+    "{points.sum} points of {points.count} networks; the difference of the sides is at least"
+    " {room.min:.3g} (median {room.median:.3g}), the larger side {upper.median:.3g} (median)"
 )
 
 
 @quantity()
 def violations(tables: Tables, theorem: str, where: str = "points > 0") -> pd.DataFrame:
-    """points of a network at which the inequality is violated ({theorem})"""
+    """number of points of a network that violate the inequality ({theorem})"""
     rows = tables.get("theorems", pd.DataFrame({"theorem": []})).query("theorem == @theorem")
     rows = nonempty(rows, "network with a rank below its width").query(where)
     return rows.assign(value=rows["violations"], room=rows["upper"] - rows["lower"])
@@ -45,23 +47,26 @@ def inequality(
 
 THEOREMS = [
     inequality(
-        "schatten", "L ‖J f(x)‖^(2/L) ≤ ‖θ‖², in the Schatten norm of order 2/L", "Appendix A.1"
+        "schatten",
+        "every ReLU network of depth L has L ‖J f(x)‖^(2/L) ≤ ‖θ‖², with the Schatten norm of order"
+        " 2/L",
+        "Appendix A.1",
     ),
     inequality(
         "theorem-3",
-        "2 log |J f(x)|₊ ≤ ‖θ‖² − k L",
+        "every ReLU network of depth L with Rank J f(x) = k has 2 log |J f(x)|₊ ≤ ‖θ‖² − k L",
         "Theorem 3",
         kind="illustration",
         note=ROOM,
     ),
     inequality(
         "theorem-6",
-        "the layers are nearly k-dimensional: Σₗ ‖Wₗ − Uₗ Vₗᵀ‖² ≤ c₁ − 2 log |J f(x)|₊",
+        "the weight matrices are nearly k-dimensional: Σₗ ‖Wₗ − Uₗ Vₗᵀ‖² ≤ c₁ − 2 log |J f(x)|₊",
         "Theorem 6 (15)",
     ),
     inequality(
         "theorem-7",
-        "for balanced parameters the NTK bounds the activations:"
+        "for balanced parameters the tangent kernel bounds the activations:"
         " Σₗ ‖αₗ₋₁(x)‖² ≤ c max(1, e^(c₁/k)) L / (k |J f(x)|₊^(2/k))",
         "Theorem 7 (16)",
         balanced=True,
@@ -77,12 +82,14 @@ THEOREMS = [
     ),
     inequality(
         "proposition-9",
-        "‖∂x ∂y Θ(x, x)‖ ≥ L ‖J f(x)‖^(2 − 2/L), with the factor of the proof",
+        "the tangent kernel has ‖∂x ∂y Θ(x, x)‖ ≥ L ‖J f(x)‖^(2 − 2/L), with the factor of"
+        " the proof",
         "Proposition 9 (18), end of proof of (1)",
     ),
     inequality(
         "proposition-9-printed",
-        "‖∂x ∂y Θ(x, x)‖ ≥ 2 L ‖J f(x)‖^(2 − 2/L), with the factor as printed",
+        "the tangent kernel has ‖∂x ∂y Θ(x, x)‖ ≥ 2 L ‖J f(x)‖^(2 − 2/L), with the factor as"
+        " printed",
         "Proposition 9",
     ),
     inequality(
@@ -93,4 +100,4 @@ THEOREMS = [
         kind="illustration",
     ),
 ]
-"""For a figure whose study has the table `theorems`."""
+"""Claims of a figure whose study has the table `theorems`."""

@@ -1,8 +1,8 @@
-"""Two arithmetics for the deep construction of paper A: float64, and as many digits as needed.
+"""Two arithmetics for the construction of Theorem 2: float64, and any number of digits.
 
-Theorem 2 is a statement about real numbers. For narrow blocks its systems are so ill-conditioned
-that float64 has no digits left; with 100 digits the same construction is exact again. An arithmetic
-has what the construction needs besides `+`, `*` and `@`.
+Theorem 2 is a statement about real numbers. With narrow blocks its systems are so ill-conditioned
+that float64 has too few digits; with 100 digits the same construction is exact. An arithmetic has
+the operations that the construction needs in addition to `+`, `*` and `@`.
 """
 
 from typing import Any
@@ -34,7 +34,7 @@ class Float64:
         return torch.linalg.lstsq(W, b[:, None], driver="gelsd").solution[:, 0]
 
     def row_norms(self, M: Float[Tensor, "rows columns"]) -> Float[Tensor, " rows"]:
-        """Euclidean norms of the rows of M."""
+        """Return the Euclidean norms of the rows of M."""
         return row_norms(M)[:, 0]
 
 
@@ -56,7 +56,8 @@ class MultiPrecision:
     def solve_scales(self, W1: Exact, W2: Exact, target: Exact) -> Scales:
         """Solve the square system of `solvers.solve_scales` by Gauss-Jordan elimination.
 
-        Zero scales, rank 0 and an infinite condition number if it is singular to these digits.
+        If the system is singular to these digits, gamma is zero, the rank 0, the condition number
+        infinite.
         """
         K = khatri_rao(W2, W1)
         inverse = self._inverse(K)
@@ -72,11 +73,11 @@ class MultiPrecision:
         return Scales(gamma, condition_number, len(K), K.shape, "mpmath")
 
     def least_norm(self, W: Exact, b: Exact) -> Exact:
-        """`W^T (W W^T)^{-1} b`: squaring the condition number costs a few of very many digits."""
+        """Return `W^T (W W^T)^{-1} b`; the squared condition number costs a few of many digits."""
         return W.T @ (self._inverse(W @ W.T) @ b)
 
     def row_norms(self, M: Exact) -> Exact:
-        """Euclidean norms of the rows of M."""
+        """Return the Euclidean norms of the rows of M."""
         return np.sqrt((M * M).sum(axis=1))
 
     def _size(self, M: Exact) -> Any:
@@ -85,7 +86,7 @@ class MultiPrecision:
         return self.context.mpf(1) if 1e-100 < largest < 1e100 else largest
 
     def _inverse(self, K: Exact) -> Exact | None:
-        """By elimination with row pivoting; None if K is singular to these digits."""
+        """Return the inverse of K by elimination with row pivoting; None if K is singular."""
         n = K.shape[0]
         table = np.concatenate([K, self.exact(torch.eye(n, dtype=torch.float64))], axis=1)
         negligible = abs(K).max() * self.context.mpf(10) ** (10 - self.context.dps)

@@ -1,4 +1,4 @@
-"""A real target: a small ReLU classifier of the handwritten digits that come with scikit-learn."""
+"""A trained target: a small ReLU classifier of the handwritten digits of scikit-learn."""
 
 import torch
 from jaxtyping import Float, Int

@@ -1,7 +1,7 @@
 """How methods and theorems look in all figures of paper A.
 
-The hue is the family's: blue where scales and shifts are trained, green where they are set from the
-target, orange where from a dense network, black for a dense network. Ours are hollow.
+Blue: γ and β are trained. Green: they are set from the target. Orange: they are set from a dense
+network. Black: a dense network. What we add is hollow.
 """
 
 from typing import Any
@@ -24,18 +24,18 @@ METHODS = {
     "adam again": Look(style.NAVY, "", style.DASHED, 1.5),
     "adam": Look(style.NAVY, "D", hollow=True),
 }
-"""By the series of figures 4 and 5, from the lowest to the one on top, which is thin or dashed."""
+"""Looks of the series of figures 4 and 5; later ones are drawn on top, and are thin or dashed."""
 
 CONSTRUCTION = METHODS["teacher construction"]
 BATCH_STATISTICS, LAYER_NORM, LEAST = Look(style.SKY), Look(style.VERMILION, "D"), Look(style.INK)
 FITTED = Look(style.PURPLE, hollow=True)
 
 THEOREMS = {"low_rank": Look(style.NAVY), "wide": CONSTRUCTION, "deep": Look(style.PURPLE, "D")}
-"""Those of many networks first, below the others."""
+"""Looks of the theorems; those of many networks come first, below the others."""
 
 
 def strip(axes: Axes, values: Any, y: float, look: Look) -> None:
-    """Every replicate on one line, and a stroke at their median."""
+    """Draw every replicate on one line, and a stroke at their median."""
     look.each(axes, values, np.full(len(values), y))
     axes.plot(np.median(values), y, "|", color=look.ink, markersize=9, markeredgewidth=2.4)
 

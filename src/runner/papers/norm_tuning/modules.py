@@ -1,8 +1,8 @@
-"""Paper A's constructions as `torch.nn` modules: what its scales and shifts do in real layers.
+"""The constructions of paper A as `torch.nn` modules: their γ and β in real normalization layers.
 
-Proposition 1 calls a normalization layer an affine map. That is what `BatchNorm1d` is in evaluation
-mode, where mean and variance are constants. In training mode they are the batch's, and in
-`LayerNorm` and `RMSNorm` the sample's own.
+In Proposition 1 a normalization layer is an affine map. `BatchNorm1d` is one in evaluation mode,
+where mean and variance are constants. In training mode they are statistics of the batch; in
+`LayerNorm` and `RMSNorm` they are statistics of each sample.
 """
 
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ from runner.papers.norm_tuning.network import Network
 
 
 class RMSNorm(nn.RMSNorm):
-    """With shifts beside its scales, and the epsilon of the other layers."""
+    """RMSNorm with a shift beta, and the epsilon of the other layers."""
 
     def __init__(self, features: int, dtype: torch.dtype) -> None:
         super().__init__(features, eps=1e-5, dtype=dtype)
         self.bias = nn.Parameter(torch.zeros(features, dtype=dtype))
 
     def forward(self, z: Float[Tensor, "N n"]) -> Float[Tensor, "N n"]:
-        """Return each sample over the root of its mean square, scaled and shifted."""
+        """Return each sample over the root of its mean square, times gamma, plus beta."""
         return super().forward(z) + self.bias
 
 
@@ -38,11 +38,10 @@ def as_modules(
     of Eq. (3), one for each matrix, what is normalized is `W h + b`, and the shifts take b out.
     Raises InputError for a `layer` other than batch_norm, layer_norm and rms_norm.
 
-    By Proposition 1 the weights and biases make up for mean and deviation. `BatchNorm1d` has those
-    of `x` as running statistics, which do not move, and equals the formula. `LayerNorm` gets the
-    means of its samples' over `x`, as if they were constants, and does not; nor does `RMSNorm`.
-    Without biases their first layer maps x and c x to the same for every c > 0, whatever its scales
-    and shifts are.
+    The weights and biases of a module contain mean and standard deviation (Proposition 1). Those of
+    `BatchNorm1d` are constant running statistics of `x`, so that it equals the formula. `LayerNorm`
+    and `RMSNorm` get the averages over `x`, and do not equal it. Without biases their first layer
+    maps x and c x to one output for every c > 0, at all gamma and beta.
     """
     modules: list[nn.Module] = []
     hidden = x
@@ -59,7 +58,7 @@ def as_modules(
 def frozen_linear(
     W: Float[Tensor, "n_out n_in"], b: Float[Tensor, " n_out"] | None = None
 ) -> nn.Linear:
-    """`x -> W x`, or `W x + b`; not trained."""
+    """Return the layer `x -> W x`, or `W x + b`; it is not trained."""
     layer = nn.Linear(*W.mT.shape, bias=b is not None, dtype=W.dtype)
     layer.load_state_dict({"weight": W} if b is None else {"weight": W, "bias": b})
     return layer.requires_grad_(False)
@@ -68,8 +67,8 @@ def frozen_linear(
 def _normalization(
     layer: str, gamma: Float[Tensor, " n"], beta: Float[Tensor, " n"], z: Float[Tensor, "N n"]
 ) -> nn.BatchNorm1d | nn.LayerNorm | RMSNorm:
-    """Return a layer that maps z to `gamma z + beta` as far as its mean and deviation are those
-    here."""
+    """Return a layer that maps z to `gamma z + beta` if its mean and standard deviation are those
+    of z."""
     make = {"batch_norm": nn.BatchNorm1d, "layer_norm": nn.LayerNorm, "rms_norm": RMSNorm}
     module = lookup("layers", layer, make)(len(gamma), dtype=gamma.dtype)
     if layer == "batch_norm":

@@ -22,7 +22,7 @@ class Layer:
 
     Shapes: weight (out, in), scale and shift (out,). By Proposition 1 of paper A this is a layer
     followed by batch normalization with fixed mean and variance. The skip A (in, k) projects the
-    block `x_i = x[start : start + k]` of the input; one that ends inside the block counts as
+    block `x_i = x[start : start + k]` of the input; an input that ends inside the block is
     continued by zeros.
     """
 
@@ -34,7 +34,8 @@ class Layer:
     start: int = 0
 
     def __call__(self, hidden: Matrix | None, inputs: Matrix) -> Matrix:
-        """Outputs (N, out) for hidden values (N, in), None where only the skip feeds the layer."""
+        """Return outputs (N, out) for hidden values (N, in), or None if the layer has only a
+        skip."""
         if self.skip is not None:
             block = inputs[:, self.start : self.start + self.skip.shape[1]]
             entering = block @ self.skip[:, : block.shape[1]].T
@@ -47,17 +48,17 @@ Block = tuple[Layer, ...]
 """Consecutive layers whose skips read the input of the block.
 
 A target has one layer in each block; the block of the same index in a reconstruction has the two
-(Theorem 1) or ceil(d / k) + 1 layers (Theorem 2) that make up for it."""
+(Theorem 1) or ceil(d / k) + 1 layers (Theorem 2) that equal it."""
 
 
 @dataclass(frozen=True)
 class Network:
-    """Blocks, one after the other."""
+    """A network of blocks, one after the other."""
 
     blocks: tuple[Block, ...]
 
     def __call__(self, inputs: Matrix) -> Matrix:
-        """Outputs (N, out) for inputs (N, in)."""
+        """Return outputs (N, out) for inputs (N, in)."""
         for block in self.blocks:
             hidden = inputs if block[0].skip is None else None
             for layer in block:
@@ -67,14 +68,14 @@ class Network:
 
     @property
     def layers(self) -> tuple[Layer, ...]:
-        """All layers in their order."""
+        """Return all layers in their order."""
         return sum(self.blocks, ())
 
 
 def relu_network(weights: list[Matrix], biases: list[Vector]) -> Network:
-    """Target `g(x) = W_l relu( ... relu(W_1 x + b_1)) + b_l` of paper A; its last layer is linear.
+    """Return the target `g(x) = W_l relu( ... relu(W_1 x + b_1)) + b_l`; its last layer is linear.
 
-    Its own scales Gamma* are part of `W` (Remark 7).
+    Gamma* of the target is part of `W` (Remark 7).
     """
     layers = [Layer(W, b * 0 + 1, b, relu=True) for W, b in zip(weights, biases, strict=True)]
     layers[-1] = replace(layers[-1], relu=False)
@@ -97,8 +98,7 @@ def _relu(x: Matrix) -> Matrix:
 
 
 def agreement(found: Matrix, expected: Matrix) -> float:
-    """Return the fraction of inputs, by row, where the largest output is the same one; nan if one
-    is."""
+    """Return the fraction of inputs (rows) with the same largest output; nan if one is nan."""
     found, expected = np.asarray(found), np.asarray(expected)
     if not np.isfinite((found - expected).astype(np.float64)).all():
         return nan

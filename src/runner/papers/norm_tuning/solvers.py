@@ -1,4 +1,4 @@
-"""The system of Theorem 1 where it is large: each of three solvers where it is the best one.
+"""The linear system of Theorem 1 if it is large: three solvers, each where it is the fastest.
 
 The pseudo-inverse of `theorem_1` is a singular value decomposition of K (d k, m): 17 s of one core
 where d k = m = 3,600, against 1.2 by LU, and a gigabyte and minutes for each of the largest systems
@@ -30,7 +30,7 @@ LANCZOS_VECTORS = 80
 
 
 class Scales(NamedTuple):
-    """Solution of `K gamma = vec(W*)` and what the system looked like.
+    """The solution of `K gamma = vec(W*)`, with the condition number and the rank of K.
 
     `condition_number` is sigma_max / sigma_min over the min(d k, m) singular values of K (inf if
     the smallest is zero) and `numerical_rank` counts those above `sigma_max max(d k, m) eps`.
@@ -44,7 +44,7 @@ class Scales(NamedTuple):
 
     @property
     def solvable(self) -> bool:
-        """Whether every target matrix can be reached exactly: K has rank d k."""
+        """Return whether K has rank d k: then every target matrix can be reached exactly."""
         return self.numerical_rank == self.shape[0]
 
 
@@ -82,7 +82,7 @@ def solve_scales(
 def _by_lu(
     W1: Float[Tensor, "n k"], W2: Float[Tensor, "d n"], target: Float[Tensor, "d k"]
 ) -> Scales | None:
-    """LU with iterative refinement; None if K is nearly singular."""
+    """Solve by LU with iterative refinement; return None if K is nearly singular."""
     K, n = _operator(W1, W2), target.numel()
     # K^T is the column-major view of K, so LAPACK can factor it in place: one matrix, no copy.
     *factors, zero_pivot = dgetrf(khatri_rao(W2, W1).numpy().T, overwrite_a=True)
@@ -109,10 +109,10 @@ def _by_lu(
 def _by_lsmr(
     W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"], target: Float[Tensor, "d k"]
 ) -> Scales | None:
-    """LSMR; None if it ends early or K is not clearly of full rank.
+    """Solve by LSMR; return None if it ends early or K may not have full rank.
 
-    K has rank d k exactly if it reaches any right-hand side, a random one with probability one. (No
-    iteration from `K K^T` shows a null space: it starts with a product, which has no part in it.)
+    K has rank d k if and only if it reaches every right-hand side; a random one tells, with
+    probability one. (An iteration of `K K^T` cannot: its vectors have no part in a null space.)
     """
     gamma, _, solved = structured_lsmr(W1, W2, target)
     anything = torch.from_numpy(np.random.default_rng(0).standard_normal(tuple(target.shape)))
@@ -133,7 +133,7 @@ def _by_lsmr(
 def structured_lsmr(
     W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"], target: Float[Tensor, "d k"]
 ) -> tuple[Float[Tensor, " m"], int, bool]:
-    """LSMR without K, started at zero (so of minimum norm): gamma, iterations, solved or not.
+    """Return gamma of minimum norm by LSMR without K, the iterations, and whether it is solved.
 
     One iteration costs 4 m d k operations; memory is that of the weights.
     """
@@ -144,7 +144,7 @@ def structured_lsmr(
 
 
 def _operator(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> LinearOperator:
-    """K as the map `gamma -> vec(W2 diag(gamma) W1)` and its transpose `R -> diag(W2^T R W1^T)`."""
+    """Return K as the map `gamma -> vec(W2 diag(gamma) W1)`, with `R -> diag(W2^T R W1^T)`."""
     d, k = W2.shape[0], W1.shape[1]
     scaled, projected = torch.empty_like(W2), torch.empty_like(W1)  # fresh ones cost a third more
 
@@ -160,10 +160,10 @@ def _operator(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> LinearOpera
 
 
 def _singular_values(n: int, gram: Callable, **options: Any) -> np.ndarray:
-    """Some singular values, in rising order, by Lanczos from their n x n Gram operator.
+    """Return some singular values, in rising order, by Lanczos from their n x n Gram operator.
 
-    options: of `eigsh`; n up to 3 is too small for it, and gives all. The vectors that it starts
-    with, and starts again with, are fixed: equal runs give equal numbers.
+    options: of `eigsh`; with n up to 3 all are returned. The vectors of each start are fixed, so
+    that equal runs give equal numbers.
     """
     if n < 4:
         eigenvalues = np.linalg.eigvalsh(np.stack([gram(column) for column in np.eye(n)], axis=1))

@@ -1,10 +1,10 @@
-"""Theorem 1 of paper A for one layer: scales and shifts with which frozen weights equal a target.
+"""Theorem 1 of paper A for one layer: γ and β with which frozen weights equal a target.
 
     W x + b = gamma2 * (W2 relu(gamma1 * (W1 x) + beta1)) + beta2     W1 (m, k), W2 (d, m), W (d, k)
 
-Leading axes R count replicates, which share nothing; scales and shifts are columns. All tensors are
-float64 on the CPU. The system is solved by pseudo-inverse, as in Appendix E; `solvers` has what is
-faster or smaller where m is large.
+Leading axes R count replicates, which share nothing; gamma and beta are columns. All tensors are
+float64 on the CPU. The system is solved by pseudo-inverse, as in Appendix E; `solvers` needs less
+time or memory if m is large.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from torch import Tensor
 
 
 class Norm(NamedTuple):
-    """Scales and shifts of both layers. By Proposition 1 a normalization layer is that map."""
+    """Gamma and beta of both layers, which are affine maps by Proposition 1."""
 
     gamma1: Float[Tensor, "*R m 1"]
     beta1: Float[Tensor, "*R m 1"]
@@ -24,12 +24,12 @@ class Norm(NamedTuple):
     beta2: Float[Tensor, "*R d 1"]
 
     def to(self, where: torch.device | torch.dtype) -> "Norm":
-        """Return the same on a device, or in a precision."""
+        """Return a copy on a device, or in a precision."""
         return Norm(*(each.to(where) for each in self))
 
 
 class Solved(NamedTuple):
-    """A column of scales gamma1 for each target, and the singular values of K seen as a whole."""
+    """A column gamma1 for each target, with the condition number and the rank of K."""
 
     gamma1: Float[Tensor, "*R m targets"]
     condition_number: Float[Tensor, "*R"]  # the largest singular value over the smallest
@@ -40,7 +40,7 @@ def khatri_rao(
     W2: Float[Tensor, "*R d m"] | Shaped[np.ndarray, "d m"],
     W1: Float[Tensor, "*R m k"] | Shaped[np.ndarray, "m k"],
 ) -> Float[Tensor, "*R d*k m"] | Shaped[np.ndarray, "d*k m"]:
-    """Columnwise Kronecker product `W2 (.) W1^T`: column j is `W2[:, j] (x) W1[j, :]` (Lemma 1).
+    """Return the Khatri-Rao product `W2 (.) W1^T`: column j is `W2[:, j] (x) W1[j, :]` (Lemma 1).
 
     Row `a k + b` belongs to the entry `W[a, b]` (row-major vec).
     """
@@ -53,10 +53,11 @@ def khatri_rao(
 def pseudo_inverse(
     W1: Float[Tensor, "*R m k"], W2: Float[Tensor, "*R d m"], targets: list[Tensor]
 ) -> Solved:
-    """Solve `W2 diag(gamma1) W1 = W` for each target W (*R, d, k), in the least squares if it must.
+    """Solve `W2 diag(gamma1) W1 = W` for each target W (*R, d, k), by least squares if it has no
+    solution.
 
-    That is linear in gamma1 (Lemma 1): K gamma1 = vec(W), with K the Khatri-Rao product. A target
-    that is not finite gives nan.
+    The system is linear in gamma1 (Lemma 1): K gamma1 = vec(W), with the Khatri-Rao product K. A
+    target that is not finite gives nan.
     """
     b = torch.stack(targets, -1).flatten(-3, -2)
     solved = torch.linalg.lstsq(khatri_rao(W2, W1), b.nan_to_num(0, 0, 0), driver="gelsd")
@@ -85,11 +86,11 @@ def set_shifts(
     input_norm: float,
     bias: Float[Tensor, "*R d 1"] | float = 0.0,
 ) -> Norm:
-    """Scales and shifts with which the layers compute `W2 diag(gamma1) W1 x + bias` (Lemma 7).
+    """Return gamma and beta with which the layers compute `W2 diag(gamma1) W1 x + bias` (Lemma 7).
 
     `beta1 = input_norm |gamma1_j| ||W1_j||` switches every hidden ReLU on for `||x|| <=
-    input_norm` (1 in the paper; others need the largest norm that will be seen), `gamma2 = 1` and
-    `beta2 = bias - W2 beta1` take the shift out again.
+    input_norm`, the largest norm of an input (1 in the paper). `gamma2 = 1` and `beta2 = bias - W2
+    beta1` take the shift out again.
     """
     beta1 = input_norm * gamma1.abs() * row_norms(W1)
     return Norm(gamma1, beta1, torch.ones_like(W2[..., :1]), bias - W2 @ beta1)

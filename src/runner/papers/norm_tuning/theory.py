@@ -1,8 +1,8 @@
-"""Exact reconstructions of paper A: normalization layers alone turn random networks into targets.
+"""The constructions of paper A: γ and β with which a random network equals a target.
 
 Notation of the paper: target `W* (d, k)`, frozen random `W1 (m, k)` and `W2 (d, m)`, trainable
-scales gamma and shifts beta. By Proposition 1 a normalization layer with fixed mean and variance is
-the affine map `z -> gamma z + beta`, so mean and variance do not appear.
+gamma (scales) and beta (shifts). By Proposition 1 a normalization layer with fixed mean and
+variance is the affine map `z -> gamma z + beta`, so mean and variance do not appear.
 
 Every construction is a pure function of a target, frozen weights (drawn by the functions at the
 end) and `input_norm`, the largest norm of an input that will be seen; the paper's theorems have 1.
@@ -29,24 +29,25 @@ Pair = tuple[Float[Tensor, "_ _"], Float[Tensor, "_ _"]]
 
 
 class Construction(NamedTuple):
-    """A reconstruction, and the linear systems that gave its scales in the order of its layers."""
+    """A constructed network, and the linear systems that gave its gamma, in the order of its
+    layers."""
 
     network: Network
     systems: tuple[Scales, ...]
 
     @property
     def condition_number(self) -> float:
-        """The largest condition number among the systems; nan if one is."""
+        """Return the largest condition number among the systems; nan if one is nan."""
         return float(np.max([system.condition_number for system in self.systems]))
 
     @property
     def rounding(self) -> float:
-        """n eps condition_number, for n equations, summed over the systems; eps that of float64."""
+        """Return n eps condition_number, summed over the systems of n equations; eps of float64."""
         return float(np.sum([s.shape[0] * EPSILON * s.condition_number for s in self.systems]))
 
     @property
     def full_rank(self) -> bool:
-        """Whether every system can be solved for every target."""
+        """Return whether every system can be solved for every target."""
         return all(system.solvable for system in self.systems)
 
 
@@ -71,10 +72,10 @@ def wide_layer(
     bias: Float[Tensor, " d"],
     input_norm: float,
 ) -> tuple[Norm, Scales]:
-    """Parameters, as vectors, with which two frozen layers compute `target x + bias`.
+    """Return gamma and beta (vectors) with which two frozen layers compute `target x + bias`.
 
-    Exact for `||x|| <= input_norm` where the linear system, which comes back too, has full rank
-    (paper A, Lemma 7, the proof sketch of Theorem 1). All tensors are float64.
+    They are exact for `||x|| <= input_norm` if the linear system, which is returned too, has full
+    rank (paper A, Lemma 7, the proof sketch of Theorem 1). All tensors are float64.
     """
     scales = solve_scales(W1, W2, target)
     columns = set_shifts(W1, W2, scales.gamma[:, None], input_norm, bias[:, None])
@@ -82,12 +83,13 @@ def wide_layer(
 
 
 def wide(target: Network, weights: Iterable[Pair], input_norm: float = 1.0) -> Construction:
-    """Theorem 1: two frozen layers for each layer of the target, whatever its widths (Remark 2).
+    """Return the construction of Theorem 1: two frozen layers for each layer of the target.
 
-    `weights` has one pair W1 (m, d_in), W2 (d_out, m) per layer of the target. It is exact where
-    the Khatri-Rao product has rank d_out d_in; with sparse weights this is Theorem 3. The proof
-    treats all layers like the first, with inputs in the unit ball; but the output of a hidden layer
-    may leave it (by its bias alone), so the norm that can be reached is carried along.
+    `weights` has one pair W1 (m, d_in), W2 (d_out, m) per layer; the widths may differ (Remark 2).
+    The construction is exact if each Khatri-Rao product has rank d_out d_in; with sparse weights
+    this is Theorem 3. The proof treats all layers like the first, with inputs in the unit ball. The
+    output of a hidden layer can be longer, by its bias alone, so that the largest reachable norm is
+    carried from layer to layer.
     """
     blocks, systems = [], []
     for layer, (W1, W2) in zip(target.layers, weights, strict=True):
@@ -137,18 +139,20 @@ def deep(
     input_norm: float = 1.0,
     arithmetic: Arithmetic = FLOAT64,
 ) -> Construction:
-    """Theorem 2: for each layer of the target a block of ceil(d / k) + 1 narrow layers with skips.
+    """Return the construction of Theorem 2: ceil(d / k) + 1 narrow layers with skip connections for
+    each layer of the target.
 
     `weights` has one entry per layer of the target. With another `arithmetic` than float64 the
-    network that comes back is made of its numbers. Slips of the statement, mended here:
+    network consists of its numbers. What differs from the printed statement, which has errors:
 
     - L_1 lacks A_1 (`W_1 z_1` has no fitting shapes): it is read as `Gamma_1 W_1 A_1 z_1 + beta_1`.
     - The A_i are (k, d k) in the sketch and (d k, k) in the statement; the latter fits.
     - L_n with n = ceil(d / k) has no ReLU, and the ReLU after W_{n+1} is left out behind the last
       layer of the target (Remark 9), which is linear.
-    - A last input block with zero weights, W*_n = 0, breaks it: then Gamma_n = 0, and with it the
-      factor `W_{n+1} Gamma_n W_n` of all other systems (Lemma 8 asks for a non-zero vector).
-    - k that does not divide d: the input is continued by zeros.
+    - A last input block with zero weights, W*_n = 0, is not allowed: then Gamma_n = 0, and with it
+      the factor `W_{n+1} Gamma_n W_n` of all other systems (Lemma 8 needs a nonzero vector).
+    - If k does not divide d, the input is continued by zeros.
+    - Eq. (55) of the proof is false: Null(P M) is M^-1 Null(P). The systems have full rank anyway.
     """
     blocks, systems = [], []
     for layer, frozen in zip(target.layers, weights, strict=True):
@@ -196,7 +200,7 @@ def _deep_block(
 
 
 def _reachable_norm(layer: Layer, input_norm: float) -> float:
-    """Largest possible norm of the layer's output: a ReLU never lengthens a vector."""
+    """Return the largest possible norm of the layer's output; a ReLU makes no vector longer."""
     return float(torch.linalg.matrix_norm(layer.weight, 2)) * input_norm + float(layer.shift.norm())
 
 
@@ -207,15 +211,16 @@ LAWS = {
     "uniform": torch.rand,
     "torch_default": lambda *shape, **options: 2 * torch.rand(*shape, **options) - 1,
 }
-"""Continuous laws of a weight, before it is scaled: Lemma 2 holds for each."""
+"""Continuous distributions of a weight, before it is scaled: Lemma 2 holds for each."""
 
 
 def random_matrix(
     rows: int, columns: int, stream: torch.Generator, sparsity: float = 1.0, law: str = "normal"
 ) -> Float[Tensor, "rows columns"]:
-    """Numbers of a law of `LAWS`, each kept with a probability, in float64; others are zero.
+    """Return random numbers of a distribution of `LAWS`, in float64; each is nonzero with
+    probability `sparsity`.
 
-    Raises InputError for a law that is not known.
+    Raises InputError for an unknown distribution.
     """
     options = {"generator": stream, "dtype": torch.float64}
     weight = lookup("distribution", law, LAWS)(rows, columns, **options)
@@ -232,9 +237,9 @@ def wide_weights(
     """Return a pair W1 ~ N(0, 1/d_in) (m, d_in), W2 ~ N(0, 2/m) (d_out, m) for each layer of the
     target.
 
-    m is `width`, or d_out d_in where that is None (Theorem 1). Each weight is kept with probability
-    `sparsity` (Theorem 3) and then divided by its root, which keeps the variances. Another
-    `distribution` of `LAWS` gets the same factors. Raises InputError for one that is not known.
+    m is `width`, or d_out d_in if that is None (Theorem 1). Each weight is nonzero with probability
+    `sparsity` (Theorem 3) and then divided by its root, so that the variances stay the same.
+    Another `distribution` of `LAWS` gets the same factors. Raises InputError for an unknown one.
     """
     pairs = []
     for layer in target.layers:
@@ -249,10 +254,11 @@ def wide_weights(
 def deep_weights(
     target: Network, block: int, generator: torch.Generator, distribution: str = "normal"
 ) -> list[DeepWeights]:
-    """Weights of Theorem 2 for each layer of the target: Gaussian, of variance one over the fan-in.
+    """Return the weights of Theorem 2 for each layer of the target, of variance one over the
+    fan-in.
 
-    Another `distribution` of `LAWS` is divided by the root of the fan-in as well. Raises InputError
-    if a layer has fewer inputs than `block` (k), or the law is not known.
+    Another `distribution` of `LAWS` is divided by the root of the fan-in, too. Raises InputError if
+    a layer has fewer inputs than `block` (k), or the distribution is unknown.
     """
 
     def draw(rows: int, columns: int) -> Float[Tensor, "rows columns"]:
@@ -275,9 +281,9 @@ def deep_weights(
 
 
 def structural_rank(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> int:
-    """Structural rank of `K = W2 (.) W1^T`: the largest matching of its rows and columns.
+    """Return the structural rank of `K = W2 (.) W1^T`: the largest matching of rows and columns.
 
-    For a square K it is full exactly where the Boolean determinant of the masks is one (Definition
+    For a square K it is full if and only if the Boolean determinant of the masks is one (Definition
     8). With continuous weights K is then invertible with probability one, and never otherwise
     (Lemma 9).
     """
@@ -288,17 +294,17 @@ def structural_rank(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> int:
 
 
 def cut_off_units(W1: Float[Tensor, "m k"], W2: Float[Tensor, "d m"]) -> int:
-    """Number of hidden units with no incoming or no outgoing weight: the zero columns of K."""
+    """Return how many hidden units have no incoming or no outgoing weight: zero columns of K."""
     return int(((W1 == 0).all(dim=1) | (W2 == 0).all(dim=0)).sum())
 
 
 def live_units_probability(d: int, k: int, m: int, sparsity: float) -> float:
-    """Probability that none of m hidden units of a sparse pair W1 (m, k), W2 (d, m) is cut off.
+    """Return the probability that none of m hidden units of sparse W1 (m, k), W2 (d, m) is cut off.
 
-    A unit with no incoming or no outgoing weight is a zero column of K, so for m = d k this bounds
-    the probability of full rank from above: `((1 - (1-p)^d) (1 - (1-p)^k))^m`. For m = k^2 = d^2 it
-    passes from 0 to 1 around `p = 2 log(d) / d`: no sparsity below the paper's conjecture
-    Theta(log d / d) (Remark 3) can do. The bound is ours.
+    A unit with no incoming or no outgoing weight is a zero column of K. For m = d k this is an
+    upper bound of the probability of full rank: `((1 - (1-p)^d) (1 - (1-p)^k))^m`. For m = k^2 =
+    d^2 it rises from 0 to 1 around `p = 2 log(d) / d`, so that the conjecture of Remark 3, p of
+    order log d / d, cannot be improved. The bound is ours.
     """
     with np.errstate(divide="ignore"):  # of sparsity 1
         log_absent = np.log1p(-sparsity)

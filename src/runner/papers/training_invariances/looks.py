@@ -1,4 +1,4 @@
-"""How statements, layers and methods look in all figures of paper C.
+"""Colors and markers of statements, layers and methods in all figures of paper C.
 
 Blue is what the paper says is conserved, vermilion what is not.
 """

@@ -33,6 +33,6 @@ def four_panels(
 
 
 def ticks_within(axis: Axis, *values: float) -> None:
-    """Ticks at those of the values that the axis reaches."""
+    """Set ticks at the values within the limits of the axis."""
     low, high = sorted(axis.get_view_interval())
     ticks(axis, [value for value in values if low <= value <= high])

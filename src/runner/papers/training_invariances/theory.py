@@ -1,17 +1,18 @@
 """Paper C's formulas: invariants of gradient flow, their rates of change, and the low-rank bound.
 
 A neuron (or channel) has a row in `U`, the matrix of the weights that come in, and a column in `V`,
-the matrix of the weights that go out. What training leaves alone is
+the matrix of the weights that go out. Gradient flow conserves
 
-    D = V^T V - U U^T,
+    D = V^T V - U U^T
 
-its diagonal alone (vertex-wise, Lemma 2, first part), some entries off it (edge-wise, Lemma 2,
-second part), all of it (matrix-wise, Theorem 1), or its trace (layer-wise, Lemma 3).
+or a part of it: its diagonal (vertex-wise, Lemma 2, first part), some entries off the diagonal
+(edge-wise, Lemma 2, second part), all of it (matrix-wise, Theorem 1), or its trace (layer-wise,
+Lemma 3).
 
 Why: the risk does not change under W_in -> A W_in, W_out -> W_out A^{-1} for every A in a group of
 matrices. The flow is orthogonal to the orbits of the group, so that W_in' W_in^T = W_out^T W_out'
 for all its generators, and the symmetric part of this is dD/dt = 0. For linear neurons that share
-all neighbours the group is every invertible A; for positively homogeneous neurons it is the
+all neighbors the group is every invertible A; for positively homogeneous neurons it is the
 positive diagonal ones, and neurons with the same activation pattern act as linear ones together.
 Equivalently w_e dR/dw_e, summed over the edges into a neuron or out of it, counts every path
 through the neuron once (Eq. (10), (11)).
@@ -32,7 +33,8 @@ RESIDUAL_FACTOR = 8
 def matrix_invariant(
     U: Float[Tensor, "*R c i"], V: Float[Tensor, "*R o c"]
 ) -> Float[Tensor, "*R c c"]:
-    """D = V^T V - U U^T of c neurons with i weights coming in and o going out (Theorem 1, Eq. (6)).
+    """Return D = V^T V - U U^T of c neurons with i weights coming in and o going out (Theorem 1,
+    Eq. (6)).
 
     For two fully connected layers U = W_l and V = W_{l+1}: item 1. The other items have the
     flattenings and stacks below in their place.
@@ -41,17 +43,19 @@ def matrix_invariant(
 
 
 def convolution_incoming(T: Float[Tensor, "*R o i k k"]) -> Float[Tensor, "*R o ikk"]:
-    """U of a convolution, one row per output channel: `o x (i k k)` (Theorem 1, items 2, 5, 6)."""
+    """Return U of a convolution, one row per output channel: `o x (i k k)` (Theorem 1, items 2, 5,
+    6)."""
     return T.flatten(-3)
 
 
 def convolution_outgoing(T: Float[Tensor, "*R o i k k"]) -> Float[Tensor, "*R okk i"]:
-    """V of a convolution, one column per input channel: `(o k k) x i` (Theorem 1, item 2)."""
+    """Return V of a convolution, one column per input channel: `(o k k) x i` (Theorem 1, item
+    2)."""
     return T.movedim(-3, -1).flatten(-4, -2)
 
 
 def by_channel(W: Float[Tensor, "*R o i"], channels: int) -> Float[Tensor, "*R op c"]:
-    """V of a layer that reads c channels of p positions, i = c p: one column per channel.
+    """Return V of a layer that reads c channels of p positions, i = c p: one column per channel.
 
     The weights to all positions of a channel lie in its column, `(o p) x c` (Theorem 1, items 5 and
     6). With one position it is W itself.
@@ -62,14 +66,16 @@ def by_channel(W: Float[Tensor, "*R o i"], channels: int) -> Float[Tensor, "*R o
 def residual_incoming(
     W2: Float[Tensor, "*R o h"], Z: Float[Tensor, "*R o i"]
 ) -> Float[Tensor, "*R o hi"]:
-    """U of the outputs of a block Z x + W2 sigma(W1 x): `[W2 Z]` (Theorem 1, items 4 and 7)."""
+    """Return U of the outputs of a block Z x + W2 sigma(W1 x): `[W2 Z]` (Theorem 1, items 4 and
+    7)."""
     return torch.cat((W2, Z), dim=-1)
 
 
 def residual_outgoing(
     W1: Float[Tensor, "*R h i"], Z: Float[Tensor, "*R o i"]
 ) -> Float[Tensor, "*R ho i"]:
-    """V of the inputs of a block Z x + W2 sigma(W1 x): W1 above Z (Theorem 1, items 4, 6, 7)."""
+    """Return V of the inputs of a block Z x + W2 sigma(W1 x): W1 above Z (Theorem 1, items 4, 6,
+    7)."""
     return torch.cat((W1, Z), dim=-2)
 
 
@@ -84,7 +90,7 @@ def same_pattern(preactivations: Float[Tensor, "*R n c"]) -> Bool[Tensor, "*R c 
 def noninvariance_rate(
     z: Float[Tensor, "*R n c"], slopes: Float[Tensor, "*R n c"], upstream: Float[Tensor, "*R n c"]
 ) -> Float[Tensor, "*R c c"]:
-    """dD/dt of c neurons under gradient flow (Lemma 4; the difference of Eq. (65) and (67)).
+    """Return dD/dt of c neurons under gradient flow (Lemma 4; the difference of Eq. (65) and (67)).
 
     z: preactivations; slopes: sigma'(z); upstream: dR/da, the derivative of the risk by the
     activations a = sigma(z), of each of n examples. With a = sigma'(z) z,
@@ -98,17 +104,18 @@ def noninvariance_rate(
 
 
 def squared_norm(W: Float[Tensor, "*R o i"]) -> Float[Tensor, "*R"]:
-    """||W||_F^2, of which any two layers keep their difference (Lemma 3)."""
+    """Return ||W||_F^2. Gradient flow conserves its difference between two layers (Lemma 3)."""
     return W.square().sum((-2, -1))
 
 
 def squared_operator_norm(W: Float[Tensor, "*R o i"]) -> Float[Tensor, "*R"]:
-    """||W||_2^2, the square of the largest singular value; nan if W is not finite."""
+    """Return ||W||_2^2, the square of the largest singular value; nan if W is not finite."""
     return operator_norm(W).square()
 
 
 def alignment(U: Float[Tensor, "*R c i"], V: Float[Tensor, "*R o c"]) -> Float[Tensor, "*R"]:
-    """|<v, u>|, u the first left singular vector of U, v the first right one of V (Eq. (15)).
+    """Return |<v, u>|, u the first left singular vector of U, v the first right one of V (Eq.
+    (15)).
 
     nan if U or V is not finite.
     """
@@ -155,7 +162,7 @@ def finite_time_bound(
 ) -> list[Float[Tensor, "*R"]]:
     """Return the least that ||W_j||_2^2 can be, given the last layer's norm (Theorem 2, Eq. (13)).
 
-    last: ||W_L||_F^2 now, which is ||W_L||_2^2 of a single row. invariants: D_j at initialisation,
+    last: ||W_L||_F^2 now, which is ||W_L||_2^2 of a single row. invariants: D_j at initialization,
     between layers j and j+1. factors: s_j as in `low_rank_bound`. offsets: e_j with ||U_j||_2^2 <=
     s_j ||V_j||_2^2 + e_j. Then, by Weyl's inequality, from the last layer to the first,
 
@@ -170,16 +177,16 @@ def finite_time_bound(
 
 
 def residual_offset(D: Float[Tensor, "*R h h"]) -> Float[Tensor, "*R"]:
-    """e of a block Z x + W2 W1 x: ||[W2 Z]||^2 <= 2 ||[W1; Z]||^2 + e (Lemma 11, sharpened).
+    """Return e of a block Z x + W2 W1 x: ||[W2 Z]||^2 <= 2 ||[W1; Z]||^2 + e (Lemma 11, sharpened).
 
-    D = W2^T W2 - W1 W1^T at initialisation; e is its largest eigenvalue, or zero if that is
+    D = W2^T W2 - W1 W1^T at initialization; e is its largest eigenvalue, or zero if that is
     negative.
     """
     return eigvalsh(D)[..., -1].clamp(min=0)
 
 
 def remainder(W: Float[Tensor, "*R o i"], kept: int) -> Float[Tensor, "*R"]:
-    """rem: the squared Frobenius norm of W beyond its `kept` (k) largest singular values.
+    """Return rem: the squared Frobenius norm of W beyond its `kept` (k) largest singular values.
 
     nan if W is not finite.
     """
@@ -204,7 +211,7 @@ def last_remainder_bound(W: Float[Tensor, "*R o w"]) -> Float[Tensor, "*R"]:
 def remainder_bounds(
     invariants: list[Float[Tensor, "*R _ _"]], last: Float[Tensor, "*R"], kept: int
 ) -> list[tuple[Float[Tensor, "*R"], Float[Tensor, "*R"]]]:
-    """Least and largest remainder of each layer of a linear tail, from its start (Theorem 1).
+    """Return bounds of the remainder of each linear layer at the end (Theorem 1).
 
     invariants: D_l = W_{l+1}^T W_{l+1} - W_l W_l^T at the start, of the neurons between the layers
     l and l+1 of the tail; last: `last_remainder_bound` of the last layer L; kept: k. With A_l =

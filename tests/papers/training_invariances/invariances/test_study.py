@@ -265,7 +265,7 @@ def test_training_lowers_every_loss(loss):
         ({"learning_rates": [0.01, 0.01]}, "holds 0.01 twice"),
         ({"normalized_time": True, "loss": "squared"}, "loss=logistic or exponential"),
         ({"classes": [3, 3]}, "holds 3 twice"),
-        ({"active": 0.7, "twins": 0.5}, "active=0.7 and twins=0.5 are more than all"),
+        ({"active": 0.7, "twins": 0.5}, "active=0.7 and twins=0.5: their sum is above 1"),
         ({"time": inf}, "steps from one measurement to the next"),
         ({"classes": [1]}, "must be two different digits"),
         ({"architecture": "random_graph", "biases": True}, "biases=True changes nothing with"),

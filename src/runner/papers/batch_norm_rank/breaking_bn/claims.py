@@ -1,4 +1,4 @@
-"""What paper B says of convolutional networks: figures 5, 7, 10 and 13."""
+"""State what paper B says of convolutional networks: figures 5, 7, 10 and 13."""
 
 from runner.papers.batch_norm_rank.breaking_bn import quantities as q
 from runner.papers.batch_norm_rank.learning import LEARNED, LITTLE
@@ -8,7 +8,7 @@ CENTRING = "paper B, Appendix C, figure 7"
 ALIGNED = "paper B, Appendix H, figure 10"
 
 BROKEN = 2
-"""Rank of the standard over that of the asymmetric start: less than half of it is left."""
+"""Rank from the usual initialization divided by that from the asymmetric one: at least two."""
 
 PERFECT = 0.99
 """An alignment above this is perfect: one, to two digits."""
@@ -17,7 +17,7 @@ SAME = 0.1
 """Almost the same path: ten times nearer to each other than two replicates are."""
 
 FITS = f"fit_of_batch_norm > {LEARNED}"
-"""Batch norm, to which a network is compared, has learned."""
+"""The network with batch norm, with which another is compared, has learned."""
 
 STARTS = ("batch_norm", "batch_norm_asymmetric")
 
@@ -28,7 +28,7 @@ def asymmetric_start(figure: int, network: str) -> list[Claim]:
     return [
         Claim(
             "asymmetric-start-lowers-rank",
-            f"an asymmetric start breaks the rank that batch norm keeps in {network}",
+            f"an asymmetric initialization breaks the rank that batch norm keeps in {network}",
             source,
             q.rank_before(*STARTS).above(BROKEN),
         ),
@@ -41,19 +41,21 @@ def asymmetric_start(figure: int, network: str) -> list[Claim]:
         ),
         Claim(
             "asymmetric-start-slows-learning",
-            f"from an asymmetric start {network} with batch norm learns more slowly",
+            f"from an asymmetric initialization {network} with batch norm learns more slowly",
             source,
             q.accuracy_ahead(*STARTS).above(0),
         ),
         Claim(
             "asymmetric-start-cannot-fit",
-            f"from an asymmetric start {network} with batch norm is unable to fit the images",
+            f"from an asymmetric initialization {network} with batch norm is unable to fit the"
+            " images",
             source,
             q.learned("batch_norm_asymmetric").given(FITS).below(LEARNED),
         ),
         Claim(
             "centring-redundant",
-            f"{network} learns as well with a batch norm that does not subtract the mean",
+            f"{network} ends at the same training accuracy with a batch norm that does not"
+            " subtract the mean",
             f"paper B, Section 2, Appendix C, figure {figure}",
             q.gained_by_centring().given(FITS).within(LITTLE),
         ),
@@ -63,7 +65,8 @@ def asymmetric_start(figure: int, network: str) -> list[Claim]:
 FIGURE_7 = [
     Claim(
         "centring-redundant",
-        "VGG-19 ends at the same accuracy with a batch norm that does not subtract the mean",
+        "VGG-19 ends at the same training accuracy with a batch norm that does not subtract the"
+        " mean",
         CENTRING,
         q.gained_by_centring().given(FITS).within(LITTLE),
     ),
@@ -78,13 +81,14 @@ FIGURE_7 = [
 FIGURE_10 = [
     Claim(
         "gradients-align",
-        "without batch norm the gradients of all samples are perfectly aligned",
+        "in VGG-19 without batch norm the gradients of all images are perfectly aligned",
         f"{ALIGNED} right, Proposition 19",
         q.alignment("vanilla").above(PERFECT),
     ),
     Claim(
         "batch-norm-spreads-gradients",
-        "with batch norm the gradients are less aligned before training",
+        "in VGG-19 with batch norm the gradients of different images are less aligned before"
+        " training",
         f"{ALIGNED} right",
         q.alignment_before("vanilla", "batch_norm").above(0),
     ),

@@ -25,37 +25,39 @@ class BreakingBN(OnImages):
     study: ClassVar[str] = "breaking_bn"
     version: ClassVar[int] = 3  # rates are chosen on separate replicates, by the worst of them
 
-    architecture: str = parameter("the network", "vgg19", choices=("vgg19", "resnet50"))
+    architecture: str = parameter("convolutional network", "vgg19", choices=("vgg19", "resnet50"))
     multiplier: float = parameter(
-        "of the network's numbers of channels", 0.125, above=0, maximum=100
+        "factor of the numbers of channels (1: the published network)", 0.125, above=0, maximum=100
     )
     methods: list[str] = parameter(
-        "what to compare, one after the other",
+        "networks to compare",
         ["batch_norm", "batch_norm_asymmetric", "batch_norm_no_mean", "vanilla"],
         choices=BREAKING_METHODS,
     )
-    data: str = parameter("the images", "digits", choices=LABELLED)
+    data: str = parameter("dataset", "digits", choices=LABELLED)
     image_size: int | None = parameter(
-        "pixels of a side that images are resized to; null: their own", 16, minimum=1, maximum=1000
+        "side of the resized images in pixels; null: not resized", 16, minimum=1, maximum=1000
     )
-    samples: int = parameter("N: inputs that ranks and gradients are measured on", 512, minimum=2)
+    samples: int = parameter(
+        "N, the number of inputs on which ranks and gradients are measured", 512, minimum=2
+    )
     epochs: int = parameter("passes over the training images", 20, minimum=1)
     learning_rates: list[float] = parameter(
-        "grid of rates of SGD, of which the fastest is judged; vanilla_100x takes 100 times"
-        " vanilla's, vanilla_random_pixels vanilla's",
+        "learning rates of SGD that are tried; the fastest is judged. vanilla_100x uses 100 times"
+        " the one of vanilla, vanilla_random_pixels the same as vanilla",
         [0.01, 0.03, 0.1],
         above=0,
         maximum=LARGEST_STEP,
     )
     selection_replicates: int = parameter(
-        "replicates on which the rate is chosen; they are not used for results",
+        "replicates on which the learning rate is chosen; no result uses them",
         2,
         minimum=1,
         maximum=MOST,
     )
-    batch_size: int = parameter("images of one SGD step", 128, minimum=2, maximum=MOST)
+    batch_size: int = parameter("number of images of one SGD step", 128, minimum=2, maximum=MOST)
     replicates: int = parameter("independent repetitions", 5, minimum=1, maximum=MOST)
-    tau: float = parameter("threshold of the soft rank rank_tau", 0.5, minimum=0, maximum=1)
+    tau: float = parameter("threshold of the soft rank (0 to 1)", 0.5, minimum=0, maximum=1)
 
     def purposes(self) -> tuple[str, ...]:
         """Return the purposes of the random streams."""

@@ -1,9 +1,9 @@
-"""What is measured of convolutional networks, replicate by replicate, and epoch by epoch.
+"""Measure convolutional networks, replicate by replicate and epoch by epoch.
 
-Methods share initialisation and order of the data. Where several rates were run, each method speaks
-at the one chosen for it. A network that has diverged has the accuracy zero. The learned share is 0
-for a guess and 1 for a perfect fit; `fit_of_batch_norm` is that of batch norm
-at the last epoch, to which others are compared.
+Methods share initialization and order of the data. Where several learning rates were run, each
+method is read at the one chosen for it. A network that has diverged has the accuracy zero. The
+learned fraction is 0 at chance level and 1 for a perfect fit; `fit_of_batch_norm` is that of batch
+norm at the last epoch, with which others are compared.
 """
 
 import numpy as np
@@ -59,21 +59,21 @@ def accuracy_ahead(tables: Tables, one: str, other: str) -> pd.Series:
 
 @quantity()
 def learned(tables: Tables, method: str, when: str = LAST) -> pd.DataFrame:
-    """learned share of {method} {when}"""
+    """learned fraction, (accuracy - 0.1) / 0.9, of {method} {when}"""
     share = _learned(tables, method)
     return _beside_fit(tables, share.tail(1) if when == LAST else share)
 
 
 @quantity(unit="difference")
 def gained_by_centring(tables: Tables, when: str = LAST) -> pd.DataFrame:
-    """learned share with the mean subtracted less that without {when}"""
+    """learned fraction with mean subtraction less that without, {when}"""
     gap = _learned(tables, "batch_norm") - _learned(tables, "batch_norm_no_mean")
     return _beside_fit(tables, gap.tail(1) if when == LAST else gap.mean().to_frame().T)
 
 
 @quantity()
 def alignment(tables: Tables, method: str) -> pd.Series:
-    """alignment of the gradients of {method} at every epoch, and before training"""
+    """alignment of the gradients of {method}, before training and at every epoch"""
     return _of(tables, method, "gradient_alignment").unstack()
 
 
@@ -86,7 +86,7 @@ def alignment_before(tables: Tables, one: str, other: str) -> pd.Series:
 
 @quantity(unit="ratio")
 def distance_of_paths(tables: Tables) -> pd.Series:
-    """distance of log accuracies of vanilla, on images and random pixels / of two replicates
+    """distance of log accuracies of plain networks, images to random pixels / two replicates
 
     In the mean of all epochs; accuracy zero counts as 1e-4. Images and noise of a replicate share
     start and order, which two replicates do not. The mean distances of the replicates have their

@@ -67,40 +67,48 @@ class Pretraining(TrainedMLPs):
     version: ClassVar[int] = 4  # protocols
 
     protocol: str = parameter(
-        "authors: as in their code; text: Section 4 read word for word; ours: the ascent turns"
-        " weights, at unit scale",
+        "authors: as in their code; text: as Section 4 describes; ours: the ascent rotates weights"
+        " of unit size",
         "authors",
         choices=("authors", "text", "ours"),
     )
-    script: str = parameter("which of the authors' experiments", "fig6", choices=("fig6", "fig4"))
-    depth: int = parameter("L: hidden layers; with batch norm one more by fig6", 30, minimum=1)
-    data: str = parameter("the images", "digits", choices=LABELLED)
-    methods: list[str] = parameter("the networks to compare", list(METHODS[:4]), choices=METHODS)
+    script: str = parameter(
+        "script of the authors, by its figure", "fig6", choices=("fig6", "fig4")
+    )
+    depth: int = parameter(
+        "L, the number of hidden layers; with batch norm and script=fig6 one more", 30, minimum=1
+    )
+    data: str = parameter("dataset", "digits", choices=LABELLED)
+    methods: list[str] = parameter("networks to compare", list(METHODS[:4]), choices=METHODS)
     pretraining_steps: list[int] | None = parameter(
-        "M: minibatches of the pre-training; by fig6 steps on each layer of a sweep, one sweep"
-        " after the other; null: as the protocol has it, as below",
+        "M, the number of minibatches of the pre-training; with script=fig6 the steps on each"
+        " layer, one M after the other; null: that of the protocol, as below",
         None,
         minimum=1,
     )
-    gradient_steps: int | None = parameter("T: steps on each minibatch", None, minimum=1)
-    pretraining_batch_size: int | None = parameter("N of Algorithm 1", None, minimum=2)
+    gradient_steps: int | None = parameter(
+        "T, the number of steps on each minibatch", None, minimum=1
+    )
+    pretraining_batch_size: int | None = parameter(
+        "N of Algorithm 1, the images of one minibatch", None, minimum=2
+    )
     steps: list[float] | None = parameter(
-        "sizes of a step of the ascent, of which the one that raises r most is taken for all M;"
-        " by ours angles, in radians",
+        "step sizes of the ascent that are tried; the one that raises r most is used for all M;"
+        " with protocol=ours angles in radians",
         None,
         above=0,
         maximum=LARGEST_STEP,
     )
-    batch_size: int | None = parameter("images of one SGD step", None, minimum=2)
+    batch_size: int | None = parameter("number of images of one SGD step", None, minimum=2)
     epochs: int | None = parameter("passes over the training images", None, minimum=1)
     learning_rates: list[float] | None = parameter(
-        "rates of SGD: each network is trained at all of them, and one is chosen in the tables",
+        "learning rates of SGD: each network is trained at all of them; claims and figures use one",
         None,
         above=0,
         maximum=LARGEST_STEP,
     )
     batch_norm_rates: list[float] | None = parameter(
-        "the same with batch norm", None, above=0, maximum=LARGEST_STEP
+        "learning rates of SGD with batch norm", None, above=0, maximum=LARGEST_STEP
     )
 
     def __post_init__(self) -> None:

@@ -1,9 +1,10 @@
-"""Drawings of study `pretraining`: figures 4, 6, 11 and 12, what rank adds to scale, and the quick
-look at one run."""
+"""Draw the figures of study `pretraining`: 4, 6, 11 and 12, whether the rank helps at equal size of
+the weights, and the preview of one run."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from string import ascii_lowercase
 
 import numpy as np
@@ -12,7 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.data import CLASSES
-from runner.papers.batch_norm_rank.looks import CONTROLS, METHODS, look
+from runner.papers.batch_norm_rank.looks import CONTROLS, MEASURES, METHODS, NAMES, look
+from runner.papers.batch_norm_rank.looks import named as name_of
 from runner.papers.batch_norm_rank.pretraining.tables import (
     VARIANT,
     against_pretraining,
@@ -31,21 +33,7 @@ from runner.results.rows import nonempty
 from runner.results.spreads import spread
 from runner.results.style import QUIET, SMALL, Look, level, name_ends, panel, rail, sheet, ticks
 
-COLUMNS = {
-    "train_loss": "training loss",
-    "train_accuracy": "training accuracy",
-    "test_loss": "test loss",
-    "rank_bound": "r, last hidden layer",
-    "mean_rank_bound": "r, harmonic mean over layers",
-}
-
-NAMES = {
-    "vanilla": "vanilla",
-    "pretrained": "pre-trained",
-    "batch_norm": "batch norm",
-    "batch_norm_asymmetric": "asymmetric\nbatch norm",
-}
-"""Of the lines of the paper's figures."""
+COLUMNS = ["train_loss", "train_accuracy", "test_loss", "rank_bound", "mean_rank_bound"]
 
 MOST = 25.0
 """The largest loss that a panel shows: ten times that of chance."""
@@ -56,12 +44,12 @@ def curves(tables: Tables) -> pd.DataFrame:
     the median counts, and the range does not."""
     rows = at_chosen_rates(tables)
     keys = ["protocol", "depth", *VARIANT, "learning_rate", "epoch"]
-    found = spread(rows, keys, list(COLUMNS))
-    finite = spread(rows.replace(np.inf, np.nan), keys, list(COLUMNS))
+    found = spread(rows, keys, COLUMNS)
+    finite = spread(rows.replace(np.inf, np.nan), keys, COLUMNS)
     return found.assign(**finite.filter(regex="_(low|high)$"))
 
 
-def leads(tables: Tables, columns: Sequence[str]) -> pd.DataFrame:
+def advantages(tables: Tables, columns: Sequence[str]) -> pd.DataFrame:
     """Return how far the pre-trained networks are ahead of each other network, by depth and epoch:
     median and range over the replicates, positive where they are better."""
     rows, keys = at_chosen_rates(tables).replace(np.inf, np.nan), ["depth", "epoch", "replicate"]
@@ -78,15 +66,17 @@ def _lines(
 ) -> list[tuple[float, str, Look]]:
     """Draw a line and a band for each network; return where they end: height, name, look.
 
-    place: what places values, those beyond the scale on a rail.
+    place: what places values, those beyond the scale on a rail. Without bands plain networks are a
+    wide line under the others, which may lie on it.
     """
     ends, several = [], len(set(drawn["pretraining_steps"]) - {0}) > 1
     for (method, steps), rows in drawn.sort_values("epoch").groupby(VARIANT):
         drawn_as, heights = look(method, steps), place(rows[column])
         if bands:
             drawn_as.band(axes, rows["epoch"], rows[f"{column}_low"], rows[f"{column}_high"])
-        drawn_as.line(axes, rows["epoch"], heights, marker="")
-        text = f"M = {steps}" if several and steps else NAMES.get(method, method)
+        under = {"linewidth": 5.0, "zorder": 1.9} if method == "vanilla" and not bands else {}
+        drawn_as.line(axes, rows["epoch"], heights, marker="", **under)
+        text = f"pre-trained,\nM = {steps}" if several and steps else NAMES.get(method, method)
         ends.append((heights[-1], text, drawn_as))
     axes.set_xlim(0, 1.03 * max(1, drawn["epoch"].max()))
     axes.xaxis.get_major_locator().set_params(integer=True, nbins=4)
@@ -96,13 +86,13 @@ def _lines(
 def draw_by_depth(
     tables: Tables, first: str, columns: Sequence[str]
 ) -> tuple[Figure, pd.DataFrame]:
-    """Figures 4, 11 and 12: a column of panels for each depth; a row of networks, then of leads."""
+    """Draw figures 4, 11 and 12: a column for each depth; networks, then differences."""
     drawn, letters = curves(tables), iter(ascii_lowercase)
     trained, depths = drawn[drawn["epoch"] > 0], sorted(set(drawn["depth"]))
-    size = {"height": 3.6 + 2.5 * len(columns), "left": 1.15, "right": 1.3, "between": 0.75}
+    size = {"height": 3.6 + 2.5 * len(columns), "left": 1.2, "right": 1.3, "between": 0.75}
     picture, rows = sheet(1 + len(columns), len(depths), sharey="row", **size)
     for number, column in enumerate((first, *columns)):
-        rows[number, 0].set_ylabel("lead of pre-training:\n" * (number > 0) + COLUMNS[column])
+        rows[number, 0].set_ylabel("advantage of pre-training:\n" * (number > 0) + MEASURES[column])
         for axes, depth in zip(rows[number], depths, strict=True):
             panel(axes, next(letters), f"depth {depth}", "epoch" * (number == len(columns)))
     place = _scale(rows[0], trained[first])
@@ -111,7 +101,7 @@ def draw_by_depth(
     name_ends(rows[0][-1], ends)
     for row, column in zip(rows[1:], columns, strict=True):
         with or_empty(row[0]):
-            ahead = leads(tables, columns)
+            ahead = advantages(tables, columns)
             late = ahead[ahead["epoch"] > 0.2 * ahead["epoch"].max()]
             most = 1.5 * np.nanmax([late[column].abs().max(), 0.01])
             for axes, depth in zip(row, depths, strict=True):
@@ -140,26 +130,24 @@ def _scale(row: np.ndarray, values: pd.Series) -> Callable:
 
 
 def say_by_depth(tables: Tables) -> str:
-    """Panels, lines and bands of figures 4, 11 and 12, and the rates, where several were tried."""
-    marks = (
-        "A column for each depth, by epoch of training: the networks themselves, then how far the"
-        " pre-trained ones are ahead of those with batch norm and of vanilla ones, positive where"
-        " they are better, replicate by replicate. Lines are medians over the replicates, bands"
-        " their range; both may leave a panel; networks that diverge lie on the strip beyond the"
-        " scale."
-    )
-    if tables["training"].groupby(["run", *VARIANT])["learning_rate"].nunique().max() < 2:
-        return marks
-    rows, words = at_chosen_rates(tables).drop_duplicates(["depth", *VARIANT]), []
-    for method, of in rows.sort_values("depth", kind="stable").groupby("method", sort=False):
-        rates = of["learning_rate"].map("{:g}".format)
-        if rates.nunique() > 1:
-            rates += " at depth " + of["depth"].astype(str)
-        words.append(f"{NAMES.get(method, method)} {', '.join(rates.unique())}")
+    """Say what panels, lines and bands of figures 4, 11 and 12 are, and the learning rates."""
     return (
-        f"{marks} Of the rates of the authors' scripts each network has that with the lowest"
-        f" training loss in the last epoch, on other replicates ({'; '.join(words)})."
+        "A column for each depth. Top: the networks by epoch. Below: pre-trained networks against"
+        " the two others, pair by pair; above 0 pre-training is better. Lines are medians, bands"
+        f" the range, which may leave a panel. Learning rates: {_rates(tables)}."
     )
+
+
+def _rates(tables: Tables) -> str:
+    """Return the commonest learning rate, and the others with their networks."""
+    rows = at_chosen_rates(tables).drop_duplicates(["depth", *VARIANT])
+    usual, *others = rows["learning_rate"].value_counts().index
+    words = [f"{usual:g}"]
+    for rate in others:
+        of = rows[rows["learning_rate"] == rate].sort_values("depth").groupby("depth")["method"]
+        each = [f"{' and '.join(map(name_of, methods))} at depth {d}" for d, methods in of]
+        words.append(f"{rate:g} for {', '.join(each)}")
+    return "; ".join(words)
 
 
 def middle(rows: pd.DataFrame, network: str, column: str) -> float:
@@ -168,28 +156,50 @@ def middle(rows: pd.DataFrame, network: str, column: str) -> float:
     return float(named(of_protocol(deepest(rows), "authors"), network)[column].median())
 
 
-def say_end(tables: Tables, column: str, beats: str) -> str:
-    """Who wins, and where the deepest networks end, with pre-training and without."""
+ENOUGH = 1000
+"""Minibatches of the authors' pre-training; after less nothing is said of who wins."""
+
+
+def say_helps(tables: Tables, column: str, helps: str, beats: str) -> str:
+    """Say whether pre-training helps plain networks, where both end, and if it beats batch norm."""
     rows = last_epochs(tables)
     ours, plain = (middle(rows, name, column) for name in ("pretrained", "vanilla"))
-    if not np.isfinite([ours, plain]).all():
+    if rows["pretraining_steps"].max() < ENOUGH or not np.isfinite([ours, plain]).all():
+        return ""
+    depth, what = rows["depth"].max(), "loss" if "loss" in column else "accuracy"
+    return f"At depth {depth} {helps} ({what} {ours:.2f} against {plain:.2f}); {beats}"
+
+
+def say_ends(tables: Tables, column: str) -> str:
+    """Say where networks end after a shorter pre-training than the authors', and without it."""
+    rows = last_epochs(tables)
+    ours, plain = (middle(rows, name, column) for name in ("pretrained", "vanilla"))
+    M = rows["pretraining_steps"].max()
+    if M >= ENOUGH or not np.isfinite([ours, plain]).all():
         return ""
     return (
-        f"At depth {rows['depth'].max()} {beats} in {COLUMNS[column]}, which ends at {ours:.2f}"
-        f" with pre-training and {plain:.2f} without"
+        f"Pre-trained on only {M} minibatches, networks of depth {rows['depth'].max()} end at a"
+        f" {MEASURES[column]} of {ours:.2f}, plain ones at {plain:.2f}"
     )
 
 
-BEATS = {
-    "holds": "pre-training beats batch norm",
-    "fails": "pre-training does not beat batch norm",
-    "undecided": "neither pre-training nor batch norm is found ahead",
+HELPS = {
+    "holds": "pre-training helps plain networks",
+    "fails": "pre-training does not help plain networks",
+    "undecided": "it is undecided if pre-training helps plain networks",
 }
 """By the verdict of the claim that it does."""
 
+BEATS = {
+    "holds": "it beats batch norm",
+    "fails": "it does not beat batch norm",
+    "undecided": "whether it beats batch norm is undecided",
+}
+"""By the verdict of the claim that it does, after HELPS."""
+
 
 def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Figure 6: accuracy and r through training."""
+    """Draw figure 6: accuracy and mean r by epoch."""
     drawn = deepest(curves(tables))
     picture, ((left, right),) = sheet(gap=1.55, right=1.15)
     left.set_ylim(0, 1.03)
@@ -199,29 +209,31 @@ def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     ticks(right.yaxis, [2**power for power in range(10) if 2**power <= top])
     for axes, letter, column in ((left, "a", "train_accuracy"), (right, "b", "mean_rank_bound")):
         name_ends(axes, _lines(axes, drawn, column))
-        panel(axes, letter, COLUMNS[column], "epoch")
+        panel(axes, letter, MEASURES[column], "epoch")
     return picture, drawn
 
 
 def say_more(tables: Tables, more: str) -> str:
-    """Whether more pre-training helps, and where it ends beside batch norm."""
+    """Say where the longest pre-training ends and where none does, and if more is always better."""
     ends = last_epochs(tables)
-    most, norm = (middle(ends, name, "train_accuracy") for name in ("M = 75", "batch_norm"))
-    return f"{more}: M = 75 steps reach an accuracy of {most:.2f}, batch norm {norm:.2f}"
+    most, plain = (middle(ends, name, "train_accuracy") for name in ("M = 75", "vanilla"))
+    return (
+        f"Pre-training makes {ends['depth'].max()} plain layers trainable: accuracy {most:.2f}"
+        f" after 75 steps, {plain:.2f} without{more}"
+    )
 
 
 MORE = {
-    "holds": "The more pre-training, the higher the rank r and the faster deep networks learn",
-    "undecided": "More pre-training raises the rank r; whether it always speeds up learning is"
-    " undecided",
-    "fails": "More pre-training raises the rank r, but does not always speed up learning",
+    "holds": "",
+    "undecided": "; whether more is always faster is undecided",
+    "fails": "; but more is not always faster",
 }
-"""By the verdict of the claim that it does, where it raises r."""
+"""By the verdict of the claim that more pre-training gives faster learning."""
 
 
 def ordered(tables: Tables) -> pd.DataFrame:
-    """Return the judged networks, with r before and what they learn in the last epoch; one that has
-    diverged is at chance."""
+    """Return the judged networks, with r before training and the accuracy of the last epoch, which
+    is chance where one has diverged."""
     keys = ["protocol", *VARIANT, "replicate"]
     start = before_training(tables).set_index(keys)[["rank_bound"]]
     end = last_epochs(tables).set_index(keys)[["train_accuracy", "train_loss", "learning_rate"]]
@@ -232,22 +244,22 @@ def ordered(tables: Tables) -> pd.DataFrame:
 STARTS = {
     ("authors", "batch_norm"): ("batch norm", ""),
     ("authors", "batch_norm_asymmetric"): ("batch norm, asymmetric", ""),
-    ("authors", "vanilla"): ("vanilla", ""),
+    ("authors", "vanilla"): ("plain", ""),
     ("authors", "pretrained"): ("pre-trained, M = {M}", ""),
     ("text", "pretrained"): ("pre-trained as in the text", "X"),
     ("ours", "pretrained"): ("pre-trained by rotations", "P"),
-    ("authors", "scale_matched"): ("random, sized as M = {M}", ""),
-    ("text", "scale_matched"): ("random, sized as in the text", "X"),
-    ("authors", "unit_scale"): ("random, of unit scale", ""),
+    ("authors", "scale_matched"): ("random, size of M = {M}", ""),
+    ("text", "scale_matched"): ("random, size as in the text", "X"),
+    ("authors", "unit_scale"): ("random, unit size", ""),
     ("authors", "he"): ("random, He", ""),
-    ("authors", "orthogonalised_half"): ("orthogonalized halfway", ""),
-    ("authors", "orthogonalised"): ("orthogonalized", ""),
+    ("authors", "orthogonalised_half"): ("orthogonalized, p = 1/2", ""),
+    ("authors", "orthogonalised"): ("orthogonalized, p = 1", ""),
 }
-"""Of the figure of controls, by protocol and method: its name, and a marker where another protocol
+"""The names in the figure of controls, by protocol and method, and a marker where another protocol
 looks the same."""
 
 NEAR = 0.15
-"""Accuracies of the second panel: from so much below the best."""
+"""Accuracies of the second panel: from this much below the best."""
 
 
 def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -279,24 +291,15 @@ def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, spread(rows, keys, ["rank_bound", "train_accuracy", "train_loss"])
 
 
-def say_scale(tables: Tables, adds: str) -> str:
-    """Say whether rank adds anything to the size of pre-trained weights, and what another size
-    does."""
-    end, names = last_epochs(tables), ("M = 75", "scale_matched", "unit_scale")
-    most, less, unit = (round(middle(end, name, "train_accuracy"), 2) for name in names)
-    does = "better still" if unit > most else "as well" if unit == most else "less well"
-    return (
-        f"At equal size of the weights {adds} (accuracy {most:.2f} against {less:.2f});"
-        f" random weights of unit scale do {does}"
-    )
-
-
-ADDS = {
-    "holds": "a higher rank helps",
-    "fails": "a higher rank does not help",
-    "undecided": "it is undecided if a higher rank helps",
-}
-"""By the verdict of the claim that it does."""
+def say_scale(tables: Tables, verdict: str) -> str:
+    """Say whether the rank helps networks whose weights have equal size."""
+    ends = last_epochs(tables)
+    ours, same = (f"{middle(ends, n, 'train_accuracy'):.2f}" for n in ("M = 75", "scale_matched"))
+    if verdict == "holds":
+        return f"A higher rank helps at equal size of the weights (accuracy {ours} against {same})"
+    if ours == same:
+        return f"Pre-trained and random weights of the same size reach the same accuracy ({ours})"
+    return f"No gain from rank is found at equal size of the weights ({ours} against {same})"
 
 
 AGAINST = {
@@ -354,7 +357,7 @@ NEEDED = {
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Preview of one run: figure 6, and how every network starts and ends."""
+    """Draw the preview of one run: figure 6, and how every network starts and ends."""
     picture, _ = draw_rank_and_accuracy(tables)
     rows = ordered(tables)
     shown = rows.groupby([*VARIANT, "learning_rate"], sort=False).median(numeric_only=True)
@@ -368,26 +371,29 @@ HEADLINE = ["rank_bound", "train_accuracy", "test_accuracy"]
 
 
 def by_depth(figure: str, claim: str, first: str, *columns: str) -> Drawing:
-    """Figure 4, 11 or 12; claim: the one on the first column, whose networks are drawn; columns:
-    those whose leads are."""
+    """Return figure 4, 11 or 12; claim: the one that pre-training beats plain networks in the first
+    column, whose networks are drawn; columns: those whose differences are."""
+    against = {"faster-than-vanilla": "faster-than-batch-norm"}.get(claim, "better-accuracy")
+    findings = [Finding(partial(say_ends, column=first))]
+    for (verdict, helps), (other, beats) in product(HELPS.items(), BEATS.items()):
+        says, needs = partial(say_helps, column=first, helps=helps, beats=beats), {verdict: [claim]}
+        needs[other] = [*needs.get(other, []), against]
+        findings.append(Finding(says, **needs))
     return Drawing(
         figure,
         partial(draw_by_depth, first=first, columns=columns),
         whose="the authors' protocol",
         unread=("pretraining",),
-        findings=[
-            Finding(partial(say_end, column=first, beats=beats), **{verdict: [claim]})
-            for verdict, beats in BEATS.items()
-        ],
+        findings=findings,
         caption=say_by_depth,
         shows={"method": ["vanilla", "pretrained", "batch_norm"]},
     )
 
 
 FIGURES = [
-    by_depth("rank-fig12", "faster-than-batch-norm", "train_loss", "train_accuracy", "test_loss"),
-    by_depth("rank-fig11", "better-accuracy", *["train_accuracy"] * 2, "test_loss"),
-    by_depth("rank-fig4", "faster-than-batch-norm", *["train_loss"] * 2),
+    by_depth("rank-fig12", "faster-than-vanilla", "train_loss", "train_accuracy", "test_loss"),
+    by_depth("rank-fig11", "better-accuracy-than-vanilla", *["train_accuracy"] * 2, "test_loss"),
+    by_depth("rank-fig4", "faster-than-vanilla", *["train_loss"] * 2),
     Drawing(
         "rank-fig6",
         draw_rank_and_accuracy,
@@ -401,10 +407,9 @@ FIGURES = [
             )
             for verdict, more in MORE.items()
         ],
-        caption="(a) Training accuracy and (b) r, the lower bound of the rank, by epoch; 0: before"
-        " training. As in the authors' code r is 1 over the mean of 1 / r over seven layers, on the"
-        " last minibatch. Lines are medians over the replicates, bands their range. M: steps of"
-        " pre-training on each layer, those of M = 75 after those of M = 5.",
+        caption="(a) Training accuracy and (b) mean r (harmonic mean of the rank's lower bound"
+        " over seven layers). Lines are medians, bands the range. M: steps of pre-training on each"
+        " layer; those of M = 75 come after those of M = 5.",
         shows={"method": ["vanilla", "pretrained", "batch_norm", "batch_norm_asymmetric"]},
     ),
     Drawing(
@@ -413,16 +418,13 @@ FIGURES = [
         whose="ours, next to the authors' protocol",
         unread=("pretraining",),
         findings=[
-            Finding(partial(say_scale, adds=adds), **{verdict: ["rank-beyond-scale"]})
-            for verdict, adds in ADDS.items()
+            Finding(partial(say_scale, verdict=verdict), **{verdict: ["rank-beyond-scale"]})
+            for verdict in ("holds", "fails", "undecided")
         ],
         caption="Training accuracy in the last epoch against r of the last hidden layer before"
-        " training, (b) of the best networks, enlarged. A marker for each initialization: the"
-        " median of its replicates, which are dots. M: steps of pre-training on each layer. Hollow:"
-        " no pre-training. Sized: each layer has the root mean square that it has in the"
-        " pre-trained network. By rotations: weights of unit scale, turned by angles to raise r."
-        " Halfway: by the root of the singular values. Dotted: chance, at which a network counts"
-        " that has diverged.",
+        " training, (a) of all networks, (b) of the best. Markers are medians, dots single"
+        " networks; hollow: not pre-trained. Size: each layer has the root mean square of the"
+        " pre-trained one. Networks that diverge count as chance.",
         shows={"method": [method for _, method in STARTS]},
     ),
     Drawing(

@@ -1,4 +1,4 @@
-"""What paper B says of the chains: Section 3, Appendix E and Theorem 14."""
+"""State what paper B says of very deep linear networks: Section 3, Appendix E, Theorem 14."""
 
 from runner.papers.batch_norm_rank.rank_chain import quantities as q
 from runner.results.claims import Claim
@@ -8,7 +8,8 @@ OF_THE_FIGURES = "(γ == 1 or γ == 0.1)"
 
 SOFT_RANK_GROWTH = Claim(
     "soft-rank-growth",
-    "the soft rank, averaged over depth, grows at least as √d, for every γ",
+    "the soft rank of linear networks with batch norm, averaged over depth, grows at least as √d,"
+    " for every γ",
     "paper B, Section 3.1, figure 3a",
     q.exponent("soft rank").above(1 / 2),
 )
@@ -16,20 +17,22 @@ SOFT_RANK_GROWTH = Claim(
 FIGURE_3A = [
     Claim(
         "soft-rank-bound",
-        "the soft rank, averaged over depth, is above the bound of Theorem 14",
+        "the soft rank of linear networks with batch norm, averaged over depth, is above the bound"
+        " of Theorem 14",
         "paper B, Theorem 14 (58), figure 3a",
         q.soft_rank_over_bound().above(1),
     ),
     Claim(
         "r-bound",
-        "r, averaged over depth, is above √((1 - α) d)",
+        "r of linear networks with batch norm, averaged over depth, is above √((1 - α) d)",
         "paper B, Theorem 14 (58)",
         q.r_over_bound().above(1),
     ),
     SOFT_RANK_GROWTH,
     Claim(
         "r-growth",
-        "r, averaged over depth, grows at least as √d, for every γ",
+        "r of linear networks with batch norm, averaged over depth, grows at least as √d, for every"
+        " γ",
         "paper B, Theorem 2 (5)",
         q.exponent("r").above(1 / 2),
     ),
@@ -57,25 +60,25 @@ LAWS = [
 FIGURES_8_AND_9 = [
     Claim(
         "regularity-below-0.9",
-        "the regularity constant α is below 0.9 for every d > 10",
+        "the regularity constant α of the representations is below 0.9 at every width d > 10",
         "paper B, Appendix E, figure 8",
         q.alpha(f"d > 10 and {OF_THE_FIGURES}").below(0.9),
     ),
     Claim(
         "regularity-falls",
-        "the regularity constant α decreases with d",
+        "the regularity constant α of the representations decreases with the width d",
         "paper B, Appendix E, after Theorem 14",
         q.change_of_alpha(OF_THE_FIGURES).below(0),
     ),
     Claim(
         "norm-bound",
-        "the mean of ‖M‖² is below d^1.5 / √(1 - α)",
+        "the mean of ‖M‖², where M = H Hᵀ / N, is below d^1.5 / √(1 - α)",
         "paper B, Lemma 13 (50), figure 9",
         q.norm_over_bound().below(1),
     ),
     Claim(
         "norm-growth",
-        "the mean of ‖M‖² grows no faster than d^1.5",
+        "the mean of ‖M‖², where M = H Hᵀ / N, grows no faster than d^1.5",
         "paper B, Appendix E, figure 9",
         q.exponent("‖M‖²", OF_THE_FIGURES).below(1.5),
         needs={"skip": 2},
@@ -85,7 +88,8 @@ FIGURES_8_AND_9 = [
 FIGURE_3B = [
     Claim(
         "collinear-pulled-apart",
-        "from nearly collinear inputs the largest singular value falls and all others rise quickly",
+        "with batch norm and nearly parallel inputs the largest singular value falls quickly, and"
+        " all others rise",
         "paper B, figure 3b, Example 9",
         [q.stretch("index == 1", 10).below(1), q.stretch("index > 1", 10).above(1)],
     )
@@ -94,7 +98,7 @@ FIGURE_3B = [
 LEMMA_3 = [
     Claim(
         "ratio-decays",
-        "in residual networks without normalisation log(σ₂ / σ₁) falls linearly with depth",
+        "in linear residual networks without normalization log(σ₂ / σ₁) falls linearly with depth",
         "paper B, Lemma 3",
         [
             q.fall_a_layer().above(0),
@@ -104,13 +108,15 @@ LEMMA_3 = [
     ),
     Claim(
         "rate-is-lyapunov-gap",
-        "the rate at which log(σ₂ / σ₁) falls is the gap of the two largest Lyapunov exponents",
+        "in linear residual networks without normalization log(σ₂ / σ₁) falls at the rate of the"
+        " gap of the two largest Lyapunov exponents",
         "paper B, Section 3.2, footnote 6",
         q.fall_over_gap("gaussian").within(0.25, of=1),
     ),
     Claim(
         "matrix-converges",
-        "without normalisation the normalised matrix converges as the depth grows",
+        "in linear residual networks without normalization the matrix divided by its norm converges"
+        " as the depth grows",
         "paper B, Lemma 3a as printed; its proof gives limit points only (Lemma 18)",
         q.step_late_over_early("gaussian").below(1 / 2),
     ),
@@ -119,13 +125,13 @@ LEMMA_3 = [
 LEMMA_7 = [
     Claim(
         "expansion",
-        "for small γ the change of ‖M‖² over a layer is γ² δ_F(M)",
+        "for small γ a layer with batch norm changes ‖M‖², where M = H Hᵀ / N, by γ² δ_F(M)",
         "paper B, Lemma 7 (43)",
         q.beyond_expansion().within(0.02),
     ),
     Claim(
         "remainder",
-        "what δ_F(M) leaves of the change of ‖M‖² over a layer, over γ², is O(γ)",
+        "the change of ‖M‖² over a layer, divided by γ², differs from δ_F(M) by O(γ)",
         "paper B, Lemma 7 (43)",
         q.exponent_of_remainder().above(1),
     ),
@@ -134,7 +140,7 @@ LEMMA_7 = [
 LIVE = [
     Claim(
         "other-laws-below",
-        "inputs of lower rank end in laws of lower rank: full rank of the input is needed",
+        "inputs of lower rank end at a lower rank, so that inputs of full rank are needed",
         "paper B, Section 3.1, necessary assumption (i)",
         q.r_over_full().below(1),
     )
@@ -151,14 +157,15 @@ HALF = 0.5
 ASSUMPTIONS = [
     Claim(
         "soft-rank-bound",
-        "for τ = 0.1, 0.5 and 0.9 the soft rank, averaged over depth, is above the bound of Theorem"
-        " 14",
+        "for the thresholds τ = 0.1, 0.5 and 0.9 the soft rank, averaged over depth, is above the"
+        " bound of Theorem 14",
         "paper B, Theorem 2 (5), Theorem 14 (58)",
         q.soft_rank_over_bound_at("gaussian").above(1),
     ),
     Claim(
         "soft-rank-growth",
-        "for τ = 0.1, 0.5 and 0.9 the soft rank, averaged over depth, grows at least as √d",
+        "for the thresholds τ = 0.1, 0.5 and 0.9 the soft rank, averaged over depth, grows at least"
+        " as √d",
         "paper B, Theorem 2 (5)",
         [
             q.exponent("soft rank", f"law == 'gaussian' and tau == {tau}").above(1 / 2)
@@ -167,14 +174,15 @@ ASSUMPTIONS = [
     ),
     Claim(
         "one-sign-collapses",
-        "weights that are not drawn with mean zero take the rank from chains with batch norm",
+        "linear networks with batch norm lose their rank if the weights are not drawn with mean"
+        " zero",
         "paper B, Section 3.1, necessary assumption (ii)",
         q.mean_r("asymmetric").below(ONE),
     ),
     Claim(
         "scaled-branch-keeps-rank",
-        "residual networks without normalisation escape collapse where γ = O(1 / L), and not at a"
-        " constant γ",
+        "residual networks without normalization escape the collapse if γ = O(1 / L), and do not"
+        " at a constant γ",
         "paper B, Section 3.2",
         [
             q.ratio_behind("1 / L").above(HALF),

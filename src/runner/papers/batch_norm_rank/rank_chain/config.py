@@ -31,62 +31,69 @@ UNUSED = {
     "expansion": (*_OF_NO_AVERAGE, "stride"),
     "input_rank": ("columns", "input_noise"),
 }
-"""By what is looked at, the parameters that change nothing there."""
+"""By what is measured, the parameters that change nothing there."""
 
 UNUSED_BY_AUTHORS = ("columns", "burn_in", "stride", "samples", "engine", "tau", "input_noise")
 
 
 @dataclass(frozen=True)
 class RankChain(StudyConfig):
-    """Paper B: depth as a Markov chain, `H_{l+1} = BN(H_l + gamma W_l H_l)`.
+    """Paper B: very deep linear networks, `H_{l+1} = BN(H_l + gamma W_l H_l)`.
 
-    `measure` says what is looked at: `average`, ranks and norms averaged over depth (Figures 3a, 8,
+    `measure` says what is measured: `average`, ranks and norms averaged over depth (Figures 3a, 8,
     9); `spectrum`, singular values by layer from nearly collinear inputs (3b); `product`, the
-    collapse without normalisation (Lemma 3); `expansion`, the change of the norm over one layer
-    (Lemma 7); `input_rank`, how many directions live and what inputs of lower rank end in.
+    collapse without normalization (Lemma 3); `expansion`, the change of the norm over one layer
+    (Lemma 7); `input_rank`, how many directions survive from inputs of lower rank.
     """
 
     study: ClassVar[str] = "rank_chain"
     version: ClassVar[int] = 3  # standard deviations over depth
 
-    measure: str = parameter("what is looked at", "average", choices=tuple(UNUSED))
+    measure: str = parameter(
+        "average: ranks and norms over depth; spectrum: figure 3b; product: Lemma 3; expansion:"
+        " Lemma 7; input_rank: inputs of lower rank",
+        "average",
+        choices=tuple(UNUSED),
+    )
     protocol: str = parameter(
         "text: as Figures 3a and 3b are described; authors: as their code computes them",
         "text",
         choices=("text", "authors"),
     )
     widths: list[int] = parameter(
-        "d, the width of all layers", [8, 16, 32, 64, 128, 256], minimum=2
+        "d, the widths of the networks", [8, 16, 32, 64, 128, 256], minimum=2
     )
     skips: list[float] = parameter(
-        "gamma, the weight of W relative to the skip connection; inf: no skip",
+        "gamma, the weight of W next to the skip connection; inf: no skip",
         [0.1, 0.5, 1.0, inf],
         above=0,
     )
     layers: int = parameter(
-        "L: layers that enter an average, over all chains together; else the last layer",
+        "L, the number of layers: for an average over all networks together, else of each network",
         100_000,
         minimum=1,
     )
     chains: int = parameter(
-        "independent chains (replicates) for each width and gamma", 32, minimum=1, maximum=MOST
+        "independent networks (replicates) for each width and gamma", 32, minimum=1, maximum=MOST
     )
     law: str = parameter(
-        "law of the weights; asymmetric: of one sign, uniform on [0, 2 sqrt(3)]",
+        "distribution of the weights; asymmetric: of one sign, uniform on [0, 2 sqrt(3)]",
         "gaussian",
         choices=("gaussian", "uniform", "rademacher", "asymmetric"),
     )
     engine: str = parameter(
-        "how W G is drawn; auto: kernel or, on a GPU, rotated, and direct where these do not apply",
+        "how W G is drawn; auto: kernel, on a GPU rotated, direct where these do not apply",
         "auto",
         choices=("auto", "kernel", "rotated", "direct"),
     )
     dtype: str = parameter("precision", "float64", choices=("float64", "float32"))
-    tau: float = parameter("threshold of the soft rank rank_tau", 0.5, minimum=0, maximum=1)
-    centred: bool = parameter("subtract the mean in batch normalisation (engine=direct)", False)
+    tau: float = parameter("threshold of the soft rank (0 to 1)", 0.5, minimum=0, maximum=1)
+    centred: bool = parameter("subtract the mean in batch normalization (engine=direct)", False)
     samples: int | None = parameter("N, the batch size; null: d", None, minimum=1)
     columns: int | None = parameter(
-        "K, columns that engines kernel and rotated keep; null: 2 sqrt(d) + 4", None, minimum=1
+        "K, the number of columns in engines kernel and rotated; null: 2 sqrt(d) + 4",
+        None,
+        minimum=1,
     )
     burn_in: int | None = parameter(
         "layers before the first measurement; null: 300 + 10 / (gamma^2 sqrt(d))", None, minimum=0
@@ -95,9 +102,14 @@ class RankChain(StudyConfig):
         "layers from one measurement to the next; null: max(2, d / 16)", None, minimum=1
     )
     input_noise: float = parameter(
-        "noise on the collinear inputs (measure=spectrum)", 1e-3, above=0, maximum=LARGEST_FACTOR
+        "size of the noise on the collinear inputs (measure=spectrum)",
+        1e-3,
+        above=0,
+        maximum=LARGEST_FACTOR,
     )
-    draws: int = parameter("pairs of weights for each matrix (measure=expansion)", 4_000, minimum=2)
+    draws: int = parameter(
+        "number of pairs of weights for each matrix (measure=expansion)", 4_000, minimum=2
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -130,7 +142,7 @@ class RankChain(StudyConfig):
         ) or inf in self.skips:
             return "Gaussian weights, float64, a skip connection, and no mean is subtracted"
         if self.measure == "average" and self.layers_of_chain() < EVERY:
-            return f"every {EVERY}th layer is looked at, and a chain has {self.layers_of_chain()}"
+            return f"every {EVERY}th layer is measured, and a network has {self.layers_of_chain()}"
         return None
 
     def _not_rotated(self) -> str | None:
@@ -173,23 +185,23 @@ class RankChain(StudyConfig):
             averaged = self.measure in ("average", "input_rank")
             if averaged and self.burn_in is None and skip * skip < SLOWEST:
                 raise InputError(
-                    f"skips={skip}: the chain forgets its start only after 1 / gamma^2 layers."
+                    f"skips={skip}: the network forgets its inputs only after 1 / gamma^2 layers."
                     " Give the layers before the first measurement as burn_in=..."
                 )
 
     def _check_width(self, width: int) -> None:
-        """Raise InputError for columns or a stride that a width has no room for."""
+        """Raise InputError for columns or a stride that do not fit a width."""
         needed = min(width, ceil(2 * sqrt(width)))
         if self.columns is not None and not needed <= self.columns <= width:
             raise InputError(
-                f"columns={self.columns} for width {width}: 1.9 sqrt(d) directions may live,"
+                f"columns={self.columns} for width {width}: 1.9 sqrt(d) directions may survive,"
                 f" so keep {needed} to {width}"
             )
         per_chain = self.layers_of_chain()
         if self.measure == "average" and self.stride_of(width) > per_chain:
             raise InputError(
                 f"stride={self.stride_of(width)} for width {width} is more than the"
-                f" {per_chain} layers of a chain (layers={self.layers} over chains={self.chains})"
+                f" {per_chain} layers of a network (layers={self.layers} over chains={self.chains})"
             )
 
     def layers_of_chain(self) -> int:

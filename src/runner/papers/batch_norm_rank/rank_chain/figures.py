@@ -1,4 +1,4 @@
-"""Drawings of study `rank_chain`: Figures 3a, 3b, 8, Lemmas 3 and 7, live directions."""
+"""Draw the figures of study `rank_chain`: 3a, 3b, 8, Lemmas 3 and 7, surviving directions."""
 
 from dataclasses import replace
 from math import inf
@@ -135,8 +135,8 @@ def say_growth(tables: Tables) -> str:
     """Say the fitted powers of the width, gamma by gamma."""
     powers = _exponents(powers_of_two(averages(tables)), ["skip"], "width", "soft_rank")
     return (
-        f"The rank of deep batch-normalised networks grows as the power {powers.min():.2f} to"
-        f" {powers.max():.2f} of the width d: faster than the √d of Theorem 2, at every γ"
+        "With batch norm the soft rank grows faster than √d, with exponents from"
+        f" {powers.min():.2f} to {powers.max():.2f}"
     )
 
 
@@ -194,13 +194,13 @@ def _by_law(axes: Axes, metrics: pd.DataFrame) -> None:
 
 
 def say_laws(tables: Tables) -> str:
-    """Say how far the bound is below the rank, and how little the law matters."""
+    """Say how far the bound is below the rank, and how little the distribution matters."""
     metrics = averages(tables)
     plain = select(_relative_to_gaussian(metrics), skip=inf)
     bound = rank_bound(metrics, metrics["tau"])
     return (
-        f"The soft rank is over {int((metrics['soft_rank'] / bound).min())} times Theorem 14's"
-        " bound; the distribution of the weights hardly matters"
+        f"The soft rank is more than {int((metrics['soft_rank'] / bound).min())} times the bound of"
+        " Theorem 14; the distribution of the weights hardly matters"
         f" ({100 * (plain['soft_rank'] - 1).abs().max():.0f} %)"
     )
 
@@ -227,11 +227,11 @@ def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             (plain, LAWS, "gaussian", "Gaussian", 40, (0, -11)),
             (plain, LAWS, "uniform", "uniform", 11, (0, -11)),
             (plain, LAWS, "rademacher", "±1", 17, (6, 9)),
-            (small, SMALL_SKIPS, "gaussian", "with skips,\nγ = 1/(8d), 1/(16d)", 13, (9, 12)),
+            (small, SMALL_SKIPS, "gaussian", "with skips,\nγ = 1/(8d), 1/(16d)", 17, (12, 12)),
         ):
             _name(right, rows[rows["law"] == law], "soft_rank", looks[law], text, at, away)
     panel(left, "a", "soft rank, mean over the layers", "width d")
-    panel(right, "b", "a relative to Gaussian, no skips", "width d")
+    panel(right, "b", "soft rank / Gaussian, no skips", "width d")
     return picture, metrics[NUMBERS]
 
 
@@ -240,11 +240,8 @@ ONE_SIGN = Look(style.GREEN, "v", DASHED)
 
 
 def say_needed(tables: Tables) -> str:
-    """Say what thresholds, weights of one sign, and a branch of order 1 / L make of the rank."""
-    return (
-        "The rank exceeds its bound at every threshold τ; weights of one sign lose the rank;"
-        " without batch norm only a branch of order 1 / L keeps it"
-    )
+    """Say what thresholds and weights of one sign do to the rank."""
+    return "Batch norm keeps the rank at every threshold τ, but not if all weights have one sign"
 
 
 def draw_assumptions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -287,14 +284,12 @@ def draw_assumptions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_nearer(tables: Tables) -> str:
-    """Say the exponent where d is smallest and largest."""
-    rows = select(averages(tables), skip=inf)
-    rows = powers_of_two(rows).sort_values("width")
-    powers = np.diff(np.log(rows["soft_rank"])) / np.diff(np.log(rows["width"]))
-    return (
-        f"Up to d = {rows['width'].iloc[-1]:,} the rank grows faster than √d, but ever less so:"
-        f" its exponent in d falls from {powers[0]:.2f} to {powers[-1]:.2f}"
-    )
+    """Say how near r is to √d at the largest width; nothing unless it rises to it."""
+    rows = select(averages(tables), skip=inf).sort_values("width")
+    over, widest = (rows["rank_bound"] / rows["width"] ** 0.5).to_numpy(), rows["width"].iloc[-1]
+    if over[-1] >= 1 or (np.diff(over) < 0).any():
+        return ""
+    return f"The bound r approaches √d from below: it is {over[-1]:.2f} √d at d = {widest:,}"
 
 
 def draw_wide(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -326,10 +321,7 @@ def say_regular(tables: Tables) -> str:
     metrics = averages(tables)
     metrics = metrics[metrics["skip"].isin(paper_skips(metrics))]
     most = np.ceil(100 * (metrics["frobenius"] / norm_bound(metrics)).max())
-    return (
-        "‖M‖² grows no faster than d¹·⁵, as Lemma 13 says, and stays below"
-        f" {most:.0f} % of its bound; the regularity constant α falls with d"
-    )
+    return f"‖M‖² grows no faster than d^1.5 and stays below {most:.0f} % of Lemma 13's bound"
 
 
 def draw_fig8(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -365,7 +357,7 @@ def say_apart(tables: Tables) -> str:
     rank = (values >= SOFT).sum(axis=1).groupby("layer").mean()
     layer = min(10, rank.index.max())
     return (
-        f"Batch norm pulls nearly collinear inputs apart: within {layer} layers the soft rank rises"
+        f"Batch norm pulls nearly parallel inputs apart: within {layer} layers the soft rank rises"
         f" from {rank[0]:.0f} to {rank[layer]:.1f}"
     )
 
@@ -405,15 +397,15 @@ GAP = Look(style.INK, "", style.DOTTED, 1.6)
 
 
 def say_collapse(tables: Tables) -> str:
-    """Say how fast the ratio falls, and that the matrix still moves."""
+    """Say how fast the ratio falls at the largest γ."""
     products = select(tables["products"], law="gaussian")
     strong = products["skip"].max()
     products = select(products, skip=strong)
     end = products["layer"].max()
     last = products.loc[products["layer"] == end, "log_ratio"].median()
     return (
-        f"Skips do not prevent rank one: σ₂/σ₁ falls tenfold in {-end * np.log(10) / last:.0f}"
-        f" layers at γ = {strong:g}; but the matrix does not converge, it moves in every layer"
+        "Without batch norm, skip connections do not save the rank: σ₂/σ₁ falls tenfold in"
+        f" {-end * np.log(10) / last:.0f} layers (γ = {strong:g})"
     )
 
 
@@ -449,10 +441,11 @@ def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_expansion(tables: Tables) -> str:
-    """Say the power of what is left over."""
+    """Say how many matrices there are, and the power of the remainder."""
+    count = len(tables["expansions"].drop_duplicates(["width", "law", "replicate"]))
     return (
-        "Over one layer ‖M‖² changes as Lemma 7 predicts; the relative error falls as the power"
-        f" {powers_left_over(tables).mean():.1f} of γ, faster than the promised γ"
+        f"Lemma 7 predicts the change of ‖M‖² in all {count} matrices; its error falls like"
+        f" γ^{powers_left_over(tables).mean():.1f}"
     )
 
 
@@ -502,11 +495,11 @@ STAR = Look(style.VERMILION, "o")
 
 
 def say_live(tables: Tables) -> str:
-    """k* at the smallest and the largest width."""
+    """Say k* at the smallest and the largest width."""
     stars = select(crossings(tables), skip=inf).sort_values("width")
     first, last = stars.iloc[0], stars.iloc[-1]
     return (
-        "Beyond k* directions of the input, more of them add nothing to deep layers: k* ="
+        "Deep layers keep about k* directions and no more:"
         f" {first['crossing']:.1f} at width {first['width']:.0f}, {last['crossing']:.1f} at width"
         f" {last['width']:.0f}"
     )
@@ -573,11 +566,10 @@ FIGURES = [
         whose="as in the paper",
         findings=[Finding(say_growth, holds=["soft-rank-growth", "r-growth"])],
         caption=over_layers(
-            "(a) The soft rank of the hidden layers, averaged over {layers}; dashed: the"
-            " root of the width d. (b) The same over the root of d. Line: γ = ∞, circles on it: γ ="
-            " 1, triangles: γ = 0.5, dashed with diamonds: γ = 0.1. The band is a standard"
-            " deviation over the layers to either side, at γ = ∞; errors of the means are smaller"
-            " than the markers. Widths are the paper's, 8, 16, .., 256."
+            "(a) Soft rank of the hidden layers, mean over {layers}, and the root of the width d."
+            " (b) The same, divided by √d. γ: weight of the random branch next to the skip (∞: no"
+            " skip). The band is a standard deviation over the layers; errors of the means are"
+            " smaller than the markers."
         ),
     ),
     Drawing(
@@ -586,11 +578,10 @@ FIGURES = [
         whose="ours",
         findings=[Finding(say_laws, holds=["soft-rank-bound"])],
         caption=over_layers(
-            "(a) The soft rank, averaged over {layers}, for Gaussian weights (wide line),"
-            " and for weights of bounded support: uniform (circles) and ±1 (triangles); dark"
-            " without skips, light with γ at 1/(8 d) or 1/(16 d), as Lemma 5 asks for. Dashed: the"
-            " root of d; dotted: the lower bound of Theorem 14. (b) The same over that of Gaussian"
-            " weights without skips. Points are means, bands two standard errors to either side."
+            "(a) Soft rank, mean over {layers}, for three distributions of the weights, with the"
+            " bound of Theorem 14. Dark: without skips; light: with γ as small as in Lemma 5. (b)"
+            " The same, divided by that of Gaussian weights without skips. Bands are two standard"
+            " errors."
         ),
         shows={"law": ["gaussian", "uniform", "rademacher"]},
     ),
@@ -601,15 +592,13 @@ FIGURES = [
         findings=[
             Finding(
                 say_needed,
-                holds=["soft-rank-bound", "one-sign-collapses", "scaled-branch-keeps-rank"],
+                holds=["soft-rank-bound", "one-sign-collapses"],
             )
         ],
-        caption="(a) The soft rank, which counts singular values above the threshold τ, over its"
-        " bound of Theorem 14, averaged over depth, without skips. (b) The bound r of the rank, for"
-        " Gaussian weights and for weights of one sign, uniform on [0, 2√3]. (c) Without batch"
-        " norm: the second singular value over the first behind L layers, where the weight γ of the"
-        " branch next to the skip is constant, and where it falls as 1 / L; medians over the"
-        " networks; what is below 0.00001 lies on the strip ≈ 0.",
+        caption="(a) Soft rank for three thresholds τ, divided by the bound of Theorem 14, no"
+        " skips. (b) r for weights of mean zero and for weights uniform on [0, 2√3]. (c) σ₂/σ₁"
+        " without batch norm after L layers; values below 0.00001 are drawn at ≈ 0. γ:"
+        " weight of the branch next to the skip.",
         shows={"law": ["gaussian", "asymmetric"]},
     ),
     Drawing(
@@ -618,10 +607,9 @@ FIGURES = [
         whose="ours",
         findings=[Finding(say_nearer, holds=["soft-rank-growth"])],
         caption=over_layers(
-            "(a) The soft rank and its lower bound r, averaged over {layers}, over the"
-            " root of d. (b) Their exponent in d between two neighbouring widths; dashed: a half."
-            " Filled, solid: γ = ∞, without skips; hollow, broken: γ = 0.1. Errors of the means are"
-            " smaller than the markers."
+            "(a) Soft rank and its lower bound r, mean over {layers}, divided by the root of the"
+            " width d. (b) Their exponents between two neighboring widths; dashed: 1/2. γ = ∞: no"
+            " skips. Errors of the means are smaller than the markers."
         ),
     ),
     Drawing(
@@ -631,16 +619,14 @@ FIGURES = [
         findings=[
             Finding(
                 say_regular,
-                holds=["regularity-below-0.9", "regularity-falls", "norm-bound", "norm-growth"],
+                holds=["norm-bound", "norm-growth"],
             )
         ],
         caption=over_layers(
-            "(a) Figure 8: the constant α of the paper's regularity condition, of the distribution"
-            " that the layers tend to; dotted: 0.9. (b) Figure 9: mean of the squared Frobenius"
-            " norm of the matrix M of a hidden layer, with the 1.5th power of d (dashed) and the"
-            " upper bound of Lemma 13 at γ = 1 (dotted). Points are averages over {layers} at γ ="
-            " 1 (circles) and γ = 0.1 (diamonds, broken), the weight of a layer next to its skip;"
-            " their errors are smaller than the markers."
+            "(a) Figure 8: regularity constant α. (b) Figure 9: mean of ‖M‖², with the power d^1.5"
+            " and Lemma 13's bound at γ = 1. M = H Hᵀ / N of a hidden layer H. Points are means"
+            " over {layers}; their errors are smaller than the markers. γ: weight of a layer next"
+            " to its skip (circles 1, diamonds 0.1)."
         ),
     ),
     Drawing(
@@ -648,22 +634,19 @@ FIGURES = [
         draw_fig3b,
         whose="as in the paper, no skips",
         findings=[Finding(say_apart, holds=["collinear-pulled-apart"])],
-        caption="(a) The ten largest singular values of the hidden layers, over the root of the"
-        " batch size N, from nearly collinear inputs, without skips. Lines are medians over the"
-        " networks, the darker the larger the value; the band is the whole range of the largest."
-        " (b) The same on a logarithmic scale. Dotted: √½, from where on the soft rank counts a"
-        " value.",
+        caption="(a) The ten largest singular values of each layer, divided by the root of the"
+        " batch size N, (b) on a logarithmic axis, without skips. Lines are medians over the"
+        " networks, the darker the larger the value; the band is the range of the largest.",
     ),
     Drawing(
         "rank-lemma3",
         draw_lemma3,
         whose="as in the paper",
-        findings=[Finding(say_collapse, holds=["ratio-decays"], fails=["matrix-converges"])],
-        caption="(a) The second singular value over the first, without normalisation and with"
-        " skips; dotted: the rate that the Lyapunov exponents of Gaussian weights promise. (b) How"
-        " far the matrix, scaled to norm one, moves in a layer. Lines are medians over the"
-        " networks, bands the middle half of them; solid: Gaussian weights, broken and thin:"
-        " uniform ones.",
+        findings=[Finding(say_collapse, holds=["ratio-decays"])],
+        caption="(a) Second singular value divided by the first, without batch norm and with skips."
+        " (b) How far the matrix, scaled to norm one, moves in each layer. Lines are medians, bands"
+        " the middle half. Solid: Gaussian weights; thin, broken: uniform weights; dotted: rate"
+        " predicted by the Lyapunov exponents.",
         shows={"law": ["gaussian", "uniform"]},
     ),
     Drawing(
@@ -671,10 +654,10 @@ FIGURES = [
         draw_lemma7,
         whose="as in the paper",
         findings=[Finding(say_expansion, holds=["expansion", "remainder"])],
-        caption="(a) Change of the squared norm of M over one layer against what Lemma 7 says, at"
-        " the smallest γ; every point is a matrix. (b) Root mean square over the matrices of what"
-        " the lemma leaves over, beyond that at the smallest γ; dotted: the powers one and two of"
-        " γ. The wider, the darker; filled: Gaussian weights; hollow and dashed: uniform ones.",
+        caption="(a) Measured against predicted change of ‖M‖² over one layer at the smallest γ,"
+        " one dot a matrix. (b) Root mean square over the matrices of the error of the prediction,"
+        " minus that at the smallest γ; dotted: γ and γ². The wider, the darker; filled: Gaussian"
+        " weights; hollow: uniform weights.",
         shows={"law": ["gaussian", "uniform"]},
     ),
     Drawing(
@@ -682,9 +665,8 @@ FIGURES = [
         draw_live,
         whose="ours",
         findings=[Finding(say_live, holds=["other-laws-below"])],
-        caption="(a) The soft rank in which inputs of rank k end, averaged over the layers, for"
-        " several widths d, without skips; dashed: all k directions kept; bands are two standard"
-        " errors. Dots: k*, the rank from which on one direction more shrinks from layer to layer"
-        " instead of growing. (b) k* against the width; dashed: the root of d.",
+        caption="(a) Soft rank of deep layers, mean over the layers, for inputs of rank k, without"
+        " skips; bands are two standard errors. Dots: k*, the rank from which on one direction more"
+        " shrinks from layer to layer instead of growing. (b) k* against the width d.",
     ),
 ]

@@ -1,4 +1,4 @@
-"""What is measured of the chains: averages over depth with their errors, and paths of replicates.
+"""Measure very deep linear networks: averages over depth with errors, and single networks.
 
 Averages carry errors from independent chains, or from long pieces of them; where chains are short
 against the time in which they forget their start, nothing is judged. d is the width, γ the weight
@@ -85,7 +85,7 @@ def soft_rank_over_bound_at(tables: Tables, law: str) -> pd.DataFrame:
 
 @quantity(each=("γ", "d"), numbers="estimates", needs={"width": 3})
 def mean_r(tables: Tables, law: str) -> pd.DataFrame:
-    """mean of r of chains with {law} weights"""
+    """mean of r of networks with {law} weights"""
     rows = _averages(tables, f"law == '{law}'")
     error = rows["rank_bound_se"].clip(lower=EXACT)
     return rows.assign(value=rows["rank_bound"], error=error)
@@ -93,7 +93,7 @@ def mean_r(tables: Tables, law: str) -> pd.DataFrame:
 
 @quantity(each=("L",))
 def ratio_behind(tables: Tables, γ: str, where: str = "L > 0") -> pd.DataFrame:
-    """σ₂ / σ₁ behind L layers without normalisation, at γ = {γ}"""
+    """σ₂ / σ₁ after L layers without normalization, at γ = {γ}"""
     rows = select(scaled_products(tables), branch=γ).query(where)
     return rows.assign(value=np.exp(rows["log_ratio"]))
 
@@ -136,7 +136,7 @@ def alpha(tables: Tables, where: str) -> pd.DataFrame:
 
 @quantity(each=("γ", "d"), unit="difference", numbers="estimates", needs={"width": 3, "skip": 2})
 def change_of_alpha(tables: Tables, where: str) -> pd.DataFrame:
-    """change of α from half of d"""
+    """α at width d less α at width d / 2"""
     rows = powers_of_two(_averages(tables, where))
     by = rows.groupby("γ")
     error = np.hypot(rows["regularity_se"], by["regularity_se"].shift())
@@ -172,13 +172,13 @@ def _falls(tables: Tables) -> Iterator[pd.DataFrame]:
 
 @quantity(each=("law", "γ"), unit="slope", needs=LAYERS)
 def fall_a_layer(tables: Tables) -> pd.DataFrame:
-    """fall of log(σ₂ / σ₁) a layer"""
+    """fall of log(σ₂ / σ₁) per layer"""
     return pd.concat(_falls(tables)).rename(columns={"rate": "value"})
 
 
 @quantity(each=("law", "γ"), unit="difference", needs=LAYERS)
 def fall_beyond_half(tables: Tables, one: str, other: str) -> pd.DataFrame:
-    """fall a layer in the {one} half of the depth less half of that in the {other}
+    """fall of log(σ₂ / σ₁) per layer in the {one} half of the depth, less half of the {other}
 
     Of a fall with the root of the depth, or its logarithm, the second half has less than that.
     """
@@ -187,7 +187,7 @@ def fall_beyond_half(tables: Tables, one: str, other: str) -> pd.DataFrame:
 
 @quantity(each=("γ",), unit="ratio", numbers="estimates", needs=LAYERS)
 def fall_over_gap(tables: Tables, law: str) -> pd.DataFrame:
-    """fall a layer / gap of the two largest Lyapunov exponents"""
+    """fall of log(σ₂ / σ₁) per layer / gap of the two largest Lyapunov exponents"""
     found = []
     for rows in _falls({"products": select(tables["products"], law=law)}):
         gap, error = rows["gap"].iloc[0], rows["gap_se"].iloc[0]
@@ -199,7 +199,7 @@ def fall_over_gap(tables: Tables, law: str) -> pd.DataFrame:
 
 @quantity(each=("γ",), unit="ratio", needs=LAYERS)
 def step_late_over_early(tables: Tables, law: str) -> pd.Series:
-    """length of a step of the normalised matrix, last / first tenth of the layers"""
+    """step of the matrix divided by its norm, last / first tenth of the layers"""
     rows = select(tables["products"], law=law).rename(columns=SYMBOLS)
     tenth = rows["layer"].max() / 10
     early, late = rows[rows["layer"] <= tenth], rows[rows["layer"] > 9 * tenth]
@@ -216,13 +216,13 @@ def beyond_expansion(tables: Tables) -> pd.DataFrame:
 
 @quantity(each=("d", "law"), unit="exponent", needs={"width": 3, "skip": 3})
 def exponent_of_remainder(tables: Tables) -> pd.Series:
-    """p of γᵖ, as which what is left over, over γ², grows between the three smallest γ"""
+    """exponent in γ of the remainder / γ², between the three smallest γ"""
     return powers_left_over(tables).rename_axis(["d", "law", "replicate"])
 
 
 @quantity(each=("γ", "d"), unit="ratio", numbers="estimates", needs={"width": 2})
 def r_over_full(tables: Tables) -> pd.DataFrame:
-    """mean of r for inputs of the least rank that admits as much / for inputs of full rank"""
+    """mean of r from inputs of lower rank / from inputs of full rank"""
     rows = _long_enough(tables["input_ranks"]).sort_values(["γ", "d", "input_rank"])
     by = rows.groupby(["γ", "d"])
     full, full_se = (by[name].transform("last") for name in ("rank_bound", "rank_bound_se"))

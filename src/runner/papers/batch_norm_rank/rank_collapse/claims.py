@@ -1,4 +1,4 @@
-"""What paper B says of depth, rank and training: figures 1 and 2."""
+"""State what paper B says of depth, rank and training: figures 1 and 2."""
 
 from runner.papers.batch_norm_rank.learning import DEEP, LEARNED, LITTLE
 from runner.papers.batch_norm_rank.rank_collapse import quantities as q
@@ -16,7 +16,7 @@ ONE = 1.5
 FIGURE_1 = [
     Claim(
         "vanilla-rank-collapses",
-        "the rank of vanilla networks collapses with depth",
+        "the rank of plain networks, before training, collapses with depth",
         LEFT,
         [
             q.rank("vanilla", SHALLOWEST).above(2),
@@ -26,13 +26,13 @@ FIGURE_1 = [
     ),
     Claim(
         "batch-norm-keeps-rank",
-        "networks with batch norm keep a high rank at every depth",
+        "networks with batch norm have a high rank before training at every depth",
         LEFT,
         q.rank_over_root("batch norm").above(1),
     ),
     Claim(
         "vanilla-cannot-learn",
-        "vanilla networks of more than ten layers are essentially unable to learn",
+        "plain networks of more than ten layers are essentially unable to learn",
         RIGHT,
         [
             q.learned("vanilla", SHALLOWEST).above(LEARNED),
@@ -41,7 +41,7 @@ FIGURE_1 = [
     ),
     Claim(
         "batch-norm-loses-little",
-        "the accuracy of networks with batch norm drops only mildly with depth",
+        "the training accuracy of networks with batch norm drops only mildly with depth",
         RIGHT,
         q.accuracy_lost("batch norm", 0.1, of="vanilla").below(0),
     ),
@@ -53,7 +53,7 @@ def by_layer(activation: str, name: str) -> list[Claim]:
     return [
         Claim(
             f"{activation}-vanilla-rank-one",
-            f"the rank of vanilla {name} networks falls to one with depth",
+            f"the rank of plain {name} networks falls to one with depth",
             FIGURE_2,
             q.rank_of_deepest(activation).below(ONE),
         ),

@@ -15,31 +15,35 @@ AUTHORS_RATES = "rates of the authors' code"
 
 @dataclass(frozen=True)
 class RankCollapse(TrainedMLPs):
-    """Paper B, figures 1 and 2: rank at initialisation and training against depth."""
+    """Paper B, figures 1 and 2: rank at initialization and training by depth."""
 
     study: ClassVar[str] = "rank_collapse"
     version: ClassVar[int] = 3  # rates are chosen on separate replicates, by the worst of them
 
     protocol: str = parameter(
-        "text: SGD at the best rate of a grid for each network, as figure 1 says; authors: as their"
-        " code for figure 1 does, and with data=gaussian as that for figure 2 does",
+        "text: SGD at the best of several learning rates for each network, as the paper says of"
+        " figure 1; authors: as their code for figure 1, with data=gaussian as that for figure 2",
         "text",
         choices=("text", "authors"),
     )
-    activation: str = parameter("after each layer", "relu", choices=ACTIVATIONS, own=True)
+    activation: str = parameter(
+        "activation function after each layer", "relu", choices=ACTIVATIONS, own=True
+    )
     normalizations: list[str] = parameter(
-        "side by side; batch_no_mean divides by the root mean square alone",
+        "normalizations to compare; batch_no_mean divides by the root mean square only",
         ["none", "batch"],
         choices=NORMALIZATIONS,
     )
-    skip: float = parameter("gamma: weight of W H relative to the skip connection", inf, above=0)
+    skip: float = parameter(
+        "gamma, the weight of W H next to the skip connection; inf: no skip", inf, above=0
+    )
     init: str = parameter(
-        "weights at the start; gain: N(0, gain^2 / in) with the gain that the activation needs",
+        "initialization of the weights; gain: N(0, gain^2 / in) with the gain for the activation",
         "pytorch",
         choices=INITIALIZATIONS,
     )
     dtype: str = parameter("precision", "float32", choices=("float32", "float64"))
-    train: bool = parameter("false: ranks at initialisation alone", True)
+    train: bool = parameter("train the networks; false: only measure ranks before training", True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -53,9 +53,9 @@ def say_rates(tables: Tables) -> str:
         for normalization, rows in by_depth(tables).groupby("normalization", sort=False)
     ]
     return (
-        "(a) Rank of the last hidden layer before training, (b) its lower bound r, (c) training"
-        " accuracy after training. Lines are means, dots single networks; shaded: depths"
-        f" above {DEEP}. Learning rates ({how}): {'; '.join(chosen)}."
+        "(a) Rank of the last hidden layer before training, (b) its lower bound r, (c) accuracy"
+        f" after training. Lines are means, dots single networks. Shaded: above depth {DEEP}."
+        f" Learning rates ({how}): {'; '.join(chosen)}."
     )
 
 
@@ -67,7 +67,7 @@ def _by_stretch(rows: pd.DataFrame) -> str:
             words.append(f"{rate:g}" + (f" from depth {depth:.0f}" if words else ""))
         before = rate
     rates = rows["learning_rate"]
-    return ", ".join(words) if len(words) < 5 else f"{rates.min():g} to {rates.max():g}"
+    return ", ".join(words) if len(words) < 4 else f"{rates.min():g} to {rates.max():g}"
 
 
 def say_collapse(tables: Tables) -> str:
@@ -139,7 +139,7 @@ def draw_by_layer(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     width, last = metrics["width"].iloc[0], max(10, drawn["layer"].max())
     strokes = {"float32": {"linewidth": 3.2}, "float64": {"linewidth": 1.3, "linestyle": DASHED}}
     picture, (panels,) = sheet(1, 2, sharey=True, gap=1.2, right=1.1)
-    PLAIN.note(panels[1], 0.04, 0.12, "thick: single precision\nbroken: double precision")
+    PLAIN.note(panels[1], 0.04, 0.12, "thick: single precision\nbroken: double")
     for axes, letter, name in zip(panels, "ab", ("linear", "ReLU"), strict=True):
         axes.set(xscale="log", yscale="log", xlim=(1, last), ylim=(0.85, 1.2 * width))
         level(axes, width**0.5, "√d", above=False)

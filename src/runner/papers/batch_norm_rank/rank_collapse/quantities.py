@@ -1,4 +1,4 @@
-"""What is measured of networks by depth (figure 1) and by layer (figure 2), in each replicate.
+"""Measure networks by depth (figure 1) and by layer (figure 2), in each replicate.
 
 Nothing is said of depth where no network has more than ten layers. A network that has diverged has
 learned nothing.
@@ -46,13 +46,13 @@ def rank_over_root(tables: Tables, networks: str) -> pd.Series:
 
 @quantity(each=("depth",), needs={"depth": 3})
 def learned(tables: Tables, networks: str, where: str) -> pd.Series:
-    """learned share of {networks} networks at the end of training"""
+    """learned fraction, (accuracy - 0.1) / 0.9, of {networks} networks at the end of training"""
     return learned_share(_accuracy(tables, networks, where))
 
 
 @quantity(unit="difference", needs={"depth": 3})
 def accuracy_lost(tables: Tables, networks: str, share: float, of: str) -> pd.Series:
-    """accuracy lost from the least to the largest depth, {networks} less {share} of {of}"""
+    """accuracy lost from least to largest depth, {networks} less {share} of {of}"""
     lost = {}
     for name in (networks, of):
         by_depth = _accuracy(tables, name).unstack("depth").sort_index(axis="columns")
@@ -70,7 +70,7 @@ def rank_of_deepest(tables: Tables, activation: str) -> pd.Series:
 
 @quantity(each=("normalization", "dtype"), unit="ratio")
 def rank_of_layers(tables: Tables, activation: str) -> pd.DataFrame:
-    """rank of every layer / √d, of {activation} networks with batch norm, centred or not"""
+    """rank of every layer / √d, {activation} networks with batch norm (mean subtracted or not)"""
     rows = select(tables["metrics"], activation=activation)
     rows = rows[(rows["layer"] > 0) & (rows["normalization"] != "none")]
     return rows.assign(value=rows["matrix_rank"] / np.sqrt(rows["width"]))

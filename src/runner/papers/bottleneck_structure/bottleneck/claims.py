@@ -26,7 +26,8 @@ NEVER = "paper D, section 3.1 (fitting minima that underestimate the rank: never
 FIGURE_1 = [
     Claim(
         "affine-norm",
-        "over a range of depths of equal rank, ‖θ‖² of the best solutions found is well approximated"
+        "over a range of depths of equal rank, ‖θ‖² of the best solutions found is well"
+        " approximated"
         " by an affine function of the depth",
         CAPTION,
         q.power_of_depth().given("fit").within(0.25, of=1),
@@ -83,11 +84,13 @@ FIGURE_1 = [
     ),
     Claim(
         "ntk-of-order-depth",
-        "the best solutions found have a tangent kernel of the normal size: its trace grows linearly"
+        "the best solutions found have a tangent kernel of the normal size: its trace grows"
+        " linearly"
         " with the depth",
         "paper D, section 4",
         q.growth_of_ntk().given("fit").within(0.25, of=1),
-        note="Tr Θ / L: {first.median:.3g} at the first depth of the range, {last.median:.3g} at the"
+        note="Tr Θ / L: {first.median:.3g} at the first depth of the range, {last.median:.3g}"
+        " at the"
         " last (medians)",
     ),
     Claim(

@@ -10,43 +10,61 @@ from runner.papers.bottleneck_structure.purposes import initialization
 
 @dataclass(frozen=True)
 class Bottleneck(TrainingConfig):
-    """Paper D, figure 1: parameter norm and spectra against depth, on a task of known rank."""
+    """Paper D, figure 1: norm and singular values by depth, on a task of known rank."""
 
     study: ClassVar[str] = "bottleneck"
     version: ClassVar[int] = 4  # parallel neurons become one
 
     depths: list[int] = parameter(
-        "L: all depths train in one stack", [6, 10, 18], minimum=2, maximum=MOST
+        "L: list of depths; all are trained at once", [6, 10, 18], minimum=2, maximum=MOST
     )
     recipe: str = parameter(
-        "plain: ridge from the start; annealed: fit, then a stronger ridge, then lambda; minimum:"
-        " the lowest loss of each depth, from annealed networks",
+        "plain: Adam with lambda from the first step; annealed: Adam without weight decay for 200"
+        " steps, then up to 5 lambda until 60 % of the steps, then lambda; minimum: search for the"
+        " best solution of each depth, from annealed networks",
         "annealed",
         choices=("plain", "annealed", "minimum"),
     )
     start_depths: list[int] | None = parameter(
-        "depths at which recipe=minimum starts from annealed networks, the others from their"
-        " neighbours; null: all",
+        "depths at which recipe=minimum trains annealed networks; the search continues to the other"
+        " depths (null: all depths)",
         None,
         minimum=2,
         maximum=MOST,
     )
     starts: int = parameter(
-        "independent starts of recipe=minimum at each of them", 3, minimum=1, maximum=MOST
+        "number of initializations of recipe=minimum at each of start_depths",
+        3,
+        minimum=1,
+        maximum=MOST,
     )
-    width: int = parameter("neurons of every hidden layer", 50, minimum=1)
-    ridge: float = parameter("lambda", 1e-3, minimum=0, maximum=LARGEST_FACTOR)
+    width: int = parameter("number of neurons in each hidden layer", 50, minimum=1)
+    ridge: float = parameter(
+        "lambda: strength of the weight decay", 1e-3, minimum=0, maximum=LARGEST_FACTOR
+    )
     latent_rank: int = parameter(
-        "k*: latent variables that the targets depend on", 2, minimum=1, maximum=8
+        "k*: rank of the task, the number of hidden variables that the targets depend on",
+        2,
+        minimum=1,
+        maximum=8,
     )
-    samples: int = parameter("N: training samples; every step sees all", 200, minimum=2)
-    test_samples: int = parameter("test samples", 500, minimum=1)
-    steps: int = parameter("steps of Adam", 6000, minimum=1)
+    samples: int = parameter(
+        "N: number of training samples; each step uses all of them", 200, minimum=2
+    )
+    test_samples: int = parameter("number of test samples", 500, minimum=1)
+    steps: int = parameter("number of steps of Adam (betas 0.9 and 0.99)", 6000, minimum=1)
     learning_rate: float | None = parameter(
-        "null: the recipe's", None, above=0, maximum=LARGEST_STEP
+        "learning rate of Adam (above 0; null: 0.005 for plain, 0.003 for the others)",
+        None,
+        above=0,
+        maximum=LARGEST_STEP,
     )
-    points: int = parameter("training inputs that the theorems are measured at", 50, minimum=1)
-    replicates: int = parameter("trials: own data, own initialisation", 3, minimum=1, maximum=MOST)
+    points: int = parameter(
+        "number of training inputs at which theorems are measured", 50, minimum=1
+    )
+    replicates: int = parameter(
+        "number of tasks, each with separate data and initial weights", 3, minimum=1, maximum=MOST
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

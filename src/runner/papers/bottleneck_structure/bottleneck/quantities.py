@@ -71,7 +71,7 @@ def _slope_of_starts(metrics: pd.DataFrame) -> pd.Series:
 
 @quantity(needs=MANY_DEPTHS)
 def left_by_expansion(tables: Tables) -> pd.DataFrame:
-    """largest residual of R₁ + R₂/L fitted to ‖θ‖² − k L, relative to its range, five or more depths"""
+    """residual of R₁ + R₂/L fitted to ‖θ‖² − k L, relative to its range, five or more depths"""
     found = t.fits(_minima(tables), t.DEPTHS_OF_EXPANSION).rename(columns={"left": "value"})
     return _with_fit(tables, found, f"rank that holds over {t.DEPTHS_OF_EXPANSION} depths")
 
@@ -88,7 +88,7 @@ def _longest_range(tables: Tables) -> pd.DataFrame:
 
 @quantity(unit="exponent", needs=DEPTHS)
 def decay_of_distance(tables: Tables) -> pd.DataFrame:
-    """exponent in L of the largest |sᵢ − 1|, i ≤ k, in the middle layer, longest range of equal rank"""
+    """exponent in L of the largest |sᵢ − 1|, i ≤ k, middle layer, longest range of equal rank"""
     key = ["replicate", "depth"]
     longest = _longest_range(tables)[[*key, "rank"]]
     rows = select(tables["spectrum"], recipe="minimum").merge(longest, on=key)
@@ -155,7 +155,7 @@ def share_of_values(tables: Tables, near: float, where: str) -> pd.DataFrame:
 
 @quantity(unit="slope", needs=DEPTHS)
 def layers_outside(tables: Tables) -> pd.DataFrame:
-    """number of layers outside the bottleneck that a layer of depth adds, over a range of equal rank"""
+    """layers outside the bottleneck that a layer of depth adds, over a range of equal rank"""
     found = t.bottleneck_lengths(_minima(tables), select(tables["spectrum"], recipe="minimum"))
     ranges = found.groupby(["replicate", "range"]).filter(lambda each: len(each) >= t.ENOUGH)
     by = nonempty(ranges, f"rank that holds over {t.ENOUGH} depths").groupby(["replicate", "range"])

@@ -79,7 +79,7 @@ def fits(metrics: pd.DataFrame, depths: int) -> pd.DataFrame:
 
 
 def lines(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Fit `||theta||^2 = slope L + intercept` to every range of equal rank of ENOUGH or more depths.
+    """Fit `||theta||^2 = slope L + intercept` to each range of equal rank of ENOUGH depths or more.
 
     One row per range: replicate, rank, depths (their number), slope, off (the largest distance
     from the line, relative to how far the norm moves over the range), r2.

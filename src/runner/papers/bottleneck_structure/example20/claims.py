@@ -1,4 +1,4 @@
-"""What paper D says of Example 20."""
+"""State what paper D says of Example 20."""
 
 from runner.papers.bottleneck_structure.example20 import quantities as q
 from runner.results.claims import Claim
@@ -7,21 +7,22 @@ CLAIMS = {
     "bottleneck-example20": [
         Claim(
             "represents",
-            "the explicit networks equal f(x, y, z) = (x, y, z + relu(x − y)) on [0, 1]³, but for"
-            " three roundings in every layer",
+            "the explicit networks of Example 20 equal f(x, y, z) = (x, y, z + relu(x − y))"
+            " on [0, 1]³, up to three roundings in each layer",
             "paper D, Example 20",
             q.error().always("<=", 3),
             note="largest error {max_error.max:.2g}",
         ),
         Claim(
             "norm-converges",
-            "‖θ‖² − 3 L of the explicit networks goes to 0: R⁽⁰⁾(f) = 3, R⁽¹⁾(f) = 0",
-            "paper D, Example 20 (its last line drops a factor (L − 2)/2)",
+            "‖θ‖² − 3 L of the explicit networks of Example 20 goes to 0: R⁽⁰⁾(f) = 3, R⁽¹⁾(f) = 0",
+            "paper D, Example 20 (its last line lacks a factor (L − 2)/2)",
             [q.off_the_closed_form().always("<=", 1), q.step("excess").always("<", 0)],
         ),
         Claim(
             "representations-diverge",
-            "the middle representations of the explicit networks are not uniformly Lipschitz",
+            "the middle representations of the explicit networks of Example 20 are not uniformly"
+            " Lipschitz",
             "paper D, Example 20",
             q.step("middle_lipschitz").always(">", 0),
         ),

@@ -9,15 +9,21 @@ from runner.core.studies import MOST, StudyConfig, parameter
 
 @dataclass(frozen=True)
 class Example20(StudyConfig):
-    """Paper D, Example 20: representations may diverge although the norm converges."""
+    """Paper D, Example 20: representations can diverge although the norm converges."""
 
     study: ClassVar[str] = "example20"
 
-    depths: list[int] = parameter("L, even", [8, 32, 128, 512, 2048, 8192], minimum=4, maximum=MOST)
-    exponents: list[float] = parameter(
-        "g in epsilon = L^-g; the example asks for 1/2 < g < 1", [0.6, 0.7, 0.8, 0.9], above=0
+    depths: list[int] = parameter(
+        "L: list of even depths", [8, 32, 128, 512, 2048, 8192], minimum=4, maximum=MOST
     )
-    grid: int = parameter("points per axis of [0, 1]^3 that f is compared on", 6, minimum=2)
+    exponents: list[float] = parameter(
+        "gamma in epsilon = L^-gamma: list (the example assumes 1/2 < gamma < 1)",
+        [0.6, 0.7, 0.8, 0.9],
+        above=0,
+    )
+    grid: int = parameter(
+        "number of points per axis of [0, 1]^3 at which f is compared", 6, minimum=2
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

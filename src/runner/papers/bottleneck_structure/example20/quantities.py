@@ -1,4 +1,4 @@
-"""What is measured of the explicit networks of Example 20: nothing is drawn, each is a case."""
+"""Measure the explicit networks of Example 20; nothing is random, each network is one case."""
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,7 @@ def off_the_closed_form(tables: Tables) -> pd.DataFrame:
 
 @quantity(needs=SIZES)
 def step(tables: Tables, column: str) -> pd.DataFrame:
-    """{column} less that at the depth before"""
+    """{column} − its value at the depth before"""
     rows = tables["metrics"].sort_values("depth")
     return _cases(rows, rows.groupby("exponent")[column].diff()).dropna(subset="value")
 

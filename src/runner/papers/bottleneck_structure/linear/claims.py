@@ -1,4 +1,4 @@
-"""What paper D says of linear networks."""
+"""State what paper D says of deep linear networks."""
 
 from runner.papers.bottleneck_structure.linear import quantities as q
 from runner.papers.bottleneck_structure.theorem_claims import SIDES, violations
@@ -10,27 +10,31 @@ CLAIMS = {
     "bottleneck-linear": [
         Claim(
             "cost-is-least",
-            "‖θ‖² ≥ R(A; L) = L ‖A‖^(2/L), in the Schatten norm of order 2/L",
+            "a linear network of depth L for the matrix A has ‖θ‖² ≥ R(A; L) = L ‖A‖^(2/L),"
+            " with the"
+            " Schatten norm of order 2/L",
             SOURCE,
             violations("linear").always("<=", 0),
             note=SIDES,
         ),
         Claim(
             "cost-is-attained",
-            "trained with L2 regularisation, deep linear networks attain ‖θ‖² = R(A; L)",
+            "deep linear networks that are trained with weight decay attain ‖θ‖² = R(A; L)",
             SOURCE,
             q.excess().always("<", 1e-9),
-            note="at most {value.max:.2g} in {value.count} networks, {zero.sum} of them zero",
+            note="largest difference {value.max:.2g}, {value.count} networks, {zero.sum} of"
+            " them zero",
         ),
         Claim(
             "first-correction",
-            "‖θ‖² = L Rank A + 2 log |A|₊ + O(1/L)",
+            "trained deep linear networks have ‖θ‖² = L Rank A + 2 log |A|₊ + O(1/L)",
             SOURCE,
             q.exponent_of_remainder("after_first", 3).within(0.25, of=-1),
         ),
         Claim(
             "second-correction",
-            "‖θ‖² = L Rank A + 2 log |A|₊ + ‖log₊ AᵀA‖² / (2 L) + O(L⁻²)",
+            "trained deep linear networks have"
+            " ‖θ‖² = L Rank A + 2 log |A|₊ + ‖log₊ AᵀA‖² / (2 L) + O(L⁻²)",
             f"{SOURCE}, R⁽²⁾ of linear networks",
             q.exponent_of_remainder("after_second", 3).within(0.25, of=-2),
         ),

@@ -10,21 +10,32 @@ from runner.papers.bottleneck_structure.purposes import initialization
 
 @dataclass(frozen=True)
 class Linear(TrainingConfig):
-    """Paper D, section 3: what trained deep linear networks cost, and its corrections in 1/L."""
+    """Paper D, section 3: squared norm of trained deep linear networks, expanded in 1/L."""
 
     study: ClassVar[str] = "linear"
 
-    depths: list[int] = parameter("L", [4, 6, 8, 12, 16, 24, 32], minimum=2, maximum=MOST)
-    width: int = parameter("n: inputs, outputs and hidden neurons", 4, minimum=1)
-    rank: int = parameter("k: rank of the matrix to learn", 2, minimum=1)
+    depths: list[int] = parameter(
+        "L: list of depths", [4, 6, 8, 12, 16, 24, 32], minimum=2, maximum=MOST
+    )
+    width: int = parameter(
+        "n: number of inputs, outputs and neurons in each hidden layer", 4, minimum=1
+    )
+    rank: int = parameter("k: rank of the matrix to learn (at most width)", 2, minimum=1)
     ridges: list[float] = parameter(
-        "lambda: minimised one after the other, each from the last",
+        "lambda: list of strengths of the weight decay, used one after the other",
         [1e-1, 1e-2, 1e-3],
         above=0,
         maximum=LARGEST_FACTOR,
     )
-    iterations: int = parameter("of L-BFGS at each lambda, at most", 3000, minimum=1)
-    replicates: int = parameter("own matrix, own start", 10, minimum=1, maximum=MOST)
+    iterations: int = parameter(
+        "largest number of iterations of L-BFGS at each lambda", 3000, minimum=1
+    )
+    replicates: int = parameter(
+        "number of tasks, each with a separate matrix and initial weights",
+        10,
+        minimum=1,
+        maximum=MOST,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,4 +1,4 @@
-"""What is measured of trained deep linear networks."""
+"""Measure trained deep linear networks."""
 
 import pandas as pd
 
@@ -17,7 +17,7 @@ def excess(tables: Tables) -> pd.DataFrame:
 
 @quantity(unit="exponent", needs={"depth": 3})
 def exponent_of_remainder(tables: Tables, column: str, depths: int) -> pd.Series:
-    """exponent in L of the remainder {column}, over {depths} or more depths of one rank"""
+    """exponent in L of the residual {column}, over {depths} or more depths of one rank"""
     rows = of_one_rank(with_remainders(tables["metrics"]), depths)
     found = slopes(nonempty(rows, f"rank of {depths} depths"), "depth", column, log=True)
     return found.reindex(pd.Index(tables["metrics"]["replicate"].unique(), name="replicate"))

@@ -8,22 +8,38 @@ from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, MOST, TrainingConf
 
 @dataclass(frozen=True)
 class RankOne(TrainingConfig):
-    """Paper D, Theorem 10: the NTK of rank-1 interpolants of a rank-2 function for growing N."""
+    """Paper D, Theorem 10: tangent kernel of rank-1 fits to N values of a rank-2 function."""
 
     study: ClassVar[str] = "rank_one"
     version: ClassVar[int] = 2  # every point weighs the same
 
-    samples: list[int] = parameter("N: all sizes train in one stack", [4, 6, 8, 12, 24], minimum=2)
-    depth: int = parameter("L", 12, minimum=6, maximum=MOST)
-    width: int = parameter("neurons of every hidden layer outside the bottleneck", 50, minimum=1)
-    ridge: float = parameter("lambda", 1e-4, minimum=0, maximum=LARGEST_FACTOR)
-    steps: int = parameter("steps of Adam", 6000, minimum=1)
-    learning_rate: float = parameter(
-        "of Adam, before the cosine", 3e-3, above=0, maximum=LARGEST_STEP
+    samples: list[int] = parameter(
+        "N: list of numbers of training points; all are trained at once",
+        [4, 6, 8, 12, 24],
+        minimum=2,
     )
-    segment_points: int = parameter("inputs on the segment of two neighbours", 9, minimum=2)
+    depth: int = parameter("L: depth of the network", 12, minimum=6, maximum=MOST)
+    width: int = parameter(
+        "number of neurons in each hidden layer outside the bottleneck", 50, minimum=1
+    )
+    ridge: float = parameter(
+        "lambda: strength of the weight decay", 1e-4, minimum=0, maximum=LARGEST_FACTOR
+    )
+    steps: int = parameter("number of steps of Adam (betas 0.9 and 0.99)", 6000, minimum=1)
+    learning_rate: float = parameter(
+        "learning rate of Adam (above 0); it falls to 0 as a cosine",
+        3e-3,
+        above=0,
+        maximum=LARGEST_STEP,
+    )
+    segment_points: int = parameter(
+        "number of inputs on the segment between two neighboring points", 9, minimum=2
+    )
     replicates: int = parameter(
-        "trials: own points, own initialisation", 8, minimum=1, maximum=MOST
+        "number of networks for each N, each with separate points and initial weights",
+        8,
+        minimum=1,
+        maximum=MOST,
     )
 
     def purposes(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What is measured of rank-1 interpolants."""
+"""Measure networks of rank 1 that fit their points."""
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ from runner.results.quantities import Tables, quantity
 
 @quantity(unit="slope", needs={"samples": 3})
 def slope_of_fitting(tables: Tables) -> pd.Series:
-    """slope of fitting (1 or 0) in N"""
+    """slope in N of whether a network fits (1 or 0)"""
     metrics = tables["metrics"]
     fits = metrics.index.isin(interpolants(metrics).index)
     return slopes(metrics.assign(fits=fits), "samples", "fits")
@@ -18,7 +18,7 @@ def slope_of_fitting(tables: Tables) -> pd.Series:
 
 @quantity(unit="slope", needs={"samples": 3})
 def slope(tables: Tables, column: str) -> pd.DataFrame:
-    """slope of {column} in log N, of interpolants"""
+    """slope of {column} in log N, networks that fit"""
     rows = interpolants(tables["metrics"])
     log_N, log_ntk = np.log(rows["samples"]), np.log(rows["ntk_trace"] / rows["depth"])
     rows = rows.assign(log_N=log_N, log_ntk=log_ntk, log_ntk_plus_excess=log_ntk + rows["excess"])

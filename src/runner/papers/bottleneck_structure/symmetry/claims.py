@@ -1,4 +1,4 @@
-"""What paper D says of figure 2: what a network that predicts the dynamics has learned."""
+"""State what paper D says of figure 2: what a network that predicts the dynamics has learned."""
 
 from runner.papers.bottleneck_structure.symmetry import quantities as q
 from runner.papers.bottleneck_structure.symmetry.config import DISTANCE_LAYER, PCA_LAYER
@@ -10,29 +10,33 @@ LEARNED = f"test_cost < {FITTED}"
 STRONG = "λ == λ.max()"
 
 COLLAPSED = 0.1
-"""Distance within an orbit over between orbits; of orbits that nothing tells apart it is 1."""
+"""Largest ratio of the distances within an orbit and between orbits at which orbits count as
+collapsed; it is 1 where nothing tells orbits apart."""
 
 FIGURE_2 = [
     Claim(
         "two-outliers",
-        "in the bottleneck of the trained network exactly two singular values stand out",
+        "in the middle layers of the trained network exactly two singular values stand out",
         "paper D, figure 2a",
         q.rank_by_gap().given(LEARNED).within(0.5, of=2),
-        note="gap after the second in {right.mean:.0%} of the layers; s₂/s₃ from {gap.min:.2g} on",
+        note="the largest gap follows the second value in {right.mean:.0%} of these layers;"
+        " smallest"
+        " s₂/s₃ {gap.min:.2g}",
     ),
     Claim(
         "true-rank",
-        "the trained network recovers the rank 2 of the task",
+        "the trained network of figure 2 recovers the rank 2 of the task",
         "paper D, section 5 and figure 2",
         [
             q.rank("jacobian_rank").given(LEARNED).within(0.5, of=2),
             q.rank("bottleneck_rank").given(LEARNED).within(0.5, of=2),
         ],
-        note="Rank J f(x) is this at {rank_share.min:.0%} of the points or more",
+        note="Rank J f(x) has this value at {rank_share.min:.0%} of the points or more",
     ),
     Claim(
         "summary-statistics",
-        "the first two principal components of layer 6 determine (w·v)² and ‖(I − w wᵀ) v‖²",
+        "the first two principal components of layer 6 of the trained network determine (w·v)² and"
+        " ‖(I − w wᵀ) v‖²",
         "paper D, section 5, figure 2b",
         [
             q.left_unexplained("knn_r2_axis", PCA_LAYER).given(LEARNED).below(0.1),
@@ -41,39 +45,40 @@ FIGURE_2 = [
     ),
     Claim(
         "self-consistent",
-        "the dynamics on the first two principal components of layer 6 are self-consistent: they"
-        " determine the next step",
+        "the first two principal components of layer 6 of the trained network determine their next"
+        " step along a path of gradient descent",
         "paper D, section 5, figure 2b",
         q.gained("step_r2", PCA_LAYER).given(LEARNED).above(0),
     ),
     Claim(
         "paths-do-not-cross",
-        "images of gradient-descent paths do not cross on the first two principal components of"
-        " layer 6, but where those of the summary statistics do",
+        "paths of gradient descent do not cross in the first two principal components of layer 6 of"
+        " the trained network more often than in the true summary statistics",
         "paper D, section 5, figure 2b",
         [
             q.crossing_pairs().given(LEARNED).below(1 / 2),
             q.crossing_beyond_task().given(LEARNED).below(0.01),
         ],
-        note="of {pairs.max:.0f} pairs {trained.median:.0f} cross, untrained"
-        " {untrained.median:.0f}, by the statistics {task.median:.0f} (medians)",
+        note="crossing pairs of {pairs.max:.0f} (medians): {trained.median:.0f} after training,"
+        " {untrained.median:.0f} before, {task.median:.0f} in the true statistics",
     ),
     Claim(
         "orbits-collapse",
-        "points on one orbit of the rotations around w are collapsed together in layer 2",
+        "layer 2 of the trained network maps points of one orbit of the rotations around w close"
+        " together",
         "paper D, figure 2c",
         [
             q.within_over_between("orbit_ratio", DISTANCE_LAYER).given(LEARNED).below(COLLAPSED),
             q.within_over_between("plane_ratio", DISTANCE_LAYER).given(LEARNED).below(COLLAPSED),
         ],
-        note="untrained {before.median:.2g}",
+        note="before training {before.median:.2g}",
     ),
 ]
 
 SYMMETRIES = [
     Claim(
         "rank-without-noise",
-        "without noise, E = 0, the trained network recovers the rank 2 of the task",
+        "without noise (E = 0) the trained network recovers the rank 2 of the task",
         "paper D, section 5",
         [
             q.rank("jacobian_rank", "E == 0").given(LEARNED).within(0.5, of=2),
@@ -82,14 +87,14 @@ SYMMETRIES = [
     ),
     Claim(
         "spurious-symmetry",
-        "a network that underestimates the rank has learned symmetries that the task does not have:"
-        " its layer 6 determines (w·v)² and ‖(I − w wᵀ) v‖² no longer",
+        "a trained network of rank below 2 has learned symmetries that the task does not have: its"
+        " layer 6 no longer determines (w·v)² and ‖(I − w wᵀ) v‖²",
         "paper D, section 5",
         [
             q.left_unexplained("knn_r2_axis", PCA_LAYER, STRONG).given("rank < 2").above(0.1),
             q.left_unexplained("knn_r2_orthogonal", PCA_LAYER, STRONG).given("rank < 2").above(0.1),
         ],
-        note="test cost {test_cost.median:.2g}",
+        note="test error {test_cost.median:.2g}",
     ),
 ]
 

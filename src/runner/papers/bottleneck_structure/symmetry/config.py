@@ -8,44 +8,58 @@ from runner.core.studies import LARGEST_FACTOR, LARGEST_STEP, MOST, TrainingConf
 from runner.papers.bottleneck_structure.purposes import STEPS_AT_ONCE, initialization
 
 PCA_LAYER, DISTANCE_LAYER = 6, 2
-"""Layers of figure 2, panels (b) and (c), the paper's."""
+"""Layers of panels (b) and (c) of figure 2, as in the paper."""
 PIXEL = (0.75, 0.0)
-"""The fixed point x_0 of figure 2 (c), in coordinates of the plane (ours)."""
+"""Fixed point x_0 of panel (c), in coordinates of the plane (our choice)."""
 
 
 @dataclass(frozen=True)
 class Symmetry(TrainingConfig):
-    """Paper D, section 5 and figure 2: learning gradient-descent dynamics with a rotation
-    symmetry.
-    """
+    """Paper D, figure 2: a network learns gradient-descent dynamics with a rotation symmetry."""
 
     study: ClassVar[str] = "symmetry"
     version: ClassVar[int] = 5  # trained by Adam alone, as long as it takes
 
-    depth: int = parameter("L", 25, minimum=3, maximum=MOST)
-    width: int = parameter("neurons of every hidden layer", 200, minimum=1)
-    ridge: float = parameter("lambda", 2e-4, minimum=0, maximum=LARGEST_FACTOR)
-    dimension: int = parameter("d: dimension of v", 20, minimum=3)
-    horizon: int = parameter("T: gradient-descent steps to predict", 20, minimum=1)
+    depth: int = parameter("L: depth of the network", 25, minimum=3, maximum=MOST)
+    width: int = parameter("number of neurons in each hidden layer", 200, minimum=1)
+    ridge: float = parameter(
+        "lambda: weight decay at the end of training (recipe annealed: none for 200 steps,"
+        " then up to"
+        " 5 lambda until 60 % of the steps, then lambda)",
+        2e-4,
+        minimum=0,
+        maximum=LARGEST_FACTOR,
+    )
+    dimension: int = parameter("d: dimension of the vector v", 20, minimum=3)
+    horizon: int = parameter("T: number of gradient-descent steps to predict", 20, minimum=1)
     step_size: float = parameter(
-        "of the gradient descent on v", 0.02, above=0, maximum=LARGEST_FACTOR
+        "step size of the gradient descent on v (above 0)", 0.02, above=0, maximum=LARGEST_FACTOR
     )
     noise: float = parameter(
-        "||E||, spectral norm of the noise matrix", 0.04, minimum=0, maximum=LARGEST_FACTOR
+        "||E||: spectral norm of the noise matrix (0: exact symmetry)",
+        0.04,
+        minimum=0,
+        maximum=LARGEST_FACTOR,
     )
-    starts: int = parameter("training inputs v(0)", 20_000, minimum=2)
-    batch_size: int = parameter("inputs of one step", 250, minimum=1)
-    steps: int = parameter("steps of Adam", 5000, minimum=1)
+    starts: int = parameter("number of training inputs v(0)", 20_000, minimum=2)
+    batch_size: int = parameter("number of inputs in one step", 250, minimum=1)
+    steps: int = parameter("number of steps of Adam (betas 0.9 and 0.99)", 5000, minimum=1)
     learning_rate: float = parameter(
-        "of Adam, before the cosine", 1.5e-3, above=0, maximum=LARGEST_STEP
+        "learning rate of Adam (above 0); it falls to 0 as a cosine",
+        1.5e-3,
+        above=0,
+        maximum=LARGEST_STEP,
     )
     probes: int = parameter(
-        "fresh inputs that the representations are measured on", 1000, minimum=20
+        "number of new inputs on which representations are measured", 1000, minimum=20
     )
-    points: int = parameter("fresh inputs that the theorems are measured at", 50, minimum=1)
-    resolution: int = parameter("pixels per side of the distance map", 61, minimum=3)
+    points: int = parameter("number of new inputs at which theorems are measured", 50, minimum=1)
+    resolution: int = parameter("number of pixels per side of the distance map", 61, minimum=3)
     replicates: int = parameter(
-        "trials: own w, E, data and initialisation", 3, minimum=1, maximum=MOST
+        "number of networks, each with separate w, E, data and initial weights",
+        3,
+        minimum=1,
+        maximum=MOST,
     )
 
     def purposes(self) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
-"""What is measured of the trained network of figure 2 and, for comparison, the untrained one.
+"""Measure the trained network of figure 2 and, for comparison, the network before training.
 
-With `test_cost`, that of the trained network.
+Each frame has the column `test_cost`, the test error of the trained network.
 """
 
 import pandas as pd
@@ -10,7 +10,7 @@ from runner.results.quantities import Tables, quantity
 from runner.results.rows import NoRows, nonempty, select
 
 RUN = ["E", "λ", "replicate"]
-"""What a trained network is told by: ‖E‖ and λ are the run's."""
+"""Columns that name a trained network: ‖E‖ and λ of its run, and its replicate."""
 
 
 def _read(tables: Tables, table: str, where: str = "") -> pd.DataFrame:
@@ -25,7 +25,7 @@ def _networks(tables: Tables) -> pd.DataFrame:
 
 @quantity()
 def rank(tables: Tables, column: str, where: str = "") -> pd.DataFrame:
-    """k, the {column}"""
+    """{column} of the trained network"""
     rows = select(_read(tables, "networks", where), stage="trained")
     if column not in rows:
         raise NoRows(f"no column {column}: tables of an earlier version")
@@ -34,7 +34,7 @@ def rank(tables: Tables, column: str, where: str = "") -> pd.DataFrame:
 
 @quantity()
 def rank_by_gap(tables: Tables) -> pd.DataFrame:
-    """k by the largest gap in the spectrum of the middle half of the layers, in most of them"""
+    """rank by the largest gap between singular values, median over the middle half of the layers"""
     rows = middle_layers(select(_read(tables, "metrics"), stage="trained"))
     rows = rows.assign(right=rows["rank_gap"] == 2, gap=rows["s2"] / rows["s3"])
     by = rows.groupby(RUN).agg(
@@ -44,8 +44,7 @@ def rank_by_gap(tables: Tables) -> pd.DataFrame:
 
 
 def _stages(tables: Tables, layer: int, column: str, where: str = "") -> pd.DataFrame:
-    """Return a column of a layer, trained and untrained; of the last where there are not so
-    many."""
+    """Return a column of a layer (the last if there are fewer), after and before training."""
     rows = _read(tables, "metrics", where)
     rows = select(rows, layer=min(layer, int(rows["layer"].max())))
     found = rows.pivot(index=RUN, columns="stage", values=column)
@@ -54,27 +53,28 @@ def _stages(tables: Tables, layer: int, column: str, where: str = "") -> pd.Data
 
 @quantity()
 def left_unexplained(tables: Tables, column: str, layer: int, where: str = "") -> pd.DataFrame:
-    """1 − {column} of two coordinates of layer {layer}, trained / untrained"""
+    """1 − {column} of two components of layer {layer}, after training / before"""
     rows = _stages(tables, layer, column, where)
     return rows.assign(value=(1 - rows["trained"]) / (1 - rows["untrained"]))
 
 
 @quantity(unit="ratio")
 def within_over_between(tables: Tables, column: str, layer: int) -> pd.DataFrame:
-    """{column} of layer {layer}: mean distance within an orbit over between orbits"""
+    """{column} of layer {layer}: mean distance within an orbit / between orbits"""
     rows = _stages(tables, layer, column)
     return rows.assign(value=rows["trained"], before=rows["untrained"])
 
 
 @quantity(unit="difference")
 def gained(tables: Tables, column: str, layer: int) -> pd.DataFrame:
-    """{column} of two coordinates of layer {layer}, trained − untrained"""
+    """{column} of two components of layer {layer}, after training − before"""
     rows = _stages(tables, layer, column)
     return rows.assign(value=rows["trained"] - rows["untrained"])
 
 
 def _crossings(tables: Tables) -> pd.DataFrame:
-    """Pairs of paths that cross: trained, untrained, and by the true statistics (`task`)."""
+    """Count the pairs of paths that cross after training, before it, and in the true statistics
+    (`task`)."""
     rows = []
     for key, own in _read(tables, "embedding").groupby(RUN):
         stages = {stage: select(own, stage=stage) for stage in ("trained", "untrained")}
@@ -89,13 +89,13 @@ def _crossings(tables: Tables) -> pd.DataFrame:
 
 @quantity(unit="ratio")
 def crossing_pairs(tables: Tables) -> pd.DataFrame:
-    """pairs of paths that cross, trained / untrained"""
+    """pairs of paths that cross, after training / before"""
     rows = _crossings(tables)
     return rows.assign(value=rows["trained"] / rows["untrained"])
 
 
 @quantity(unit="difference")
 def crossing_beyond_task(tables: Tables) -> pd.DataFrame:
-    """share of the pairs of paths that cross, trained − by the true statistics"""
+    """fraction of the pairs of paths that cross, after training − in the true statistics"""
     rows = _crossings(tables)
     return rows.assign(value=(rows["trained"] - rows["task"]) / rows["pairs"])

@@ -15,36 +15,56 @@ SHIFT_MARGIN = 7.0
 
 @dataclass(frozen=True)
 class BnOnly(TrainingConfig):
-    """Paper A, figures 4 and 5: setting normalization parameters against training them."""
+    """Paper A, figures 4 and 5: γ and β set by Theorem 1, against γ and β trained by SGD."""
 
     study: ClassVar[str] = "bn_only"
     # Statistics of the batch, measured rates, one budget, widths share units.
     version: ClassVar[int] = 3
 
-    target_width: int = parameter("d: width and input dimension of the target", 10, minimum=1)
-    widths: list[int] | None = parameter("m: hidden widths of f; null: d^2", None, minimum=1)
-    sparsity: float = parameter("p: fraction of non-zero frozen weights", 1.0, above=0, maximum=1)
-    methods: list[str] = parameter(
-        "what to compare", list(PAPER), choices=(*PAPER, "corrected_construction")
+    target_width: int = parameter(
+        "d: width and input dimension of the target (1 or more)", 10, minimum=1
     )
-    replicates: int = parameter("independent repetitions", 8, minimum=1, maximum=MOST)
+    widths: list[int] | None = parameter(
+        "m: numbers of hidden units of the frozen network; null: d^2", None, minimum=1
+    )
+    sparsity: float = parameter(
+        "p: fraction of the frozen weights that are not zero (above 0, at most 1)",
+        1.0,
+        above=0,
+        maximum=1,
+    )
+    methods: list[str] = parameter(
+        "methods to compare", list(PAPER), choices=(*PAPER, "corrected_construction")
+    )
+    replicates: int = parameter(
+        "independent repetitions (target, weights and samples)",
+        8,
+        minimum=1,
+        maximum=MOST,
+    )
     train_samples: int = parameter(
-        "the training set, rounded up to 12 equal parts; each sample is seen `epochs` times",
+        "samples of the training set, rounded up to 12 equal parts; each is seen `epochs` times",
         512_000,
         minimum=1,
     )
-    epochs: int = parameter("how often the training set is seen", 1, minimum=1, maximum=MOST)
-    test_samples: int = parameter("samples that the errors are measured on", 20_000, minimum=2)
-    batch_size: int = parameter("samples of one step", 256, minimum=2)
+    epochs: int = parameter("passes over the training set", 1, minimum=1, maximum=MOST)
+    test_samples: int = parameter("new samples on which the errors are measured", 20_000, minimum=2)
+    batch_size: int = parameter("samples of one training step", 256, minimum=2)
     statistics: str = parameter(
-        "of the normalization layers in training: those of the batch, or fixed (Proposition 1)",
+        "mean and variance of the normalization layers in training: those of the batch, or fixed"
+        " (0 and 1: the affine maps of Proposition 1)",
         "batch",
         choices=("batch", "fixed"),
     )
-    optimizer: str = parameter("of what is trained", "sgd", choices=OPTIMIZERS)
-    schedule: str = parameter("how its rate falls", "constant", choices=SCHEDULES)
+    optimizer: str = parameter(
+        "optimizer of γ and β, and of the dense network", "sgd", choices=OPTIMIZERS
+    )
+    schedule: str = parameter(
+        "learning rate schedule: constant, or how it falls to zero", "constant", choices=SCHEDULES
+    )
     learning_rate: float | None = parameter(
-        "of what is trained; null: half of where SGD becomes unstable",
+        "learning rate (above 0); null: half of the largest stable one of SGD, measured on the"
+        " first batch of each network",
         None,
         above=0,
         maximum=LARGEST_STEP,

@@ -1,10 +1,10 @@
-"""The networks of paper A, Appendix E, and the two ways to find the parameters of the first one.
+"""The networks of paper A, Appendix E, and two ways to find γ and β: Theorem 1 and training.
 
     f(x) = sum_i relu(gamma2 * (W2 relu(gamma1 * (W1 x) + beta1)) + beta2)_i    W1 (m, d), W2 (d, m)
     g(x) = sum_i relu(W x)_i                                                    W (d, d)
 
-W1 and W2 are frozen. A leading axis R counts replicates, which share nothing, and samples are
-columns: x (R, d, N), outputs (R, N). Scales gamma and shifts beta are columns, too.
+W1 and W2 are frozen. A leading axis R counts replicates, which share nothing. Samples are columns,
+x (R, d, N), with outputs (R, N); gamma and beta are columns, too.
 """
 
 from math import pi, sqrt
@@ -16,10 +16,10 @@ from torch import Tensor
 from runner.papers.norm_tuning.theorem_1 import Norm
 
 SHIFT_START = 0.1
-"""Of beta2 in training: with few non-zero weights a last unit could else be dead from the start."""
+"""beta2 at the initialization: without it a last unit with few nonzero weights could be dead."""
 
 MOMENTUM, EPSILON = 0.1, 1e-5
-"""Of running statistics, and what is added to a variance: as torch's BatchNorm has them."""
+"""Momentum of the running statistics, and what is added to a variance, as in torch's BatchNorm."""
 
 NEWTON_STEPS = 20
 
@@ -38,11 +38,11 @@ def g(x: Float[Tensor, "R d N"], W: Float[Tensor, "R d d"]) -> Float[Tensor, "R 
     return (W @ x).relu_().sum(1)
 
 
-# Found by Theorem 1, which stands in `theorem_1`
+# Found by Theorem 1 (see `theorem_1`)
 
 
 def with_right_means(norm: Norm, W1: Tensor, W2: Tensor, target: Tensor) -> Norm:
-    """Return the construction with the mean of every last unit put right, beyond the paper.
+    """Return the construction with the mean of every last unit set right (not in the paper).
 
     Where m < d^2 the rows w of `W2 diag(gamma1) W1` are shorter than the target's rows w*, and f is
     too small in the mean. Each unit gets the shift b with which its mean over x ~ N(0, I) is the
@@ -63,16 +63,15 @@ def with_right_means(norm: Norm, W1: Tensor, W2: Tensor, target: Tensor) -> Norm
 
 
 Step = tuple[Float[Tensor, " R"], dict[str, Tensor], Float[Tensor, "R d N"]]
-"""What a network in training has from one batch, replicate by replicate: the mean squared error,
-its gradients by the name of the parameter, and 1 for a last unit that is on, or may come on; else
-0."""
+"""One batch of a network in training, by replicate: the mean squared error, its gradients by the
+name of the parameter, and 1 for each last unit that is on or may come on, else 0."""
 
 
 class Batch:
-    """Samples x (R, d, N), labels y (R, N), and what the frozen first layer makes of x.
+    """Samples x (R, d, N), labels y (R, N), and h1 = W1 x with its mean and variance.
 
     The learners of all widths share it: a narrower f has the first units of the widest. Mean and
-    variance of h1 = W1 x come from those of x, since h1 is linear in x, and large.
+    variance are computed from those of x, because h1 is linear in x, and large.
     """
 
     def __init__(self, x: Tensor, y: Tensor, W1: Tensor) -> None:
@@ -84,17 +83,17 @@ class Batch:
 
 
 class Dense:
-    """g in training: all of W."""
+    """The dense network g in training: all of W is trained."""
 
     def __init__(self, W: Float[Tensor, "R d d"]) -> None:
         self.parameters, self.running = {"W": W.clone()}, {}
 
     def found(self) -> Float[Tensor, "R d d"]:
-        """W, in float64."""
+        """Return W, in float64."""
         return self.parameters["W"].double()
 
     def step(self, batch: Batch) -> Step:
-        """Loss and gradient by W."""
+        """Return the loss and its gradient by W."""
         units = (self.parameters["W"] @ batch.x).relu_()
         residual = units.sum(1, keepdim=True) - batch.y.unsqueeze(1)
         on = units.sign_()
@@ -103,12 +102,11 @@ class Dense:
 
 
 class FrozenWithNorm:
-    """f in training: its scales and shifts as the parameters of two BatchNorm layers (Eq. 3).
+    """The frozen network f in training: gamma and beta of two BatchNorm layers (Eq. 3) are trained.
 
-    Its hidden units are the first m that a batch has. batch_statistics: whether mean and variance
-    are the batch's, as of BatchNorm in training; else they are 0 and 1, and the layers the affine
-    maps of Proposition 1. Gradients are written out: autograd takes 1.55 times as long, with all
-    the (R, m, N) that it keeps.
+    Its hidden units are the first m of a batch. batch_statistics: whether mean and variance are
+    those of the batch, as in BatchNorm in training; otherwise they are 0 and 1, and the layers are
+    the affine maps of Proposition 1. Gradients are written out: autograd takes 1.55 times as long.
     """
 
     def __init__(self, W2: Float[Tensor, "R d m"], batch_statistics: bool) -> None:
@@ -121,7 +119,8 @@ class FrozenWithNorm:
         self.parameters["beta2"] += SHIFT_START
 
     def found(self) -> Norm:
-        """Proposition 1: with its running statistics, a BatchNorm layer is an affine map."""
+        """Return gamma and beta of the layers as affine maps, with their running statistics
+        (Proposition 1)."""
         gamma1, beta1, gamma2, beta2 = (each.double() for each in self.parameters.values())
         if self.batch_statistics:
             mean1, variance1, mean2, variance2 = (each.double() for each in self.running.values())
@@ -130,9 +129,9 @@ class FrozenWithNorm:
         return Norm(gamma1, beta1, gamma2, beta2)
 
     def step(self, batch: Batch) -> Step:
-        """Loss and gradients by scales and shifts.
+        """Return the loss and its gradients by gamma and beta.
 
-        With fixed statistics all last units may come on, whatever is on at the start.
+        With fixed statistics every last unit may come on.
         """
         gamma1, beta1, gamma2, beta2 = self.parameters.values()
         m = self.W2.shape[-1]
@@ -165,8 +164,7 @@ class FrozenWithNorm:
         return residual.square().mean((1, 2)), gradients, may_be_on
 
     def _statistics(self, layer: int, mean: Tensor, variance: Tensor) -> tuple[Tensor | float, ...]:
-        """Return what a layer subtracts and multiplies by; its running statistics follow the
-        batch's."""
+        """Return what a layer subtracts and multiplies by, and update its running statistics."""
         if not self.batch_statistics:
             return 0.0, 1.0
         self.running[f"mean{layer}"].lerp_(mean, MOMENTUM)
@@ -175,16 +173,17 @@ class FrozenWithNorm:
 
 
 def inverse_root(variance: Tensor) -> Tensor:
-    """Return what BatchNorm multiplies by."""
+    """Return the factor of BatchNorm: one over the standard deviation."""
     return (variance + EPSILON).rsqrt()
 
 
 def curvature(on: Float[Tensor, "R d N"]) -> Float[Tensor, " R"]:
-    """Of the mean squared error along the last shifts, 2 E k^2 / d with k of the d units on.
+    """Return the curvature of the mean squared error along beta2: 2 E k^2 / d, if k of d units are
+    on.
 
-    A step of length one that raises all beta2 alike (in `Dense`, all rows of W by the same w) moves
-    the output by k / sqrt(d). SGD is stable at rates below 2 over that: `Dense` diverges at this
-    limit in at least 7 of 8 replicates, d = 5 to 30, and never at three quarters of it (seed 1).
-    No sample counts less than one unit.
+    A step of length one along (1, ..., 1) in beta2 (in `Dense`: of all rows of W along one w) moves
+    the output by k / sqrt(d). SGD is stable at learning rates below 2 over the curvature: `Dense`
+    diverges at this limit in at least 7 of 8 replicates, d = 5 to 30, and never at three quarters
+    of it (seed 1). A sample counts as at least one unit.
     """
     return on.sum(1).clamp(min=1).square().mean(-1) * (2 / on.shape[1])

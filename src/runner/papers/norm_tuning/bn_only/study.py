@@ -1,19 +1,20 @@
 """Study `bn_only`: the experiment of paper A, Appendix E (figures 4 and 5).
 
-A random target g(x) = sum relu(W* x), W* (d, d), is learned or rebuilt by f, the network of
+A random target g(x) = sum relu(W* x), W* (d, d), is learned or copied by f, the network of
 Theorem 1, whose random weights W1 (m, d) and W2 (d, m) are frozen:
 
-- `sgd` (blue): SGD trains the scales and shifts of f, the parameters of its BatchNorm layers;
+- `sgd` (blue): SGD trains gamma and beta of f, the parameters of its BatchNorm layers, from
+  gamma = 1 and beta = 0 (0.1 in the last layer);
 - `teacher_construction` (green): Theorem 1 sets them, from W*;
 - `dense` (black): SGD trains a random network of the target's shape;
-- `student_construction` (orange): Theorem 1 sets them, from what `dense` has learned;
-- `corrected_construction` (ours): green, with the mean of each unit put right where m < d^2.
+- `student_construction` (orange): Theorem 1 sets them, from the W that `dense` has learned;
+- `corrected_construction` (not in the paper): green, with the mean of each unit set right, m < d^2.
 
 Inputs are standard Gaussian, and in one epoch none is seen twice: the loss before a step is an
 error on new samples. All methods of a replicate share target, frozen weights and samples.
 
-The paper gives no learning rate. Here it is half of where SGD becomes unstable, which is 2 over the
-curvature of the loss along the last shifts, measured on the first batch of each network.
+The paper gives no learning rate. Here it is half of the largest stable one, which is 2 over the
+curvature of the loss along beta of the last layer, measured on the first batch of each network.
 """
 
 from collections.abc import Iterator
@@ -39,20 +40,20 @@ from runner.training.optimizers import OPTIMIZERS, Optimizer
 from runner.training.schedules import SCHEDULES
 
 CURVE_POINTS = 12
-"""Of a training, at the ends of parts of equal length."""
+"""Points of a training curve, at the ends of equally long parts."""
 
 CHUNK = 128
-"""Samples of each replicate that are measured at a time: few enough for the cache."""
+"""Samples of each replicate that are measured at once: few enough for the cache."""
 
 Key = tuple[str, int]
-"""A method and the width m of its network; of `dense` d."""
+"""A method and the width of its network: m, or d of `dense`."""
 
 Columns = dict[str, Float[Tensor, " R"]]
 ERRORS = ("test_mse", "relative_mse", "max_abs_error", "source_mse", "float32_mse")
-"""Columns of a network; the last two of what is constructed."""
+"""Error columns of a network; the last two are of constructions only."""
 
 Found = dict[Key, Norm | Tensor]
-"""What was found, in float64: scales and shifts, of `dense` the weights W."""
+"""What was found, in float64: gamma and beta, or the weights W of `dense`."""
 
 TEACHER, STUDENT = "teacher_construction", "student_construction"
 CORRECTED = "corrected_construction"
@@ -73,14 +74,14 @@ class Approximation(Row):
     sparsity: float  # p
     replicate: int
     test_mse: float  # mean squared error on the test samples
-    relative_mse: float  # test_mse over the variance of g: 1 is a constant predictor
+    relative_mse: float  # test_mse over the variance of g: 1 is predicting the mean
     max_abs_error: float  # largest |f(x) - g(x)| over the test samples
     condition_number: float = nan  # of the Khatri-Rao matrix, for constructions
-    numerical_rank: float = nan  # likewise
+    numerical_rank: float = nan  # of the same matrix
     source_mse: float = nan  # of constructions: their distance from what they are built from
-    float32_mse: float = nan  # the same where all is reckoned in float32
+    float32_mse: float = nan  # the same, computed in float32
     smallest_scale: float = nan  # of |gamma1|; this and the next two not of `dense`
-    largest_scale: float = nan  # likewise
+    largest_scale: float = nan  # of |gamma1|
     largest_shift: float = nan  # of |beta1| and |beta2|
     train_mse: float = nan  # at the end of the curve; this and the rest for what is trained
     learning_rate: float = nan
@@ -137,7 +138,7 @@ class Learner(NamedTuple):
 
 
 def run(config: BnOnly, context: Context) -> Iterator[CurvePoint | Approximation | Measured]:
-    """Train what is trained, set what is set, and measure all of it on new samples."""
+    """Train and construct all networks, and measure them on new samples."""
     problem = draw_problem(config)
     learners = start(config, context, problem)
     yield from train(config, context, problem, learners)
@@ -151,9 +152,9 @@ def run(config: BnOnly, context: Context) -> Iterator[CurvePoint | Approximation
 
 
 def draw_problem(config: BnOnly) -> Problem:
-    """W* ~ N(0, 1/d), W1 ~ N(0, 1/d), W2 ~ N(0, 2/m), the last two over sqrt(p) when sparse.
+    """Draw W* ~ N(0, 1/d), W1 ~ N(0, 1/d), W2 ~ N(0, 2/m), the last two over sqrt(p) if sparse.
 
-    Each matrix of a replicate comes from a stream of its own.
+    Each matrix of a replicate has a separate random stream.
     """
     d, widest, p = config.target_width, max(config.m), config.sparsity
 
@@ -172,7 +173,7 @@ def draw_problem(config: BnOnly) -> Problem:
 
 
 def start(config: BnOnly, context: Context, problem: Problem) -> dict[Key, Learner]:
-    """Return what is to be trained, in float32, at its initialisation."""
+    """Return the networks to train, in float32, at their initialization."""
     learners: dict[Key, Learner] = {}
 
     def begin(network: Dense | FrozenWithNorm) -> Learner:
@@ -239,12 +240,12 @@ def named(learners: dict[Key, Learner]) -> dict[str, Tensor]:
 
 
 def state(learners: dict[Key, Learner], inputs: GaussianStream, step: int) -> dict[str, Tensor]:
-    """Return what an interrupted training goes on from."""
+    """Return the state from which an interrupted training continues."""
     return {"step": torch.tensor(step)} | inputs.state() | named(learners)
 
 
 def restore(context: Context, learners: dict[Key, Learner], inputs: GaussianStream) -> int:
-    """Put everything where `state` was taken; returns the steps that are done, 0 at the start."""
+    """Restore the state of a checkpoint; return the number of completed steps, 0 without one."""
     if context.restored is None:
         return 0
     inputs.restore(context.restored)
@@ -262,8 +263,8 @@ def stream(config: BnOnly, context: Context, purpose: str) -> GaussianStream:
 def construct(
     config: BnOnly, problem: Problem, learned: Float[Tensor, "R d d"] | None
 ) -> tuple[Found, dict[Key, Columns]]:
-    """Return what Theorem 1 sets for the methods that are wanted, and what its linear systems look
-    like.
+    """Return gamma and beta of Theorem 1 for the requested methods, and columns of their linear
+    systems.
 
     learned: the weights of `dense`.
     """
@@ -283,9 +284,9 @@ def construct(
 
 
 def measure(config: BnOnly, context: Context, problem: Problem, found: Found) -> dict[Key, Columns]:
-    """Measure all networks on the same samples, which were not trained on, in float64.
+    """Measure all networks on the same new samples, in float64.
 
-    What is constructed also in float32, in which it would be used.
+    Constructions are also measured in float32, as they would be used.
     """
     d, samples, device = config.target_width, config.test_samples, context.device
     inputs = stream(config, context, "test")
@@ -336,7 +337,7 @@ def metrics(config: BnOnly, columns: dict[Key, Columns]) -> Iterator[Approximati
 
 
 def sizes(norm: Norm) -> Columns:
-    """Return how large and how small scales and shifts are."""
+    """Return the smallest and largest gamma1, and the largest beta, by absolute value."""
     gamma1, beta1, _, beta2 = (each.abs() for each in norm)
     return {
         "smallest_scale": gamma1.amin((1, 2)),

@@ -10,12 +10,11 @@ FIXED, ADAM, DENSE_ADAM = "sgd with fixed statistics", "adam", "dense by adam"
 CORRECTED = "corrected construction"
 
 CHOOSING = 5
-"""Replicates of `norm-schedules` that choose the rates."""
+"""Number of replicates of `norm-schedules` that choose the learning rates."""
 
 
 def with_series(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows, with a column `series`: what they are called where runs of several kinds
-    meet."""
+    """Return the rows with a column `series`: method, optimizer and statistics in one name."""
     adam, fixed = metrics["optimizer"] == "adam", metrics["statistics"] == "fixed"
     dense, method = metrics["method"] == DENSE, metrics["method"].str.replace("_", " ")
     series = np.select([adam & dense, adam, fixed], [DENSE_ADAM, ADAM, FIXED], default=method)
@@ -28,14 +27,16 @@ def left(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def right(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the target width that has most widths m."""
+    """Return the rows of the target width d that has the most widths m."""
     widths = metrics.groupby("target_width")["width"].nunique()
     return metrics[metrics["target_width"] == widths.idxmax()]
 
 
 def by_budget(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return what is trained at m = d^2, with `samples`: how many were seen. Raises NoRows without
-    any."""
+    """Return the trained networks at m = d^2, with `samples`: how many they have seen.
+
+    Raises NoRows without any.
+    """
     rows = left(metrics)
     rows = nonempty(rows[rows["learning_rate"].notna()], "training at m = d²")
     return rows.assign(samples=rows["train_samples"] * rows["epochs"])
@@ -53,11 +54,13 @@ def by_width(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def at_best_rates(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return all replicates but the last five, at the rates that are best on these five.
+    """Return the replicates without the last five, at the learning rates that are best on these
+    five.
 
-    Of each d and schedule it is the rate whose worst replicate has the least error: what is judged
-    has no part in the choice. `inside_grid`: whether smaller and larger rates were offered; at an
-    end of the grid another rate may be better. Raises NoRows when no replicate is left.
+    The best learning rate of a d and schedule has the smallest error of the worst replicate. The
+    judged replicates have no part in this choice. `inside_grid`: whether the grid has smaller and
+    larger learning rates; beyond an end of the grid another one may be better. Raises NoRows if no
+    replicate remains.
     """
     plan = ["target_width", "schedule"]
     chooses = metrics["replicate"] >= metrics["replicate"].nunique() - CHOOSING

@@ -9,44 +9,62 @@ from runner.core.studies import MOST, StudyConfig, parameter
 
 @dataclass(frozen=True)
 class Constructions(StudyConfig):
-    """Paper A, Theorems 1 to 3 and Corollary 1: the constructions, computed and compared."""
+    """Paper A, Theorems 1 to 3, Corollary 1: constructed networks, compared with their targets."""
 
     study: ClassVar[str] = "constructions"
 
     theorem: str = parameter(
-        "wide: Theorem 1, low_rank: Corollary 1, deep: Theorem 2, sparse: Theorem 3",
+        "the construction: of Theorem 1 (wide), 2 (deep) or 3 (sparse), or Corollary 1 (low_rank)",
         "wide",
         choices=("wide", "low_rank", "deep", "sparse"),
     )
     target: str = parameter(
-        "random: Gaussian with spectral norm 1; digits: a trained classifier with hidden width d",
+        "random matrices of spectral norm 1, or a trained digit classifier of hidden width d",
         "random",
         choices=("random", "digits"),
     )
-    target_width: int = parameter("d: width (and input dimension, if random)", 16, minimum=1)
-    depth: int = parameter("l: layers of the target", 1, minimum=1, maximum=MOST)
+    target_width: int = parameter(
+        "d: width of the target (and its input dimension, if target=random)", 16, minimum=1
+    )
+    depth: int = parameter("l: number of layers of the target", 1, minimum=1, maximum=MOST)
     width: int | None = parameter(
-        "m: hidden width of each pair of layers, wide and sparse only; null: as the theorem says",
+        "m: hidden units of each pair of frozen layers, of theorem=wide and sparse; null: d^2",
         None,
         minimum=1,
     )
-    rank: int = parameter("r: rank of the target's matrices, low_rank only", 2, minimum=1)
-    block: int = parameter("k: inputs that enter at one layer, deep only", 4, minimum=1)
+    rank: int = parameter(
+        "r: rank of the target's matrices, of theorem=low_rank (at most d)", 2, minimum=1
+    )
+    block: int = parameter(
+        "k: inputs that enter at one layer, of theorem=deep (at most d)", 4, minimum=1
+    )
     sparsity: float = parameter(
-        "p: fraction of frozen weights kept, sparse only", 1.0, above=0, maximum=1
+        "p: fraction of the frozen weights that are not zero, of theorem=sparse",
+        1.0,
+        above=0,
+        maximum=1,
     )
     distribution: str = parameter(
-        "of the frozen weights, but for a factor: normal; uniform: on [0, 1); torch_default: on"
-        " [-1, 1)",
+        "distribution of the frozen weights, up to a factor: normal, uniform on [0, 1), or"
+        " torch_default (uniform on [-1, 1))",
         "normal",
         choices=("normal", "uniform", "torch_default"),
     )
     dtype: str = parameter(
-        "mpmath: `precision` decimal digits, deep only", "float64", choices=("float64", "mpmath")
+        "arithmetic: double precision, or mpmath with `precision` digits (theorem=deep)",
+        "float64",
+        choices=("float64", "mpmath"),
     )
-    precision: int = parameter("decimal digits of dtype=mpmath", 100, minimum=20)
-    points: int = parameter("random inputs that both networks are compared on", 500, minimum=1)
-    replicates: int = parameter("independent repetitions", 5, minimum=1, maximum=MOST)
+    precision: int = parameter("decimal digits of dtype=mpmath (20 or more)", 100, minimum=20)
+    points: int = parameter(
+        "number of random inputs on which both networks are compared", 500, minimum=1
+    )
+    replicates: int = parameter(
+        "independent repetitions (target and weights)",
+        5,
+        minimum=1,
+        maximum=MOST,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -94,8 +94,8 @@ def _by_block(axes: Axes, metrics: pd.DataFrame, place: Callable) -> pd.DataFram
     with_digits = drawn[drawn["dtype"] != "float64"]
     if len(with_digits):
         most = with_digits["target_width"].max()
-        spot = {"ha": "right", "transform": axes.get_yaxis_transform(), "size": style.SMALL}
-        EXACT.name(axes, 0.99, float(place(0.0)), f"100 digits, d ≤ {most}", **spot)
+        spot = {"ha": "left", "transform": axes.get_yaxis_transform(), "size": style.SMALL}
+        EXACT.name(axes, 1.03, float(place(0.0)), f"100 digits,\nd ≤ {most}", **spot)
         style.PLAIN.note(axes, 0.45, 0.38, "double precision")
     ticks(axes.xaxis, sorted(rows["block"].unique()))
     return drawn

@@ -1,8 +1,8 @@
-"""Study `constructions`: paper A's constructive theorems, and where rounding ends them.
+"""Study `constructions`: the constructions of paper A, and how far rounding limits them.
 
-The paper proves that a frozen random network can be made equal to any target by its normalization
-parameters; it never computes one such network. Each replicate draws a target and a frozen network,
-constructs the parameters, and compares both functions on inputs from the domain of the theorem.
+The paper proves that its normalization parameters can make a frozen random network equal any
+target. Each replicate draws a target and a frozen network, computes the parameters, and compares
+both functions on inputs from the domain of the theorem.
 Float64 on the CPU (LAPACK, one thread), whatever the device; or mpmath with `precision` digits.
 """
 
@@ -44,7 +44,7 @@ class Reconstruction(Row):
     block: int  # k of Theorem 2; 0 for the others
     rank: int  # r of Corollary 1; 0 for the others
     depth: int  # l, the layers of the target
-    sparsity: float  # p, the fraction of frozen weights that are kept
+    sparsity: float  # p, the fraction of frozen weights that are not zero
     dtype: str
     replicate: int
     max_abs_error: float  # largest |f(x) - g(x)| over all test inputs and outputs
@@ -55,7 +55,7 @@ class Reconstruction(Row):
     numerical_rank: int  # sum over all systems
     structural_rank: int  # sum over all systems
     full_rank: bool  # whether every system can be solved for every target
-    cut_off_units: int  # hidden units with no incoming or no outgoing frozen weight
+    cut_off_units: int  # hidden units with no incoming or no outgoing weight
     solver: str  # what solved the linear system
     target_accuracy: float  # fraction of the digits that the target gets right; nan if random
 
@@ -72,7 +72,7 @@ def run(config: Constructions, context: Context) -> Iterator[Reconstruction]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """One thread for torch and LAPACK: the order of sums, and so the last digits, depend on it."""
+    """Use one thread in torch and LAPACK: the order of sums changes the last digits."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -83,7 +83,7 @@ def one_thread() -> Iterator[None]:
 
 
 def measured(config: Constructions, replicate: int) -> Reconstruction:
-    """Draw, construct, and compare one replicate."""
+    """Return the row of one replicate: draw, construct and compare."""
     target, inputs, accuracy = draw_problem(config, replicate)
     many = lookup("dtype", config.dtype, {"float64": False, "mpmath": True})
     arithmetic = MultiPrecision(config.precision) if many else FLOAT64
@@ -155,7 +155,7 @@ def construct(
     inputs: Float[Tensor, "points d_in"],
     arithmetic: Arithmetic,
 ) -> tuple[theory.Construction, list[theory.Pair]]:
-    """Return the reconstruction, and its pairs of frozen weights (none for Theorem 2)."""
+    """Return the construction, and its pairs of frozen weights (none for Theorem 2)."""
     stream, law = config.stream(replicate, "frozen weights"), config.distribution
     input_norm = float(inputs.norm(dim=1).max())
     lookup("theorem", config.theorem, dict.fromkeys(("wide", "low_rank", "deep", "sparse")))

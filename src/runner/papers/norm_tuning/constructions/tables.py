@@ -11,7 +11,7 @@ def random_targets(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def full_rank_by_sparsity(metrics: pd.DataFrame) -> pd.DataFrame:
-    """For each d and p the `fraction` of draws of full rank, at m = d^2 and depth 1."""
+    """Return, for each d and p, the `fraction` of networks of full rank, at m = d^2 and depth 1."""
     rows = random_targets(metrics).query("theorem == 'sparse' and depth == 1")
     rows = rows[rows["width"] == rows["target_width"] ** 2]
     share = rows.groupby(["target_width", "sparsity"])["full_rank"].mean()

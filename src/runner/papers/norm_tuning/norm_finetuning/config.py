@@ -9,54 +9,56 @@ from runner.core.studies import LARGEST_STEP, MOST, TrainingConfig, parameter
 from runner.data import LABELLED
 
 OF_PRETRAINED = ("biases", "low_rank")
-"""Ways to adapt a network that has learned something: nobody adapts a random one by them."""
+"""Ways to adapt a pre-trained network; nobody adapts a random one by them."""
 
 
 @dataclass(frozen=True)
 class NormFinetuning(TrainingConfig):
-    """Beside paper A: training only the normalization layers of residual networks."""
+    """Next to paper A: training only γ and β, or another part, of a residual network."""
 
     study: ClassVar[str] = "norm_finetuning"
 
     arms: list[str] = parameter(
-        "what is trained, one after the other; biases and low_rank with start=pretrained alone",
+        "parts to train, one after the other; biases and low_rank only with start=pretrained",
         ["norm", "random_weights", "last_layer", "all"],
         choices=("norm", "random_weights", "last_layer", "all", *OF_PRETRAINED),
     )
     start: str = parameter(
-        "the frozen weights: random, or trained on half of the classes before the others are",
+        "frozen weights: random, or pre-trained on half of the classes (the other half is learned)",
         "random",
         choices=("random", "pretrained"),
     )
-    blocks: int = parameter("n: the ResNet has 6n + 2 layers", 1, minimum=1, maximum=100)
+    blocks: int = parameter("n: the ResNet has 6n + 2 layers (1 to 100)", 1, minimum=1, maximum=100)
     width: int = parameter("channels of the first stage", 16, minimum=1, maximum=MOST)
-    data: str = parameter("the images", "digits", choices=LABELLED)
+    data: str = parameter("dataset", "digits", choices=LABELLED)
     train_images: int | None = parameter(
-        "train on the first so many images, in the dataset's order; null: all", None, minimum=2
+        "number of training images, the first of the dataset; null: all", None, minimum=2
     )
     checksums: list[str] | None = parameter(
         "SHA-256 of the content of each file of the dataset, as in conf/data/<data>.yaml", None
     )
     epochs: int = parameter("passes over the training images", 20, minimum=1)
     learning_rates: list[float] = parameter(
-        "grid of rates of SGD, of which each arm takes its fastest",
+        "grid of learning rates of SGD; each part takes its best one",
         [0.03, 0.1, 0.3, 1.0, 3.0, 10.0],
         above=0,
         maximum=LARGEST_STEP,
     )
     pretraining_rate: float = parameter(
-        "rate of SGD on the first half of the classes", 0.1, above=0, maximum=LARGEST_STEP
+        "learning rate of SGD in pre-training", 0.1, above=0, maximum=LARGEST_STEP
     )
     batch_size: int = parameter("images of one SGD step", 128, minimum=2, maximum=MOST)
-    replicates: int = parameter("independent repetitions", 5, minimum=1, maximum=MOST)
+    replicates: int = parameter(
+        "independent repetitions (weights and order of the images)", 5, minimum=1, maximum=MOST
+    )
     selection_replicates: int = parameter(
-        "replicates on which rates are chosen; they are not used for results",
+        "number of replicates that choose the learning rates; they are not used for results",
         1,
         minimum=1,
         maximum=MOST,
     )
     selection_epochs: int | None = parameter(
-        "epochs in which a rate is chosen; null: all", None, minimum=1
+        "epochs of training for this choice; null: all", None, minimum=1
     )
 
     def __post_init__(self) -> None:

@@ -24,13 +24,13 @@ def _less(one: pd.DataFrame, other: pd.DataFrame, on: list[str]) -> pd.DataFrame
 
 @quantity(each=("L", "d"), unit="difference")
 def ahead(tables: Tables, one: str, other: str) -> pd.DataFrame:
-    """test accuracy after training {one} minus that after training {other}"""
+    """test accuracy of training {one} less that of training {other}"""
     return _less(right_of(tables, one), right_of(tables, other), KEYS)
 
 
 @quantity(each=("L", "d"), unit="difference")
 def gained_in(tables: Tables, size: str) -> pd.DataFrame:
-    """test accuracy after training norm minus that at the smallest {size}"""
+    """test accuracy of training norm less that at the smallest {size}"""
     rows = right_of(tables, "norm")
     sizes = rows.index.get_level_values(size)
     larger = nonempty(rows[sizes > sizes.min()], f"second {size}")
@@ -39,7 +39,7 @@ def gained_in(tables: Tables, size: str) -> pd.DataFrame:
 
 @quantity(each=("L", "d"), unit="difference")
 def ahead_at_square(tables: Tables) -> pd.DataFrame:
-    """test accuracy after training norm at width d² minus that after training all at width d"""
+    """test accuracy of training norm at width d² less that of training all at width d"""
     everything = right_of(tables, "all").reset_index()
     square = everything.assign(root=everything["d"], d=everything["d"] ** 2)
     pairs = _less(right_of(tables, "norm"), square, KEYS)

@@ -1,23 +1,23 @@
-"""Study `norm_finetuning`: how far training only the normalization layers of a ResNet gets.
+"""Study `norm_finetuning`: what a ResNet learns if only its normalization layers are trained.
 
-What the field uses paper A for (Frankle, Schwab, Morcos 2021; paper A, Sections 1 and 5). The
-weights of a ResNet of 6n + 2 layers are frozen as they were drawn, and one part is trained:
+In practice gamma and beta are trained (Frankle, Schwab, Morcos 2021; paper A, Sections 1 and 5).
+The weights of a ResNet of 6n + 2 layers are random and frozen, and one part (an arm) is trained:
 
-- `norm`: the scales and shifts of all BatchNorm layers;
-- `random_weights`: two weights of each channel of each convolution, chosen at random, which are as
-  many numbers (Frankle et al., Section 4);
+- `norm`: gamma and beta of all BatchNorm layers;
+- `random_weights`: two weights of each channel of each convolution, chosen at random: equally many
+  numbers (Frankle et al., Section 4);
 - `last_layer`: the linear classifier; `all`: everything.
 
 With `start=pretrained` everything is first trained on the lower half of the classes. Then each arm
-learns the upper half, with a new classifier which all of them train, and two more are possible:
+learns the upper half and also trains a new classifier. Two more arms are possible:
 
-- `biases`: the shifts alone (BitFit, Ben Zaken et al. 2022: the convolutions have no others);
-- `low_rank`: a product of rank one, added to the centre of each kernel (LoRA, Hu et al. 2022):
-  inputs plus outputs of numbers for each convolution, about as many as `norm` has.
+- `biases`: beta only (BitFit, Ben Zaken et al. 2022; the convolutions have no biases);
+- `low_rank`: a product of rank one, added to the center of each kernel (LoRA, Hu et al. 2022). It
+  has inputs plus outputs of numbers for each convolution, about as many as `norm`.
 
-Every arm has the same optimiser, plain SGD, and the same budget; its rate is the fastest of a grid
-on separate replicates (`selection.csv`). Networks of one replicate start from the same draws
-and see the images in the same order, whatever the arm.
+All arms use plain SGD and equally many epochs. The learning rate of an arm is the best of a grid on
+separate replicates (`selection.csv`). All networks of a replicate have the same initial weights and
+see the images in the same order.
 """
 
 from collections.abc import Iterator
@@ -45,15 +45,15 @@ from runner.training.images import (
 )
 
 PRETRAINING = "pretraining"
-"""The arm of the first half of the classes."""
+"""The arm that learns the first half of the classes."""
 
 STARTS = {"random": (), "pretrained": (PRETRAINING,)}
-"""What is trained before the arms are."""
+"""What is trained before the arms."""
 
 TRAINED = {"norm": ("scale", "shift"), "biases": ("shift",)}
 TRAINED |= dict.fromkeys(("all", PRETRAINING), ("weight", "bias", "scale", "shift"))
 TRAINED |= dict.fromkeys(("random_weights", "last_layer", "low_rank"), ())
-"""The names of the parameters that an arm trains whole."""
+"""The parameters that an arm trains completely, by name."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,10 @@ class Size(Row):
 
 @dataclass(frozen=True)
 class TrialEpoch(Row):
-    """One row per arm, rate, selection replicate and epoch: what a rate is chosen by.
+    """One row per arm, learning rate, selection replicate and epoch; learning rates are chosen by
+    them.
 
-    Nan where a network has diverged.
+    Nan if a network has diverged.
     """
 
     table: ClassVar[str] = "selection"
@@ -84,24 +85,24 @@ class TrialEpoch(Row):
     learning_rate: float
     epoch: int
     train_loss: float  # nats; mean over the epoch's minibatches, each before its step
-    train_accuracy: float  # share of images that get their class; mean over minibatches likewise
+    train_accuracy: float  # fraction of images with the right class, mean over the minibatches
     test_loss: float  # at the end of the epoch, with running statistics
-    test_accuracy: float  # share of the test images that get their class, likewise
+    test_accuracy: float  # fraction of the test images with the right class, at that time
 
 
 @dataclass(frozen=True)
 class TrainedEpoch(TrialEpoch):
-    """One row per arm, replicate and epoch, at the rate chosen for the arm."""
+    """One row per arm, replicate and epoch, at the chosen learning rate."""
 
     table: ClassVar[str] = "training"
 
-    selected_on: str  # the replicates that the rate was chosen on
+    selected_on: str  # the replicates that chose the learning rate
 
 
 def run(config: Config, context: Context) -> Iterator[Size | TrialEpoch | Measured]:
-    """Train each network in turn: what others start from, every rate of each arm, what is judged.
+    """Train the pre-trained networks, the trials of all learning rates, then the judged networks.
 
-    Checkpoints also hold the networks that others start from.
+    Checkpoints also contain the pre-trained networks.
     """
     images, judged = halves(config, context), range(config.replicates)
     learned = {n: t for n, t in (context.restored or {}).items() if n.startswith(PRETRAINING)}
@@ -137,7 +138,7 @@ def halves(config: Config, context: Context) -> Halves:
     """Return the images of both halves of the classes on the device, each channel with mean zero
     and variance one; with a random start all of them twice.
 
-    Raises InputError when they cannot be had.
+    Raises InputError if they are not available.
     """
     data = context.load_data(config.data, config.seed, config.checksums)
     data = on_device(data.first(config.train_images).standardized(), context.device)

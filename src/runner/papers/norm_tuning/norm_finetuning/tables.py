@@ -21,8 +21,8 @@ ARMS = {
 def ends(tables: Tables, start: str = "random") -> pd.DataFrame:
     """Return the last epoch of each network: `right`, its test accuracy, and the numbers it trains.
 
-    L: its layers; d: its width. One that has diverged is right on none of the images.
-    `inside_grid`: its rate is none of the ends of the grid. Raises NoRows where nothing starts so.
+    L: its layers; d: its width. A diverged network has the accuracy 0. `inside_grid`: its learning
+    rate is not an end of the grid. Raises NoRows without networks of this start.
     """
     keys = ["start", "blocks", "width", "arm"]
     tried = tables.get("selection", tables["training"]).groupby(keys)["learning_rate"]
@@ -39,7 +39,7 @@ def ends(tables: Tables, start: str = "random") -> pd.DataFrame:
 
 
 def right_of(tables: Tables, arm: str) -> pd.DataFrame:
-    """`right` and `inside_grid` of an arm from a random start, by L, d and replicate.
+    """Return `right` and `inside_grid` of an arm with random frozen weights, by L, d and replicate.
 
     Raises NoRows without one.
     """

@@ -11,32 +11,39 @@ LAYERS = ("batch_norm", "layer_norm", "rms_norm")
 
 @dataclass(frozen=True)
 class NormLayers(StudyConfig):
-    """Paper A, Theorem 1 and Proposition 1: the construction in modules of normalization layers."""
+    """Paper A, Theorem 1 and Proposition 1: the construction in real normalization layers."""
 
     study: ClassVar[str] = "norm_layers"
 
-    target_width: int = parameter("d: width and input dimension of the target", 10, minimum=1)
-    layers: list[str] = parameter(
-        "the normalization layers", ["batch_norm", "layer_norm"], choices=LAYERS
+    target_width: int = parameter(
+        "d: width and input dimension of the target (1 or more)", 10, minimum=1
     )
-    biases: bool = parameter("frozen biases b in front of them, as in Eq. (3)", False)
+    layers: list[str] = parameter(
+        "kinds of normalization layers", ["batch_norm", "layer_norm"], choices=LAYERS
+    )
+    biases: bool = parameter("whether the frozen layers have random biases b, as in Eq. (3)", False)
     batch_sizes: list[int] = parameter(
-        "B: inputs that BatchNorm takes its statistics from in training mode",
+        "B: batch sizes at which BatchNorm is measured in training mode",
         [16, 64, 256, 1024, 4096],
         minimum=2,
     )
     samples: int = parameter(
-        "inputs of the running statistics, and as many that the networks are compared on",
+        "number of inputs for the running statistics, and of other inputs to compare the networks",
         16384,
         minimum=2,
     )
     fit_steps: int = parameter(
-        "steps of L-BFGS that fit scales and shifts in LayerNorm and RMSNorm; 0: they are not",
+        "steps of L-BFGS that fit γ and β in LayerNorm and RMSNorm; 0: no fit",
         0,
         minimum=0,
     )
-    fit_samples: int = parameter("inputs that they are fitted to, at most", 4096, minimum=2)
-    replicates: int = parameter("independent repetitions", 10, minimum=1, maximum=MOST)
+    fit_samples: int = parameter("largest number of inputs for this fit", 4096, minimum=2)
+    replicates: int = parameter(
+        "independent repetitions (target and weights)",
+        10,
+        minimum=1,
+        maximum=MOST,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

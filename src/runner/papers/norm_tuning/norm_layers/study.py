@@ -1,19 +1,19 @@
-"""Study `norm_layers`: Theorem 1's construction, exported into `torch.nn` layers.
+"""Study `norm_layers`: the construction of Theorem 1 in normalization layers of `torch.nn`.
 
 The target g(x) = sum_i relu(W* x)_i of Appendix E with standard Gaussian inputs; frozen W1 (d^2, d)
-and W2 (d, d^2); the scales and shifts of Theorem 1 as the weights and biases of
+and W2 (d, d^2). Gamma and beta of Theorem 1 are the weights and biases of
 
 - `batch_norm` in evaluation mode: the affine map of Proposition 1, exact;
 - `batch_norm` in training mode: mean and variance are those of each batch;
 - `layer_norm`: mean and variance are those of each sample, over its features;
-- `rms_norm`: the same without the mean.
+- `rms_norm`: the root of the mean square of each sample, without mean subtraction.
 
-Without biases no scales and shifts in the last two can represent g: the network gives the same for
-x and c x, c > 0, while g(c x) = c g(x). Of all functions f(c x) = f(x) the best is
-E[||x||] g(x / ||x||), whose error `lower_bound` is. With the frozen biases of Eq. (3) the first
-layer shows ||x||, and no such bound is known. `fit_steps` measures how much of ||x|| is linear in
-what it shows, and what scales and shifts reach that L-BFGS fits, from ones and zeros. In float64,
-whatever the device.
+Without biases no gamma and beta in the last two can represent g: the network maps x and c x, c > 0,
+to one output, but g(c x) = c g(x). Of all functions f(c x) = f(x) the best is E[||x||] g(x /
+||x||); `lower_bound` is its error. With the frozen biases of Eq. (3) the output of the first layer
+depends on ||x||, and we know no such bound. `fit_steps` fits gamma and beta by L-BFGS, from ones
+and zeros, and measures how much of ||x|| is linear in the output of the first layer. All is in
+float64 on every device.
 """
 
 from collections.abc import Iterator
@@ -42,14 +42,14 @@ class LayerAccuracy(Row):
 
     target_width: int  # d
     layer: str  # batch_norm, layer_norm, rms_norm; each also "with biases"
-    mode: str  # evaluation, training; fitted: scales and shifts by L-BFGS, not by the construction
+    mode: str  # evaluation, training; fitted: gamma and beta by L-BFGS, not by the construction
     batch_size: int  # of training mode; 0 in the others
     replicate: int
-    relative_mse: float  # mean squared error over the variance of g: 1 is a constant predictor
+    relative_mse: float  # mean squared error over the variance of g: 1 is predicting the mean
     max_abs_error: float  # largest |f(x) - g(x)|
     condition_number: float  # of the Khatri-Rao matrix
     input_norm: float  # the largest, for which the ReLUs are switched on
-    lower_bound: float  # relative_mse that no scales and shifts undercut; 0 where none is known
+    lower_bound: float  # no gamma and beta have a smaller relative_mse; 0 if no bound is known
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,11 @@ class NormReadout(Row):
     target_width: int  # d
     layer: str
     replicate: int
-    explained: float  # share of the variance of ||x|| that is linear in the first normalized layer
+    explained: float  # fraction of the variance of ||x|| that is linear in the first layer
 
 
 def run(config: NormLayers, context: Context) -> Iterator[LayerAccuracy | NormReadout]:
-    """Construct, export, and compare, replicate by replicate."""
+    """Yield the rows of all replicates: construct, copy into layers, and compare."""
     with context.progress(config.replicates, "solving", unit="networks") as bar:
         for replicate in range(config.replicates):
             yield from _measure(config, replicate)
@@ -124,8 +124,7 @@ def _measure(config: NormLayers, replicate: int) -> Iterator[LayerAccuracy | Nor
 def in_training_mode(
     network: nn.Sequential, x: Float[Tensor, "N d"], batch_size: int
 ) -> Float[Tensor, " n"]:
-    """Return the summed outputs in training mode, batch by batch; what fills no batch is left
-    out."""
+    """Return the summed outputs in training mode, batch by batch, without an incomplete batch."""
     network.train()
     whole = x[: len(x) // batch_size * batch_size]
     f = torch.cat([network(batch).sum(1) for batch in whole.split(batch_size)])
@@ -136,9 +135,9 @@ def in_training_mode(
 def explained_norm(
     first: nn.Module, before: Float[Tensor, "N d"], x: Float[Tensor, "N d"]
 ) -> float:
-    """Share of the variance of ||x|| that a linear map of `first(x)`, fitted to `before`, explains.
+    """Return the fraction of the variance of ||x|| that a linear map of `first(x)` explains.
 
-    Below zero where it explains less than a constant does.
+    The map is fitted to `before`; the fraction is below zero if the mean predicts better.
     """
 
     def shown(inputs: Float[Tensor, "N d"]) -> Float[Tensor, "N n"]:
@@ -153,7 +152,7 @@ def explained_norm(
 def fit(
     network: nn.Sequential, x: Float[Tensor, "N d"], g: Float[Tensor, " N"], steps: int
 ) -> None:
-    """Scales and shifts of least squared error of the summed outputs, by L-BFGS."""
+    """Fit gamma and beta to the targets by L-BFGS: least squared error of the summed outputs."""
     norms = network[1::3].requires_grad_()
     until_the_end = {"max_iter": steps, "tolerance_grad": 0, "tolerance_change": 0}
     search = {"history_size": 20, "line_search_fn": "strong_wolfe"}

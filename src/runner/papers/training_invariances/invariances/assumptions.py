@@ -1,4 +1,4 @@
-"""Table `assumptions`: whether what the paper assumes is met along the way."""
+"""Table `assumptions`: whether the network satisfies the paper's assumptions."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,17 +29,17 @@ class AssumptionCheck(At, Row):
     table: ClassVar[str] = "assumptions"
     keys: ClassVar[tuple[str, ...]] = AT
 
-    sign_changes: float  # share of weights with another sign than at the record before
+    sign_changes: float  # fraction of weights whose sign differs from the record before
     turned: float  # angle between the weights here and at the record before, in radians
-    smallest: float  # least |weight| over their root mean square: no zero in the direction
-    off: float  # share of nonlinear neurons that no example switches on
-    margin: float  # least margin of a linear network's direction, over the largest; nan elsewhere
+    smallest: float  # smallest |weight| / root mean square of all weights
+    off: float  # fraction of nonlinear neurons that are active for no example
+    margin: float  # margin of a linear network / largest possible margin; nan for other networks
 
 
 def assumption_rows(
     config: Invariances, flow: Flow, trajectory: Trajectory
 ) -> Iterator[AssumptionCheck]:
-    """Assumptions 1 and 2 between one record and the next, and the neurons that are off."""
+    """Yield Assumptions 1 and 2 between one record and the next, and the neurons that are off."""
     network, x, y = flow.objective.network, flow.objective.x, flow.objective.y
     before = trajectory.theta[0]
     largest = largest_margins(x, y) if network.is_linear else None
@@ -67,7 +67,7 @@ def assumption_rows(
 
 
 def largest_margins(x: Float[Tensor, "S n d"], y: Float[Tensor, "S n"]) -> Float[Tensor, " S"]:
-    """max over unit vectors w of min_i y_i w x_i of separable examples: the hard SVM.
+    """Return max over unit vectors w of min_i y_i w x_i of separable examples: the hard SVM.
 
     The least w with G w >= 1 is -r / r_{d+1}, r the residual of [G^T; 1] u = (0, ..., 0, 1) over
     u >= 0 (Lawson and Hanson 1974, chapter 23), and the margin 1 / |w|.

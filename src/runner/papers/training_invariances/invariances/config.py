@@ -107,7 +107,9 @@ class Invariances(TrainingConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.active + self.twins > 1:
-            raise InputError(f"active={self.active:g} and twins={self.twins:g} are more than all")
+            raise InputError(
+                f"active={self.active:g} and twins={self.twins:g}: their sum is above 1"
+            )
         smallest = SMALLEST_DEPTH[self.architecture]
         if self.depth < smallest:
             raise InputError(

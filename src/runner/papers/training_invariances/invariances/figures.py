@@ -359,7 +359,7 @@ def _signs(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Preview of one run: the drift of each place at the end against the rate."""
+    """Draw the preview of one run: drift after training against the learning rate."""
     metrics = tables["metrics"]
     rows = metrics[(metrics["time"] == metrics["time"].max()) & (metrics["entries"] > 0)]
     place = ["layer", "place", "pair", "item", "promised"]
@@ -369,7 +369,8 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     for (*_, promised), line in table.iterrows():
         look = INVARIANT if promised else NOT_INVARIANT
         look.line(axes, line.index, line, alpha=0.6, linewidth=1.2, markersize=4)
-    panel(axes, "", "drift at the end; blue: the paper says it is invariant", "rate")
+    title = "drift after training, median of networks; blue: promised, orange: not"
+    panel(axes, "", title, "learning rate")
     return picture, table.add_prefix("drift at ").reset_index()
 
 
@@ -386,11 +387,10 @@ FIGURES = [
                 say_conserved, holds=["linear-layers", "vertex-wise", "layer-wise", "relu-limit"]
             )
         ],
-        caption="Change of five quantities during training, divided by their initial size, at two"
-        " learning rates (solid: the smaller). One panel for each statement of the paper; blue:"
-        " promised, orange: not promised. Lines are medians and bands the middle 90 % over layers"
-        " and networks, all linear or with two ReLU layers first. Networks of depth 4 are judged"
-        " and not drawn.",
+        caption="Change of five quantities during training, divided by their initial size. Panels"
+        " are statements of the paper; blue: promised, orange: not promised. Lines are"
+        " medians, bands the middle 90 % over layers and networks (all linear, or two ReLU"
+        " layers first). Networks of depth 4 are judged, not drawn.",
         shows={
             "architecture": ["linear", "relu_then_linear", "random_graph"],
             "data": ["gaussian", "digits"],
@@ -407,11 +407,10 @@ FIGURES = [
                 holds=["theorem-1", "vertex-wise", "edge-wise", "layer-wise", "relu-not-invariant"],
             )
         ],
-        caption="Convergence order of the drift in the learning rate (left) and drift at the"
-        " smallest learning rate (right), one row for each statement. 0: gradient flow moves the"
-        " quantity; 1: only finite steps do; 4, in the gray strip: Runge–Kutta steps. Blue:"
-        " promised by the paper; orange: controls. Graphs are random or DenseNet-like and have"
-        " frozen weights.",
+        caption="Left: order of the drift in the learning rate; 0: gradient flow moves the"
+        " quantity, 1: only finite steps do, 4: finite Runge–Kutta steps do. Right: drift at"
+        " the smallest learning rate. Blue: promised; orange: controls. Graphs are random or"
+        " DenseNet-like, with frozen weights.",
         shows={"data": ["gaussian", "digits"]},
     ),
     Drawing(
@@ -420,11 +419,10 @@ FIGURES = [
         whose="ours",
         unread=("metrics",),
         findings=[Finding(say_what_grows, holds=["weights-diverge", "rank-one", "alignment"])],
-        caption="(a) Squared singular values of the last inner layer; solid: linear networks,"
-        " dashed: with free blocks. L: layers on the longest path. (b) 1 − |⟨v, u⟩| of neighbors."
-        " (c) Layers where the bound of Eq. (14) exceeds the trivial bound and the initial ratio."
-        " (d) Fraction of weights whose sign differs from the record before. Lines are medians (d:"
-        " means) over networks that separate their data.",
+        caption="(a) The last inner layer; solid: linear networks, dashed: with free blocks; L:"
+        " longest path. (c) Layers where Eq. (14) exceeds the trivial bound and the initial ratio."
+        " (d) Signs that differ from the record before. Lines are medians (d: means) of networks"
+        " that separate their data.",
         shows={
             "architecture": ["linear", "relu_then_linear", "conv", "conv_free", "residual_free"],
             "data": ["gaussian", "digits"],

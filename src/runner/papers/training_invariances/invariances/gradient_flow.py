@@ -23,7 +23,7 @@ from runner.papers.training_invariances.losses import LOG_LOSSES, MARGIN_LOSSES,
 
 
 def unit(g: Float[Tensor, "R P"]) -> tuple[Float[Tensor, "R P"], Float[Tensor, "R"]]:
-    """g / |g| and log |g| where the squares of g would underflow; zero where g is zero.
+    """Return g / |g| and log |g| where the squares of g would underflow; zero where g is zero.
 
     A gradient of zero has no direction: the flow stays at a stationary point.
     """
@@ -46,7 +46,8 @@ class Objective:
     def risk(
         self, theta: Float[Tensor, "R P"], log: bool = False
     ) -> tuple[Float[Tensor, "R"], list[Float[Tensor, "R _ _"]]]:
-        """R or log R of the first networks, and the preactivations of their nonlinear layers."""
+        """Return R or log R of the first networks, and the preactivations of their nonlinear
+        layers."""
         rows = len(theta)
         scores, preactivations = self.network.forward(theta, self.x[:rows])
         z = self.y[:rows] * scores
@@ -58,7 +59,7 @@ class Objective:
     def gradient(
         self, theta: Float[Tensor, "R P"], log: bool = False
     ) -> tuple[Float[Tensor, "R P"], Float[Tensor, "R"], list[Float[Tensor, "R _ _"]]]:
-        """grad R or grad log R of the first networks, and what `risk` returns."""
+        """Return grad R or grad log R of the first networks, and what `risk` returns."""
         theta = theta.detach().requires_grad_()
         risks, preactivations = self.risk(theta, log)
         # The networks are independent, so that the gradient of the sum holds each one's own.
@@ -73,7 +74,7 @@ before, after which each has its own, and the weight of that in the mean."""
 
 @dataclass
 class Flow:
-    """S networks on their way; those with the smallest steps come first.
+    """S networks along their paths; those with the smallest steps come first.
 
     theta: parameters now. log_time: log of the time of the gradient flow so far, -inf at the start.
     same: for each nonlinear layer the pairs of neurons whose activation patterns have agreed at
@@ -103,7 +104,8 @@ class Flow:
         self.always = [(z > 0).all(-2) for z in preactivations]
 
     def steps(self, duration: float) -> int:
-        """Steps that the network with the smallest ones takes for `duration` of the clock."""
+        """Return the number of steps that the network with the smallest ones takes for `duration`
+        of the clock."""
         return round(duration / self.rates[0])
 
     def advance(self, duration: float, tick: Callable[[], None] = lambda: None) -> None:
@@ -118,7 +120,7 @@ class Flow:
             tick()
 
     def step(self, moving: int) -> None:
-        """One step of the first `moving` networks, in place."""
+        """Take one step with the first `moving` networks, in place."""
         theta, h = self.theta[:moving], self._steps[:moving]
         velocity, log_speed, preactivations = self._velocity(theta)
         self._watch(preactivations)
@@ -133,7 +135,7 @@ class Flow:
     def _velocity(
         self, theta: Float[Tensor, "R P"]
     ) -> tuple[Float[Tensor, "R P"], Float[Tensor, "R"], list[Float[Tensor, "R _ _"]]]:
-        """dtheta by the clock, log of the clock's speed ds/dt, and the preactivations."""
+        """Return dtheta by the clock, log of the clock's speed ds/dt, and the preactivations."""
         gradient, risk, preactivations = self.objective.gradient(theta, log=self.normalized)
         if not self.normalized:
             return -gradient, torch.zeros_like(risk), preactivations

@@ -5,10 +5,10 @@ last. A[v, u] is the weight of the edge u -> v, zero where there is none, and th
 
     z_v = sum_u A[v, u] a_u                    what a vertex computes before its activation
     (A^T A - A A^T)[v, v]                      the vertex invariant (Lemma 2, Eq. (4))
-    (A^T A - A A^T)[u, v]                      of two vertices with the same neighbours (Eq. (5))
+    (A^T A - A A^T)[u, v]                      of two vertices with the same neighbors (Eq. (5))
     ||A[k:, :k]||_F^2 - ||A[j:, :j]||_F^2      of two cuts (Lemma 3)
 
-Hidden vertices stand in blocks, whose vertices have the same neighbours and the same activation.
+Hidden vertices stand in blocks, whose vertices have the same neighbors and the same activation.
 """
 
 from dataclasses import dataclass
@@ -43,12 +43,12 @@ class Dag:
 
     @property
     def inputs(self) -> int:
-        """How many inputs there are, which are the first vertices."""
+        """Return the number of inputs, which are the first vertices."""
         return self.sizes[0]
 
     @property
     def cuts(self) -> list[int]:
-        """Behind which vertices the graph is cut: the inputs, each block."""
+        """Return the vertices after which the graph is cut: the inputs, each block."""
         return torch.tensor(self.sizes[:-1]).cumsum(0).tolist()
 
     def repeated(self, copies: int, device: torch.device) -> "Dag":
@@ -79,7 +79,7 @@ class Dag:
         return found[-1].squeeze(-1), [torch.cat(found[:-1], dim=-1)]
 
     def invariant(self, theta: Float[Tensor, "R P"]) -> Float[Tensor, "R h h"]:
-        """D = A^T A - A A^T of the hidden vertices."""
+        """Return D = A^T A - A A^T of the hidden vertices."""
         A = self.adjacency(theta)
         return (A.mT @ A - A @ A.mT)[:, self.inputs : -1, self.inputs : -1]
 
@@ -89,7 +89,7 @@ class Dag:
         return ~(frozen.any(-1) | frozen.any(-2))[:, self.inputs : -1]
 
     def neighbours(self) -> Bool[Tensor, "h h"]:
-        """Return which pairs of hidden vertices have the same neighbours: those of one block."""
+        """Return which pairs of hidden vertices have the same neighbors: those of one block."""
         block = torch.repeat_interleave(torch.tensor(self.sizes[1:-1], device=self.edges.device))
         return block[:, None] == block
 
@@ -139,7 +139,7 @@ def build_graph(
 def draw_weights(
     graph: Dag, replicate: int, gain: float, twin: float, generator: torch.Generator
 ) -> Float[Tensor, " P"]:
-    """Starting weights of one network, N(0, gain^2 / fan in), in float64.
+    """Return initial weights of one network, N(0, gain^2 / fan in), in float64.
 
     The first two of a block start with nonnegative weights, so that they tend to be on for every
     example; the next two, if there are, within `twin` standard deviations of one another, in

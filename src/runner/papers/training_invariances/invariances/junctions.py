@@ -1,4 +1,4 @@
-"""Where a network has an invariant, and what the paper promises of it."""
+"""Places where a network has an invariant, and the parts of it that the paper promises."""
 
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -18,7 +18,7 @@ class Junction:
 
     before, behind: indices of the layers, from 0. item: of Theorem 1; 0 where it has none.
     learned: whether all weights around them are, as Lemma 2 asks. shared: whether any two of them
-    have the same neighbours. pattern: which of the network's nonlinear layers the neurons are; None
+    have the same neighbors. pattern: which of the network's nonlinear layers the neurons are; None
     if linear.
     """
 
@@ -32,26 +32,26 @@ class Junction:
 
     @property
     def linear(self) -> bool:
-        """Whether the neurons are."""
+        """Return whether the neurons are linear."""
         return self.pattern is None
 
     def matrices(
         self, network: Network, weights: list[Weights]
     ) -> tuple[Float[Tensor, "R c i"], Float[Tensor, "R o c"]]:
-        """U and V of the neurons."""
+        """Return U and V of the neurons."""
         if self.before == self.behind:
             return weights[self.before]["W1"], weights[self.before]["W2"]
         incoming = network.layers[self.before].incoming(weights[self.before])
         return incoming, network.layers[self.behind].outgoing(weights[self.behind])
 
     def invariant(self, network: Network, theta: Float[Tensor, "R P"]) -> Float[Tensor, "R c c"]:
-        """D of the neurons for the networks with these parameters."""
+        """Return D of the neurons for the networks with these parameters."""
         return theory.matrix_invariant(*self.matrices(network, network.unpack(theta)))
 
     @property
     def promises(self) -> dict[str, bool]:
-        """Which part of D is constant: by Lemma 2 its diagonal and the entries of pairs with the
-        same activation pattern (always on: active, or not: mixed), by Theorem 1 all of it."""
+        """Return which part of D is constant: by Lemma 2 its diagonal and the entries of pairs with
+        the same activation pattern (always on: active, or not: mixed), by Theorem 1 all of it."""
         mixed = {} if self.linear else {"mixed": self.shared}
         return {
             "diagonal": self.learned,

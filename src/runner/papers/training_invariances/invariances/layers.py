@@ -3,7 +3,7 @@
 Each layer is a function of its weights and knows the two matrices that Theorem 1 makes of them:
 `incoming` (U, one row per output channel) and `outgoing` (V, one column per input channel), and
 what Lemma 2 asks of the neurons around it: whether all their weights on its side are `learned`, and
-whether they have the same neighbours there (`shared`).
+whether they have the same neighbors there (`shared`).
 Activations are `(R, n, features)`, features = channels x positions in this order; weights carry the
 replicate axis R in front.
 """
@@ -32,22 +32,22 @@ class Grid:
 
     @property
     def positions(self) -> int:
-        """Positions of one channel."""
+        """Return the number of positions of one channel."""
         return self.side**2
 
     @property
     def features(self) -> int:
-        """Neurons in all."""
+        """Return the number of neurons."""
         return self.channels * self.positions
 
 
 def activate(z: Tensor, slope: float) -> Tensor:
-    """sigma(z) = max(z, slope z): ReLU, leaky ReLU, or nothing."""
+    """Return sigma(z) = max(z, slope z): ReLU, leaky ReLU, or nothing."""
     return z if slope == LINEAR else torch.nn.functional.leaky_relu(z, slope)
 
 
 class _Layer:
-    """What most layers share."""
+    """A layer of weights, whose neurons share their neighbors."""
 
     learned = shared = True
 
@@ -58,7 +58,7 @@ class _Layer:
 
     @property
     def is_linear(self) -> bool:
-        """Whether all neurons in it are linear."""
+        """Return whether all neurons in it are linear."""
         return self.slope == LINEAR
 
 
@@ -90,16 +90,16 @@ class Dense(_Layer):
         return activate(z, self.slope), z
 
     def incoming(self, weights: Weights) -> Float[Tensor, "R c i"]:
-        """U of its outputs: W, or [W b]."""
+        """Return U of its outputs: W, or [W b]."""
         return torch.cat((weights["W"], weights["b"][..., None]), -1) if self.bias else weights["W"]
 
     def outgoing(self, weights: Weights) -> Float[Tensor, "R o c"]:
-        """V of its inputs: W, with the positions of a channel in one column."""
+        """Return V of its inputs: W, with the positions of a channel in one column."""
         return theory.by_channel(weights["W"], self.source.channels)
 
     @property
     def factor(self) -> int:
-        """s of Theorem 2: 1, or the cost of the flattening when it reads channels."""
+        """Return s of Theorem 2: 1, or the cost of the flattening when it reads channels."""
         return theory.flattening_factor(self.source.channels, self.source.positions)
 
 
@@ -136,16 +136,16 @@ class Convolution(_Layer):
         return maps.mT.reshape(R, n, -1), z
 
     def incoming(self, weights: Weights) -> Float[Tensor, "R c i"]:
-        """U of its output channels."""
+        """Return U of its output channels."""
         return theory.convolution_incoming(weights["W"])
 
     def outgoing(self, weights: Weights) -> Float[Tensor, "R o c"]:
-        """V of its input channels."""
+        """Return V of its input channels."""
         return theory.convolution_outgoing(weights["W"])
 
     @property
     def factor(self) -> int:
-        """s of Theorem 2: the cost of the other flattening."""
+        """Return s of Theorem 2: the cost of the other flattening."""
         return theory.flattening_factor(self.source.channels, self.kernel**2)
 
 
@@ -164,17 +164,18 @@ class Residual(_Layer):
 
     @property
     def kind(self) -> str:
-        """The block's name: residual_identity, residual_diagonal or residual_free."""
+        """Return the block's name: residual_identity, residual_diagonal or residual_free."""
         return f"residual_{self.skip}"
 
     @property
     def learned(self) -> bool:
-        """An identity skip is not."""
+        """Return whether all its weights are learned; those of an identity skip are not."""
         return self.skip != "identity"
 
     @property
     def shared(self) -> bool:
-        """An identity or diagonal skip joins each neuron to its own partner."""
+        """Return whether two neurons share neighbors; with an identity or diagonal skip they
+        do not."""
         return self.skip == "free"
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -202,17 +203,17 @@ class Residual(_Layer):
         return torch.diag_embed(z)
 
     def incoming(self, weights: Weights) -> Float[Tensor, "R c i"]:
-        """U of the block's outputs: [W2 Z]."""
+        """Return U of the block's outputs: [W2 Z]."""
         return theory.residual_incoming(weights["W2"], self.skip_matrix(weights))
 
     def outgoing(self, weights: Weights) -> Float[Tensor, "R o c"]:
-        """V of the block's inputs: W1 above Z, with the positions of a channel in one column."""
+        """Return V of the block's inputs: W1 above Z, the positions of a channel in one column."""
         stacked = theory.residual_outgoing(weights["W1"], self.skip_matrix(weights))
         return theory.by_channel(stacked, self.source.channels)
 
     @property
     def factor(self) -> int:
-        """s of Theorem 2: 8 (Lemma 11), times the flattening's when it reads channels."""
+        """Return s of Theorem 2: 8 (Lemma 11), times the flattening's when it reads channels."""
         grid = self.source
         return theory.RESIDUAL_FACTOR * theory.flattening_factor(grid.channels, grid.positions)
 

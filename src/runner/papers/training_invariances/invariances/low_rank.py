@@ -1,4 +1,4 @@
-"""Theorem 2 on a stack of networks: singular values of the layers, and what bounds them."""
+"""Theorem 2 on a stack of networks: singular values of the layers, and their bounds."""
 
 from math import exp, inf, nan
 
@@ -12,7 +12,7 @@ from runner.papers.training_invariances.invariances.network import Network
 
 
 def squared_norms(network: Network, theta: Float[Tensor, "S P"]) -> Float[Tensor, "S L"]:
-    """||W_l||_F^2 of each layer, a residual block counted as [W2 Z] (Definition 8).
+    """Return ||W_l||_F^2 of each layer, a residual block counted as [W2 Z] (Definition 8).
 
     With biases, of the edges that cut the network in two there (Definition 7): the constant inputs
     of the later layers are behind the cut, and so ||b_k||^2 counts for all k >= l.
@@ -52,7 +52,7 @@ def spectrum(network: Network, theta: Float[Tensor, "S P"]) -> dict[str, list[li
 
 
 def limit_bounds(network: Network) -> list[float]:
-    """Eq. (14) for each layer; nan for the layers before the linear tail."""
+    """Return Eq. (14) for each layer; nan for the layers before the linear tail."""
     start = linear_tail(network)
     factors = [layer.factor for layer in network.layers[start:]]
     return [nan] * start + (theory.low_rank_bound(factors) if factors else [])
@@ -68,7 +68,7 @@ def trivial_bounds(network: Network, theta: Float[Tensor, "S P"]) -> list[float]
 def finite_bounds(
     network: Network, first: Float[Tensor, "S P"], now: Float[Tensor, "S P"]
 ) -> list[list[float]]:
-    """Eq. (13) as the least ||W_l||_2^2 / ||W_l||_F^2 now, its constant taken from `first`.
+    """Return Eq. (13) as the least ||W_l||_2^2 / ||W_l||_F^2 now, its constant taken from `first`.
 
     One list over networks for each layer; nan for the layers before the linear tail.
     """
@@ -94,7 +94,7 @@ def finite_bounds(
 
 
 def exponential(value: float) -> float:
-    """exp(value); inf where that is too large for a float."""
+    """Return exp(value); inf where that is too large for a float."""
     try:
         return exp(value)
     except OverflowError:

@@ -37,12 +37,12 @@ class Network:
 
     @cached_property
     def sizes(self) -> list[int]:
-        """The numbers of parameters of all weight tensors, in order."""
+        """Return the numbers of parameters of all weight tensors, in order."""
         return [prod(shape) for layer in self.layers for shape in layer.shapes().values()]
 
     @property
     def is_linear(self) -> bool:
-        """Whether its score is linear in its inputs."""
+        """Return whether its score is linear in its inputs."""
         return all(layer.is_linear and "b" not in layer.shapes() for layer in self.layers)
 
     def unpack(self, theta: Float[Tensor, "*R P"]) -> list[Weights]:
@@ -67,7 +67,7 @@ class Network:
     def draw(
         self, gain: float, active: float, twins: float, generator: torch.Generator
     ) -> Float[Tensor, " P"]:
-        """Starting parameters of one replicate, N(0, gain^2 / fan in).
+        """Return initial parameters of one replicate, N(0, gain^2 / fan in).
 
         Branch and skip of a residual block have half the variance each, a diagonal skip fan in one;
         a bias that of the weights beside it. The first `active` of the nonlinear neurons of each

@@ -55,7 +55,7 @@ class Graph:
 
     @cached_property
     def into(self) -> list[list[int]]:
-        """The edges that end in each vertex."""
+        """Return the edges that end in each vertex."""
         found: list[list[int]] = [[] for _ in self.slopes]
         for index, (_, target) in enumerate(self.edges):
             found[target].append(index)
@@ -95,13 +95,13 @@ def graph(network: Network, weights: list[Weights]) -> Graph:
     values: list[Tensor] = []
 
     def connect(matrix: Float[Tensor, "o i"], sources: range, targets: range) -> None:
-        """Put in an edge for each entry that is not zero."""
+        """Add an edge for each entry that is not zero."""
         for row, column in (matrix != 0).nonzero().tolist():
             edges.append((sources[column], targets[row]))
             values.append(matrix[row, column])
 
     def add(count: int, slope: float) -> range:
-        """Put in vertices of one slope; their numbers."""
+        """Add vertices of one slope; return their numbers."""
         slopes.extend([slope] * count)
         return range(len(slopes) - count, len(slopes))
 
@@ -144,13 +144,14 @@ def paths(network: Graph) -> Iterator[tuple[int, Path]]:
 
 
 def path_products(network: Graph, x: Float[Tensor, " d"]) -> dict[Path, Float[Tensor, ""]]:
-    """rho(x; w), the path enumeration function (Definition 4): x_p times the weights along p."""
+    """Return rho(x; w), the path enumeration function (Definition 4): x_p times the weights of
+    p."""
     x = torch.cat((x, x.new_ones(network.inputs - len(x))))
     return {path: x[vertex] * network.weights[list(path)].prod() for vertex, path in paths(network)}
 
 
 def tree(network: Graph, products: dict[Path, Float[Tensor, ""]]) -> Float[Tensor, ""]:
-    """mu(rho): the tree network of Lemma 1, whose weights are the signs of the network's.
+    """Return mu(rho): the tree network of Lemma 1, whose weights are the signs of the network's.
 
     Its vertices are the suffixes of paths (Definition 10). Magnitudes have been pulled back to the
     leaves, which is allowed because every activation is positively homogeneous (Lemma 7), so that
@@ -188,7 +189,7 @@ class Decomposition(At, Row):
 def decomposition_rows(
     config: Invariances, flow: Flow, trajectory: Trajectory
 ) -> Iterator[Decomposition]:
-    """Lemma 1 at the start and at the end, where the paths can be listed."""
+    """Yield Lemma 1 before and after training, where the paths can be listed."""
     network = flow.objective.network
     if isinstance(network, Dag):  # paths are listed on the CPU
         network = network.repeated(1, torch.device("cpu"))

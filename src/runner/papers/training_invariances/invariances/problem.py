@@ -1,4 +1,4 @@
-"""What a network of paper C is trained on: separable examples with labels -1 and 1."""
+"""Training examples of paper C: separable, with labels -1 and 1."""
 
 from collections.abc import Callable
 from math import ceil
@@ -32,7 +32,7 @@ Examples = tuple[Float[Tensor, "R n d"], Float[Tensor, "R n"]]
 
 
 def draw_examples(config: Invariances, load_data: LoadData) -> Examples:
-    """Inputs and labels of all replicates, in float64 on the CPU; half of the labels are 1.
+    """Return inputs and labels of all replicates, in float64 on the CPU; half of the labels are 1.
 
     Inputs are scaled to a root mean square norm of `INPUT_NORM`. Raises InputError when there are
     fewer digits than `samples`.
@@ -43,7 +43,8 @@ def draw_examples(config: Invariances, load_data: LoadData) -> Examples:
 
 
 def gaussian(config: Invariances, load_data: LoadData) -> Examples:
-    """Gaussian images with mean `OFFSET`, pushed `MARGIN` to their side of a random hyperplane.
+    """Return Gaussian images with mean `OFFSET`, pushed `MARGIN` to their side of a random
+    hyperplane.
 
     The hyperplane goes through the origin and the mean, so that the examples are separable without
     a bias; an example on the wrong side is mirrored, so that the classes are balanced.
@@ -88,5 +89,5 @@ DATA = {"gaussian": gaussian, "digits": digits}
 
 
 def alternating(samples: int) -> Float[Tensor, " n"]:
-    """Labels 1, -1, 1, ..."""
+    """Return labels 1, -1, 1, ..."""
     return 1 - 2 * (torch.arange(samples) % 2).double()

@@ -1,10 +1,10 @@
 """Study `invariances`: paper C's invariants of gradient flow, and the low rank that follows.
 
 A stack of networks, one for every replicate and rate, follows the gradient flow of its risk. From
-its trajectory `metrics.csv` says how far each quantity moved that Lemmas 2 to 4 and Theorem 1 speak
-of, `lowrank.csv` how the layers' singular values come to look (Theorem 2, Corollary 1), and
-`assumptions.csv` whether the paper's assumptions are met. Of networks that are small enough
-`decomposition.csv` compares f with its tree network (Lemma 1).
+its trajectory `metrics.csv` has the drift of each quantity of Lemmas 2 to 4 and Theorem 1,
+`lowrank.csv` the singular values of the layers (Theorem 2, Corollary 1), and `assumptions.csv`
+whether the paper's assumptions hold. For small networks `decomposition.csv` compares f with its
+tree network (Lemma 1).
 """
 
 from collections.abc import Callable, Iterator
@@ -230,7 +230,7 @@ def entry_rows(
 
 
 def norm_rows(config: Invariances, part: Part, kept: Float[Tensor, "records S"]) -> Iterator[Drift]:
-    """Lemma 3: the change of a difference of squared norms, ||W_l||_F^2 - ||W_L||_F^2.
+    """Yield the change of a difference (Lemma 3) of squared norms, ||W_l||_F^2 - ||W_L||_F^2.
 
     The largest change so far, because a single number may pass through zero at a record.
     """

@@ -1,4 +1,4 @@
-"""The way of a stack of networks along the gradient flow: one for every replicate and rate."""
+"""Paths of a stack of networks along gradient flow: one for every replicate and learning rate."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class At:
 
 @dataclass
 class Trajectory:
-    """What is kept of the way: the parameters and the flow's own log time at each record."""
+    """What is stored of the path: the parameters and the flow's own log time at each record."""
 
     theta: Float[Tensor, "records S P"]
     log_time: Float[Tensor, "records S"]
@@ -65,7 +65,7 @@ def start(
     config: Invariances, network: Network | Dag, device: torch.device, load_data: LoadData
 ) -> Flow:
     """Return the stack at time zero: the networks of one replicate share examples and
-    initialisation."""
+    initialization."""
     copies = len(config.learning_rates)
     x, y = (
         tensor.repeat(copies, *[1] * (tensor.ndim - 1))
@@ -83,7 +83,7 @@ def start(
 
 
 def draw(config: Invariances, network: Network | Dag, replicate: int) -> Float[Tensor, " P"]:
-    """Starting parameters of one replicate."""
+    """Return initial parameters of one replicate."""
     stream = config.stream(replicate, "initialisation")
     if isinstance(network, Dag):
         return draw_weights(network, replicate, config.gain, TWIN_DISTANCE, stream)
@@ -92,7 +92,7 @@ def draw(config: Invariances, network: Network | Dag, replicate: int) -> Float[T
 
 
 def follow(config: Invariances, flow: Flow, context: Context) -> Trajectory:
-    """Integrate to the end; goes on from the checkpoint where there is one."""
+    """Integrate to the end, from the checkpoint if there is one."""
     theta = flow.theta.new_empty(config.records + 1, *flow.theta.shape)
     log_time = flow.log_time.new_empty(config.records + 1, len(flow.log_time))
     kept = {"trajectory": theta, "log_times": log_time, **flow.state()}

@@ -1,1 +1,1 @@
-"""Study `low_rank_training`: what of the low rank of paper C survives in training as usual."""
+"""Study `low_rank_training`: the low rank of paper C in ordinary training."""

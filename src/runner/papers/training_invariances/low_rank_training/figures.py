@@ -271,22 +271,27 @@ def _spectra(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Preview of one run: the ratio of the last inner layer while the loss falls."""
+    """Draw the preview of one run: the ratio of the last inner layer while the loss falls."""
     keys = ["gain", "learning_rate", "weight_decay"]
     rows = with_loss(tables)
     colors, names = _gains(rows), []
-    picture, ((axes,),) = sheet(1, 1, height=3.6, right=1.7)
+    picture, ((axes,),) = sheet(1, 1, height=3.6, right=1.95)
     axes.set_xscale("log")
     for values, of in rows.groupby(keys):
         line, look = of.groupby("epoch")[["loss", "ratio"]].median(), Look(colors[values[0]])
         look.line(axes, line["loss"], line["ratio"])
-        names.append((line["ratio"].iloc[-1], ", ".join(f"{v:g}" for v in values), look))
+        text = "gain {:g}, rate {:g},\ndecay {:g}".format(*values)
+        names.append((line["ratio"].iloc[-1], text, look))
     axes.invert_xaxis()
     name_ends(axes, names)
-    panel(axes, "", "share of the k largest in ‖W‖²; gain, rate, decay", "training loss, falling →")
+    title = "leading σ² / sum of all σ², last inner layer, median of networks"
+    panel(axes, "", title, "training loss, falling →")
     summary = ["ratio", "remainder", "lower", "upper", "drift", "loss"]
     return picture, ends(rows).groupby(keys)[summary].median().reset_index()
 
+
+LOOKS = {name.lower(): look for name, look in METHODS.items()}
+"""Of sweeps over the optimizer."""
 
 HEADLINE = ["loss", "accuracy", "test_accuracy", "sharpness"]
 
@@ -296,11 +301,10 @@ FIGURES = [
         draw_without_decay,
         whose="ours",
         findings=[Finding(say_gain_one, holds=["band"])],
-        caption="The last inner layer. (a) Ratio ‖W‖₂² / ‖W‖² by epoch, for initial weights of four"
-        " sizes (gains); two classes. (b) The sum of all other squared singular values, divided by"
-        " its initial value. (c) The ratio after training for other networks and losses; of ten"
-        " classes the nine largest count. (d) Squared singular values at other widths. Lines and"
-        " points are medians, bars ranges. Diverged networks are excluded. Digits are drawn.",
+        caption="The last inner layer. (a) Ratio ‖W‖₂² / ‖W‖² by epoch, for four sizes (gains) of"
+        " the initial weights, two classes. (b) The remainder. (c) Other networks and"
+        " losses; of ten classes the nine largest count. (d) Other widths. Medians and"
+        " ranges, digits only, without diverged networks.",
         shows={"data": ["digits", "fashion_mnist"]},
     ),
     Drawing(
@@ -308,11 +312,10 @@ FIGURES = [
         draw_beyond_the_flow,
         whose="ours, beyond the paper",
         findings=[Finding(say_decay, holds=["decay"])],
-        caption="The last inner layer. (a) The sum of all squared singular values but the largest,"
-        " divided by that without weight decay λ, against 2λT, T the time of training; values below"
-        " 0.0003 are drawn in the strip. (b) Change of D at one time, against the learning rate."
-        " (c) Singular values after training on ten classes. Points are medians, bars ranges."
-        " Diverged networks are excluded. Digits are drawn.",
+        caption="The last inner layer. (a) Sum of all squared singular values except the largest,"
+        " relative to training without weight decay λ; T: time of training; below 0.0003:"
+        " strip. (b) Change of D at one time. (c) After training on ten classes. Medians and"
+        " ranges, digits only, without diverged networks.",
         shows={
             "data": ["digits", "fashion_mnist"],
             "optimizer": ["sgd", "momentum", "adam", "adamw"],

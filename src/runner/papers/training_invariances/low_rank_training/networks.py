@@ -1,4 +1,4 @@
-"""Networks with a tail of linear layers, S of them side by side, bias-free.
+"""Stacks of S networks that end in linear layers, without biases.
 
 Two ReLU layers (mlp) or three ReLU convolutions (conv), then three linear layers. The stack has the
 C networks of a replicate one after another, R replicates, S = R C: those of one replicate read the

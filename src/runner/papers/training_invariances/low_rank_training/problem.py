@@ -1,4 +1,4 @@
-"""What the networks are trained on: images of the first K classes of a dataset."""
+"""Training data: images of the first K classes of a dataset."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -72,5 +72,5 @@ def of_classes(images: Images, classes: int) -> Images:
 
 
 def labels_of(labels: Tensor, classes: int) -> Tensor:
-    """-1.0 and 1.0 of two classes, of more the numbers themselves."""
+    """Return -1.0 and 1.0 for two classes, the numbers of the classes for more."""
     return 2 * labels.double() - 1 if classes == 2 else labels

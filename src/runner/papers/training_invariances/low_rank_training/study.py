@@ -1,10 +1,10 @@
-"""Study `low_rank_training`: what of paper C's low rank survives in training as people do it.
+"""Study `low_rank_training`: paper C's low rank in ordinary training.
 
-Networks with a tail of linear layers learn images, all gains, rates, weight decays and replicates
-in one stack. At epochs that double, `training.csv` says how they learn, and `layers.csv` what
-becomes of the singular values of each layer of the tail: the k largest, which the loss moves, and
-the remainder, which the invariants hold where it started. `spectrum.csv` has the largest at the
-end.
+Networks that end in three linear layers (the tail) learn images. One stack has all gains, learning
+rates, weight decays and replicates. We measure at epochs 0, 1, 2, 4, ... `training.csv` has losses
+and accuracies. `layers.csv` has the singular values of each layer of the tail: the k largest, which
+the loss moves, and the remainder, which the invariants keep near its initial value. `spectrum.csv`
+has the largest singular values after training.
 """
 
 from collections.abc import Iterator
@@ -61,8 +61,10 @@ class Network:
     weight_decay: float  # lambda
     replicate: int
     epoch: int  # from 0
-    time: float  # T: sum of the rates, with momentum over 1 - momentum
-    diverged: bool  # so far: the loss at some step not finite, or above DIVERGED times its start
+    time: float  # T: sum of the learning rates; with momentum divided by 1 - momentum
+    diverged: (
+        bool  # whether the loss was so far not finite, or above DIVERGED times its initial value
+    )
 
 
 AT = tuple(column.name for column in fields(Network))[:-2]
@@ -76,9 +78,9 @@ class NetworkEpoch(Network, Row):
     table: ClassVar[str] = "training"
     keys: ClassVar[tuple[str, ...]] = AT
 
-    loss: float  # of all training images, without weight decay
-    accuracy: float  # on them
-    test_accuracy: float  # share of the test images that get their class
+    loss: float  # mean over all training images, without weight decay
+    accuracy: float  # fraction of the training images that are classified correctly
+    test_accuracy: float  # fraction of the test images that are classified correctly
     sharpness: float  # largest eigenvalue of the Hessian of the loss, by a Lanczos iteration
 
 
@@ -91,11 +93,11 @@ class LayerEpoch(Network, Row):
 
     layer: int  # l, from 1; the tail is the last three
     frobenius: float  # ||W_l||_F^2
-    ratio: float  # share of the k largest singular values in it; k = 1 for K = 2, else K - 1
-    top: float  # the largest singular value, squared
-    remainder: float  # rem_l: of the singular values beyond k
-    lower: float  # least remainder that the invariants admit, times exp(-2 lambda T)
-    upper: float  # largest, likewise
+    ratio: float  # k largest squared singular values / frobenius; k = 1 for K = 2, else K - 1
+    top: float  # largest squared singular value
+    remainder: float  # sum of all other squared singular values
+    lower: float  # smallest remainder that the invariants allow, times exp(-2 lambda T)
+    upper: float  # largest remainder that they allow, times exp(-2 lambda T)
     alignment: float  # |<v_{l+1}, u_l>|; nan for the last layer
     drift: float  # ||D_l - exp(-2 lambda T) D_l(0)||_F; nan for the last layer
     initial_invariant: float  # ||D_l(0)||_F; nan for the last layer
@@ -192,7 +194,8 @@ def records(config: LowRankTraining) -> list[int]:
 
 
 def starting_stack(config: LowRankTraining, image: tuple[int, ...]) -> Parameters:
-    """In float64 on the CPU; the networks of a replicate start with the same draws, by gain.
+    """Return the initial stack, in float64 on the CPU; the networks of a replicate start with the
+    same draws, by gain.
 
     image: channels, height and width of what they read.
     """
@@ -221,7 +224,7 @@ def minibatches(
 
 
 class Measure:
-    """Makes rows of a stack; knows where it started."""
+    """Makes the rows of a stack from its initial and its present weights."""
 
     def __init__(self, config: LowRankTraining, problem: Problem, start: Parameters) -> None:
         self.config, self.problem, self.members = config, problem, members(config)
@@ -270,7 +273,7 @@ class Measure:
     def _of_layer(
         self, decomposed: list, now: list[Tensor], number: int, fallen: Float[Tensor, " S"]
     ) -> dict[str, Float[Tensor, " S"]]:
-        """Columns of `LayerEpoch`. decomposed, now: all layers and their invariants; fallen:
+        """Return columns of `LayerEpoch`. decomposed, now: all layers and their invariants; fallen:
         exp(-2 lambda T)."""
         u, s, _ = decomposed[number]
         squares = s.square()
@@ -307,7 +310,7 @@ class Measure:
 
     @torch.no_grad()
     def _loss_and_accuracy(self, parameters: Parameters) -> tuple[Tensor, Tensor]:
-        """On all training images, of each network; means in float64."""
+        """Return the mean loss and accuracy of each network on all training images, in float64."""
         f = outputs(parameters, self.problem.x)
         losses, hits = losses_and_hits(f, self.problem.y, self.config.loss_function)
         return losses.double().mean(-1), hits.double().mean(-1)
@@ -331,6 +334,6 @@ def _by_network(columns: dict[str, Float[Tensor, " S"]]) -> list[dict[str, float
 
 
 def invariants(weights: list[Float[Tensor, "S _ _"]]) -> list[Float[Tensor, "S _ _"]]:
-    """D_l of the linear layers but the last, in float64."""
+    """Return D_l of the linear layers but the last, in float64."""
     exact = [W.double() for W in weights]
     return [theory.matrix_invariant(U, V) for U, V in zip(exact[:-1], exact[1:], strict=True)]

@@ -71,7 +71,7 @@ def over_start(rows: pd.DataFrame, column: str) -> pd.Series:
 
 
 def by_gain(tables: Tables) -> pd.DataFrame:
-    """Gradient descent without decay, at the width with the most gains."""
+    """Return gradient descent without decay, at the width with the most gains."""
     rows = plain(tables)
     return rows[rows["width"] == rows.groupby("width")["gain"].nunique().idxmax()]
 
@@ -134,7 +134,8 @@ def by_rate(tables: Tables) -> pd.DataFrame:
 
 
 def ten_class_spectra(tables: Tables) -> pd.DataFrame:
-    """Singular values at the end of the last inner layer of SGD, ten classes: no and most decay."""
+    """Return the singular values of the last inner layer after SGD on ten classes, without decay
+    and with most."""
     rows = last_inner(tables, "spectrum").query("classes > 2 and method == 'SGD'")
     rows = nonempty(rows, "spectra of more than two classes by SGD")
     return rows[rows["weight_decay"].isin([rows["weight_decay"].min(), rows["weight_decay"].max()])]

@@ -48,7 +48,7 @@ WAYS = OPTIMIZERS | {"adamw": OPTIMIZERS["adam"]}
 
 class Decayed:
     """An optimizer with weight decay: a multiple of the weights in the gradient (coupled), or, for
-    adamw, taken off the weights beside it (decoupled: Loshchilov and Hutter, 2019).
+    adamw, applied to the weights separately (decoupled: Loshchilov and Hutter, 2019).
 
     Raises InputError for an unknown optimizer.
     """
@@ -66,7 +66,7 @@ class Decayed:
 
     @torch.no_grad()
     def step(self, found: Parameters) -> None:
-        """One step along the gradients of the losses, which it may change."""
+        """Take one step along the gradients of the losses, which it may change."""
         for name, W in self.own.parameters.items():
             along = self.decays.view(-1, *[1] * (W.ndim - 1))
             if self.decoupled:
@@ -116,6 +116,6 @@ def sharpness(
 
 
 def _unit(v: Float[Tensor, "S P"]) -> Float[Tensor, "S P"]:
-    """v / |v|; zero where v is zero."""
+    """Return v / |v|; zero where v is zero."""
     norm = v.norm(dim=1, keepdim=True)
     return v / norm.where(norm > 0, 1)

@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from runner.core.errors import InputError
+from runner.papers.batch_norm_rank.looks import NORMALIZATIONS
 from runner.papers.norm_tuning.bn_only import tables as tuned
 from runner.papers.norm_tuning.looks import METHODS
 from runner.papers.training_invariances.invariances.tables import unrolled
@@ -15,7 +16,6 @@ from runner.results.claims import Tables
 from runner.results.style import (
     BLUE,
     GREY,
-    ORANGE,
     PALE,
     VERMILION,
     Look,
@@ -28,7 +28,7 @@ from runner.results.style import (
 
 FLOOR, TOP = 1e-4, 20.0
 """Errors over the variance; what is below is drawn as zero."""
-BATCH_NORM, VANILLA = Look(BLUE), Look(ORANGE, "s")
+BATCH_NORM, PLAIN = NORMALIZATIONS["batch"], NORMALIZATIONS["none"]
 LINEAR, RELU = Look(BLUE, ""), Look(VERMILION, "")
 KEPT, OTHERS = Look(BLUE, ""), Look(GREY)
 BOLD = {"weight": "bold"}
@@ -48,7 +48,9 @@ def paper_a(axes: Axes, tables: Tables) -> None:
     METHODS[tuned.TEACHER].name(axes, 600, float(place(0.0)), "exact from d² on", ha="right")
     ticks(axes.yaxis, [0.001, 0.01, 0.1, 1, 10])
     ticks(axes.xaxis, [25, 200, 400, 625], ["25", "200", "400", "d² = 625"])
-    panel(axes, "A", "exact if set, not if trained by SGD", "width m of the frozen network, d = 25")
+    panel(
+        axes, "A", "the construction is exact, SGD is not", "width m of the frozen network, d = 25"
+    )
     axes.set(xlim=(0, 725), ylabel="error / variance")
 
 
@@ -57,19 +59,22 @@ def paper_b(axes: Axes, tables: Tables) -> None:
     rows = tables["metrics"].query("layer == depth")
     for kind, look, name, x, y in (
         ("batch", BATCH_NORM, "with batch norm", 13, 117),
-        ("none", VANILLA, "without", 4.9, 50),
+        ("none", PLAIN, "without", 2.6, 64),
     ):
         mean = rows[rows["normalization"] == kind].groupby("depth")["matrix_rank"].mean()
         look.line(axes, mean.index, mean)
         look.name(axes, x, y, name, **BOLD)
     panel(axes, "B", "batch norm keeps the rank at depth", "depth")
-    axes.set(xscale="log", ylim=(0, 138), ylabel="rank before training")
+    axes.set(xscale="log", ylim=(-4, 138), ylabel="rank before training")
     ticks(axes.yaxis, [0, 64, 128])
     ticks(axes.xaxis, [1, 3, 5, 9, 17, 33])
 
 
 def paper_c(axes: Axes, tables: Tables) -> None:
-    """Lemmas 1 to 4: how far the invariants of pairs of layers move."""
+    """Lemmas 1 to 4: how far the invariants of pairs of layers move.
+
+    The paper calls them D, which is a panel here.
+    """
     rows = tables["metrics"].query("time > 0 and entries > 0")
     smallest = rows["learning_rate"] == rows["learning_rate"].min()
     rows = rows[~rows["run"].isin(unrolled(tables)) & smallest]
@@ -80,8 +85,9 @@ def paper_c(axes: Axes, tables: Tables) -> None:
         look.band(axes, moved.index, moved[0.05], moved[0.95])
         look.line(axes, moved.index, moved[0.5])
         look.name(axes, 10, y, f"{name} layers", **BOLD)
-    panel(axes, "C", "linear layers keep D, ReLU layers do not", "time of gradient flow")
-    axes.set(yscale="log", ylim=(1e-6, 1), xlim=(0, 20), ylabel="change of D / D")
+    panel(axes, "C", "conserved by linear, not by ReLU layers", "time of gradient flow")
+    invariant = r"$W_{2}^{T} W_{2} - W_{1} W_{1}^{T}$"
+    axes.set(yscale="log", ylim=(1e-6, 1), xlim=(0, 20), ylabel=f"relative change of\n{invariant}")
     ticks(axes.yaxis, [1e-6, 1e-4, 0.01, 1], ["$10^{-6}$", "$10^{-4}$", "0.01", "1"])
     ticks(axes.xaxis, [0, 5, 10, 15, 20])
 
@@ -95,8 +101,8 @@ def paper_d(axes: Axes, tables: Tables) -> None:
     for kept in (1, 2):
         KEPT.line(axes, values.index, values[kept])
     KEPT.name(axes, 15, 1.25, "two near 1", **BOLD)
-    OTHERS.name(axes, 15, 0.11, "all others ≈ 0")
-    panel(axes, "D", "deep minima have the task's rank, 2", "layer of a network of depth 30")
+    OTHERS.name(axes, 15, 0.11, "all others: ≈ 0 inside")
+    panel(axes, "D", "deep solutions have the task's rank, 2", "layer of a network of depth 30")
     axes.set(ylim=(0, 1.7), xlim=(0.5, 30.5), ylabel="singular values")
     ticks(axes.yaxis, [0, 0.5, 1, 1.5])
     ticks(axes.xaxis, [1, 10, 20, 30])
@@ -115,7 +121,7 @@ def drawn(reference: Path) -> bytes:
     """The picture as PNG. Raises InputError where a claim that a title rests on does not hold."""
     content = BytesIO()
     with drawn_in("screen"):
-        picture, axes = sheet(2, 2, height=5.4, left=0.95, right=0.2, gap=0.95)
+        picture, axes = sheet(2, 2, height=5.4, left=1.05, right=0.2, gap=1.0)
         for panel_axes, (draw, (figure, claims)) in zip(axes.flat, PANELS.items(), strict=True):
             kept = pd.read_csv(reference / figure / "claims.csv").set_index("claim")["verdict"]
             if not (kept[claims] == "holds").all():

@@ -9,7 +9,6 @@ from in_process import run
 
 from runner.cli.help import columns
 from runner.core.catalogue import configs, rows_of
-from runner.core.names import IN_PICTURES
 from runner.results.captions import in_tables
 
 
@@ -32,14 +31,15 @@ def test_the_command_prints_them(monkeypatch, capsys):
     assert run(["study=rank_colapse", "--columns"], monkeypatch) == 2
 
 
-def test_what_pictures_call_otherwise_has_both_names_in_help_and_captions():
+def test_what_is_printed_otherwise_has_both_names_in_help_and_captions():
     text = columns("rank_collapse")
-    assert re.search(r"rank_bound: float\n.*; in pictures r\n", text)
-    assert "; in pictures none plain" in text
-    names = dict.fromkeys(name.partition("=")[0] for name in IN_PICTURES)
-    tables = {"metrics": pd.DataFrame(columns=[*names])}
-    words = "Rank of plain networks, r, and mean r."
-    both = ", ".join(f"{picture} is {name}" for name, picture in IN_PICTURES.items())
-    assert in_tables(words, tables) == f"in the tables {both}"
-    assert in_tables("Ranking of others.", tables).startswith("in the tables rank") is False
-    assert in_tables(words, {"metrics": pd.DataFrame(columns=["loss"])}) == ""
+    assert re.search(r"rank_bound: float\n.*; printed as r\n", text)
+    assert re.search(r"matrix_rank: float\n.*; printed as rank\n", text)
+    rows = pd.DataFrame({"normalization": ["none", "batch"], "matrix_rank": 1.0, "rank_bound": 1.0})
+    words, said = (
+        "Rank of plain networks, and r.",
+        "in the tables rank is matrix_rank, r is rank_bound",
+    )
+    assert in_tables(words, {"metrics": rows}, "rank_collapse") == f"{said}, plain is none"
+    assert in_tables("Ranking of others.", {"metrics": rows}, "rank_collapse") == ""
+    assert in_tables(words, {"metrics": rows[["normalization"]][1:]}, "rank_collapse") == ""

@@ -16,6 +16,7 @@ import runner
 from runner.core.catalogue import part_of, rows_of, studies
 from runner.core.errors import InputError
 from runner.core.settings import Settings
+from runner.papers.batch_norm_rank.looks import NAMES, NORMALIZATIONS
 from runner.papers.norm_tuning.constructions import figures, study
 from runner.papers.norm_tuning.constructions.config import Constructions
 from runner.papers.training_invariances.invariances.config import Invariances
@@ -91,7 +92,9 @@ def test_the_numbers_drawn_are_those_of_the_tables_each_once(runs):
 
 
 def test_what_is_no_number_is_named_and_what_varies_not_is_left_out(runs, constructed, monkeypatch):
-    assert chosen(runs).notes[1:] == ["no condition number, sgd", "no condition number, dense"]
+    *absent, drawn = chosen(runs).notes[1:]
+    assert absent == ["no condition number, sgd", "no condition number, dense"]
+    assert drawn == "lines: median of n = 2 replicates"
     two = [constructed(), constructed(theorem="sparse")]
     plot = chosen(two)
     assert "agreement" not in set(plot.points["number"]), "it is 1 everywhere"
@@ -141,7 +144,7 @@ def test_a_sweep_of_which_a_run_fails_ends_with_the_picture_of_the_others(
     monkeypatch.undo()
     assert run_here([*words, f"outputs={tmp_path}"], monkeypatch) == 0, "given again"
     assert capsys.readouterr().out.splitlines()[-1] == path
-    assert "3 runs, 0 missing" in Path(path).with_suffix(".caption.txt").read_text()
+    assert " 3 runs; " in Path(path).with_suffix(".caption.txt").read_text()
 
 
 def test_the_same_sweep_has_one_picture_its_numbers_and_a_caption(runs, outputs):
@@ -181,6 +184,33 @@ def test_the_second_parameter_is_colour_the_third_has_panels(constructed):
 
 def test_seeds_alone_are_an_axis(constructed):
     assert chosen([constructed(seed=0), constructed(seed=1)]).x == "seed"
+
+
+def test_a_sweep_has_colours_and_names_of_the_figures_and_the_numbers_of_its_table(
+    tmp_path, monkeypatch, capsys
+):
+    """Batch norm is blue; the table is of medians, as the lines are, and both say so."""
+    words = ["-m", "study=rank_collapse", "scale=smoke", "train=false", "depth=2,6"]
+    words += ["replicates=3", f"outputs={tmp_path}"]
+    assert run_here(words, monkeypatch) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].split() == ["depth", "normalization", "rank", "soft", "rank", "r", "run"]
+    assert "median of n = 3 replicates" in said
+    plot = chosen([found.run for found in find(tmp_path, "rank_collapse")])
+    assert plot.headline.startswith("Rank, soft rank, r against depth")
+    assert "lines: median of n = 3 replicates" in plot.notes
+    picture = draw(plot)
+    (legend,) = [axes.get_legend() for axes in picture.axes if axes.get_legend()]
+    colors = {NAMES[kind]: look.color for kind, look in NORMALIZATIONS.items()}
+    for text, line in zip(legend.get_texts(), legend.get_lines(), strict=True):
+        assert line.get_color() == colors[text.get_text()]
+    points = plot.points.query("number == 'rank_bound' and line == 'none'")
+    medians = points.groupby("depth")["value"].median()
+    shown = [line.split() for line in said[1:] if "plain" in line]
+    assert {int(row[0]): float(row[-2]) for row in shown} == pytest.approx(
+        medians.to_dict(), rel=1e-3
+    )
+    assert medians.to_dict() != pytest.approx(points.groupby("depth")["value"].mean().to_dict())
 
 
 def test_categories_have_no_line_between_them(constructed):
@@ -255,7 +285,7 @@ def test_the_command_draws_and_prints_what_is_drawn(outputs, runs, monkeypatch, 
     assert run_here(["runs", "plot", *words, "--out", str(out)], monkeypatch) == 0
     assert capsys.readouterr().out.splitlines()[-1] == str(out) and out.stat().st_size > 1000
     picture = runner.plot(runs, x="target_width", y="test_mse", color="method")
-    assert [axes.get_xlabel() for axes in picture.axes] == ["target width"]
+    assert [axes.get_xlabel() for axes in picture.axes] == ["target width d"]
 
 
 @pytest.mark.parametrize("name", studies())

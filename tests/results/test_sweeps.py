@@ -35,15 +35,17 @@ def test_the_table_has_what_differs_the_last_numbers_and_the_hash(runs):
     pd.testing.assert_series_equal(shown.sort_index(), medians, check_names=False)
 
 
-def test_of_what_a_run_follows_the_last_is_shown_and_repetitions_are_averaged(outputs, monkeypatch):
+def test_of_what_a_run_follows_the_last_is_shown_of_what_it_repeats_the_median(
+    outputs, monkeypatch
+):
     (found,) = find(outputs, "example20")
     summary = pd.DataFrame(
         {
-            "depth": [4, 8, 8, 2, 4],
-            "kind": ["a", "a", "a", "b", "b"],
-            "replicate": [0, 0, 1, 0, 0],
+            "depth": [4, 8, 8, 8, 2, 4],
+            "kind": ["a", "a", "a", "a", "b", "b"],
+            "replicate": [0, 0, 1, 2, 0, 0],
             "grid": 3,
-            "error": [1.0, 2.0, 4.0, 5.0, 7.0],
+            "error": [1.0, 2.0, 3.0, 40.0, 5.0, 7.0],
         }
     )
     monkeypatch.setattr(sweeps, "summary_of", lambda run: summary)

@@ -73,13 +73,11 @@ def caption(
 
 def in_tables(words: str, tables: Tables, study: str) -> str:
     """Return what the tables call what these words speak of, where that cannot be guessed."""
-    columns = dict.fromkeys(column for rows in tables.values() for column in rows)
     names = names_of(study)
-    texts = [rows[c].unique() for rows in tables.values() for c in rows.select_dtypes(object)]
-    called = {each: names.column(each) for each in columns}
-    called |= {
-        each: names.value(each) for values in texts for each in values if each in names.values
-    }
+    called = {column: names.column(column) for rows in tables.values() for column in rows}
+    for rows in tables.values():
+        texts = {each for column in rows.select_dtypes(object) for each in rows[column].unique()}
+        called |= {each: names.value(each) for each in names.values if each in texts}
     said = [
         f"{printed} is {name}"
         for name, printed in called.items()

@@ -370,7 +370,7 @@ def preview(run: Run) -> tuple[bytes, pd.DataFrame]:
         picture, summary = draw(overview_of(study), tables)
         settle(picture)
         if isinstance(picture, Picture):
-            source, _, what = headline("study", study).rpartition(": ")
+            source, _, what = headline("study", study).replace("`", "").rpartition(": ")
             above = DOT.join(filter(None, (source or study, dataset_in(tables))))
             drawn = statistic(study, tables)
             picture.add_header(upper(above), upper(what), [(drawn, GREY)])

@@ -114,8 +114,9 @@ def chosen(
     names, missing = names_of(study), len(runs) - len(complete)
     count = f"{len(runs)} runs" + f", {missing} missing" * bool(missing)
     absences = (f"no {_list(map(_label, each))}" for each in without)
-    of_each = f"lines: median of {captions.repeated(tables) or 'each'}"
-    notes = list(filter(None, dict.fromkeys([count, of_each, *points["at"], *absences])))
+    repeated = captions.repeated(tables)
+    drawn = f"lines: median of {repeated}" * bool(repeated)
+    notes = list(filter(None, dict.fromkeys([count, *points["at"], *absences, drawn])))
     shown = [names.column(number.rpartition(".")[2]) for number in points["number"].unique()]
     headline = f"{_list(shown)} against {names.column(roles[0])}"
     headline = headline[:1].upper() + headline[1:]

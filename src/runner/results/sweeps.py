@@ -53,8 +53,8 @@ def _of_study(ordered: list[Run]) -> str:
     table, count = last_numbers(runs, MOST_LINES)
     left = len(runs) - count
     lines = [printed(table.head(MOST_LINES), study)]
-    lines += [f"median of {each}" for each in [repeated(load(runs[:1]))] if each]
     lines += [f"... and {left} more run{'s' * (left > 1)}"] * (left > 0)
+    lines += [f"median of {each}" for each in [repeated(load(runs[:1]))] if each]
     number = f"{len(runs)} of {len(ordered)}" if len(runs) < len(ordered) else f"{len(runs)}"
     lines += ["", f"{number} run{'s' * (len(ordered) > 1)} of {study}: {folder}"]
     outputs = folder.parent.parent

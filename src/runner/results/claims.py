@@ -235,7 +235,7 @@ def in_words(evidence: Evidence) -> str:
         low, high = evidence.low, evidence.high
         limits = f" ({_short(low)} to {_short(high)})" if np.isfinite([low, high]).any() else ""
         said = f"{name}: {_short(evidence.estimate)}{limits}, {n} {of}"
-    return ", ".join(filter(None, [said, evidence.point]))
+    return ", ".join(filter(None, [said, evidence.point.replace("_", " ")]))
 
 
 def _short(value: float) -> str:

@@ -103,11 +103,16 @@ def _by_gamma(axes: Axes, rows: pd.DataFrame, column: str, looks: dict[float, Lo
     _doubling(axes.xaxis)
 
 
+def _within(at: float, widths: np.ndarray) -> float:
+    """Return a width at which a name is written, brought into the range of those drawn."""
+    return float(np.clip(at, widths.min(), max(widths.min(), widths.max() / 1.3)))
+
+
 def _root(axes: Axes, widths: pd.Series, power: float, text: str, at: float, away: tuple) -> None:
     """Draw a power of d, and its name."""
     d = np.array(sorted(set(widths)), float)
     ROOT.line(axes, d, d**power, zorder=1)
-    ROOT.name_at(axes, d, d**power, text, at, away)
+    ROOT.name_at(axes, d, d**power, text, _within(at, d), away)
 
 
 def _name(axes: Axes, rows: pd.DataFrame, column: str, look: Look, text: str, at: float,
@@ -115,7 +120,7 @@ def _name(axes: Axes, rows: pd.DataFrame, column: str, look: Look, text: str, at
     """Write a name at a line against the width, where it has points."""
     rows = rows.dropna(subset=column)
     if len(rows):
-        look.name_at(axes, rows["width"], rows[column], text, at, away)
+        look.name_at(axes, rows["width"], rows[column], text, _within(at, rows["width"]), away)
 
 
 def _key(axes: Axes, rows: pd.DataFrame, y: float) -> None:

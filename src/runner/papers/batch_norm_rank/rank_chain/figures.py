@@ -105,7 +105,7 @@ def _by_gamma(axes: Axes, rows: pd.DataFrame, column: str, looks: dict[float, Lo
 
 def _within(at: float, widths: np.ndarray) -> float:
     """Return a width at which a name is written, brought into the range of those drawn."""
-    return float(np.clip(at, widths.min(), max(widths.min(), widths.max() / 1.3)))
+    return float(np.clip(at, widths.min(), max(widths.min(), widths.max() / 1.6)))
 
 
 def _root(axes: Axes, widths: pd.Series, power: float, text: str, at: float, away: tuple) -> None:

@@ -30,6 +30,7 @@ def draw_spectra(axes: Axes, spectrum: pd.DataFrame, rank: int, thick: float = 2
     axes.plot(table.index, table[large], color=rank_look(rank).color, linewidth=thick)
     axes.set(xlim=(table.index.min() - 0.6, table.index.max() + 0.6), ylim=(0, None))
 
+
 MEASURES = {
     "parameter_norm": "‖θ‖²",
     "train_cost": "training cost",

@@ -39,6 +39,7 @@ def strip(axes: Axes, values: Any, y: float, look: Look) -> None:
     look.each(axes, values, np.full(len(values), y))
     axes.plot(np.median(values), y, "|", color=look.ink, markersize=9, markeredgewidth=2.4)
 
+
 MEASURES = {
     "target_width": "target width d",
     "test_mse": "test error",

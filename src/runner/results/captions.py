@@ -76,7 +76,11 @@ def in_tables(words: str, tables: Tables, study: str) -> str:
     names = names_of(study)
     called = {column: names.column(column) for rows in tables.values() for column in rows}
     for rows in tables.values():
-        texts = {each for column in rows.select_dtypes(exclude="number") for each in rows[column].unique()}
+        texts = {
+            each
+            for column in rows.select_dtypes(exclude="number")
+            for each in rows[column].unique()
+        }
         called |= {each: names.value(each) for each in names.values if each in texts}
     said = [
         f"{printed} is {name}"

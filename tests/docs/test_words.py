@@ -21,8 +21,21 @@ INSTEAD = {
     r"kept reference": "reference",
     r"straightforward way": "baseline",
     r"quick look": "preview",
+    r"\bbut for\b": "except for; better: first the rule, then the exception",
+    r"untouched (weights?|networks?)": "not pre-trained",
+    r"\blive directions?": "surviving directions",
+    r"\bown starts?\b": "initialization",
+    r"takes? r from": "r falls because of",
+    r"\bat a guess\b|\blike a guess\b": "at chance level",
+    r"\bthe (rail|strip)\b": "values below ... are drawn here",
+    r"authors' protocol": "following the authors' code",
+    r"\bin turns\b": "alternating",
+    r"order of the drift": "convergence order in the step size",
+    r"no more slowly": "equally fast",
+    r"(?<!time )(?<!it )\bis not known\b": "unknown: choose from ...",
+    r"[nN]ormalis|\b(?<!Randomly )[iI]nitialis|[sS]tandardis|[rR]andomis": "z: normalization",
 }
-"""Words to replace, and by what."""
+"""Private phrases that have no other meaning, and what to write instead."""
 
 PAGES = [REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md", REPOSITORY / "CHANGELOG.md"]
 PAGES += sorted((REPOSITORY / "docs").rglob("*.md"))
@@ -51,12 +64,25 @@ def claims() -> Iterator[tuple[str, str]]:
 def errors() -> Iterator[tuple[str, str]]:
     for path in sorted((REPOSITORY / "src").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Raise):
-                words = [c.value for c in ast.walk(node) if isinstance(c, ast.Constant)]
-                yield f"{path.name}:{node.lineno}", " ".join(map(str, words))
+            is_logged = isinstance(node, ast.Call) and ast.unparse(node.func).startswith("log.")
+            if isinstance(node, ast.Raise) or is_logged:
+                yield f"{path.name}:{node.lineno}", strings(node)
 
 
-@pytest.mark.parametrize("where", [pages, helps, claims, errors])
+def strings(node: ast.AST) -> str:
+    """Return the texts in a piece of code."""
+    constants = [each for each in ast.walk(node) if isinstance(each, ast.Constant)]
+    return " ".join(str(each.value) for each in constants)
+
+
+def drawings() -> Iterator[tuple[str, str]]:
+    """Yield what figures say: headlines, captions, labels."""
+    for path in sorted((REPOSITORY / "src" / "runner" / "papers").rglob("figures.py")):
+        for node in ast.parse(path.read_text()).body:
+            yield f"{path.parent.name}/{path.name}:{node.lineno}", strings(node)
+
+
+@pytest.mark.parametrize("where", [pages, helps, claims, errors, drawings])
 @pytest.mark.parametrize("words", INSTEAD)
 def test_listed_words_stand_nowhere_that_a_user_reads(where, words):
     found = [

@@ -68,7 +68,7 @@ def test_a_caption_says_which_rows_are_absent():
 
     text = caption("a figure", say, "rank_collapse", TABLES)
     assert "No rows: depth=77." in text and "never" not in text
-    assert "No rows: table metrics." in caption("a figure", say, "rank_collapse", {})
+    assert "Table metrics has no rows." in caption("a figure", say, "rank_collapse", {})
 
 
 def test_a_spread_has_median_and_range_of_the_replicates():

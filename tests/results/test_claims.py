@@ -1,9 +1,14 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from runner.results.claims import COLUMNS, Claim, judge, number_in_words
+from runner.results.claims import COLUMNS, Claim, in_words, judge
+from runner.results.evidence import Evidence
 from runner.results.quantities import Tables, quantity
+
+NBSP = "\N{NO-BREAK SPACE}"
 
 
 @quantity(each=("d",))
@@ -33,8 +38,8 @@ def test_a_claim_becomes_a_row():
     row = judged.iloc[0]
     assert tuple(judged.columns) == COLUMNS
     assert row["verdict"] == "holds" and row["kind"] == "paper"
-    assert row["rule"] == "x: above 0 at every d"
-    assert row["measured"] == "3 (1 to 5), n = 5 at d = 4" and row["note"] == "up to 5"
+    assert row["rule"] == "x is above 0 at every d"
+    assert row["measured"] == "x: 3 (1 to 5), 5 replicates, d = 4" and row["note"] == "up to 5"
     assert (row["estimate"], row["low"], row["high"], row["n"]) == (3, 1, 5, 5)
     assert (row["p_value"], row["point"], row["data"]) == (0.03125, "d = 4", "digits")
     assert row["runs"] == "a b" and row["digest"] == ABOVE.digest and row["left_out"] == 0
@@ -47,14 +52,14 @@ def test_the_contrary_fails_with_its_own_p_value():
 
 def test_too_few_replicates_say_how_many_would_do():
     row = judge("fig", [ABOVE], table([1.0, 2, 3])).iloc[0]
-    assert row["verdict"] == "undecided" and "n = 3" in row["measured"]
-    assert row["note"] == "up to 3; n = 5 could decide"
+    assert row["verdict"] == "undecided" and "3 replicates" in row["measured"]
+    assert row["note"] == "up to 3; at least 5 replicates are needed to decide"
 
 
 def test_a_statement_about_several_widths_needs_several():
     row = judge("fig", [ABOVE], table([1.0] * 5, width=(4,))).iloc[0]
     assert row["verdict"] == "undecided" and not row["measured"]
-    assert row["note"] == "1 of at least 2 different values of width"
+    assert row["note"] == "the tables have 1 value of width; 2 are needed"
 
 
 def test_a_claim_needs_what_its_quantities_need_and_what_it_says_itself():
@@ -72,19 +77,21 @@ def test_a_claim_needs_what_its_quantities_need_and_what_it_says_itself():
 
 def assuming(x) -> pd.Series:
     claim = Claim("a", "where x > 0", "paper", x_of().given("x > 0").above(0))
-    assert claim.printed == "x: above 0 at every d where x > 0"
+    assert claim.printed == "x is above 0 at every d where x > 0"
     return judge("fig", [claim], table(x)).iloc[0]
 
 
 def test_what_misses_an_assumption_is_counted_and_a_fifth_of_it_is_the_most():
     row = assuming([1.0] * 8 + [-1.0, np.nan])
     assert (row["verdict"], row["left_out"], row["n"]) == ("holds", 0.2, 8)
-    assert row["note"] == "20% left out"
+    assert row["note"] == f"20{NBSP}% of the cases do not satisfy the assumption"
     row = assuming([1.0] * 11 + [-1.0] * 3)
     assert (row["verdict"], row["left_out"], row["n"]) == ("undecided", 0.214286, 11)
-    assert row["note"] == "21% left out, more than 20%"
+    assert row["note"] == (
+        f"21{NBSP}% of the cases do not satisfy the assumption; above 20{NBSP}% nothing is decided"
+    )
     row = assuming([-1.0] * 5)
-    assert (row["verdict"], row["note"]) == ("undecided", "no rows where x > 0")
+    assert (row["verdict"], row["note"]) == ("undecided", "no case where x > 0")
     assert row["left_out"] == 1
 
 
@@ -96,27 +103,31 @@ def test_a_point_with_nothing_left_decides_nothing():
     tables["metrics"].loc[lambda rows: rows["d"] == 3, "x"] = -1.0
     row = judge("fig", [claim], tables).iloc[0]
     assert (row["verdict"], row["left_out"]) == ("undecided", 0.1)
-    assert "nothing is left at d = 3" in row["note"]
+    assert "no case at d = 3 satisfies the assumption" in row["note"]
 
 
 def test_several_rules_must_all_hold_and_those_alike_are_printed_once():
     claim = Claim("two", "x", "paper", [x_of().above(0), x_of().above(0), x_of().below(4.5)])
-    assert claim.printed == "x and x: above 0 at every d; x: below 4.5 at every d"
+    assert claim.printed == "x and x are above 0 at every d; x is below 4.5 at every d"
     assert judge("fig", [claim], table([1.0] * 5)).iloc[0]["verdict"] == "holds"
     row = judge("fig", [claim], table([5.0] * 8)).iloc[0]
-    assert row["verdict"] == "fails" and row["point"] == "d = 4, x"
+    assert row["verdict"] == "fails" and row["point"] == "d = 4"
 
 
 @pytest.mark.parametrize(
     ("unit", "estimate", "low", "high", "words"),
     [
-        ("share", 1.0, 0.5, 1.0, "all 5"),
-        ("share", 0.8, 0.3, 0.9, "4 of 5"),
-        ("ratio", 2.0, 1.0, 3.25, "ratio 2 (1 to 3.25), n = 5"),
-        ("value", 64.0, 64.0, 64.0, "64 (64 to 64), n = 5"),
-        ("difference", 2.0, -np.inf, np.inf, "difference 2, n = 5"),
-        ("difference", np.nan, -np.inf, np.inf, "no finite number, n = 5"),
+        ("share", 1.0, 0.5, 1.0, "all 5 tasks"),
+        ("share", 0.8, 0.3, 0.9, "4 of 5 tasks"),
+        ("ratio", 2.0, 1.0, 3.25, "x: 2 (1 to 3.25), 5 tasks"),
+        ("value", -0.609, -0.717, -0.609, "x: −0.61 (−0.72 to −0.61), 5 tasks"),
+        ("ratio", 8.09, 0.9541, 1.07e7, "x: 8.09 (0.954 to 1.07e7), 5 tasks"),
+        ("value", 64.0, 64.0, 64.0, "x: 64 (64 to 64), 5 tasks"),
+        ("difference", 2.0, -np.inf, np.inf, "x: 2, 5 tasks"),
+        ("difference", np.nan, -np.inf, np.inf, "x: no finite number, 5 tasks"),
     ],
 )
 def test_numbers_are_said_as_people_say_them(unit, estimate, low, high, words):
-    assert number_in_words(unit, estimate, low, high, 5) == words
+    found = Evidence(estimate, low, high, 5, 1.0, 1.0, unit=unit, quantity="x", of="tasks")
+    assert in_words(found) == words
+    assert in_words(replace(found, point="d = 5")) == f"{words}, d = 5"

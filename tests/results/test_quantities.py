@@ -20,13 +20,14 @@ def distance(tables: Tables) -> pd.DataFrame:
 
 def test_a_rule_prints_all_that_it_is():
     rule = ratio("sgd", ("a", "b_c"), "m <= d ** 2 and n == 2 * p").given("rank == d").above(1)
-    assert (
-        str(rule) == "sgd / a, b c: above 1 at every d and m where m ≤ d² and n = 2 p and rank = d"
-    )
+    where = "m ≤ d² and n = 2 p and rank = d"
+    assert str(rule) == f"sgd / a, b c is above 1 at every d and m where {where}"
+    largest = ratio("sgd", (), "d == d.max() and my_kind == 'a'").below(-2)
+    assert str(largest).endswith("below −2 at every d and m where d is maximal and my kind = a")
     assert str(ratio("a", ("b",), "m > 1", 0.2).within(0.5, of=1)) == (
-        "a / b (at rate = 0.2): within 0.5 of 1 at every d and m where m > 1"
+        "a / b (at rate = 0.2) is within 0.5 of 1 at every d and m where m > 1"
     )
-    assert str(distance().always("=", 0)) == "distance: always exactly 0"
+    assert str(distance().always("=", 0)) == "distance is always exactly 0"
 
 
 def test_plain_data_alone_are_arguments():

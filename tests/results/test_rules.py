@@ -25,7 +25,7 @@ KEPT = [
     for claim in claims_of(name, figure_study(name))
 ]
 EVERY = [pytest.param(claim, id=f"{name}-{claim.name}") for name, claim in KEPT]
-NUMBER = r"(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)"
+NUMBER = r"(−?\d+(?:\.\d+)?(?:e-?\d+)?)"
 SAID = re.compile(rf"(within|above|below|at most|at least|exactly) {NUMBER}(?: of {NUMBER})?")
 
 
@@ -55,8 +55,9 @@ def verdict_of(comparison, rows: pd.DataFrame) -> str:
 
 def check_bound(rule: Rule | Above | Below | Within | Always, comparison) -> None:
     """Numbers just inside of what is printed hold, those just outside fail."""
-    words, *found = SAID.search(str(rule).rpartition(": ")[2]).groups()
-    first, second = (float(each) if each else 0.0 for each in found)
+    printed = str(rule).removeprefix(str(getattr(rule, "quantity", "")))
+    words, *found = SAID.search(printed).groups()
+    first, second = (float(each.replace("−", "-")) if each else 0.0 for each in found)
     step = 1e-3 * max(abs(first), 1e-6)
     inside, outside = {
         "above": ([first + step], [first - step]),
@@ -79,13 +80,13 @@ def check_bound(rule: Rule | Above | Below | Within | Always, comparison) -> Non
     ("comparison", "printed"),
     [
         (Above(0.25), "above 0.25"),
-        (Below(-3.0), "below -3"),
+        (Below(-3.0), "below −3"),
         (Within(0.5, of=2.0), "within 0.5 of 2"),
         (Always("<", 3), "always below 3"),
-        (Always("<=", 1e-8), "always at most 1e-08"),
+        (Always("<=", 1e-8), "always at most 1e-8"),
         (Always("=", 0), "always exactly 0"),
         (Always(">=", 2), "always at least 2"),
-        (Always(">", -1), "always above -1"),
+        (Always(">", -1), "always above −1"),
     ],
     ids=str,
 )

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 from repository import REPOSITORY
@@ -15,8 +14,13 @@ PATH = Path("outputs/figures/quick/fig4.claims.csv")
 def judged(*verdicts: str, kind: str = "paper", **columns) -> pd.DataFrame:
     """Claims with these verdicts, called by their number."""
     found = {"statement": [f"statement {i}" for i in range(len(verdicts))], "verdict": verdicts}
-    found |= {"kind": kind, "note": "a long text", "unit": "ratio", "estimate": 20.94}
-    return pd.DataFrame(found | {"low": 16.6, "high": 1.88e7, "n": 5} | columns)
+    found |= {
+        "kind": kind,
+        "note": "a reason",
+        "measured": "error: 21 (17 to 22), 5 networks",
+        "n": 5,
+    }
+    return pd.DataFrame(found | columns)
 
 
 def only(table: pd.DataFrame):
@@ -27,23 +31,17 @@ def only(table: pd.DataFrame):
 def test_a_claim_is_a_line_of_verdict_statement_and_what_was_measured():
     said = line(only(judged("holds")))
     assert said.startswith("✓ holds      statement 0   ")
-    assert said.endswith("   ratio 20.9 (16.6 to 1.88e+07), n = 5")
-    whose = line(only(judged("undecided", kind="ours", low=np.nan, high=np.nan)))
-    assert whose.startswith("? undecided  statement 0 (ours)   ") and "ratio 20.9, n = 5" in whose
+    assert said.endswith("   error: 21 (17 to 22), 5 networks")
+    whose = line(only(judged("undecided", kind="ours")))
+    assert whose.startswith("? undecided  statement 0 (ours)   ")
+    assert whose.endswith("   error: 21 (17 to 22), 5 networks; a reason")
     assert line(only(judged("fails"))).startswith("✗ fails      ")
 
 
 def test_without_numbers_it_says_why():
-    row = only(judged("undecided", n=0, estimate="", low="", high=""))
-    assert line(row).endswith("   a long text")
+    row = only(judged("undecided", n=0, measured=""))
+    assert line(row).endswith("   a reason")
     assert line(row, "smoke") == "? undecided  statement 0"
-
-
-def test_a_share_says_how_many():
-    row = only(judged("fails", unit="share", estimate=0.8, low=0.3, high=0.9))
-    assert line(row).endswith("   4 of 5")
-    none = only(judged("fails", unit="share", estimate=0.0, low=0.0, high=0.5))
-    assert line(none).endswith("   0 of 5")
 
 
 def test_the_papers_own_come_first():

@@ -101,9 +101,9 @@ def _grids(composed: DictConfig) -> list[dict[str, str]]:
 
 def _distinct(jobs: Iterable[Job]) -> list[Job]:
     """Keep the first of those that are one run: the grids of a union may overlap."""
-    found: dict[Path, Job] = {}
+    found: dict[tuple[Path, str], Job] = {}
     for job in jobs:
-        found.setdefault(job.run.folder, job)
+        found.setdefault((job.settings.folder(), job.run.identity), job)
     return list(found.values())
 
 
@@ -119,8 +119,8 @@ def _figure(name: str, jobs: list[Job], words: list[str], composer: Composer) ->
     if changes:
         plain = [f"figure={name}", f"scale={settings.scale}"]
         points = composer.points(_grids(composer.common(plain)), plain)
-        canonical = [job.run.folder.name for job in _distinct(map(composer.job, points))]
-        by_name = {run.folder.name: run for run in runs}
+        canonical = [job.run.identity for job in _distinct(map(composer.job, points))]
+        by_name = {run.identity: run for run in runs}
         if set(by_name) == set(canonical):
             changes, runs = (), tuple(by_name[each] for each in canonical)
         else:

@@ -103,7 +103,10 @@ def list_runs(options: argparse.Namespace, outputs: Path) -> int:
         statuses = Counter(each.status for each in runs)
         counts = ", ".join(f"{statuses[name]} {name}" for name in STATUSES if statuses[name])
         stale = sum(each.is_stale for each in runs)
-        other = f" ({stale} by other code than today's)" if stale else ""
+        unknown = sum(each.is_of_unknown_code for each in runs)
+        notes = [f"{stale - unknown} by other code than today's"] * (stale > unknown)
+        notes += [f"{unknown} by code that is not known"] * (unknown > 0)
+        other = f" ({', '.join(notes)})" if notes else ""
         print(f"{_table(runs)}\n\n{_count(runs)}: {counts}{other}")
     return 0
 
@@ -419,7 +422,7 @@ def _table(runs: Sequence[Found], **more: list[str]) -> str:
             "hash": _shown(each.hash8),
             "status": each.status,
             "again": each.again or "",
-            "stale": "stale" if each.is_stale else "",
+            "stale": "unknown" if each.is_of_unknown_code else "stale" * each.is_stale,
             "weights": _megabytes(each.weights) if each.weights else "",
             "seconds": "" if math.isnan(each.seconds) else f"{each.seconds:.1f}",
             "ended": each.ended.strftime("%Y-%m-%d %H:%M") if each.ended else "",

@@ -11,6 +11,8 @@ class Paper:
     title: str
     venue: str
     arxiv: str = ""
+    replicates: str = "replicates"
+    """What its independent repetitions are: each has its own data and initialization."""
 
 
 PAPERS = {
@@ -19,24 +21,28 @@ PAPERS = {
         "The Expressive Power of Tuning Only the Normalization Layers",
         "COLT 2023",
         "2302.07937",
+        "networks",
     ),
     "batch_norm_rank": Paper(
         "B",
         "Batch Normalization Provably Avoids Rank Collapse for Randomly Initialised Deep Networks",
         "NeurIPS 2020",
         "2003.01652",
+        "networks",
     ),
     "training_invariances": Paper(
         "C",
         "Training invariances and the low-rank phenomenon: beyond linear networks",
         "ICLR 2022",
         "2201.11968",
+        "networks",
     ),
     "bottleneck_structure": Paper(
         "D",
         "Bottleneck Structure in Learned Features: Low-Dimension vs Regularity Tradeoff",
         "NeurIPS 2023",
         "2305.19008",
+        "tasks",
     ),
 }
 
@@ -44,3 +50,8 @@ PAPERS = {
 def paper_of(folder: str) -> Paper:
     """Return the paper of a folder; one's own has no letter, and its name for a title."""
     return PAPERS.get(folder, Paper("", folder, ""))
+
+
+def replicates_in(module: str) -> str:
+    """Return what the independent repetitions are in a module of a paper's package."""
+    return paper_of(module.removeprefix("runner.papers.").partition(".")[0]).replicates

@@ -136,7 +136,7 @@ def pretty(text: str) -> Markup:
     text = re.sub(rf"\b({'|'.join(LETTERS)})(?=\b|_)", lambda found: LETTERS[found[1]], text)
     text = re.sub(r"sqrt\((\w)\)", r"√\1", text).replace("sqrt", "√").replace("sum_", "Σ_")
     text = text.replace("||", "‖").replace("<=", "≤").replace(">=", "≥").replace("^T", "ᵀ")
-    text = re.sub(r"(-?\d[.\d]*)e([+-]\d+)", _power_of_ten, text)
+    text = re.sub(r"(-?\d[.\d]*)e([+-]?\d+)", _power_of_ten, text)
     text = re.sub(r"(?<=\bn) = (?=\d)| (?=%)", lambda found: found[0].replace(" ", NBSP), text)
     html = re.sub(
         r"\^(?:\{([^}]*)\}|(\(\d\))|\(([^)]*)\)|(-?[\d.]*\d|\w\b))", _raised, str(escape(text))

@@ -21,7 +21,7 @@ wrong with a probability of at most 5 %, and is *undecided* otherwise.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 
 from runner.core.catalogue import part_of
-from runner.results.evidence import Evidence, Verdict, verdict
+from runner.results.evidence import Evidence, Verdict, number, verdict
 from runner.results.quantities import Rule, Tables
 from runner.results.rows import NoRows, Present
 from runner.results.rules import digest
@@ -46,7 +46,10 @@ COLUMNS = (
 """Of `<figure>.claims.csv`."""
 
 MOST_LEFT_OUT = 0.2
-"""Share of the numbers that may miss what a statement assumes; above it nothing is decided."""
+"""Fraction of the numbers that may miss what a statement assumes; above it nothing is decided."""
+
+CLOSE = 0.9
+"""Three digits of numbers from here on, two below: many bounds are near one."""
 
 
 class AllLeftOut(NoRows):
@@ -61,7 +64,7 @@ class Found:
     note: str = ""
     left_out: float = 0.0
     lost: Sequence[str] = ()
-    """The points at which nothing is left."""
+    """The points at which no number meets what the claim assumes."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,11 @@ class Claim:
         for rule in self.rules:
             said = f"{rule.comparison}{rule.quantity.place}"
             alike.setdefault(said, []).append(str(rule.quantity))
-        return "; ".join(f"{' and '.join(names)}: {said}" for said, names in alike.items())
+        parts = [
+            f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} {said}"
+            for said, names in alike.items()
+        ]
+        return "; ".join(parts)
 
     @property
     def attribution(self) -> str:
@@ -114,17 +121,15 @@ class Claim:
 
     def found(self, tables: Tables) -> Found:
         """Return what the tables say. Raises NoRows where a quantity has no rows."""
-        points, frames, shares, lost = [], [], [], set()
+        points: list[Evidence] = []
+        frames, shares, lost = [], [], set()
         for rule in self.rules:
             every = rule.quantity.measure(tables)
             try:
                 rows = rule.quantity.assuming(every)
             except NoRows as absent:
                 raise AllLeftOut(str(absent)) from absent
-            names = [str(rule.quantity)] if len(self.rules) > 1 else []
-            for each in rule.points(rows):
-                place = ", ".join(filter(None, [each.point, *names]))
-                points.append(replace(each, point=place))
+            points += rule.points(rows)
             frames.append(rows)
             shares.append(1 - len(rows) / len(every))
             lost |= rule.places(every) - rule.places(rows)
@@ -189,17 +194,17 @@ def judgement(claim: Claim, tables: Tables) -> Judgement:
     notes = [found.note]
     if decisive is None or not decisive.n:
         decision = "undecided"
-        notes += [f"no rows: {decisive.point}" if decisive and decisive.point else ""]
-    elif found.left_out:
-        notes += [f"{found.left_out:.0%} left out"]
+        notes += [f"there is no number at {decisive.point}" if decisive and decisive.point else ""]
     if found.lost:
         decision = "undecided"
-        notes.insert(1, f"nothing is left at {', '.join(found.lost)}")
+        notes += [f"no case at {', '.join(found.lost)} satisfies the assumption"]
+    if found.left_out:
+        notes += [f"{percent(found.left_out)} of the cases do not satisfy the assumption"]
     if found.left_out > MOST_LEFT_OUT:
         decision = "undecided"
-        notes[-1] += f", more than {MOST_LEFT_OUT:.0%}"
+        notes += [f"above {percent(MOST_LEFT_OUT)} nothing is decided"]
     elif decision == "undecided" and decisive and decisive.n < decisive.needed:
-        notes += [f"n = {decisive.needed} could decide"]
+        notes += [f"at least {decisive.needed} {decisive.of} are needed to decide"]
     note = "; ".join(filter(None, notes))
     return Judgement(decision, note, decisive, found.left_out)
 
@@ -210,27 +215,37 @@ def _lacking(claim: Claim, tables: Tables) -> str:
     for column, needed in claim.needs.items():
         present = max((t[column].nunique() for t in tables.values() if column in t), default=0)
         if present < needed:
-            return f"{present} of at least {needed} different values of {column}"
+            word, values = column.replace("_", " "), "value" if present == 1 else "values"
+            return f"the tables have {present or 'no'} {values} of {word}; {needed} are needed"
     return ""
 
 
 def in_words(evidence: Evidence) -> str:
-    """Return the deciding number, and the point that it is at."""
-    point = evidence.point
-    place = f" at {point}" if " = " in point else f": {point}" if point else ""
-    numbers = (evidence.estimate, evidence.low, evidence.high)
-    return number_in_words(evidence.unit, *numbers, evidence.n) + place
+    """Return the deciding number as people write it.
+
+    `error of SGD: 0.61 (0.55 to 0.72), 8 networks, d = 5`; of a fraction `7 of 8 networks, d = 5`.
+    """
+    n, name, of = evidence.n, evidence.quantity, evidence.of
+    if np.isnan(evidence.estimate):
+        said = f"{name}: no finite number, {n} {of}"
+    elif evidence.unit == "share":
+        count = round(evidence.estimate * n)
+        said = f"all {n} {of}" if count == n else f"{count} of {n} {of}"
+    else:
+        low, high = evidence.low, evidence.high
+        limits = f" ({_short(low)} to {_short(high)})" if np.isfinite([low, high]).any() else ""
+        said = f"{name}: {_short(evidence.estimate)}{limits}, {n} {of}"
+    return ", ".join(filter(None, [said, evidence.point.replace("_", " ")]))
 
 
-def number_in_words(unit: str, estimate: float, low: float, high: float, n: int) -> str:
-    """`4 of 5` or `all 5` of a share; else effect, limits, and how many numbers."""
-    if np.isnan(estimate):
-        return f"no finite number, n = {n}"
-    if unit == "share":
-        count = round(estimate * n)
-        return f"all {n}" if count == n else f"{count} of {n}"
-    limits = f" ({low:.3g} to {high:.3g})" if np.isfinite([low, high]).any() else ""
-    return f"{unit} {estimate:.3g}{limits}, n = {n}".removeprefix("value ")
+def _short(value: float) -> str:
+    """Write a number with two digits, or with three from `CLOSE` on."""
+    return number(value, 3 if abs(value) >= CLOSE else 2)
+
+
+def percent(fraction: float) -> str:
+    """Write a fraction in percent, with a space that no line breaks at."""
+    return f"{100 * fraction:.0f}\N{NO-BREAK SPACE}%"
 
 
 def judge(figure: str, claims: Iterable[Claim], tables: Tables) -> pd.DataFrame:

@@ -12,6 +12,7 @@ other side); a `value` with its standard `error` from `n` chains, by Student's t
 that is least as the comparison has it.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
@@ -53,6 +54,10 @@ class Evidence:
     """The fewest such numbers that could decide."""
     unit: Unit = "value"
     point: str = ""
+    quantity: str = ""
+    """The name of what was measured."""
+    of: str = "replicates"
+    """What `n` counts."""
 
     @property
     def distance(self) -> float:
@@ -124,7 +129,7 @@ class Within:
     of: float = 0.0
 
     def __str__(self) -> str:
-        return f"within {self.margin:g} of {self.of:g}"
+        return f"within {number(self.margin)} of {number(self.of)}"
 
     def evidence(self, rows: pd.DataFrame) -> Evidence:
         """Of the rows of one point."""
@@ -160,7 +165,7 @@ class Always:
     }
 
     def __str__(self) -> str:
-        return f"always {self.WORDS[self.relation]} {self.bound:g}"
+        return f"always {self.WORDS[self.relation]} {number(self.bound)}"
 
     def evidence(self, rows: pd.DataFrame) -> Evidence:
         """Of the rows of one point, which may be many for a replicate."""
@@ -198,7 +203,13 @@ def _worst(rows: pd.DataFrame, badness: pd.Series) -> pd.DataFrame:
 
 
 def _in_words(bound: float | str) -> str:
-    return bound.replace(" / ", "/") if isinstance(bound, str) else f"{bound:g}"
+    return bound.replace(" / ", "/") if isinstance(bound, str) else number(bound)
+
+
+def number(value: float, digits: int = 6) -> str:
+    """Write a number with so many digits at most: `0.25`, `−3`, `1.07e7`, `1e-9`."""
+    text = re.sub(r"e\+?(-?)0*", r"e\1", f"{value:.{digits}g}")
+    return re.sub("^-", "−", text)
 
 
 def _test(rows: pd.DataFrame, bound: float | str) -> Evidence:

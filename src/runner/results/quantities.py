@@ -14,6 +14,7 @@ that is the rule of a claim: `ratio("sgd", "construction").above(1)`.
 """
 
 import inspect
+import re
 import string
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -23,7 +24,17 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from runner.results.evidence import Above, Always, Below, Comparison, Evidence, Unit, Within
+from runner.core.papers import replicates_in
+from runner.results.evidence import (
+    Above,
+    Always,
+    Below,
+    Comparison,
+    Evidence,
+    Unit,
+    Within,
+    number,
+)
 from runner.results.rows import nonempty
 
 Tables = Mapping[str, pd.DataFrame]
@@ -38,8 +49,17 @@ PLAIN = str | int | float | bool | tuple | None
 """What an argument of a quantity may be: what can be printed, and fingerprinted."""
 
 
-SIGNS = {" == ": " = ", " <= ": " ≤ ", " >= ": " ≥ ", " ** 2": "²", " * ": " "}
-"""How the code of a condition is printed."""
+SIGNS = {
+    r"(\S+) == \1\.(max|min)\(\)": r"\1 is \2imal",
+    " == ": " = ",
+    " <= ": " ≤ ",
+    " >= ": " ≥ ",
+    r" \*\* 2": "²",
+    r" \* ": " ",
+    "'|\"": "",
+    "_": " ",
+}
+"""How the code of a condition is printed: what stands for a pattern, one after the other."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +72,8 @@ class Quantity:
     unit: Unit
     numbers: Numbers
     needs: Mapping[str, int]
+    of: str = "replicates"
+    """What is counted, where the number of them is said."""
     assumed: str = ""
     """A condition on the results: on the columns of its frame."""
 
@@ -74,9 +96,7 @@ class Quantity:
         every = f" at every {', '.join(first)}{' and ' if first else ''}{last}" if last else ""
         conditions = (str(self.arguments.get("where", "")), self.assumed)
         where = " and ".join(filter(None, conditions))
-        for code, sign in SIGNS.items():
-            where = where.replace(code, sign)
-        return every + (f" where {where}" if where else "")
+        return every + (f" where {condition_in_words(where)}" if where else "")
 
     def measure(self, tables: Tables) -> pd.DataFrame:
         """Return all numbers, those left out by what is assumed among them. Raises NoRows without
@@ -101,7 +121,7 @@ class Quantity:
         """Return the numbers that meet the condition. Raises NoRows where none does."""
         if not self.assumed:
             return rows
-        return nonempty(rows.query(self.assumed), f"rows where {self.assumed}")
+        return nonempty(rows.query(self.assumed), f"case where {condition_in_words(self.assumed)}")
 
     def above(self, bound: float | str) -> "Rule":
         """Return the rule that replicates, or an estimate, are above a bound."""
@@ -120,10 +140,17 @@ class Quantity:
         return Rule(self, Always(relation, bound))
 
 
+def condition_in_words(code: str) -> str:
+    """Write the code of a condition as mathematics: `m = d²`."""
+    for pattern, sign in SIGNS.items():
+        code = re.sub(pattern, sign, code)
+    return code
+
+
 def _in_words(value: Any) -> str:
     if isinstance(value, tuple):
         return ", ".join(map(_in_words, value))
-    return f"{value:g}" if isinstance(value, float) else str(value).replace("_", " ")
+    return number(value) if isinstance(value, float) else str(value).replace("_", " ")
 
 
 @dataclass(frozen=True)
@@ -134,7 +161,7 @@ class Rule:
     comparison: Comparison
 
     def __str__(self) -> str:
-        return f"{self.quantity}: {self.comparison}{self.quantity.place}"
+        return f"{self.quantity} is {self.comparison}{self.quantity.place}"
 
     def places(self, rows: pd.DataFrame) -> set[str]:
         """Return the points of the quantity's frame, in words; none where it has one point."""
@@ -148,16 +175,17 @@ class Rule:
         groups = rows.groupby(list(each), dropna=False) if each else [((), rows)]
         for values, group in groups:
             place = ", ".join(map(_place, each, values))
-            found = replace(self.comparison.evidence(group), point=place)
-            is_count = found.unit == "share"
-            yield found if is_count else replace(found, unit=self.quantity.unit)
+            found = self.comparison.evidence(group)
+            unit = found.unit if found.unit == "share" else self.quantity.unit
+            name, of = str(self.quantity), self.quantity.of
+            yield replace(found, unit=unit, point=place, quantity=name, of=of)
 
 
 def _place(symbol: str, value: Any) -> str:
     """`d = 5`; of a name alone, the name."""
     if isinstance(value, str):
         return value
-    return f"{symbol} = {'∞' if np.isinf(value) else format(value, 'g')}"
+    return f"{symbol} = {'∞' if np.isinf(value) else number(value)}"
 
 
 def quantity(
@@ -166,12 +194,14 @@ def quantity(
     unit: Unit = "value",
     numbers: Numbers = "replicates",
     needs: Mapping[str, int] | None = None,
+    of: str = "",
 ) -> Callable[[Callable[..., pd.DataFrame | pd.Series]], Callable[..., Quantity]]:
     """Make the function below a quantity.
 
     each: the columns of the point that it is measured at, of which a rule says "at every d". unit:
     what they are in; numbers: whether each is a replicate's, an estimate or a count. needs: how
-    many different values of a column it takes: an exponent in d is none of two widths.
+    many different values of a column it takes: an exponent in d is none of two widths. of: what is
+    counted, where that is not what the paper's replicates are.
     """
 
     def make(function: Callable[..., pd.DataFrame | pd.Series]) -> Callable[..., Quantity]:
@@ -184,7 +214,8 @@ def quantity(
             arguments = dict(list(bound.arguments.items())[1:])
             if wrong := [name for name, value in arguments.items() if not isinstance(value, PLAIN)]:
                 raise TypeError(f"{function.__name__}: {', '.join(wrong)} is no plain data")
-            return Quantity(function, arguments, each, unit, numbers, needs or {})
+            counted = of or replicates_in(function.__module__)
+            return Quantity(function, arguments, each, unit, numbers, needs or {}, counted)
 
         del bind.__wrapped__  # what is called has another signature
         return bind

@@ -25,7 +25,7 @@ class Present(dict[str, pd.DataFrame]):
         super().__init__({name: rows for name, rows in tables.items() if len(rows)})
 
     def __missing__(self, name: str) -> pd.DataFrame:
-        raise NoRows(f"no rows: table {name}")
+        raise NoRows(f"table {name} has no rows")
 
 
 def nonempty(rows: Rows, what: str) -> Rows:

@@ -22,7 +22,7 @@ JUDGE = 1
 """Of `results.evidence`, which decides all claims: raised when that decides otherwise. So its code
 can be tidied, and no digest moves."""
 
-WORDS = {"__str__", "_in_words", "_place"}
+WORDS = {"__str__", "_in_words", "_place", "number"}
 """Names of what writes words, which decide nothing."""
 
 

@@ -14,7 +14,7 @@ from runner.results.figures import printed, summary_of
 from runner.results.paper_figures import PaperFigure, folder_words
 from runner.results.sweep_pictures import last
 from runner.runs.inventory import find
-from runner.runs.run import Run, load
+from runner.runs.run import NAME, Run, load
 from runner.runs.selection import differing, words
 
 MOST_LINES = 20
@@ -91,7 +91,8 @@ def last_numbers(runs: Sequence[Run], most_lines: int) -> tuple[pd.DataFrame, in
 
 
 def _hash8(run: Run) -> str:
-    return run.folder.name.rpartition("-")[2]
+    found = NAME.fullmatch(run.folder.name)
+    return f"{found['hash']}{found['number'] or ''}" if found else run.folder.name
 
 
 def _cell(value: Any) -> Any:

@@ -5,7 +5,6 @@ from typing import Any
 
 import pandas as pd
 
-from runner.results.claims import number_in_words
 from runner.results.findings import MARKS
 
 KINDS = {"paper": "", "ours": " (ours)", "illustration": " (an illustration)"}
@@ -48,19 +47,17 @@ def lines(judged: pd.DataFrame, path: Path, scale: str) -> list[str]:
 
 
 def line(row: Any, scale: str = "") -> str:
-    """Return a claim: `✓ holds      statement   ratio 20.9 (16.6 to 1.88e+07), n = 5`."""
+    """Return a claim and what was measured: `✓ holds      statement   error: 0.61 (0.55 to 0.72), 8
+    networks`."""
     begin = f"{MARKS[row.verdict][0]} {row.verdict:<9}  {row.statement}{KINDS[row.kind]}"
     return f"{begin:<{13 + STATEMENT}}   {_measured(row, scale)}".rstrip()
 
 
 def _measured(row: Any, scale: str) -> str:
-    """Return the estimate with its limits; without one why, which at scale smoke is said for
-    all."""
-    if not int(row.n or 0):
-        return "" if scale == "smoke" else row.note
-    limits = row.estimate, row.low, row.high
-    estimate, low, high = (float("nan" if n == "" else n) for n in limits)
-    return number_in_words(row.unit, estimate, low, high, int(row.n))
+    """Return the deciding number, and of an undecided claim the reason, which at scale smoke is
+    said for all."""
+    is_said = row.verdict == "undecided" and scale != "smoke"
+    return "; ".join(filter(None, [row.measured, row.note if is_said else ""]))
 
 
 def summary(judged: pd.DataFrame, scale: str) -> str:

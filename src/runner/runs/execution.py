@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import yaml
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -58,22 +57,37 @@ def execute(run: Run, settings: Settings, turn: int = 0, n_jobs: int = 1) -> Non
     if not run.is_wanted(settings):
         return
     trackers.require(settings.tracker)
-    require_writable(settings.folder(), run.folder)
-    with lock.held(run.folder, settings.wait, str(run)) as require_lock:
-        if replacing.settle(run) and not run.is_stale() or not run.is_wanted(settings):
-            return
-        folder = run.folder
-        if run.is_complete():
-            why = "force=true" if settings.force else "its code has changed"
-            log.info("%s is computed again: %s", run, why)
-            folder = replacing.begin(run)
-        elif run.result_path.exists():
-            log.info("%s is computed again: its files are damaged", run)
-            run.result_path.unlink()  # first, so that no step leaves a false one
-            (folder / CHECKPOINT).unlink(missing_ok=True)
-        with _logged_to(folder):
-            _Attempt(run, folder, settings, device, require_lock).carry_out(n_jobs)
-        replacing.settle(run)
+    place = None
+    while run.folder != place:  # once; again where another configuration has taken the name
+        place = run.folder
+        require_writable(settings.folder(), place)
+        with lock.held(place, settings.wait, str(run)) as require_lock:
+            if run.folder == place:
+                _execute(run, settings, device, n_jobs, require_lock)
+
+
+def _execute(
+    run: Run,
+    settings: Settings,
+    device: torch.device,
+    n_jobs: int,
+    require_lock: Callable[[], None],
+) -> None:
+    """Do what `execute` does. Only for who holds the lease."""
+    if replacing.settle(run) and not run.is_stale() or not run.is_wanted(settings):
+        return
+    folder = run.folder
+    if run.is_complete():
+        why = "force=true" if settings.force else "its code has changed"
+        log.info("%s is computed again: %s", run, why)
+        folder = replacing.begin(run)
+    elif run.result_path.exists():
+        log.info("%s is computed again: its files are damaged", run)
+        run.result_path.unlink()  # first, so that no step leaves a false one
+        (folder / CHECKPOINT).unlink(missing_ok=True)
+    with _logged_to(folder):
+        _Attempt(run, folder, settings, device, require_lock).carry_out(n_jobs)
+    replacing.settle(run)
 
 
 @contextmanager
@@ -160,9 +174,7 @@ class _Attempt:
     def _begin(self) -> None:
         """Go on from the last checkpoint, or start where there is none that can be used."""
         config, device = self.run.config, self.device
-        content = {"study": config.study, "version": config.version, **vars(config)}
-        text = yaml.safe_dump(content, sort_keys=False)
-        write_atomically(self.folder / "config.yaml", text.encode())
+        write_atomically(self.folder / "config.yaml", self.run.config_text())
         self.start = Checkpoint(self.run.folder.name, self.about["code"], device.type)
         try:
             self._go_on(self.start.read(self.folder / CHECKPOINT))

@@ -17,8 +17,18 @@ from runner.core.errors import InputError
 from runner.core.folders import require_readable
 from runner.core.studies import StudyConfig
 from runner.runs import files, lock
-from runner.runs.provenance import code_of
-from runner.runs.run import AGAIN, RESULT, WEIGHTS, Run, holds, knobs, read_provenance, run_name
+from runner.runs.run import (
+    AGAIN,
+    NAME,
+    RESULT,
+    WEIGHTS,
+    Run,
+    holds,
+    knobs,
+    read_provenance,
+    run_name,
+    whose_code,
+)
 from runner.runs.tables import read_table
 
 STATUSES = ("complete", "running", "interrupted", "failed", "dead", "absent")
@@ -38,9 +48,10 @@ class Found:
     computing a complete one again.
 
     config: None where it cannot be read, or is of another time. seconds: worked so far; nan where
-    that is not known. is_stale: whether it is complete by other code than today's. ended: when its
-    last file was written; None while it is running. again: how far it is computed again; None where
-    it is not.
+    that is not known. is_stale: whether it is complete, and not known to be by today's code. ended:
+    when its last file was written; None while it is running. again: how far it is computed again;
+    None where it is not. is_of_unknown_code: whether its provenance or the code of today cannot be
+    read.
     """
 
     folder: Path
@@ -50,6 +61,7 @@ class Found:
     is_stale: bool
     ended: datetime | None
     again: str | None = None
+    is_of_unknown_code: bool = False
 
     @property
     def home(self) -> Path:
@@ -64,12 +76,14 @@ class Found:
     @property
     def hash8(self) -> str:
         """The end of its name: enough to tell it from the others."""
-        return self.home.name.rpartition("-")[2]
+        name = NAME.fullmatch(self.home.name)
+        return f"{name['hash']}{name['number'] or ''}" if name else self.home.name
 
     @property
     def knobs(self) -> str:
         """What a person calls it; by its name where the configuration cannot be read."""
-        name = self.home.name.rpartition("-")[0]
+        found = NAME.fullmatch(self.home.name)
+        name = found["knobs"] if found else self.home.name
         return name if self.config is None else knobs(self.config) or "(defaults)"
 
     @property
@@ -116,14 +130,17 @@ def describe(folder: Path, is_queued: bool = False) -> Found:
     again = "absent"
     if (folder / AGAIN).is_dir() and not (folder / AGAIN).is_symlink():
         again = status_of(folder / AGAIN, is_held, is_queued)
+    is_whole = status == "complete" and not is_attempt
+    whose = _whose_code(folder, config, about) if is_whole else ""
     return Found(
         folder,
         config,
         status,
         _seconds(about),
-        status == "complete" and not is_attempt and _is_of_other_code(folder, config, about),
+        whose in ("other", "unknown"),
         None if status == "running" else _last_change(folder),
         None if again == "absent" else again,
+        whose == "unknown",
     )
 
 
@@ -168,10 +185,11 @@ def in_queue(outputs: Path) -> dict[Path, Path]:
     return found
 
 
-def _is_of_other_code(folder: Path, config: StudyConfig | None, about: dict[str, Any]) -> bool:
-    """Return whether numbers are those of other code; of a study that is gone there is none."""
-    study, own = folder.parent.name, () if config is None else config.own_functions()
-    return study in configs() and about.get("code") != code_of(study, own)
+def _whose_code(folder: Path, config: StudyConfig | None, about: dict[str, Any]) -> str:
+    """Return whose code numbers are by, as `run.whose_code`; of a study that is gone there is
+    none."""
+    study = folder.parent.name
+    return whose_code(about, study, config) if study in configs() else ""
 
 
 def _last_change(folder: Path) -> datetime | None:
@@ -247,9 +265,11 @@ def problem(folder: Path, outputs: Path) -> str | None:
     """Return what is wrong with a run's files, in one line; None when nothing is."""
     try:
         config = read_config(folder)
-        if (folder.parent.name, folder.name) != (config.study, run_name(config)):
+        found = NAME.fullmatch(folder.name)
+        name = found["own"] if found else folder.name
+        if (folder.parent.name, name) != (config.study, run_name(config)):
             return f"{folder}: config.yaml describes the run {run_name(config)} of {config.study}"
-        run = Run(config, outputs)
+        run = run_in(folder)
         if os.path.isfile(run.again / RESULT):
             return f"{run.again} is complete and not in its place: the run's command puts it there"
         status = run.provenance().get("status")

@@ -1,6 +1,7 @@
 """What a run is: one study at one configuration, kept in one folder.
 
-The folder `<outputs>/runs/<study>/<readable knobs>-<hash8>/` holds `config.yaml`, the tables,
+The folder `<outputs>/runs/<study>/<readable knobs>-<hash8>/` (with `-2` behind it where another
+configuration has that name) holds `config.yaml`, the tables,
 `provenance.json`, `run.log`, while unfinished `checkpoint.safetensors`, when failed `error.txt`,
 and `result.json`, written last and atomically: it alone marks the run complete. A complete run that
 is computed again has the new attempt in `.again` until that is complete, too.
@@ -8,12 +9,15 @@ is computed again has the new attempt in `.again` until that is complete, too.
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
+import yaml
 
 from runner.core.catalogue import module_of
 from runner.core.errors import InputError, nearest
@@ -36,6 +40,9 @@ AGAIN = ".again"
 
 LONGEST_NAME = 120
 
+NAME = re.compile(r"(?P<own>(?P<knobs>.*)-(?P<hash>[0-9a-f]{8}))(?P<number>-\d+)?")
+"""The name of a run's folder; the number where another configuration has the name without it."""
+
 UNNAMED = ("checksums",)
 """Parameters that the hash covers and no person reads."""
 
@@ -45,7 +52,33 @@ class Run:
 
     def __init__(self, config: StudyConfig, outputs: Path) -> None:
         self.config = config
-        self.folder = outputs / "runs" / config.study / run_name(config)
+        self._named = outputs / "runs" / config.study / run_name(config)
+        self._folder: Path | None = None
+
+    @property
+    def folder(self) -> Path:
+        """The folder of its name that another configuration does not have: names are cut, and
+        hashes short."""
+        if self._folder is None:
+            identity, free = self.identity, None
+            for path in _alike(self._named):
+                kept = _kept_identity(path)
+                if kept == identity:
+                    self._folder = path
+                    return path
+                free = path if kept is None and free is None else free
+            assert free is not None, "the last is not there"
+            return free
+        return self._folder
+
+    @folder.setter
+    def folder(self, path: Path) -> None:
+        self._folder = path
+
+    @property
+    def identity(self) -> str:
+        """What changes the numbers, and nothing else, as text."""
+        return identity_of(self.config)
 
     def __str__(self) -> str:
         return f"{self.config.study} {knobs(self.config) or '(defaults)'}"
@@ -88,8 +121,15 @@ class Run:
         return str(read_provenance(last).get("status", "absent"))
 
     def is_stale(self) -> bool:
-        """Return whether the run is complete, by other code than today's."""
-        return self.is_complete() and self.provenance().get("code") != self.code()
+        """Return whether the run is complete, and not known to be by today's code."""
+        return self.is_complete() and self.whose_code() != "today's"
+
+    def whose_code(self) -> str:
+        """Return whether the run is by today's code: today's, other, unknown.
+
+        Unknown: its provenance is gone or damaged, or the code of today cannot be read.
+        """
+        return whose_code(self.provenance(), self.config.study, self.config)
 
     def code(self) -> str:
         """Return the fingerprint of today's code of the run."""
@@ -102,11 +142,12 @@ class Run:
         """
         if settings.force or not self.is_complete():
             return True
-        if settings.stale == "keep" or not self.is_stale():
+        if settings.stale == "keep" or (whose := self.whose_code()) == "today's":
             return False
         if settings.stale == "refuse":
+            by = "other code" if whose == "other" else "a code that is not known"
             raise InputError(
-                f"{self} was computed by other code.\n"
+                f"{self} was computed by {by}.\n"
                 "stale=recompute computes it again, stale=keep takes it as it is."
             )
         return True
@@ -121,6 +162,11 @@ class Run:
     def is_weightless(self) -> bool:
         """Return whether networks were trained, and their weights not kept."""
         return isinstance(self.config, TrainingConfig) and "weights" not in self.result
+
+    def has_lost_weights(self) -> bool:
+        """Return whether weights were kept, and are gone or damaged."""
+        result = self.result
+        return "weights" in result and not holds(self.folder / WEIGHTS, result["weights"])
 
     def weights(self) -> "dict[str, dict[str, torch.Tensor]]":
         """Return the trained weights by network, `batch/width=64/replicate=0`, and by name.
@@ -153,6 +199,59 @@ class Run:
         if make is None:
             raise InputError(f"{self.config.study} has no module for its networks: see weights()")
         return {name: make(self.config, name, own) for name, own in self.weights().items()}
+
+    def config_text(self) -> bytes:
+        """Return the content of its `config.yaml`."""
+        config = self.config
+        content = {"study": config.study, "version": config.version, **vars(config)}
+        return yaml.safe_dump(content, sort_keys=False).encode()
+
+    def mend(self) -> str | None:
+        """Write the `config.yaml` of the complete run anew where that is gone or damaged; return
+        what is to be said of it, None where it is whole."""
+        if _kept_identity(self.folder) is not None:
+            return None
+        path = self.folder / "config.yaml"
+        try:
+            files.write_atomically(path, self.config_text())
+        except OSError as error:
+            return f"{path} is damaged, and cannot be written: {error.strerror}"
+        return f"{path} was damaged: it is written anew"
+
+
+def _alike(path: Path) -> Iterator[Path]:
+    """Yield a folder, `<path>-2`, ..., as far as they are there, and the first that is not."""
+    place, number = path, 1
+    while os.path.exists(place):
+        yield place
+        number += 1
+        place = path.with_name(f"{path.name}-{number}")
+    yield place
+
+
+def _kept_identity(folder: Path) -> str | None:
+    """Return which configuration has a folder; None where that cannot be read."""
+    from runner.runs.inventory import read_config  # late: it imports this module
+
+    try:
+        return identity_of(read_config(folder))
+    except InputError:
+        return None
+
+
+def whose_code(about: dict[str, Any], study: str, config: StudyConfig | None) -> str:
+    """Return whether a run is by today's code, by other, or that this is unknown.
+
+    about: its provenance; config: None where that cannot be read.
+    """
+    own = () if config is None else config.own_functions()
+    try:
+        today = code_of(study, own)
+    except (SyntaxError, ValueError, RecursionError, InputError):  # of the user's own modules
+        return "unknown"
+    if not isinstance(kept := about.get("code"), str):
+        return "unknown"
+    return "today's" if kept == today else "other"
 
 
 def read_provenance(folder: Path) -> dict[str, Any]:
@@ -202,27 +301,35 @@ def readable(value: Any) -> str:
     return "+".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def run_name(config: StudyConfig) -> str:
-    """Return `<readable knobs>-<hash8>`: the hash covers what changes the numbers and nothing else.
+def identity_of(config: StudyConfig) -> str:
+    """Return what changes the numbers, and nothing else, as text.
 
     A field that equals its default is left out, so that a new field does not move old runs.
     """
     content: dict[str, Any] = {"study": config.study, "parameters": config.identity()}
     if config.version != 1:
         content["version"] = config.version
-    text = json.dumps(content, sort_keys=True)
-    hash8 = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return json.dumps(content, sort_keys=True)
+
+
+def run_name(config: StudyConfig) -> str:
+    """Return `<readable knobs>-<hash8>`: the hash is of the run's identity."""
+    hash8 = hashlib.sha256(identity_of(config).encode()).hexdigest()[:8]
     readable = knobs(config).replace("/", "_")[:LONGEST_NAME] or "defaults"
     return f"{readable}-{hash8}"
 
 
 def stale_note(runs: Iterable[Run]) -> str | None:
-    """Return one line on the complete runs of other code among these; None without any."""
+    """Return what is to be said of complete runs whose code is not today's; None without any."""
     runs = list(runs)
-    stale = [run for run in runs if run.is_stale()]
-    if not stale:
-        return None
-    return f"{_were(stale, runs)} computed by other code and kept: stale=recompute computes again"
+    whose = {run: run.whose_code() for run in runs if run.is_complete()}
+    whose_is = {code: [run for run in whose if whose[run] == code] for code in ("other", "unknown")}
+    notes = {
+        "other": "computed by other code and kept: stale=recompute computes again",
+        "unknown": "kept, by which code is not known: stale=recompute computes again",
+    }
+    said = [f"{_were(some, runs)} {notes[code]}" for code, some in whose_is.items() if some]
+    return "\n".join(said) or None
 
 
 def kept_notes(runs: Iterable[Run], settings: Settings) -> list[str]:
@@ -232,9 +339,12 @@ def kept_notes(runs: Iterable[Run], settings: Settings) -> list[str]:
     otherwise, and threads are no part of a run's identity.
     """
     runs = list(runs)
-    notes = [note] if (note := stale_note(runs)) else []
+    notes = [note for run in runs if (note := run.mend())]
+    notes += [note] if (note := stale_note(runs)) else []
     if without := [run for run in runs if settings.keep_weights and run.is_weightless()]:
         notes.append(f"{_were(without, runs)} computed without keeping weights: force=true keeps")
+    if lost := [run for run in runs if settings.keep_weights and run.has_lost_weights()]:
+        notes.append(f"the weights of {_of(lost, runs)} are gone or damaged: force=true computes")
     threads = settings.threads
     if runs and threads is None:
         import torch  # late: as a rule the number is given
@@ -248,6 +358,10 @@ def kept_notes(runs: Iterable[Run], settings: Settings) -> list[str]:
             " last digits may differ, force=true computes again"
         )
     return notes
+
+
+def _of(some: list[Run], runs: list[Run]) -> str:
+    return f"{len(some)} of {len(runs)} runs" if len(runs) > 1 else str(some[0])
 
 
 def _were(some: list[Run], runs: list[Run]) -> str:

@@ -1,16 +1,28 @@
-"""How ranks and spectra look in all figures of paper D."""
+"""Draw ranks and singular values in one way in all figures of paper D."""
 
 import pandas as pd
 from matplotlib.axes import Axes
 
-from runner.results.style import BLUE, BROWN, GREEN, GREY, ORANGE, PALE, PURPLE, VERMILION, Look
+from runner.results.style import (
+    BLUE,
+    BROWN,
+    GREEN,
+    GREY,
+    ORANGE,
+    PALE,
+    PURPLE,
+    QUIET,
+    SMALL,
+    VERMILION,
+    Look,
+)
 
 COLORS = (GREY, VERMILION, BLUE, ORANGE, PURPLE, GREEN, BROWN)
 RANKS = tuple(map(Look, COLORS, "PvosD^X"))
-"""By rank 0, 1, 2, ...; the last one for all larger ranks."""
+"""Looks of the ranks 0, 1, 2, ...; the last one is for all larger ranks."""
 
 EDGE = "#9a9a9a"
-"""Of the grey band below which all values but the first lie."""
+"""Color of the edge of the grey band, below which all further singular values lie."""
 
 
 def rank_look(rank: int) -> Look:
@@ -19,7 +31,7 @@ def rank_look(rank: int) -> Look:
 
 
 def draw_spectra(axes: Axes, spectrum: pd.DataFrame, rank: int, thick: float = 2.2) -> None:
-    """The first `rank` singular values of every W_l as lines; a grey band up to the next one.
+    """Draw the first `rank` singular values of every W_l as lines, and a grey band up to the next.
 
     spectrum: rows of one network, with layer, index from 1 on and singular_value.
     """
@@ -29,6 +41,25 @@ def draw_spectra(axes: Axes, spectrum: pd.DataFrame, rank: int, thick: float = 2
     large = [index for index in table if index <= rank]
     axes.plot(table.index, table[large], color=rank_look(rank).color, linewidth=thick)
     axes.set(xlim=(table.index.min() - 0.6, table.index.max() + 0.6), ylim=(0, None))
+
+
+WORDS = {1: "one", 2: "two", 3: "three"}
+
+
+def name_spectra(axes: Axes, spectrum: pd.DataFrame, rank: int) -> None:
+    """Name the lines and the band of `draw_spectra` where the middle half of the layers has what
+    the names say: `rank` values nearer to 1 than 1/2, and all others below 0.1 in most layers."""
+    L, values = spectrum["layer"].max(), spectrum.set_index("layer")
+    middle = values[(values.index >= L / 4) & (values.index <= 3 * L / 4)]
+    first = middle[middle["index"] <= rank]["singular_value"]
+    following = middle[middle["index"] == rank + 1]["singular_value"]
+    if not len(first) or not ((first - 1).abs() < 0.5).all():
+        return
+    words = f"{WORDS.get(rank, rank)} near 1"
+    place, offset = (1 + L) / 2, {"textcoords": "offset points"}
+    rank_look(rank).name(axes, place, first.max(), words, weight="bold", xytext=(0, 11), **offset)
+    if (following < 0.1).mean() > 0.5:
+        QUIET.name(axes, place, 0, "all others ≈ 0", size=SMALL, xytext=(0, 10), **offset)
 
 
 MEASURES = {

@@ -61,6 +61,10 @@ def advantages(tables: Tables, columns: Sequence[str]) -> pd.DataFrame:
     return spread(pairs[pairs["epoch"] > 0], ["depth", *VARIANT, "epoch"], columns)
 
 
+WIDE = {"linewidth": 5.0, "markersize": 12, "zorder": 1.9}
+"""Of a line that lies under others."""
+
+
 def _lines(
     axes: Axes, drawn: pd.DataFrame, column: str, place: Callable = np.asarray, bands: bool = True
 ) -> list[tuple[float, str, Look]]:
@@ -74,7 +78,7 @@ def _lines(
         drawn_as, heights = look(method, steps), place(rows[column])
         if bands:
             drawn_as.band(axes, rows["epoch"], rows[f"{column}_low"], rows[f"{column}_high"])
-        under = {"linewidth": 5.0, "zorder": 1.9} if method == "vanilla" and not bands else {}
+        under = WIDE if method == "vanilla" and not bands else {}
         drawn_as.line(axes, rows["epoch"], heights, marker="", **under)
         text = f"pre-trained,\nM = {steps}" if several and steps else NAMES.get(method, method)
         ends.append((heights[-1], text, drawn_as))

@@ -110,7 +110,8 @@ def draw_by_depth(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     _by_depth(middle, start, "rank_bound", 1, "1")
     name_ends(right, _by_depth(right, ends, "train_accuracy", 1 / CLASSES, "chance"))
     ticks(left.yaxis, [0, width / 4, width / 2, 3 * width / 4, width])
-    QUIET.note(left, 0.835, 0.5, f"deeper\nthan {DEEP}", ha="center")
+    if start["depth"].max() > DEEP:
+        QUIET.note(left, 0.835, 0.5, f"deeper\nthan {DEEP}", ha="center")
     panel(left, "a", "rank before training", "depth L")
     panel(middle, "b", "its lower bound r", "depth L")
     panel(right, "c", f"accuracy, epoch {epochs}", "depth L")
@@ -165,7 +166,8 @@ LOOKED_AT = {
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Preview of one run: rank and r by layer before training, and accuracy by epoch."""
+    """Draw the preview of one run: rank and r by layer before training, accuracy by epoch; in the
+    table medians of the replicates, as in the picture."""
     last = rank_of_last_layer(tables["metrics"])
     picture, (panels,) = sheet(1, 3, height=3.2, gap=0.7)
     for axes, letter, column in zip(panels, "abc", LOOKED_AT, strict=True):

@@ -1,4 +1,4 @@
-"""Drawings of paper D's figure 1, of our recipes next to it, and the preview of one run."""
+"""Draw figure 1 of paper D, where training ends, and the preview of one run."""
 
 import numpy as np
 import pandas as pd
@@ -6,8 +6,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from runner.papers.bottleneck_structure.bottleneck.tables import FITTED, at_ridge, successive_slopes
-from runner.papers.bottleneck_structure.looks import EDGE, draw_spectra, rank_look
+from runner.papers.bottleneck_structure.bottleneck.tables import at_ridge
+from runner.papers.bottleneck_structure.looks import draw_spectra, name_spectra, rank_look
 from runner.results import style
 from runner.results.claims import Tables
 from runner.results.figures import Drawing, or_empty
@@ -15,51 +15,63 @@ from runner.results.findings import Finding
 from runner.results.rows import nonempty, select
 from runner.results.style import GREY, INK, PLAIN, QUIET, SMALL, Look
 
-RECIPES = {"plain": Look(EDGE, "o"), "annealed": Look("#7a3c8f", "D"), "minimum": Look(INK, "s")}
-"""Ridge from the start; fit, press the rank down, relax; the lowest loss found of each depth."""
+RECIPES = {
+    "plain": ("plain\ntraining", Look(GREY, "o")),
+    "annealed": ("annealed\ntraining", Look("#7a3c8f", "D")),
+    "minimum": ("best solution\nfound", Look(INK, "s")),
+}
+"""Names and looks of the training procedures and of the search."""
+
+RANK = 2
+"""Rank of the task."""
+
+ZERO = 0.01
+"""Squared norm below which a network counts as zero."""
+
+
+def _deep(metrics: pd.DataFrame) -> pd.DataFrame:
+    """Return the networks from depth 6 on, or all if none is so deep: below there is no
+    bottleneck yet."""
+    deep = metrics[metrics["depth"] >= 6]
+    return deep if len(deep) else metrics
 
 
 def _minima(tables: Tables) -> pd.DataFrame:
-    """Return the lowest loss that was found of each depth, from depth 6 on if there is one."""
-    best = select(tables["metrics"], recipe="minimum")
-    deep = best[best["depth"] >= 6]
-    return deep if len(deep) else best
+    """Return the best solution found at each depth."""
+    return _deep(select(tables["metrics"], recipe="minimum"))
 
 
 def say_slope(tables: Tables) -> str:
-    """Say the rank of the deepest minima, and what a layer adds."""
+    """State the rank of the deepest solutions, and that a layer costs nearly this rank."""
     best = _minima(tables)
-    deepest = best[best["depth"] == best["depth"].max()]
-    rank = int(deepest["rank"].median())
-    steps = select(successive_slopes(best), rank=rank).sort_values("last")
-    last = steps.groupby("replicate")["slope"].last()
+    rank = int(best.loc[best["depth"] == best["depth"].max(), "rank"].median())
     return (
-        f"Deep minima have the task's rank, {rank}; at depth {deepest['depth'].iloc[0]} a layer"
-        f" adds {last.min():.2f} to {last.max():.2f} to the loss (in λ), which tends to the rank"
+        f"The deepest solutions have rank {rank}, as the task has, and each further layer costs"
+        f" nearly {rank} λ"
     )
 
 
 def _norms(axes: Axes, best: pd.DataFrame, plain: pd.DataFrame) -> None:
-    """The lowest loss of each depth, one task bold; hollow: plain training, crosses where it ended
-    at zero."""
-    dead = plain[plain["train_cost"] >= FITTED * 9]
+    """Draw the best solution of each depth, one task bold, and plain training hollow, with crosses
+    where it ended at zero."""
+    dead = plain[plain["parameter_norm"] < ZERO]
     alive = plain.drop(dead.index)
-    for rows, marker, color, size in ((alive, "o", EDGE, 3.5), (dead, "x", INK, 4.5)):
-        look = {"color": color, "ms": size, "mfc": "none", "mew": 1, "zorder": 2, "clip_on": False}
-        axes.plot(rows["depth"], rows["parameter_norm"], marker, **look)
+    for rows, marker, color, size in ((alive, "o", GREY, 3.5), (dead, "x", INK, 4.5)):
+        look = {"color": color, "ms": size, "mfc": "none", "mew": 1, "zorder": 2}
+        axes.plot(rows["depth"], rows["parameter_norm"], marker, **look, clip_on=rows is alive)
     first = best["replicate"].min()
     for (replicate, rank), rows in best.sort_values("depth").groupby(["replicate", "rank"]):
         look, bold = rank_look(rank), replicate == first
         size = {"markersize": 5.5} if bold else {"markersize": 2.2, "linewidth": 0.9, "alpha": 0.45}
         look.line(axes, rows["depth"], rows["parameter_norm"], zorder=3 + bold, **size)
-    top = np.nanmax([best["parameter_norm"].max() * 1.3, 1])
-    axes.set(ylim=(0, top), ylabel=r"$\|\theta\|^2$")
-    for rank, rows in best.groupby("rank"):
-        own = rows.groupby("depth")["parameter_norm"].max()
-        place = {"ha": "center", "weight": "bold"}
-        at, away = (own.index[-1], (-8, 13)) if rank == 2 else (own.index[0], (0, 13))
-        rank_look(rank).name_at(axes, own.index, own, f"rank {rank}", at, away, **place)
-    last, low = best["depth"].max(), best["parameter_norm"].min()
+    norms = pd.concat([best["parameter_norm"], alive["parameter_norm"]])
+    axes.set(ylim=(0, np.nanmax([norms.max() * 1.2, 1])), ylabel=r"$\|\theta\|^2$")
+    shallow, last = best["depth"].min(), best["depth"].max()
+    axes.set_xlim(shallow - 0.5 - 0.29 * (last - shallow), last + 0.5 + 0.04 * (last - shallow))
+    _name_ranks(axes, best)
+    if best["replicate"].nunique() > 1:
+        QUIET.note(axes, 0.03, 0.99, "bold: task of b", va="top")
+    low = best["parameter_norm"].min()
     guides = ((2, (0.45, 1), 0.65), (3, (0.2, 0.4), 0.59)) if last >= 20 else ()
     for slope, ends, height in guides:
         L = last * np.array(ends)
@@ -69,36 +81,48 @@ def _norms(axes: Axes, best: pd.DataFrame, plain: pd.DataFrame) -> None:
     place, spot = {"textcoords": "offset points", "size": SMALL}, ["depth", "parameter_norm"]
     if len(alive):
         highest = alive[spot].sort_values("parameter_norm").iloc[-1]
-        QUIET.name(axes, *highest, "plain training", xytext=(-4, 8), ha="left", **place)
+        QUIET.name(axes, *highest, "plain training", xytext=(0, 9), **place)
     if len(dead):
         place |= {"xytext": (0, 12), "ha": "right"}
         PLAIN.name(axes, *dead[spot].max(), "plain training: zero", **place)
 
 
+def _name_ranks(axes: Axes, best: pd.DataFrame) -> None:
+    """Name each rank where its solutions begin, rank 2 where they end; ranks that begin at one
+    depth have one name."""
+    ends = best.groupby("rank")["depth"].agg(["min", "max"])
+    spots = ends["min"].where(ends.index != 2, ends["max"])
+    for depth, ranks in spots.groupby(spots).groups.items():
+        rows = best[best["rank"].isin(ranks) & (best["depth"] == depth)]
+        away, ha = ((-7, 3), "right") if len(ranks) == 1 else ((0, 10), "center")
+        away, ha = ((-8, 13), "center") if list(ranks) == [2] else (away, ha)
+        look = rank_look(ranks[0]) if len(ranks) == 1 else PLAIN
+        words = f"rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"
+        place = {"xytext": away, "textcoords": "offset points", "ha": ha, "weight": "bold"}
+        look.name(axes, depth, rows["parameter_norm"].max(), words, **place)
+
+
 def _spectra(
     panels: np.ndarray, shown: list[int], own: pd.DataFrame, spectrum: pd.DataFrame
 ) -> None:
-    """Panel (b): one task's networks of these depths, one to a panel."""
+    """Draw panel (b): networks of one task, one depth to a panel."""
     networks = nonempty(own, "network of rank 1 or more").set_index("depth")
+    spectrum = select(spectrum, replicate=own["replicate"].iloc[0])
+    drawn = spectrum[spectrum["depth"].isin(shown)]
+    top = max(1.3, 1.08 * drawn["singular_value"].max())
     for axes, depth in zip(panels, shown, strict=True):
-        rows = select(spectrum, depth=depth, replicate=own["replicate"].iloc[0])
-        draw_spectra(axes, rows, int(networks["rank"][depth]), thick=2)
+        draw_spectra(axes, select(drawn, depth=depth), int(networks["rank"][depth]), thick=2)
         axes.axhline(1, color=GREY, linewidth=1, linestyle=QUIET.dashes, zorder=1)
-        axes.set(ylim=(0, 1.85), xlabel=f"$L$ = {depth}")
+        axes.set(ylim=(0, top), xlabel=f"$L$ = {depth}")
         style.ticks(axes.xaxis, [1, depth])
-        style.ticks(axes.yaxis, [0, 0.5, 1, 1.5])
+        style.ticks(axes.yaxis, np.arange(0, top, 0.5))
         axes.tick_params(left=axes is panels[0], labelleft=axes is panels[0])
         axes.spines["left"].set_visible(axes is panels[0])
-    deepest = networks.loc[shown[-1]]
-    rank, middle = int(deepest["rank"]), (shown[-1] + 1) / 2
-    if rank == deepest["rank_gap"]:
-        words = {1: "one near 1", 2: "two near 1", 3: "three near 1"}.get(rank, f"{rank} near 1")
-        rank_look(rank).name(axes, middle, 1.27, words, weight="bold")
-        QUIET.name(axes, middle, 0.1, f"{int(deepest['width']) - rank} others ≈ 0", size=SMALL)
+    name_spectra(axes, select(drawn, depth=shown[-1]), int(networks["rank"][shown[-1]]))
 
 
 def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Figure 1 of paper D: norm against depth, and spectra of four depths of one task."""
+    """Draw figure 1 of paper D: norm by depth, and singular values of one task at four depths."""
     metrics, best = tables["metrics"], _minima(tables)
     plain = metrics[(metrics["recipe"] == "plain") & (metrics["depth"] >= best["depth"].min())]
     own = best[(best["replicate"] == best["replicate"].min()) & (best["rank"] > 0)]
@@ -108,79 +132,97 @@ def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     left, right = picture.subfigures(1, 2, width_ratios=[1, 1.45])
     norm = left.subplots()
     _norms(norm, best, plain)
-    norm.set_xlim(best["depth"].min() - 3.6, best["depth"].max() + 1)
-    norm.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    style.ticks(norm.xaxis, shown)
     norm.set_title(" ")
-    style.panel(norm, "a", "norm against depth", "depth $L$")
+    style.panel(norm, "a", "squared norm of the parameters", "depth $L$")
     widths = [depth + 2.2 for depth in shown]
     (panels,) = right.subplots(1, len(shown), width_ratios=widths, squeeze=False)
     with or_empty(panels[0], *panels[1:]):
         _spectra(panels, shown, own, select(tables["spectrum"], recipe="minimum"))
     panels[0].set_title(" ")
     panels[0].set_ylabel(r"singular values of $W_\ell$")
-    style.panel(panels[0], "b", "singular values: only the middle grows", panels[0].get_xlabel())
+    style.panel(
+        panels[0],
+        "b",
+        "singular values of four depths" if len(shown) == 4 else "singular values",
+        panels[0].get_xlabel(),
+    )
     right.supxlabel(r"layer $\ell$ of networks of depth $L$", size=SMALL + 1)
     return picture, metrics
 
 
 def losses_above(metrics: pd.DataFrame) -> pd.DataFrame:
-    """By recipe, depth and replicate: how far a loss is above the lowest that was found, in percent
-    of that. Raises NoRows without the lowest."""
+    """Return how far each loss is above the best solution found at its depth, in percent of that.
+
+    One row per training procedure, depth and replicate. Raises NoRows without best solutions.
+    """
     keys = ["depth", "replicate"]
     least = select(metrics, recipe="minimum").set_index(keys)["loss"].rename("least")
     rows = at_ridge(metrics)
     rows = rows[rows["recipe"] != "minimum"].join(least, on=keys).dropna(subset="least")
     above = 100 * (rows["loss"] / rows["least"] - 1)
-    return nonempty(rows.assign(above=above), "recipe beside the lowest loss")
+    return nonempty(rows.assign(above=above), "network beside the best solution")
+
+
+def _collapsed(metrics: pd.DataFrame) -> list[int]:
+    """Return the depths from which on most networks of plain training are zero."""
+    medians = select(metrics, recipe="plain").groupby("depth")["parameter_norm"].median()
+    return [depth for depth in medians.index if (medians.loc[depth:] < ZERO).all()]
 
 
 def say_above(tables: Tables) -> str:
-    """Say how far above the lowest loss Adam ends, at the first depth and at the last."""
-    rows = select(losses_above(tables["metrics"]), recipe="annealed")
-    medians = rows.groupby("depth")["above"].median()
+    """State how far annealed training ends above the best solution, and where plain training
+    collapses."""
+    rows = _deep(losses_above(tables["metrics"]))
+    medians = select(rows, recipe="annealed").groupby("depth")["above"].median()
     return (
-        "Plain training of the deepest networks ends at zero; annealed ones end above the lowest"
-        f" loss: by {medians.iloc[0]:.0f} % at depth {medians.index[0]}, by"
-        f" {medians.iloc[-1]:.0f} % at depth {medians.index[-1]}"
+        f"Training misses the best solution found: annealed training by {medians.min():.0f} to"
+        f" {medians.max():.0f} %, plain training collapses from depth {_collapsed(rows)[0]} on"
     )
 
 
 def _by_recipe(axes: Axes, metrics: pd.DataFrame, column: str) -> None:
-    """Every network, and for each recipe the medians over the tasks, with its name."""
+    """Draw every network, and for each training procedure the medians over the tasks."""
     ends = []
-    for recipe, look in RECIPES.items():
+    for recipe, (name, look) in RECIPES.items():
         rows = metrics[metrics["recipe"] == recipe]
         median = rows.groupby("depth")[column].median()
         look.each(axes, rows["depth"], rows[column])
         look.line(axes, median.index, median)
-        text = "lowest loss\nfound" if recipe == "minimum" else recipe
-        ends += [(height, text, look) for height in median.tail(1)]
+        ends += [(height, name, look) for height in median.tail(1)]
     style.name_ends(axes, ends)
 
 
 def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Where our recipes end: the rank, and the loss above the lowest one."""
+    """Draw where training ends: the rank, and the loss above the best solution found."""
     metrics = at_ridge(tables["metrics"])
-    picture, ((left, right),) = style.sheet(gap=1.75, right=0.95)
+    deep = _deep(metrics)
+    picture, ((left, right),) = style.sheet(gap=2.0, right=1.1)
+    depths = sorted(deep["depth"].unique())
     for axes in (left, right):
-        axes.set_xlim(metrics["depth"].min() - 0.5, metrics["depth"].max() + 0.5)
-        axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    left.set_ylim(-0.3, metrics["rank"].max() + 0.6)
+        axes.set_xlim(depths[0] - 0.7, depths[-1] + 0.7)
+        style.ticks(axes.xaxis, depths[:: -(-len(depths) // 7)])
+    left.set_ylim(-0.3, deep["rank"].max() + 0.6)
     left.yaxis.set_major_locator(MaxNLocator(7, integer=True))
-    style.level(left, 2)
-    _by_recipe(left, metrics, "rank")
+    style.level(left, RANK, "the task", at=0.03, above=False)
+    _by_recipe(left, deep, "rank")
     with or_empty(right):
-        right.set(yscale="log", ylim=(0.1, 3000))
+        above = _deep(losses_above(metrics))
+        right.set(yscale="log", ylim=(0.1, 10000))
         percents = [0.1, 1, 10, 100, 1000]
-        style.ticks(right.yaxis, percents, [f"{y:g} %" for y in percents])
-        _by_recipe(right, losses_above(metrics), "above")
+        style.ticks(right.yaxis, percents, [f"{y:g}\u00a0%" for y in percents])
+        _by_recipe(right, above, "above")
+        if zero := _collapsed(above):
+            highest = above.loc[above["depth"].isin(zero), "above"].max()
+            place = {"xytext": (0, 10), "textcoords": "offset points", "size": SMALL, "ha": "right"}
+            QUIET.name(right, zero[-1], highest, "all weights zero", **place)
     style.panel(left, "a", "rank of the middle layer", "depth L")
-    style.panel(right, "b", "loss above the lowest found", "depth L")
+    style.panel(right, "b", "loss above the best solution", "depth L")
     return picture, metrics
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Preview of one run: figure 1 of its networks, whichever recipe trained them."""
+    """Draw the preview of one run: figure 1 of its networks, however they were trained."""
     picture, metrics = draw_bottleneck(
         {name: rows.assign(recipe="minimum") for name, rows in tables.items()}
     )
@@ -198,28 +240,23 @@ FIGURES = [
         draw_bottleneck,
         whose="as in the paper",
         findings=[Finding(say_slope, holds=["slope-tends-to-rank", "rank-falls"])],
-        caption="(a) Squared norm of all parameters against the depth L, from 6 on. Filled: the"
-        " lowest loss that was found at each depth, one task bold, the others thin; squares have"
-        " rank 3, circles rank 2. Hollow circles: plain training with ridge from the start;"
-        " crosses: it ended at zero. Dotted: lines of slope 3 and 2. (b) Singular values of every"
-        " layer of the bold task's networks of four depths; panels are as wide as the networks are"
-        " deep. Lines are the first k values, k the rank of the middle layer, the number of its"
-        " singular values above 0.1; the grey band is all from the next value down; dotted: one."
-        " Inputs and targets are random functions of a Gaussian latent variable; the targets use"
-        " two of its coordinates.",
+        caption="(a) Squared norm of all parameters: best solutions found (filled; bold: the "
+        "task of b) and plain training (hollow; crosses: all weights are zero). Dotted: "
+        "slopes 3 and 2. (b) Singular values of each layer. Lines are the first k "
+        "values, k the number above 0.1 in the middle layer; grey: all others; dotted: "
+        "one. Targets depend on two Gaussian variables.",
         shows={"recipe": ["minimum", "annealed", "plain"]},
     ),
     Drawing(
         "bottleneck-recipes",
         draw_recipes,
-        whose="ours: recipes of training",
+        whose="supplementary",
         unread=("representation", "spectrum", "theorems"),
         findings=[Finding(say_above, holds=["training-fails-deep"])],
-        caption="(a) Rank of the middle layer after training by each recipe: plain, with the ridge"
-        " from the start; annealed, which fits first, then presses the rank down, then relaxes;"
-        " and the lowest loss that was found at each depth; dotted: the task's rank. Lines are"
-        " medians over the tasks, dots single tasks. (b) How far the loss, with its ridge, ends"
-        " above the lowest that was found.",
+        caption="(a) Rank of the middle layer. (b) Loss above that of the best solution found. "
+        "Plain training uses λ from the first step. Annealed training uses no weight "
+        "decay for 200 steps, then up to five times λ until 60 % of the steps, then λ. "
+        "Lines are medians, dots are single tasks; dotted: rank of the task.",
         shows={"recipe": ["minimum", "annealed", "plain"]},
     ),
 ]

@@ -1,4 +1,4 @@
-"""Drawing of study `linear`, which is its preview as well."""
+"""Draw study `linear`: its figure, which is its preview as well."""
 
 import numpy as np
 import pandas as pd
@@ -11,36 +11,42 @@ from runner.results import style
 from runner.results.claims import Tables
 from runner.results.figures import Drawing
 from runner.results.findings import Finding
+from runner.results.rows import nonempty
 from runner.results.spreads import spread
-from runner.results.style import BLUE, DASHED, INK, NAVY, SKY, Look
+from runner.results.style import BLUE, DASHED, INK, NAVY, QUIET, SKY, Look
 
 ORDERS = (Look(SKY, "o"), Look(BLUE, "s", DASHED), Look(NAVY, "^"))
-"""Of the expansion in 1/L: the more terms, the darker."""
+"""Looks of the residuals of the expansion in 1/L: the more terms, the darker."""
 
-NAMES = ("rank: L k", "+ 2 log |A|₊", "+ 1/L term")
-"""The terms that are taken off, each with those before it."""
+NAMES = ("L k", "and 2 log |A|₊", "and the 1/L term")
+"""Names of the terms that are subtracted, each in addition to the terms before it."""
+
+
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+"""Signs of an exponent."""
 
 
 def say_attained(tables: Tables) -> str:
-    """Say how near trained networks come to the least cost, and what two terms leave."""
-    metrics = with_remainders(tables["metrics"])
-    deepest = metrics[metrics["depth"] == metrics["depth"].max()]
-    left = deepest["after_second"].median() / deepest["parameter_norm"].median()
-    worst = metrics["excess"].max()
+    """State that trained networks have the squared norm of the formula, within which error."""
+    worst = with_remainders(tables["metrics"])["excess"].max()
+    power = np.ceil(np.log10(worst)) if worst > 0 else -np.inf
     return (
-        f"Trained deep linear networks cost what the formula says, to within {100 * worst:.0e} %;"
-        f" rank and log |A|₊ with the term in 1/L leave {100 * left:.2g} % at depth"
-        f" {deepest['depth'].iloc[0]}"
+        "Trained deep linear networks cost exactly what the formula says (relative difference below"
+        f" 10{f'{power:.0f}'.translate(RAISED)})"
     )
 
 
 def draw_linear(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Left: ||theta||^2 against the cost. Right: what each order of the expansion leaves of it."""
+    """Draw ||theta||^2 with the formula, and the residual after each order of the expansion."""
     metrics = with_remainders(tables["metrics"])
-    picture, ((left, right),) = style.sheet(gap=1.0, right=1.3)
+    picture, ((left, right),) = style.sheet(gap=1.25, right=1.55)
     _norms(left, metrics)
+    left.set_ylabel(r"$\|\theta\|^2$")
+    right.set_ylabel(r"residual of $\|\theta\|^2$")
+    QUIET.note(left, 0.03, 0.98, "dot: trained network\ncircle: formula\ndotted: k L", va="top")
     right.set(xscale="log", yscale="log")
-    drawn = spread(metrics, ["depth"], REMAINDERS).sort_values("depth")
+    alive = nonempty(metrics[metrics["rank"] > 0], "network that is not zero")
+    drawn = spread(alive, ["depth"], REMAINDERS).sort_values("depth")
     depths = drawn["depth"].tolist()
     right.set_xlim(0.9 * depths[0], 1.1 * max(depths[-1], depths[0] + 1))
     ends = []
@@ -53,14 +59,14 @@ def draw_linear(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     right.set_ylim(0.1 * np.nanmin(shown[shown > 0], initial=1), None)  # single ones may be exact
     style.name_ends(right, [end for end in ends if end[0] > 0])
     style.panel(left, "a", "squared norm after training", "depth L")
-    style.panel(right, "b", "left of it after subtracting", "depth L")
+    style.panel(right, "b", "residual after subtracting", "depth L")
     return picture, metrics
 
 
 def _norms(axes: Axes, metrics: pd.DataFrame) -> None:
-    """The norms of every network by the rank it ends at, each in the circle of its cost."""
+    """Draw the norm of every network, by its rank after training, in a circle at the formula."""
     depths = np.array(sorted(metrics["depth"].unique()), float)
-    axes.set_xlim(0, 1.16 * depths[-1])
+    axes.set_xlim(0, 1.22 * depths[-1])
     circle = Look(INK, "o", "", hollow=True)
     size = {"markersize": 9, "markeredgewidth": 0.9}
     circle.line(axes, metrics["depth"], metrics["representation_cost"], zorder=2, **size)
@@ -71,8 +77,8 @@ def _norms(axes: Axes, metrics: pd.DataFrame) -> None:
         options = {"linestyle": "", "markersize": 5, "markeredgewidth": 0.3, "zorder": 3}
         look.line(axes, rows["depth"], rows["parameter_norm"], **options)
         own = rows.groupby("depth")["parameter_norm"].max()
-        look.name_at(axes, own.index, own, f"k = {k}", own.index[-1], away=(8, 0))
-    axes.set_ylim(0, None)
+        look.name_at(axes, own.index, own, f"k = {k}", own.index[-1], away=(9, 3 if k else 5))
+    axes.set_ylim(-0.02 * metrics["parameter_norm"].max(), 1.12 * metrics["parameter_norm"].max())
 
 
 HEADLINE = ["parameter_norm", "representation_cost", "rank", "train_cost"]
@@ -81,17 +87,13 @@ FIGURES = [
     Drawing(
         "bottleneck-linear",
         draw_linear,
-        whose="ours",
-        findings=[
-            Finding(say_attained, holds=["cost-is-attained", "cost-is-least", "second-correction"])
-        ],
-        caption="(a) Squared norm of the parameters of trained deep linear networks against the"
-        " depth L, every replicate, by the rank k that they end at; circles around the dots: the"
-        " representation cost L ‖A‖^(2/L) of the same matrices (Schatten norm of order 2/L);"
-        " dotted: k L. (b) What the orders of the expansion in 1/L leave of the squared norm:"
-        " after the rank, after 2 log |A|₊ as well, and after the term in 1/L as well. Lines are"
-        " medians over the replicates, bands their whole range. Targets are random matrices of"
-        " singular values between 1 and 3.",
+        whose="supplementary",
+        findings=[Finding(say_attained, holds=["cost-is-attained", "cost-is-least"])],
+        caption="(a) Squared norm of trained linear networks (dots) and the formula L ‖A‖^(2/L) "
+        "for the matrix A of each network (circles; Schatten norm); k is the rank of A. "
+        "(b) Residual after subtracting the terms of the expansion in 1/L, one after "
+        "the other; zero networks are excluded. Lines are medians, bands the whole "
+        "range. Targets are random matrices.",
     ),
 ]
 

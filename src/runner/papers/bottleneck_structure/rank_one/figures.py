@@ -1,4 +1,6 @@
-"""Drawing of study `rank_one`: Theorem 10; it is the preview as well."""
+"""Draw study `rank_one`: its figure, which is its preview as well."""
+
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,18 +16,21 @@ from runner.results.style import BLUE, PLAIN, QUIET, SMALL, Look, guide, panel, 
 FIT = Look(BLUE)
 
 
-def say_rare(tables: Tables) -> str:
-    """Say how many networks fit the fewest points, and how many the most."""
+def _said(tables: Tables, what: str) -> str:
     few, many = t.counted(tables["metrics"]).reset_index().iloc[[0, -1]].to_dict("records")
     return (
-        "Networks that underestimate the rank are rare, narrow and large:"
-        f" {many['fit']} of {many['starts']} starts fit {many['samples']} points,"
-        f" {few['fit']} of {few['starts']} fit {few['samples']}"
+        f"Fits of rank 1 become {what}: {few['fit']} of {few['starts']} initializations fit"
+        f" {few['samples']} points, {many['fit'] or 'none'} fit{'s' * (not many['fit'])}"
+        f" {many['samples']}"
     )
 
 
+say_rare_and_narrow = partial(_said, what="rare and narrow")
+say_rare = partial(_said, what="rare")
+
+
 def _every(axes: Axes, metrics: pd.DataFrame, column: str) -> None:
-    """Every network against N, and the median of those that fit."""
+    """Draw every network against N, and the median of the networks that fit."""
     found = t.interpolants(metrics)
     missed = metrics.drop(found.index)
     cross = {"color": "#a6a6a6", "ms": 3.5, "mew": 0.9}
@@ -34,13 +39,14 @@ def _every(axes: Axes, metrics: pd.DataFrame, column: str) -> None:
     middle = found.groupby("samples")[column].median()
     FIT.line(axes, middle.index, middle)
     if len(middle):
-        FIT.name_at(axes, middle.index, middle, "fit", middle.index[len(middle) // 3], (-8, 9))
+        FIT.name_at(axes, middle.index, middle, "fits", middle.index[len(middle) // 3], (-8, 9))
+    QUIET.note(axes, 0.04, 0.98, "× does not fit", va="top")
 
 
 def draw_rank_one(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Theorem 10: how rare rank-1 interpolants are, and the growth of their NTK and norm."""
+    """Draw how many networks of rank 1 fit N points, their tangent kernel, and their norm."""
     metrics = tables["metrics"].assign(narrow=lambda rows: rows["ntk_trace"] / rows["depth"])
-    picture, ((left, middle, right),) = sheet(1, 3, height=4.0, gap=0.75)
+    picture, ((left, middle, right),) = sheet(1, 3, height=4.0, gap=0.85)
     counts = t.counted(metrics)
     N = counts.index.to_numpy(float)
     for axes in (left, middle, right):
@@ -51,14 +57,17 @@ def draw_rank_one(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         PLAIN.name(left, n, fit / starts + 0.035, str(fit), size=SMALL)
     left.set_ylim(0, 1.08)
     ticks(left.yaxis, [0, 0.25, 0.5, 0.75, 1])
-    corner = {"ha": "right", "size": SMALL}
-    most = counts["starts"].max()
-    QUIET.name(left, 0.98, 0.93, f"of {most}", transform=left.transAxes, **corner)
+    left.set_ylabel(f"fraction of {counts['starts'].max()} initializations")
     middle.set_yscale("log")
+    found = t.interpolants(metrics)
+    if len(found):
+        middle.set_ylim(
+            found["narrow"].min() / 4, 6 * max(found["narrow"].max(), metrics["narrow"].median())
+        )
     _every(middle, metrics, "narrow")
     _every(right, metrics, "excess")
-    right.set_ylim(0, None)
-    medians = t.interpolants(metrics).groupby("samples")["narrow"].median()
+    right.set_ylim(0, 1.18 * metrics["excess"].max())
+    medians = found.groupby("samples")["narrow"].median()
     if len(medians):
         base = N[medians.index[0] <= N]
         growth = 0.35 * medians.iloc[0] * (base / base[0]) ** t.NTK_EXPONENT
@@ -66,13 +75,12 @@ def draw_rank_one(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         guide(middle, base, growth)
         guide(right, base, bound)
         beyond = {"size": SMALL, "linespacing": 1.1}
-        words = f"slope {t.NTK_EXPONENT:g}:\nbound,\nwithout $e^{{-c_1}}$"
-        QUIET.name_at(middle, base, growth, words, base[-1] * 0.62, (10, -26), **beyond)
-        QUIET.name_at(right, base, bound, "bound: log N", base[-1] * 0.75, (0, 11), **beyond)
-    QUIET.name(middle, 0.98, 0.04, "× do not fit", transform=middle.transAxes, **corner)
-    panel(left, "a", "rare: starts that fit", "training points N")
-    panel(middle, "b", "narrow: tr Θ / L", "training points N")
-    panel(right, "c", "large: ‖θ‖² − L", "training points N")
+        words = f"lower bound\n∝ N{'²' if t.NTK_EXPONENT == 2 else ''}"
+        QUIET.name_at(middle, base, growth, words, base[-1] * 0.5, (8, -20), **beyond)
+        QUIET.name_at(right, base, bound, "bound: log N", base[-1], (1, 10), ha="right", **beyond)
+    panel(left, "a", "networks that fit", "training points N")
+    panel(middle, "b", "trace of the kernel / L", "training points N")
+    panel(right, "c", "norm: ‖θ‖² − L", "training points N")
     return picture, metrics
 
 
@@ -82,15 +90,15 @@ FIGURES = [
     Drawing(
         "bottleneck-theorems",
         draw_rank_one,
-        whose="ours",
+        whose="supplementary",
         findings=[
-            Finding(say_rare, holds=["interpolants-are-rare", "ntk-blows-up", "norm-lower-bound"])
+            Finding(say_rare_and_narrow, holds=["interpolants-are-rare", "ntk-blows-up"]),
+            Finding(say_rare, holds=["interpolants-are-rare"]),
         ],
-        caption="Networks of bottleneck rank 1 that are trained to fit N values of a linear"
-        " function of rank 2 on a square. (a) How many of the starts fit. (b) The largest trace of"
-        " the NTK over the depth and (c) the norm above L. Dots fit, crosses do not, a little to"
-        " the right; large dots are medians of the networks that fit. Dotted: the paper's lower"
-        " bounds, from the first median on; in (b) without the factor that depends on the norm.",
+        caption="The function has rank 2. (a) Initializations that fit. (b) Largest trace of "
+        "the tangent kernel (NTK) divided by the depth. (c) Squared norm minus L. Dots "
+        "fit, crosses do not; large dots are medians of the fits. Dotted: lower bounds "
+        "of the paper, in (b) without the factor that depends on the norm.",
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""Drawing of paper D's figure 2: the symmetry that a trained network has learned."""
+"""Draw figure 2 of paper D: the symmetry that a trained network has learned."""
 
 import numpy as np
 import pandas as pd
@@ -7,7 +7,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
-from runner.papers.bottleneck_structure.looks import draw_spectra, rank_look
+from runner.papers.bottleneck_structure.looks import draw_spectra, name_spectra
 from runner.papers.bottleneck_structure.symmetry.config import DISTANCE_LAYER, PCA_LAYER, PIXEL
 from runner.papers.bottleneck_structure.symmetry.tables import FITTED, crossing, paths
 from runner.results import style
@@ -15,19 +15,17 @@ from runner.results.claims import Tables
 from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
 from runner.results.rows import select
-from runner.results.style import GREEN, INK, PLAIN, QUIET, SMALL, VERMILION, Look
+from runner.results.style import DASHED, GREEN, GREY, INK, PLAIN, QUIET, SMALL, VERMILION, Look
 
 RANK = 2
-"""Of the task: as many singular values are drawn as lines."""
+"""Rank of the task; this many singular values are drawn as lines."""
 LEVELS = np.linspace(0, 1, 15)
 ORBIT = Look(VERMILION)
 
 
 def _paths(axes: Axes, embedding: pd.DataFrame, thick: float) -> None:
-    """Every path of gradient descent, the lighter the nearer the axis; its start is a dot.
-
-    Below stands how many pairs of paths cross.
-    """
+    """Draw every path of gradient descent, lighter where it is nearer to the axis, with a dot where
+    it begins; write how many pairs of paths cross."""
     xy = paths(embedding)
     pieces = np.stack([xy[:, :-1], xy[:, 1:]], 2).reshape(-1, 2, 2)
     value = paths(embedding, ("axis", "axis"))[:, 1:, 0].ravel()
@@ -39,11 +37,12 @@ def _paths(axes: Axes, embedding: pd.DataFrame, thick: float) -> None:
     axes.set_aspect("equal", adjustable="datalim")
     axes.set(xticks=[], yticks=[])
     pairs = len(xy) * (len(xy) - 1) // 2
-    axes.set_xlabel(f"{crossing(xy)} of {pairs:,} pairs of paths cross", size=SMALL)
+    axes.set_xlabel(f"component 1; {crossing(xy)} of {pairs:,} pairs cross", size=SMALL)
+    axes.set_ylabel("component 2", size=SMALL)
 
 
 def _rings(axes: Axes, distance: pd.DataFrame, size: float) -> None:
-    """Distance to the white square, light where large; dashed: the orbit of the task."""
+    """Draw the distance to the white square, light where large, and the dashed orbit."""
     table = distance.pivot(index="second", columns="first", values="distance")
     largest = table.to_numpy().max()
     share = table / (largest if largest > 0 else 1.0)
@@ -64,16 +63,16 @@ def _trained_at(tables: Tables, layer: int) -> pd.DataFrame:
 
 
 def say_orbits(tables: Tables) -> str:
-    """Say how near the points of one orbit are in the layer whose rings are drawn."""
-    ratio = _trained_at(tables, DISTANCE_LAYER)["plane_ratio"].mean()
+    """State how near the points of one orbit are in the layer of panel (c)."""
+    ratio = _trained_at(tables, DISTANCE_LAYER)["plane_ratio"].median()
     return (
-        "The network learns the task's symmetry: points of one orbit come together, to"
-        f" {ratio:.3f} of the distance between orbits"
+        "The network learns the symmetry of the task: distances within an orbit are"
+        f" {100 * ratio:.0f} % of those between orbits"
     )
 
 
 def draw_symmetry(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Figure 2 of paper D, of the first replicate, for the trained and the untrained network."""
+    """Draw figure 2 of paper D for the first replicate, after and before training."""
     picture = style.canvas(4.8)
     shape = {"width_ratios": [1, 1.2, 0.95], "height_ratios": [1, 0.36]}
     large, small = picture.subplots(2, 3, **shape)
@@ -93,22 +92,18 @@ def draw_symmetry(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             _rings(c, first("distance", stage), size=2.7 * thick)
     a, b, c = large
     with or_empty(a):
-        network = first("networks", "trained").iloc[0]
-        if network["test_cost"] < FITTED and network["rank_gap"] == RANK:
-            inside = {"transform": a.transAxes}
-            rank_look(RANK).name(a, 0.5, 0.97, "two near 1", weight="bold", **inside)
-            QUIET.name(
-                a, 0.5, 0.07, f"{int(network['width']) - RANK} others ≈ 0", size=SMALL, **inside
-            )
-    Look(GREEN).name(b, 0.97, 0.08, "$(w\\cdot v)^2\\to 1$", transform=b.transAxes, ha="right")
+        name_spectra(a, first("spectrum", "trained"), RANK)
+    QUIET.note(b, 0.97, 0.05, "lighter: nearer to the axis w", ha="right")
     ORBIT.name(c, 0, 0, "orbit\nof $x_0$", linespacing=1.1)
+    c.set_xlabel("plane orthogonal to w\ndark: near to $x_0$ (square)", size=SMALL)
     for axes in large:
         axes.set_title(" ")
+    small[1].set_ylabel("")
     for axes in small:
         axes.set_title("before training", loc="left", size=SMALL, color=QUIET.ink)
     style.panel(a, "a", "singular values", a.get_xlabel())
     style.panel(b, "b", f"layer {PCA_LAYER}: two components", b.get_xlabel())
-    style.panel(c, "c", f"layer {DISTANCE_LAYER}: distance to $x_0$")
+    style.panel(c, "c", f"layer {DISTANCE_LAYER}: distance to $x_0$", c.get_xlabel())
     return picture, tables["metrics"]
 
 
@@ -116,7 +111,7 @@ STATISTICS = {
     "knn_r2_axis": ("$(w \\cdot v)^2$", Look(GREEN)),
     "knn_r2_orthogonal": ("$\\|(I - w w^T) v\\|^2$", Look(VERMILION, "s")),
 }
-"""Of panel (b): their columns, names and looks."""
+"""Columns of the summary statistics of panel (b), with their names and looks."""
 
 
 def _trained_by(tables: Tables, layer: int, by: str) -> pd.DataFrame:
@@ -128,37 +123,56 @@ def _trained_by(tables: Tables, layer: int, by: str) -> pd.DataFrame:
 
 
 def say_spurious(tables: Tables) -> str:
-    """Say what a rank that is too low forgets, next to the right one."""
+    """State the rank under the strongest weight decay, and how much of the statistics is lost."""
     rows = _trained_by(tables, PCA_LAYER, "ridge").groupby(["ridge", "k"])[[*STATISTICS]].median()
-    (_, usual), (strong, low) = rows.index[0], rows.index[-1]
+    (strong, low), lost = rows.index[-1], 1 - rows.iloc[-1].max()
+    fraction = "more than half" if lost > 0.5 else f"at least {100 * lost:.0f} %"
     return (
-        f"At λ = {strong:g} the rank is {low:.0f}, too low for the task:"
-        f" {100 * (1 - rows.iloc[-1].max()):.0f} % or more of each statistic is lost; at rank"
-        f" {usual:.0f} it is {100 * (1 - rows.iloc[0].min()):.0f} % or less"
+        f"With λ = {strong:g} the rank falls to {low:.0f}, and {fraction} of each summary"
+        " statistic is lost"
     )
 
 
 def _places(axes: Axes, rows: pd.DataFrame, by: str) -> pd.Series:
-    """Return one place along x for each value, below the rank of its networks."""
+    """Return one place along x for each value of a column; write the median rank above each."""
     ranks = rows.groupby(by)["k"].median()
     style.ticks(axes.xaxis, range(len(ranks)), [f"{value:g}" for value in ranks.index])
     axes.set_xlim(-0.5, len(ranks) - 0.5)
     for place, rank in enumerate(ranks):
-        PLAIN.name(axes, place, 0.96, f"rank {rank:.0f}", transform=axes.get_xaxis_transform())
+        PLAIN.name(axes, place, 0.95, f"rank {rank:g}", transform=axes.get_xaxis_transform())
     return rows[by].rank(method="dense") - 1
 
 
+def _before(tables: Tables, layer: int, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return what was measured at a layer of the networks of some rows before training."""
+    before = select(tables["metrics"], stage="untrained")
+    before = select(before, layer=min(layer, int(before["layer"].max())))
+    return before.merge(rows[["noise", "ridge", "replicate", "k"]])
+
+
 def draw_other_tasks(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Orbits by noise, and what a rank that is too low tells of the summary statistics."""
-    picture, ((left, right),) = style.sheet(gap=0.9, right=1.2)
+    """Draw the collapse of orbits by noise, and what is lost of the statistics by weight decay."""
+    picture, ((left, right),) = style.sheet(gap=1.85, right=1.35)
     rows = _trained_by(tables, DISTANCE_LAYER, "noise")
-    place = _places(left, rows, "noise")
-    ORBIT.each(left, place, rows["orbit_ratio"], alpha=0.8)
-    ORBIT.line(left, sorted(set(place)), rows.groupby("noise")["orbit_ratio"].median())
-    left.set_ylim(0, max(0.3, 1.1 * rows["orbit_ratio"].max()))
+    _places(left, rows, "noise")
+    ends = []
+    before = Look(GREY, "o", DASHED, hollow=True)
+    for each, look, name in (
+        (_before(tables, DISTANCE_LAYER, rows), before, "before\ntraining"),
+        (rows, ORBIT, "after\ntraining"),
+    ):
+        place = each["noise"].rank(method="dense") - 1
+        median = each.groupby(place)["orbit_ratio"].median()
+        look.each(left, place, each["orbit_ratio"], alpha=0.8)
+        look.line(left, median.index, median)
+        ends.append((median.iloc[-1], name, look))
+    left.set(yscale="log", ylim=(min(0.015, 0.7 * rows["orbit_ratio"].min()), 2.2))
+    style.ticks(left.yaxis, [0.02, 0.05, 0.1, 0.2, 0.5, 1])
+    style.name_ends(left, ends)
     rows = _trained_by(tables, PCA_LAYER, "ridge")
     place, ends = _places(right, rows, "ridge"), []
-    right.set_ylim(0, 1.1)
+    right.set_ylim(-0.02, 1.12)
+    style.ticks(right.yaxis, [0, 0.2, 0.4, 0.6, 0.8, 1])
     for column, (name, look) in STATISTICS.items():
         lost = (1 - rows[column]).clip(lower=0)
         median = lost.groupby(place).median()
@@ -166,14 +180,16 @@ def draw_other_tasks(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         look.line(right, median.index, median)
         ends.append((median.iloc[-1], name, look))
     style.name_ends(right, ends)
-    style.panel(left, "a", f"layer {DISTANCE_LAYER}: within over between orbits", r"noise $\|E\|$")
-    style.panel(right, "b", f"layer {PCA_LAYER}: variance not explained", r"ridge $\lambda$")
+    left.set_ylabel("distance within / between orbits")
+    right.set_ylabel("fraction of the variance unexplained")
+    style.panel(left, "a", f"layer {DISTANCE_LAYER}: orbits", r"noise $\|E\|$")
+    style.panel(right, "b", f"layer {PCA_LAYER}: statistics", r"weight decay $\lambda$")
     return picture, tables["metrics"]
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Preview of one run: the three panels, and of every network its ranks, and what it costs on
-    fresh starts: nothing is said of one that does not fit, which is not trained long enough."""
+    """Draw the preview of one run: the three panels. Return the ranks and the test error of each
+    network; `learned` says whether it fits."""
     picture, _ = draw_symmetry(tables)
     networks = tables["networks"]
     columns = ["stage", "replicate", "test_cost", "jacobian_rank", "bottleneck_rank"]
@@ -191,26 +207,22 @@ FIGURES = [
         draw_symmetry,
         whose="as in the paper",
         findings=[Finding(say_orbits, holds=["orbits-collapse"])],
-        caption="A network that predicts the losses of gradient descent on a task with a rotation"
-        " symmetry about an axis w; the first replicate, trained (large) and before training"
-        " (small). (a) Singular values of every layer; the grey band is all from the third down."
-        f" (b) The first two principal components of layer {PCA_LAYER}: every line is the path of"
-        " one run of gradient descent, a dot its start; it gets lighter as the state v nears the"
-        f" axis. (c) Distance in layer {DISTANCE_LAYER} between the point x0 (white square) and a"
-        " plane orthogonal to w, light where large, with lines of equal distance; dashed: the true"
-        " orbit of x0. Data: simulated gradient descent.",
+        caption="Rotations about an axis w change nothing. (a) Singular values. (b) First two "
+        f"principal components of layer {PCA_LAYER}, a line for each run of gradient "
+        f"descent. (c) Distance in layer {DISTANCE_LAYER}; dashed: true orbit. Training "
+        "uses no weight decay for 200 steps, then up to five times λ until 60 % of the "
+        "steps, then λ.",
     ),
     Drawing(
         "bottleneck-symmetry",
         draw_other_tasks,
-        whose="ours: noise and ridge",
+        whose="supplementary",
         unread=("distance", "embedding", "spectrum", "theorems"),
         findings=[Finding(say_spurious, holds=["spurious-symmetry"])],
-        caption="The task of figure 2 with other noise and with a stronger ridge, trained networks."
-        f" (a) Mean distance of points in layer {DISTANCE_LAYER} within an orbit of the rotations"
-        " around w over that between orbits, by the spectral norm of the noise E that breaks the"
-        f" symmetry. (b) What two principal components of layer {PCA_LAYER} do not tell of the two"
-        " statistics that the task depends on, by the ridge. Dots are networks, lines medians;"
-        " above each value the rank of the middle layer.",
+        caption="The task of figure 2, trained in the same way. (a) Mean distance within an "
+        "orbit divided by that between orbits, against the size of the noise E that "
+        "breaks the symmetry. (b) Unexplained variance of the two summary statistics, "
+        f"given two principal components of layer {PCA_LAYER}, for two strengths of "
+        "weight decay. Large marks are medians, dots are networks.",
     ),
 ]

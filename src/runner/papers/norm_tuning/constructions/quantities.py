@@ -83,21 +83,21 @@ def _counts(rows: pd.DataFrame, success: pd.Series) -> pd.DataFrame:
     return success.groupby(rows["d"]).agg(count="sum", n="size").reset_index()
 
 
-@quantity(each=("d",), numbers="counts", needs={"target_width": 3})
+@quantity(each=("d",), numbers="counts", needs={"target_width": 3}, of="draws")
 def share_of_full_rank(tables: Tables, constant: float, power: float) -> pd.DataFrame:
     """fraction of K of full rank, at the smallest p >= {constant} (log d / d)^{power}"""
     rows = _dense_enough(tables, constant, power)
     return _counts(rows, rows["full_rank"])
 
 
-@quantity(each=("d",), numbers="counts", needs={"target_width": 3})
+@quantity(each=("d",), numbers="counts", needs={"target_width": 3}, of="draws")
 def share_of_exact(tables: Tables, constant: float, power: float) -> pd.DataFrame:
     """fraction of |f - g| <= rounding < 1, at the smallest p >= {constant} (log d / d)^{power}"""
     rows = _dense_enough(tables, constant, power)
     return _counts(rows, (rows["max_abs_error"] <= rows["rounding"]) & (rows["rounding"] < 1))
 
 
-@quantity(unit="exponent", numbers="estimates")
+@quantity(unit="exponent", numbers="estimates", of="blocks")
 def threshold_exponent(tables: Tables, blocks: int) -> pd.DataFrame:
     """a in: half of the draws have full rank at p ~ (log d / d)^a (jackknife, {blocks} blocks)
 

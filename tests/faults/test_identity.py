@@ -1,0 +1,143 @@
+"""Two configurations never share a folder; damaged files are mended, or it is said what to do."""
+
+import json
+
+import in_process
+import pytest
+
+from runner.core.settings import Settings
+from runner.papers.bottleneck_structure.example20.config import Example20
+from runner.papers.training_invariances.low_rank_training.config import LowRankTraining
+from runner.runs import inventory
+from runner.runs import run as runs
+from runner.runs.execution import execute
+from runner.runs.run import Run, kept_notes
+
+
+@pytest.fixture
+def colliding(monkeypatch):
+    """Every configuration of a study has the same name."""
+    monkeypatch.setattr(runs, "run_name", lambda config: "depths=4-0123abcd")
+
+
+def compute(outputs, depth: int, **settings) -> Run:
+    run = Run(Example20(depths=[depth], grid=3), outputs)
+    execute(run, Settings(outputs=str(outputs), device="cpu", **settings))
+    return run
+
+
+def test_configurations_of_one_name_have_folders_of_their_own(colliding, tmp_path):
+    several = [compute(tmp_path, depth) for depth in (4, 6, 8)]
+    assert [run.folder.name for run in several] == [
+        "depths=4-0123abcd", "depths=4-0123abcd-2", "depths=4-0123abcd-3",
+    ]  # fmt: skip
+    for depth, run in zip((4, 6, 8), several, strict=True):
+        again = Run(Example20(depths=[depth], grid=3), tmp_path)
+        assert again.folder == run.folder and again.is_complete()
+        assert set(again.tables()["metrics"]["depth"]) == {depth}
+    found = inventory.find(tmp_path)
+    assert [each.hash8 for each in found] == ["0123abcd", "0123abcd-2", "0123abcd-3"]
+    assert [inventory.read_config(each.folder).depths for each in found] == [[4], [6], [8]]
+
+
+def test_a_run_that_was_begun_is_gone_on_with_by_its_own_configuration_alone(colliding, tmp_path):
+    one = compute(tmp_path, 4)
+    (one.folder / "result.json").unlink()
+    other = compute(tmp_path, 6)
+    assert other.folder != one.folder and not one.is_complete()
+    assert compute(tmp_path, 4).folder == one.folder and one.is_complete()
+
+
+def test_runs_of_one_name_in_one_sweep_are_all_computed(colliding, tmp_path, monkeypatch):
+    words = ["-m", "study=example20", "depths=[4],[6]", "grid=3", f"outputs={tmp_path}"]
+    assert in_process.run(words, monkeypatch) == 0
+    assert len(inventory.find(tmp_path)) == 2
+    assert {each.status for each in inventory.find(tmp_path)} == {"complete"}
+
+
+@pytest.mark.parametrize("content", [None, "", "study: [", "\0", "study: example20\n"])
+def test_a_damaged_configuration_is_written_anew(tmp_path, content):
+    run = compute(tmp_path, 4)
+    path = run.folder / "config.yaml"
+    whole = path.read_text()
+    path.unlink()
+    if content is not None:
+        path.write_text(content)
+    run = Run(run.config, tmp_path)
+    assert any("config.yaml was damaged" in note for note in kept_notes([run], Settings()))
+    assert path.read_text() == whole and not kept_notes([run], Settings())
+
+
+@pytest.mark.parametrize("content", [None, "", "{", "[]", "{}", '{"code": 3}'])
+def test_other_code_is_said_only_where_it_is_known(tmp_path, content, monkeypatch, capsys):
+    run = compute(tmp_path, 4)
+    path = run.folder / "provenance.json"
+    path.unlink()
+    if content is not None:
+        path.write_text(content)
+    (note,) = kept_notes([run], Settings())
+    assert "not known" in note and "stale=recompute" in note and "other code" not in note
+    assert in_process.run(["runs", "list", f"outputs={tmp_path}"], monkeypatch) == 0
+    shown = capsys.readouterr().out
+    assert "unknown" in shown and "by code that is not known" in shown
+    assert "other code" not in shown
+    compute(tmp_path, 4, stale="recompute")
+    assert not kept_notes([run], Settings())
+
+
+@pytest.mark.parametrize("damage", ["gone", "damaged"])
+def test_weights_that_are_gone_are_not_taken_for_kept(tmp_path, damage):
+    sizes = {"samples": 20, "epochs": 2, "width": 3, "replicates": 1}
+    run = Run(LowRankTraining(**sizes), tmp_path)
+    settings = Settings(outputs=str(tmp_path), device="cpu", keep_weights=True)
+    execute(run, settings)
+    assert not kept_notes([run], settings)
+    path = run.folder / "weights.safetensors"
+    path.unlink() if damage == "gone" else path.write_bytes(path.read_bytes()[:-3])
+    (note,) = kept_notes([run], settings)
+    assert "weights" in note and "gone or damaged: force=true" in note
+
+
+@pytest.mark.parametrize("text", ["def f(t:", "def f(t):\n    return 1\n\0"])
+def test_a_broken_module_of_the_users_stops_no_other_run(tmp_path, text, monkeypatch, capsys):
+    name = f"broken_{abs(hash(text)) % 10**6}"
+    module = tmp_path / f"{name}.py"
+    module.write_text("def f(t):\n    return 1.0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    outputs = tmp_path / "outputs"
+    compute(outputs, 4)
+    sizes = {"samples": 20, "epochs": 2, "width": 3, "replicates": 1}
+    run = Run(LowRankTraining(**sizes, measure=f"{name}:f"), outputs)
+    execute(run, Settings(outputs=str(outputs), device="cpu"))
+    module.write_text(text)
+    runs.code_of.cache_clear()
+    from runner.runs import provenance
+
+    provenance._sources.clear()
+    assert in_process.run(["runs", "list", f"outputs={outputs}"], monkeypatch) == 0
+    shown = capsys.readouterr().out
+    assert "example20" in shown and "low_rank_training" in shown and "unknown" in shown
+    words = ["runs", "export", "--study", "low_rank_training", "--csv", f"outputs={outputs}"]
+    assert in_process.run(words, monkeypatch) == 0
+    assert "by which code is not known" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"runs": 3}', '{"runs": [{"run": "a"}]}'])
+def test_a_damaged_file_of_the_reference_stops_no_run(tmp_path, content, monkeypatch):
+    from runner.runs import costs
+
+    folder = tmp_path / "reference" / "quick" / "fig4"
+    folder.mkdir(parents=True)
+    (folder / "provenance.json").write_text(content)
+    whole = tmp_path / "reference" / "quick" / "fig5"
+    whole.mkdir()
+    about = {"runs": [{"run": "example20 depths=4", "seconds": 3.0, "device": "cpu"}]}
+    (whole / "provenance.json").write_text(json.dumps(about))
+    monkeypatch.setattr(costs, "REFERENCE", tmp_path / "reference")
+    costs.of_reference.cache_clear()
+    try:
+        assert set(costs.of_reference()) == {"example20 depths=4"}
+        words = ["study=example20", "depths=[4]", "grid=3", f"outputs={tmp_path}/out"]
+        assert in_process.run(words, monkeypatch) == 0
+    finally:
+        costs.of_reference.cache_clear()

@@ -67,7 +67,7 @@ def caption(
     drawn = f"drawn with {', '.join(overrides)}" if overrides else ""
     about = "; ".join([*facts(study, tables), *([f"scale: {scale}"] if scale else [])])
     parts = (headline, drawn, words, in_tables(words, tables, study), about)
-    text = " ".join(filter(None, map(_sentence, parts)))
+    text = " ".join(filter(None, map(_sentence, parts))).replace(" %", "\u00a0%")
     return fill(text, 100, break_on_hyphens=False) + "\n"
 
 
@@ -76,7 +76,11 @@ def in_tables(words: str, tables: Tables, study: str) -> str:
     names = names_of(study)
     called = {column: names.column(column) for rows in tables.values() for column in rows}
     for rows in tables.values():
-        texts = {each for column in rows.select_dtypes(object) for each in rows[column].unique()}
+        texts = {
+            each
+            for column in rows.select_dtypes(exclude="number")
+            for each in rows[column].unique()
+        }
         called |= {each: names.value(each) for each in names.values if each in texts}
     said = [
         f"{printed} is {name}"

@@ -394,7 +394,7 @@ def printed(table: pd.DataFrame, study: str) -> str:
     names = names_of(study)
     texts = {
         column: [names.value(v) if isinstance(v, str) else v for v in table[column]]
-        for column in table.select_dtypes(object)
+        for column in table.select_dtypes(exclude="number")
     }
     rows = table.assign(**texts).rename(columns=names.column)
     return rows.to_string(index=False, na_rep="", float_format="{:.4g}".format)

@@ -62,9 +62,7 @@ class Network:
     replicate: int
     epoch: int  # from 0
     time: float  # T: sum of the learning rates; with momentum divided by 1 - momentum
-    diverged: (
-        bool  # whether the loss was so far not finite, or above DIVERGED times its initial value
-    )
+    diverged: bool  # whether the loss was not finite, or above DIVERGED times its initial value
 
 
 AT = tuple(column.name for column in fields(Network))[:-2]

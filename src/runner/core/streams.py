@@ -1,7 +1,7 @@
 """Random streams: one for every replicate and every purpose, all derived from one seed.
 
 A stream depends on nothing but (seed, replicate, purpose). So a replicate draws the same numbers
-whether it runs alone or in a stack, and a study that draws more data keeps its initialisation. All
+whether it runs alone or in a stack, and a study that draws more data keeps its initialization. All
 streams are the CPU's, since a GPU's generators give other numbers: what is drawn is moved.
 """
 

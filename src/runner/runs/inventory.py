@@ -38,7 +38,7 @@ class Found:
     computing a complete one again.
 
     config: None where it cannot be read, or is of another time. seconds: worked so far; nan where
-    that is not known. is_stale: whether it is complete by other code than today's. ended: when its
+    that is unknown. is_stale: whether it is complete by other code than today's. ended: when its
     last file was written; None while it is running. again: how far it is computed again; None where
     it is not.
     """
@@ -144,7 +144,7 @@ def attempts(found: list[Found], queued: dict[Path, Path]) -> list[Found]:
 def status_of(folder: Path, is_held: bool | None, is_queued: bool = False) -> str:
     """Return how far a run is.
 
-    is_held: whether a process works on it; None where that is not known. A run that has begun and
+    is_held: whether a process works on it; None where that is unknown. A run that has begun and
     not ended is dead only if nobody works on it, and no queue may bring it back.
     """
     if os.path.isfile(folder / RESULT):

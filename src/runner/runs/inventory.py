@@ -45,13 +45,19 @@ hundreds in each other take the parser seconds."""
 @dataclass(frozen=True)
 class Found:
     """A run as its folder shows it, whatever is left there; or what is left of an attempt at
-    computing a complete one again.
+        computing a complete one again.
 
-    config: None where it cannot be read, or is of another time. seconds: worked so far; nan where
-    that is not known. is_stale: whether it is complete, and not known to be by today's code. ended:
-    when its last file was written; None while it is running. again: how far it is computed again;
-    None where it is not. is_of_unknown_code: whether its provenance or the code of today cannot be
-    read.
+        config: None where it cannot be read, or is of another time. seconds: worked so far; nan where
+    <<<<<<< ours
+        that is not known. is_stale: whether it is complete, and not known to be by today's code. ended:
+        when its last file was written; None while it is running. again: how far it is computed again;
+        None where it is not. is_of_unknown_code: whether its provenance or the code of today cannot be
+        read.
+    =======
+        that is unknown. is_stale: whether it is complete by other code than today's. ended: when its
+        last file was written; None while it is running. again: how far it is computed again; None where
+        it is not.
+    >>>>>>> theirs
     """
 
     folder: Path
@@ -161,7 +167,7 @@ def attempts(found: list[Found], queued: dict[Path, Path]) -> list[Found]:
 def status_of(folder: Path, is_held: bool | None, is_queued: bool = False) -> str:
     """Return how far a run is.
 
-    is_held: whether a process works on it; None where that is not known. A run that has begun and
+    is_held: whether a process works on it; None where that is unknown. A run that has begun and
     not ended is dead only if nobody works on it, and no queue may bring it back.
     """
     if os.path.isfile(folder / RESULT):

@@ -151,7 +151,7 @@ def choose_and_train(
 
     if not is_judged:
         trainer = trainer_of(selection, dict.fromkeys(names, grid))
-        for epoch, found in trainer.run("choosing rates"):
+        for epoch, found in trainer.run("choosing learning rates"):
             for index, name in enumerate(names):
                 of = found[name]
                 scores[index] += score(of.train_accuracy, of.train_loss).view_as(scores[index])

@@ -44,20 +44,12 @@ hundreds in each other take the parser seconds."""
 
 @dataclass(frozen=True)
 class Found:
-    """A run as its folder shows it, whatever is left there; or what is left of an attempt at
-        computing a complete one again.
+    """A run as its folder shows it, or what remains of an attempt to compute a complete one again.
 
-        config: None where it cannot be read, or is of another time. seconds: worked so far; nan where
-    <<<<<<< ours
-        that is not known. is_stale: whether it is complete, and not known to be by today's code. ended:
-        when its last file was written; None while it is running. again: how far it is computed again;
-        None where it is not. is_of_unknown_code: whether its provenance or the code of today cannot be
-        read.
-    =======
-        that is unknown. is_stale: whether it is complete by other code than today's. ended: when its
-        last file was written; None while it is running. again: how far it is computed again; None where
-        it is not.
-    >>>>>>> theirs
+    config: None where it cannot be read, or is of another version. seconds: worked so far; nan if
+    unknown. is_stale: whether it is complete, and not known to be by today's code. ended: when its
+    last file was written; None while it is running. again: how far it is computed again; None where
+    it is not. is_of_unknown_code: whether its provenance or today's code cannot be read.
     """
 
     folder: Path

@@ -77,6 +77,7 @@ with the networks trained, 11 in place of 8 where a rate is chosen on two replic
 HOURS_AT_PAPER = {
     ("norm-finetuning",): 43_000.0,
     ("bottleneck-symmetry",): 1.9,
+    ("rank-scale",): 14.0,
 }
 """Where nothing like it is kept: steps times the measured seconds of one, on one core."""
 

@@ -36,6 +36,7 @@ NAMES = {
     "vanilla_100x": "plain, 100 ×\nlearning rate",
     "vanilla_random_pixels": "plain, random\npixels",
     "pretrained": "pre-trained",
+    "scale_matched": "random weights\nof the same size",
     "batch": "batch norm",
     "batch_no_mean": "without mean\nsubtraction",
     "none": "plain",

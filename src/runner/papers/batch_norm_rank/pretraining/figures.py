@@ -1,7 +1,7 @@
 """Draw the figures of study `pretraining`: 4, 6, 11 and 12, whether the rank helps at equal size of
 the weights, and the preview of one run."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -31,7 +31,19 @@ from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
 from runner.results.rows import nonempty
 from runner.results.spreads import spread
-from runner.results.style import QUIET, SMALL, Look, level, name_ends, panel, rail, sheet, ticks
+from runner.results.style import (
+    GREY,
+    PALE,
+    QUIET,
+    SMALL,
+    Look,
+    level,
+    name_ends,
+    panel,
+    rail,
+    sheet,
+    ticks,
+)
 
 COLUMNS = ["train_loss", "train_accuracy", "test_loss", "rank_bound", "mean_rank_bound"]
 
@@ -306,58 +318,87 @@ def say_scale(tables: Tables, verdict: str) -> str:
     return f"No gain from rank is found at equal size of the weights ({ours} against {same})"
 
 
-AGAINST = {
-    "batch_norm": "batch norm",
-    "vanilla": "not pre-trained",
-    "scale_matched": "random weights\nof the same size",
-}
+AGAINST = ("batch_norm", "vanilla", "scale_matched")
 """What pre-training is compared with, from left to right at each depth."""
 
-RATIOS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 7, 10, 20)
+RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 5, 10, 20)
 
 
 def draw_against(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw the loss of other networks over that of pre-trained ones by depth, a panel a dataset."""
     rows = against_pretraining(tables)
-    picture, (row,) = sheet(1, rows["data"].nunique(), gap=0.3, left=1.0, right=1.55, sharey=True)
+    shown = rows["ratio"][rows["ratio"] <= MOST]
+    low, top = (shown.min(), shown.max()) if len(shown) else (1, 1)
+    picture, (row,) = sheet(1, rows["data"].nunique(), left=1.05, right=1.85, sharey=True)
     place = _scale(row, rows["ratio"].rename("ratio of losses"))
-    low, top = row[0].get_ylim()
-    ticks(row[0].yaxis, [each for each in RATIOS if low < each < top])
-    row[0].set_ylabel("training loss /\ntraining loss if pre-trained")
+    ticks(row[0].yaxis, [each for each in RATIOS if 0.8 * low < each < 1.15 * top])
+    row[0].set_ylabel("training loss / loss if pre-trained")
     for axes, letter, (data, of) in zip(row, ascii_lowercase, rows.groupby("data"), strict=False):
-        depths, ends = sorted(set(of["depth"])), []
-        level(axes, 1, "1: equally fast", at=0.03)
-        for number, (method, name) in enumerate(AGAINST.items()):
+        depths = sorted(set(of["depth"]))
+        level(axes, 1)
+        for number, method in enumerate(AGAINST):
             drawn_as, its = look(method), of[of["method"] == method]
-            x = its["depth"].map(depths.index) + 0.22 * (number - 1)
-            drawn_as.each(axes, x, place(its["ratio"]))
+            x = its["depth"].map(depths.index) + 0.24 * (number - 1)
             middles = its.assign(x=x).groupby("x")["ratio"].median()
-            drawn_as.line(axes, middles.index, place(middles), markersize=9)
-            ends.append((place(middles)[-1], name, drawn_as))
+            heights = place(middles)
+            drawn_as.line(
+                axes, middles.index, heights, linestyle="", markersize=9, label=NAMES[method]
+            )
+            drawn_as.each(axes, x + 0.09, place(its["ratio"]), alpha=0.8)
+        for edge in range(1, len(depths)):
+            axes.axvline(edge - 0.5, color=PALE, linewidth=0.8, zorder=0)
         axes.set_xlim(-0.5, len(depths) - 0.5)
         ticks(axes.xaxis, range(len(depths)), [str(depth) for depth in depths])
         panel(axes, letter, DATASETS[data], "depth")
-    name_ends(row[-1], ends)
+    beside: dict = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+    beside |= {"color": GREY, "size": SMALL, "annotation_clip": False}
+    row[-1].annotate("pre-training helps", (1.04, 1), (0, 6), va="bottom", **beside)
+    row[-1].annotate("pre-training harms", (1.04, 1), (0, -6), va="top", **beside)
+    is_high = row[-1].transData.transform((0, 1))[1] > row[-1].bbox.y0 + row[-1].bbox.height / 2
+    corner = "lower left" if is_high else "upper left"
+    place_of_key = (1.01, 0 if is_high else 1)
+    key = row[-1].legend(loc=corner, bbox_to_anchor=place_of_key, handletextpad=0.2)
+    for text, method in zip(key.get_texts(), AGAINST, strict=True):
+        text.set(color=look(method).ink, fontsize=SMALL)
     return picture, spread(rows, ["data", "depth", "method"], ["ratio"])
 
 
-def say_against(tables: Tables, text: str) -> str:
-    """Say whether the deepest networks need more than weights of the pre-trained size."""
-    rows = deepest(against_pretraining(tables))
-    sized = rows[rows["method"] == "scale_matched"].groupby("data")["ratio"].median()
-    least, most = f"{sized.min():.2f}", f"{sized.max():.2f}"
-    times = least if least == most else f"{least} to {most}"
+def caption_against(tables: Tables) -> str:
+    """Say what the marks are, and the learning rates on each dataset."""
+    rates = [
+        f"Learning rates on {DATASETS[data]}: {_rates({'training': of})}."
+        for data, of in tables["training"].groupby("data")
+    ]
     return (
-        f"At depth {rows['depth'].max()} {text} (loss {times} times that of pre-trained networks)"
+        "Training loss of three kinds of networks, divided by the loss of the pre-trained network"
+        " with the same draws. Losses are means over all epochs. Markers are medians, dots single"
+        " networks. Random weights of the same size: plain networks, each layer scaled to the root"
+        " mean square of the pre-trained one. " + " ".join(rates)
     )
 
 
-NEEDED = {
-    "holds": "random weights of the pre-trained size learn more slowly",
-    "fails": "random weights of the pre-trained size learn as fast, or faster",
-    "undecided": "it is undecided if random weights of the pre-trained size learn as fast",
+def say_against(tables: Tables, helps: str, beats: str) -> str:
+    """Say whether deep pre-trained networks beat plain ones, and random ones of their size."""
+    rows = tables["training"]
+    every = " on every dataset" * (rows["data"].nunique() > 1)
+    return f"At depth {rows['depth'].max()} {helps}{every}; {beats.format(every=every)}"
+
+
+AT_EQUAL_SIZE = {
+    "holds": "it beats random weights of the same size{every}",
+    "fails": "it does not beat random weights of the same size{every}",
+    "undecided": "whether it beats random weights of the same size is undecided",
 }
-"""By the verdict of the claim that pre-training helps beyond the size of the weights."""
+"""By the verdict of the claim that pre-training helps beyond the size of the weights, after
+HELPS."""
+
+
+def against_findings() -> Iterator[Finding]:
+    """Yield a sentence for each pair of verdicts: against plain networks, and at equal size."""
+    for (plain, helps), (equal, beats) in product(HELPS.items(), AT_EQUAL_SIZE.items()):
+        needs: dict[str, list[str]] = {plain: ["helps-against-nothing"]}
+        needs[equal] = [*needs.get(equal, []), "helps-beyond-scale"]
+        yield Finding(partial(say_against, helps=helps, beats=beats), **needs)
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -436,16 +477,8 @@ FIGURES = [
         draw_against,
         whose="ours, next to the authors' protocol",
         unread=("pretraining",),
-        findings=[
-            Finding(partial(say_against, text=text), **{verdict: ["helps-beyond-scale"]})
-            for verdict, text in NEEDED.items()
-        ],
-        caption="Training loss of three networks by depth, divided by the loss of the pre-trained"
-        " network of the same replicate, one panel a dataset. Losses are means over all epochs."
-        " Above 1 the pre-trained network learns faster. Large markers are medians over the"
-        " replicates, dots single replicates. Not pre-trained: plain networks from the usual"
-        " initialization. Random weights of the same size: the same plain networks, each layer"
-        " scaled to the root mean square that it has in the pre-trained network.",
+        findings=[*against_findings()],
+        caption=caption_against,
         shows={"method": ["pretrained", *AGAINST]},
     ),
 ]

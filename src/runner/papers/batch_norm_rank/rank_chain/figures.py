@@ -103,7 +103,7 @@ def _by_gamma(axes: Axes, rows: pd.DataFrame, column: str, looks: dict[float, Lo
     _doubling(axes.xaxis)
 
 
-def _within(at: float, widths: np.ndarray) -> float:
+def _within(at: float, widths: np.ndarray | pd.Series) -> float:
     """Return a width at which a name is written, brought into the range of those drawn."""
     return float(np.clip(at, widths.min(), max(widths.min(), widths.max() / 1.6)))
 

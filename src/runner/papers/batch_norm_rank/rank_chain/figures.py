@@ -583,7 +583,7 @@ FIGURES = [
         caption=over_layers(
             "(a) Soft rank, mean over {layers}, for three distributions of the weights, with the"
             " bound of Theorem 14. Dark: without skips; light: with γ as small as in Lemma 5. (b)"
-            " The same, divided by that of Gaussian weights without skips. Bands are two standard"
+            " The same, divided by that of Gaussian weights without skips; bands are two standard"
             " errors."
         ),
         shows={"law": ["gaussian", "uniform", "rademacher"]},

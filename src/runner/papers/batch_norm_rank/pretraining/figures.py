@@ -419,7 +419,7 @@ def by_depth(figure: str, claim: str, first: str, *columns: str) -> Drawing:
     """Return figure 4, 11 or 12; claim: the one that pre-training beats plain networks in the first
     column, whose networks are drawn; columns: those whose differences are."""
     against = {"faster-than-vanilla": "faster-than-batch-norm"}.get(claim, "better-accuracy")
-    findings = [Finding(partial(say_ends, column=first))]
+    findings = [Finding(partial(say_ends, column=first), undecided=[claim])]
     for (verdict, helps), (other, beats) in product(HELPS.items(), BEATS.items()):
         says, needs = partial(say_helps, column=first, helps=helps, beats=beats), {verdict: [claim]}
         needs[other] = [*needs.get(other, []), against]

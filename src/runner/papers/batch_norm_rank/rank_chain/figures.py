@@ -103,7 +103,7 @@ def _by_gamma(axes: Axes, rows: pd.DataFrame, column: str, looks: dict[float, Lo
     _doubling(axes.xaxis)
 
 
-def _within(at: float, widths: np.ndarray) -> float:
+def _within(at: float, widths: np.ndarray | pd.Series) -> float:
     """Return a width at which a name is written, brought into the range of those drawn."""
     return float(np.clip(at, widths.min(), max(widths.min(), widths.max() / 1.6)))
 
@@ -585,7 +585,7 @@ FIGURES = [
         caption=over_layers(
             "(a) Soft rank, mean over {layers}, for three distributions of the weights, with the"
             " bound of Theorem 14. Dark: without skips; light: with γ as small as in Lemma 5. (b)"
-            " The same, divided by that of Gaussian weights without skips. Bands are two standard"
+            " The same, divided by that of Gaussian weights without skips; bands are two standard"
             " errors."
         ),
         shows={"law": ["gaussian", "uniform", "rademacher"]},

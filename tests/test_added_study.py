@@ -83,7 +83,7 @@ BROKEN = [
     ("study.py", None, "study=distance", "walks/distance/study.py is missing"),
     ("../conf/study/distance.yaml", None, "study=distance", "has no conf/study/distance.yaml"),
     ("../conf/size/distance.yaml", None, "study=distance", "conf/size/distance.yaml has no scale"),
-    ("../conf/figure/distance.yaml", None, "figure=distance", "figure=distance is not known"),
+    ("../conf/figure/distance.yaml", None, "figure=distance", "figure=distance is unknown"),
     ("figures.py", None, "figure=distance", "FIGURES of walks/distance/figures.py"),
     ("study.py", ("def run(", "def go("), "study=distance", "no run(config, context)"),
     ("study.py", ("(Row)", ""), "figure=distance", "study.py has no row class"),
@@ -121,7 +121,7 @@ def test_claims_may_be_absent(place):
     ("arguments", "message"),
     [
         (["new", "study", "distance"], "tests/test_distance.py is there already"),
-        (["new", "study", "bn_only"], "there is a study bn_only already"),
+        (["new", "study", "bn_only"], "there is already a study bn_only"),
         (["new", "study", "3a"], "cannot be the name of a Python package"),
         (["--config-dir"], "--config-dir needs a folder"),
         (["--config-dir", "json", "study=distance"], "another module's name"),

@@ -166,7 +166,7 @@ def make_figures(words: list[str]) -> int:
     known = catalogue.figure_names()
     names = [word for word in options.words if "=" not in word]
     for name in set(names) - set(known):
-        raise InputError(f"figure {name} is not known: {nearest(name, known)}")
+        raise InputError(f"figure {name} is unknown: {nearest(name, known)}")
     names = names or catalogue.figure_names(catalogue.scale_in(typed))
     prepare(typed)
     with composing.hydra_ready([f"figure={names[0]}"] if len(names) == 1 else []):

@@ -254,7 +254,7 @@ def test_the_values_of_a_range_have_twelve_digits():
 
 @pytest.mark.parametrize("word", ["study=glob(zz*)", "seed=range(5,1)"])
 def test_choices_that_match_nothing_are_an_error(word):
-    with pytest.raises(InputError, match="no values, and so no runs"):
+    with pytest.raises(InputError, match="no values are given"):
         order_of(word, multirun=True)
 
 

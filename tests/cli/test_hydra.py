@@ -130,7 +130,7 @@ def test_an_objective_may_be_a_column_that_a_table_inherits():
     require_objective("training.train_accuracy", "pretraining")
     with pytest.raises(InputError, match="did you mean"):
         require_objective("training.train_acuracy", "pretraining")
-    with pytest.raises(InputError, match="objective=training.method is not known"):
+    with pytest.raises(InputError, match="objective=training.method is unknown"):
         require_objective("training.method", "pretraining")
 
 

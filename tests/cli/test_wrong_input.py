@@ -17,10 +17,10 @@ COMMANDS = [
     # names that do not exist
     (["study=bn_onyl"], "did you mean 'bn_only'"),
     (["study=constructons"], "did you mean 'constructions'"),
-    (["study=xyz"], "study=xyz is not known: choose from"),
-    (["study=../bn_only"], "is not known"),
+    (["study=xyz"], "study=xyz is unknown: choose from"),
+    (["study=../bn_only"], "is unknown"),
     (["scale=quik"], "did you mean 'quick'"),
-    (["scale=huge"], "scale=huge is not known: choose from"),
+    (["scale=huge"], "scale=huge is unknown: choose from"),
     (["figure=fig44"], "did you mean 'fig4'"),
     (["-m", "figure=fig44"], "did you mean 'fig4'"),
     (["figure=fig4", "scale=papr"], "did you mean 'paper'"),
@@ -38,8 +38,8 @@ COMMANDS = [
     # words that are no key=value
     (["fig4"], "To see it: runner show fig4. To compute it: runner figure=fig4"),
     (["bn_only"], "To run it: runner study=bn_only"),
-    (["fig44"], "fig44 is no command, figure or study: did you mean 'fig4'?"),
-    (["frobnicate"], "all of them: runner --help"),
+    (["fig44"], "fig44 is not a command, a figure or a study: did you mean 'fig4'?"),
+    (["frobnicate"], "see runner --help for all of them"),
     (["reference", "draw", "fig4"], "takes no name. To see one: runner show fig4"),
     # keys that do not exist
     (["memory_limit=1"], "All of them: runner study=bn_only --help"),
@@ -89,7 +89,7 @@ COMMANDS = [
     (["methods=[]"], "methods=[] is empty"),
     (["methods=[sgd,dens]"], "did you mean 'dense'"),
     (["schedule=cosin"], "did you mean 'cosine'"),
-    (["optimizer=lion"], "optimizer=lion is not known: choose from adam, momentum, sgd"),
+    (["optimizer=lion"], "optimizer=lion is unknown: choose from adam, momentum, sgd"),
     (["-m", "figure=fig4,fig5", "scale=smoke"], "several at once: runner figures"),
     # text that is no override
     (["target_width=["], "no viable alternative"),
@@ -127,10 +127,10 @@ COMMANDS = [
     (["--config-name", "nonsense"], "Cannot find primary config 'nonsense'"),
     (["--config-dir=nowhere"], "nowhere: there is no such folder"),
     # text for a folder that names none
-    (["outputs="], "outputs='' names no folder"),
-    (["-m", "outputs="], "outputs='' names no folder"),
-    (["figure=fig4", "outputs='a\nb'"], "outputs='a\\nb' names no folder"),
-    (["outputs='~nobody-of-this-name/x'"], "names no folder"),
+    (["outputs="], "outputs='' is not a folder: give outputs=FOLDER"),
+    (["-m", "outputs="], "outputs='' is not a folder: give outputs=FOLDER"),
+    (["figure=fig4", "outputs='a\nb'"], "outputs='a\\nb' is not a folder: give outputs=FOLDER"),
+    (["outputs='~nobody-of-this-name/x'"], "is not a folder: give outputs=FOLDER"),
 ]
 
 
@@ -192,7 +192,7 @@ WAYS = [
     [
         ("/proc/x", "outputs=/proc/x cannot be used (No such file or directory)"),
         ("file", "outputs=file cannot be used (Not a directory)"),
-        ("", "outputs='' names no folder"),
+        ("", "outputs='' is not a folder: give outputs=FOLDER"),
     ],
 )
 def test_bad_outputs_end_alike_everywhere(typed, shown, monkeypatch, capsys, tmp_path):

@@ -13,9 +13,9 @@ OTHERS = "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888"
     [
         ((*FASHION, *OFFLINE), "train-images-idx3-ubyte.gz"),
         (FASHION, f"expected {OTHERS}"),
-        (("study=rank_collapse", "data=cifar"), "data=cifar is not known: did you mean 'cifar10'?"),
+        (("study=rank_collapse", "data=cifar"), "data=cifar is unknown: did you mean 'cifar10'?"),
         (("study=rank_collapse", "data=gaussian"), "add train=false"),
-        (("study=pretraining", "data=gaussian"), "data=gaussian is not known"),
+        (("study=pretraining", "data=gaussian"), "data=gaussian is unknown"),
         (
             ("study=invariances", "data=cifar10"),
             "study=invariances reads no files: data=gaussian or data=digits",

@@ -108,9 +108,9 @@ def test_gain_keeps_the_variance_of_preactivations_from_layer_to_layer():
 
 
 def test_an_unknown_name_is_an_error_everywhere():
-    with pytest.raises(InputError, match="activation=reul is not known: did you mean 'relu'"):
+    with pytest.raises(InputError, match="activation=reul is unknown: did you mean 'relu'"):
         MLP(*draw("he", [2, 2, 2], generators(0, 1, "start")), "reul")
-    with pytest.raises(InputError, match="activation=reul is not known"):
+    with pytest.raises(InputError, match="activation=reul is unknown"):
         RankCollapse(activation="reul")
     with pytest.raises(InputError, match="has no function wish: did you mean 'swish'"):
         activation_of(f"{__name__}:wish")

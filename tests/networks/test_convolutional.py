@@ -111,7 +111,7 @@ def test_the_mode_reaches_every_normalization_of_a_network():
     lambda: initialize(nn.Linear(2, 2), "pytoch", stream()),
 ])  # fmt: skip
 def test_unknown_names_are_refused(call):
-    with pytest.raises(InputError, match="is not known"):
+    with pytest.raises(InputError, match="is unknown"):
         call()
 
 

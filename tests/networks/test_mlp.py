@@ -170,7 +170,7 @@ def test_unknown_names_are_refused():
         stack("layer")
     norm = BatchNorm(2, centred=True)
     norm.mode = "test"
-    with pytest.raises(InputError, match="mode=test is not known"):
+    with pytest.raises(InputError, match="mode=test is unknown"):
         norm(torch.zeros(2, 2, 1, 1))
 
 

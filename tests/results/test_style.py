@@ -96,7 +96,7 @@ def test_on_paper_a_picture_is_as_wide_as_a_page_in_another_font():
 
 
 def test_a_style_that_there_is_not_is_explained():
-    message = "style=papr is not known: did you mean 'paper'"
+    message = "style=papr is unknown: did you mean 'paper'"
     with pytest.raises(InputError, match=message), drawn_in("papr"):
         pass
 

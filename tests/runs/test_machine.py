@@ -166,7 +166,7 @@ def test_peaks_are_of_each_run(monkeypatch):
 
 @pytest.mark.parametrize("name", ["gpu", "cuda:", "cpu:0"])
 def test_a_device_that_is_not_known_is_named(name):
-    with pytest.raises(InputError, match=f"device={name} is not known"):
+    with pytest.raises(InputError, match=f"device={name} is unknown"):
         machine.device(name)
 
 

@@ -207,7 +207,7 @@ def test_every_tracker_is_a_choice_and_an_extra():
     for name in trackers.TRACKERS:
         assert Settings(tracker=name).tracker == name
         assert name in project["optional-dependencies"]
-    with pytest.raises(InputError, match="tracker=mlfow is not known: did you mean 'mlflow'"):
+    with pytest.raises(InputError, match="tracker=mlfow is unknown: did you mean 'mlflow'"):
         Settings(tracker="mlfow")
 
 

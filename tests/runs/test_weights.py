@@ -169,9 +169,9 @@ def test_a_checkpoint_without_weights_is_of_no_use_where_they_are_wanted(tmp_pat
 def test_a_study_without_networks_says_so_in_a_line(tmp_path, caplog):
     run = Run(tiny("example20"), tmp_path)
     execute(run, settings(run, keep_weights=True))
-    assert "example20 hands over no network: no weights are kept" in caplog.text
+    assert "example20 trains no network: keep_weights=true has no effect" in caplog.text
     assert not kept_notes([run], settings(run, keep_weights=True))
-    with pytest.raises(InputError, match="this study trains no network"):
+    with pytest.raises(InputError, match="this study trains no network, so it has no weights"):
         run.weights()
 
 

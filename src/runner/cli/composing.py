@@ -125,7 +125,7 @@ def search_path() -> list[str]:
 def read(composed: DictConfig) -> tuple[StudyConfig, Settings]:
     """Return the parameters and the settings that a composed configuration holds.
 
-    Raises InputError when a key is not known or a value is outside its range.
+    Raises InputError when a key is unknown or a value is outside its range.
     """
     parameters = config_of(composed.study)
     names = [[item.name for item in fields(each)] for each in (parameters, Settings)]
@@ -216,7 +216,7 @@ class Composer:
             parsed = self.parser.parse_overrides([*lines, *typed])
             found |= dict.fromkeys(product(*map(_texts, parsed)))
         if not found:
-            raise InputError(f"no values, and so no runs: {' '.join(typed)}")
+            raise InputError(f"no values are given, so there are no runs: {' '.join(typed)}")
         return [list(point) for point in found]
 
 

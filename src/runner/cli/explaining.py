@@ -58,7 +58,7 @@ def _explain_option(group: str, name: str, text: str) -> str:
     if group.startswith("size/") and name in SCALES:
         return f"conf/{group}.yaml has no scale {name}"
     label = "scale" if group.startswith("size/") else group
-    return f"{label}={name} is not known: {nearest(name, options)}"
+    return f"{label}={name} is unknown: {nearest(name, options)}"
 
 
 def explain_key(key: str, class_name: str) -> str:

@@ -31,29 +31,29 @@ EXAMPLES = """\
   python -m runner study=bn_only --help"""
 
 ALONE = """\
-Nothing is computed without a study or a figure.
+Name a study or a figure to compute something.
 
-  runner show fig4             see figure 4 of paper A with its verdicts; computes nothing
-  runner show                  list the figures that can be seen
-  runner figure=rank-fig3b     compute a small figure: seconds
+  runner show fig4             show figure 4 of paper A with its verdicts, without computing
+  runner show                  list the figures that can be shown
+  runner figure=rank-fig3b     compute a small figure (seconds)
   runner study=rank_collapse   run a study with its defaults
   runner --help                list everything"""
 """What `runner` alone prints."""
 
 SHARED = {
-    "replicate": "which of the independent repetitions, from 0",
-    "learning_rate": "at which it was trained",
-    "epoch": "so many passes over the training images are done",
+    "replicate": "number of the replicate (independent repetition), from 0",
+    "learning_rate": "learning rate of the training",
+    "epoch": "number of completed passes over the training images",
 }
 """What columns mean that many tables have."""
 
 HYDRA = {
-    "-m, --multirun": "a sweep over all values that are given (key=1,2,3)",
-    "--config-dir FOLDER": "your studies and experiments, in a folder",
-    "-sc install=bash": "print what makes bash (or zsh) complete keys and options",
-    "--columns": "with study=...: the columns of its tables, with type and meaning",
-    "--cfg job": "show the configuration that would be run",
-    "--hydra-help": "Hydra's own flags",
+    "-m, --multirun": "compute a sweep: one run for each value (key=1,2,3)",
+    "--config-dir FOLDER": "folder with your own studies and experiments",
+    "-sc install=bash": "print the completion script for bash (zsh, fish likewise)",
+    "--columns": "with study=...: list the columns of its tables with type and meaning",
+    "--cfg job": "print the configuration without computing",
+    "--hydra-help": "list Hydra's own flags",
 }
 
 
@@ -83,8 +83,8 @@ def meant(word: str, subcommands: Iterable[str]) -> InputError:
     if word in {item.name for each in classes for item in dataclasses.fields(each)}:
         return InputError(f"{word} is a key: write {word}=value")
     hint = nearest(word, [*figure_names(), *configs(), *subcommands])
-    hint = hint if hint.startswith("did") else "all of them: runner --help"
-    return InputError(f"{word} is no command, figure or study: {hint}")
+    hint = hint if hint.startswith("did") else "see runner --help for all of them"
+    return InputError(f"{word} is not a command, a figure or a study: {hint}")
 
 
 def of_study(study: str) -> str:
@@ -98,8 +98,8 @@ def of_study(study: str) -> str:
     parts = [
         f"usage: python -m runner study={study} [key=value ...]",
         f"{headline('study', study)}\nCode: {package.replace('.', '/')}",
-        "Parameters, which change the numbers:\n" + _keys(config_class, sized),
-        "Settings, which do not; device and threads change how numbers are rounded:\n"
+        "Parameters (they change the numbers):\n" + _keys(config_class, sized),
+        "Settings (they do not change the numbers; device and threads change their rounding):\n"
         + _keys(Settings, {}),
         f"Tables: python -m runner study={study} --columns",
     ]

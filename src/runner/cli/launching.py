@@ -78,7 +78,7 @@ def submit(order: Order) -> int:
     Raises InputError as `launch` does, and for a launcher whose queue ends with the command.
     """
     if len(order.jobs) == 1 and not order.figures:
-        raise InputError("submit_only=true is for sweeps: -m hydra/launcher=slurm-cpu")
+        raise InputError("submit_only=true is for sweeps: add -m hydra/launcher=slurm-cpu")
     if not on_slurm(order.composed):
         raise InputError("submit_only=true needs hydra/launcher=slurm-cpu or slurm-gpu")
     queued = _queued(order, wanted(order))
@@ -175,7 +175,7 @@ def _launch(composed: DictConfig, attempts: list[Attempt], wait: bool) -> list[O
 def _launch_together(composed: DictConfig, attempts: list[Attempt], wait: bool) -> list[Outcome]:
     """Launch attempts at once; go on when the death of a worker has ended them all.
 
-    Which run killed it is not known: those that had begun go on one by one.
+    Which run killed it is unknown: those that had begun go on one by one.
     """
     for attempt in attempts:
         attempt.job.settings.wait = wait
@@ -193,7 +193,7 @@ def _launch_together(composed: DictConfig, attempts: list[Attempt], wait: bool) 
         done = [(attempt, None) for attempt in attempts if attempt not in left]
         if len(left) == 1:
             return [*done, (left[0], RunFailed(f"{left[0].job.run} failed: {KILLED}"))]
-        log.info("a process was killed: %d runs go on one by one", len(begun))
+        log.info("a process was killed: %d runs continue one at a time", len(begun))
         waiting = [attempt for attempt in left if attempt not in begun]
         parts = [[attempt] for attempt in begun] + ([waiting] if waiting else [])
         return done + [each for part in parts for each in _launch_together(composed, part, wait)]

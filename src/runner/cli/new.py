@@ -56,7 +56,7 @@ def write(study: str, package: str, place: Path) -> list[Path]:
         if not name.isidentifier() or keyword.iskeyword(name) or name == "conf":
             raise InputError(f"{name!r} cannot be the name of a Python package: say my_study")
     if study in configs():
-        raise InputError(f"there is a study {study} already")
+        raise InputError(f"there is already a study {study}: choose another name")
     texts = _texts({"study": study, "package": package, "figure": figure_of(study)})
     for shared in (Path("pyproject.toml"), Path(package, "__init__.py")):
         if (place / shared).exists():

@@ -69,7 +69,7 @@ def compose_order(words: list[str], multirun: bool = False) -> Order:
     jobs = _distinct(map(composer.job, composer.points(grids, typed)))
     for _, whole in composer.composed.values():
         if (OmegaConf.select(whole, "hydra.sweeper.params") or {}) != preset:
-            raise InputError("of several experiments none may sweep by itself: give each alone")
+            raise InputError("only a single experiment may define a sweep: run each alone")
     if any(job.settings.figure != composed.figure for job in jobs):
         raise InputError("one command makes one figure; several at once: runner figures fig4 fig5")
     if composed.figure is None and len(jobs) > 1 and not multirun:
@@ -114,7 +114,7 @@ def _figure(name: str, jobs: list[Job], words: list[str], composer: Composer) ->
     """
     settings, runs = jobs[0].settings, tuple(job.run for job in jobs)
     if any(job.settings.scale != settings.scale for job in jobs):
-        raise InputError("a figure has one scale")
+        raise InputError("a figure has one scale: give one value, scale=quick")
     changes, variant = tuple(filter(_is_parameter, words)), name
     if changes:
         plain = [f"figure={name}", f"scale={settings.scale}"]

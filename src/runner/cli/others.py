@@ -67,7 +67,7 @@ def require_objective(objective: str, study: str) -> None:
         if kind in (int, float)
     ]
     if objective not in columns:
-        raise InputError(f"objective={objective} is not known: {nearest(objective, columns)}")
+        raise InputError(f"objective={objective} is unknown: {nearest(objective, columns)}")
 
 
 def value_of(objective: str, run: Run) -> float:

@@ -22,7 +22,7 @@ def choices_of(value: Any) -> str:
     value = value.tolist() if hasattr(value, "tolist") else value  # of numpy and torch
     values = value if isinstance(value, list | tuple | range) else [value]
     if not values:
-        raise InputError("an empty list of values makes no runs")
+        raise InputError("an empty list of values gives no runs: give at least one value")
     return ",".join(map(text, values))
 
 

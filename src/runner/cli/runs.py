@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int:
     if action.startswith("-") or "=" in action:
         action, rest = "list", arguments
     if action not in ACTIONS:
-        raise InputError(f"runs {action} is not known: {nearest(action, ACTIONS)}")
+        raise InputError(f"runs {action} is unknown: {nearest(action, ACTIONS)}")
     carry_out, about = ACTIONS[action]
     parser = argparse.ArgumentParser(prog=f"runner runs {action}", description=f"Show {about}.")
     of_action = {"diff": "A B", "export": "[FILE]"}.get(action, "")
@@ -83,7 +83,7 @@ def main(arguments: list[str]) -> int:
     if not of_action:
         typed += options.words
     if len(typed) > 1:
-        raise InputError(f"one folder of outputs is needed; these are {len(typed)}")
+        raise InputError(f"name one folder of outputs, not {len(typed)}: outputs=FOLDER")
     return carry_out(options, outputs_at(typed[0].removeprefix("outputs=") if typed else "outputs"))
 
 
@@ -123,7 +123,7 @@ def diff(options: argparse.Namespace, outputs: Path) -> int:
     """Print two runs side by side; return 1 when their numbers differ by more than rounding."""
     if len(options.words) != 2:
         words = " ".join(options.words)
-        raise InputError(f"runs diff compares two runs; these are {len(options.words)}: {words}")
+        raise InputError(f"runs diff needs two runs, not {len(options.words)}: {words}")
     found = [named(word, outputs) for word in options.words]
     print("\n".join(f"{letter}  {each.folder}" for letter, each in zip("AB", found, strict=True)))
     a, b = (each.run for each in found)
@@ -176,7 +176,7 @@ def _difference(compared: pd.DataFrame) -> str:
         worst = columns[differ].sort_values("largest", ascending=False, kind="stable")
         lines += [_indented(worst[SHOWN].to_string(index=False, float_format="{:.2g}".format))]
     if not differ.all():
-        rounded = " (but for rounding)" if columns.loc[~differ, "rounding"].any() else ""
+        rounded = " (except for rounding)" if columns.loc[~differ, "rounding"].any() else ""
         lines += [f"  the same{rounded}: {', '.join(columns.loc[~differ, 'column'])}"]
     return "\n".join(lines)
 
@@ -184,7 +184,7 @@ def _difference(compared: pd.DataFrame) -> str:
 def export(options: argparse.Namespace, outputs: Path) -> int:
     """Write the tables of complete runs of one study as one, to a file or the terminal."""
     if len(options.words) > 1:
-        raise InputError(f"runs export writes one file; these are {len(options.words)}")
+        raise InputError(f"runs export writes one file, not {len(options.words)}: name one")
     path = Path(options.words[0]) if options.words else None
     if options.parquet and path is None:
         raise InputError("--parquet is for a file: name one, as in --parquet metrics.parquet")

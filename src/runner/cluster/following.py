@@ -242,7 +242,7 @@ class Following:
         try:
             self._look()
             again = [label for label in list(self.open) if self._is_to_be_tried_again(label)]
-            if again:  # each in its own task: which of a task's runs has killed it is not known
+            if again:  # each in its own task: which of a task's runs has killed it is unknown
                 self._submit(again, 0)
         except InputError as error:  # what is in the queue goes on
             log.info("%s", error)

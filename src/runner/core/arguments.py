@@ -8,7 +8,7 @@ from runner.core.folders import outputs_at
 
 
 def key_values(texts: Iterable[str], known: Iterable[str]) -> dict[str, str]:
-    """Return the values by key. Raises InputError for a key that is not known, or text that is no
+    """Return the values by key. Raises InputError for a key that is unknown, or text that is no
     pair."""
     found = {}
     for text in texts:

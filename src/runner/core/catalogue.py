@@ -150,7 +150,7 @@ def studies() -> dict[str, str]:
 def package_of(study: str) -> str:
     """Return the package of a study's folder. Raises InputError when there is no such study."""
     if study not in studies():
-        raise InputError(f"study={study} is not known: {nearest(study, studies())}")
+        raise InputError(f"study={study} is unknown: {nearest(study, studies())}")
     return studies()[study]
 
 
@@ -257,7 +257,7 @@ def scale_in(words: Iterable[str]) -> str:
     """
     typed = [word.removeprefix("scale=") for word in words if word.startswith("scale=")]
     if typed and typed[-1] not in SCALES:
-        raise InputError(f"scale={typed[-1]} is not known: {nearest(typed[-1], SCALES)}")
+        raise InputError(f"scale={typed[-1]} is unknown: {nearest(typed[-1], SCALES)}")
     return typed[-1] if typed else "quick"
 
 
@@ -312,7 +312,7 @@ def headline(group: str, name: str) -> str:
 def figure_study(figure: str) -> str:
     """Return the study whose runs a figure draws. Raises InputError without such a figure."""
     if figure not in options("figure"):
-        raise InputError(f"figure={figure} is not known: {nearest(figure, figure_names())}")
+        raise InputError(f"figure={figure} is unknown: {nearest(figure, figure_names())}")
     try:
         chosen = _parsed(_text("figure", figure))["defaults"]
         return next(line["override /study"] for line in chosen if "override /study" in line)

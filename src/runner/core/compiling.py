@@ -52,7 +52,7 @@ class _Kept(caching.FunctionCache):
         try:
             return super().load_overload(*arguments)
         except Exception as error:  # whatever damaged files come up with
-            log.info("%s is compiled again: what was kept is damaged (%s)", self._name, error)
+            log.info("%s is compiled again: its stored code is damaged (%s)", self._name, error)
             with suppress(OSError):
                 self.flush()
             return None

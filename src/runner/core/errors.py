@@ -43,8 +43,8 @@ def nearest(word: str, options: Iterable[str]) -> str:
 def lookup(key: str, name: str, known: Mapping[str, T]) -> T:
     """Return what a name stands for, where it is used. key: the parameter that holds the name.
 
-    Raises InputError for a name that is not known: none is ever taken for another.
+    Raises InputError for a name that is unknown: none is ever taken for another.
     """
     if name not in known:
-        raise InputError(f"{key}={name} is not known: {nearest(name, known)}")
+        raise InputError(f"{key}={name} is unknown: {nearest(name, known)}")
     return known[name]

@@ -19,7 +19,7 @@ def outputs_at(text: str) -> Path:
     """
     expanded = os.path.expanduser(text)
     if not text.strip() or not text.isprintable() or expanded.startswith("~"):
-        raise InputError(f"outputs={text!r} names no folder")
+        raise InputError(f"outputs={text!r} is not a folder: give outputs=FOLDER")
     return Path(expanded)
 
 

@@ -11,7 +11,9 @@ from typing import Any, Literal
 import numpy as np
 from tqdm.auto import tqdm
 
-Stage = Literal["choosing rates", "pre-training", "training", "polishing", "solving", "measuring"]
+Stage = Literal[
+    "choosing learning rates", "pre-training", "training", "polishing", "solving", "measuring"
+]
 """What a run can be at: one name for each stage, in every study."""
 
 SECONDS_TO_FIRST_LINE = 1.0
@@ -101,7 +103,7 @@ class Progress:
         return f"{self.what}: {', '.join(filter(None, parts))}"
 
     def time_left(self) -> str:
-        """Say it in words; nothing where it is not known."""
+        """Say it in words; nothing where it is unknown."""
         left = self.seconds_left()
         return f"{duration(left)} left" if left >= 1 else ""
 

@@ -15,45 +15,55 @@ from runner.core.studies import check_fields, parameter
 class Settings:
     """The keys that every command knows beside the parameters of its study."""
 
-    study: str = parameter("which experiment", "bn_only")
-    scale: str = parameter("how big: smoke, quick, medium or paper", "quick")
-    figure: str | None = parameter("which figure's sweep to run and draw", None)
-    device: str = parameter("auto, cpu, cuda or cuda:<number>", "auto")
-    outputs: str = parameter("folder of runs and figures", "outputs")
-    force: bool = parameter("run again what is complete", False)
+    study: str = parameter("the experiment: see runner --help for their names", "bn_only")
+    scale: str = parameter(
+        "size of the experiment: smoke (seconds), quick (minutes), medium, paper (the paper's own)",
+        "quick",
+    )
+    figure: str | None = parameter("figure to compute and draw; null: none", None)
+    device: str = parameter(
+        "where to compute: cpu, cuda, cuda:<number>; auto: a GPU if any", "auto"
+    )
+    outputs: str = parameter("folder in which runs and figures are stored", "outputs")
+    force: bool = parameter(
+        "compute complete runs again; each is replaced when the new one is complete", False
+    )
     stale: str = parameter(
-        "complete runs of other code: keep them and say so, recompute them, or refuse",
+        "complete runs of an older version of the code: keep them with a message, recompute them,"
+        " or refuse to start",
         "keep",
         choices=("keep", "recompute", "refuse"),
     )
-    fail_fast: bool = parameter("stop a sweep at its first failure", False)
+    fail_fast: bool = parameter("stop the sweep when one run fails", False)
     threads: int | None = parameter(
-        "CPU threads of one run; null: all cores", 1, minimum=1, maximum=1024
+        "CPU threads that one run uses; null: all cores", 1, minimum=1, maximum=1024
     )
-    wait: bool = parameter("wait for another process that computes the same run", True)
-    checkpoint_seconds: float = parameter("seconds between checkpoints", 20.0, minimum=0)
+    wait: bool = parameter("wait while another process computes the same run; false: stop", True)
+    checkpoint_seconds: float = parameter("seconds between two checkpoints", 20.0, minimum=0)
     data_folder: str | None = parameter(
-        "folder of the downloaded datasets; null: the user's cache", None
+        "folder with the files of Fashion-MNIST and CIFAR-10; null: the user's cache", None
     )
-    keep_weights: bool = parameter("leave trained weights in the run: run.weights()", False)
+    keep_weights: bool = parameter(
+        "store the trained weights in the run; read by run.weights()", False
+    )
     tracker: str | None = parameter(
-        "where rows go beside the tables as they come: <outputs>/tracking/<tracker>; null: nowhere",
+        "tracker that also gets every row, in <outputs>/tracking/<tracker>; null: none",
         None,
         choices=("tensorboard", "mlflow", "wandb"),
     )
     submit_only: bool = parameter(
-        "queue a sweep on Slurm, with a job that draws its figure, and return at once", False
+        "queue a sweep on Slurm and return at once; a last job draws its figure", False
     )
     objective: str | None = parameter(
-        "what a run returns to a sweeper that searches: table.column, its mean at the end", None
+        "number that a run returns to a sweeper: table.column, the mean over its last rows",
+        None,
     )
     style: str = parameter(
-        "how a figure is drawn: for the screen, or for paper, a column or a page of two columns"
-        " wide and in LaTeX's fonts",
+        "how figures are drawn: screen; paper: as wide as one or two columns, in LaTeX's fonts",
         "screen",
         choices=("screen", "paper"),
     )
-    source: dict[str, Any] = parameter("where the dataset comes from: conf/data/<dataset>.yaml", {})
+    source: dict[str, Any] = parameter("source of the dataset, see conf/data/<dataset>.yaml", {})
 
     def __post_init__(self) -> None:
         check_fields(self)

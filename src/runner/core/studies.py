@@ -82,7 +82,7 @@ class StudyConfig:
     version: ClassVar[int] = 1
     """Raised when the same parameters come to mean other numbers: old runs then no longer count."""
 
-    seed: int = parameter("the root of all random streams", 0, minimum=0)
+    seed: int = parameter("seed of all random numbers", 0, minimum=0)
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -121,7 +121,7 @@ class TrainingConfig(StudyConfig):
     """Base of the parameters of studies that train networks: those keep weights, and measure."""
 
     measure: str | None = parameter(
-        "a function of yours, module:function, that measures networks: measured.csv",
+        "your own function that measures networks, module:function; its numbers go to measured.csv",
         None,
         own=True,
     )
@@ -133,11 +133,15 @@ def check_fields(config: Any) -> None:
         value = getattr(config, item.name)
         values = value if isinstance(value, list) else [value]
         if not values:
-            raise InputError(f"{item.name}=[] is empty ({item.metadata['help']})")
+            raise InputError(
+                f"{item.name}=[] is empty: give at least one value ({item.metadata['help']})"
+            )
         for index, each in enumerate(values):
             _check(item, each)
             if each in values[:index]:
-                raise InputError(f"{item.name}={_listed(values)} holds {each} twice")
+                raise InputError(
+                    f"{item.name}={_listed(values)} contains {each} twice: give each value once"
+                )
 
 
 def _listed(values: list) -> str:
@@ -156,7 +160,7 @@ def _check(item: Field, value: Any) -> None:
     if limits["choices"] is not None:
         if value not in limits["choices"]:
             hint = nearest(str(value), limits["choices"])
-            raise InputError(f"{item.name}={value} is not known: {hint}")
+            raise InputError(f"{item.name}={value} is unknown: {hint}")
         return
     if limits["own"]:
         raise InputError(f"{item.name}={value} names no function: write module:function")

@@ -1,4 +1,4 @@
-"""The table of activations, for forward passes, written-out gradients, kernels, initialisation.
+"""The table of activations, for forward passes, written-out gradients, kernels, initialization.
 
 To add one here, add its name in `core.names` and a line in `ACTIVATIONS`. One of your own needs
 neither: `activation=my_module:swish` names a function of tensors.
@@ -53,7 +53,7 @@ ACTIVATIONS = {
 def activation_of(name: str) -> Activation:
     """Return the activation of that name, or one's own `module:function`.
 
-    Raises InputError for a name that is not known.
+    Raises InputError for a name that is unknown.
     """
     if ":" not in name:
         return lookup("activation", name, ACTIVATIONS)

@@ -71,7 +71,7 @@ def drawn_in(style: str) -> Iterator[None]:
     Raises InputError when there is no such style.
     """
     if style not in STYLES:
-        raise InputError(f"style={style} is not known: {nearest(style, STYLES)}")
+        raise InputError(f"style={style} is unknown: {nearest(style, STYLES)}")
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(STYLES[style])

@@ -25,7 +25,7 @@ MEASURED_SECONDS = 20
 
 
 def taken(run: Run, what: str) -> float | None:
-    """Return what the provenance of a run has of it, as it took before; None: it is not known.
+    """Return what the provenance of a run has of it, as it took before; None: it is unknown.
 
     what: `seconds`, `peak_memory_bytes`.
     """
@@ -62,7 +62,7 @@ def first_peak(job: Job) -> int:
 
     They are those of a process of its own, libraries included. 0: it cannot be computed here.
     """
-    log.info("memory: a first step is measured here, of %s", job.run)
+    log.info("measuring the memory of a first step of %s on this machine", job.run)
     peak, end = 0, time.monotonic() + MEASURED_SECONDS
     with TemporaryDirectory() as folder:
         here: Any = {"outputs": folder, "device": "cpu", "checkpoint_seconds": 0, "tracker": None}

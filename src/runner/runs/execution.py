@@ -185,7 +185,7 @@ class _Attempt:
         except FileNotFoundError:
             pass
         except Exception as error:  # whatever a damaged file comes up with
-            log.info("%s starts anew: its checkpoint cannot be used (%s)", self.run, error)
+            log.info("%s starts again: its checkpoint cannot be used (%s)", self.run, error)
         self.saved = time.monotonic()  # what was before is no work of the run
         self.began = self.saved - self.start.seconds
         self.cpu_began = time.process_time() - self.start.cpu_seconds
@@ -256,7 +256,7 @@ class _Attempt:
         if not self.weights:
             if self.settings.keep_weights:
                 progress.log.info(
-                    "%s hands over no network: no weights are kept", self.run.config.study
+                    "%s trains no network: keep_weights=true has no effect", self.run.config.study
                 )
             return {}
         with files.replaced(path) as part:

@@ -44,14 +44,12 @@ hundreds in each other take the parser seconds."""
 
 @dataclass(frozen=True)
 class Found:
-    """A run as its folder shows it, whatever is left there; or what is left of an attempt at
-    computing a complete one again.
+    """A run as its folder shows it, or what remains of an attempt to compute a complete one again.
 
-    config: None where it cannot be read, or is of another time. seconds: worked so far; nan where
-    that is not known. is_stale: whether it is complete, and not known to be by today's code. ended:
-    when its last file was written; None while it is running. again: how far it is computed again;
-    None where it is not. is_of_unknown_code: whether its provenance or the code of today cannot be
-    read.
+    config: None where it cannot be read, or is of another version. seconds: worked so far; nan if
+    unknown. is_stale: whether it is complete, and not known to be by today's code. ended: when its
+    last file was written; None while it is running. again: how far it is computed again; None where
+    it is not. is_of_unknown_code: whether its provenance or today's code cannot be read.
     """
 
     folder: Path
@@ -161,7 +159,7 @@ def attempts(found: list[Found], queued: dict[Path, Path]) -> list[Found]:
 def status_of(folder: Path, is_held: bool | None, is_queued: bool = False) -> str:
     """Return how far a run is.
 
-    is_held: whether a process works on it; None where that is not known. A run that has begun and
+    is_held: whether a process works on it; None where that is unknown. A run that has begun and
     not ended is dead only if nobody works on it, and no queue may bring it back.
     """
     if os.path.isfile(folder / RESULT):

@@ -68,7 +68,7 @@ def held(folder: Path, wait: bool, what: str) -> Iterator[Callable[[], None]]:
 def is_held(folder: Path) -> bool | None:
     """Return whether a process works on the folder; what a dead one has left there goes.
 
-    None where that is not known: the owner is silent for longer than it may be, but not for so long
+    None where that is unknown: the owner is silent for longer than it may be, but not for so long
     that clocks that differ would not explain it.
     """
     try:

@@ -48,7 +48,7 @@ def device(name: str, turn: int = 0, n_jobs: int = 1) -> torch.device:
         kind = "cuda" if number else "cpu"
         return torch.device(f"cuda:{turn % number}" if side_by_side else kind)
     if not re.fullmatch(r"cpu|cuda(:[0-9]{1,4})?", name):
-        raise InputError(f"device={name} is not known: choose from auto, cpu, cuda, cuda:<number>")
+        raise InputError(f"device={name} is unknown: choose from auto, cpu, cuda, cuda:<number>")
     kind, _, index = name.partition(":")
     if kind == "cuda" and int(index or 0) >= number:
         raise InputError(

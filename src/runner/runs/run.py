@@ -181,7 +181,7 @@ class Run:
                 "keep_weights=true force=true computes it again, and keeps them."
             )
         if "weights" not in self.result:
-            raise InputError(f"{self}: this study trains no network")
+            raise InputError(f"{self}: this study trains no network, so it has no weights")
         if not holds(self.folder / WEIGHTS, self.result["weights"]):
             raise InputError(f"{self.folder / WEIGHTS} is damaged: force=true computes it again")
         found: dict[str, dict[str, torch.Tensor]] = {}

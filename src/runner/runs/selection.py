@@ -31,10 +31,10 @@ def chosen(
     present = {each.study for each in found}
     for name in studies:
         if name not in (known := present | set(configs())):
-            raise InputError(f"study={name} is not known: {nearest(name, known)}")
+            raise InputError(f"study={name} is unknown: {nearest(name, known)}")
     for name in statuses:
         if name not in STATUSES:
-            raise InputError(f"--status {name} is not known: {nearest(name, STATUSES)}")
+            raise InputError(f"--status {name} is unknown: {nearest(name, STATUSES)}")
     of = set(studies or present) & set(configs()) or set(configs())
     known = {item.name for study in of for item in fields(configs()[study])}
     values = {}

@@ -258,7 +258,7 @@ def train_in_turn(
 
     with context.progress(steps * sum(epochs), "training", steps * sum(epochs[:first])) as bar:
         for index, task in enumerate(tasks[first:], start=first):
-            bar.what = "choosing rates" if task.replicate in selection else "training"
+            bar.what = "choosing learning rates" if task.replicate in selection else "training"
             given = Choice(task.rate, NO_CHOICE) if task.rate else None
             choice = given or chosen(task.rate_of or task.method)
             trainer = start(task, choice.rate)

@@ -34,7 +34,7 @@ def activate_backward(D, H, bias_gradient, rectified):
 
 @one_pass
 def normalize(Z, H, bias, scale, shift, mean, variance, factor, epsilon, centred, rectified):
-    """`H <- relu(scale * Z' + shift)` with `Z <- Z'`, the normalised `Z + bias`.
+    """`H <- relu(scale * Z' + shift)` with `Z <- Z'`, the normalized `Z + bias`.
 
     Shapes: Z and H (rows, N), others (rows,). mean, variance and `factor = 1 / sqrt(variance +
     epsilon)` are written; not `centred`: the mean is zero and the variance a mean square.

@@ -1,1 +1,1 @@
-"""Study `residual_stream`: the rank of a transformer's residual stream at initialisation."""
+"""Study `residual_stream`: the rank of a transformer's residual stream at initialization."""

@@ -12,7 +12,7 @@ CLAIMS = {
     "residual-stream": [
         ours(
             "collapse",
-            "without normalisation the tokens of a deep random transformer become one direction",
+            "without normalization the tokens of a deep random transformer become one direction",
             SOURCE,
             excess("none").below(COLLAPSED),
         ),
@@ -24,7 +24,7 @@ CLAIMS = {
         ),
         ours(
             "pre-norm-keeps",
-            "pre-norm keeps more than one direction, and more than no normalisation does",
+            "pre-norm keeps more than one direction, and more than no normalization does",
             SOURCE,
             [excess("pre").above(COLLAPSED), gain("pre").above(0)],
         ),

@@ -9,7 +9,7 @@ from runner.core.studies import StudyConfig, parameter
 
 @dataclass(frozen=True)
 class ResidualStream(StudyConfig):
-    """The rank of a transformer's residual stream at initialisation, by depth."""
+    """The rank of a transformer's residual stream at initialization, by depth."""
 
     study: ClassVar[str] = "residual_stream"
 

@@ -9,11 +9,11 @@ from runner.results.findings import Finding
 from runner.results.style import BLUE, DASHED, DOTTED, INK, VERMILION, Look, name_ends, panel, sheet
 
 LOOKS = {
-    "none": ("no normalisation", Look(INK, "")),
+    "none": ("no normalization", Look(INK, "")),
     "pre": ("pre-norm", Look(BLUE, "", DASHED)),
     "post": ("post-norm", Look(VERMILION, "", DOTTED)),
 }
-"""Name and look of each normalisation."""
+"""Name and look of each normalization."""
 
 
 def say_orders(tables: Tables) -> str:
@@ -50,7 +50,7 @@ FIGURES = [
         draw,
         whose="ours",
         findings=[Finding(say_orders, holds=["collapse", "pre-norm-keeps"])],
-        caption="r(H) − 1 of the residual stream by block, for three places of the normalisation."
+        caption="r(H) − 1 of the residual stream by block, for three places of the normalization."
         " Lines are medians over the replicates, bands their range.",
     ),
 ]

@@ -19,5 +19,5 @@ def excess(tables: Tables, normalization: str) -> pd.Series:
 
 @quantity(unit="difference")
 def gain(tables: Tables, normalization: str) -> pd.Series:
-    """r(H) behind the last block less that without normalisation"""
+    """r(H) behind the last block less that without normalization"""
     return _last(tables, normalization) - _last(tables, "none")

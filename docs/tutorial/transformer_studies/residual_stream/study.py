@@ -27,7 +27,7 @@ Layer = Callable[[Float[Tensor, "R n d"]], Float[Tensor, "R n d"]]
 
 @dataclass(frozen=True)
 class BlockRank(Row):
-    """One row per normalisation, replicate and block."""
+    """One row per normalization, replicate and block."""
 
     table: ClassVar[str] = "metrics"
     keys: ClassVar[tuple[str, ...]] = ("normalization", "replicate", "block")
@@ -40,7 +40,7 @@ class BlockRank(Row):
 
 
 def run(config: ResidualStream, context: Context) -> Iterator[BlockRank]:
-    """One normalisation after another, on the same tokens and the same weights."""
+    """One normalization after another, on the same tokens and the same weights."""
     total = len(config.normalizations) * config.depth
     with context.progress(total, "blocks", unit="blocks") as bar:
         for normalization in config.normalizations:
@@ -60,7 +60,7 @@ def run(config: ResidualStream, context: Context) -> Iterator[BlockRank]:
 def start(config: ResidualStream, device: torch.device) -> tuple[Tensor, "Weights"]:
     """The tokens, (R, n, d), and where the weights come from; in float64.
 
-    The streams are the replicate's own, and the same for every normalisation.
+    The streams are the replicate's own, and the same for every normalization.
     """
     streams = [generator(config.seed, r, "network") for r in range(config.replicates)]
     weights = Weights(streams, device)

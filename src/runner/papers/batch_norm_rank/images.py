@@ -1,4 +1,4 @@
-"""The images that networks of paper B are trained on, and those that ranks are measured on."""
+"""Load the images for training networks of paper B, and those for measuring ranks."""
 
 import torch
 

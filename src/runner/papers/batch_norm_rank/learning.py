@@ -28,7 +28,7 @@ END_OF_GRID = {"": "", "smallest": " (the smallest offered)", "largest": " (the 
 
 
 def end_of_grid(rate: float, offered: Iterable[float]) -> str:
-    """`smallest` or `largest` where a rate is that of several; empty where it is neither."""
+    """Return `smallest` or `largest` where a rate is that of several; empty where it is neither."""
     rates = set(offered)
     if len(rates) < 2:
         return ""
@@ -46,7 +46,7 @@ NOTHING_LEARNED |= dict.fromkeys(("train_loss", "test_loss"), np.inf)
 
 
 def with_divergence(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of training in which a network whose training loss is not finite has learned nothing."""
+    """Return rows of training where a network without a finite loss has learned nothing."""
     diverged = ~np.isfinite(rows["train_loss"].astype(float))
     columns = [name for name in NOTHING_LEARNED if name in rows]
     return rows.assign(**{n: rows[n].mask(diverged, NOTHING_LEARNED[n]) for n in columns})

@@ -1,4 +1,4 @@
-"""Ranks of hidden representations, measured on stacks of networks."""
+"""Measure ranks of hidden representations on stacks of networks."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ LAYERS_PER_DOUBLING = 16
 
 @dataclass(frozen=True)
 class Ranks:
-    """Measures of rank of each of R matrices, on the CPU; nan where a matrix is not finite."""
+    """Hold the ranks of each of R matrices, on the CPU; nan where a matrix is not finite."""
 
     matrix_rank: Float[Tensor, " R"]
     """Singular values above `sigma_max d eps` (footnote 2), eps that of the matrix's dtype."""
@@ -44,7 +44,7 @@ def ranks(H: Float[Tensor, "R d N"], tau: float = 0.5) -> Ranks:
 
 
 def singular_values(H: Float[Tensor, "R d N"]) -> Float[Tensor, "R k"]:
-    """Singular values in descending order, in float64.
+    """Return singular values in descending order, in float64.
 
     A float32 matrix has none of interest below 1e-7 of the largest, whose square float64 still
     resolves: there the eigenvalues of the Gram matrix serve, which cost less than an SVD.
@@ -56,14 +56,14 @@ def singular_values(H: Float[Tensor, "R d N"]) -> Float[Tensor, "R k"]:
 
 
 def root_mean_square(H: Float[Tensor, "R d N"]) -> Float[Tensor, " R"]:
-    """Of the entries of each matrix, in float64, also where squares leave its range."""
+    """Return that of the entries of each matrix, in float64, also where squares leave its range."""
     largest = H.double().abs().amax(dim=(1, 2)).clamp(min=torch.finfo(torch.float64).tiny)
     power = torch.frexp(largest).mantissa / largest  # of two, so that it rounds nothing
     return (H.double() * power[:, None, None]).square().mean(dim=(1, 2)).sqrt() / power
 
 
 def measured_layers(depth: int) -> set[int]:
-    """Layers whose rank is recorded: 0, all of a network of 64, geometrically spaced ones
+    """Return the layers whose rank is recorded: 0, all up to layer 64, geometrically spaced ones
     beyond."""
     layers = set(range(min(depth, EVERY_LAYER_UP_TO) + 1))
     position = float(EVERY_LAYER_UP_TO)
@@ -80,7 +80,7 @@ def ranks_by_layer(
     tau: float,
     tick: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[int, Mapping[str, Float[Tensor, " R"]]]]:
-    """Layer, and ranks and `root_mean_square` of `H_l`, for the measured layers; 0 is the input.
+    """Yield layer, ranks and `root_mean_square` of `H_l`, for the measured layers; 0 is the input.
 
     Batch normalization uses the statistics of these N inputs. Without biases and normalization the
     representations grow or shrink geometrically; they are then divided by their root mean square at
@@ -105,7 +105,7 @@ def ranks_by_layer(
 
 @torch.no_grad()
 def last_hidden(network: MLP, x: Float[Tensor, "R N features"]) -> Float[Tensor, "R d N"]:
-    """`H_L` with batch normalization by the statistics of these N inputs."""
+    """Return `H_L` with batch normalization by the statistics of these N inputs."""
     H = x.mT
     for H in network.hidden(x, "probe"):  # noqa: B007 (only the last one is wanted)
         pass

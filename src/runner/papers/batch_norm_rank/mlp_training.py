@@ -1,4 +1,4 @@
-"""What the studies share that train fully connected networks: their images, starts and rows."""
+"""Hold what the studies of fully connected networks share: images, initializations, rows."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -50,7 +50,7 @@ def group(network: MLP, rates: list[float], replicates: range) -> Group:
 def last_ranks(
     network: MLP, x: Float[Tensor, "*R N features"], tau: float
 ) -> dict[str, Float[Tensor, " R"]]:
-    """Rank and r of the last hidden layer of each network of a stack, as columns of a table.
+    """Return rank and r of the last hidden layer of each network of a stack, as columns of a table.
 
     x: inputs of all, or of each.
     """

@@ -36,14 +36,14 @@ HUGE = 1e8
 
 
 def second_moment(H: Float[Tensor, "*stack d N"]) -> Float[Tensor, "*stack d d"]:
-    """`M(H) = H H^T / N` (Eq. 2)."""
+    """Return `M(H) = H H^T / N` (Eq. 2)."""
     return H @ H.mT / H.shape[-1]
 
 
 def batch_norm(
     H: Float[Tensor, "*stack d N"], centred: bool = False
 ) -> Float[Tensor, "*stack d N"]:
-    """`BN(H) = diag(M(H))^{-1/2} H` (Eq. 2): every row of `H` gets root mean square one.
+    """Return `BN(H) = diag(M(H))^{-1/2} H` (Eq. 2): every row of `H` gets root mean square one.
 
     `centred` subtracts the mean of each row first, as standard batch normalisation does; the paper
     leaves that out (Appendix C). A row of zeros becomes nan.
@@ -55,7 +55,7 @@ def batch_norm(
 
 
 def soft_rank(H: Float[Tensor, "*stack d N"], tau: float) -> Int[Tensor, "*stack"]:
-    """`rank_tau(H)`, the number of singular values with `sigma_i^2 / N >= tau` (Eq. 3).
+    """Return `rank_tau(H)`, the number of singular values with `sigma_i^2 / N >= tau` (Eq. 3).
 
     Raises torch.linalg.LinAlgError where `H` is not finite.
     """
@@ -63,7 +63,7 @@ def soft_rank(H: Float[Tensor, "*stack d N"], tau: float) -> Int[Tensor, "*stack
 
 
 def rank_bound(H: Float[Tensor, "*stack d N"]) -> Float[Tensor, "*stack"]:
-    """`r(H) = Tr(M)^2 / ||M||_F^2` (Eq. 4), differentiable in `H`.
+    """Return `r(H) = Tr(M)^2 / ||M||_F^2` (Eq. 4), differentiable in `H`.
 
     Lemma 1: `rank(H) >= r(H)`, and `rank_tau(H) >= (1 - tau)^2 r(H)` for normalised `H`. It does
     not depend on the scale of `H`; nan where `H` is zero or not finite.
@@ -75,7 +75,7 @@ def rank_bound(H: Float[Tensor, "*stack d N"]) -> Float[Tensor, "*stack"]:
 def _of_order_one(
     H: Float[Tensor, "*stack d N"], dims: int | tuple[int, int]
 ) -> Float[Tensor, "*stack d N"]:
-    """`H` times powers of two, which round nothing: over `dims` the largest entry is about one.
+    """Return `H` times powers of two, without rounding: the largest entry over `dims` is about one.
 
     Squares of squares of float32 numbers leave its range beyond 1e-11 and 1e9.
     """
@@ -85,18 +85,18 @@ def _of_order_one(
 
 
 def _smaller_gram(H: Float[Tensor, "*stack d N"]) -> Float[Tensor, "*stack k k"]:
-    """`H H^T / N` or `H^T H / N`, whichever is smaller: they share their non-zero eigenvalues."""
+    """Return the smaller of `H H^T / N` and `H^T H / N`, which share their non-zero eigenvalues."""
     d, N = H.shape[-2:]
     return (H @ H.mT if d <= N else H.mT @ H) / N
 
 
 def trace(M: Float[Tensor, "*stack d d"]) -> Float[Tensor, "*stack"]:
-    """`Tr M` for a stack of matrices."""
+    """Return `Tr M` for a stack of matrices."""
     return M.diagonal(dim1=-2, dim2=-1).sum(dim=-1)
 
 
 def count_above(M: Float[Tensor, "stack k k"], tau: float) -> Float[Tensor, " stack"]:
-    """Number of eigenvalues of the symmetric `M` that are at least `tau`, without computing them.
+    """Return how many eigenvalues of the symmetric `M` are at least `tau`, without computing them.
 
     nan where `M` is not finite.
 
@@ -115,13 +115,13 @@ def count_above(M: Float[Tensor, "stack k k"], tau: float) -> Float[Tensor, " st
 def regularity_terms(
     M: Float[Tensor, "*stack d d"],
 ) -> tuple[Float[Tensor, "*stack"], Float[Tensor, "*stack"]]:
-    """`Tr(diag(M^2)^2)` and `Tr(M^3)`: their expectations have the ratio alpha (Definition 3)."""
+    """Return `Tr(diag(M^2)^2)` and `Tr(M^3)`; their expectations have the ratio alpha (Def. 3)."""
     M2 = M @ M
     return M2.diagonal(dim1=-2, dim2=-1).square().sum(dim=-1), (M2 * M).sum(dim=(-2, -1))
 
 
 def frobenius_change(M: Float[Tensor, "*stack d d"]) -> Float[Tensor, "*stack"]:
-    """`delta_F(M)`, the leading change of `||M||_F^2` over one layer (Lemma 7, Eq. 43).
+    """Return `delta_F(M)`, the leading change of `||M||_F^2` over one layer (Lemma 7, Eq. 43).
 
     `E_W ||M_+||_F^2 - ||M||_F^2 = gamma^2 delta_F(M) + O(gamma^3)` for normalised `M`, with
     `delta_F(M) = 2 d^2 - 2 ||M||_F^2 - 8 Tr(M^3) + 8 Tr(diag(M^2)^2)`.
@@ -132,7 +132,7 @@ def frobenius_change(M: Float[Tensor, "*stack d d"]) -> Float[Tensor, "*stack"]:
 
 
 def frobenius_change_of_spectrum(eigenvalues: Float[Tensor, "*stack d"]) -> Float[Tensor, "*stack"]:
-    """`delta_F(lambda)` when all rows of `M` have the same norm (Proposition 8, Eq. 45).
+    """Return `delta_F(lambda)` when all rows of `M` have the same norm (Proposition 8, Eq. 45).
 
     `2 d^2 - 2 ||lambda||_2^2 - 8 ||lambda||_3^3 + 8 ||lambda||_2^4 / d`.
     """
@@ -142,7 +142,7 @@ def frobenius_change_of_spectrum(eigenvalues: Float[Tensor, "*stack d"]) -> Floa
 
 
 def frobenius_bound(width: float, alpha: float, as_printed: bool = True) -> float:
-    """Upper bound on `E ||M||_F^2` under the invariant law: `d^{3/2} / sqrt(1 - alpha)` (Eq. 50).
+    """Return the upper bound `d^{3/2} / sqrt(1 - alpha)` on the invariant `E ||M||_F^2` (Eq. 50).
 
     `as_printed=False` keeps the factor 4 that (55) loses: half of that. Raises InputError unless
     `alpha < 1`.
@@ -155,7 +155,7 @@ def frobenius_bound(width: float, alpha: float, as_printed: bool = True) -> floa
 def rank_bound_theorem(
     width: float, alpha: float, tau: float = 0.0, as_printed: bool = True
 ) -> float:
-    """Theorem 14's lower bound on the mean of `rank_tau` over depth (Eq. 58).
+    """Return Theorem 14's lower bound on the mean of `rank_tau` over depth (Eq. 58).
 
     `(1 - tau)^2 sqrt((1 - alpha) d)`; at `tau = 0` the bound on the mean of `r`. `as_printed=False`
     keeps the factor 4 that (55) loses: twice that. Raises InputError unless `alpha < 1`.
@@ -164,7 +164,7 @@ def rank_bound_theorem(
 
 
 def lyapunov_gap_ginibre(width: int) -> float:
-    """`lambda_1 - lambda_2`, the rate at which `log(sigma_1 / sigma_2)` of `W_l ... W_1` grows.
+    """Return `lambda_1 - lambda_2`, the growth rate of `log(sigma_1 / sigma_2)` of `W_l ... W_1`.
 
     For iid standard Gaussian weights and no skip, in nats a layer:
     `(psi(d / 2) - psi((d - 1) / 2)) / 2` with the digamma function `psi` (Newman 1986; the paper
@@ -179,7 +179,7 @@ def lyapunov_gap_ginibre(width: int) -> float:
 def lyapunov_gap(
     width: int, skip: float, samples: int, generator: torch.Generator
 ) -> tuple[float, float]:
-    """`lambda_1 - lambda_2` of products of `I + gamma W`, Gaussian `W`, and its standard error.
+    """Return `lambda_1 - lambda_2` of products of `I + gamma W`, Gaussian `W`, with standard error.
 
     The law of `I + gamma W` is unchanged by rotations `U (.) U^T`, so the growth of the length of a
     vector and of the area of a parallelogram are iid over layers and may be computed at the first
@@ -212,8 +212,8 @@ def _check_two_values(width: int) -> None:
 def _controlled_mean(
     values: Float[np.ndarray, " n"], x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]
 ) -> tuple[float, float]:
-    """Mean of `values` and its standard error, once their regression on `x` and `y`, whose means
-    are known to be zero, is taken out."""
+    """Return the mean of `values`, corrected by their regression on `x` and `y`, whose means are
+    known to be zero, and its standard error."""
     dv, dx, dy = values - values.mean(), x - x.mean(), y - y.mean()
     xx, xy, yy = (dx * dx).mean(), (dx * dy).mean(), (dy * dy).mean()
     xv, yv = (dx * dv).mean(), (dy * dv).mean()

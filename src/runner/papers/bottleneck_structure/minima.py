@@ -1,15 +1,15 @@
-"""The lowest loss of each depth: what the statements of paper D are about.
+"""Search for the best solution of each depth: the statements of paper D are about minima.
 
-Adam ends some percent above the minimum of `C(f) + lambda ||theta||^2`. Here a network is taken
-further: neurons that the ridge has killed are removed, neurons of one direction made one, what is
-left is balanced, and L-BFGS brings all weights down, again and again until two restarts in a row
-gain nothing, in float32 as far as that leads and then in float64. Several independent starts are
-taken at some depths. A minimum of one depth starts its neighbours, too: two layers become one, or a
-layer is put in that projects on the directions which its input has. The lowest loss of a depth is
-kept, and the next to it says how far that can be trusted.
+Adam ends some percent above the minimum of `C(f) + lambda ||theta||^2`. The search continues from
+there. It removes neurons whose weights are zero, merges parallel neurons, balances the others, and
+minimizes over all weights by L-BFGS. It repeats this until two restarts in a row gain nothing,
+first in float32, then in float64. At some depths several independent initializations are used. A
+solution of one depth also initializes its neighbors: two layers become one, or a projection is
+inserted as a layer. The lowest loss of a depth is stored. Its distance to the second lowest is its
+error bar.
 
-A projection put in costs about lambda k, k its rank: `F(L + 1) <= F(L) + lambda k` for minima F(L).
-Depths that are reached by their own starts alone do not have this slope built in.
+An inserted projection of rank k costs about lambda k, so that minima have `F(L + 1) <= F(L) +
+lambda k`. The losses from separate initializations do not have this slope built in.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -28,36 +28,37 @@ from runner.papers.bottleneck_structure.networks import Network
 from runner.papers.bottleneck_structure.spectra import gap_rank
 
 DEAD = 1e-6
-"""Norm of what enters a neuron times that of what leaves it, below which it is removed."""
+"""Product of the norms of the weights into and out of a neuron, below which it is removed."""
 
 PARALLEL = 0.999
-"""Cosine between the weights and bias of two neurons, from which on they are made one. A ReLU has
-its kinks at the samples; many nearly equal neurons hold L-BFGS there."""
+"""Cosine between the weights and bias of two neurons from which on they are merged. Many nearly
+equal neurons have their kinks at the samples, and L-BFGS stops there."""
 
 PAIRS, ITERATIONS, RESTARTS = 20, 150, 25
-"""Of L-BFGS: pairs it remembers, iterations between two looks at the loss, restarts at most."""
+"""Number of pairs that L-BFGS stores, of iterations between two checks of the loss, and of
+restarts."""
 
 GAIN = 1e-4
-"""Relative decrease of the loss between two looks, below which L-BFGS forgets its pairs and starts
-again; after two restarts in a row that gain less polishing ends. Not by the gradient: it stays near
-1e-3 where a ReLU has its kink at a sample."""
+"""Relative decrease of the loss between two checks below which L-BFGS restarts; the search ends
+after two restarts in a row that gain less. The gradient is no criterion: it stays near 1e-3 where a
+ReLU has its kink at a sample."""
 
 DIVERGED = 1e6
-"""Loss from which on a network is not polished; the zero network's is 1."""
+"""Loss from which on a network counts as diverged; the zero network has 1."""
 
 SETTLED = 2e-3
-"""Relative decrease of the lowest loss of a depth, from which on its neighbours are tried again."""
+"""Relative decrease of the lowest loss of a depth from which on its neighbors are tried again."""
 
 SWEEPS = 6
-"""Down and up through the depths, at most."""
+"""Largest number of sweeps down and up through the depths."""
 
 BALANCING = 100
-"""Sweeps over the layers; each halves about what is left of the imbalance."""
+"""Number of sweeps over the layers; each halves the remaining imbalance."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is minimised: `C(f) + lambda ||theta||^2` on samples in float64."""
+    """The loss `C(f) + lambda ||theta||^2` on samples, in float64."""
 
     x: Float[Tensor, "d_in N"]
     y: Float[Tensor, "d_out N"]
@@ -71,7 +72,7 @@ class Problem:
 
 
 def pruned(network: Network) -> Network:
-    """Remove the neurons through which nothing passes; every layer keeps one."""
+    """Remove the neurons that contribute nothing; every layer keeps at least one."""
     weights, biases = [W.clone() for W in network.weights], [b.clone() for b in network.biases]
     for i in range(network.depth - 1):
         entering = (weights[i].square().sum(1) + biases[i].square()).sqrt()
@@ -85,10 +86,11 @@ def pruned(network: Network) -> Network:
 
 
 def merged(network: Network) -> Network:
-    """Make one of neurons that are nearly parallel: their mean direction, all that they send out.
+    """Merge nearly parallel neurons into one with their mean direction and the sum of their
+    outputs.
 
-    Where they are parallel f stays what it is and `||theta||^2` of the balanced network does not
-    grow: `||sum_i a_i|| <= sum_i ||a_i||`, a_i what neuron i sends out at unit weights.
+    If they are exactly parallel, f does not change and `||theta||^2` of the balanced network does
+    not grow: `||sum_i a_i|| <= sum_i ||a_i||`, a_i the output of neuron i at unit weights.
     """
     weights, biases = [W.clone() for W in network.weights], [b.clone() for b in network.biases]
     for i in range(network.depth - 1):
@@ -107,9 +109,10 @@ def merged(network: Network) -> Network:
 
 
 def balanced(network: Network, sweeps: int = BALANCING) -> Network:
-    """Scale every neuron so that f stays and `||W_{l,i.}||^2 + b_{l,i}^2 = ||W_{l+1,.i}||^2`.
+    """Rescale every neuron so that `||W_{l,i.}||^2 + b_{l,i}^2 = ||W_{l+1,.i}||^2`; f does not
+    change.
 
-    Of all ways to scale a neuron that has the smallest `||theta||^2`.
+    Among all rescalings of a neuron this one has the smallest `||theta||^2`.
     """
     weights, biases = [W.clone() for W in network.weights], [b.clone() for b in network.biases]
     for _ in range(sweeps):
@@ -125,11 +128,10 @@ def balanced(network: Network, sweeps: int = BALANCING) -> Network:
 
 
 def polished(network: Network, problem: Problem, restarts: int = RESTARTS) -> Network:
-    """Bring a network down by L-BFGS; it is pruned, merged and balanced before every restart.
+    """Minimize the loss of a network by L-BFGS, and prune, merge and balance before every restart.
 
-    It ends after two restarts in a row that gain less than GAIN, or after so many `restarts`; from
-    the first one on that gains less it goes on in float64. A network that has diverged is given
-    back as it is.
+    Return the network after two restarts in a row that gain less than GAIN, or after `restarts`;
+    the first such restart switches to float64. Return a diverged network as it is.
     """
     best, idle, dtype = problem.loss(network), 0, torch.float32
     if not best < DIVERGED:
@@ -211,7 +213,8 @@ def _loss_and_gradient(
 
 
 def shortened(network: Network, problem: Problem) -> Network:
-    """Take one layer away: those two neighbours become `W_{l+1} W_l` where that costs the least."""
+    """Remove one layer: replace two neighboring layers by `W_{l+1} W_l` where this costs the
+    least."""
 
     def merged(i: int) -> Network:
         """Return the network whose layers i and i + 1 are one."""
@@ -223,7 +226,7 @@ def shortened(network: Network, problem: Problem) -> Network:
 
 
 def lengthened(network: Network, problem: Problem) -> Network:
-    """Put one layer in where it costs the least: the projection of a representation on its k
+    """Insert one layer where it costs the least: the projection of a representation on its k
     leading directions, with or without its mean; k is the rank of the middle layer."""
     k = max(1, gap_rank(svdvals(network.weights[network.depth // 2 - 1])))
     hidden = network.activations(problem.x.mT)[1:-1]
@@ -244,7 +247,8 @@ def lengthened(network: Network, problem: Problem) -> Network:
 
 @dataclass(frozen=True)
 class Minimum:
-    """The best network that was found of a depth, and what the others say of it."""
+    """The best network found at a depth, the distance to the second best, and the best
+    initialization."""
 
     network: Network
     loss: float
@@ -255,12 +259,13 @@ class Minimum:
 
     @property
     def spread(self) -> float:
-        """How far the second is above the best, relative; nan where there is none."""
+        """Return the relative distance of the second lowest loss to the lowest; nan without a
+        second."""
         return self.second / self.loss - 1 if self.second < inf else nan
 
     @property
     def best_start(self) -> float:
-        """The lowest loss of the depth's own starts; nan where it has none."""
+        """Return the lowest loss from the initializations of this depth; nan if it has none."""
         return min(self.independent, default=nan)
 
 
@@ -281,7 +286,7 @@ def minima(
     fresh: set[tuple[int, int]] = set()  # ways to a neighbour not gone since here fell
 
     def offer(network: Network, own: bool) -> None:
-        """Polish a network, and keep it where it is the best of its depth, or the second."""
+        """Polish a network, and store it if it is the best or the second best of its depth."""
         network = polished(network, problem)
         L, loss = network.depth, problem.loss(network)
         loss = inf if isnan(loss) else loss

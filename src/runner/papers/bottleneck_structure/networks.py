@@ -1,4 +1,4 @@
-"""One ReLU network of paper D, its activations, and its derivatives at a set of points."""
+"""Define a ReLU network of paper D, its activations, and its derivatives at a set of points."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -56,7 +56,7 @@ class Network:
 
 
 def random_network(sizes: list[int], gain: float, stream: torch.Generator) -> Network:
-    """Weights `N(0, gain^2 / fan_in)`, drawn layer by layer, in float64; biases zero.
+    """Draw weights from `N(0, gain^2 / fan_in)`, layer by layer, in float64; biases are zero.
 
     sizes: n_0 .. n_L, of the input, the hidden layers and the output.
     """
@@ -68,13 +68,13 @@ def random_network(sizes: list[int], gain: float, stream: torch.Generator) -> Ne
 
 
 def torch_module(config: object, network: str, tensors: dict[str, Tensor]) -> nn.Module:
-    """Return a kept network as a module."""
+    """Return a stored network as a module."""
     return modules.mlp(tensors)
 
 
 @dataclass(frozen=True)
 class Derivatives:
-    """All that the theorems need of a network near N points; l = 1 .. L counts from index 0.
+    """Derivatives of a network at N points, as the theorems use them; index 0 is l = 1.
 
     `alpha_l = D_l (W_l alpha_{l-1} + b_l)` with D_l diagonal and 0 or 1, D_L = 1.
     """

@@ -1,7 +1,7 @@
-"""How the networks of paper D are trained. The paper gives only the ridge; these choices are ours.
+"""Define how the networks of paper D are trained. The paper gives only lambda.
 
-What fails depends on the start: weights vanish where the data gradient is far below the ridge,
-since Adam then normalises the ridge's gradient to a full step.
+Whether training fails depends on the initialization: weights become zero where the gradient of the
+cost is far below that of the weight decay, since Adam then normalizes the latter to a full step.
 """
 
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Recipe:
-    """Start, learning rate, and the course of the ridge.
+    """Gain of the initial weights, learning rate, and schedule of the weight decay.
 
-    The ridge is 0 for `warmup` steps, rises linearly to `peak` times lambda until the fraction
-    `rise_end` of the steps, stays there until `peak_end`, and is lambda for the rest. Training
-    of no more steps than `warmup` has no ridge.
+    The weight decay is 0 for `warmup` steps, rises linearly to `peak` times lambda until the
+    fraction `rise_end` of the steps, stays there until `peak_end`, and is lambda for the rest.
+    Training of at most `warmup` steps has no weight decay.
     """
 
     gain: float
@@ -25,7 +25,7 @@ class Recipe:
     peak_end: float = 0.0
 
     def ridge_factor(self, step: int, steps: int) -> float:
-        """Return the ridge at a step, relative to lambda."""
+        """Return the weight decay at a step, divided by lambda."""
         if step < self.warmup:
             return 0.0
         if step < self.rise_end * steps:
@@ -39,6 +39,5 @@ RECIPES = {
         gain=1.2, learning_rate=3e-3, warmup=200, peak=5.0, rise_end=0.15, peak_end=0.6
     ),
 }
-"""`plain`: the ridge from the start. `annealed`: fit first, then press the rank down, then
-relax.
-"""
+"""`plain`: lambda from the first step. `annealed`: first no weight decay, then up to five times
+lambda, then lambda."""

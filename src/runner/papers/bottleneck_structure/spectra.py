@@ -1,4 +1,4 @@
-"""How the rank of a network is read off its singular values."""
+"""Determine the rank of a network from its singular values."""
 
 from collections.abc import Sequence
 
@@ -12,12 +12,11 @@ from runner.papers.bottleneck_structure.networks import Derivatives, Jacobians, 
 THRESHOLD = 0.1
 """Paper D, figure 1: the rank is the number of singular values of W_{L/2} above 0.1."""
 FLOOR = 0.01
-"""Singular values below this fraction of the largest do not tell a gap."""
+"""Fraction of the largest singular value below which a gap does not count."""
 
 
 def bottleneck_rank(singular_values: Sequence[Float[Tensor, " _"]]) -> int:
-    """Return the smallest number of singular values above 0.1 that any W_l has: what passes through
-    all layers (section 1)."""
+    """Return the smallest number of singular values above 0.1 of any W_l (section 1)."""
     return min(map(threshold_rank, singular_values))
 
 
@@ -31,11 +30,11 @@ def jacobian_ranks(jacobian: Jacobians) -> Int[Tensor, " N"]:
 
 
 def ranks(network: Network, derivatives: Derivatives) -> dict[str, int]:
-    """Return the rank of a network, read off in four ways; the names are columns of the studies'
-    tables.
+    """Return the rank of a network, determined in four ways; the names are columns of the tables.
 
-    rank: singular values of W_{L/2} above 0.1; rank_gap: the k with their largest s_k / s_{k+1};
-    bottleneck_rank: see there; jacobian_rank: the largest Rank J f(x) over the points.
+    rank: number of singular values of W_{L/2} above 0.1; rank_gap: the k with their largest s_k /
+    s_{k+1}; bottleneck_rank: the smallest such number of any layer; jacobian_rank: the largest Rank
+    J f(x) over the points.
     """
     singular_values = spectra(network)
     middle = singular_values[network.depth // 2 - 1]

@@ -1,8 +1,8 @@
-"""Many ReLU networks of different depths, advanced side by side.
+"""Train many ReLU networks of different depths at once.
 
-The R networks are sorted by depth, deepest first, so that those with a hidden layer l are a prefix
-of the stack: one batched product advances this active prefix, and networks peel off at their last
-layer. Tensors keep features before samples, (R, features, N): the faster layout of these products.
+The R networks are sorted by depth, deepest first. The networks with a hidden layer l are therefore
+the first ones of the stack, and one batched product computes this layer for all of them. Tensors
+have features before samples, (R, features, N): the faster layout of these products.
 """
 
 import math
@@ -106,7 +106,7 @@ class DepthStack:
         return tuple([p[r] for p in (*each[:hidden], each[-1])] for each in (self.W, self.b))
 
     def _reserve(self, x: Tensor) -> None:
-        """Room for the activations; kept between steps, since fresh memory is slow."""
+        """Allocate the activations once: new memory in each step is slow."""
         N = x.shape[-1]
         if not self._H or self._H[0].shape[-1] != N:
             self._H = [x.new_empty(A, self.width, N) for A in self.active]
@@ -114,7 +114,7 @@ class DepthStack:
 
 
 def _views(flat: Tensor, shapes: list[tuple[int, ...]]) -> tuple[list[Tensor], list[Tensor]]:
-    """Consecutive pieces of `flat` in these shapes: those of the weights, those of the biases."""
+    """Return consecutive pieces of `flat` in these shapes: of the weights and of the biases."""
     pieces = flat.split([math.prod(shape) for shape in shapes])
     views = [piece.view(shape) for piece, shape in zip(pieces, shapes, strict=True)]
     return views[: len(views) // 2], views[len(views) // 2 :]

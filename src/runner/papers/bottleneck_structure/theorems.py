@@ -1,4 +1,4 @@
-"""The theorems of paper D measured on a trained network: the table `theorems.csv`."""
+"""Measure the theorems of paper D on a trained network: the table `theorems.csv`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -43,8 +43,8 @@ class TheoremCheck(Row):
 
 
 def theorem_rows(network: Network, x: Inputs, k: int, replicate: int) -> Iterator[TheoremCheck]:
-    """Yield all theorems at those of the given inputs where Rank J f(x) is k >= 1, as they
-    suppose."""
+    """Yield a row for each theorem, at the inputs where Rank J f(x) is k >= 1 as the theorems
+    assume."""
     J = differentiate(network, x).jacobian
     x = x[(jacobian_ranks(J) == k) | J.isnan().any(2).any(1)]
     if len(x):

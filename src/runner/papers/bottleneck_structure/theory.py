@@ -1,9 +1,9 @@
-"""The formulas of paper D as pure functions, each with its equation.
+"""Compute the formulas of paper D, each with its equation.
 
 k is the rank of a network, c_1 = ||theta||^2 - k L its excess norm, |A|_+ the pseudo-determinant.
-The theorems suppose that J f(x) has rank exactly k. A trained network's further singular values are
-small but not zero, so the functions take the k largest: every statement that is computed here has a
-proof for any k up to the rank of J f(x), which reduces to the paper's where that rank is k.
+The theorems assume that J f(x) has rank exactly k. In a trained network the further singular values
+are small but not zero, so the functions take the k largest. Each statement is proved for every k up
+to the rank of J f(x), and is the paper's where that rank is k.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Adam on a stack of networks of different depths, with the ridge inside the gradient."""
+"""Train networks of different depths at once by Adam, with the weight decay inside the gradient."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -16,11 +16,11 @@ from runner.papers.bottleneck_structure.stack import DepthStack
 from runner.training.schedules import cosine_decay
 
 REPLICATES_DONE = "replicates"
-"""Name of what a checkpoint holds beside the state of the trainer."""
+"""Key of the number of finished replicates in a checkpoint."""
 
 BETAS = (0.9, 0.99)
-"""Of Adam. With its default 0.999 what the ridge should shrink stays large: the steps there remain
-normalised by the gradients of the start."""
+"""Decay rates of Adam. With the default 0.999 in place of 0.99 weight decay acts slowly: the steps
+stay normalized by the large gradients of the first steps."""
 
 Batch = tuple[Float[Tensor, "R d_in N"], Float[Tensor, "R d_out N"]]
 
@@ -34,7 +34,7 @@ def start(
 ) -> DepthStack:
     """Draw the weights of every network from the stream of its replicate and depth.
 
-    numbers: of each network among the starts of its replicate and depth; (): all 0.
+    numbers: of each network among the initializations of its replicate and depth; (): all 0.
     """
     numbers = numbers or [0] * len(replicates)
     for r, (L, replicate, number) in enumerate(zip(stack.depths, replicates, numbers, strict=True)):
@@ -45,10 +45,11 @@ def start(
 
 
 class RidgeTrainer:
-    """Minimises `C(f) + lambda ||theta||^2` for every network of a stack; the learning rate falls
-    as a cosine to zero.
+    """Minimize `C(f) + lambda ||theta||^2` for every network of a stack; the learning rate falls to
+    zero as a cosine.
 
-    The ridge's gradient 2 lambda theta is added to the cost's before Adam sees it.
+    The gradient 2 lambda theta of the weight decay is added to that of the cost before Adam sees
+    it.
     """
 
     def __init__(
@@ -71,9 +72,9 @@ class RidgeTrainer:
         return cost
 
     def run(self, batches: Callable[[int], list[Batch]], context: Context) -> None:
-        """All steps, from the last checkpoint on.
+        """Take all steps that follow the last checkpoint.
 
-        batches: gives the batches of a block of steps by its index, or one batch for all steps.
+        batches: returns the batches of a block of steps by its index, or one batch for all steps.
         """
         if context.restored is not None:
             self._restore(context.restored)
@@ -85,10 +86,8 @@ class RidgeTrainer:
                 context.checkpoint(self.state)
 
     def after_training(self, replicates: int, context: Context) -> Iterator[tuple[int, Progress]]:
-        """Yield every replicate, to go on with what was trained, and the bar of this stage.
-
-        Goes on after the last one that a checkpoint knows to be done.
-        """
+        """Yield every replicate that is not finished in the checkpoint, and the progress bar of
+        this stage."""
         done = 0 if context.restored is None else int(context.restored.get(REPLICATES_DONE, 0))
         with context.progress(replicates, "polishing", done, unit="replicates") as bar:
             for replicate in range(done, replicates):
@@ -98,7 +97,7 @@ class RidgeTrainer:
                 context.checkpoint(lambda kept=kept: self.state() | kept)
 
     def state(self) -> dict[str, Tensor]:
-        """Return what a checkpoint needs to go on."""
+        """Return the state of the trainer, as a checkpoint stores it."""
         return {"parameters": self.stack.parameters, **self.adam.state[self.stack.parameters]}
 
     def _restore(self, state: dict[str, Tensor]) -> None:

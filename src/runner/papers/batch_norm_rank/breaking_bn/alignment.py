@@ -1,4 +1,4 @@
-"""How far the gradients of single samples point the same way (paper B, Appendix H)."""
+"""Measure how far the gradients of single images are parallel (paper B, Appendix H)."""
 
 import torch
 from jaxtyping import Float
@@ -7,7 +7,7 @@ from torch import Tensor
 
 @torch.no_grad()
 def gradient_alignment(H: Float[Tensor, "N d"], errors: Float[Tensor, "N k"]) -> Float[Tensor, ""]:
-    """Mean absolute cosine between gradients of two samples in the last layer (Proposition 19).
+    """Return the mean absolute cosine of the gradients of two images, last layer (Proposition 19).
 
     The gradient of sample i for neuron k of the classifier is `errors[i, k] H[i]` (Eq. 97), so no
     backward pass is needed. Averaged over neurons and pairs of samples; a gradient that is zero has

@@ -1,4 +1,4 @@
-"""Drawings of study `breaking_bn`: Figures 5, 7, 10 and 13, and the preview of one run."""
+"""Draw figures 5, 7, 10 and 13 of study `breaking_bn`, and the preview of one run."""
 
 from dataclasses import replace
 from functools import partial
@@ -36,7 +36,7 @@ ARCHITECTURES = {"vgg19": "VGG-19", "resnet50": "ResNet-50"}
 
 
 def curves(tables: Tables) -> pd.DataFrame:
-    """Median and range of every measure by method and epoch, each at the rate chosen for it.
+    """Return median and range of every measure by method and epoch, each at the rate chosen for it.
 
     `end_of_grid`: of a rate that was chosen at an end of those offered.
     """
@@ -47,7 +47,7 @@ def curves(tables: Tables) -> pd.DataFrame:
 def _lines(
     axes: Axes, letter: str, drawn: pd.DataFrame, column: str, x: str = "epoch", chance="chance"
 ) -> list[tuple[float, str, Look]]:
-    """Median and range of each method. Gives back where lines end: height, name, look."""
+    """Draw median and range of each method; return where lines end: height, name, look."""
     ends = []
     for method, look in METHODS.items():
         rows = drawn[drawn["method"] == method].dropna(subset=column)
@@ -83,7 +83,7 @@ def draw(
 
 
 def draw_vanishing(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Figure 10: accuracy as printed, the same around chance, and alignment of the gradients."""
+    """Draw figure 10: accuracy, the same near chance level, and alignment of the gradients."""
     drawn, training = curves(tables), tables["training"]
     picture, ((left, middle, right),) = sheet(1, 3, gap=0.75, right=1.15, sharex=True)
     _lines(left, "a", drawn, "train_accuracy", chance="")
@@ -156,7 +156,7 @@ def say_parallel(tables: Tables) -> str:
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Preview of one run: accuracy, rank, r and alignment through training."""
+    """Draw the preview of one run: accuracy, rank, r and alignment through training."""
     columns = ("train_accuracy", "rank", "rank_bound", "gradient_alignment")
     picture, drawn = draw(tables, columns, methods=list(METHODS))
     before = drawn.loc[drawn["epoch"] == 0, ["method", *BEFORE]]

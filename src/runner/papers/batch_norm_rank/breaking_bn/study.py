@@ -41,7 +41,7 @@ ARCHITECTURES = {"vgg19": VGG19, "resnet50": ResNet50}
 
 @dataclass(frozen=True)
 class Method:
-    """One way to learn: the network, its start, its rate, and its images.
+    """Hold one method: the network, its initialization, its learning rate and its images.
 
     rate_of: the method whose rate it takes, `faster` times; empty: a rate of its own.
     """
@@ -192,7 +192,7 @@ def start(
 def last_layer(
     network: ConvolutionalClassifier, on: Images
 ) -> tuple[Float[Tensor, "N d"], Float[Tensor, "N classes"]]:
-    """Last hidden representations and the errors `softmax - one-hot` of the logits, by sample.
+    """Return last hidden representations and the errors `softmax - one-hot` of the logits.
 
     Batch normalization uses the statistics of these samples.
     """

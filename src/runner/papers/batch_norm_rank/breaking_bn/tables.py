@@ -1,4 +1,4 @@
-"""Selections from the tables of study `breaking_bn`, for its drawings and claims."""
+"""Select from the tables of study `breaking_bn`, for its drawings and claims."""
 
 import pandas as pd
 

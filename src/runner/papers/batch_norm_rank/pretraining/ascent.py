@@ -25,7 +25,7 @@ Move = Callable[[Sequence[Tensor], Sequence[Tensor]], None]
 
 
 def pre_activation(network: MLP, layer: int, H: Float[Tensor, "R _ N"]) -> Float[Tensor, "R d N"]:
-    """`Z_l = W_l H_{l-1} + b_l`."""
+    """Return `Z_l = W_l H_{l-1} + b_l`."""
     W, b = (network.parameters[f"{name}{layer}"] for name in ("W", "b"))
     return torch.baddbmm(b[..., None], W, H)
 
@@ -33,7 +33,7 @@ def pre_activation(network: MLP, layer: int, H: Float[Tensor, "R _ N"]) -> Float
 def r_and_gradient(
     H: Float[Tensor, "R d N"],
 ) -> tuple[Float[Tensor, " R"], Float[Tensor, "R d N"]]:
-    """r, and `dr / dH = (4 T / (N F^2)) (H - (T / F^2) M H)` with `T = Tr M`, `F = ||M||_F`."""
+    """Return r and `dr / dH = (4 T / (N F^2)) (H - (T / F^2) M H)`; `T = Tr M`, `F = ||M||_F`."""
     M = theory.second_moment(H)
     T, square = theory.trace(M)[:, None, None], M.square().sum((1, 2))[:, None, None]
     D = torch.baddbmm(H, M * (T / square), H, alpha=-1).mul_(4 * T / (square * H.shape[2]))
@@ -50,7 +50,7 @@ def descend(
     *,
     activated: bool,
 ) -> None:
-    """One step of gradient descent on `r^power` over layers 1..layer, in place.
+    """Take one step of gradient descent on `r^power` over layers 1..layer, in place.
 
     activated: r of `H_layer`, over weights and biases; else of `Z_layer`, over weights alone.
     Raises InputError for a network whose gradient is not written out here.
@@ -101,7 +101,7 @@ def raise_layer_wise(
     *,
     unit_scale: bool,
 ) -> Iterator[int]:
-    """`steps` (T) steps on `r(H_l(X_k))` for k = 1..M, for one layer after the other, in place.
+    """Take `steps` (T) steps on `r(H_l(X_k))`, k = 1..M, for one layer after the other, in place.
 
     Yields each layer that is done. With `unit_scale` it is then scaled so that its minibatches have
     root mean square one. Raises InputError as `descend` does.
@@ -124,13 +124,13 @@ def raise_layer_wise(
 
 
 def climb(theta: Sequence[Tensor], gradient: Sequence[Tensor], step: float) -> None:
-    """Plain ascent: `theta <- theta + step * gradient`, in place."""
+    """Take a step of plain ascent: `theta <- theta + step * gradient`, in place."""
     for tensor, g in zip(theta, gradient, strict=True):
         tensor.add_(g, alpha=step)
 
 
 def turn(theta: Sequence[Tensor], gradient: Sequence[Tensor], angle: float) -> None:
-    """`theta <- cos(eta) theta + sin(eta) ||theta|| g / ||g||`: a turn towards the gradient g.
+    """Rotate towards the gradient g: `theta <- cos(eta) theta + sin(eta) ||theta|| g / ||g||`.
 
     In place. It keeps the length of what is orthogonal to g. What has no gradient stays.
     """
@@ -144,11 +144,11 @@ def turn(theta: Sequence[Tensor], gradient: Sequence[Tensor], angle: float) -> N
 
 
 def _norm(tensors: Sequence[Tensor]) -> Float[Tensor, " R"]:
-    """Of all numbers of each network; nan and inf count as nothing."""
+    """Return the norm of all numbers of each network; nan and inf count as 0."""
     finite = (tensor.nan_to_num(0.0, 0.0, 0.0) for tensor in tensors)
     return sum(t.square().sum(dim=tuple(range(1, t.ndim))) for t in finite).sqrt()
 
 
 def along(values: Float[Tensor, " R"], like: Float[Tensor, "R *axes"]) -> Tensor:
-    """Values for each network in the shape of a stack of tensors."""
+    """Return values for each network in the shape of a stack of tensors."""
     return values.view(-1, *[1] * (like.ndim - 1))

@@ -40,8 +40,8 @@ MOST = 25.0
 
 
 def curves(tables: Tables) -> pd.DataFrame:
-    """Median and range of every measure by depth, network and epoch; of losses that are not finite
-    the median counts, and the range does not."""
+    """Return median and range of every measure by depth, network and epoch; a loss that is not
+    finite counts in the median and not in the range."""
     rows = at_chosen_rates(tables)
     keys = ["protocol", "depth", *VARIANT, "learning_rate", "epoch"]
     found = spread(rows, keys, COLUMNS)

@@ -1,4 +1,4 @@
-"""Networks to start from: the authors', and controls that no law of independent weights gives."""
+"""Initialize networks: as the authors do, and controls that independent weights do not give."""
 
 from collections.abc import Iterator
 from math import sqrt
@@ -31,7 +31,7 @@ class TanhBatchNorm(MLP):
 
 
 def draw_glorot(network: MLP, streams: list[Generator]) -> None:
-    """Weights `N(0, 2 / (in + out))` in place; biases stay.
+    """Draw weights `N(0, 2 / (in + out))` in place; biases stay.
 
     streams: one for each network.
     """
@@ -43,7 +43,7 @@ def draw_glorot(network: MLP, streams: list[Generator]) -> None:
 
 
 def draw_positive(network: MLP, largest: float, streams: list[Generator]) -> None:
-    """Every parameter uniform on [0, largest], in place, those of the normalization too."""
+    """Draw every parameter uniform on [0, largest], in place, also those of the normalization."""
     for tensor in network.parameters.values():
         for r, stream in enumerate(streams):
             drawn = torch.rand(tensor.shape[1:], generator=stream, dtype=torch.float64)
@@ -78,7 +78,7 @@ def scale_layers(
 
 @torch.no_grad()
 def orthogonalise(network: MLP, X: Float[Tensor, "R features N"], power: float) -> None:
-    """The published orthogonalisation, in place: Daneshmand, Joudaki and Bach 2021.
+    """Orthogonalize as published, in place: Daneshmand, Joudaki and Bach 2021.
 
     `W_l = U[:d] S^{-power} V^T` with `H_{l-1}^T = U S V^T` on X, for l > 1, scaled so that
     `W_l H_{l-1}` has Frobenius norm one. power: 1 in their code of MLPs, 1/2 in that of

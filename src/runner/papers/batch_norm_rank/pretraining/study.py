@@ -3,8 +3,8 @@ figures 4, 6, 11, 12).
 
 ReLU networks of one shape start from the same draws. Pre-training raises r, the lower bound (4) of
 the rank of a hidden representation, by M minibatches and without labels; then SGD trains. It is
-compared with the untouched network (`vanilla`, which is M = 0) and with batch norm, from the usual
-and from an asymmetric start. The protocol says how:
+compared with the plain network (`vanilla`, M = 0) and with batch norm, from the usual and from an
+asymmetric initialization. The protocol says how:
 
 - `authors`, figure 4 (`script=fig4`): pixels 0 to 255, weights Glorot normal; descent on r^{-1/2}
   of the last hidden layer, all layers at once. Figure 6 (`script=fig6`): pixels 0 to 1; descent on
@@ -12,7 +12,7 @@ and from an asymmetric start. The protocol says how:
 - `text`: ascent on r(H_l) in each layer, from torch's initialisation; `ours`: the same in turns of
   one angle, at unit scale.
 
-Controls are methods like others: `scale_matched` (untouched weights, each layer scaled to the size
+Controls are methods like others: `scale_matched` (random weights, each layer scaled to the size
 that the pre-trained network has there), `unit_scale`, `he`, and the published orthogonalisation
 with the power 1 and 1/2 of the singular values. Every network is trained at every rate of its grid;
 `tables.py` chooses one, on replicates that are not judged. The step of the ascent is chosen on the
@@ -51,7 +51,7 @@ LARGEST_WEIGHT = 0.1
 
 
 class Variant(NamedTuple):
-    """Method and length M of pre-training; 0: none."""
+    """Hold a method and the length M of its pre-training; 0: none."""
 
     method: str
     steps: int = 0
@@ -111,7 +111,7 @@ class TrainedEpoch(Row):
 
 
 class Task(NamedTuple):
-    """What is done to which replicates: those from 0 on, then those that choices are made on."""
+    """Hold what is computed for which replicates: the judged ones, then those of the selection."""
 
     config: Config
     data: Dataset
@@ -125,16 +125,16 @@ class Task(NamedTuple):
     def minibatches(
         self, M: int, purpose: str, size: int | None = None
     ) -> list[Float[Tensor, "R features N"]]:
-        """M minibatches of N or `size` training images, each replicate its own, drawn with
-        replacement."""
+        """Return M minibatches of N or `size` training images, separate ones for each replicate,
+        drawn with replacement."""
         images, shape = self.data.train.flat(), (M, size or self.config.pretraining_batch_size)
         streams = self.streams(purpose)
         chosen = torch.stack([torch.randint(len(images), shape, generator=s) for s in streams])
         return [images[of_batch].mT for of_batch in chosen.to(images.device).unbind(1)]
 
     def passing(self, M: int) -> Float[Tensor, "R features N"]:
-        """Minibatch M = 1, 2, ... of the code of figure 4: one order of the images, which is gone
-        through again and again, but for its first minibatch."""
+        """Return minibatch M = 1, 2, ... of the code of figure 4: one order of the images without
+        its first minibatch, repeated."""
         images, N = self.data.train.flat(), self.config.pretraining_batch_size
         streams = self.streams("passing")
         order = torch.stack([torch.randperm(len(images), generator=s) for s in streams])
@@ -271,7 +271,7 @@ def pretrained(task: Task, step: float, budgets: list[int]) -> dict[int, MLP]:
 
 
 def end_to_end(task: Task, network: MLP, step: float, budgets: list[int]) -> dict[int, MLP]:
-    """code_fig_4_pre_training.py: T steps of descent on r^{-1/2}(H_L) on each of M minibatches."""
+    """Pre-train as code_fig_4_pre_training.py: T steps on r^{-1/2}(H_L) of each minibatch."""
     found = {}
     of_last = {"layer": network.depth, "power": -0.5, "step": step, "activated": True}
     descend = Captured(partial(ascent.descend, network, **of_last))
@@ -287,7 +287,7 @@ def end_to_end(task: Task, network: MLP, step: float, budgets: list[int]) -> dic
 
 
 def by_sweeps(task: Task, network: MLP, step: float, budgets: list[int]) -> dict[int, MLP]:
-    """code_fig_6.ipynb: M steps of descent on 1 / r(Z_l) for l = 5, 9, ... in turn, on one
+    """Pre-train as code_fig_6.ipynb: M steps of descent on 1 / r(Z_l), l = 5, 9, ..., on one
     minibatch, for each M of the configuration: the next goes on from the one before."""
     found, layers = {}, ascent.swept_layers(network.depth)
     (X,) = task.minibatches(1, "pretraining")
@@ -303,8 +303,8 @@ def by_sweeps(task: Task, network: MLP, step: float, budgets: list[int]) -> dict
 
 
 def by_layers(task: Task, start: MLP, step: float, budgets: list[int]) -> dict[int, MLP]:
-    """As the text has it: T steps of ascent on r(H_l) on each of M minibatches, one layer after
-    the other; the networks by M."""
+    """Pre-train as the paper describes: T steps of ascent on r(H_l) on each of M minibatches, one
+    layer after the other; return the networks by M."""
     found, ours, T = {}, task.config.protocol == "ours", task.config.gradient_steps
     move = partial(ascent.turn, angle=step) if ours else partial(ascent.climb, step=step)
     with task.context.progress(start.depth * len(budgets), "pre-training", unit="layers") as bar:
@@ -317,7 +317,7 @@ def by_layers(task: Task, start: MLP, step: float, budgets: list[int]) -> dict[i
 
 
 def ranks_before(task: Task, variant: Variant, step: float, network: MLP) -> Iterator[LayerRank]:
-    """Ranks by layer of a stack of one network per replicate, before training."""
+    """Yield the ranks by layer of a stack of one network per replicate, before training."""
     config, context = task.config, task.context
     inputs = probed(config, task.data).flat().expand(len(network), -1, -1)
     with context.progress(network.depth + 1, "measuring", unit="layers") as bar:
@@ -328,7 +328,7 @@ def ranks_before(task: Task, variant: Variant, step: float, network: MLP) -> Ite
 
 
 def train(task: Task, networks: dict[Variant, MLP]) -> Iterator[TrainedEpoch | Measured]:
-    """SGD on all networks side by side, at each of their rates; what is measured by epoch."""
+    """Train all networks side by side by SGD, at each of their rates; yield their epochs."""
     config, data, context = task.config, task.data, task.context
     groups = {
         str(each): group(network.to(CPU), config.rates_of(each.method), task.replicates)
@@ -350,7 +350,7 @@ def train(task: Task, networks: dict[Variant, MLP]) -> Iterator[TrainedEpoch | M
 def scored(
     network: MLP, images: Images, mode: Mode, dtype: torch.dtype
 ) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
-    """Mean loss, in this dtype, and accuracy of each network on all images at once.
+    """Return mean loss, in this dtype, and accuracy of each network on all images at once.
 
     probe: by the statistics of these images.
     """

@@ -1,4 +1,4 @@
-"""Choices and selections from the tables of study `pretraining`."""
+"""Choose and select from the tables of study `pretraining`."""
 
 import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Averages over depth (paper B, Eq. 49) and their errors, however correlated the layers are."""
+"""Average over depth (paper B, Eq. 49), with errors that hold for correlated layers."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -43,7 +43,7 @@ def observe(G: Float[Tensor, "chains d K"], tau: float) -> Float[Tensor, "chains
 
 @dataclass(frozen=True)
 class Plan:
-    """How long a chain runs and when it is looked at.
+    """Hold how many layers a network has, and which are measured.
 
     burn_in: layers before the first measurement. stride: layers from one measurement to the next.
     batches, count: the measurements of one chain are cut into `batches` runs of `count`.
@@ -56,7 +56,7 @@ class Plan:
 
     @classmethod
     def of(cls, layers: int, chains: int, stride: int, burn_in: int) -> "Plan":
-        """At least `layers` measured layers for each of `chains` chains.
+        """Return a plan of at least `layers` measured layers for each of `chains` chains.
 
         Whole chains are the batches where there are 32 of them; fewer chains are cut into pieces.
         """
@@ -66,7 +66,7 @@ class Plan:
 
     @property
     def layers(self) -> int:
-        """Layers of one chain that are averaged over."""
+        """Return layers of one chain that are averaged over."""
         return self.stride * self.batches * self.count
 
 
@@ -120,17 +120,17 @@ class BatchMeans:
         return self.moments[0, :, OBSERVABLES.index(name)].tolist()
 
     def mean(self, name: str) -> tuple[float, float]:
-        """Mean of an observable and its standard error (nan with a single batch)."""
+        """Return mean of an observable and its standard error (nan with a single batch)."""
         return mean_and_error(self._means(name))
 
     def deviation(self, name: str) -> float:
-        """Standard deviation of an observable from one measurement to the next."""
+        """Return the standard deviation of an observable from one measurement to the next."""
         square = _mean(self.moments[1, :, OBSERVABLES.index(name)].tolist())
         mean = _mean(self._means(name))
         return sqrt(max(square - _square(mean), 0.0))  # nan, if first, stays nan
 
     def ratio(self, numerator: str, denominator: str) -> tuple[float, float]:
-        """Ratio of two means and its standard error, linearised (the delta method)."""
+        """Return ratio of two means and its standard error, linearised (the delta method)."""
         a, b = self._means(numerator), self._means(denominator)
         below = _mean(b)
         if below == 0:
@@ -140,7 +140,7 @@ class BatchMeans:
         return ratio, error
 
     def autocorrelation(self, name: str) -> float:
-        """Integrated autocorrelation time `1 + 2 sum_t rho_t`, in measurements.
+        """Return integrated autocorrelation time `1 + 2 sum_t rho_t`, in measurements.
 
         The mean of `n` correlated measurements varies as the mean of `n` over that time independent
         ones. Nan with a single batch, or where the observable never moved.
@@ -152,7 +152,7 @@ class BatchMeans:
 
 
 def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
-    """Mean of independent values and its standard error (nan for one value).
+    """Return mean of independent values and its standard error (nan for one value).
 
     The sums are exact, so that they do not depend on the machine.
     """

@@ -1,4 +1,4 @@
-"""The hidden representations of a linear batch-normalised network, layer by layer (paper B, Eq. 1).
+"""Compute hidden representations of linear networks with batch norm by layer (paper B, Eq. 1).
 
 A chain carries `G = H / sqrt(N)`, so that `M(H) = H H^T / N = G G^T` and batch normalisation gives
 every row of `G` the norm one. Because normalisation forgets the scale of a row, Eq. (1) becomes
@@ -64,7 +64,7 @@ def fill(weights: Tensor, law: str, generator: Generator) -> Tensor:
 def gaussian_inputs(
     chains: int, width: int, samples: int, generator: Generator, dtype: torch.dtype
 ) -> Float[Tensor, "chains d N"]:
-    """Inputs `X (d, N)` with iid standard Gaussian entries, one for each chain."""
+    """Return inputs `X (d, N)` with iid standard Gaussian entries, one for each chain."""
     X = torch.empty(chains, width, samples, dtype=dtype)
     X.normal_(generator=generator)
     return without_zeros(X, 1.0) if samples == 1 else X
@@ -73,7 +73,7 @@ def gaussian_inputs(
 def collinear_inputs(
     chains: int, width: int, samples: int, noise: float, generator: Generator
 ) -> Float[Tensor, "chains d N"]:
-    """Nearly collinear inputs `u v^T + noise * X` with Gaussian `u, v, X` (Figure 3b); float64."""
+    """Return nearly collinear inputs `u v^T + noise * X`, Gaussian `u, v, X` (Figure 3b)."""
     u = gaussian_inputs(chains, width, 1, generator, torch.float64)
     v = gaussian_inputs(chains, 1, samples, generator, torch.float64)
     return u @ v + noise * gaussian_inputs(chains, width, samples, generator, torch.float64)
@@ -89,7 +89,7 @@ def without_zeros(column: Float[Tensor, "*stack d 1"], scale: float) -> Float[Te
 
 
 def unit_rows(G: Float[Tensor, "*stack d K"], centred: bool = False) -> Float[Tensor, "*stack d K"]:
-    """Batch normalisation of `G = H / sqrt(N)` (Eq. 2): every row divided by its norm.
+    """Return the batch normalization of `G = H / sqrt(N)` (Eq. 2): every row divided by its norm.
 
     `centred` subtracts the mean of each row first, as standard batch normalisation does; the paper
     leaves that out (Appendix C).
@@ -104,7 +104,7 @@ LANES = 8
 
 
 def columns(width: int) -> int:
-    """Columns `K` that hold every live direction of a chain of width `d`: `2 sqrt(d) + 4`.
+    """Return `K = 2 sqrt(d) + 4`, enough columns for every surviving direction at width `d`.
 
     The number of live directions, `k*`, is measured at 1.4 to 1.9 `sqrt(d)`; the rest is margin.
     """
@@ -166,7 +166,7 @@ class Chain(ABC):
 
 
 class DirectChain(Chain):
-    """The chain as it stands: draws `W (d, d)` and multiplies. `K` is the batch size `N`."""
+    """Advance the chain directly: draw `W (d, d)` and multiply. `K` is the batch size `N`."""
 
     def __init__(
         self,
@@ -188,7 +188,7 @@ class DirectChain(Chain):
 
 
 class RotatedChain(Chain):
-    """The chain in law, for Gaussian weights: draws `Z (d, K)` and multiplies by a root of `G^T G`.
+    """Advance it in distribution, for Gaussian `W`: draw `Z (d, K)`, multiply by a root of `G^T G`.
 
     Conditionally on `G` the rows of `W G` are iid `N(0, G^T G)`, as are those of `Z R` with
     `R^T R = G^T G`. What is kept of `H` is `M = G G^T`, hence its singular values; its right

@@ -1,4 +1,4 @@
-"""Monte-Carlo of the change of `||M||_F^2` over one layer (paper B, Lemma 7)."""
+"""Estimate by Monte Carlo the change of `||M||_F^2` over one layer (paper B, Lemma 7)."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ def frobenius_step(
     generator: Generator,
     tick: Callable[[int], None] = lambda draws: None,
 ) -> tuple[float, float]:
-    """`E_W ||M_+||_F^2 - ||M||_F^2` for `M = G G^T`, and its standard error (Eq. 42, 43).
+    """Return `E_W ||M_+||_F^2 - ||M||_F^2` for `M = G G^T`, and its standard error (Eq. 42, 43).
 
     `draws` pairs `W, -W`: they have the same law (Definition 1), and their mean is free of the term
     linear in `gamma`, which would drown the quadratic one that Lemma 7 speaks of. `tick` is told of
@@ -39,6 +39,6 @@ def frobenius_step(
 
 
 def _frobenius(G: Float[Tensor, "draws d K"]) -> Float[Tensor, " draws"]:
-    """`||M||_F^2` after batch normalisation of `G`."""
+    """Return `||M||_F^2` after batch normalization of `G`."""
     G = unit_rows(G)
     return (G.mT @ G).square().sum(dim=(-2, -1))

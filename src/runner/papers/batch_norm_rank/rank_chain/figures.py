@@ -87,7 +87,7 @@ def over_layers(text: str) -> Said:
 
 
 def _doubling(*axes: Axis) -> None:
-    """Logarithmic scales with a tick at each power of two."""
+    """Set logarithmic scales with a tick at each power of two."""
     for axis in axes:
         axis.axes.set(**{f"{axis.axis_name}scale": "log"})
         axis.set_major_locator(LogLocator(2, numticks=99))
@@ -95,7 +95,7 @@ def _doubling(*axes: Axis) -> None:
 
 
 def _by_gamma(axes: Axes, rows: pd.DataFrame, column: str, looks: dict[float, Look]) -> None:
-    """A column against the width: a line for each gamma, the smaller above the larger."""
+    """Draw a column against the width: a line for each gamma, the smaller above the larger."""
     rows = rows.sort_values(["skip", "width"], ascending=[False, True])
     for skip, of in rows.groupby("skip", sort=False):
         look, size = looks.get(skip, OTHER), SIZES.get(skip, 7)
@@ -103,23 +103,28 @@ def _by_gamma(axes: Axes, rows: pd.DataFrame, column: str, looks: dict[float, Lo
     _doubling(axes.xaxis)
 
 
+def _within(at: float, widths: np.ndarray) -> float:
+    """Return a width at which a name is written, brought into the range of those drawn."""
+    return float(np.clip(at, widths.min(), max(widths.min(), widths.max() / 1.6)))
+
+
 def _root(axes: Axes, widths: pd.Series, power: float, text: str, at: float, away: tuple) -> None:
-    """A power of d, to compare with, and its name."""
+    """Draw a power of d, and its name."""
     d = np.array(sorted(set(widths)), float)
     ROOT.line(axes, d, d**power, zorder=1)
-    ROOT.name_at(axes, d, d**power, text, at, away)
+    ROOT.name_at(axes, d, d**power, text, _within(at, d), away)
 
 
 def _name(axes: Axes, rows: pd.DataFrame, column: str, look: Look, text: str, at: float,
           away: tuple) -> None:  # fmt: skip
-    """A name at a line against the width, where it has points."""
+    """Write a name at a line against the width, where it has points."""
     rows = rows.dropna(subset=column)
     if len(rows):
-        look.name_at(axes, rows["width"], rows[column], text, at, away)
+        look.name_at(axes, rows["width"], rows[column], text, _within(at, rows["width"]), away)
 
 
 def _key(axes: Axes, rows: pd.DataFrame, y: float) -> None:
-    """Which gamma is which of the lines of TWO, from a height on."""
+    """Write which line of TWO has which gamma, from a height on."""
     for place, skip in enumerate(sorted(set(rows["skip"]), reverse=True)):
         mark = "solid" if skip >= 1 else "broken"
         TWO.get(skip, OTHER).note(axes, 0.04, y - 0.07 * place, f"{mark}: {gamma(skip)}")
@@ -141,7 +146,7 @@ def say_growth(tables: Tables) -> str:
 
 
 def draw_fig3a(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Figure 3a: the soft rank against d, and over the root of d."""
+    """Draw figure 3a: the soft rank against d, and over the root of d."""
     metrics = averages(tables)
     shown = nonempty(powers_of_two(metrics), "width that is a power of two")
     shown = shown.assign(ratio=shown["soft_rank"] / shown["width"] ** 0.5)
@@ -175,15 +180,15 @@ SMALL_SKIPS["gaussian"] = Look(style.SKY, "D", DASHED)
 
 
 def _relative_to_gaussian(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Soft ranks over that of Gaussian weights without skips. Raises NoRows where that is not
-    there."""
+    """Return soft ranks divided by that of Gaussian weights without skips. Raises NoRows without
+    it."""
     plain = select(metrics, skip=inf, law="gaussian").set_index("width")["soft_rank"]
     ranks = metrics[["soft_rank", "soft_rank_se"]]
     return metrics.assign(**ranks.div(metrics["width"].map(plain), axis=0))
 
 
 def _by_law(axes: Axes, metrics: pd.DataFrame) -> None:
-    """Soft ranks, means over the small gammas, with bands of two standard errors."""
+    """Draw soft ranks, means over the small gammas, with bands of two standard errors."""
     for (is_small, law), rows in metrics.groupby([in_lemma_5(metrics), "law"]):
         of, look = rows.groupby("width"), (SMALL_SKIPS if is_small else LAWS)[law]
         mean = of["soft_rank"].mean()
@@ -245,7 +250,7 @@ def say_needed(tables: Tables) -> str:
 
 
 def draw_assumptions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Soft ranks over their bounds, r by the sign of the weights, products by the branch."""
+    """Draw soft ranks over their bounds, r by the sign of the weights, products by the branch."""
     metrics = averages(tables)
     rest, one = (select(metrics, law=law) for law in ("gaussian", "asymmetric"))
     rest, one = (rows[rows["skip"] == rows["skip"].max()] for rows in (rest, one))
@@ -293,7 +298,7 @@ def say_nearer(tables: Tables) -> str:
 
 
 def draw_wide(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Up to d = 1024: soft rank and r over sqrt(d), and the exponent in d between two widths."""
+    """Draw soft rank and r over sqrt(d), up to d = 1024, and their exponent between two widths."""
     metrics, ranks = averages(tables), ["soft_rank", "rank_bound"]
     over = metrics.assign(**metrics[ranks].div(metrics["width"] ** 0.5, axis=0))
     logs = np.log(metrics[["width", *ranks]])
@@ -325,7 +330,7 @@ def say_regular(tables: Tables) -> str:
 
 
 def draw_fig8(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Figures 8 and 9: alpha against d, and the norm of M."""
+    """Draw figures 8 and 9: alpha against d, and the norm of M."""
     metrics = averages(tables)
     skips = paper_skips(metrics)
     metrics = metrics[metrics["skip"].isin(skips)].assign(bound=norm_bound)
@@ -363,7 +368,7 @@ def say_apart(tables: Tables) -> str:
 
 
 def draw_fig3b(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Figure 3b: the top ten singular values by layer from nearly collinear inputs."""
+    """Draw figure 3b: the top ten singular values by layer from nearly parallel inputs."""
     spectrum = tables["spectrum"]
     shown = spectrum[spectrum["skip"] == spectrum["skip"].max()]
     found = spread(shown, ["layer", "index"], ["singular_value"])
@@ -410,7 +415,7 @@ def say_collapse(tables: Tables) -> str:
 
 
 def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Lemma 3: sigma_2 / sigma_1 without normalisation, and how far H~ moves in a layer."""
+    """Draw Lemma 3: sigma_2 / sigma_1 without normalization, and how far H~ moves in a layer."""
     products = tables["products"].assign(ratio=lambda rows: np.exp(rows["log_ratio"]))
     keys, columns = ["skip", "law", "layer"], ["ratio", "step_length"]
     found, groups = spread(products, keys, columns), products.groupby(keys)[columns]
@@ -450,7 +455,7 @@ def say_expansion(tables: Tables) -> str:
 
 
 def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Lemma 7: the measured change against delta_F at the smallest gamma; what is left over."""
+    """Draw Lemma 7: the measured change against delta_F at the smallest gamma; the remainder."""
     expansions = tables["expansions"]
     smallest = expansions[expansions["skip"] == expansions["skip"].min()]
     colors = shades(sorted(expansions["width"].unique()), *BY_WIDTH)
@@ -506,7 +511,7 @@ def say_live(tables: Tables) -> str:
 
 
 def draw_live(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Beyond the paper: where each input rank ends, and how many directions survive."""
+    """Draw, beyond the paper, where each input rank ends, and how many directions survive."""
     ranks = tables["input_ranks"].sort_values(["skip", "width", "input_rank"])
     strongest = ranks["skip"].max()
     shown = ranks[(ranks["skip"] == strongest) & (ranks["input_rank"] > 1)]
@@ -550,7 +555,7 @@ OVERVIEW = {
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Preview of one run: the drawing that goes with what it measured."""
+    """Draw the preview of one run: the drawing that goes with what it measured."""
     picture, drawn = next(draw for table, draw in OVERVIEW.items() if table in tables)(tables)
     return picture, drawn if len(drawn) <= 40 else drawn.iloc[:: len(drawn) // 20]
 

@@ -1,4 +1,4 @@
-"""How many directions live: the fate of one more direction beside a chain of rank k.
+"""Measure how many directions survive: one more direction next to a network of rank k.
 
 The chain never raises the rank of its input (footnote 15), so that inputs of rank `k` have a
 separate invariant law. It is stable if an infinitesimal direction outside their range dies out,
@@ -43,7 +43,7 @@ class ProbedChain(RotatedChain):
         self._layers += 1
 
     def growth_rate(self) -> Float[Tensor, " chains"]:
-        """`lambda(K)` of each chain in nats a layer, averaged over all its layers so far."""
+        """Return `lambda(K)` of each chain in nats a layer, averaged over all its layers so far."""
         return self._log_growth / self._layers
 
     def forget(self) -> None:

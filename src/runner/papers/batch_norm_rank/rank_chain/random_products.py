@@ -1,4 +1,4 @@
-"""Products of random matrices without normalisation (paper B, Section 3.2, Lemma 3)."""
+"""Multiply random matrices without normalization (paper B, Section 3.2, Lemma 3)."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ def collapse(
     generator: Generator,
     device: torch.device,
 ) -> Iterator[tuple[Float[Tensor, " chains"], Float[Tensor, " chains"]]]:
-    """`H~_l = B_l X / ||B_l X||_F` layer by layer, `B_l` the product of `I + gamma W_k` (Eq. 6).
+    """Yield `H~_l = B_l X / ||B_l X||_F` by layer, `B_l` the product of `I + gamma W_k` (Eq. 6).
 
     `X (d, d)` is Gaussian; `skip=inf` leaves the identity out. Yields for each layer `log(sigma_2 /
     sigma_1)` of `H~_l` and the distance `||H~_l - H~_{l-1}||_F`; float64, so that ratios below

@@ -1,4 +1,4 @@
-"""Selections and summaries of the tables of study `rank_chain`, for its drawings and claims."""
+"""Select and summarize the tables of study `rank_chain`, for its drawings and claims."""
 
 from math import ceil, isinf
 
@@ -16,7 +16,7 @@ MEMORIES = 20
 
 
 def gamma(skip: float) -> str:
-    """`gamma = ...` as a label."""
+    """Return `gamma = ...` as a label."""
     return "γ = ∞" if isinf(skip) else f"γ = {skip:g}"
 
 

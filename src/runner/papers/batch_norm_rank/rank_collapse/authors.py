@@ -1,4 +1,4 @@
-"""Figures 1 and 2 as the authors' code computes them, where that differs from the text.
+"""Compute figures 1 and 2 as the authors' code does where it differs from the text.
 
 Their code is github.com/jonaskohler/Batchnorm_prevents_rank_collpase. For `code_fig_2.ipynb` see
 `layers_of_figure_2`. `code_fig_1.py`:
@@ -128,14 +128,14 @@ class Trainer(EpochTrainer[Scores]):
         return losses.detach()
 
     def end_epoch(self) -> Scores:
-        """Mean loss of the minibatches; accuracy on separate images."""
+        """Return the mean loss of the minibatches; accuracy on separate images."""
         loss = (self.losses / self.steps).cpu()
         self.losses.zero_()
         return Scores(loss, self.score(self.data.train, "training")[1])
 
     @torch.no_grad()
     def score(self, images: Images, which: str) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
-        """Loss and accuracy on 1000 images, drawn with replacement, by their own statistics."""
+        """Return loss and accuracy on 1000 images, drawn with replacement, by their statistics."""
         chosen = self._drawn(f"{which} images scored in epoch {self.epoch}", SCORED, len(images))
         x, labels = images.flat()[chosen].float(), images.labels[chosen]
         losses, hits = loss_and_hits(self.networks.logits(x), labels)

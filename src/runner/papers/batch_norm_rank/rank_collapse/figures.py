@@ -1,4 +1,4 @@
-"""Drawings of study `rank_collapse`: Figures 1 and 2, and the preview of one run."""
+"""Draw figures 1 and 2 of study `rank_collapse`, and the preview of one run."""
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -33,7 +33,7 @@ MARKED = (1, 2, 4, 8, 16, 32, 3, 5, 9, 17, 33)
 
 
 def by_depth(tables: Tables) -> pd.DataFrame:
-    """Mean rank before and accuracy after training, by depth and normalization, with the rate."""
+    """Return mean rank before and accuracy after training, with the learning rate."""
     keys = ["depth", "normalization"]
     rank = rank_of_last_layer(tables["metrics"]).groupby(keys)[["matrix_rank", "rank_bound"]]
     ends = trained(tables).groupby([*keys, "learning_rate"], sort=False)
@@ -102,7 +102,7 @@ def _by_depth(
 
 
 def draw_by_depth(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Figure 1: rank and r of the last layer before training, accuracy after it, by depth."""
+    """Draw figure 1: rank and r of the last layer before training, accuracy after it, by depth."""
     start, ends = rank_of_last_layer(tables["metrics"]), trained(tables)
     width, epochs = start["width"].iloc[0], ends["epoch"].max()
     picture, ((left, middle, right),) = sheet(1, 3, gap=0.6, right=1.05)
@@ -130,7 +130,7 @@ def say_layers(tables: Tables) -> str:
 
 
 def draw_by_layer(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Figure 2: rank against depth for Gaussian inputs, one panel for each activation.
+    """Draw figure 2: rank against depth for Gaussian inputs, one panel for each activation.
 
     Bold in single precision, thin and dashed in double.
     """

@@ -91,7 +91,7 @@ class TrainedEpoch(TrialEpoch):
 
 
 def run(config: RankCollapse, context: Context) -> Iterator[LayerRank | TrialEpoch | Measured]:
-    """Ranks by layer, then training, by the protocol that is asked for."""
+    """Yield ranks by layer, then training, by the protocol that is asked for."""
     protocols = {"text": as_the_text, "authors": as_the_authors}
     yield from lookup("protocol", config.protocol, protocols)(config, context)
 
@@ -103,7 +103,7 @@ Start = Callable[[str, range], MLP]
 def as_the_text(
     config: RankCollapse, context: Context
 ) -> Iterator[LayerRank | TrialEpoch | Measured]:
-    """Ranks by layer, then training: of the selection replicates, then of the others."""
+    """Yield ranks by layer, then training: of the selection replicates, then of the others."""
     dtype = torch_dtype(config.dtype)
     data = None if config.data == "gaussian" else training_images(config, context).standardized()
     x = gaussian_inputs(config) if data is None else probed(config, data).flat()
@@ -151,7 +151,7 @@ def choose_and_train(
 
     if not is_judged:
         trainer = trainer_of(selection, dict.fromkeys(names, grid))
-        for epoch, found in trainer.run("choosing rates"):
+        for epoch, found in trainer.run("choosing learning rates"):
             for index, name in enumerate(names):
                 of = found[name]
                 scores[index] += score(of.train_accuracy, of.train_loss).view_as(scores[index])
@@ -224,7 +224,7 @@ def figure_2_as_the_authors(config: RankCollapse, context: Context) -> Iterator[
 
 
 def tell_ranks(rows: list[LayerRank]) -> None:
-    """The first thing that is known, long before training ends: medians at some of the layers."""
+    """Report the ranks long before training ends: medians at some of the layers."""
     known = {row.layer for row in rows} - {0}  # beyond 64 not all are measured
     layers = sorted({min(known, key=lambda n: abs(n - 2**k)) for k in range(16)} | {max(known)})
     log.info("rank before training, and r, by layer:  %s", "".join(f"{n:>7}" for n in layers))
@@ -242,7 +242,7 @@ def torch_module(config: RankCollapse, network: str, tensors: dict[str, Tensor])
 
 
 def gaussian_inputs(config: RankCollapse) -> Float[Tensor, "R N d"]:
-    """Standard Gaussian inputs of the network's width, each replicate its own, in float64."""
+    """Return standard Gaussian inputs of the network's width, one batch a replicate; float64."""
     streams = [config.stream(r, "data") for r in range(config.replicates)]
     shape = (config.samples, config.width)
     return torch.stack([torch.randn(shape, generator=s, dtype=torch.float64) for s in streams])

@@ -1,4 +1,4 @@
-"""Selections from the tables of study `rank_collapse`, for its drawings and claims."""
+"""Select from the tables of study `rank_collapse`, for its drawings and claims."""
 
 import pandas as pd
 

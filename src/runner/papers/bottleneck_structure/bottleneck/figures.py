@@ -240,11 +240,11 @@ FIGURES = [
         draw_bottleneck,
         whose="as in the paper",
         findings=[Finding(say_slope, holds=["slope-tends-to-rank", "rank-falls"])],
-        caption="(a) Squared norm of all parameters: best solutions found (filled; bold: the "
-        "task of b) and plain training (hollow; crosses: all weights are zero). Dotted: "
-        "slopes 3 and 2. (b) Singular values of each layer. Lines are the first k "
-        "values, k the number above 0.1 in the middle layer; grey: all others; dotted: "
-        "one. Targets depend on two Gaussian variables.",
+        caption="(a) Squared norm of all parameters, from depth 6 on: best solutions found "
+        "(filled; bold: the task of b) and plain training (hollow; crosses: all weights "
+        "are zero). Dotted: slopes 3 and 2. (b) Singular values of each layer. Lines "
+        "are the first k values, k the number above 0.1 in the middle layer; grey: all "
+        "others. Targets depend on two Gaussian variables.",
         shows={"recipe": ["minimum", "annealed", "plain"]},
     ),
     Drawing(
@@ -253,10 +253,11 @@ FIGURES = [
         whose="supplementary",
         unread=("representation", "spectrum", "theorems"),
         findings=[Finding(say_above, holds=["training-fails-deep"])],
-        caption="(a) Rank of the middle layer. (b) Loss above that of the best solution found. "
-        "Plain training uses λ from the first step. Annealed training uses no weight "
-        "decay for 200 steps, then up to five times λ until 60 % of the steps, then λ. "
-        "Lines are medians, dots are single tasks; dotted: rank of the task.",
+        caption="(a) Rank of the middle layer, from depth 6 on. (b) Loss above that of the best "
+        "solution found. Plain training uses λ from the first step. Annealed training "
+        "uses no weight decay for 200 steps, then up to five times λ until 60 % of the "
+        "steps, then λ. Lines are medians, dots are single tasks; dotted: rank of the "
+        "task.",
         shows={"recipe": ["minimum", "annealed", "plain"]},
     ),
 ]

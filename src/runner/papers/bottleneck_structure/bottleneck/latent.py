@@ -1,4 +1,4 @@
-"""The data of figure 1: a task of known bottleneck rank k*, made of two random shallow networks."""
+"""Draw the data of figure 1: a task of known bottleneck rank, from two shallow networks."""
 
 from dataclasses import dataclass
 from math import sqrt
@@ -22,10 +22,10 @@ class Task:
 
 
 def draw_task(rank: int, samples: int, test_samples: int, generator: torch.Generator) -> Task:
-    """`x = g(z)`, `y = h(z_1 .. z_rank)` with standard Gaussian z and random shallow g and h.
+    """Draw `x = g(z)`, `y = h(z_1 .. z_rank)` with standard Gaussian z and random shallow g and h.
 
-    Scaled on the training samples: E ||x||^2 = d_in; targets centred with E ||y||^2 = 1, so that
-    the zero network costs 1.
+    Scales are those of the training samples: E ||x||^2 = d_in; targets are centered with E ||y||^2
+    = 1, so that the zero network costs 1.
     """
     g = _shallow_network(LATENT, D_IN, generator)
     h = _shallow_network(rank, D_OUT, generator)

@@ -1,10 +1,10 @@
-"""Study `bottleneck`: paper D, figure 1.
+"""Run study `bottleneck`: paper D, figure 1.
 
-Networks of many depths L minimise `C(f) + lambda ||theta||^2` on a task of bottleneck rank k* = 2,
-all depths and replicates in one stack. A replicate's data are the same for all its depths.
+Networks of many depths L minimize `C(f) + lambda ||theta||^2` on a task of bottleneck rank k* = 2,
+all depths and replicates at once. All depths of a replicate have the same data.
 
-The recipe `minimum` gives the lowest loss that was found of each depth, which the statements of the
-paper are about; `plain` and `annealed` what Adam ends at.
+The recipe `minimum` searches for the best solution of each depth, as the statements of the paper
+are about minima. The recipes `plain` and `annealed` are training by Adam.
 
 The cost is `C = (1/N) sum_i ||f(x_i) - y_i||^2`; the zero network costs 1.
 """

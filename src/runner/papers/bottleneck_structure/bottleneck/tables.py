@@ -8,31 +8,30 @@ import numpy as np
 import pandas as pd
 
 FITTED = 0.1
-"""Paper D, figure 1: a train cost below 0.1 is a dot, above it a cross."""
+"""Training error below which a network fits its data (paper D, figure 1)."""
 ENOUGH = 3
-"""Depths that a line is fitted through."""
+"""Smallest number of depths for a line."""
 DEPTHS_OF_EXPANSION = 5
-"""Depths that R1 + R2 / L is fitted through: three more than it has numbers."""
+"""Smallest number of depths for R1 + R2 / L, which has two coefficients."""
 POWERS = np.round(np.arange(0.2, 3.01, 0.02), 2)
-"""Of L, among which the norm's is sought."""
+"""Powers of L among which that of the norm is searched."""
 
 
 def at_ridge(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the networks with the ridge of the lowest losses, where others were trained with
-    more."""
+    """Return the networks with the weight decay of the best solutions."""
     lowest = metrics[metrics["recipe"] == "minimum"]
     ridge = (lowest if len(lowest) else metrics)["ridge"].min()
     return metrics[metrics["ridge"] == ridge]
 
 
 def fitted(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the networks that fit their data: train cost below 0.1."""
+    """Return the networks that fit their data (training error below 0.1)."""
     return metrics[metrics["train_cost"] < FITTED]
 
 
 def with_ranges(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the fitting networks with a column `range`: a number for each run of neighbouring
-    depths, of one recipe and replicate, that keep their rank."""
+    """Return the fitting networks with a column `range`: a number for each sequence of neighboring
+    depths of equal rank, of one recipe and replicate."""
     found = fitted(metrics).sort_values(["recipe", "replicate", "depth"])
     key = found[["recipe", "replicate", "rank"]]
     changed = (key != key.shift()).any(axis=1)
@@ -40,9 +39,9 @@ def with_ranges(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def successive_slopes(metrics: pd.DataFrame) -> pd.DataFrame:
-    """From one depth to the next in a range: the slope of loss / lambda in L, with its rank.
+    """Return the slope of loss / lambda in L from each depth of a range to the next, with its rank.
 
-    One row per pair of neighbouring depths: replicate, rank, range, last (of the two), slope.
+    One row per pair of neighboring depths: replicate, rank, range, last (of the two), slope.
     """
     found = with_ranges(metrics)
     steps = found.groupby("range")[["depth", "loss"]].diff()
@@ -52,13 +51,13 @@ def successive_slopes(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def fits(metrics: pd.DataFrame, depths: int) -> pd.DataFrame:
-    """Return what fits `||theta||^2` over every range of so many depths, three or more, or of more.
+    """Fit `||theta||^2` over every range of at least so many depths, which are three or more.
 
     One row per range: replicate, rank, first and last depth; slope: of a line `slope L +
-    intercept`; off: how far that moves where each norm is off by what the best two losses of its
-    depth differ by; exponent: the p of the POWERS for which `a + b L^p` fits best; R1, R2: of the
-    expansion `||theta||^2 - k L = R1 + R2 / L`; left: the largest deviation from that, relative to
-    how far `||theta||^2 - k L` moves over the range.
+    intercept`; off: how far the slope moves if each norm moves by the difference of the best two
+    losses of its depth; exponent: the p of POWERS for which `a + b L^p` fits best; R1, R2: of the
+    expansion `||theta||^2 - k L = R1 + R2 / L`; left: the largest residual of this expansion,
+    relative to the range of `||theta||^2 - k L`.
     """
     rows = []
     for _, group in with_ranges(metrics).groupby("range"):
@@ -98,11 +97,10 @@ def lines(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def bottleneck_lengths(metrics: pd.DataFrame, spectrum: pd.DataFrame) -> pd.DataFrame:
-    """Return the fitting networks with their range and `outside`, their layers outside the
-    bottleneck.
+    """Return the fitting networks with their range and the number of layers outside the bottleneck.
 
-    Inside, the number of singular values of W_l above 0.5, half-way between the theory's 0 and 1,
-    is that of W_{L/2}.
+    A layer is inside if it has as many singular values above 0.5 as W_{L/2} (0.5 is half-way
+    between the 0 and 1 of the theory).
     """
     key = ["recipe", "replicate", "depth"]
     large = spectrum.assign(large=spectrum["singular_value"] > 0.5)

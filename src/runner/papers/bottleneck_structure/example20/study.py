@@ -1,7 +1,7 @@
-"""Study `example20`: paper D, Appendix D.1.
+"""Run study `example20`: paper D, Appendix D.1.
 
-Explicit networks for f(x, y, z) = (x, y, z + relu(x - y)) on [0, 1]^3: their norm goes to 3 L, so
-R^(1)(f) = 0, while their middle representations grow without bound.
+Explicit networks for f(x, y, z) = (x, y, z + relu(x - y)) on [0, 1]^3: their norm tends to 3 L, so
+that R^(1)(f) = 0, while their middle representations grow without bound.
 """
 
 from collections.abc import Iterator

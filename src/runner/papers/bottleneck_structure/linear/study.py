@@ -1,9 +1,9 @@
-"""Study `linear`: paper D, section 3, on trained deep linear networks.
+"""Run study `linear`: paper D, section 3, on trained deep linear networks.
 
-A network A = W_L ... W_1 of (n, n)-matrices minimises `||A - T||^2 + lambda ||theta||^2` for T of
+A network A = W_L ... W_1 of (n, n)-matrices minimizes `||A - T||^2 + lambda ||theta||^2` for T of
 rank k with singular values between 1 and 3. At a minimum `||theta||^2` is the representation cost
 `R(A; L) = L ||A||_{2/L}^{2/L}`, which is `L k + 2 log |A|_+ + ||log_+ A^T A||^2 / (2 L)` up to
-O(L^-2). In float64 on the CPU, whatever the device.
+O(L^-2). Computed in float64 on the CPU.
 """
 
 from collections.abc import Iterator

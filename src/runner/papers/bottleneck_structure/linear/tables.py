@@ -1,15 +1,14 @@
-"""Summaries of the table of study `linear`, for its drawings and claims."""
+"""Summarize the table of study `linear`, for its drawings and claims."""
 
 import pandas as pd
 
 REMAINDERS = ("after_rank", "after_first", "after_second")
-"""What is left of ||theta||^2 after L k, after 2 log |A|_+ too, after the term in 1/L too."""
+"""Columns of the residual of ||theta||^2 after subtracting L k, 2 log |A|_+, and the 1/L term."""
 
 
 def with_remainders(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows with what each order of the expansion leaves of ||theta||^2, and its
-    `excess`: how far it is from R(A; L), relative to that or, where A is nearly zero, to one.
-    """
+    """Return the rows with the residual of ||theta||^2 after each order of the expansion, and
+    `excess`: the distance from R(A; L), relative to the larger of R(A; L) and one."""
     after_rank = metrics["parameter_norm"] - metrics["depth"] * metrics["rank"]
     after_first = after_rank - metrics["first_correction"]
     after_second = after_first - metrics["second_correction"] / metrics["depth"]
@@ -23,10 +22,10 @@ def with_remainders(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def of_one_rank(metrics: pd.DataFrame, depths: int) -> pd.DataFrame:
-    """Of each replicate the networks of one rank, that which most of its depths have, the larger of
-    two; zero networks apart. Replicates that have no rank at so many depths are left out.
+    """Return of each replicate the networks with its most frequent rank (of two the larger).
 
-    The expansion is one of a matrix in the depth: its terms jump where the rank falls.
+    Networks that are zero are excluded, and replicates without a rank at so many depths. The
+    expansion is that of one matrix in the depth: its terms jump where the rank falls.
     """
     alive = metrics[metrics["rank"] > 0]
     size = alive.groupby(["replicate", "rank"])["depth"].transform("size")

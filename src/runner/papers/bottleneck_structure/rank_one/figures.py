@@ -95,10 +95,10 @@ FIGURES = [
             Finding(say_rare_and_narrow, holds=["interpolants-are-rare", "ntk-blows-up"]),
             Finding(say_rare, holds=["interpolants-are-rare"]),
         ],
-        caption="The function has rank 2. (a) Initializations that fit. (b) Largest trace of "
-        "the tangent kernel (NTK) divided by the depth. (c) Squared norm minus L. Dots "
-        "fit, crosses do not; large dots are medians of the fits. Dotted: lower bounds "
-        "of the paper, in (b) without the factor that depends on the norm.",
+        caption="The target function has rank 2. (a) Initializations that fit. (b) Largest "
+        "trace of the tangent kernel (NTK) divided by the depth. (c) Squared norm minus "
+        "L. Dots fit, crosses do not; large dots are medians of the fits. Dotted: lower "
+        "bounds of the paper, in (b) without the factor that depends on the norm.",
     ),
 ]
 

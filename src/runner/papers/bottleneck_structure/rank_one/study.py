@@ -1,12 +1,12 @@
-"""Study `rank_one`: paper D, Theorem 10.
+"""Run study `rank_one`: paper D, Theorem 10.
 
-The function f*(x) = x / sqrt(2) on the square [-sqrt 3, sqrt 3]^2 has Jacobian rank k* = 2 and
-E ||f*||^2 = 1. Networks of bottleneck rank 1 are trained to fit N of its values: the middle third
-of their layers has one live neuron each. A neuron whose weights are all zero has zero gradient, so
-the rank stays 1.
+The function f*(x) = x / sqrt(2) on the square [-sqrt 3, sqrt 3]^2 has Jacobian rank k* = 2 and E
+||f*||^2 = 1. Networks of bottleneck rank 1 are trained to fit N of its values: in the middle third
+of their layers only one neuron has weights. A neuron whose weights are all zero has zero gradient,
+so the rank stays 1.
 
-Theorem 10: somewhere `Theta(x, x) >= c L e^{-c_1} N^{4 - 4/k*}`, with c_1 = ||theta||^2 - L.
-Gradient descent often gives points up, the more the larger N is; the theorem is about the others.
+Theorem 10: at some x, `Theta(x, x) >= c L e^{-c_1} N^{4 - 4/k*}`, with c_1 = ||theta||^2 - L. Many
+networks do not fit all points, more of them at larger N; the theorem is about the others.
 """
 
 from collections.abc import Iterator
@@ -29,9 +29,9 @@ from runner.papers.bottleneck_structure.stack import DepthStack
 from runner.papers.bottleneck_structure.training import RidgeTrainer
 
 GAIN = 1.4
-"""Outside the middle third weights start as N(0, 1.4^2 / fan_in)."""
+"""Outside the middle third the initial weights are N(0, 1.4^2 / fan_in)."""
 BIAS = 2.0
-"""Of the first live neuron at the start: on for almost all inputs."""
+"""Initial bias of the first neuron of the bottleneck, which is active for almost all inputs."""
 
 torch_module = networks.torch_module
 
@@ -86,7 +86,7 @@ def draw_inputs(config: RankOne, N: int, replicate: int) -> Float[Tensor, "N 2"]
 
 
 def bottleneck_layers(L: int) -> range:
-    """Return the hidden layers that have one live neuron: l = L/3 + 1 .. L - L/3."""
+    """Return the hidden layers with one neuron: l = L/3 + 1 .. L - L/3."""
     return range(L // 3 + 1, L - L // 3 + 1)
 
 

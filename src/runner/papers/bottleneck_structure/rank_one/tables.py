@@ -1,9 +1,9 @@
-"""Selections and summaries of the table of study `rank_one`, for its drawing and claims."""
+"""Select and summarize rows of the table of study `rank_one`, for its drawing and claims."""
 
 import pandas as pd
 
 TARGET_RANK = 2
-"""k* of the function that study `rank_one` fits."""
+"""Rank k* of the function that study `rank_one` fits."""
 
 NTK_EXPONENT = 4 - 4 / TARGET_RANK
 """Theorem 10: Theta >= c L e^{-c_1} N^{4 - 4/k*}."""
@@ -15,12 +15,12 @@ NORM_SLOPE = 2 * (1 - 1 / TARGET_RANK)
 def interpolants(metrics: pd.DataFrame) -> pd.DataFrame:
     """Return the networks that fit their points.
 
-    Their cost is below a tenth of what one point adds to the zero network's cost of about 1.
+    Their cost is below a tenth of what one point adds to the cost of the zero network, about 1.
     """
     return metrics[metrics["train_cost"] * metrics["samples"] < 0.1]
 
 
 def counted(metrics: pd.DataFrame) -> pd.DataFrame:
-    """By N, how many networks there are (`starts`), and how many of them fit (`fit`)."""
+    """Return for each N the number of networks (`starts`) and of networks that fit (`fit`)."""
     starts, fit = (each.groupby("samples").size() for each in (metrics, interpolants(metrics)))
     return pd.DataFrame({"starts": starts, "fit": fit.reindex(starts.index, fill_value=0)})

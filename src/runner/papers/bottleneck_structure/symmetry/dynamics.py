@@ -1,4 +1,4 @@
-"""The dynamics of paper D, section 5: gradient descent on C(v) = ||v v^T - (w w^T + E)||_F^2."""
+"""Define the dynamics of section 5: gradient descent on C(v) = ||v v^T - (w w^T + E)||_F^2."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 ORTHOGONAL_NORM = 1.5
-"""Starts have w.v uniform on [-1, 1] and ||(I - w w^T) v|| uniform on [0, 1.5] (ours): Gaussian
-starts in high dimension hardly excite the first statistic."""
+"""Initial points have w.v uniform on [-1, 1] and ||(I - w w^T) v|| uniform on [0, 1.5] (our
+choice): for Gaussian points in high dimension the first statistic is almost 0."""
 
 
 @dataclass(frozen=True)

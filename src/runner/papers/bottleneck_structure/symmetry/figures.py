@@ -207,11 +207,11 @@ FIGURES = [
         draw_symmetry,
         whose="as in the paper",
         findings=[Finding(say_orbits, holds=["orbits-collapse"])],
-        caption="Rotations about an axis w change nothing. (a) Singular values. (b) First two "
-        f"principal components of layer {PCA_LAYER}, a line for each run of gradient "
-        f"descent. (c) Distance in layer {DISTANCE_LAYER}; dashed: true orbit. Training "
-        "uses no weight decay for 200 steps, then up to five times λ until 60 % of the "
-        "steps, then λ.",
+        caption="A network predicts gradient descent; rotations about an axis w change nothing. "
+        f"(a) Singular values. (b) First two principal components of layer {PCA_LAYER}, "
+        "a line for each run of gradient descent. (c) Distance in layer "
+        f"{DISTANCE_LAYER}; dashed: true orbit. Training uses no weight decay for 200 "
+        "steps, then up to five times λ until 60 % of the steps, then λ.",
     ),
     Drawing(
         "bottleneck-symmetry",

@@ -1,9 +1,10 @@
-"""Study `symmetry`: paper D, section 5 and figure 2.
+"""Run study `symmetry`: paper D, section 5 and figure 2.
 
-A network of depth L sees v(0) and predicts C(v(1)), ..., C(v(T)) along gradient descent, a task of
-bottleneck rank 2: up to the noise E it depends on two summary statistics of v(0) alone. Inputs are
-scaled as x = sqrt(d) v, targets centred and scaled to E ||y||^2 = 1. All measures are taken of the
-`untrained` and of the `trained` network: what differs between them is the claim.
+A network of depth L gets v(0) and predicts C(v(1)), ..., C(v(T)) along gradient descent. The task
+has bottleneck rank 2: without the noise E it depends only on two summary statistics of v(0). Inputs
+are scaled as x = sqrt(d) v, targets are centered and scaled to E ||y||^2 = 1. Training is
+`annealed`: no weight decay for 200 steps, up to 5 lambda until 60 % of the steps, then lambda. The
+network is measured before training (`untrained`) and after it (`trained`).
 """
 
 from collections.abc import Callable, Iterator

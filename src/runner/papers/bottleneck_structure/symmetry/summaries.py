@@ -1,4 +1,4 @@
-"""Whether a representation is a set of summary statistics (paper D, section 5)."""
+"""Measure whether a representation is a set of summary statistics (paper D, section 5)."""
 
 from math import nan
 
@@ -18,9 +18,9 @@ ROUNDING = 16
 def principal_components(
     features: Float[Tensor, "N n"], count: int = 2
 ) -> tuple[Float[Tensor, " n"], Float[Tensor, "n count"]]:
-    """Mean and leading principal directions; each direction's largest entry is positive.
+    """Return the mean and the leading principal directions; the largest entry of each is positive.
 
-    Directions beyond the n or N that there are, are zero.
+    Directions beyond the rank of the data are zero.
     """
     mean = features.mean(0)
     _, _, right = svd(features - mean)
@@ -50,8 +50,9 @@ def neighbour_r2(nearest: Int[Tensor, "N neighbours"], values: Float[Tensor, "N 
 
 
 def collapse_ratio(features: Float[Tensor, "orbits members n"]) -> float:
-    """Mean distance within an orbit over the mean distance between orbits: 0 where each
-    collapses, nan where all features are the same up to rounding.
+    """Return the mean distance within an orbit divided by the mean distance between orbits.
+
+    0 if each orbit is one point, nan if all features are equal up to rounding.
     """
     orbits, members, n = features.shape
     spread = (features.amax((0, 1)) - features.amin((0, 1))).max()

@@ -1,10 +1,10 @@
-"""Selections from the tables of study `symmetry`, for its drawings and claims."""
+"""Select rows from the tables of study `symmetry`, for its drawings and claims."""
 
 import numpy as np
 import pandas as pd
 
 FITTED = 0.1
-"""Test cost of a network that fits, by figure 1's mark; the zero network has 1."""
+"""Test error below which a network fits, as in figure 1; the zero network has 1."""
 
 
 def middle_layers(metrics: pd.DataFrame) -> pd.DataFrame:
@@ -14,8 +14,7 @@ def middle_layers(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def paths(embedding: pd.DataFrame, columns: tuple[str, str] = ("pc1", "pc2")) -> np.ndarray:
-    """Return the paths of one network, (paths, times, 2): on its two components, or by other
-    columns."""
+    """Return the paths of one network, (paths, times, 2), in two columns of the table."""
     rows = embedding.sort_values(["path", "time"])
     counts = rows.groupby("path").size()
     rows = rows[rows["path"].isin(counts.index[counts == counts.max()])]

@@ -87,7 +87,8 @@ def reference(outputs, monkeypatch):
 
     Its pictures are not drawn.
     """
-    monkeypatch.setattr(entries, "picture", lambda folder, figures: outputs / "figures/quick/fig4")
+    drawn = outputs / "figures" / "quick"
+    monkeypatch.setattr(entries, "picture", lambda folder, figures, end: drawn / f"fig4.{end}")
     folder = outputs / "reference" / "quick"
     kept = REFERENCE / "quick"
     shutil.copytree(kept / SMALL, folder / SMALL)
@@ -149,7 +150,7 @@ def test_what_one_has_not_made_is_shown_from_the_reference_and_marked(outputs, r
 def test_an_old_reference_is_shown_as_far_as_it_goes(outputs, reference, monkeypatch, capsys):
     """Tables that the drawing of today does not take, claims without columns of today."""
 
-    def fail(folder, figures):
+    def fail(folder, figures, end):
         raise KeyError("epsilon")
 
     monkeypatch.setattr(entries, "picture", fail)

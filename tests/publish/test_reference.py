@@ -73,16 +73,19 @@ def test_a_picture_of_the_reference_has_its_body_and_its_words_beside_it(made, t
     """The same files as of the figure; drawn again where one is missing, or a verdict changes."""
     folder = keep(NAME, made, tmp_path / "reference")
     place = picture(folder, tmp_path / "again")
+    body = picture(folder, tmp_path / "again", "body.png")
     for end in ("png", "body.png", "header.json"):
         drawn = (tmp_path / "figures" / "smoke" / f"{NAME}.{end}").read_bytes()
         assert place.with_name(f"{NAME}.{end}").read_bytes() == drawn, end
-    body, since = place.with_name(f"{NAME}.body.png"), place.stat().st_mtime_ns
+    since = place.stat().st_mtime_ns
     assert picture(folder, tmp_path / "again").stat().st_mtime_ns == since, "it is there"
     body.unlink()
-    assert picture(folder, tmp_path / "again") == place and body.exists()
+    assert picture(folder, tmp_path / "again", "body.png") == body and body.exists()
+    assert place.stat().st_mtime_ns == since, "only what is missing is drawn"
     kept = pd.read_csv(folder / "claims.csv").assign(verdict="fails")
     kept.to_csv(folder / "claims.csv", index=False)
     picture(folder, tmp_path / "again")
+    assert not body.exists(), "it is of other verdicts"
     words = json.loads(place.with_name(f"{NAME}.header.json").read_text())
     assert words["counts"] == f"✗ {len(kept)} fail"
 

@@ -243,7 +243,7 @@ def _kept(outputs: Path, folder: Path, entry: Entry, drawings: Path | None) -> I
 def _body(folder: Path, drawings: Path) -> tuple[Path | None, str]:
     """Return the picture of a figure of the reference without its header; or why there is none."""
     try:
-        return picture(folder, drawings).with_suffix(".body.png"), ""
+        return picture(folder, drawings, "body.png"), ""
     except Exception as error:  # of whatever kind: old tables, and the drawing of today
         what = f"{type(error).__name__}: {error}"
         return None, f"the code of today cannot draw these tables ({what})"

@@ -189,23 +189,25 @@ def draw_all(reference: Path, outputs: Path, style: str = "screen") -> Iterator[
         yield figure.path("png")
 
 
-def picture(folder: Path, outputs: Path) -> Path:
-    """Return the PNG of a figure of the reference; draw it unless it is there, up to date.
+def picture(folder: Path, outputs: Path, end: str = "png") -> Path:
+    """Return the picture of a figure of the reference; draw it unless it is there, up to date.
 
-    folder: of the figure. Beside the picture stand `<figure>.body.png`, without its header, and
-    `<figure>.header.json`, the words of it. Raises what the drawing raises where the tables are not
-    those that the code of today draws.
+    folder: of the figure; end: `png`, or `body.png` without its header. Beside it stands
+    `<figure>.header.json`, the words of the header. Raises what the drawing raises where the tables
+    are not those that the code of today draws.
     """
     figure, now = kept_figure(folder, outputs), drawn_from(folder)
-    files = [figure.path(end) for end in ("png", "body.png", "header.json", "drawn-from")]
-    place, _, words, source = files
-    if not (all(map(Path.exists, files)) and source.read_text() == now):
+    place, words, source = map(figure.path, (end, "header.json", "drawn-from"))
+    is_current = words.exists() and source.exists() and source.read_text() == now
+    if not (is_current and place.exists()):
         tables = read_tables(folder)
         above = header_of(figure, tables, pd.read_csv(folder / "claims.csv"))
+        for each in () if is_current else ("png", "body.png"):
+            figure.path(each).unlink(missing_ok=True)
         place.parent.mkdir(parents=True, exist_ok=True)
         with drawn_in("screen"):
             drawing, _ = drawn(figure, tables, above)
-            save(drawing, place.with_suffix(""), ("png", "body.png"))
+            save(drawing, figure.path("png").with_suffix(""), (end,))
         write_atomically(words, above.as_json())
         write_atomically(source, now.encode())
     return place

@@ -123,6 +123,8 @@ def check_fields(config: Any) -> None:
         if not values:
             raise InputError(f"{item.name}=[] is empty ({item.metadata['help']})")
         for index, each in enumerate(values):
+            if isinstance(value, list) and isinstance(each, list | tuple | dict):
+                raise InputError(f"{item.name}={value} holds {each}: one list of values is needed")
             _check(item, each)
             if each in values[:index]:
                 raise InputError(f"{item.name}={_listed(values)} holds {each} twice")

@@ -24,6 +24,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, OverrideType, RangeSweep
 from omegaconf import DictConfig, OmegaConf, open_dict
 
+from runner.cli.checking import check_list, check_number
 from runner.cli.explaining import explain, explain_key, is_hydras
 from runner.cli.overrides import as_typed, overrides_of
 from runner.core.catalogue import (
@@ -185,6 +186,8 @@ class Composer:
         """Return the value that an override gives: 1e3 is a whole number where one is wanted."""
         known = {each.name: each for of in (Settings, config_of(study)) for each in fields(of)}
         item = known.get(override.key_or_group)
+        if item is not None:
+            check_list(item.name, override.value(), item.type)
         wants_int = item is not None and re.search(r"\bint\b", str(item.type))
         return _whole(override.value()) if wants_int else override.value()
 
@@ -214,6 +217,7 @@ class Composer:
         for grid in grids:
             lines = [f"{key}={values}" for key, values in grid.items() if key not in keys]
             parsed = self.parser.parse_overrides([*lines, *typed])
+            check_number(parsed)
             found |= dict.fromkeys(product(*map(_texts, parsed)))
         if not found:
             raise InputError(f"no values are given, so there are no runs: {' '.join(typed)}")
@@ -242,6 +246,26 @@ def _texts(override: Override) -> list[str]:
 
 def _is_whole(text: str) -> bool:
     return text.lstrip("-").isdigit()
+
+
+def as_whole_numbers(words: Iterable[str]) -> list[str]:
+    """Return words in which 1e3 is 1000 where a whole number is wanted, as Hydra alone does not
+    take it."""
+    words = list(words)
+    types: dict[str, set[str]] = {}
+    classes: list[type] = [Settings, *map(config_of, _named(words))]
+    for each in classes:
+        for item in fields(each):
+            types.setdefault(item.name, set()).add(str(item.type))
+    found = []
+    for word in words:
+        key, _, value = word.partition("=")
+        of = types.get(key, set())
+        is_whole = of and all("int" in each and "float" not in each for each in of)
+        if is_whole and re.fullmatch(r"[-+]?[0-9.]+[eE][-+]?[0-9]+", value):
+            word = f"{key}={_whole(float(value))}"
+        found.append(word)
+    return found
 
 
 def words_as_typed(words: Iterable[str]) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
+from runner.cli.checking import check_figure, check_files, check_grids, check_words
 from runner.cli.composing import Composer, hydra_ready, words_as_typed
 from runner.cli.overrides import choices_of
 from runner.core.catalogue import headline
@@ -55,6 +56,9 @@ def compose_order(words: list[str], multirun: bool = False) -> Order:
         raise InputError(f"{nameless}: a key is missing, as in seed{nameless}")
     composer = Composer()
     typed = words_as_typed(words)
+    check_words(typed, composer.parser)
+    check_figure(words)
+    check_files(words)
     composed = composer.common(typed)
     order = Order([], [], composed)
     if order.searches:
@@ -92,10 +96,14 @@ def compose_figures(names: list[str], words: list[str]) -> Order:
 
 def _grids(composed: DictConfig) -> list[dict[str, str]]:
     """Return the grids of a figure at its scale: key -> choices as they are typed."""
+    if not isinstance(composed.grids, DictConfig):
+        raise InputError(f"grids={composed.grids}: a figure has grids for each scale")
     if composed.scale not in composed.grids:
         scales = ", ".join(composed.grids)
         raise InputError(f"scale={composed.scale}: this figure is drawn at {scales} only")
-    listed: Any = OmegaConf.to_container(composed.grids[composed.scale], resolve=True)
+    grids = composed.grids[composed.scale]
+    listed: Any = OmegaConf.to_container(grids, resolve=True) if OmegaConf.is_list(grids) else None
+    check_grids(listed)
     return [{key: choices_of(value) for key, value in grid.items()} for grid in listed]
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from runner.core.catalogue import rows_of
+from runner.core.catalogue import configs, rows_of
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at
 from runner.core.studies import Row, column_types
@@ -80,6 +80,9 @@ def main(arguments: list[str]) -> int:
     for word in options.words:
         if "=" in word and action != "diff":
             raise InputError(f"{word} is not outputs=...; runs are chosen by --where {word}")
+    for word in options.words:
+        if not of_action and word in configs() and not Path(word).is_dir():
+            raise InputError(f"{word} is a study: its runs are chosen by --study {word}")
     if not of_action:
         typed += options.words
     if len(typed) > 1:
@@ -418,7 +421,7 @@ def _table(runs: Sequence[Found], **more: list[str]) -> str:
     lines = [
         {
             "study": _shown(each.study),
-            "knobs": _shown(each.knobs)[:room],
+            "knobs": _cut(_shown(each.knobs), room),
             "hash": _shown(each.hash8),
             "status": each.status,
             "again": each.again or "",
@@ -434,6 +437,11 @@ def _table(runs: Sequence[Found], **more: list[str]) -> str:
     for name in set(table) - {"seconds", "size"}:
         table[name] = table[name].str.ljust(max(table[name].str.len().max(), len(name)))
     return table.to_string(index=False, justify="left")
+
+
+def _cut(text: str, room: int | None) -> str:
+    """Return a text of at most so many characters, with a mark where something is cut off."""
+    return text if room is None or len(text) <= room else f"{text[: room - 1]}…"
 
 
 def _indented(text: str) -> str:

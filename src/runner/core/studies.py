@@ -137,6 +137,8 @@ def check_fields(config: Any) -> None:
                 f"{item.name}=[] is empty: give at least one value ({item.metadata['help']})"
             )
         for index, each in enumerate(values):
+            if isinstance(value, list) and isinstance(each, list | tuple | dict):
+                raise InputError(f"{item.name}={value} holds {each}: one list of values is needed")
             _check(item, each)
             if each in values[:index]:
                 raise InputError(

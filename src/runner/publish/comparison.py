@@ -21,6 +21,10 @@ from runner.runs.run import load, stale_note
 SHOWN = ["table", "column", "beyond", "deviation", "where"]
 
 
+MOST_NAMED = 3
+"""Of the columns of a table that one side does not keep."""
+
+
 def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None:
     """Return where a user's runs of a figure differ from the reference; None without either.
 
@@ -42,7 +46,9 @@ def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None
         columns = list(column_types(row_class))
         absent = [each for each in columns if 0 < sum(each in side for side in sides) < 2]
         if absent:
-            listed = ", ".join(f"{table}.{column}" for column in absent)
+            listed = ", ".join(f"{table}.{column}" for column in absent[:MOST_NAMED])
+            more = len(absent) - MOST_NAMED
+            listed += f" and {more} columns more" if more > 0 else ""
             notes.append(f"on one side alone, and not compared: {listed}")
         if len(sides) == 2 and not {*row_class.keys} & {*absent}:
             measured = ["run", *(each for each in columns if each not in absent)]

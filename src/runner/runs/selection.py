@@ -12,7 +12,7 @@ import yaml
 from runner.core.catalogue import configs
 from runner.core.errors import InputError, nearest
 from runner.runs.inventory import STATUSES, Found, describe, find
-from runner.runs.run import UNNAMED, Run
+from runner.runs.run import UNNAMED, Run, readable
 
 
 def chosen(
@@ -80,6 +80,8 @@ def _is(value: Any, text: Any) -> bool:
     """Return whether what was typed says this value: as a list, a word, or a number."""
     if isinstance(value, list) and isinstance(text, list):
         return len(value) == len(text) and all(map(_is, value, text))
+    if isinstance(value, list):  # as names of runs show it
+        return text == readable(value)
     if value is None or isinstance(value, bool | str):
         return text == (value if isinstance(value, str) else typed(value))
     try:
@@ -129,7 +131,9 @@ def named(text: str, outputs: Path) -> Found:
     """
     if (Path(text) / "config.yaml").exists():
         return describe(Path(text).resolve())
-    found = find(outputs)
+    found = find(outputs) if outputs.is_dir() else []
+    if not found:
+        raise InputError(f"{text} names no run: there are no runs under {outputs}")
     names = [(f"{each.study}/{each.home.name}", each.home.name, each.hash8) for each in found]
     pairs = list(zip(found, names, strict=True))
     whole = [each for each, known in pairs if text in known]

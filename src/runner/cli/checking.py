@@ -1,0 +1,171 @@
+"""Words and files that are wrong in a way that Hydra does not say: checked before it composes."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from math import ceil, isfinite, prod
+from pathlib import Path
+from typing import Any
+
+import yaml
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override, RangeSweep
+from hydra.errors import HydraException
+
+from runner.core.catalogue import configs, figure_names, figure_study, own_conf_folders
+from runner.core.errors import InputError
+from runner.core.settings import Settings
+
+MOST_RUNS = 10_000
+"""The most runs of one command: each is composed before the first is computed."""
+
+CHOOSING = ("study", "scale", "data", "figure", "size")
+"""The keys that choose files, which an experiment overrides in its list of defaults."""
+
+
+def check_words(words: Iterable[str], parser: OverridesParser | None = None) -> None:
+    """Raise InputError for a word that cannot be read, or takes a key away."""
+    parser = parser or OverridesParser.create()
+    for word in words:
+        key, equals, value = word.partition("=")
+        if word.startswith("~") and not word.startswith("~hydra"):
+            name = key.lstrip("~")
+            raise InputError(f"{word}: no key is taken away; without {name}=... it has its default")
+        try:
+            parser.parse_override(word)
+        except (HydraException, ValueError, RecursionError) as error:
+            raise InputError(f"{word} cannot be read: {_instead(key, equals, value)}") from error
+
+
+def _instead(key: str, equals: str, value: str) -> str:
+    """Return what to type in place of a word."""
+    if not equals:
+        name = re.match(r"\w+", key)
+        return f"key=value is needed, as in {name[0] if name else 'seed'}=1"
+    if element := re.fullmatch(r"(\w+)\[.*\]", key):
+        return f"a list is given whole, as in {element[1]}=[{value}]"
+    if value.rstrip().endswith(","):
+        return f"a value is missing behind the comma, as in {key}={value.rstrip().rstrip(',')}"
+    if value.endswith("()"):
+        return f"its brackets hold no values, as in {key}=1,2"
+    for left, right, kind in (("[", "]", "bracket"), ("{", "}", "brace"), ("(", ")", "bracket")):
+        if value.count(left) != value.count(right):
+            missing = right if value.count(left) > value.count(right) else left
+            return f"a {kind} {missing} is missing"
+    return f"a text with signs stands in quotes, as in \"{key}='a=b'\""
+
+
+def check_flag(word: str) -> None:
+    """Raise InputError for a key that is typed with dashes."""
+    key, equals, value = word.lstrip("-").partition("=")
+    name = key.replace("-", "_")
+    classes: list[type] = [Settings, *configs().values()]
+    known = {item.name for each in classes for item in fields(each)}
+    if word.startswith("--") and name in known:
+        raise InputError(f"{word}: keys have no dashes: {name}={value if equals else '...'}")
+
+
+def check_figure(words: Iterable[str]) -> None:
+    """Raise InputError for a figure that is typed with another study than its own."""
+    chosen = dict(word.partition("=")[::2] for word in words)
+    figure, study = chosen.get("figure"), chosen.get("study")
+    if figure in figure_names() and study in configs() and figure_study(figure) != study:
+        own = figure_study(figure)
+        raise InputError(f"figure={figure} is of study {own}: leave study={study} out")
+
+
+def check_number(parsed: Iterable[Override]) -> None:
+    """Raise InputError where a sweep has more runs than a command may have; lists none of them."""
+    counts = {each.input_line: _count(each) for each in parsed if each.is_sweep_override()}
+    if (number := prod(counts.values())) > MOST_RUNS:
+        said = f"{number:,}" if isfinite(number) else "infinitely many"
+        line = max(counts, key=counts.__getitem__)
+        raise InputError(f"{line}: {said} runs; one command has at most {MOST_RUNS:,}")
+
+
+def _count(override: Override) -> float:
+    swept = override.value()
+    if isinstance(swept, RangeSweep):
+        start, stop, step = (float(each or 0) for each in (swept.start, swept.stop, swept.step))
+        if not step:
+            raise InputError(f"{override.input_line}: the step of a range is 0")
+        number = (stop - start) / step
+        return max(0, ceil(number)) if isfinite(number) else number
+    return len(getattr(swept, "list", [None]))
+
+
+def check_list(key: str, value: Any, type_: Any) -> None:
+    """Raise InputError for a value that is no list where one is wanted, or has lists in it."""
+    if not str(type_).startswith("list") or isinstance(value, str) and "${" in value:
+        return
+    if isinstance(value, list):
+        if inner := next((each for each in value if isinstance(each, list | dict)), None):
+            text = inner if isinstance(inner, list) else list(inner)
+            listed = ",".join(map(str, text))
+            raise InputError(f"{key} holds a list in a list: write {key}=[{listed}]")
+    elif value is None and "None" not in str(type_) or value is not None:
+        shown = "..." if isinstance(value, dict) or value is None else value
+        raise InputError(f"{key} must be a list: {key}=[{shown}]")
+
+
+def check_grids(grids: Any) -> None:
+    """Raise InputError unless the grids of a figure are lists of mappings."""
+    is_right = isinstance(grids, list) and all(isinstance(grid, Mapping) for grid in grids)
+    if not is_right:
+        raise InputError("the grids of a figure at a scale are a list, as in [{depth: [8, 16]}]")
+
+
+def check_files(words: Iterable[str]) -> None:
+    """Raise InputError for a YAML file of the user's that Hydra would misread."""
+    named = {word.lstrip("+").partition("=")[2] for word in words}
+    for folder in own_conf_folders():
+        for path in sorted(folder.glob("*/*.yaml")):
+            if path.stem in named or path.parent.name in ("study", "data"):
+                _check_file(path)
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses a key that is there twice, and numbers that are not written in tens."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Return the mapping. Raises InputError, with the line."""
+        seen: dict[str, int] = {}
+        for key, value in node.value:
+            line = key.start_mark.line + 1
+            if key.value in seen:
+                first = seen[key.value]
+                raise InputError(f"line {line}: {key.value} is there twice, also in line {first}")
+            seen[key.value] = line
+            whole = value.tag == "tag:yaml.org,2002:int" and value.style is None
+            if whole and not re.fullmatch(r"[-+]?(0|[1-9][0-9_]*)", value.value):
+                number = self.construct_object(value)
+                raise InputError(
+                    f"line {line}: {key.value}: {value.value} is {number} in YAML: write {number}"
+                )
+        return super().construct_mapping(node, deep)
+
+
+def _check_file(path: Path) -> None:
+    try:
+        text = path.read_bytes().decode("utf-8")
+        values = yaml.load(text, _Loader)
+    except InputError as error:
+        raise InputError(f"{path}, {error}") from error
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise InputError(f"{path}, line {line}: it is not in UTF-8: save it in UTF-8") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f", line {mark.line + 1}" if mark else ""
+        what = getattr(error, "problem", None) or "it is no YAML"
+        raise InputError(f"{path}{where}: {what}") from error
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    header = [number for number, line in enumerate(lines) if re.match(r"#\s*@package", line)]
+    if header and any(not re.match(r"#\s*@", line) for line in lines[: header[0]]):
+        raise InputError(f"{path}: {lines[header[0]]} must be its first line")
+    if path.parent.name == "experiment" and isinstance(values, dict):
+        for key in set(CHOOSING) & set(values):
+            raise InputError(
+                f"{path}: {key}: {values[key]} chooses no file:"
+                f" write `- override /{key}: {values[key]}` under defaults"
+            )

@@ -77,5 +77,5 @@ def test_a_damaged_cache_is_compiled_again_once(compute, tmp_path):
         (path,) = (tmp_path / "kept").rglob(f"*.{kind}")
         path.write_bytes(damage(path.read_bytes()))
         again, said = compute()
-        assert again == whole and "is compiled again: what was kept is damaged" in said
+        assert again == whole and "is compiled again: its stored code is damaged" in said
     assert compute() == cached

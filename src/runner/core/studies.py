@@ -142,7 +142,7 @@ def check_fields(config: Any) -> None:
             _check(item, each)
             if each in values[:index]:
                 raise InputError(
-                    f"{item.name}={_listed(values)} contains {each} twice: give each value once"
+                    f"{item.name}={_listed(values)} holds {each} twice: give each value once"
                 )
 
 

@@ -27,7 +27,6 @@ from runner.publish import reference
 from runner.results import figures, paper_figures, sweep_pictures
 from runner.results.claims import Tables
 from runner.results.style import drawn_in
-from runner.runs import inventory
 from runner.runs import run as stored
 from runner.runs.run import Run
 
@@ -89,7 +88,7 @@ def load(folder: str | Path) -> Run:
     Raises InputError when there is none, or it is of a study or a version that is no more.
     """
     folder = Path(folder).resolve()
-    kept = Run(inventory.read_config(folder), folder.parent.parent.parent)
+    kept = Run(stored.read_config(folder), folder.parent.parent.parent)
     if kept.folder != folder:
         raise InputError(f"{folder}: config.yaml describes the run {kept.folder.name}")
     return kept

@@ -11,7 +11,7 @@ from runner.papers.training_invariances.low_rank_training.config import LowRankT
 from runner.runs import inventory
 from runner.runs import run as runs
 from runner.runs.execution import execute
-from runner.runs.run import Run, kept_notes
+from runner.runs.run import Run, kept_notes, read_config
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_configurations_of_one_name_have_folders_of_their_own(colliding, tmp_pat
         assert set(again.tables()["metrics"]["depth"]) == {depth}
     found = inventory.find(tmp_path)
     assert [each.hash8 for each in found] == ["0123abcd", "0123abcd-2", "0123abcd-3"]
-    assert [inventory.read_config(each.folder).depths for each in found] == [[4], [6], [8]]
+    assert [read_config(each.folder).depths for each in found] == [[4], [6], [8]]
 
 
 def test_a_run_that_was_begun_is_gone_on_with_by_its_own_configuration_alone(colliding, tmp_path):

@@ -19,8 +19,8 @@ from runner.papers.batch_norm_rank.pretraining.config import Pretraining
 from runner.papers.batch_norm_rank.rank_collapse.config import RankCollapse
 from runner.papers.training_invariances.low_rank_training.config import LowRankTraining
 from runner.runs.execution import execute
-from runner.runs.inventory import problem, read_config
-from runner.runs.run import Run, run_name
+from runner.runs.inventory import problem
+from runner.runs.run import Run, read_config, run_name
 
 NAMES = ("train-images", "train-labels", "test-images", "test-labels")
 SOURCE = {

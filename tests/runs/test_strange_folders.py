@@ -18,7 +18,7 @@ from runner.results.figures import make
 from runner.results.paper_figures import PaperFigure
 from runner.runs import inventory
 from runner.runs.execution import execute
-from runner.runs.run import Run, load
+from runner.runs.run import Run, load, read_config
 
 TINY = {"target_width": 2, "train_samples": 640, "test_samples": 100, "batch_size": 32}
 CONFIG = BnOnly(**TINY, replicates=2)
@@ -65,7 +65,7 @@ def test_a_config_of_another_time_is_explained(run, tmp_path, changes, message):
 
 def test_a_config_without_a_field_that_came_later_still_loads(run, tmp_path):
     damage(run.folder / "config.yaml", normalization=None, schedule=None)
-    assert inventory.read_config(run.folder) == run.config
+    assert read_config(run.folder) == run.config
     assert inventory.problem(run.folder, tmp_path) is None
 
 

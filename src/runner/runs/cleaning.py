@@ -13,7 +13,7 @@ from runner.core.catalogue import configs, rows_of
 from runner.core.errors import Busy, InputError
 from runner.runs import lock
 from runner.runs.files import PART
-from runner.runs.inventory import Found, read_values, status_of
+from runner.runs.inventory import Found, status_of
 from runner.runs.run import AGAIN, CHECKPOINT, RESULT, WEIGHTS, read_provenance, read_result
 
 LEFT_OVER = ("failed", "dead", "interrupted", "absent")

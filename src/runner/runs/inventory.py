@@ -1,6 +1,5 @@
 """All runs under an outputs folder: what each is, how far it is, whether its files are whole."""
 
-import dataclasses
 import json
 import math
 import os
@@ -9,8 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from runner.core.catalogue import configs, rows_of
 from runner.core.errors import InputError
@@ -25,6 +22,7 @@ from runner.runs.run import (
     Run,
     holds,
     knobs,
+    read_config,
     read_provenance,
     run_name,
     whose_code,
@@ -36,10 +34,6 @@ STATUSES = ("complete", "running", "interrupted", "failed", "dead", "absent")
 
 QUEUED = Path("submitit") / "queued"
 """Where, under an outputs folder, it is noted which runs a cluster's queue has."""
-
-MOST_NESTED = 100
-"""The most brackets in a `config.yaml`, which the program writes without any but for empty lists;
-hundreds in each other take the parser seconds."""
 
 
 @dataclass(frozen=True)
@@ -209,54 +203,6 @@ def run_in(folder: Path) -> Run:
     run = Run(read_config(folder), folder.parent)
     run.folder = folder
     return run
-
-
-def read_config(folder: Path) -> StudyConfig:
-    """Return the configuration that a run's `config.yaml` describes, with today's defaults for new
-    fields.
-
-    Raises InputError when the file is damaged, names a study or a parameter that no longer exists,
-    or was written when the same parameters meant other numbers.
-    """
-    path = folder / "config.yaml"
-    values = read_values(path)
-    try:
-        study, version = values.pop("study"), values.pop("version")
-    except KeyError as error:
-        raise InputError(f"{path} cannot be read (KeyError)") from error
-    if not isinstance(study, str) or study not in configs():
-        raise InputError(f"{path}: no study {study!r} is known here; one of your own: --config-dir")
-    config_class = configs()[study]
-    if version != config_class.version:
-        raise InputError(
-            f"{path}: version {version} of {study}; the program has version {config_class.version},"
-            " in which the same parameters give other numbers"
-        )
-    known = {field.name for field in dataclasses.fields(config_class)}
-    if unknown := sorted(str(name) for name in set(values) - known):
-        raise InputError(f"{path}: {study} has no parameter {', '.join(unknown)} any more")
-    try:
-        config = config_class(**values)
-        run_name(config)
-    except InputError:
-        raise
-    except Exception as error:  # whatever the checks of a study come up with
-        raise InputError(f"{path}: a value is of the wrong type ({error})") from error
-    return config
-
-
-def read_values(path: Path) -> dict[Any, Any]:
-    """Return what a `config.yaml` holds. Raises InputError when it is not there, or no mapping."""
-    try:
-        content = files.read(path)
-        if content.count(b"[") + content.count(b"{") > MOST_NESTED:
-            raise ValueError
-        values = yaml.safe_load(content)
-    except (OSError, yaml.YAMLError, ValueError, RecursionError) as error:
-        raise InputError(f"{path} cannot be read ({type(error).__name__})") from error
-    if not isinstance(values, dict):
-        raise InputError(f"{path} cannot be read (no mapping)")
-    return values
 
 
 def problem(folder: Path, outputs: Path) -> str | None:

@@ -7,6 +7,7 @@ and `result.json`, written last and atomically: it alone marks the run complete.
 is computed again has the new attempt in `.again` until that is complete, too.
 """
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pandas as pd
 import yaml
 
-from runner.core.catalogue import module_of
+from runner.core.catalogue import configs, module_of
 from runner.core.errors import InputError, nearest
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig, TrainingConfig
@@ -37,6 +38,10 @@ WEIGHTS = "weights.safetensors"
 
 AGAIN = ".again"
 """The folder, in that of a run, where it is computed again."""
+
+MOST_NESTED = 100
+"""The most brackets in a `config.yaml`, which the program writes without any but for empty lists;
+hundreds in each other take the parser seconds."""
 
 LONGEST_NAME = 120
 
@@ -219,6 +224,54 @@ class Run:
         return f"{path} was damaged: it is written anew"
 
 
+def read_config(folder: Path) -> StudyConfig:
+    """Return the configuration that a run's `config.yaml` describes, with today's defaults for new
+    fields.
+
+    Raises InputError when the file is damaged, names a study or a parameter that no longer exists,
+    or was written when the same parameters meant other numbers.
+    """
+    path = folder / "config.yaml"
+    values = read_values(path)
+    try:
+        study, version = values.pop("study"), values.pop("version")
+    except KeyError as error:
+        raise InputError(f"{path} cannot be read (KeyError)") from error
+    if not isinstance(study, str) or study not in configs():
+        raise InputError(f"{path}: no study {study!r} is known here; one of your own: --config-dir")
+    config_class = configs()[study]
+    if version != config_class.version:
+        raise InputError(
+            f"{path}: version {version} of {study}; the program has version {config_class.version},"
+            " in which the same parameters give other numbers"
+        )
+    known = {field.name for field in dataclasses.fields(config_class)}
+    if unknown := sorted(str(name) for name in set(values) - known):
+        raise InputError(f"{path}: {study} has no parameter {', '.join(unknown)} any more")
+    try:
+        config = config_class(**values)
+        run_name(config)
+    except InputError:
+        raise
+    except Exception as error:  # whatever the checks of a study come up with
+        raise InputError(f"{path}: a value is of the wrong type ({error})") from error
+    return config
+
+
+def read_values(path: Path) -> dict[Any, Any]:
+    """Return what a `config.yaml` holds. Raises InputError when it is not there, or no mapping."""
+    try:
+        content = files.read(path)
+        if content.count(b"[") + content.count(b"{") > MOST_NESTED:
+            raise ValueError
+        values = yaml.safe_load(content)
+    except (OSError, yaml.YAMLError, ValueError, RecursionError) as error:
+        raise InputError(f"{path} cannot be read ({type(error).__name__})") from error
+    if not isinstance(values, dict):
+        raise InputError(f"{path} cannot be read (no mapping)")
+    return values
+
+
 def _alike(path: Path) -> Iterator[Path]:
     """Yield a folder, `<path>-2`, ..., as far as they are there, and the first that is not."""
     place, number = path, 1
@@ -231,8 +284,6 @@ def _alike(path: Path) -> Iterator[Path]:
 
 def _kept_identity(folder: Path) -> str | None:
     """Return which configuration has a folder; None where that cannot be read."""
-    from runner.runs.inventory import read_config  # late: it imports this module
-
     try:
         return identity_of(read_config(folder))
     except InputError:

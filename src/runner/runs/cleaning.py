@@ -14,7 +14,15 @@ from runner.core.errors import Busy, InputError
 from runner.runs import lock
 from runner.runs.files import PART
 from runner.runs.inventory import Found, status_of
-from runner.runs.run import AGAIN, CHECKPOINT, RESULT, WEIGHTS, read_provenance, read_result
+from runner.runs.run import (
+    AGAIN,
+    CHECKPOINT,
+    RESULT,
+    WEIGHTS,
+    read_provenance,
+    read_result,
+    read_values,
+)
 
 LEFT_OVER = ("failed", "dead", "interrupted", "absent")
 """What is removed where no status is named."""

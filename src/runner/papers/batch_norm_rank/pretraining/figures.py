@@ -427,7 +427,7 @@ def by_depth(figure: str, claim: str, first: str, *columns: str) -> Drawing:
     return Drawing(
         figure,
         partial(draw_by_depth, first=first, columns=columns),
-        whose="the authors' protocol",
+        whose="following the authors' code",
         unread=("pretraining",),
         findings=findings,
         caption=say_by_depth,
@@ -442,7 +442,7 @@ FIGURES = [
     Drawing(
         "rank-fig6",
         draw_rank_and_accuracy,
-        whose="the authors' protocol",
+        whose="following the authors' code",
         unread=("pretraining",),
         findings=[
             Finding(
@@ -460,7 +460,7 @@ FIGURES = [
     Drawing(
         "rank-pretraining",
         draw_pretraining,
-        whose="ours, next to the authors' protocol",
+        whose="ours, following the authors' code",
         unread=("pretraining",),
         findings=[
             Finding(partial(say_scale, verdict=verdict), **{verdict: ["rank-beyond-scale"]})
@@ -475,7 +475,7 @@ FIGURES = [
     Drawing(
         "rank-scale",
         draw_against,
-        whose="ours, next to the authors' protocol",
+        whose="ours, following the authors' code",
         unread=("pretraining",),
         findings=[*against_findings()],
         caption=caption_against,

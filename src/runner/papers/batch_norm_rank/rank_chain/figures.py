@@ -48,7 +48,7 @@ from runner.results.style import (
 NUMBERS = ["law", "skip", "tau", "width", "layers", "regularity", "regularity_se", "frobenius"]
 NUMBERS += ["frobenius_se", "soft_rank", "soft_rank_se", "soft_rank_sd"]
 NUMBERS += ["rank_bound", "rank_bound_se", "rank_bound_sd"]
-"""Averages over depth that are kept beside a figure."""
+"""Averages over depth in the table of a figure."""
 
 SKIPS = {  # 1 and infinity lie on each other, 0.5 next to them
     inf: Look(style.BLUE, "", width=3.4),
@@ -211,7 +211,7 @@ def say_laws(tables: Tables) -> str:
 
 
 def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the soft rank beside its bound, and over that of Gaussian weights without skips."""
+    """Draw the soft rank with its bound, and over that of Gaussian weights without skips."""
     metrics = averages(tables)
     metrics = metrics.assign(bound=rank_bound(metrics, metrics["tau"])).sort_values("width")
     without = metrics[metrics["skip"] == inf]

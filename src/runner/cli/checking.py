@@ -35,7 +35,11 @@ def check_words(words: Iterable[str], parser: OverridesParser | None = None) -> 
         try:
             parser.parse_override(word)
         except (HydraException, ValueError, RecursionError) as error:
-            raise InputError(f"{word} cannot be read: {_instead(key, equals, value)}") from error
+            reason = str(error.__cause__ or error).partition("\n")[0]
+            why = f" ({reason})" if reason.startswith(("no viable", "mismatched")) else ""
+            raise InputError(
+                f"{word} cannot be read{why}: {_instead(key, equals, value)}"
+            ) from error
 
 
 def _instead(key: str, equals: str, value: str) -> str:

@@ -1,5 +1,6 @@
 """Words and files that are wrong in a way that Hydra does not say: checked before it composes."""
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
@@ -34,7 +35,11 @@ def check_words(words: Iterable[str], parser: OverridesParser | None = None) -> 
         try:
             parser.parse_override(word)
         except (HydraException, ValueError, RecursionError) as error:
-            raise InputError(f"{word} cannot be read: {_instead(key, equals, value)}") from error
+            reason = str(error.__cause__ or error).partition("\n")[0]
+            why = f" ({reason})" if reason.startswith(("no viable", "mismatched")) else ""
+            raise InputError(
+                f"{word} cannot be read{why}: {_instead(key, equals, value)}"
+            ) from error
 
 
 def _instead(key: str, equals: str, value: str) -> str:
@@ -117,11 +122,12 @@ def check_grids(grids: Any) -> None:
 
 def check_files(words: Iterable[str]) -> None:
     """Raise InputError for a YAML file of the user's that Hydra would misread."""
-    named = {word.lstrip("+").partition("=")[2] for word in words}
-    for folder in own_conf_folders():
-        for path in sorted(folder.glob("*/*.yaml")):
-            if path.stem in named or path.parent.name in ("study", "data"):
-                _check_file(path)
+    for word in words:
+        group, _, names = word.lstrip("+").partition("=")
+        for name in names.split(",") if re.fullmatch(r"[\w/]+", group) else ():
+            for path in [folder / group / f"{name}.yaml" for folder in own_conf_folders()]:
+                if os.path.isfile(path):
+                    _check_file(path)
 
 
 class _Loader(yaml.SafeLoader):

@@ -183,7 +183,7 @@ MOST_ORDER = 1.5
 
 
 def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the convergence order of the drift and its size, one row for each statement."""
+    """Draw the convergence order and the size of the drift, one row for each statement."""
     drawn = fitted_orders(tables)
     names = [*KEPT, *MOVED]
     options = {"height": 6.9, "left": 3.2, "top": 0.6, "ratios": [1.3, 1], "sharey": True}
@@ -214,7 +214,7 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         spot = {"transform": axes.get_yaxis_transform(), "ha": "right"}
         look.name(axes, -0.02, row, statement, **spot)
     ticks(axes.xaxis, (0, 1))
-    axes.set_xlabel("convergence order of the drift")
+    axes.set_xlabel("convergence order")
     right.set_xlabel("drift / initial size")
     note = "smallest learning rate;\ndots: quantities, bar: median"
     QUIET.note(right, 0, 1.005, note, va="bottom")
@@ -407,7 +407,7 @@ FIGURES = [
                 holds=["theorem-1", "vertex-wise", "edge-wise", "layer-wise", "relu-not-invariant"],
             )
         ],
-        caption="Left: order of the drift in the learning rate; 0: gradient flow moves the"
+        caption="Left: convergence order in the learning rate; 0: gradient flow moves the"
         " quantity, 1: only finite steps do, 4: finite Runge–Kutta steps do. Right: drift at"
         " the smallest learning rate. Blue: promised; orange: controls. Graphs are random or"
         " DenseNet-like, with frozen weights.",

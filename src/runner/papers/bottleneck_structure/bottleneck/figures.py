@@ -161,7 +161,7 @@ def losses_above(metrics: pd.DataFrame) -> pd.DataFrame:
     rows = at_ridge(metrics)
     rows = rows[rows["recipe"] != "minimum"].join(least, on=keys).dropna(subset="least")
     above = 100 * (rows["loss"] / rows["least"] - 1)
-    return nonempty(rows.assign(above=above), "network beside the best solution")
+    return nonempty(rows.assign(above=above), "network next to the best solution")
 
 
 def _collapsed(metrics: pd.DataFrame) -> list[int]:

@@ -72,7 +72,7 @@ def _against_rounding(axes: Axes, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _by_block(axes: Axes, metrics: pd.DataFrame, place: Callable) -> pd.DataFrame:
-    """Draw Theorem 2 by block size: in double precision, and on the rail with 100 digits."""
+    """Draw Theorem 2 by block size: in double precision, and drawn at zero with 100 digits."""
     rows = random_targets(metrics).query("theorem == 'deep' and depth == 1")
     blocks = rows.groupby("target_width")["block"].transform("nunique")
     rows = nonempty(rows[blocks > 1], "several block sizes of one width")

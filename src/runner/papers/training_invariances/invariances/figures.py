@@ -44,7 +44,7 @@ from runner.results.style import (
 )
 
 MOVES = "ReLU layers: D\nLemma 4"
-"""What the paper does not promise, of those that `conserved` shows."""
+"""Quantities of `conserved` that the paper does not promise to be constant."""
 
 SHOWN = {
     "linear layers: D\nTheorem 1": "promised and pair == 'full'",
@@ -179,7 +179,7 @@ def say_orders(tables: Tables) -> str:
 
 
 MOST_ORDER = 1.5
-"""The largest order on the scale of `first-order`; higher ones have a strip beside it."""
+"""The largest order on the scale of `first-order`; higher ones have a strip next to it."""
 
 
 def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:

@@ -212,7 +212,7 @@ NAMED_AT = {"SGD": -3, "momentum": -17, "AdamW": 22}
 
 
 def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """Draw the remainder with weight decay over that without, beside exp(-2 lambda T)."""
+    """Draw the remainder with weight decay over that without, next to exp(-2 lambda T)."""
     rows = last(by_decay(steady(tables)))
     drawn = _spread(rows, ["method", "classes", "exponent"], "decayed")
     shown = drawn[drawn["classes"] == drawn["classes"].min()]

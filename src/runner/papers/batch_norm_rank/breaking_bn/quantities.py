@@ -98,8 +98,8 @@ def distance_of_paths(tables: Tables) -> pd.Series:
     """distance of log accuracies, plain networks: images to random pixels / between two replicates
 
     In the mean of all epochs; accuracy zero counts as 1e-4. Networks on images and on noise of one
-    replicate share initialization and order, which two replicates do not. The mean distances of the replicates have their
-    pairs in common, so that the sign test on them is rough.
+    replicate share initialization and order, which two replicates do not. The mean distances
+    of the replicates have their pairs in common, so that the sign test on them is rough.
     """
     images, noise = (
         np.log(_of(tables, each, "train_accuracy").drop(index=0).clip(lower=1e-4))

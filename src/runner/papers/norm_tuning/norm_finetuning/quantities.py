@@ -46,7 +46,7 @@ def gained_in(tables: Tables, size: str) -> pd.DataFrame:
 
 @quantity(each=("L", "d"), unit="difference")
 def ahead_at_square(tables: Tables) -> pd.DataFrame:
-    """test accuracy of training γ and β at width d² − of training everything at width d"""
+    """test accuracy of training γ and β at width d² − of training all parameters at width d"""
     everything = right_of(tables, "all").reset_index()
     square = everything.assign(root=everything["d"], d=everything["d"] ** 2)
     pairs = _less(right_of(tables, "norm"), square, KEYS)

@@ -115,7 +115,7 @@ class Pretraining(TrainedMLPs):
         super().__post_init__()
         if self.script != "fig6" and self.protocol != "authors":
             raise InputError(
-                f"script={self.script} needs protocol=authors, not protocol={self.protocol}"
+                f"script={self.script} needs protocol=authors, not {self.protocol}"
             )
 
     @property

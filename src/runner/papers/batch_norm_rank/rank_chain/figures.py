@@ -629,9 +629,9 @@ FIGURES = [
         ],
         caption=over_layers(
             "(a) Figure 8: regularity constant α, (b) figure 9: mean of ‖M‖², against the width"
-            " d; dashed: d^1.5; grey: Lemma 13's bound at γ = 1. M = H Hᵀ / N of a hidden layer"
-            " H. Points are means over {layers}; their errors are smaller than the markers. γ:"
-            " weight of a layer next to its skip (circles 1, diamonds 0.1)."
+            " d; dashed: d^1.5; grey: Lemma 13's bound at γ = 1. Points are means over {layers};"
+            " their errors are smaller than the markers. γ: weight of a layer next to its skip"
+            " (circles 1, diamonds 0.1)."
         ),
     ),
     Drawing(

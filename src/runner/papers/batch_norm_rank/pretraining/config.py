@@ -114,9 +114,7 @@ class Pretraining(TrainedMLPs):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.script != "fig6" and self.protocol != "authors":
-            raise InputError(
-                f"script={self.script} needs protocol=authors, not {self.protocol}"
-            )
+            raise InputError(f"script={self.script} needs protocol=authors, not {self.protocol}")
 
     @property
     def way(self) -> str:

@@ -533,7 +533,7 @@ def draw_live(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         axes.set_ylim(1.8, top)
     ROOT.line(left, [2, top], [2, top], zorder=1, scalex=False)
     ROOT.name_at(left, [2, top], [2, top], "all k survive", 0.7 * top, (-7, 6))
-    STAR.note(left, 0.04, 0.94, "dots: surviving directions")
+    STAR.note(left, 0.04, 0.94, "dots: surviving\ndirections")
     _by_gamma(right, stars, "crossing", TWO)
     _key(right, stars, 0.94)
     _root(right, shown["width"], 0.5, "√d", 40, (6, -10))

@@ -1,8 +1,8 @@
 """Benchmark of study `constructions`: the scales of Theorem 1 at m = 2 d^2.
 
 The baseline forms the Khatri-Rao matrix of the first d^2 hidden units and calls a dense
-LU solver, O(d^6); ours never forms it and takes about 100 iterations of O(d^4) at any d. Ours is
-the solution of least norm, and the condition number that of all m columns; LU's is neither.
+LU solver, O(d^6); ours never forms it and takes about 100 iterations of O(d^4) at any d. Ours finds
+the solution of least norm and the condition number of all m columns; LU finds neither.
 """
 
 from collections.abc import Iterator

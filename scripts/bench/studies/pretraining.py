@@ -19,7 +19,7 @@ REPLICATES, WIDTH, SAMPLES, STEPS, STEP = 5, 64, 64, 40, 0.001
 
 
 def networks(depth: int) -> MLP:
-    """A stack at PyTorch's initialisation; inputs have its width."""
+    """A stack at PyTorch's initialization; inputs have its width."""
     sizes = [WIDTH] * (depth + 1) + [10]
     weights, biases = draw("pytorch", sizes, generators(0, REPLICATES, "bench"))
     return MLP(weights, biases)
@@ -34,7 +34,7 @@ def stacked(start: MLP, X: torch.Tensor) -> MLP:
 
 
 def baseline(start: MLP, X: torch.Tensor) -> list[list[nn.Linear]]:
-    """The descent on one network after another, with torch's layers, gradients and optimiser."""
+    """The descent on one network after another, with torch's layers, gradients and optimizer."""
     trained = []
     for r in range(len(start)):
         layers = []

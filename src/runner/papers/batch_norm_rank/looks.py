@@ -1,7 +1,7 @@
-"""Say how methods look in all figures of paper B, and what pictures and captions call them.
+"""Define how methods look in all figures of paper B, and what pictures and captions call them.
 
-Blue is with batch norm; warm is without, from orange to brown by the length of pre-training; green
-has an asymmetric initialization; grey and hollow are controls.
+Blue: with batch norm. Orange to brown: without batch norm, by the length of pre-training. Green:
+asymmetric initialization. Grey and hollow: controls.
 """
 
 from runner.results import style
@@ -17,7 +17,7 @@ METHODS = {
 }
 
 PRETRAINED = {5: Look(style.VERMILION, "^"), 75: Look(style.RUST, "D")}
-"""By M; others are brown."""
+"""By steps of pre-training; other numbers of steps are brown."""
 
 CONTROLS = {
     "scale_matched": Look(style.GREY, "D", style.DASHED, hollow=True),
@@ -26,7 +26,7 @@ CONTROLS = {
     "orthogonalised": Look(style.GREY, "o", hollow=True),
     "orthogonalised_half": Look(style.GREY, "p", hollow=True),
 }
-"""Ours: no ascent."""
+"""Controls of ours, without pre-training."""
 
 NAMES = {
     "batch_norm": "batch norm",
@@ -65,15 +65,15 @@ NORMALIZATIONS = {
 
 
 def look(method: str, steps: int = 0) -> Look:
-    """Return the look of a method. steps: M, of what is pre-trained."""
+    """Return the look of a method. steps: steps of pre-training, 0 without it."""
     known = METHODS | CONTROLS
     return known.get(method) or PRETRAINED.get(steps) or Look(style.BROWN, "p")
 
 
 def named(method: str, steps: int = 0) -> str:
-    """Return the name of a method in a caption. steps: M, of what is pre-trained."""
-    return NAMES.get(method, method).replace("\n", " ") + (f", M = {steps}" if steps else "")
+    """Return the name of a method in a caption. steps: steps of pre-training, 0 without it."""
+    return NAMES.get(method, method).replace("\n", " ") + (f", {steps} steps" if steps else "")
 
 
 ROOT = Look(style.INK, "", style.DASHED, 1.6)
-"""The root of d, or another power that the paper compares with."""
+"""√d, or another power of d with which the paper compares."""

@@ -10,7 +10,7 @@ from runner.papers.batch_norm_rank.images_config import OnImages
 
 @dataclass(frozen=True)
 class TrainedMLPs(OnImages):
-    """What the studies have in common that train fully connected networks on images."""
+    """Base of the studies that train fully connected networks on images."""
 
     depth: int = parameter("L, the number of hidden layers", 32, minimum=1, maximum=MOST)
     width: int = parameter("d, the number of units of each hidden layer", 64, minimum=1)
@@ -18,7 +18,7 @@ class TrainedMLPs(OnImages):
     samples: int = parameter("N, the number of inputs on which ranks are measured", 512, minimum=2)
     epochs: int = parameter("passes over the training images", 75, minimum=1)
     learning_rates: list[float] = parameter(
-        "learning rates of SGD that are tried; the fastest is judged",
+        "learning rates of SGD to try; the fastest is judged",
         [0.01, 0.03, 0.1, 0.3],
         above=0,
         maximum=LARGEST_STEP,

@@ -1,7 +1,7 @@
-"""How methods and theorems look in all figures of paper A.
+"""Define how methods and theorems look in all figures of paper A.
 
-Blue: γ and β are trained. Green: they are set from the target. Orange: they are set from a dense
-network. Black: a dense network. What we add is hollow.
+Blue: γ and β are trained. Green: γ and β are set from the target. Orange: γ and β are set from a
+dense network. Black: a dense network. Hollow: what we add.
 """
 
 from typing import Any
@@ -31,7 +31,7 @@ BATCH_STATISTICS, LAYER_NORM, LEAST = Look(style.SKY), Look(style.VERMILION, "D"
 FITTED = Look(style.PURPLE, hollow=True)
 
 THEOREMS = {"low_rank": Look(style.NAVY), "wide": CONSTRUCTION, "deep": Look(style.PURPLE, "D")}
-"""Looks of the theorems; those of many networks come first, below the others."""
+"""Looks of the theorems. Theorems with many networks are drawn first, below the others."""
 
 
 def strip(axes: Axes, values: Any, y: float, look: Look) -> None:

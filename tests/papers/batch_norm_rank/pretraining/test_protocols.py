@@ -150,7 +150,7 @@ def test_the_settings_are_those_of_the_scripts():
 
 
 def test_a_script_is_of_the_authors_protocol():
-    with pytest.raises(InputError, match="script=fig4 is of protocol=authors, not text"):
+    with pytest.raises(InputError, match="script=fig4 needs protocol=authors, not text"):
         Pretraining(protocol="text", script="fig4")
 
 

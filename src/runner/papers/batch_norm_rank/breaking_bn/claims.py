@@ -8,13 +8,13 @@ CENTRING = "paper B, Appendix C, figure 7"
 ALIGNED = "paper B, Appendix H, figure 10"
 
 BROKEN = 2
-"""Rank from the usual initialization divided by that from the asymmetric one: at least two."""
+"""Smallest ratio of the ranks from the usual and from the asymmetric initialization."""
 
 PERFECT = 0.99
 """An alignment above this is perfect: one, to two digits."""
 
 SAME = 0.1
-"""Almost the same path: ten times nearer to each other than two replicates are."""
+"""Largest distance of almost equal paths, in units of the distance between two replicates."""
 
 FITS = f"fit_of_batch_norm > {LEARNED}"
 """The network with batch norm, with which another is compared, has learned."""
@@ -72,7 +72,7 @@ FIGURE_7 = [
     ),
     Claim(
         "centring-changes-no-path",
-        "VGG-19 learns as fast with a batch norm that does not subtract the mean",
+        "VGG-19 learns equally fast with a batch norm that does not subtract the mean",
         CENTRING,
         q.gained_by_centring("in the mean of all epochs").given(FITS).within(LITTLE),
     ),
@@ -100,13 +100,15 @@ FIGURE_10 = [
     ),
     Claim(
         "larger-rate-does-not-help",
-        "VGG-19 without batch norm cannot be trained at 100 times the learning rate",
+        "VGG-19 without batch norm does not learn at 100 times the learning rate that is best for"
+        " it",
         ALIGNED,
         q.learned("vanilla_100x", "at every epoch").given(FITS).below(LITTLE),
     ),
     Claim(
         "same-path-on-random-pixels",
-        "on random pixels VGG-19 without batch norm takes almost the same path as on images",
+        "the training accuracy of VGG-19 without batch norm takes almost the same path on random"
+        " pixels as on images",
         f"{ALIGNED} left",
         q.distance_of_paths().below(SAME),
     ),

@@ -43,8 +43,8 @@ class BreakingBN(OnImages):
     )
     epochs: int = parameter("passes over the training images", 20, minimum=1)
     learning_rates: list[float] = parameter(
-        "learning rates of SGD that are tried; the fastest is judged. vanilla_100x uses 100 times"
-        " the one of vanilla, vanilla_random_pixels the same as vanilla",
+        "learning rates of SGD to try; the fastest is judged. vanilla_100x uses 100 times the rate"
+        " of vanilla, vanilla_random_pixels the rate of vanilla",
         [0.01, 0.03, 0.1],
         above=0,
         maximum=LARGEST_STEP,

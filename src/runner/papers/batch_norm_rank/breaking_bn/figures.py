@@ -24,7 +24,7 @@ from runner.results.style import QUIET, Look, level, name_ends, panel, sheet, ti
 COLUMNS = ["train_accuracy", "test_accuracy", "rank", "rank_bound", "gradient_alignment"]
 
 OF_LAST = {"rank": "rank, last hidden layer", "rank_bound": "r, last hidden layer"}
-"""Titles of panels that say more than the name of a measure."""
+"""Titles of panels that name the layer, too."""
 
 CENTRED = ["batch_norm", "batch_norm_no_mean", "batch_norm_asymmetric"]
 """The curves of Figures 5, 7 and 13."""
@@ -36,9 +36,8 @@ ARCHITECTURES = {"vgg19": "VGG-19", "resnet50": "ResNet-50"}
 
 
 def curves(tables: Tables) -> pd.DataFrame:
-    """Return median and range of every measure by method and epoch, each at the rate chosen for it.
-
-    `end_of_grid`: of a rate that was chosen at an end of those offered.
+    """Return median and range of every measure by method and epoch, each at the learning rate
+    chosen for it. `end_of_grid`: which end of the grid this rate is, if it is one.
     """
     keys = ["method", "learning_rate", "epoch", "steps"]
     return spread(paths(tables), keys, COLUMNS).merge(chosen_rates(tables))
@@ -83,7 +82,7 @@ def draw(
 
 
 def draw_vanishing(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw figure 10: accuracy, the same near chance level, and alignment of the gradients."""
+    """Draw figure 10: accuracy, accuracy near chance level, and alignment of the gradients."""
     drawn, training = curves(tables), tables["training"]
     picture, ((left, middle, right),) = sheet(1, 3, gap=0.75, right=1.15, sharex=True)
     _lines(left, "a", drawn, "train_accuracy", chance="")
@@ -109,8 +108,7 @@ def draw_vanishing(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def with_rates(panels: str, tables: Tables) -> str:
-    """Return a caption: panels, what lines and bands are, and the learning rates, with those at an
-    end of their grid."""
+    """Return a caption: panels, lines and bands, and the learning rates, with ends of the grid."""
     rates = [
         f"{named(method)} {rate:g}{END_OF_GRID[end]}"
         for method, rate, end in chosen_rates(tables).itertuples(index=False, name=None)
@@ -123,12 +121,12 @@ def _network(tables: Tables) -> str:
 
 
 def _end(tables: Tables, method: str, column: str = "train_accuracy") -> float:
-    """Return the median of a method after the last epoch. Raises NoRows where it was not run."""
+    """Return the median of a method after the last epoch. Raises NoRows if it was not run."""
     return select(curves(tables), method=method)[column].iloc[-1]
 
 
 def say_broken(tables: Tables) -> str:
-    """Say where accuracy ends from an asymmetric initialization, and where from the usual one."""
+    """Say which accuracy is reached from an asymmetric and from the usual initialization."""
     broken, usual = _end(tables, "batch_norm_asymmetric"), _end(tables, "batch_norm")
     return (
         f"An asymmetric initialization breaks batch norm: {_network(tables)} stays near chance"
@@ -137,13 +135,13 @@ def say_broken(tables: Tables) -> str:
 
 
 def say_centring(tables: Tables, verdict: str) -> str:
-    """Say where a network ends without mean subtraction, and what follows from it."""
+    """Say which accuracy is reached without mean subtraction, and whether the claim holds."""
     without, norm = _end(tables, "batch_norm_no_mean"), _end(tables, "batch_norm")
     if verdict == "holds":
         return f"Without mean subtraction, batch norm learns equally well (accuracy {without:.2f})"
     return (
-        f"Whether batch norm needs mean subtraction is undecided: {_network(tables)} ends at"
-        f" {without:.2f} without it, at {norm:.2f} with it"
+        f"Whether batch norm needs mean subtraction is undecided: {_network(tables)} ends"
+        f" at an accuracy of {without:.2f} without it, of {norm:.2f} with it"
     )
 
 
@@ -166,7 +164,7 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 LOOKS = METHODS
-"""Colours in the picture of a sweep."""
+"""Looks in the picture of a sweep."""
 
 HEADLINE = ["training.rank", "training.rank_bound", "training.gradient_alignment", "test_accuracy"]
 
@@ -214,8 +212,9 @@ FIGURES = [
         ],
         caption=partial(
             with_rates,
-            "(a) Training accuracy, (b) of plain networks, one line each, (c) alignment of the"
-            " gradients of different images (none where the last layer is zero).",
+            "(a) Training accuracy by epoch. (b) Training accuracy of plain networks on images and"
+            " on random pixels, one line for each network. (c) Alignment of the gradients of"
+            " different images (undefined if the last layer is zero).",
         ),
         shows={"method": ["batch_norm", "vanilla", "vanilla_100x", "vanilla_random_pixels"]},
     ),

@@ -1,9 +1,9 @@
 """Measure convolutional networks, replicate by replicate and epoch by epoch.
 
-Methods share initialization and order of the data. Where several learning rates were run, each
-method is read at the one chosen for it. A network that has diverged has the accuracy zero. The
-learned fraction is 0 at chance level and 1 for a perfect fit; `fit_of_batch_norm` is that of batch
-norm at the last epoch, with which others are compared.
+Methods share initialization and order of the data. Each method is read at the learning rate that
+was chosen for it. A network that has diverged has the accuracy zero. The
+learned fraction is 0 at chance level and 1 for a perfect fit. `fit_of_batch_norm` is the learned
+fraction of the network with batch norm at the last epoch, with which others are compared.
 """
 
 import numpy as np
@@ -16,22 +16,31 @@ from runner.results.rows import nonempty
 
 LAST = "at the last epoch"
 
+PRINTED = {
+    "vanilla": "plain networks",
+    "vanilla_100x": "plain networks at 100 times the learning rate",
+    "batch_norm": "networks with batch norm",
+    "batch_norm_asymmetric": "asymmetrically initialized networks with batch norm",
+    "fit_of_batch_norm > 0.5": "the network with batch norm has a learned fraction above 0.5",
+}
+"""What rules print for methods and conditions."""
+
 
 def _of(tables: Tables, method: str, column: str) -> pd.DataFrame:
-    """Return a row for each epoch, 0 before training, by replicate. Raises NoRows where it was not
-    run."""
+    """Return a column of a method by epoch, 0 before training, and replicate. Raises NoRows if the
+    method was not run."""
     rows = paths(tables)
     rows = nonempty(rows[rows["method"] == method], f"rows: {LABELS[method]}")
     return rows.pivot(index="epoch", columns="replicate", values=column)
 
 
 def _learned(tables: Tables, method: str) -> pd.DataFrame:
-    """Return the learned share, by epoch from 1 on and replicate."""
+    """Return the learned fraction, by epoch from 1 on and replicate."""
     return learned_share(_of(tables, method, "train_accuracy").drop(index=0))
 
 
 def _beside_fit(tables: Tables, values: pd.DataFrame) -> pd.DataFrame:
-    """Values by epoch and replicate as rows, each beside the fit of batch norm."""
+    """Return values by epoch and replicate as rows, each beside the fit of batch norm."""
     rows = values.unstack().rename("value").reset_index()
     fit = _learned(tables, "batch_norm").iloc[-1]
     return rows.assign(fit_of_batch_norm=rows["replicate"].map(fit))
@@ -45,28 +54,28 @@ def rank_before(tables: Tables, one: str, other: str) -> pd.Series:
 
 @quantity(unit="difference")
 def order_kept(tables: Tables) -> pd.Series:
-    """log2 ratio of the ranks, higher / lower before training, in the worst pair and epoch"""
+    """log₂(rank of the network that begins higher / of the other), in the worst pair and epoch"""
     ranks = paths(tables).pivot(index=["replicate", "epoch"], columns="method", values="rank")
     return least_lead(nonempty(ranks, "ranks"))
 
 
 @quantity(unit="difference")
 def accuracy_ahead(tables: Tables, one: str, other: str) -> pd.Series:
-    """training accuracy at every epoch, {one} less {other}"""
+    """training accuracy at every epoch, {one} − {other}"""
     accuracy = (_of(tables, each, "train_accuracy").drop(index=0) for each in (one, other))
     return (next(accuracy) - next(accuracy)).unstack()
 
 
 @quantity()
 def learned(tables: Tables, method: str, when: str = LAST) -> pd.DataFrame:
-    """learned fraction, (accuracy - 0.1) / 0.9, of {method} {when}"""
+    """learned fraction, (accuracy − 0.1) / 0.9, of {method} {when}"""
     share = _learned(tables, method)
     return _beside_fit(tables, share.tail(1) if when == LAST else share)
 
 
 @quantity(unit="difference")
 def gained_by_centring(tables: Tables, when: str = LAST) -> pd.DataFrame:
-    """learned fraction with mean subtraction less that without, {when}"""
+    """learned fraction with mean subtraction − learned fraction without it, {when}"""
     gap = _learned(tables, "batch_norm") - _learned(tables, "batch_norm_no_mean")
     return _beside_fit(tables, gap.tail(1) if when == LAST else gap.mean().to_frame().T)
 
@@ -79,18 +88,18 @@ def alignment(tables: Tables, method: str) -> pd.Series:
 
 @quantity(unit="difference")
 def alignment_before(tables: Tables, one: str, other: str) -> pd.Series:
-    """alignment of the gradients before training, {one} less {other}"""
+    """alignment of the gradients before training, {one} − {other}"""
     aligned = (_of(tables, each, "gradient_alignment").loc[0] for each in (one, other))
     return next(aligned) - next(aligned)
 
 
 @quantity(unit="ratio")
 def distance_of_paths(tables: Tables) -> pd.Series:
-    """distance of log accuracies of plain networks, images to random pixels / two replicates
+    """distance of log accuracies, plain networks: images to random pixels / between two replicates
 
-    In the mean of all epochs; accuracy zero counts as 1e-4. Images and noise of a replicate share
-    start and order, which two replicates do not. The mean distances of the replicates have their
-    pairs in common, so that the sign test on them is rough.
+    In the mean of all epochs; accuracy zero counts as 1e-4. Networks on images and on noise of one
+    replicate share initialization and order, which two replicates do not. The mean distances
+    of the replicates have their pairs in common, so that the sign test on them is rough.
     """
     images, noise = (
         np.log(_of(tables, each, "train_accuracy").drop(index=0).clip(lower=1e-4))

@@ -15,13 +15,13 @@ from runner.papers.batch_norm_rank.pretraining.quantities import (
 from runner.results.claims import Claim, ours
 
 SECTION = "paper B, Section 4"
-CONTROL = f"next to {SECTION}"
+CONTROL = f"supplementary to {SECTION}"
 
 RECOVERS = "paper B, Section 1.2 (ii)(b)"
 ORDER = "paper B, Section 1.2 (ii)"
 
 AS_LONG = "M >= 1000"
-"""Pre-training as long as in the authors' script: a shorter one decides nothing against it."""
+"""Pre-training as long as in the authors' script. Shorter pre-training is not judged."""
 
 
 def advantage(name: str, statement: str, column: str, source: str, than: str) -> Claim:
@@ -149,21 +149,21 @@ ALL_INITIALIZATIONS = [
         " networks mean r and speed have a correlation above 1/2",
         f"{SECTION}, on the networks of our control",
         correlation_with_r().above(0.5),
-        note="over the five networks of figure 6 alone: {of_figure_6.median:.2f}",
+        note="over the five networks of figure 6 alone the correlation is {of_figure_6.median:.2f}",
     ),
 ]
 
 CONTROLS = [
     ours(
         "rank-beyond-scale",
-        "deep plain networks learn faster after pre-training as in the authors' code (M = 75) than"
-        " from random weights of the same size",
+        "deep plain networks learn faster after pre-training as in the authors' code (75 steps)"
+        " than from random weights of the same size",
         f"{CONTROL}, figure 6",
         ahead("M = 75", "scale_matched", "training loss").above(0),
     ),
     ours(
         "rank-beyond-scale-by-the-text",
-        "deep plain networks learn faster after pre-training as the paper describes it (M = 75)"
+        "deep plain networks learn faster after pre-training as the paper describes it (75 steps)"
         " than from random weights of the same size",
         f"{CONTROL}, Algorithm 1",
         ahead("M = 75", "scale_matched", "training loss", "text").above(0),
@@ -185,7 +185,7 @@ BEYOND_SCALE = [
     helps_against("helps-against-nothing", "without it", "vanilla"),
     helps_against(
         "helps-beyond-scale",
-        "from random weights of which each layer has the size of the pre-trained one",
+        "from random weights that have the size of the pre-trained weights in each layer",
         "scale_matched",
     ),
 ]

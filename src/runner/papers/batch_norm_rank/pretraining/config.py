@@ -56,7 +56,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {
     },
 }
 SETTINGS = {**SETTINGS, "ours": {**SETTINGS["text"], "steps": [0.02, 0.05, 0.1, 0.2]}}
-"""What a protocol sets where nothing else is asked for; the text gives no step, rate or M."""
+"""Defaults of each protocol. The paper gives no step, learning rate or M."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class Pretraining(TrainedMLPs):
     version: ClassVar[int] = 4  # protocols
 
     protocol: str = parameter(
-        "authors: as in their code; text: as Section 4 describes; ours: the ascent rotates weights"
-        " of unit size",
+        "authors: following the authors' code; text: as Section 4 of the paper describes; ours:"
+        " the ascent rotates weights of unit size",
         "authors",
         choices=("authors", "text", "ours"),
     )
@@ -81,8 +81,8 @@ class Pretraining(TrainedMLPs):
     data: str = parameter("dataset", "digits", choices=LABELLED)
     methods: list[str] = parameter("networks to compare", list(METHODS[:4]), choices=METHODS)
     pretraining_steps: list[int] | None = parameter(
-        "M, the number of minibatches of the pre-training; with script=fig6 the steps on each"
-        " layer, one M after the other; null: that of the protocol, as below",
+        "M, the numbers of minibatches of pre-training, or with script=fig6 of steps on each layer,"
+        " one after the other; null: the numbers of the protocol, as below",
         None,
         minimum=1,
     )
@@ -93,8 +93,8 @@ class Pretraining(TrainedMLPs):
         "N of Algorithm 1, the images of one minibatch", None, minimum=2
     )
     steps: list[float] | None = parameter(
-        "step sizes of the ascent that are tried; the one that raises r most is used for all M;"
-        " with protocol=ours angles in radians",
+        "step sizes of the ascent to try; the size that raises r most is used for all M; with"
+        " protocol=ours angles in radians",
         None,
         above=0,
         maximum=LARGEST_STEP,
@@ -102,7 +102,7 @@ class Pretraining(TrainedMLPs):
     batch_size: int | None = parameter("number of images of one SGD step", None, minimum=2)
     epochs: int | None = parameter("passes over the training images", None, minimum=1)
     learning_rates: list[float] | None = parameter(
-        "learning rates of SGD: each network is trained at all of them; claims and figures use one",
+        "learning rates of SGD; each network is trained at all of them, and the best one is judged",
         None,
         above=0,
         maximum=LARGEST_STEP,
@@ -114,7 +114,7 @@ class Pretraining(TrainedMLPs):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.script != "fig6" and self.protocol != "authors":
-            raise InputError(f"script={self.script} is of protocol=authors, not {self.protocol}")
+            raise InputError(f"script={self.script} needs protocol=authors, not {self.protocol}")
 
     @property
     def way(self) -> str:
@@ -122,18 +122,18 @@ class Pretraining(TrainedMLPs):
         return self.script if self.protocol == "authors" else self.protocol
 
     def settled(self) -> "Pretraining":
-        """Return the same with what the protocol sets in place of every null."""
+        """Return the parameters with the defaults of the protocol for every null."""
         known = SETTINGS.get(self.way, {})
         return replace(self, **{n: v for n, v in known.items() if getattr(self, n) is None})
 
     def rates_of(self, method: str) -> list[float]:
-        """Return the rates that a method is trained at."""
+        """Return the learning rates at which a method is trained."""
         normalized = method.startswith("batch_norm")
         return self.batch_norm_rates if normalized else self.learning_rates
 
     @property
     def chooses(self) -> bool:
-        """Whether there is a rate or a step to choose."""
+        """Whether a learning rate or a step is chosen from several."""
         return any(len(g) > 1 for g in (self.learning_rates, self.batch_norm_rates, self.steps))
 
     def purposes(self) -> tuple[str, ...]:

@@ -48,7 +48,7 @@ from runner.results.style import (
 COLUMNS = ["train_loss", "train_accuracy", "test_loss", "rank_bound", "mean_rank_bound"]
 
 MOST = 25.0
-"""The largest loss that a panel shows: ten times that of chance."""
+"""The largest loss that a panel shows: ten times the loss at chance level."""
 
 
 def curves(tables: Tables) -> pd.DataFrame:
@@ -62,8 +62,8 @@ def curves(tables: Tables) -> pd.DataFrame:
 
 
 def advantages(tables: Tables, columns: Sequence[str]) -> pd.DataFrame:
-    """Return how far the pre-trained networks are ahead of each other network, by depth and epoch:
-    median and range over the replicates, positive where they are better."""
+    """Return the advantage of the pre-trained networks over each other network, by depth and epoch:
+    median and range over the replicates, positive if the pre-trained network is better."""
     rows, keys = at_chosen_rates(tables).replace(np.inf, np.nan), ["depth", "epoch", "replicate"]
     ours = nonempty(rows[rows["method"] == "pretrained"], "pre-trained networks")
     pairs = rows[rows["method"] != "pretrained"].merge(ours, on=keys, suffixes=("", " ours"))
@@ -74,7 +74,7 @@ def advantages(tables: Tables, columns: Sequence[str]) -> pd.DataFrame:
 
 
 WIDE = {"linewidth": 5.0, "markersize": 12, "zorder": 1.9}
-"""Of a line that lies under others."""
+"""Looks of a line that lies under others."""
 
 
 def _lines(
@@ -82,8 +82,8 @@ def _lines(
 ) -> list[tuple[float, str, Look]]:
     """Draw a line and a band for each network; return where they end: height, name, look.
 
-    place: what places values, those beyond the scale on a rail. Without bands plain networks are a
-    wide line under the others, which may lie on it.
+    place: returns the heights of values. Without bands the line of plain networks is wide and lies
+    under the others.
     """
     ends, several = [], len(set(drawn["pretraining_steps"]) - {0}) > 1
     for (method, steps), rows in drawn.sort_values("epoch").groupby(VARIANT):
@@ -92,7 +92,7 @@ def _lines(
             drawn_as.band(axes, rows["epoch"], rows[f"{column}_low"], rows[f"{column}_high"])
         under = WIDE if method == "vanilla" and not bands else {}
         drawn_as.line(axes, rows["epoch"], heights, marker="", **under)
-        text = f"pre-trained,\nM = {steps}" if several and steps else NAMES.get(method, method)
+        text = f"pre-trained,\n{steps} steps" if several and steps else NAMES.get(method, method)
         ends.append((heights[-1], text, drawn_as))
     axes.set_xlim(0, 1.03 * max(1, drawn["epoch"].max()))
     axes.xaxis.get_major_locator().set_params(integer=True, nbins=4)
@@ -148,9 +148,10 @@ def _scale(row: np.ndarray, values: pd.Series) -> Callable:
 def say_by_depth(tables: Tables) -> str:
     """Say what panels, lines and bands of figures 4, 11 and 12 are, and the learning rates."""
     return (
-        "A column for each depth. Top: the networks by epoch. Below: pre-trained networks against"
-        " the two others, pair by pair; above 0 pre-training is better. Lines are medians, bands"
-        f" the range, which may leave a panel. Learning rates: {_rates(tables)}."
+        "A column for each depth. Top: each kind of network by epoch. Below: advantage of the"
+        " pre-trained network over each of the two others by epoch, pair by pair; above 0 it is"
+        " better. Lines are medians, bands the range, which may leave a panel. Learning rates:"
+        f" {_rates(tables)}."
     )
 
 
@@ -173,11 +174,11 @@ def middle(rows: pd.DataFrame, network: str, column: str) -> float:
 
 
 ENOUGH = 1000
-"""Minibatches of the authors' pre-training; after less nothing is said of who wins."""
+"""Minibatches of the authors' pre-training. After fewer minibatches no winner is named."""
 
 
 def say_helps(tables: Tables, column: str, helps: str, beats: str) -> str:
-    """Say whether pre-training helps plain networks, where both end, and if it beats batch norm."""
+    """Say whether pre-training helps plain networks, and whether it beats batch norm."""
     rows = last_epochs(tables)
     ours, plain = (middle(rows, name, column) for name in ("pretrained", "vanilla"))
     if rows["pretraining_steps"].max() < ENOUGH or not np.isfinite([ours, plain]).all():
@@ -187,7 +188,7 @@ def say_helps(tables: Tables, column: str, helps: str, beats: str) -> str:
 
 
 def say_ends(tables: Tables, column: str) -> str:
-    """Say where networks end after a shorter pre-training than the authors', and without it."""
+    """Say what networks reach after a shorter pre-training than the authors', and without it."""
     rows = last_epochs(tables)
     ours, plain = (middle(rows, name, column) for name in ("pretrained", "vanilla"))
     M = rows["pretraining_steps"].max()
@@ -202,16 +203,16 @@ def say_ends(tables: Tables, column: str) -> str:
 HELPS = {
     "holds": "pre-training helps plain networks",
     "fails": "pre-training does not help plain networks",
-    "undecided": "it is undecided if pre-training helps plain networks",
+    "undecided": "it is undecided whether pre-training helps plain networks",
 }
-"""By the verdict of the claim that it does."""
+"""First half of the headline, by the verdict of the claim that pre-training helps."""
 
 BEATS = {
-    "holds": "it beats batch norm",
-    "fails": "it does not beat batch norm",
-    "undecided": "whether it beats batch norm is undecided",
+    "holds": "pre-training beats batch norm",
+    "fails": "pre-training does not beat batch norm",
+    "undecided": "whether pre-training beats batch norm is undecided",
 }
-"""By the verdict of the claim that it does, after HELPS."""
+"""Second half of the headline, by the verdict of the claim that pre-training beats batch norm."""
 
 
 def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -230,7 +231,7 @@ def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_more(tables: Tables, more: str) -> str:
-    """Say where the longest pre-training ends and where none does, and if more is always better."""
+    """Say what the longest and no pre-training reach, and whether more is always better."""
     ends = last_epochs(tables)
     most, plain = (middle(ends, name, "train_accuracy") for name in ("M = 75", "vanilla"))
     return (
@@ -248,8 +249,8 @@ MORE = {
 
 
 def ordered(tables: Tables) -> pd.DataFrame:
-    """Return the judged networks, with r before training and the accuracy of the last epoch, which
-    is chance where one has diverged."""
+    """Return the judged networks, with r before training and the accuracy of the last epoch. A
+    diverged network has the accuracy of chance level."""
     keys = ["protocol", *VARIANT, "replicate"]
     start = before_training(tables).set_index(keys)[["rank_bound"]]
     end = last_epochs(tables).set_index(keys)[["train_accuracy", "train_loss", "learning_rate"]]
@@ -261,25 +262,25 @@ STARTS = {
     ("authors", "batch_norm"): ("batch norm", ""),
     ("authors", "batch_norm_asymmetric"): ("batch norm, asymmetric", ""),
     ("authors", "vanilla"): ("plain", ""),
-    ("authors", "pretrained"): ("pre-trained, M = {M}", ""),
+    ("authors", "pretrained"): ("pre-trained, {M} steps", ""),
     ("text", "pretrained"): ("pre-trained as in the text", "X"),
     ("ours", "pretrained"): ("pre-trained by rotations", "P"),
-    ("authors", "scale_matched"): ("random, size of M = {M}", ""),
+    ("authors", "scale_matched"): ("random, size of {M} steps", ""),
     ("text", "scale_matched"): ("random, size as in the text", "X"),
     ("authors", "unit_scale"): ("random, unit size", ""),
     ("authors", "he"): ("random, He", ""),
     ("authors", "orthogonalised_half"): ("orthogonalized, p = 1/2", ""),
     ("authors", "orthogonalised"): ("orthogonalized, p = 1", ""),
 }
-"""The names in the figure of controls, by protocol and method, and a marker where another protocol
-looks the same."""
+"""Names in the figure of controls, by protocol and method, and a marker if another protocol has
+the same look."""
 
 NEAR = 0.15
-"""Accuracies of the second panel: from this much below the best."""
+"""Range of accuracies in the second panel, below the best one."""
 
 
 def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw what is learned against r before training, a marker for each initialization."""
+    """Draw the training accuracy against r before training, a marker for each initialization."""
     rows, keys = ordered(tables), ["protocol", *VARIANT]
     found = {key: of for way in STARTS for key, of in rows.groupby(keys) if key[:2] == way}
     nonempty(pd.Series(list(found), dtype=object), "networks")
@@ -288,7 +289,7 @@ def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     best = rows["train_accuracy"].max()
     for axes, letter, title, heights in (
         (panels[0, 0], "a", "training accuracy, last epoch", (0, 1.03)),
-        (panels[0, 1], "b", "the same, enlarged", (best - NEAR, best + 0.1 * NEAR)),
+        (panels[0, 1], "b", "best networks, enlarged", (best - NEAR, best + 0.1 * NEAR)),
     ):
         for (protocol, method, steps), of in found.items():
             name, marker = STARTS[protocol, method]
@@ -315,17 +316,19 @@ def say_scale(tables: Tables, verdict: str) -> str:
         return f"A higher rank helps at equal size of the weights (accuracy {ours} against {same})"
     if ours == same:
         return f"Pre-trained and random weights of the same size reach the same accuracy ({ours})"
-    return f"No gain from rank is found at equal size of the weights ({ours} against {same})"
+    return (
+        f"No gain from rank is found at equal size of the weights (accuracy {ours} against {same})"
+    )
 
 
 AGAINST = ("batch_norm", "vanilla", "scale_matched")
-"""What pre-training is compared with, from left to right at each depth."""
+"""Networks with which pre-training is compared, from left to right at each depth."""
 
 RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 5, 10, 20)
 
 
 def draw_against(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the loss of other networks over that of pre-trained ones by depth, a panel a dataset."""
+    """Draw the loss of other networks / the loss of pre-trained networks, against depth."""
     rows = against_pretraining(tables)
     shown = rows["ratio"][rows["ratio"] <= MOST]
     low, top = (shown.min(), shown.max()) if len(shown) else (1, 1)
@@ -364,16 +367,17 @@ def draw_against(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def caption_against(tables: Tables) -> str:
-    """Say what the marks are, and the learning rates on each dataset."""
+    """Return the caption: marks, and the learning rates on each dataset."""
     rates = [
         f"Learning rates on {DATASETS[data]}: {_rates({'training': of})}."
         for data, of in tables["training"].groupby("data")
     ]
     return (
         "Training loss of three kinds of networks, divided by the loss of the pre-trained network"
-        " with the same draws. Losses are means over all epochs. Markers are medians, dots single"
-        " networks. Random weights of the same size: plain networks, each layer scaled to the root"
-        " mean square of the pre-trained one. " + " ".join(rates)
+        " with the same draws, against depth. Losses are means over all epochs. Markers are"
+        " medians, dots single networks. Random weights of the same size: plain networks, each"
+        " layer scaled to the root"
+        " mean square of the pre-trained layer. " + " ".join(rates)
     )
 
 
@@ -385,12 +389,11 @@ def say_against(tables: Tables, helps: str, beats: str) -> str:
 
 
 AT_EQUAL_SIZE = {
-    "holds": "it beats random weights of the same size{every}",
-    "fails": "it does not beat random weights of the same size{every}",
-    "undecided": "whether it beats random weights of the same size is undecided",
+    "holds": "pre-trained weights beat random weights of the same size{every}",
+    "fails": "pre-trained weights do not beat random weights of the same size{every}",
+    "undecided": "whether pre-trained weights beat random weights of the same size is undecided",
 }
-"""By the verdict of the claim that pre-training helps beyond the size of the weights, after
-HELPS."""
+"""Second half of the headline, by the verdict at equal size of the weights."""
 
 
 def against_findings() -> Iterator[Finding]:
@@ -402,7 +405,7 @@ def against_findings() -> Iterator[Finding]:
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the preview of one run: figure 6, and how every network starts and ends."""
+    """Draw the preview of one run: figure 6; return the first and last numbers of each network."""
     picture, _ = draw_rank_and_accuracy(tables)
     rows = ordered(tables)
     shown = rows.groupby([*VARIANT, "learning_rate"], sort=False).median(numeric_only=True)
@@ -410,14 +413,17 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 LOOKS = METHODS | CONTROLS
-"""Colours in the picture of a sweep."""
+"""Looks in the picture of a sweep."""
 
 HEADLINE = ["rank_bound", "train_accuracy", "test_accuracy"]
 
 
 def by_depth(figure: str, claim: str, first: str, *columns: str) -> Drawing:
-    """Return figure 4, 11 or 12; claim: the one that pre-training beats plain networks in the first
-    column, whose networks are drawn; columns: those whose differences are."""
+    """Return the drawing of figure 4, 11 or 12.
+
+    claim: states that pre-trained networks beat plain networks in the first column. first: the
+    column of which the networks are drawn. columns: the columns of which differences are drawn.
+    """
     against = {"faster-than-vanilla": "faster-than-batch-norm"}.get(claim, "better-accuracy")
     findings = [Finding(partial(say_ends, column=first), undecided=[claim])]
     for (verdict, helps), (other, beats) in product(HELPS.items(), BEATS.items()):
@@ -453,8 +459,8 @@ FIGURES = [
             for verdict, more in MORE.items()
         ],
         caption="(a) Training accuracy and (b) mean r (harmonic mean of the rank's lower bound"
-        " over seven layers). Lines are medians, bands the range. M: steps of pre-training on each"
-        " layer; those of M = 75 come after those of M = 5.",
+        " over seven layers), by epoch. Lines are medians, bands the range. Steps: of"
+        " pre-training on each layer; the 75 steps come after the 5 steps.",
         shows={"method": ["vanilla", "pretrained", "batch_norm", "batch_norm_asymmetric"]},
     ),
     Drawing(
@@ -467,9 +473,9 @@ FIGURES = [
             for verdict in ("holds", "fails", "undecided")
         ],
         caption="Training accuracy in the last epoch against r of the last hidden layer before"
-        " training, (a) of all networks, (b) of the best. Markers are medians, dots single"
+        " training, (a) of all networks, (b) of the best networks. Markers are medians, dots single"
         " networks; hollow: not pre-trained. Size: each layer has the root mean square of the"
-        " pre-trained one. Networks that diverge count as chance.",
+        " pre-trained layer. Networks that diverge count at chance level.",
         shows={"method": [method for _, method in STARTS]},
     ),
     Drawing(

@@ -1,9 +1,9 @@
-"""What is measured of deep networks, pre-trained and others, replicate by replicate.
+"""Measure deep networks, pre-trained and others, replicate by replicate.
 
 A network is named by its method, a pre-trained one by its M, as `M = 75`; of a figure with one M it
-is `pretrained`. Networks of a replicate share initialisation and data. How fast one learns is its
-training loss in the mean of all epochs: several end at a perfect fit, sooner or later. One that has
-diverged has an infinite loss and the accuracy zero from there on.
+is `pretrained`. Networks of a replicate share initialization and data. How fast a network learns is
+its training loss in the mean of all epochs: several networks end at a perfect fit, sooner or later.
+A network that has diverged has an infinite loss and the accuracy zero from there on.
 """
 
 import numpy as np
@@ -33,15 +33,29 @@ COLUMNS = {
 }
 """What the columns of the tables are called in rules."""
 
+PRINTED = {
+    "pretrained": "pre-trained networks",
+    "vanilla": "plain networks",
+    "batch_norm": "networks with batch norm",
+    "batch_norm_asymmetric": "asymmetrically initialized networks with batch norm",
+    "scale_matched": "random weights of the same size",
+    "M = 5": "pre-trained networks (5 steps)",
+    "M = 75": "pre-trained networks (75 steps)",
+    "r before training": "mean r before training",
+    "text": "as the paper describes",
+    "M >= 1000": "pre-training has at least 1,000 minibatches",
+}
+"""What rules print for networks, columns and conditions."""
+
 
 def _rows(tables: Tables, column: str, protocol: str) -> pd.DataFrame:
-    """Return what a column of COLUMNS is read from, of the runs of a protocol."""
+    """Return the rows from which a column of COLUMNS is read, of the runs of a protocol."""
     when = before_training if "before" in column else last_epochs if "after" in column else None
     return of_protocol((when or through_training)(tables), protocol)
 
 
 def _values(rows: pd.DataFrame, network: str, column: str) -> pd.Series:
-    """Return a column of a network by depth and replicate. Raises NoRows where it was not run."""
+    """Return a column of a network by depth and replicate. Raises NoRows if it was not run."""
     return named(rows, network).set_index(["depth", "replicate"])[COLUMNS[column]]
 
 
@@ -51,7 +65,7 @@ def _lead(rows: pd.DataFrame, network: str, than: str, column: str) -> pd.DataFr
 
 
 def _of_network(values: pd.Series, rows: pd.DataFrame, network: str) -> pd.DataFrame:
-    """Values as rows, with M, the steps of pre-training of the network that is spoken of."""
+    """Return values as rows, with M, the pre-training steps or minibatches of the network."""
     M = named(rows, network)["pretraining_steps"].max()
     return values.rename("value").reset_index().assign(M=M)
 
@@ -60,19 +74,19 @@ def _of_network(values: pd.Series, rows: pd.DataFrame, network: str) -> pd.DataF
 def ahead(
     tables: Tables, network: str, than: str, column: str, protocol: str = "authors"
 ) -> pd.DataFrame:
-    """advantage in {column} of the deepest networks, {network} over {than}"""
+    """advantage of {network}, compared with {than}, in {column} at the largest depth"""
     return _lead(deepest(_rows(tables, column, protocol)), network, than, column)
 
 
 @quantity(each=("depth",), unit="difference")
 def raised(tables: Tables, network: str, column: str) -> pd.DataFrame:
-    """difference in {column}, {network} less vanilla"""
+    """{column}, {network} − plain networks"""
     return _lead(_rows(tables, column, "authors"), network, "vanilla", column)
 
 
 @quantity(unit="difference", needs={"depth": 3})
 def slowed_less(tables: Tables, network: str, than: str) -> pd.DataFrame:
-    """rise of the training loss from least to largest depth, {than} less {network}"""
+    """rise of the training loss from the smallest to the largest depth, {than} − {network}"""
     rows = _rows(tables, "training loss", "authors")
     ends = rows["depth"].min(), rows["depth"].max()
 
@@ -85,7 +99,7 @@ def slowed_less(tables: Tables, network: str, than: str) -> pd.DataFrame:
 
 @quantity(each=("dataset",), unit="ratio")
 def loss_ratio(tables: Tables, network: str) -> pd.DataFrame:
-    """mean training loss of the deepest networks, {network} / pretrained"""
+    """mean training loss at the largest depth, {network} / pre-trained networks"""
     rows = against_pretraining(tables)
     at_end = rows["depth"] == rows.groupby("data")["depth"].transform("max")
     found = nonempty(rows[at_end & (rows["method"] == network)], f"rows: {network}")
@@ -94,7 +108,7 @@ def loss_ratio(tables: Tables, network: str) -> pd.DataFrame:
 
 @quantity(each=("network",), unit="difference")
 def doublings(tables: Tables) -> pd.DataFrame:
-    """log2 of (mean r / mean r before training) at every epoch"""
+    """log₂(mean r / mean r before training) at every epoch"""
     rows = of_protocol(at_chosen_rates(tables), "authors")
     r = rows.set_index(["epoch", "network", "replicate"])["mean_rank_bound"].sort_index()
     return np.log2(r.drop(index=0) / r.loc[0]).rename("value").reset_index()
@@ -106,7 +120,7 @@ OF_EPOCHS = {"r of the last layer": "rank_bound", "mean r": "mean_rank_bound"}
 
 @quantity(unit="difference")
 def order_kept(tables: Tables, column: str) -> pd.Series:
-    """log2 ratio of {column}, higher / lower before training, in the worst pair and epoch
+    """log₂({column} of the network that begins higher / of the other), in the worst pair and epoch
 
     Two networks of one depth are a pair.
     """
@@ -120,12 +134,12 @@ def order_kept(tables: Tables, column: str) -> pd.Series:
 
 
 OF_FIGURE_6 = ["vanilla", "pretrained", "batch_norm", "batch_norm_asymmetric"]
-"""Its methods."""
+"""The methods of figure 6."""
 
 
 @quantity()
 def correlation_with_r(tables: Tables) -> pd.DataFrame:
-    """Spearman's correlation of mean r before training and minus the mean training loss"""
+    """Spearman's correlation of mean r before training with speed (−1 × mean training loss)"""
     keys = ["protocol", "method", "network", "replicate"]
     before = before_training(tables)[[*keys, "mean_rank_bound"]]
     both = before.merge(through_training(tables)[[*keys, "train_loss"]], on=keys)

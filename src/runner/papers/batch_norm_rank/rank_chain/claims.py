@@ -24,7 +24,7 @@ FIGURE_3A = [
     ),
     Claim(
         "r-bound",
-        "r of linear networks with batch norm, averaged over depth, is above √((1 - α) d)",
+        "r of linear networks with batch norm, averaged over depth, is above √((1 − α) d)",
         "paper B, Theorem 14 (58)",
         q.r_over_bound().above(1),
     ),
@@ -50,7 +50,7 @@ LAWS = [
     Claim(
         "r-bound",
         "for Gaussian, uniform and Rademacher weights r, averaged over depth, is above"
-        " √((1 - α) d), without skips and at γ ≤ 1 / (8 d)",
+        " √((1 − α) d), without skips and at γ ≤ 1 / (8 d)",
         "paper B, Theorem 14 (58)",
         q.r_over_bound().above(1),
         needs={"law": 3},
@@ -72,7 +72,7 @@ FIGURES_8_AND_9 = [
     ),
     Claim(
         "norm-bound",
-        "the mean of ‖M‖², where M = H Hᵀ / N, is below d^1.5 / √(1 - α)",
+        "the mean of ‖M‖², where M = H Hᵀ / N, is below d^1.5 / √(1 − α)",
         "paper B, Lemma 13 (50), figure 9",
         q.norm_over_bound().below(1),
     ),
@@ -147,12 +147,12 @@ LIVE = [
 ]
 
 ONE = 1.5
-"""A mean r below this is of rank one."""
+"""Largest mean r that counts as rank one."""
 
 THRESHOLDS = (0.1, 0.5, 0.9)
 
 HALF = 0.5
-"""σ₂ / σ₁ above this is no collapse, at any depth."""
+"""Smallest σ₂ / σ₁ that counts as no collapse, at any depth."""
 
 ASSUMPTIONS = [
     Claim(

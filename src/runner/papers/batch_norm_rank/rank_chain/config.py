@@ -31,7 +31,7 @@ UNUSED = {
     "expansion": (*_OF_NO_AVERAGE, "stride"),
     "input_rank": ("columns", "input_noise"),
 }
-"""By what is measured, the parameters that change nothing there."""
+"""Parameters without effect, by `measure`."""
 
 UNUSED_BY_AUTHORS = ("columns", "burn_in", "stride", "samples", "engine", "tau", "input_noise")
 
@@ -56,7 +56,7 @@ class RankChain(StudyConfig):
         choices=tuple(UNUSED),
     )
     protocol: str = parameter(
-        "text: as Figures 3a and 3b are described; authors: as their code computes them",
+        "text: figures 3a and 3b as the paper describes them; authors: following the authors' code",
         "text",
         choices=("text", "authors"),
     )
@@ -82,7 +82,9 @@ class RankChain(StudyConfig):
         choices=("gaussian", "uniform", "rademacher", "asymmetric"),
     )
     engine: str = parameter(
-        "how W G is drawn; auto: kernel, on a GPU rotated, direct where these do not apply",
+        "method for the product of random weights and activations; direct: draw W and multiply;"
+        " rotated: draw only the surviving directions (Gaussian weights); kernel: rotated, compiled"
+        " for the CPU; auto: the fastest that is possible",
         "auto",
         choices=("auto", "kernel", "rotated", "direct"),
     )
@@ -91,7 +93,7 @@ class RankChain(StudyConfig):
     centred: bool = parameter("subtract the mean in batch normalization (engine=direct)", False)
     samples: int | None = parameter("N, the batch size; null: d", None, minimum=1)
     columns: int | None = parameter(
-        "K, the number of columns in engines kernel and rotated; null: 2 sqrt(d) + 4",
+        "K, the number of columns of the engines kernel and rotated; null: 2 sqrt(d) + 4",
         None,
         minimum=1,
     )
@@ -131,7 +133,7 @@ class RankChain(StudyConfig):
         return "kernel" if device == "cpu" else "rotated"
 
     def _unlike_the_authors(self) -> str | None:
-        """Return what their code for figures 3a and 3b has no place for; None where it can be
+        """Return what the authors' code for figures 3a and 3b cannot do; None if it can be
         followed."""
         if self.measure not in ("average", "spectrum"):
             return "figures 3a and 3b are measure=average and measure=spectrum"
@@ -146,7 +148,7 @@ class RankChain(StudyConfig):
         return None
 
     def _not_rotated(self) -> str | None:
-        """Why W G cannot be drawn as Z R; None where it can."""
+        """Return why W G cannot be drawn as Z R; None if it can."""
         engines = "engines kernel and rotated"
         if self.law != "gaussian":
             return f"law={self.law}: {engines} know gaussian weights only"
@@ -169,7 +171,7 @@ class RankChain(StudyConfig):
         if self.measure == "input_rank" and reason:
             raise InputError(reason)
         if self.centred and self.samples == 1:
-            raise InputError("samples=1: centred=true leaves nothing of a single sample")
+            raise InputError("samples=1: centred=true makes a single sample zero")
         for skip in self.skips:
             if self.measure == "expansion" and skip > LARGEST_EXPANDED:
                 raise InputError(

@@ -48,7 +48,7 @@ from runner.results.style import (
 NUMBERS = ["law", "skip", "tau", "width", "layers", "regularity", "regularity_se", "frobenius"]
 NUMBERS += ["frobenius_se", "soft_rank", "soft_rank_se", "soft_rank_sd"]
 NUMBERS += ["rank_bound", "rank_bound_se", "rank_bound_sd"]
-"""Averages over depth in the table of a figure."""
+"""Columns of averages over depth in the table of a figure."""
 
 SKIPS = {  # 1 and infinity lie on each other, 0.5 next to them
     inf: Look(style.BLUE, "", width=3.4),
@@ -56,32 +56,32 @@ SKIPS = {  # 1 and infinity lie on each other, 0.5 next to them
     0.5: Look(style.NAVY, "^", ""),
     0.1: Look(style.SKY, "D", DASHED),
 }
-"""By gamma, below each other in this order."""
+"""Looks by gamma, drawn below each other in this order."""
 
 SIZES = {1.0: 9, 0.5: 5}
-"""Of markers, one within the other."""
+"""Sizes of markers that lie within each other."""
 
 OTHER = Look(style.NAVY, "v", style.DOTTED, hollow=True)
-"""Of a gamma that is not the paper's."""
+"""Look of a gamma that the paper does not use."""
 
 TWO = {
     inf: Look(style.BLUE),
     1.0: Look(style.NAVY, hollow=True),
     0.1: Look(style.SKY, "D", DASHED, hollow=True),
 }
-"""Where no three of them coincide."""
+"""Looks by gamma in pictures in which no three lines coincide."""
 
 BY_WIDTH = ("#8cc9ee", style.BLUE, style.NAVY)
-"""The wider, the darker."""
+"""Colors by width, darker for wider networks."""
 
 
 def over_layers(text: str) -> Said:
-    """Return a caption that says, at `{layers}`, how many layers were averaged over."""
+    """Return a caption that says, at `{layers}`, over how many layers each mean is taken."""
 
     def say(tables: Tables) -> str:
-        counts = averages(tables)["layers"]
-        ends = dict.fromkeys(f"{end:,}" for end in (counts.min(), counts.max()))
-        return text.format(layers=f"{' to '.join(ends)} layers")
+        least = int(averages(tables)["layers"].min())
+        round_number = least - least % 10 ** (len(str(least)) - 1)
+        return text.format(layers=f"at least {round_number:,} layers")
 
     return say
 
@@ -109,7 +109,7 @@ def _within(at: float, widths: np.ndarray | pd.Series) -> float:
 
 
 def _root(axes: Axes, widths: pd.Series, power: float, text: str, at: float, away: tuple) -> None:
-    """Draw a power of d, and its name."""
+    """Draw a power of d with its name."""
     d = np.array(sorted(set(widths)), float)
     ROOT.line(axes, d, d**power, zorder=1)
     ROOT.name_at(axes, d, d**power, text, _within(at, d), away)
@@ -117,21 +117,21 @@ def _root(axes: Axes, widths: pd.Series, power: float, text: str, at: float, awa
 
 def _name(axes: Axes, rows: pd.DataFrame, column: str, look: Look, text: str, at: float,
           away: tuple) -> None:  # fmt: skip
-    """Write a name at a line against the width, where it has points."""
+    """Write a name at a line against the width if the line has points."""
     rows = rows.dropna(subset=column)
     if len(rows):
         look.name_at(axes, rows["width"], rows[column], text, _within(at, rows["width"]), away)
 
 
 def _key(axes: Axes, rows: pd.DataFrame, y: float) -> None:
-    """Write which line of TWO has which gamma, from a height on."""
+    """Write which line of TWO has which gamma, from a height downwards."""
     for place, skip in enumerate(sorted(set(rows["skip"]), reverse=True)):
         mark = "solid" if skip >= 1 else "broken"
         TWO.get(skip, OTHER).note(axes, 0.04, y - 0.07 * place, f"{mark}: {gamma(skip)}")
 
 
 def _exponents(rows: pd.DataFrame, by: list[str], x: str, y: str) -> pd.Series:
-    """Return the fitted power of y in x for each group. Raises NoRows where none has two points."""
+    """Return the fitted power of y in x for each group. Raises NoRows if none has two points."""
     each = rows.assign(replicate=rows.groupby(by).ngroup())
     return nonempty(slopes(each, x, y, log=True).dropna(), f"two of {x}")
 
@@ -146,7 +146,7 @@ def say_growth(tables: Tables) -> str:
 
 
 def draw_fig3a(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw figure 3a: the soft rank against d, and over the root of d."""
+    """Draw figure 3a: the soft rank against d, and divided by √d."""
     metrics = averages(tables)
     shown = nonempty(powers_of_two(metrics), "width that is a power of two")
     shown = shown.assign(ratio=shown["soft_rank"] / shown["width"] ** 0.5)
@@ -163,7 +163,7 @@ def draw_fig3a(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     _name(right, without, "ratio", near, "γ = 0.5, 1, ∞", 44, (9, -9))
     _name(right, shown[shown["skip"] == 0.1], "ratio", far, "γ = 0.1", 24, (-7, 8))
     panel(left, "a", "soft rank, mean over the layers", "width d")
-    panel(right, "b", "the same, over √d", "width d")
+    panel(right, "b", "soft rank / √d", "width d")
     return picture, metrics[NUMBERS]
 
 
@@ -172,16 +172,16 @@ LAWS = {
     "uniform": Look(style.NAVY, "o", hollow=True),
     "rademacher": Look(style.NAVY, "^", DASHED),
 }
-"""By the law of the weights, without skips."""
+"""Looks by the distribution of the weights, without skips."""
 
 SMALL_SKIPS = {law: replace(look, color=style.SKY) for law, look in LAWS.items()}
 SMALL_SKIPS["gaussian"] = Look(style.SKY, "D", DASHED)
-"""The same, where γ is 1 / (8 d) or 1 / (16 d)."""
+"""Looks by the distribution of the weights, for γ = 1 / (8 d) and 1 / (16 d)."""
 
 
 def _relative_to_gaussian(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return soft ranks divided by that of Gaussian weights without skips. Raises NoRows without
-    it."""
+    """Return soft ranks divided by the soft rank of Gaussian weights without skips. Raises NoRows
+    without it."""
     plain = select(metrics, skip=inf, law="gaussian").set_index("width")["soft_rank"]
     ranks = metrics[["soft_rank", "soft_rank_se"]]
     return metrics.assign(**ranks.div(metrics["width"].map(plain), axis=0))
@@ -211,7 +211,7 @@ def say_laws(tables: Tables) -> str:
 
 
 def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the soft rank with its bound, and over that of Gaussian weights without skips."""
+    """Draw the soft rank with its bound, and divided by the soft rank of Gaussian weights."""
     metrics = averages(tables)
     metrics = metrics.assign(bound=rank_bound(metrics, metrics["tau"])).sort_values("width")
     without = metrics[metrics["skip"] == inf]
@@ -250,7 +250,7 @@ def say_needed(tables: Tables) -> str:
 
 
 def draw_assumptions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw soft ranks over their bounds, r by the sign of the weights, products by the branch."""
+    """Draw soft ranks / their bounds, r by the sign of the weights, products by the branch."""
     metrics = averages(tables)
     rest, one = (select(metrics, law=law) for law in ("gaussian", "asymmetric"))
     rest, one = (rows[rows["skip"] == rows["skip"].max()] for rows in (rest, one))
@@ -289,7 +289,7 @@ def draw_assumptions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_nearer(tables: Tables) -> str:
-    """Say how near r is to √d at the largest width; nothing unless it rises to it."""
+    """Say how near r is to √d at the largest width. Say nothing unless r rises towards √d."""
     rows = select(averages(tables), skip=inf).sort_values("width")
     over, widest = (rows["rank_bound"] / rows["width"] ** 0.5).to_numpy(), rows["width"].iloc[-1]
     if over[-1] >= 1 or (np.diff(over) < 0).any():
@@ -298,7 +298,7 @@ def say_nearer(tables: Tables) -> str:
 
 
 def draw_wide(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw soft rank and r over sqrt(d), up to d = 1024, and their exponent between two widths."""
+    """Draw soft rank and r divided by √d, up to d = 1024, and their exponent between two widths."""
     metrics, ranks = averages(tables), ["soft_rank", "rank_bound"]
     over = metrics.assign(**metrics[ranks].div(metrics["width"] ** 0.5, axis=0))
     logs = np.log(metrics[["width", *ranks]])
@@ -316,13 +316,13 @@ def draw_wide(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         axes.axhline(height, color=ROOT.color, linestyle=DASHED, linewidth=ROOT.width, zorder=1)
     _key(left, over, 0.42)
     ROOT.name(left, 0.98, 1.03, "√d", transform=left.get_yaxis_transform(), ha="right")
-    panel(left, "a", "mean over the layers, over √d", "width d")
+    panel(left, "a", "mean over the layers / √d", "width d")
     panel(right, "b", "exponent between two widths", "width d")
     return picture, metrics[NUMBERS]
 
 
 def say_regular(tables: Tables) -> str:
-    """Say how far the norm is below Lemma 13."""
+    """Return the headline: how far ‖M‖² is below the bound of Lemma 13."""
     metrics = averages(tables)
     metrics = metrics[metrics["skip"].isin(paper_skips(metrics))]
     most = np.ceil(100 * (metrics["frobenius"] / norm_bound(metrics)).max())
@@ -352,7 +352,7 @@ def draw_fig8(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 SOFT = 0.5**0.5
-"""What the soft rank counts."""
+"""Threshold of the soft rank for a singular value."""
 
 
 def say_apart(tables: Tables) -> str:
@@ -391,12 +391,12 @@ def draw_fig3b(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     ticks(right.yaxis, [0.01, 0.1, 1])
     name_ends(right, names)
     panel(left, "a", "ten largest singular values / √N", "layer")
-    panel(right, "b", "the same, logarithmic", "layer")
+    panel(right, "b", "singular values / √N, log axis", "layer")
     return picture, found
 
 
 RESIDUAL = {0.1: Look(style.ORANGE, ""), 0.5: Look(style.RUST, "")}
-"""By gamma: without batch norm is warm, the stronger the darker."""
+"""Looks by gamma, darker for a larger gamma; orange: without batch norm."""
 
 GAP = Look(style.INK, "", style.DOTTED, 1.6)
 
@@ -462,7 +462,7 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     picture, ((left, right),) = sheet(gap=0.95, right=1.0)
 
     def draw(axes: Axes, rows: pd.DataFrame, x: str, y: str, **options) -> list:
-        """Return a line for each width and law; its ends, for names."""
+        """Draw a line for each width and distribution; return its end, for names."""
         ends = []
         for (width, law), of in rows.groupby(["width", "law"]):
             hollow = law == "uniform"
@@ -489,8 +489,8 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         ticks(right.xaxis, gammas)
         ticks(right.yaxis, [1e-4, 1e-3, 1e-2, 0.1, 1], ["0.0001", "0.001", "0.01", "0.1", "1"])
         name_ends(right, ends)
-    ROOT.note(left, 0.04, 0.9, "a dot: a matrix M\nwhite: uniform weights")
-    panel(left, "a", "change of ‖M‖² / (γd)², measured", "the same, predicted: δ(M) / d²")
+    ROOT.note(left, 0.04, 0.9, "each dot: one matrix M\nwhite: uniform weights")
+    panel(left, "a", "change of ‖M‖² / (γd)², measured", "predicted change: δ(M) / d²")
     panel(right, "b", "error of the prediction / (γd)²", "γ")
     columns = ["width", "law", "replicate", "skip", "predicted", "change", "change_se"]
     return picture, expansions[columns]
@@ -500,18 +500,17 @@ STAR = Look(style.VERMILION, "o")
 
 
 def say_live(tables: Tables) -> str:
-    """Say k* at the smallest and the largest width."""
+    """Say how many directions survive at the smallest and the largest width."""
     stars = select(crossings(tables), skip=inf).sort_values("width")
     first, last = stars.iloc[0], stars.iloc[-1]
     return (
-        "Deep layers keep about k* directions and no more:"
-        f" {first['crossing']:.1f} at width {first['width']:.0f}, {last['crossing']:.1f} at width"
-        f" {last['width']:.0f}"
+        f"About {first['crossing']:.1f} directions of the input survive in deep layers of width"
+        f" {first['width']:.0f}, and {last['crossing']:.1f} at width {last['width']:.0f}"
     )
 
 
 def draw_live(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw, beyond the paper, where each input rank ends, and how many directions survive."""
+    """Draw the rank of deep layers for each rank of the input, and how many directions survive."""
     ranks = tables["input_ranks"].sort_values(["skip", "width", "input_rank"])
     strongest = ranks["skip"].max()
     shown = ranks[(ranks["skip"] == strongest) & (ranks["input_rank"] > 1)]
@@ -533,13 +532,13 @@ def draw_live(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     for axes in (left, right):
         axes.set_ylim(1.8, top)
     ROOT.line(left, [2, top], [2, top], zorder=1, scalex=False)
-    ROOT.name_at(left, [2, top], [2, top], "all k kept", 0.7 * top, (-7, 6))
-    STAR.note(left, 0.04, 0.94, "dots: at k = k*")
+    ROOT.name_at(left, [2, top], [2, top], "all k survive", 0.7 * top, (-7, 6))
+    STAR.note(left, 0.04, 0.94, "dots: surviving\ndirections")
     _by_gamma(right, stars, "crossing", TWO)
     _key(right, stars, 0.94)
     _root(right, shown["width"], 0.5, "√d", 40, (6, -10))
     panel(left, "a", "soft rank of deep layers", "rank k of the input")
-    panel(right, "b", "surviving directions k*", "width d")
+    panel(right, "b", "surviving directions", "width d")
     columns = ["skip", "width", "input_rank", "soft_rank", "soft_rank_se", "exponent"]
     return picture, ranks[[*columns, "exponent_se"]]
 
@@ -551,11 +550,11 @@ OVERVIEW = {
     "expansions": draw_lemma7,
     "input_ranks": draw_live,
 }
-"""By the table of a run."""
+"""Drawings by the table of a run."""
 
 
 def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the preview of one run: the drawing that goes with what it measured."""
+    """Draw the preview of one run: the drawing for its tables."""
     picture, drawn = next(draw for table, draw in OVERVIEW.items() if table in tables)(tables)
     return picture, drawn if len(drawn) <= 40 else drawn.iloc[:: len(drawn) // 20]
 
@@ -571,10 +570,10 @@ FIGURES = [
         whose="as in the paper",
         findings=[Finding(say_growth, holds=["soft-rank-growth", "r-growth"])],
         caption=over_layers(
-            "(a) Soft rank of the hidden layers, mean over {layers}, and the root of the width d."
-            " (b) The same, divided by √d. γ: weight of the random branch next to the skip (∞: no"
-            " skip). The band is a standard deviation over the layers; errors of the means are"
-            " smaller than the markers."
+            "(a) Soft rank of the hidden layers, mean over {layers}, against the width d; dashed:"
+            " √d. (b) Soft rank divided by √d. γ: weight of the random branch next to the skip"
+            " (∞: no skip). The band is a standard deviation over the layers; errors of the means"
+            " are smaller than the markers."
         ),
     ),
     Drawing(
@@ -583,10 +582,10 @@ FIGURES = [
         whose="ours",
         findings=[Finding(say_laws, holds=["soft-rank-bound"])],
         caption=over_layers(
-            "(a) Soft rank, mean over {layers}, for three distributions of the weights, with the"
-            " bound of Theorem 14. Dark: without skips; light: with γ as small as in Lemma 5. (b)"
-            " The same, divided by that of Gaussian weights without skips; bands are two standard"
-            " errors."
+            "(a) Mean soft rank against the width d, for three distributions of the weights, and"
+            " the bound of Theorem 14. Each mean is over {layers}. Dark: without skips; light: with"
+            " γ as small as in Lemma 5. (b) Soft rank divided by the soft rank of Gaussian weights"
+            " without skips; bands: ± two standard errors."
         ),
         shows={"law": ["gaussian", "uniform", "rademacher"]},
     ),
@@ -600,8 +599,9 @@ FIGURES = [
                 holds=["soft-rank-bound", "one-sign-collapses"],
             )
         ],
-        caption="(a) Soft rank for three thresholds τ, divided by the bound of Theorem 14, no"
-        " skips. (b) r for weights of mean zero and for weights uniform on [0, 2√3]. (c) σ₂/σ₁"
+        caption="(a) Soft rank for three thresholds τ, divided by the bound of Theorem 14, without"
+        " skips, against the width. (b) r for weights of mean zero and for weights uniform on"
+        " [0, 2√3]. (c) σ₂/σ₁"
         " without batch norm after L layers; values below 0.00001 are drawn at ≈ 0. γ:"
         " weight of the branch next to the skip.",
         shows={"law": ["gaussian", "asymmetric"]},
@@ -612,9 +612,9 @@ FIGURES = [
         whose="ours",
         findings=[Finding(say_nearer, holds=["soft-rank-growth"])],
         caption=over_layers(
-            "(a) Soft rank and its lower bound r, mean over {layers}, divided by the root of the"
-            " width d. (b) Their exponents between two neighboring widths; dashed: 1/2. γ = ∞: no"
-            " skips. Errors of the means are smaller than the markers."
+            "(a) Soft rank and its lower bound r, mean over {layers}, divided by √d, against"
+            " the width d. (b) Their exponents in d between two neighboring widths; dashed: 1/2."
+            " γ = ∞: no skips. Errors of the means are smaller than the markers."
         ),
     ),
     Drawing(
@@ -628,10 +628,10 @@ FIGURES = [
             )
         ],
         caption=over_layers(
-            "(a) Figure 8: regularity constant α. (b) Figure 9: mean of ‖M‖², with the power d^1.5"
-            " and Lemma 13's bound at γ = 1. M = H Hᵀ / N of a hidden layer H. Points are means"
-            " over {layers}; their errors are smaller than the markers. γ: weight of a layer next"
-            " to its skip (circles 1, diamonds 0.1)."
+            "(a) Figure 8: regularity constant α, (b) figure 9: mean of ‖M‖², against the width"
+            " d; dashed: d^1.5; grey: Lemma 13's bound at γ = 1. Points are means over {layers};"
+            " their errors are smaller than the markers. γ: weight of a layer next to its skip"
+            " (circles 1, diamonds 0.1)."
         ),
     ),
     Drawing(
@@ -641,17 +641,17 @@ FIGURES = [
         findings=[Finding(say_apart, holds=["collinear-pulled-apart"])],
         caption="(a) The ten largest singular values of each layer, divided by the root of the"
         " batch size N, (b) on a logarithmic axis, without skips. Lines are medians over the"
-        " networks, the darker the larger the value; the band is the range of the largest.",
+        " networks, darker for larger values; the band is the range of the largest value.",
     ),
     Drawing(
         "rank-lemma3",
         draw_lemma3,
         whose="as in the paper",
         findings=[Finding(say_collapse, holds=["ratio-decays"])],
-        caption="(a) Second singular value divided by the first, without batch norm and with skips."
-        " (b) How far the matrix, scaled to norm one, moves in each layer. Lines are medians, bands"
-        " the middle half. Solid: Gaussian weights; thin, broken: uniform weights; dotted: rate"
-        " predicted by the Lyapunov exponents.",
+        caption="(a) Second singular value divided by the first, by layer, without batch norm"
+        " and with skips. (b) How far the matrix, scaled to norm one, moves in each layer. Lines"
+        " are medians, bands the middle half. Solid: Gaussian weights; thin, broken: uniform"
+        " weights; dotted: rate predicted by the Lyapunov exponents.",
         shows={"law": ["gaussian", "uniform"]},
     ),
     Drawing(
@@ -660,9 +660,9 @@ FIGURES = [
         whose="as in the paper",
         findings=[Finding(say_expansion, holds=["expansion", "remainder"])],
         caption="(a) Measured against predicted change of ‖M‖² over one layer at the smallest γ,"
-        " one dot a matrix. (b) Root mean square over the matrices of the error of the prediction,"
-        " minus that at the smallest γ; dotted: γ and γ². The wider, the darker; filled: Gaussian"
-        " weights; hollow: uniform weights.",
+        " one dot for each matrix. (b) Error of the prediction minus its value at the smallest γ,"
+        " root mean square over the matrices, against γ; dotted: γ and γ². Darker: wider; filled:"
+        " Gaussian weights; hollow: uniform weights.",
         shows={"law": ["gaussian", "uniform"]},
     ),
     Drawing(
@@ -671,7 +671,8 @@ FIGURES = [
         whose="ours",
         findings=[Finding(say_live, holds=["other-laws-below"])],
         caption="(a) Soft rank of deep layers, mean over the layers, for inputs of rank k, without"
-        " skips; bands are two standard errors. Dots: k*, the rank from which on one direction more"
-        " shrinks from layer to layer instead of growing. (b) k* against the width d.",
+        " skips; bands: ± two standard errors. Dots: the number of surviving directions, from which"
+        " on a further direction shrinks from layer to layer. (b) Surviving directions against the"
+        " width d.",
     ),
 ]

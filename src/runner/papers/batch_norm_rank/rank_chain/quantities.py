@@ -1,7 +1,7 @@
 """Measure very deep linear networks: averages over depth with errors, and single networks.
 
-Averages carry errors from independent chains, or from long pieces of them; where chains are short
-against the time in which they forget their start, nothing is judged. d is the width, γ the weight
+Averages carry errors from independent networks, or from long pieces of one network. Networks that
+are too short to forget their inputs are not judged. d is the width, γ the weight
 of the branch beside the skip (∞: no skip).
 """
 
@@ -27,14 +27,27 @@ from runner.results.rows import NoRows, nonempty, select
 SYMBOLS = {"skip": "γ", "width": "d"}
 COLUMNS = {"soft rank": "soft_rank", "r": "rank_bound", "‖M‖²": "frobenius"}
 
+PRINTED = {
+    "law": "distribution of the weights",
+    "tau": "τ",
+    "index": "i",
+    "range": "range of d",
+    "soft rank": "the soft rank",
+    "gaussian": "Gaussian",
+    "rademacher": "Rademacher",
+    "asymmetric": "only positive",
+    "law == 'gaussian'": "the weights are Gaussian",
+}
+"""What rules print for columns, distributions and conditions."""
+
 LAYERS = {"layer": 50}
-"""What a rate by depth needs."""
+"""Layers that a rate by depth needs."""
 
 ROUNDING = -30.0
 """log(σ₂ / σ₁) in float64 ends near -36; a line is fitted above this."""
 
 EXACT = 1e-9
-"""Rounding of a mean r: chains that all have rank one differ by less."""
+"""Rounding of a mean r: networks that all have rank one differ by less."""
 
 
 def _averages(tables: Tables, where: str = "") -> pd.DataFrame:
@@ -42,7 +55,7 @@ def _averages(tables: Tables, where: str = "") -> pd.DataFrame:
 
 
 def _long_enough(rows: pd.DataFrame, where: str = "") -> pd.DataFrame:
-    """Return the rows of a condition with `n` for their errors; NoRows where one of them is too
+    """Return the rows of a condition with `n` for their errors. Raises NoRows if a network is too
     short."""
     rows = rows.assign(d=rows["width"], γ=rows["skip"])
     rows = nonempty(rows.query(where), f"averages of {where}") if where else rows
@@ -52,7 +65,7 @@ def _long_enough(rows: pd.DataFrame, where: str = "") -> pd.DataFrame:
 
 
 def _over(rows: pd.DataFrame, column: str, bound: pd.Series) -> pd.DataFrame:
-    """Return an average over its bound in α, which goes with √(1 - α).
+    """Return an average divided by its bound in α, which is proportional to √(1 − α).
 
     The errors of both are added: they are not independent.
     """
@@ -64,28 +77,28 @@ def _over(rows: pd.DataFrame, column: str, bound: pd.Series) -> pd.DataFrame:
 
 @quantity(each=("law", "γ", "d"), unit="ratio", numbers="estimates", needs={"width": 3})
 def r_over_bound(tables: Tables) -> pd.DataFrame:
-    """mean of r / √((1 - α) d)"""
+    """(mean of r) / √((1 − α) d)"""
     rows = _averages(tables)
     return _over(rows, "rank_bound", rank_bound(rows, 0.0))
 
 
 @quantity(each=("law", "γ", "d"), unit="ratio", numbers="estimates", needs={"width": 3})
 def soft_rank_over_bound(tables: Tables) -> pd.DataFrame:
-    """mean of the soft rank / its bound in α"""
+    """(mean of the soft rank) / its bound in α"""
     rows = _averages(tables)
     return _over(rows, "soft_rank", rank_bound(rows, rows["tau"]))
 
 
 @quantity(each=("tau", "γ", "d"), unit="ratio", numbers="estimates", needs={"width": 3, "tau": 3})
 def soft_rank_over_bound_at(tables: Tables, law: str) -> pd.DataFrame:
-    """mean of the soft rank at τ / its bound in α and τ"""
+    """(mean of the soft rank at τ) / its bound in α and τ, {law} weights"""
     rows = _averages(tables, f"law == '{law}'")
     return _over(rows, "soft_rank", rank_bound(rows, rows["tau"]))
 
 
 @quantity(each=("γ", "d"), numbers="estimates", needs={"width": 3})
 def mean_r(tables: Tables, law: str) -> pd.DataFrame:
-    """mean of r of networks with {law} weights"""
+    """mean of r, {law} weights"""
     rows = _averages(tables, f"law == '{law}'")
     error = rows["rank_bound_se"].clip(lower=EXACT)
     return rows.assign(value=rows["rank_bound"], error=error)
@@ -100,14 +113,14 @@ def ratio_behind(tables: Tables, γ: str, where: str = "L > 0") -> pd.DataFrame:
 
 @quantity(each=("γ", "d"), unit="ratio", numbers="estimates", needs={"width": 3})
 def norm_over_bound(tables: Tables) -> pd.DataFrame:
-    """mean of ‖M‖² / (d^1.5 / √(1 - α))"""
+    """(mean of ‖M‖²) / (d^1.5 / √(1 − α))"""
     rows = _averages(tables)
     return _over(rows, "frobenius", norm_bound(rows))
 
 
 @quantity(each=("γ", "range"), unit="exponent", numbers="estimates", needs={"width": 3})
 def exponent(tables: Tables, of: str, where: str = "") -> pd.DataFrame:
-    """exponent in d of the mean of {of}, over all d and over the last doubling"""
+    """exponent p of (mean of {of}) ∝ d^p, over all d and over the last doubling"""
     found = []
     for γ, rows in powers_of_two(_averages(tables, where)).groupby("γ"):
         if len(rows) >= 3:
@@ -119,7 +132,7 @@ def exponent(tables: Tables, of: str, where: str = "") -> pd.DataFrame:
 
 
 def _exponent(rows: pd.DataFrame, column: str) -> tuple[float, float]:
-    """With its error, which is nan where an average has none."""
+    """Return the exponent and its error, which is nan if an average has no error."""
     relative = (rows[f"{column}_se"] / rows[column]).to_numpy()
     if not (relative > 0).all():
         return np.nan, np.nan
@@ -136,7 +149,7 @@ def alpha(tables: Tables, where: str) -> pd.DataFrame:
 
 @quantity(each=("γ", "d"), unit="difference", numbers="estimates", needs={"width": 3, "skip": 2})
 def change_of_alpha(tables: Tables, where: str) -> pd.DataFrame:
-    """α at width d less α at width d / 2"""
+    """α at width d − α at width d / 2"""
     rows = powers_of_two(_averages(tables, where))
     by = rows.groupby("γ")
     error = np.hypot(rows["regularity_se"], by["regularity_se"].shift())
@@ -146,7 +159,7 @@ def change_of_alpha(tables: Tables, where: str) -> pd.DataFrame:
 
 @quantity(each=("index", "γ"), unit="ratio")
 def stretch(tables: Tables, where: str, layer: int) -> pd.Series:
-    """singular values of one index at layer {layer} / at layer 0"""
+    """i-th singular value at layer {layer} / i-th singular value at layer 0"""
     rows = tables["spectrum"].rename(columns=SYMBOLS).query(where)
     keys = ["index", "γ", "replicate"]
     later, start = (select(rows, layer=each).set_index(keys) for each in (layer, 0))
@@ -154,10 +167,10 @@ def stretch(tables: Tables, where: str, layer: int) -> pd.Series:
 
 
 def _falls(tables: Tables) -> Iterator[pd.DataFrame]:
-    """Yield how fast log(σ₂ / σ₁) falls, per layer, in each chain, for each law and γ.
+    """Yield how fast log(σ₂ / σ₁) falls, per layer, in each network, for each distribution and γ.
 
     `first` and `second` in the halves of the layers before rounding, `rate` without the first
-    quarter, where the chain still forgets its start.
+    quarter, where the network still forgets its inputs.
     """
     for (law, γ), rows in tables["products"].groupby(["law", "skip"]):
         mean = rows.groupby("layer")["log_ratio"].mean()
@@ -178,16 +191,16 @@ def fall_a_layer(tables: Tables) -> pd.DataFrame:
 
 @quantity(each=("law", "γ"), unit="difference", needs=LAYERS)
 def fall_beyond_half(tables: Tables, one: str, other: str) -> pd.DataFrame:
-    """fall of log(σ₂ / σ₁) per layer in the {one} half of the depth, less half of the {other}
+    """fall of log(σ₂ / σ₁) per layer in the {one} half of the layers − half the fall in the {other}
 
-    Of a fall with the root of the depth, or its logarithm, the second half has less than that.
+    If the ratio fell with the root of the depth, or its logarithm, the second half would have less.
     """
     return pd.concat(_falls(tables)).assign(value=lambda rows: rows[one] - rows[other] / 2)
 
 
 @quantity(each=("γ",), unit="ratio", numbers="estimates", needs=LAYERS)
 def fall_over_gap(tables: Tables, law: str) -> pd.DataFrame:
-    """fall of log(σ₂ / σ₁) per layer / gap of the two largest Lyapunov exponents"""
+    """fall of log(σ₂ / σ₁) per layer / gap of the two largest Lyapunov exponents, {law} weights"""
     found = []
     for rows in _falls({"products": select(tables["products"], law=law)}):
         gap, error = rows["gap"].iloc[0], rows["gap_se"].iloc[0]
@@ -199,7 +212,7 @@ def fall_over_gap(tables: Tables, law: str) -> pd.DataFrame:
 
 @quantity(each=("γ",), unit="ratio", needs=LAYERS)
 def step_late_over_early(tables: Tables, law: str) -> pd.Series:
-    """step of the matrix divided by its norm, last / first tenth of the layers"""
+    """mean step of the normalized matrix, last / first tenth of the layers, {law} weights"""
     rows = select(tables["products"], law=law).rename(columns=SYMBOLS)
     tenth = rows["layer"].max() / 10
     early, late = rows[rows["layer"] <= tenth], rows[rows["layer"] > 9 * tenth]
@@ -209,20 +222,20 @@ def step_late_over_early(tables: Tables, law: str) -> pd.Series:
 
 @quantity(each=("d", "law"), unit="difference", needs={"width": 3})
 def beyond_expansion(tables: Tables) -> pd.DataFrame:
-    """(change of ‖M‖² / γ² - δ_F(M)) / (2 d²), the first term of δ_F, at the smallest γ"""
+    """(change of ‖M‖² / γ² − δ_F(M)) / (2 d²) at the smallest γ"""
     rows = tables["expansions"].rename(columns=SYMBOLS).query("γ == γ.min()")
     return rows.assign(value=(rows["change"] - rows["predicted"]) / (2 * rows["d"] ** 2))
 
 
 @quantity(each=("d", "law"), unit="exponent", needs={"width": 3, "skip": 3})
 def exponent_of_remainder(tables: Tables) -> pd.Series:
-    """exponent in γ of the remainder / γ², between the three smallest γ"""
+    """exponent p of (remainder / γ²) ∝ γ^p, between the three smallest γ"""
     return powers_left_over(tables).rename_axis(["d", "law", "replicate"])
 
 
 @quantity(each=("γ", "d"), unit="ratio", numbers="estimates", needs={"width": 2})
 def r_over_full(tables: Tables) -> pd.DataFrame:
-    """mean of r from inputs of lower rank / from inputs of full rank"""
+    """mean of r from inputs of lower rank / mean of r from inputs of full rank"""
     rows = _long_enough(tables["input_ranks"]).sort_values(["γ", "d", "input_rank"])
     by = rows.groupby(["γ", "d"])
     full, full_se = (by[name].transform("last") for name in ("rank_bound", "rank_bound_se"))

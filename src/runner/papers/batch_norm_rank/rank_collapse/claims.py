@@ -11,7 +11,7 @@ SHALLOWEST, DEEPEST = "depth == depth.min()", "depth == depth.max()"
 BEYOND = f"depth > {DEEP}"
 
 ONE = 1.5
-"""A rank below this is one."""
+"""Largest mean rank that counts as rank one."""
 
 FIGURE_1 = [
     Claim(

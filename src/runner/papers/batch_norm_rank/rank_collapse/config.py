@@ -10,7 +10,7 @@ from runner.core.studies import parameter
 from runner.papers.batch_norm_rank.mlp_config import TrainedMLPs
 
 AUTHORS_RATES = "rates of the authors' code"
-"""What stands in `selected_on` of protocol=authors: no replicate of ours chose them."""
+"""Value of `selected_on` with protocol=authors: no replicate of ours chose these rates."""
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class RankCollapse(TrainedMLPs):
     version: ClassVar[int] = 3  # rates are chosen on separate replicates, by the worst of them
 
     protocol: str = parameter(
-        "text: SGD at the best of several learning rates for each network, as the paper says of"
-        " figure 1; authors: as their code for figure 1, with data=gaussian as that for figure 2",
+        "text: SGD at the best of several learning rates for each network, as the paper describes"
+        " figure 1; authors: following the authors' code for figure 1 (or 2: data=gaussian)",
         "text",
         choices=("text", "authors"),
     )
@@ -53,7 +53,7 @@ class RankCollapse(TrainedMLPs):
             raise InputError(f"protocol=authors: {reason}. Use protocol=text")
 
     def _unlike_the_authors(self) -> str | None:
-        """Return what their code has no place for; None where it can be followed."""
+        """Return what the authors' code cannot do; None if it can be followed."""
         if (self.init, self.skip) != ("pytorch", inf):
             return "init and skip are those of their code"
         if "batch_no_mean" in self.normalizations:
@@ -64,7 +64,7 @@ class RankCollapse(TrainedMLPs):
         if not self.train or (self.activation, self.dtype) != ("relu", "float32"):
             return "figure 1 trains ReLU networks on images, in float32"
         if self.measure:
-            return "its networks are not handed over to measure=..."
+            return "it does not support measure=..."
         return None
 
     def purposes(self) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from runner.results.style import (
 )
 
 MARKED = (1, 2, 4, 8, 16, 32, 3, 5, 9, 17, 33)
-"""Depths with a tick: those between are too near to each other."""
+"""Depths with a tick: all others are too near to each other."""
 
 
 def by_depth(tables: Tables) -> pd.DataFrame:
@@ -42,9 +42,9 @@ def by_depth(tables: Tables) -> pd.DataFrame:
 
 
 def say_rates(tables: Tables) -> str:
-    """Say what the panels and marks of figure 1 are, and which learning rates were used."""
+    """Return the caption of figure 1: panels, marks and learning rates."""
     of_authors = (tables["training"]["selected_on"] == AUTHORS_RATES).any()
-    how = "SGD, with batch norm Adam" if of_authors else "SGD"
+    how = "SGD; Adam with batch norm" if of_authors else "SGD"
     if "selection" in tables:
         offered = tables["selection"]["learning_rate"]
         how += f", chosen from {offered.min():g} to {offered.max():g}"
@@ -53,14 +53,15 @@ def say_rates(tables: Tables) -> str:
         for normalization, rows in by_depth(tables).groupby("normalization", sort=False)
     ]
     return (
-        "(a) Rank of the last hidden layer before training, (b) its lower bound r, (c) accuracy"
-        f" after training. Lines are means, dots single networks. Shaded: above depth {DEEP}."
+        "(a) Rank of the last hidden layer before training, (b) its lower bound r and (c) training"
+        " accuracy, against depth. Lines are means, dots single networks. Shaded: above depth"
+        f" {DEEP}."
         f" Learning rates ({how}): {'; '.join(chosen)}."
     )
 
 
 def _by_stretch(rows: pd.DataFrame) -> str:
-    """Return the learning rates in words, with the depths that they begin at if they are few."""
+    """Return the learning rates in words, with the depths at which they begin if they are few."""
     words, before = [], 0.0
     for depth, rate in rows[["depth", "learning_rate"]].sort_values("depth").to_numpy():
         if rate != before:
@@ -71,7 +72,7 @@ def _by_stretch(rows: pd.DataFrame) -> str:
 
 
 def say_collapse(tables: Tables) -> str:
-    """Say where the rank of the deepest networks without batch norm ends."""
+    """Say the rank of the deepest networks without batch norm."""
     plain = select(by_depth(tables), normalization="none").sort_values("depth")
     rank = nonempty(plain[plain["depth"] > DEEP], "deep networks")["matrix_rank"].iloc[-1]
     return (
@@ -83,9 +84,9 @@ def say_collapse(tables: Tables) -> str:
 def _by_depth(
     axes: Axes, rows: pd.DataFrame, column: str, reference: float, text: str
 ) -> list[tuple[float, str, Look]]:
-    """Draw every replicate as a dot, the mean as a line; shaded is what the paper speaks of.
+    """Draw every replicate as a dot, the mean as a line; shade the depths that the paper judges.
 
-    Returns where lines end: height, name, look.
+    Returns the ends of the lines: height, name, look.
     """
     depths, ends = sorted(rows["depth"].unique()), []
     for kind, of in rows.groupby("normalization"):
@@ -119,7 +120,7 @@ def draw_by_depth(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def say_layers(tables: Tables) -> str:
-    """Say where ranks end with and without batch norm."""
+    """Say the ranks of the last layers with and without batch norm."""
     last = rank_of_last_layer(tables["metrics"])
     plain = select(last, normalization="none")["matrix_rank"].max()
     lost = "1" if plain < 2 else f"1 or {plain:.0f}"
@@ -191,7 +192,7 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 LOOKS = NORMALIZATIONS
-"""Colours in the picture of a sweep."""
+"""Looks in the picture of a sweep."""
 
 HEADLINE = ["matrix_rank", "soft_rank", "rank_bound", "test_accuracy"]
 
@@ -229,9 +230,9 @@ FIGURES = [
                 ],
             )
         ],
-        caption="Rank of each hidden layer before training, with batch norm and in plain networks:"
-        " (a) linear, (b) ReLU. Thick lines: single precision; broken: double. Lines are medians,"
-        " bands the whole range.",
+        caption="Rank of each hidden layer before training, against the layer, with batch norm"
+        " and in plain networks: (a) linear, (b) ReLU. Thick lines: single precision; broken"
+        " lines: double precision. Lines are medians, bands the whole range.",
         shows={"normalization": ["none", "batch"]},
     ),
 ]

@@ -1,7 +1,7 @@
 """Measure networks by depth (figure 1) and by layer (figure 2), in each replicate.
 
-Nothing is said of depth where no network has more than ten layers. A network that has diverged has
-learned nothing.
+Depth is judged only if a network has more than ten layers. A network that has diverged has learned
+nothing.
 """
 
 import numpy as np
@@ -11,6 +11,20 @@ from runner.papers.batch_norm_rank.learning import DEEP, learned_share
 from runner.papers.batch_norm_rank.rank_collapse.tables import rank_of_last_layer, trained
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty, select
+
+PRINTED = {
+    "vanilla": "plain networks",
+    "batch norm": "networks with batch norm",
+    "relu": "ReLU",
+    "dtype": "precision",
+    "float32": "single precision",
+    "float64": "double precision",
+    "batch": "batch norm",
+    "batch_no_mean": "batch norm without mean subtraction",
+    "depth == depth.min()": "the depth is the smallest",
+    "depth == depth.max()": "the depth is the largest",
+}
+"""What rules print for networks, columns and conditions."""
 
 NORMALIZATION = {"vanilla": "none", "batch norm": "batch"}
 
@@ -27,32 +41,32 @@ def _accuracy(tables: Tables, networks: str, where: str = "depth > 0") -> pd.Ser
 
 @quantity(each=("depth",), needs={"depth": 3})
 def rank(tables: Tables, networks: str, where: str) -> pd.Series:
-    """rank of the last layer of {networks} networks before training"""
+    """rank of the last layer of {networks} before training"""
     return _by_depth(rank_of_last_layer(tables["metrics"]), networks, where)["matrix_rank"]
 
 
 @quantity(each=("depth",), needs={"depth": 3})
 def r(tables: Tables, networks: str, where: str) -> pd.Series:
-    """r of the last layer of {networks} networks before training"""
+    """r of the last layer of {networks} before training"""
     return _by_depth(rank_of_last_layer(tables["metrics"]), networks, where)["rank_bound"]
 
 
 @quantity(each=("depth",), unit="ratio", needs={"depth": 3})
 def rank_over_root(tables: Tables, networks: str) -> pd.Series:
-    """rank of the last layer of {networks} networks before training / √d"""
+    """rank of the last layer of {networks} before training / √d"""
     rows = _by_depth(rank_of_last_layer(tables["metrics"]), networks)
     return rows["matrix_rank"] / np.sqrt(rows["width"])
 
 
 @quantity(each=("depth",), needs={"depth": 3})
 def learned(tables: Tables, networks: str, where: str) -> pd.Series:
-    """learned fraction, (accuracy - 0.1) / 0.9, of {networks} networks at the end of training"""
+    """learned fraction, (accuracy − 0.1) / 0.9, of {networks} at the end of training"""
     return learned_share(_accuracy(tables, networks, where))
 
 
 @quantity(unit="difference", needs={"depth": 3})
 def accuracy_lost(tables: Tables, networks: str, share: float, of: str) -> pd.Series:
-    """accuracy lost from least to largest depth, {networks} less {share} of {of}"""
+    """accuracy lost from the smallest to the largest depth: {networks} − {share} × {of}"""
     lost = {}
     for name in (networks, of):
         by_depth = _accuracy(tables, name).unstack("depth").sort_index(axis="columns")
@@ -62,7 +76,7 @@ def accuracy_lost(tables: Tables, networks: str, share: float, of: str) -> pd.Se
 
 @quantity(each=("dtype",))
 def rank_of_deepest(tables: Tables, activation: str) -> pd.Series:
-    """rank of vanilla {activation} networks, median over the deepest third of their layers"""
+    """median rank of the deepest third of the layers, plain {activation} networks"""
     rows = select(tables["metrics"], activation=activation, normalization="none")
     deepest = rows[rows["layer"] > rows["depth"] * 2 / 3]  # of single layers rounding may add one
     return deepest.groupby(["dtype", "replicate"])["matrix_rank"].median()

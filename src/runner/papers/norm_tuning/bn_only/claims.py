@@ -1,7 +1,8 @@
-"""What paper A says that its figures 4 and 5 show, and what we add to them.
+"""State what paper A says of its figures 4 and 5, and what we add to them.
 
 Appendix E states its results in words ("beats", "almost 0", "high"). An error is the mean squared
-error on test samples over the variance of the target g; it is small, or almost 0, below 0.01.
+error on test samples, divided by the variance of the target g. An error below 0.01 is small, or
+almost 0.
 """
 
 from runner.papers.norm_tuning.bn_only import quantities as q
@@ -24,7 +25,7 @@ CLAIMS = {
             "paper A, Theorem 1; Appendix E, figure 4 left",
             [q.error_over_rounding(each, SQUARE).given(FULL_RANK).always("<=", 1) for each in BOTH],
             needs={"target_width": 2},
-            note="mean squared distance at most {source_mse.max:.2g}",
+            note="mean squared distance from the source at most {source_mse.max:.2g}",
         ),
         Claim(
             "constructions-beat-sgd",
@@ -49,7 +50,7 @@ CLAIMS = {
             RIGHT,
             q.narrow_over_wide(t.SGD).within(0.5, 1),
             note="median error {narrow.median:.3g} at the smallest m, {wide.median:.3g} at the"
-            " largest; no network below {least.min:.2g}",
+            " largest; no network has an error below {least.min:.2g}",
         ),
         Claim(
             "constructions-win-wide",
@@ -64,7 +65,7 @@ CLAIMS = {
             "constructions-beat-adam",
             "at width m = d² the construction, and a dense network trained by Adam, have a smaller"
             " test error than Adam on γ and β, at every d",
-            f"next to {LEFT}: SGD may be badly tuned",
+            f"supplementary to {LEFT}: SGD may be badly tuned",
             q.ratio(t.ADAM, (t.TEACHER, t.DENSE_ADAM), SQUARE).above(1),
             needs={"target_width": 3},
         ),
@@ -76,13 +77,13 @@ CLAIMS = {
             " wherever its linear system has full rank",
             "paper A, Theorem 3",
             q.error_over_rounding(t.TEACHER, SPARSE).given(FULL_RANK).always("<=", 1),
-            note="mean squared distance at most {source_mse.max:.2g}",
+            note="mean squared distance from the source at most {source_mse.max:.2g}",
         ),
         Claim(
             "sparse-small-d",
             "with 20 % of the frozen weights, at the smallest d, the construction from the target"
-            " has a larger test error than SGD, and the construction from a dense network a much"
-            " larger one than this dense network",
+            " has a larger test error than SGD, and the construction from a dense network has a"
+            " much larger test error than this dense network",
             "paper A, Appendix E, figure 5a left",
             [
                 q.ratio(t.TEACHER, t.SGD, f"{SPARSE} and d == d.min()").above(1),
@@ -123,7 +124,7 @@ CLAIMS = {
             "no-budget-is-enough",
             "at width m = d², from the initialization γ = 1 and β = 0, neither more samples nor"
             " more epochs bring SGD or Adam on γ and β to a test error below 1 %",
-            f"next to {LEFT}: SGD may be given too little",
+            f"supplementary to {LEFT}: SGD may be given too few samples",
             [q.loss_by_budget(each).above(SMALL) for each in (t.SGD, t.ADAM)],
         ),
     ],

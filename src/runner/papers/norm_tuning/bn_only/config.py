@@ -7,7 +7,7 @@ from runner.core.names import OPTIMIZERS, SCHEDULES
 from runner.core.studies import LARGEST_STEP, MOST, TrainingConfig, parameter
 
 PAPER = ("sgd", "teacher_construction", "dense", "student_construction")
-"""The curves of the paper's figures 4 and 5."""
+"""Methods of the paper's figures 4 and 5."""
 
 SHIFT_MARGIN = 7.0
 """A standard Gaussian input exceeds the norm sqrt(d) + 7 with probability below exp(-24)."""
@@ -51,8 +51,8 @@ class BnOnly(TrainingConfig):
     test_samples: int = parameter("new samples on which the errors are measured", 20_000, minimum=2)
     batch_size: int = parameter("samples of one training step", 256, minimum=2)
     statistics: str = parameter(
-        "mean and variance of the normalization layers in training: those of the batch, or fixed"
-        " (0 and 1: the affine maps of Proposition 1)",
+        "mean and variance of the normalization layers in training: batch (computed from each"
+        " batch) or fixed (0 and 1: the affine maps of Proposition 1)",
         "batch",
         choices=("batch", "fixed"),
     )
@@ -60,11 +60,13 @@ class BnOnly(TrainingConfig):
         "optimizer of γ and β, and of the dense network", "sgd", choices=OPTIMIZERS
     )
     schedule: str = parameter(
-        "learning rate schedule: constant, or how it falls to zero", "constant", choices=SCHEDULES
+        "learning rate schedule: constant, or how the learning rate falls to zero",
+        "constant",
+        choices=SCHEDULES,
     )
     learning_rate: float | None = parameter(
-        "learning rate (above 0); null: half of the largest stable one of SGD, measured on the"
-        " first batch of each network",
+        "learning rate (above 0); null: half of the largest stable learning rate of SGD, measured"
+        " on the first batch of each network",
         None,
         above=0,
         maximum=LARGEST_STEP,

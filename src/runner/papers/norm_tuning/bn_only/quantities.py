@@ -1,8 +1,9 @@
-"""What is measured of the methods of figures 4 and 5, in each replicate.
+"""Measure the methods of figures 4 and 5, in each replicate.
 
 All methods of a replicate share target, frozen weights and samples. A test error is the mean
-squared error over the variance of the target g: predicting the mean has 1. A network that diverged
-has an infinite one. Conditions are on d (the width of the target), m (of the frozen network) and p
+squared error divided by the variance of the target g: predicting the mean has the error 1. A
+network that diverged has an infinite error. The best learning rate of a schedule is chosen on other
+networks. Conditions are on d (the width of the target), m (of the frozen network) and p
 (the fraction of nonzero weights).
 """
 
@@ -12,12 +13,37 @@ import numpy as np
 import pandas as pd
 
 from runner.papers.norm_tuning.bn_only.config import SHIFT_MARGIN
-from runner.papers.norm_tuning.bn_only.tables import at_best_rates, by_budget, with_series
+from runner.papers.norm_tuning.bn_only.tables import (
+    ADAM,
+    DENSE,
+    DENSE_ADAM,
+    SGD,
+    STUDENT,
+    TEACHER,
+    at_best_rates,
+    by_budget,
+    with_series,
+)
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty, select
 
 SYMBOLS = {"target_width": "d", "width": "m", "sparsity": "p"}
 
+PRINTED = {
+    SGD: "SGD on γ and β",
+    ADAM: "Adam on γ and β",
+    TEACHER: "the construction from the target",
+    STUDENT: "the construction from a dense network",
+    DENSE: "a dense network",
+    (TEACHER, STUDENT): "either construction",
+    (SGD, TEACHER, STUDENT): "SGD on γ and β, or of either construction,",
+    (TEACHER, DENSE_ADAM): "the construction, or of a dense network trained by Adam,",
+    "samples": "number of samples",
+    "epochs": "number of epochs",
+    "numerical_rank == d ** 2": "K has full rank",
+    "inside_grid": "both chosen learning rates lie inside their grid",
+}
+"""What rules print for methods, columns and conditions."""
 
 Series = str | tuple[str, ...]
 """One method, or several of which each must be as a rule says."""
@@ -62,7 +88,7 @@ def loss(tables: Tables, series: Series, where: str) -> pd.DataFrame:
 
 @quantity(each=("d",), unit="ratio", needs={"width": 3})
 def narrow_over_wide(tables: Tables, series: str) -> pd.DataFrame:
-    """test error of {series} at the smallest m / at the largest m below d²"""
+    """test error of {series} at the smallest m / test error at the largest m below d²"""
     errors = _loss(tables, "m < d ** 2", series).rename("error").reset_index().sort_values("m")
     ends = errors.groupby(["d", "replicate"])["error"].agg(["first", "last", "min", "size"])
     ends = nonempty(ends[ends["size"] > 1], "several widths m below d²")
@@ -72,7 +98,7 @@ def narrow_over_wide(tables: Tables, series: str) -> pd.DataFrame:
 
 @quantity(unit="difference", needs={"target_width": 3})
 def gap_closed(tables: Tables, one: str, other: str, where: str) -> pd.Series:
-    """|test error of {one} - test error of {other}| at the smallest d, minus that at the largest"""
+    """fall of |test error of {one} − test error of {other}| from the smallest to the largest d"""
     gap = (_loss(tables, where, one) - _loss(tables, where, other)).abs()
     by_d = gap.unstack("replicate").sort_index()
     return by_d.iloc[0] - by_d.iloc[-1]
@@ -80,7 +106,7 @@ def gap_closed(tables: Tables, one: str, other: str, where: str) -> pd.Series:
 
 @quantity()
 def error_over_rounding(tables: Tables, construction: str, where: str) -> pd.DataFrame:
-    """relative error of the {construction} / (machine epsilon x condition number x input norm)
+    """relative error of {construction} / (machine epsilon × condition number × input norm)
 
     The shifts that switch the ReLUs on, and are taken out again, are c = sqrt(d) + 7 times the size
     of what they carry. From 1 on the system is singular to working precision.
@@ -94,7 +120,7 @@ def error_over_rounding(tables: Tables, construction: str, where: str) -> pd.Dat
 
 @quantity(each=("d",), unit="ratio", needs={"target_width": 2, "schedule": 3})
 def schedule_ratio(tables: Tables, top: str, bottom: str) -> pd.DataFrame:
-    """test error with {top} / with {bottom} learning rate, each at its best (on other networks)"""
+    """test error with {top} / with {bottom} learning rates, each schedule at its best one"""
     rows = at_best_rates(tables["metrics"]).rename(columns=SYMBOLS)
     rows = rows.set_index(["schedule", "d", "replicate"])
     errors, inside = rows["relative_mse"].fillna(np.inf), rows["inside_grid"]

@@ -1,4 +1,4 @@
-"""What the theorems of paper A say of the networks that they construct."""
+"""State what the theorems of paper A say of the networks that they construct."""
 
 from runner.papers.norm_tuning.constructions import quantities as q
 from runner.results.claims import Claim
@@ -96,11 +96,11 @@ CLAIMS = {
         Claim(
             "sparse-threshold",
             "the fraction p of nonzero weights that an invertible Khatri-Rao product K needs scales"
-            " as log d / d, not as its square root",
+            " like log d / d, not like its square root",
             "paper A, Remark 3 (a conjecture)",
             q.threshold_exponent(BLOCKS).above(0.75),
             needs={"target_width": 3, "replicate": 2 * BLOCKS},
-            note="by the closed formula {of_formula.max:.3f} over the same d, and"
+            note="the closed formula has the exponent {of_formula.max:.3f} over these d, and"
             " {of_formula_far.max:.3f} for d = 1,000 to 10,000",
         ),
     ],

@@ -14,7 +14,7 @@ class Constructions(StudyConfig):
     study: ClassVar[str] = "constructions"
 
     theorem: str = parameter(
-        "the construction: of Theorem 1 (wide), 2 (deep) or 3 (sparse), or Corollary 1 (low_rank)",
+        "construction of Theorem 1 (wide), 2 (deep) or 3 (sparse), or of Corollary 1 (low_rank)",
         "wide",
         choices=("wide", "low_rank", "deep", "sparse"),
     )

@@ -1,4 +1,4 @@
-"""Drawings of study `constructions`."""
+"""Draw the figures of study `constructions`, and the preview of one run."""
 
 from collections.abc import Callable
 
@@ -58,7 +58,7 @@ def draw_constructions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def _against_rounding(axes: Axes, rows: pd.DataFrame) -> pd.DataFrame:
-    """Draw the largest error of every network against what rounding allows."""
+    """Draw the largest error of every network against the error that rounding allows."""
     axes.set(xscale="log", xlim=(FLOOR, 1))
     ticks(axes.xaxis, POWERS, list(POWERS.values()))
     axes.fill([FLOOR, 1, 1, FLOOR], [FLOOR, 1, TOP, TOP], color=style.SHADE, lw=0, zorder=0)
@@ -102,7 +102,7 @@ def _by_block(axes: Axes, metrics: pd.DataFrame, place: Callable) -> pd.DataFram
 
 
 def _shares(tables: Tables) -> pd.DataFrame:
-    """Return the fraction of full rank by d and p, with p over log d / d; raise NoRows without
+    """Return the fraction of full rank by d and p, and p / (log d / d). Raises NoRows without
     any."""
     share = nonempty(full_rank_by_sparsity(tables["metrics"]), "sparse networks at m = d²")
     unit = np.log(share["target_width"]) / share["target_width"]
@@ -142,7 +142,7 @@ def draw_sparse(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     left.set(xlim=(0, 4.4), ylim=(-0.03, 1.05))
     right.set_xlim(0, 2.2)
     panel(left, "a", "fraction of exact networks", "fraction p of nonzero weights / (log d / d)")
-    panel(right, "b", "the same in the units of Theorem 3", "p / √(log d / d)")
+    panel(right, "b", "fraction, in units of Theorem 3", "p / √(log d / d)")
     return picture, share.drop(columns="scaled")
 
 
@@ -159,9 +159,10 @@ FIGURES = [
                 holds=["wide-exact", "low-rank-exact", "deep-exact", "deep-exact-with-digits"],
             )
         ],
-        caption="Error: largest |f(x) − g(x)| of network and target on the unit sphere. (a) A dot"
-        " for every network whose K has full rank; rounding can cause n ε κ(K) a linear system. (b)"
-        " Medians, of any rank. Errors below 1e-16 are drawn at ≈ 0.",
+        caption="(a) Largest |f(x) − g(x)| on the unit sphere against the error that rounding"
+        " can cause: n ε κ(K) for each linear system of n equations. One dot for each network"
+        " whose K has full rank. (b) Largest |f(x) − g(x)| of Theorem 2 against the block size"
+        " k, medians of all networks. Errors below 1e-16 are drawn at ≈ 0.",
         shows={"theorem": ["wide", "low_rank", "deep"]},
     ),
     Drawing(

@@ -1,7 +1,7 @@
-"""What is measured of the networks that paper A's theorems construct.
+"""Measure the networks that paper A's theorems construct.
 
 d is the width of the target, p the fraction of nonzero weights. Rounding is the error that double
-precision allows: equations x machine epsilon x condition number, summed over the linear systems of
+precision allows: equations × machine epsilon × condition number, summed over the linear systems of
 a construction.
 """
 
@@ -15,6 +15,14 @@ from runner.results.rows import NoRows, nonempty
 FAR = (1000, 2000, 5000, 10_000)
 """Widths d at which the closed formula has nearly its exponent at infinity."""
 
+PRINTED = {
+    "wide": "Theorem 1",
+    "low_rank": "Corollary 1",
+    "deep": "Theorem 2",
+    "rounding < 1": "rounding can cause an error below 1",
+}
+"""What rules print for theorems and conditions."""
+
 SLACK = 0.005
 """The studies state p to two or three digits."""
 
@@ -26,7 +34,7 @@ def _rows(tables: Tables, theorem: str, dtype: str = "float64") -> pd.DataFrame:
 
 @quantity(needs={"target_width": 2})
 def error_over_rounding(tables: Tables, theorem: str) -> pd.DataFrame:
-    """largest |f(x) - g(x)| / (rounding + 16 machine epsilons x l)
+    """largest |f(x) − g(x)| / (rounding + 16 machine epsilons × l), networks of {theorem}
 
     l: the layers of the target, in each of which a dozen operations round at condition number 1.
     """
@@ -37,7 +45,7 @@ def error_over_rounding(tables: Tables, theorem: str) -> pd.DataFrame:
 
 @quantity(needs={"block": 2})
 def error_with_digits(tables: Tables) -> pd.DataFrame:
-    """largest |f(x) - g(x)| of Theorem 2, computed with 100 digits"""
+    """largest |f(x) − g(x)|, networks of Theorem 2, computed with 100 digits"""
     rows = random_targets(_rows(tables, "deep", "mpmath"))
     if rows["rounding"].max() < 1:
         raise NoRows("no system is beyond float64")
@@ -46,13 +54,13 @@ def error_with_digits(tables: Tables) -> pd.DataFrame:
 
 @quantity(needs={"target_width": 2})
 def full_rank(tables: Tables, theorem: str) -> pd.DataFrame:
-    """whether K has full rank"""
+    """full rank of K (1: yes, 0: no), networks of {theorem}"""
     return _rows(tables, theorem).eval("value = 1.0 * full_rank")
 
 
 @quantity()
 def missing_rank(tables: Tables) -> pd.DataFrame:
-    """d² - rank of K, at m = d² - 1 and p = 1"""
+    """d² − rank of K, at m = d² − 1 and p = 1"""
     rows = _rows(tables, "sparse").query("p == 1 and width == d ** 2 - 1")
     rows = nonempty(rows, "network with one unit less than d²")
     return rows.eval("value = d ** 2 - numerical_rank")
@@ -60,14 +68,14 @@ def missing_rank(tables: Tables) -> pd.DataFrame:
 
 @quantity()
 def agreement(tables: Tables) -> pd.DataFrame:
-    """fraction of the 1797 images for which classifier and construction predict the same class"""
+    """fraction of the 1,797 images for which classifier and construction predict the same class"""
     rows = tables["metrics"].query("target == 'digits'")
     return nonempty(rows, "classifier was reconstructed").assign(value=rows["agreement"])
 
 
 @quantity(needs={"target_width": 2, "sparsity": 3})
 def rank_difference(tables: Tables) -> pd.DataFrame:
-    """numerical rank - structural rank"""
+    """numerical rank of K − structural rank of K"""
     return _rows(tables, "sparse").eval("value = numerical_rank - structural_rank")
 
 
@@ -85,23 +93,24 @@ def _counts(rows: pd.DataFrame, success: pd.Series) -> pd.DataFrame:
 
 @quantity(each=("d",), numbers="counts", needs={"target_width": 3}, of="draws")
 def share_of_full_rank(tables: Tables, constant: float, power: float) -> pd.DataFrame:
-    """fraction of K of full rank, at the smallest p >= {constant} (log d / d)^{power}"""
+    """fraction of the K that have full rank, at the smallest p ≥ {constant} (log d / d)^{power}"""
     rows = _dense_enough(tables, constant, power)
     return _counts(rows, rows["full_rank"])
 
 
 @quantity(each=("d",), numbers="counts", needs={"target_width": 3}, of="draws")
 def share_of_exact(tables: Tables, constant: float, power: float) -> pd.DataFrame:
-    """fraction of |f - g| <= rounding < 1, at the smallest p >= {constant} (log d / d)^{power}"""
+    """fraction with |f − g| ≤ rounding < 1, at the smallest p ≥ {constant} (log d / d)^{power}"""
     rows = _dense_enough(tables, constant, power)
     return _counts(rows, (rows["max_abs_error"] <= rows["rounding"]) & (rows["rounding"] < 1))
 
 
 @quantity(unit="exponent", numbers="estimates", of="blocks")
 def threshold_exponent(tables: Tables, blocks: int) -> pd.DataFrame:
-    """a in: half of the draws have full rank at p ~ (log d / d)^a (jackknife, {blocks} blocks)
+    """exponent a of the p ∝ (log d / d)^a at which half of the K have full rank ({blocks} blocks)
 
-    Beside it the exponents of the closed formula, over the same d and over large ones.
+    Its error is by the jackknife. Beside it are the exponents of the closed formula, over these d
+    and over large d.
     """
     metrics = tables["metrics"]
     block, half = metrics["replicate"] % blocks, _half_points(metrics)

@@ -1,4 +1,4 @@
-"""What we ask of training only the normalization layers of a random ResNet."""
+"""State what we ask of training only the normalization layers of a random ResNet."""
 
 from runner.papers.norm_tuning.norm_finetuning.quantities import ahead, ahead_at_square, gained_in
 from runner.results.claims import ours
@@ -10,22 +10,22 @@ CLAIMS = {
         ours(
             "norm-beats-random-weights",
             "training γ and β of a random ResNet reaches a higher test accuracy than training"
-            " equally many of its weights, chosen at random",
+            " equally many of its other weights, chosen at random",
             FRANKLE,
             ahead("norm", "random_weights").given("inside_grid").above(0),
         ),
         ours(
             "norm-grows",
             "training γ and β of a random ResNet reaches a higher test accuracy in a wider network"
-            " and in a deeper one",
+            " and in a deeper network",
             FRANKLE,
             [gained_in(size).given("inside_grid").above(0) for size in ("d", "L")],
         ),
         ours(
             "square-width",
             "training γ and β of a random ResNet of width d² reaches a higher test accuracy than"
-            " training everything at width d",
-            "next to paper A, Theorem 1, where width d² is what equality needs",
+            " training all parameters at width d",
+            "supplementary to paper A, Theorem 1, in which equality needs width d²",
             ahead_at_square().given("inside_grid").above(0),
         ),
     ],

@@ -9,12 +9,12 @@ from runner.core.studies import LARGEST_STEP, MOST, TrainingConfig, parameter
 from runner.data import LABELLED
 
 OF_PRETRAINED = ("biases", "low_rank")
-"""Ways to adapt a pre-trained network; nobody adapts a random one by them."""
+"""Trained parts that make sense only in a pre-trained network."""
 
 
 @dataclass(frozen=True)
 class NormFinetuning(TrainingConfig):
-    """Next to paper A: training only γ and β, or another part, of a residual network."""
+    """Supplementary to paper A: training only γ and β, or another part, of a residual network."""
 
     study: ClassVar[str] = "norm_finetuning"
 

@@ -1,4 +1,4 @@
-"""Drawings of study `norm_finetuning`."""
+"""Draw the figures of study `norm_finetuning`, and the preview of one run."""
 
 from functools import partial
 from string import ascii_lowercase
@@ -38,22 +38,22 @@ LOOKS = {
 """Blue where γ and β are trained, black where everything is; also in the picture of a sweep."""
 
 STARTS = {"random": "random", "pretrained": "pre-trained"}
-"""What the other weights are, in the panels of a start."""
+"""Words for the frozen weights in the panels."""
 
 ACROSS = 3
 """Panels in a row."""
 
 MORE = {
     "holds": "In a random ResNet {trained:,} trained γ and β reach a test accuracy of {norm:.2f},"
-    " and as many other weights {random_weights:.2f}",
-    "undecided": "It is undecided whether {trained:,} γ and β of a random ResNet learn more than as"
-    " many of its weights (test accuracy {norm:.2f} and {random_weights:.2f})",
+    " and equally many other weights {random_weights:.2f}",
+    "undecided": "It is undecided whether {trained:,} γ and β of a random ResNet learn more than"
+    " equally many of its other weights (test accuracy {norm:.2f} and {random_weights:.2f})",
 }
-"""By the verdict of the claim that they do."""
+"""Headlines by the verdict of the claim that γ and β reach a higher accuracy."""
 
 
 def say_norm(tables: Tables, words: str) -> str:
-    """Say where training γ and β ends, and where as many random weights, in the largest."""
+    """Say which accuracies γ and β and equally many random weights reach in the largest network."""
     rows = ends(tables)
     rows = rows[rows["L"] == rows["L"].max()]
     rows = rows[rows["d"] == rows["d"].max()]
@@ -116,9 +116,9 @@ FIGURES = [
             for verdict, words in MORE.items()
         ],
         caption="Test accuracy if only one part of a ResNet is trained, by SGD at the best learning"
-        " rate of a grid (chosen on a separate replicate). Pre-trained networks know half of the"
-        " classes, learn the others, and all train a new last layer. Dots are replicates, large"
-        " markers medians; grey: how many numbers are trained.",
+        " rate of a grid (chosen on a separate network). Pre-trained networks know half of the"
+        " classes, learn the other half, and all train a new last layer. Dots are networks, large"
+        " markers medians; grey: number of trained parameters.",
         shows={"arm": list(ARMS)},
     ),
 ]

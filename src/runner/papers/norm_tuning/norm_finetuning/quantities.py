@@ -1,4 +1,4 @@
-"""What is measured of training a part of a ResNet of L layers with d channels in its first stage.
+"""Measure training a part of a ResNet of L layers with d channels in its first stage.
 
 All are differences of test accuracies at the last epoch, replicate by replicate; the other weights
 are random and frozen. norm: γ and β are trained. `inside_grid`: neither chosen learning rate is an
@@ -13,9 +13,16 @@ from runner.results.rows import nonempty
 
 KEYS = ["L", "d", "replicate"]
 
+PRINTED = {
+    "norm": "γ and β",
+    "random_weights": "equally many random weights",
+    "inside_grid": "both chosen learning rates lie inside their grid",
+}
+"""What rules print for trained parts and conditions."""
+
 
 def _less(one: pd.DataFrame, other: pd.DataFrame, on: list[str]) -> pd.DataFrame:
-    """Return accuracies of one minus those of the other, where both exist."""
+    """Return the differences of two accuracies, for the networks that have both."""
     pairs = one.reset_index().merge(other.reset_index(), on=on, suffixes=("", "_other"))
     value = nonempty(pairs["right"], "pairs of networks") - pairs["right_other"]
     inside = pairs["inside_grid"] & pairs["inside_grid_other"]
@@ -24,13 +31,13 @@ def _less(one: pd.DataFrame, other: pd.DataFrame, on: list[str]) -> pd.DataFrame
 
 @quantity(each=("L", "d"), unit="difference")
 def ahead(tables: Tables, one: str, other: str) -> pd.DataFrame:
-    """test accuracy of training {one} less that of training {other}"""
+    """test accuracy of training {one} − test accuracy of training {other}"""
     return _less(right_of(tables, one), right_of(tables, other), KEYS)
 
 
 @quantity(each=("L", "d"), unit="difference")
 def gained_in(tables: Tables, size: str) -> pd.DataFrame:
-    """test accuracy of training norm less that at the smallest {size}"""
+    """test accuracy of training γ and β − the accuracy at the smallest {size}"""
     rows = right_of(tables, "norm")
     sizes = rows.index.get_level_values(size)
     larger = nonempty(rows[sizes > sizes.min()], f"second {size}")
@@ -39,7 +46,7 @@ def gained_in(tables: Tables, size: str) -> pd.DataFrame:
 
 @quantity(each=("L", "d"), unit="difference")
 def ahead_at_square(tables: Tables) -> pd.DataFrame:
-    """test accuracy of training norm at width d² less that of training all at width d"""
+    """test accuracy of training γ and β at width d² − of training all parameters at width d"""
     everything = right_of(tables, "all").reset_index()
     square = everything.assign(root=everything["d"], d=everything["d"] ** 2)
     pairs = _less(right_of(tables, "norm"), square, KEYS)

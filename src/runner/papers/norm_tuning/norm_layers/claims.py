@@ -1,4 +1,4 @@
-"""What Proposition 1 of paper A says of real normalization layers, and what it does not cover."""
+"""State what Proposition 1 of paper A says of real normalization layers, and what we add."""
 
 from runner.papers.norm_tuning.norm_layers import quantities as q
 from runner.results.claims import Claim, ours
@@ -27,14 +27,16 @@ CLAIMS = {
             "layer-norm-cannot",
             "no γ and β make a network with LayerNorm and without biases equal its target: the"
             " first layer maps x and c x to one output",
-            "the abstract of paper A names LayerNorm, its Proposition 1 is of BatchNorm",
+            "supplementary to paper A: its abstract names LayerNorm, its Proposition 1 is about"
+            " BatchNorm",
             [q.least_in_layer_norm().above(0.01), q.above_least_in_layer_norm().above(0)],
         ),
         ours(
             "biases-undercut",
-            "with the frozen biases of Eq. (3) the output of the first LayerNorm or RMSNorm tells"
-            " the norm of x, and fitted γ and β have a smaller error than any without biases",
-            "next to the abstract of paper A, which names LayerNorm",
+            "with the frozen biases of Eq. (3) the output of the first LayerNorm or RMSNorm"
+            " tells the norm of x, and fitted γ and β have a smaller error than any γ and β"
+            " without biases",
+            "supplementary to the abstract of paper A, which names LayerNorm",
             [q.explained_norm(BIASED).above(0.5), q.fitted_over_least(BIASED).below(1)],
         ),
     ],

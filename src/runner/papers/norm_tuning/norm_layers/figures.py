@@ -1,4 +1,4 @@
-"""Drawings of study `norm_layers`."""
+"""Draw the figures of study `norm_layers`."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -31,7 +31,7 @@ from runner.results.style import (
 )
 
 FLOOR, TOP = 2e-4, 1e4
-"""Ends of the scale of an error over the variance of the target."""
+"""Ends of the scale of an error, divided by the variance of the target."""
 
 PERCENT = {1e-2: "1 %", 1: "100 %", 100: "10⁴ %", 1e4: "10⁶ %"}
 WITH_BIASES = " with biases"
@@ -44,7 +44,7 @@ def say_layers(tables: Tables) -> str:
     least = select(tables["metrics"], layer="layer_norm")["lower_bound"].min()
     return (
         "The construction is exact in BatchNorm with fixed statistics; in LayerNorm without biases"
-        f" no γ and β come below {int(100 * least)} %"
+        f" no γ and β have an error below {int(100 * least)} %"
     )
 
 
@@ -69,7 +69,7 @@ def series(rows: pd.DataFrame, kind: str) -> Iterator[tuple[str, Look, pd.Series
 
 
 def _errors(rows: pd.DataFrame, column: str = "relative_mse", **values: Any) -> pd.Series:
-    """Return a column by d, of the rows with these values; infinite where it is not known."""
+    """Return a column by d, of the rows with these values; infinite if it is unknown."""
     for name, value in values.items():
         rows = rows[rows[name] == value]
     return rows.set_index("target_width")[column].fillna(np.inf).clip(upper=TOP)
@@ -113,8 +113,8 @@ FIGURES = [
             Finding(say_layers, holds=["batch-norm-exact", "layer-norm-cannot", "biases-undercut"])
         ],
         caption="Error against the target width d, in BatchNorm (a), LayerNorm (b) and RMSNorm (c)."
-        " Black: no γ and β without biases have a smaller one. Purple: γ and β fitted by L-BFGS."
-        " Biases are random and frozen. Lines are medians, dots single replicates; errors below"
+        " Black: no γ and β without biases have a smaller error. Purple: γ and β fitted by L-BFGS."
+        " Biases are random and frozen. Lines are medians, dots single networks; errors below"
         " 0.02 % are drawn at ≈ 0, errors above 10⁶ % at the top.",
         shows={"layer": [layer + b for b in ("", WITH_BIASES) for layer in config.LAYERS]},
     ),

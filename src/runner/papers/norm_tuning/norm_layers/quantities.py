@@ -1,6 +1,7 @@
-"""What is measured of the construction of Theorem 1 in real normalization layers.
+"""Measure the construction of Theorem 1 in real normalization layers.
 
-d is the width of the target; an error is the mean squared error over the variance of the target g.
+d is the width of the target. An error is the mean squared error divided by the variance of the
+target g.
 """
 
 import numpy as np
@@ -9,6 +10,16 @@ import pandas as pd
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty, select
 
+PRINTED = {
+    "batch_norm": "BatchNorm",
+    "batch_norm with biases": "BatchNorm with biases",
+    "layer_norm with biases": "LayerNorm with biases",
+    "rms_norm with biases": "RMSNorm with biases",
+    ("layer_norm with biases", "rms_norm with biases"): "LayerNorm or RMSNorm with biases",
+    "layer": "kind of layer",
+}
+"""What rules print for layers and columns."""
+
 
 def _rows(tables: Tables, layer: str, mode: str = "evaluation") -> pd.DataFrame:
     return select(tables["metrics"].rename(columns={"target_width": "d"}), layer=layer, mode=mode)
@@ -16,12 +27,12 @@ def _rows(tables: Tables, layer: str, mode: str = "evaluation") -> pd.DataFrame:
 
 @quantity(each=("d",))
 def error_over_rounding(tables: Tables, layer: str = "batch_norm") -> pd.DataFrame:
-    """relative error of the construction / (machine epsilon x (condition number + 9) x input norm)
+    """relative error of the construction in {layer} / (ε (condition number + 9) × input norm)
 
-    9: a dozen operations round, at condition number 1 as well. An error is relative to the standard
-    deviation of g, or to 1 where that is smaller: on few inputs g may hardly vary. A system of one
-    equation has condition number 1 however small its weights are, by which biases are divided; so
-    networks with biases are judged from d = 2 on.
+    ε: machine epsilon. 9: a dozen operations round, at condition number 1 as well. An error is
+    relative to the standard deviation of g, or to 1 if this deviation is smaller: on few inputs g
+    may hardly vary. A system of one equation has condition number 1 however small its weights are,
+    by which biases are divided; so networks with biases are judged from d = 2 on.
     """
     rows = _rows(tables, layer)
     if layer.endswith("with biases"):
@@ -40,7 +51,7 @@ def least_in_layer_norm(tables: Tables) -> pd.DataFrame:
 
 @quantity(each=("d",), unit="difference")
 def above_least_in_layer_norm(tables: Tables) -> pd.DataFrame:
-    """error of the construction in LayerNorm minus this smallest error"""
+    """error of the construction in LayerNorm − smallest error of any function with f(c x) = f(x)"""
     return _rows(tables, "layer_norm").eval("value = relative_mse - lower_bound")
 
 
@@ -55,7 +66,7 @@ def fitted_over_least(tables: Tables, layers: tuple[str, ...]) -> pd.DataFrame:
 
 @quantity(each=("d", "layer"))
 def explained_norm(tables: Tables, layers: tuple[str, ...]) -> pd.DataFrame:
-    """fraction of the variance of |x| that is linear in the output of the first layer ({layers})"""
+    """fraction of the variance of ‖x‖ that is linear in the output of the first layer, {layers}"""
     rows = tables["norms"].rename(columns={"target_width": "d"})
     rows = nonempty(rows[rows["layer"].isin(layers)], f"norms in {', '.join(layers)}")
     return rows.assign(value=rows["explained"])

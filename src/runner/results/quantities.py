@@ -3,7 +3,8 @@
 In the `quantities.py` of a study a function measures each, from the tables of a figure to a tidy
 frame: a `value` for each replicate (or with its standard `error` and `n`; or a `count` of `n`) and
 the columns of the point that it is at. The first line of its docstring is what the quantity is
-called wherever a rule is printed:
+called wherever a rule is printed, where `PRINTED` of its module has words for values, columns and
+conditions:
 
     @quantity(each=("d",), unit="ratio")
     def ratio(tables: Tables, top: str, bottom: str) -> pd.Series:
@@ -16,7 +17,8 @@ that is the rule of a claim: `ratio("sgd", "construction").above(1)`.
 import inspect
 import re
 import string
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, Literal
@@ -81,7 +83,7 @@ class Quantity:
         name = (self.function.__doc__ or "").split("\n")[0].rstrip(".")
         said = {field for _, field, _, _ in string.Formatter().parse(name) if field} | {"where"}
         defaults = inspect.signature(self.function).parameters
-        words = {key: _in_words(value) for key, value in self.arguments.items()}
+        words = {key: _in_words(value, self.printed) for key, value in self.arguments.items()}
         others = [
             f"{key.replace('_', ' ')} = {words[key]}"
             for key, value in self.arguments.items()
@@ -90,13 +92,18 @@ class Quantity:
         return name.format(**words) + (f" ({', '.join(others)})" if others else "")
 
     @property
+    def printed(self) -> Mapping[Any, str]:
+        """The words that its module prints for values, columns and conditions."""
+        return getattr(sys.modules[self.function.__module__], "PRINTED", {})
+
+    @property
     def place(self) -> str:
         """What a rule says of where it is measured: ` at every d where m = d²`."""
-        *first, last = self.each or ("",)
+        *first, last = (self.printed.get(each, each) for each in self.each or ("",))
         every = f" at every {', '.join(first)}{' and ' if first else ''}{last}" if last else ""
         conditions = (str(self.arguments.get("where", "")), self.assumed)
-        where = " and ".join(filter(None, conditions))
-        return every + (f" where {condition_in_words(where)}" if where else "")
+        words = [condition_in_words(each, self.printed) for each in conditions if each]
+        return every + (f" where {' and '.join(words)}" if words else "")
 
     def measure(self, tables: Tables) -> pd.DataFrame:
         """Return all numbers, those left out by what is assumed among them. Raises NoRows without
@@ -121,7 +128,8 @@ class Quantity:
         """Return the numbers that meet the condition. Raises NoRows where none does."""
         if not self.assumed:
             return rows
-        return nonempty(rows.query(self.assumed), f"case where {condition_in_words(self.assumed)}")
+        words = condition_in_words(self.assumed, self.printed)
+        return nonempty(rows.query(self.assumed), f"case where {words}")
 
     def above(self, bound: float | str) -> "Rule":
         """Return the rule that replicates, or an estimate, are above a bound."""
@@ -140,16 +148,27 @@ class Quantity:
         return Rule(self, Always(relation, bound))
 
 
-def condition_in_words(code: str) -> str:
-    """Write the code of a condition as mathematics: `m = d²`."""
+def condition_in_words(code: str, printed: Mapping[Any, str] | None = None) -> str:
+    """Write the code of a condition as mathematics, `m = d²`, or in the words that are printed for
+    it."""
+    printed = printed or {}
+    if code in printed:
+        return printed[code]
+    parts = code.split(" and ")
+    return " and ".join(printed.get(each) or _as_mathematics(each, printed) for each in parts)
+
+
+def _as_mathematics(code: str, printed: Mapping[Any, str]) -> str:
     for pattern, sign in SIGNS.items():
         code = re.sub(pattern, sign, code)
-    return code
+    return re.sub(r"\w+", lambda word: printed.get(word[0], word[0]), code)
 
 
-def _in_words(value: Any) -> str:
+def _in_words(value: Any, printed: Mapping[Any, str]) -> str:
+    if value in printed:
+        return printed[value]
     if isinstance(value, tuple):
-        return ", ".join(map(_in_words, value))
+        return ", ".join(_in_words(each, printed) for each in value)
     return number(value) if isinstance(value, float) else str(value).replace("_", " ")
 
 
@@ -167,24 +186,29 @@ class Rule:
         """Return the points of the quantity's frame, in words; none where it has one point."""
         each = list(self.quantity.each)
         points = rows[each].drop_duplicates().itertuples(index=False) if each else ()
-        return {", ".join(map(_place, each, values)) for values in points}
+        return {self._point(values) for values in points}
+
+    def _point(self, values: Iterable[Any]) -> str:
+        printed = self.quantity.printed
+        pairs = zip(self.quantity.each, values, strict=True)
+        return ", ".join(_place(printed.get(each, each), value, printed) for each, value in pairs)
 
     def points(self, rows: pd.DataFrame) -> Iterator[Evidence]:
         """Yield the evidence at each point of the quantity's frame."""
         each = self.quantity.each
         groups = rows.groupby(list(each), dropna=False) if each else [((), rows)]
         for values, group in groups:
-            place = ", ".join(map(_place, each, values))
+            place = self._point(values)
             found = self.comparison.evidence(group)
             unit = found.unit if found.unit == "share" else self.quantity.unit
             name, of = str(self.quantity), self.quantity.of
             yield replace(found, unit=unit, point=place, quantity=name, of=of)
 
 
-def _place(symbol: str, value: Any) -> str:
+def _place(symbol: str, value: Any, printed: Mapping[Any, str]) -> str:
     """`d = 5`; of a name alone, the name."""
     if isinstance(value, str):
-        return value
+        return printed.get(value, value)
     return f"{symbol} = {'∞' if np.isinf(value) else number(value)}"
 
 

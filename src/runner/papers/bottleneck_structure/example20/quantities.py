@@ -5,7 +5,10 @@ import pandas as pd
 
 from runner.results.quantities import Tables, quantity
 
-PRINTED = {"excess": "‖θ‖² − 3 L", "middle_lipschitz": "the middle layer's Lipschitz constant"}
+PRINTED = {
+    "excess": "‖θ‖² − 3 L",
+    "middle_lipschitz": "the largest Lipschitz constant of a hidden layer",
+}
 """Words of rules for columns."""
 
 EPSILON = np.finfo(np.float64).eps

@@ -103,10 +103,10 @@ class Entry:
 
     @property
     def title(self) -> str:
-        """`Figure 4`: its place in the paper, or next to it."""
+        """`Figure 4`: its place in the paper, or the place that it is supplementary to."""
         place = self.headline.partition(": ")[0].replace(f"paper {self.paper.letter}", "")
-        place = place.replace("next to ,", "next to").strip(", ")
-        place = "next to the paper" if place == "next to" else place
+        place = place.replace("supplementary to ,", "supplementary to").strip(", ")
+        place = "supplementary to the paper" if place == "supplementary to" else place
         return place[:1].upper() + place[1:] or self.name
 
     @property
@@ -158,7 +158,7 @@ def collect(outputs: Path, scale: str | None, reference: Path, draws: bool = Tru
 
 
 def _order(entry: Entry) -> tuple:
-    """Sort by paper, the user's studies last; a paper's figures before ours next to them."""
+    """Sort by paper, the user's studies last; a paper's figures before supplementary ones."""
     paper = entry.paper
     return not paper.letter, paper, not entry.title.startswith("Figure"), natural_order(entry.name)
 

@@ -30,6 +30,15 @@ def test_a_rule_prints_all_that_it_is():
     assert str(distance().always("=", 0)) == "distance is always exactly 0"
 
 
+def test_a_module_says_what_its_rules_print(monkeypatch):
+    words = {"sgd": "error of SGD", "m <= d ** 2": "m is small", "fit": "all networks fit"}
+    rule = ratio("sgd", ("a",), "m <= d ** 2").given("fit").above(1)
+    monkeypatch.setitem(globals(), "PRINTED", words)
+    assert str(rule) == (
+        "error of SGD / a is above 1 at every d and m where m is small and all networks fit"
+    )
+
+
 def test_plain_data_alone_are_arguments():
     assert isinstance(ratio("sgd", (), "m < d"), Quantity)
     with pytest.raises(TypeError, match="where is no plain data"):

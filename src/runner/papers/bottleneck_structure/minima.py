@@ -275,7 +275,8 @@ def minima(
     problem: Problem,
     tick: Callable[[Network, float], None] = lambda network, loss: None,
 ) -> dict[int, Minimum]:
-    """Find the best network of each depth: from its starts, and from its neighbours' best.
+    """Find the best network of each depth: from its initializations, and from the best networks of
+    neighboring depths.
 
     starts: by depth, of some of the depths; a depth is left out that none reaches. The sweeps down
     and up are repeated until nothing falls by more than SETTLED, SWEEPS times at most. `tick` is

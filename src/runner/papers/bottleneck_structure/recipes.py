@@ -1,7 +1,7 @@
 """Define how the networks of paper D are trained. The paper gives only lambda.
 
 Whether training fails depends on the initialization: weights become zero where the gradient of the
-cost is far below that of the weight decay, since Adam then normalizes the latter to a full step.
+cost is far below the gradient of the weight decay, which Adam then normalizes to a full step.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Recipe:
     """
 
     gain: float
-    """Weights start as N(0, gain^2 / fan_in), biases as 0."""
+    """Size of the initial weights, N(0, gain^2 / fan_in); biases are 0."""
     learning_rate: float
     warmup: int = 0
     peak: float = 1.0

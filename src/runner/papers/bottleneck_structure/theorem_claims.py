@@ -22,10 +22,26 @@ ROOM = (
     " {room.min:.3g} (median {room.median:.3g}), the larger side {upper.median:.3g} (median)"
 )
 
+PRINTED = {
+    "schatten": "the inequality of Appendix A.1",
+    "theorem-3": "Theorem 3",
+    "theorem-6": "Theorem 6",
+    "theorem-7": "Theorem 7",
+    "corollary-8": "Corollary 8",
+    "proposition-9": "Proposition 9 with the factor of its proof",
+    "proposition-9-printed": "Proposition 9 as printed",
+    "proposition-9-segment": "the second part of Proposition 9",
+    "linear": "‖θ‖² ≥ L ‖A‖^(2/L)",
+    "points > 0": "the inequality applies to at least one point",
+    "recipe == 'minimum'": "the network is a best solution",
+    "imbalance <= 1e-3": "its imbalance is at most 0.001",
+}
+"""Words of rules for theorems and conditions."""
+
 
 @quantity()
 def violations(tables: Tables, theorem: str, where: str = "points > 0") -> pd.DataFrame:
-    """number of points of a network that violate the inequality ({theorem})"""
+    """number of points at which a network violates {theorem}"""
     rows = tables.get("theorems", pd.DataFrame({"theorem": []})).query("theorem == @theorem")
     rows = nonempty(rows, "network with a rank below its width").query(where)
     return rows.assign(value=rows["violations"], room=rows["upper"] - rows["lower"])
@@ -36,8 +52,8 @@ def inequality(
 ) -> Claim:
     """Return the claim that a theorem of paper D is nowhere violated.
 
-    balanced: judged by the lowest losses, where balance, which the proof assumes, is to be had;
-    more: as of a `Claim`.
+    balanced: whether the proof assumes balanced parameters, so that best solutions are judged;
+    more: further arguments of `Claim`.
     """
     found = violations(name, "recipe == 'minimum'") if balanced else violations(name)
     found = found.given("imbalance <= 1e-3") if balanced else found
@@ -94,8 +110,8 @@ THEOREMS = [
     ),
     inequality(
         "proposition-9-segment",
-        "where no neuron switches from x to y, one of the ends has ‖Θ‖ ≥ (L/4) ‖x − y‖²"
-        " ‖J f(x) u‖^(2 − 2/L), u the direction from x to y",
+        "if no neuron switches between x and y, then ‖Θ‖ ≥ (L/4) ‖x − y‖² ‖J f(x) u‖^(2 − 2/L) at x"
+        " or at y, where u is the direction from x to y",
         "Proposition 9 (18), second part",
         kind="illustration",
     ),

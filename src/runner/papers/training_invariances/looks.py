@@ -1,6 +1,6 @@
 """Colors and markers of statements, layers and methods in all figures of paper C.
 
-Blue is what the paper says is conserved, vermilion what is not.
+Blue: the paper says that the quantity is conserved. Vermilion: it is not conserved.
 """
 
 from runner.results.style import BLUE, DASHED, GREEN, INK, ORANGE, PURPLE, VERMILION, Look
@@ -20,10 +20,10 @@ KINDS = {
     "residual_free": Look(GREEN, "", DASHED, 1.4),
     "conv": Look(VERMILION, "", width=1.4),
 }
-"""Of layers: fully connected, free residual blocks, convolutions."""
+"""Looks of layers: fully connected, free residual blocks, convolutions."""
 
 SQUARES = {"remainder": Look(BLUE, "s"), "top": Look(VERMILION, "o", DASHED)}
-"""Of squared singular values: all but the largest, and the largest."""
+"""Looks of squared singular values: all but the largest, and the largest."""
 
 MEASURES = {
     "ratio": "fraction of ‖W‖²",

@@ -16,7 +16,7 @@ MARGIN_LOSSES: dict[str, Loss] = {
     "exponential": lambda z: torch.exp(-z),
     "squared": lambda z: (z - 1).square() / 2,  # (f - y)^2 / 2
 }
-"""By name; elementwise."""
+"""Losses of the margin by name; elementwise."""
 
 FAR = 30.0
 """Margin from which log(log(1 + exp(-z))) is -z to within rounding of the gradient."""
@@ -26,7 +26,7 @@ LOG_LOSSES: dict[str, Loss] = {
     "logistic": lambda z: torch.where(z > FAR, -z, softplus(-z.clamp(max=FAR)).log()),
     "exponential": lambda z: -z,
 }
-"""The logarithms, without underflow, of those that go to zero."""
+"""Logarithms, without underflow, of the losses that go to zero."""
 
 
 def log_losses(z: Float[Tensor, "R n"], loss: str) -> Float[Tensor, "R n"]:

@@ -20,7 +20,7 @@ def four_panels(
 ) -> tuple[Figure, pd.DataFrame]:
     """Draw a sheet of the panels a to d, and the numbers drawn, with the column `panel`.
 
-    parts: what draws each, its title, and what its axis below is; one without rows says so.
+    parts: function, title and x axis of each panel; a panel without rows prints that it has none.
     options: as of `sheet`.
     """
     picture, grid = sheet(2, 2, **options)

@@ -13,10 +13,10 @@ LONG = f"depths >= {ENOUGH}"
 """Condition on the number of depths of a range."""
 
 DOUBT = (
-    "the best two solutions of a depth differ by {doubt.median:.2%} (median), at most by"
-    " {doubt.max:.2%}"
+    "the losses of the best two solutions of a depth differ by {doubt.median:.2%} (median), at most"
+    " by {doubt.max:.2%}"
 )
-"""How far the number of a best solution may be off."""
+"""Possible error of the loss of a best solution."""
 
 ZERO = 0.01
 """Bound on ‖θ‖² below which a network counts as zero."""
@@ -27,8 +27,7 @@ FIGURE_1 = [
     Claim(
         "affine-norm",
         "over a range of depths of equal rank, ‖θ‖² of the best solutions found is well"
-        " approximated"
-        " by an affine function of the depth",
+        " approximated by an affine function of the depth",
         CAPTION,
         q.power_of_depth().given("fit").within(0.25, of=1),
         note=DOUBT,
@@ -39,8 +38,8 @@ FIGURE_1 = [
         " its slope",
         CAPTION,
         q.slope_over_rank().given("fit").within(0.1, of=1),
-        note="slopes {slope.min:.2f} to {slope.max:.2f}; between solutions from separate"
-        " initializations a layer adds {own.median:.2f} λ (median)",
+        note="slopes {slope.min:.2f} to {slope.max:.2f}; in searches from separate initializations"
+        " a further layer adds {own.median:.2f} λ to the loss (median)",
     ),
     Claim(
         "slope-tends-to-rank",
@@ -48,7 +47,7 @@ FIGURE_1 = [
         " that tends to the rank",
         CAPTION,
         [q.distance_to_rank().given("fit").below(0.1), q.rise_of_slope().given("fit").above(0)],
-        note="slopes: first {first.min:.3f} to {first.max:.3f}, last {last.min:.3f} to"
+        note="first slopes {first.min:.3f} to {first.max:.3f}, last slopes {last.min:.3f} to"
         " {last.max:.3f}",
     ),
     Claim(
@@ -84,19 +83,17 @@ FIGURE_1 = [
     ),
     Claim(
         "ntk-of-order-depth",
-        "the best solutions found have a tangent kernel of the normal size: its trace grows"
-        " linearly"
+        "the best solutions found have a tangent kernel of normal size: its trace grows linearly"
         " with the depth",
         "paper D, section 4",
         q.growth_of_ntk().given("fit").within(0.25, of=1),
-        note="Tr Θ / L: {first.median:.3g} at the first depth of the range, {last.median:.3g}"
-        " at the"
-        " last (medians)",
+        note="Tr Θ / L: {first.median:.3g} at the first depth of the range, {last.median:.3g} at"
+        " the last depth (medians)",
     ),
     Claim(
         "only-the-middle-grows",
-        "over a range of depths of equal rank, only the low-rank middle of the best solutions found"
-        " grows",
+        "over a range of depths of equal rank, further depth adds layers only to the low-rank"
+        " middle of the best solutions found",
         "paper D, figure 1b",
         q.layers_outside().given("fit").below(1 / 2),
     ),
@@ -114,15 +111,15 @@ REPRESENTATIONS = Claim(
 TRAINED = [
     Claim(
         "affine-norm-trained",
-        "after plain training, over a range of depths of equal rank, ‖θ‖² is well approximated by"
-        " an affine function of the depth",
+        "after ordinary training, over a range of depths of equal rank, ‖θ‖² is well approximated"
+        " by an affine function of the depth",
         CAPTION,
         q.off_the_line().given(LONG).below(0.1),
         note="R² from {r2.min:.3f} to {r2.max:.3f}",
     ),
     Claim(
         "slope-is-rank-trained",
-        "after plain training, over each range of depths of equal rank, ‖θ‖² has the rank as its"
+        "after ordinary training, over each range of depths of equal rank, ‖θ‖² has the rank as its"
         " slope",
         CAPTION,
         q.trained_slope_over_rank().given(LONG).within(0.1, of=1),
@@ -130,7 +127,7 @@ TRAINED = [
     ),
     Claim(
         "rank-falls-trained",
-        "after plain training, networks that fit the data have a smaller rank at larger depths",
+        "after ordinary training, networks that fit the data have a smaller rank at larger depths",
         CAPTION,
         q.trained_correlation_with_depth().below(0),
     ),
@@ -139,7 +136,7 @@ TRAINED = [
 RECIPES = [
     Claim(
         "training-fails-deep",
-        "plain training fails at large depth: all parameters become zero",
+        "ordinary training fails at large depth: all parameters become zero",
         CAPTION,
         [
             q.norm("plain", "L == L.max()").below(ZERO),
@@ -157,17 +154,17 @@ RECIPES = [
     ),
     Claim(
         "no-rank-1-fit",
-        "none of the best solutions found fits the data with a rank below that of the task",
+        "no best solution found fits the data with a rank below the rank of the task",
         NEVER,
         q.fits_below(TRUE_RANK, "minimum").always("=", 0),
-        note="{value.sum} of {fits.sum} networks that fit",
+        note="{value.sum} of {fits.sum} networks that fit have such a rank",
     ),
     Claim(
         "no-rank-1-fit-trained",
-        "no network after plain training fits the data with a rank below that of the task",
+        "no network after ordinary training fits the data with a rank below the rank of the task",
         NEVER,
         q.fits_below(TRUE_RANK, "plain").always("=", 0),
-        note="{value.sum} of {fits.sum} networks that fit",
+        note="{value.sum} of {fits.sum} networks that fit have such a rank",
     ),
 ]
 

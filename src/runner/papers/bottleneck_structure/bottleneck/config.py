@@ -16,7 +16,10 @@ class Bottleneck(TrainingConfig):
     version: ClassVar[int] = 4  # parallel neurons become one
 
     depths: list[int] = parameter(
-        "L: list of depths; all are trained at once", [6, 10, 18], minimum=2, maximum=MOST
+        "L: list of depths (2 or more); the networks of all depths are trained together",
+        [6, 10, 18],
+        minimum=2,
+        maximum=MOST,
     )
     recipe: str = parameter(
         "plain: Adam with lambda from the first step; annealed: Adam without weight decay for 200"
@@ -26,8 +29,8 @@ class Bottleneck(TrainingConfig):
         choices=("plain", "annealed", "minimum"),
     )
     start_depths: list[int] | None = parameter(
-        "depths at which recipe=minimum trains annealed networks; the search continues to the other"
-        " depths (null: all depths)",
+        "depths at which recipe=minimum trains annealed networks; the search then continues to the"
+        " other depths (null: all depths)",
         None,
         minimum=2,
         maximum=MOST,
@@ -54,7 +57,8 @@ class Bottleneck(TrainingConfig):
     test_samples: int = parameter("number of test samples", 500, minimum=1)
     steps: int = parameter("number of steps of Adam (betas 0.9 and 0.99)", 6000, minimum=1)
     learning_rate: float | None = parameter(
-        "learning rate of Adam (above 0; null: 0.005 for plain, 0.003 for the others)",
+        "learning rate of Adam (above 0; null: 0.005 for recipe=plain, 0.003 for annealed and"
+        " minimum)",
         None,
         above=0,
         maximum=LARGEST_STEP,

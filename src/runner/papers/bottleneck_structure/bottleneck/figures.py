@@ -16,7 +16,7 @@ from runner.results.rows import nonempty, select
 from runner.results.style import GREY, INK, PLAIN, QUIET, SMALL, Look
 
 RECIPES = {
-    "plain": ("plain\ntraining", Look(GREY, "o")),
+    "plain": ("ordinary\ntraining", Look(GREY, "o")),
     "annealed": ("annealed\ntraining", Look("#7a3c8f", "D")),
     "minimum": ("best solution\nfound", Look(INK, "s")),
 }
@@ -30,8 +30,8 @@ ZERO = 0.01
 
 
 def _deep(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the networks from depth 6 on, or all if none is so deep: below there is no
-    bottleneck yet."""
+    """Return the networks from depth 6 on, or all if none is so deep: shallower networks have no
+    bottleneck."""
     deep = metrics[metrics["depth"] >= 6]
     return deep if len(deep) else metrics
 
@@ -42,18 +42,18 @@ def _minima(tables: Tables) -> pd.DataFrame:
 
 
 def say_slope(tables: Tables) -> str:
-    """State the rank of the deepest solutions, and that a layer costs nearly this rank."""
+    """State the rank of the deepest solutions, and that a further layer costs nearly this rank."""
     best = _minima(tables)
     rank = int(best.loc[best["depth"] == best["depth"].max(), "rank"].median())
     return (
-        f"The deepest solutions have rank {rank}, as the task has, and each further layer costs"
-        f" nearly {rank} λ"
+        f"The deepest solutions have rank {rank}, the rank of the task, and each further layer"
+        f" costs nearly {rank} λ"
     )
 
 
 def _norms(axes: Axes, best: pd.DataFrame, plain: pd.DataFrame) -> None:
-    """Draw the best solution of each depth, one task bold, and plain training hollow, with crosses
-    where it ended at zero."""
+    """Draw the best solution of each depth, one task bold, and ordinary training hollow; crosses
+    are networks that ended at zero."""
     dead = plain[plain["parameter_norm"] < ZERO]
     alive = plain.drop(dead.index)
     for rows, marker, color, size in ((alive, "o", GREY, 3.5), (dead, "x", INK, 4.5)):
@@ -81,10 +81,10 @@ def _norms(axes: Axes, best: pd.DataFrame, plain: pd.DataFrame) -> None:
     place, spot = {"textcoords": "offset points", "size": SMALL}, ["depth", "parameter_norm"]
     if len(alive):
         highest = alive[spot].sort_values("parameter_norm").iloc[-1]
-        QUIET.name(axes, *highest, "plain training", xytext=(0, 9), **place)
+        QUIET.name(axes, *highest, "ordinary training", xytext=(0, 9), **place)
     if len(dead):
         place |= {"xytext": (0, 12), "ha": "right"}
-        PLAIN.name(axes, *dead[spot].max(), "plain training: zero", **place)
+        PLAIN.name(axes, *dead[spot].max(), "ordinary training: zero", **place)
 
 
 def _name_ranks(axes: Axes, best: pd.DataFrame) -> None:
@@ -152,7 +152,7 @@ def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def losses_above(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return how far each loss is above the best solution found at its depth, in percent of that.
+    """Return how far each loss is above the best loss found at its depth, in percent of the latter.
 
     One row per training procedure, depth and replicate. Raises NoRows without best solutions.
     """
@@ -165,19 +165,19 @@ def losses_above(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def _collapsed(metrics: pd.DataFrame) -> list[int]:
-    """Return the depths from which on most networks of plain training are zero."""
+    """Return the depths from which on most networks of ordinary training are zero."""
     medians = select(metrics, recipe="plain").groupby("depth")["parameter_norm"].median()
     return [depth for depth in medians.index if (medians.loc[depth:] < ZERO).all()]
 
 
 def say_above(tables: Tables) -> str:
-    """State how far annealed training ends above the best solution, and where plain training
-    collapses."""
+    """State how far annealed training ends above the best solution, and the depth from which on
+    ordinary training converges to zero."""
     rows = _deep(losses_above(tables["metrics"]))
     medians = select(rows, recipe="annealed").groupby("depth")["above"].median()
     return (
-        f"Training misses the best solution found: annealed training by {medians.min():.0f} to"
-        f" {medians.max():.0f} %, plain training collapses from depth {_collapsed(rows)[0]} on"
+        f"Annealed training ends {medians.min():.0f} to {medians.max():.0f} % above the best loss"
+        f" found; ordinary training converges to zero from depth {_collapsed(rows)[0]} on"
     )
 
 
@@ -194,7 +194,7 @@ def _by_recipe(axes: Axes, metrics: pd.DataFrame, column: str) -> None:
 
 
 def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw where training ends: the rank, and the loss above the best solution found."""
+    """Draw the rank after training, and the loss above the best solution found."""
     metrics = at_ridge(tables["metrics"])
     deep = _deep(metrics)
     picture, ((left, right),) = style.sheet(gap=2.0, right=1.1)
@@ -241,23 +241,21 @@ FIGURES = [
         whose="as in the paper",
         findings=[Finding(say_slope, holds=["slope-tends-to-rank", "rank-falls"])],
         caption="(a) Squared norm of all parameters, from depth 6 on: best solutions found "
-        "(filled; bold: the task of b) and plain training (hollow; crosses: all weights "
-        "are zero). Dotted: slopes 3 and 2. (b) Singular values of each layer. Lines "
-        "are the first k values, k the number above 0.1 in the middle layer; grey: all "
-        "others. Targets depend on two Gaussian variables.",
+        "(filled; bold: the task of b) and ordinary training (hollow; crosses: all weights "
+        "are zero). Dotted: slopes 3 and 2. (b) Singular values of each layer. Lines: the k "
+        "largest, where k is the number above 0.1 in the middle layer; grey: all others. "
+        "Targets depend on two Gaussian variables.",
         shows={"recipe": ["minimum", "annealed", "plain"]},
     ),
     Drawing(
         "bottleneck-recipes",
         draw_recipes,
-        whose="supplementary",
         unread=("representation", "spectrum", "theorems"),
         findings=[Finding(say_above, holds=["training-fails-deep"])],
-        caption="(a) Rank of the middle layer, from depth 6 on. (b) Loss above that of the best "
-        "solution found. Plain training uses λ from the first step. Annealed training "
-        "uses no weight decay for 200 steps, then up to five times λ until 60 % of the "
-        "steps, then λ. Lines are medians, dots are single tasks; dotted: rank of the "
-        "task.",
+        caption="(a) Rank in the middle layer. (b) Loss, in percent above the best solution found. "
+        "Ordinary training uses λ from the first step. Annealed training uses no weight decay for "
+        "200 steps, then up to five times λ until 60 % of the steps, then λ. Lines are medians, "
+        "dots are tasks.",
         shows={"recipe": ["minimum", "annealed", "plain"]},
     ),
 ]

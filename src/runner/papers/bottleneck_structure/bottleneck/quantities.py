@@ -1,5 +1,5 @@
 """Measure the networks of figure 1: the best solution found at each depth (recipe `minimum`), and
-networks after training (`plain`).
+networks after ordinary training (recipe `plain`).
 
 The depths of a replicate, which has its own data and initial weights, are one sequence of networks.
 The column `fit` says whether all best solutions of a replicate fit the data.
@@ -13,11 +13,24 @@ from runner.results.evidence import slopes
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty, select
 
+PRINTED = {
+    "minimum": "best solutions",
+    "plain": "networks after ordinary training",
+    "fit": "all best solutions of the task fit the data",
+    "depths >= 3": "the task has a range of three or more depths of equal rank",
+    "L == L.max()": "L is the largest depth",
+    "L == L.min()": "L is the smallest depth",
+    "λ == λ.max()": "λ is the largest",
+    "λ == λ.min()": "λ is the smallest",
+}
+"""Words of rules for arguments and conditions."""
+
 DEPTHS, MANY_DEPTHS = {"depth": t.ENOUGH}, {"depth": t.DEPTHS_OF_EXPANSION}
 
 
 def _minima(tables: Tables) -> pd.DataFrame:
-    """Return the lowest loss of each depth; tables from one start lack what others say of it."""
+    """Return the best solution of each depth; nan in columns that tables of one initialization
+    lack."""
     rows = select(tables["metrics"], recipe="minimum")
     return rows.assign(**dict.fromkeys({"spread", "best_start"} - set(rows), np.nan))
 
@@ -27,13 +40,13 @@ def _fitting(tables: Tables) -> pd.DataFrame:
 
 
 def _of_minima(tables: Tables, table: str) -> pd.DataFrame:
-    """Return the rows of another table that are about minima that fit, with their rank."""
+    """Return the rows of another table on the best solutions that fit, with their rank."""
     key = ["recipe", "replicate", "depth"]
     return tables[table].merge(_fitting(tables)[[*key, "rank"]], on=key)
 
 
 def _with_fit(tables: Tables, found: pd.DataFrame | pd.Series, what: str) -> pd.DataFrame:
-    """With the columns `fit` and `doubt`, the largest spread of the best two of a depth; nan where
+    """Add the columns `fit` and `doubt`, the largest spread of the best two of a depth; nan where
     a replicate has no number. found: a frame, or the values by replicate."""
     values = found.rename("value").reset_index() if isinstance(found, pd.Series) else found
     by = _minima(tables).assign(fit=lambda rows: rows["train_cost"] < t.FITTED).groupby("replicate")
@@ -50,7 +63,8 @@ def power_of_depth(tables: Tables) -> pd.DataFrame:
 
 @quantity(unit="ratio", needs=DEPTHS)
 def slope_over_rank(tables: Tables) -> pd.DataFrame:
-    """slope of ‖θ‖² in L divided by the rank, over three or more depths, far end of its error"""
+    """slope of ‖θ‖² against L divided by the rank, over three or more depths of equal rank, at \
+the end of its error interval that is farther from 1"""
     metrics = _minima(tables)
     found = t.fits(metrics, t.ENOUGH)
     nonempty(found["off"].dropna(), "second minimum of a depth, which gives the error")
@@ -71,7 +85,8 @@ def _slope_of_starts(metrics: pd.DataFrame) -> pd.Series:
 
 @quantity(needs=MANY_DEPTHS)
 def left_by_expansion(tables: Tables) -> pd.DataFrame:
-    """residual of R₁ + R₂/L fitted to ‖θ‖² − k L, relative to its range, five or more depths"""
+    """largest residual of the fit ‖θ‖² − k L = R₁ + R₂/L, divided by the range of ‖θ‖² − k L, \
+over five or more depths of equal rank"""
     found = t.fits(_minima(tables), t.DEPTHS_OF_EXPANSION).rename(columns={"left": "value"})
     return _with_fit(tables, found, f"rank that holds over {t.DEPTHS_OF_EXPANSION} depths")
 
@@ -88,7 +103,8 @@ def _longest_range(tables: Tables) -> pd.DataFrame:
 
 @quantity(unit="exponent", needs=DEPTHS)
 def decay_of_distance(tables: Tables) -> pd.DataFrame:
-    """exponent in L of the largest |sᵢ − 1|, i ≤ k, middle layer, longest range of equal rank"""
+    """exponent p of the largest |sᵢ − 1| ∝ Lᵖ (i ≤ k) in the middle layer, over the longest \
+range of depths of equal rank"""
     key = ["replicate", "depth"]
     longest = _longest_range(tables)[[*key, "rank"]]
     rows = select(tables["spectrum"], recipe="minimum").merge(longest, on=key)
@@ -100,7 +116,8 @@ def decay_of_distance(tables: Tables) -> pd.DataFrame:
 
 @quantity(unit="exponent", needs=DEPTHS)
 def growth_of_ntk(tables: Tables) -> pd.DataFrame:
-    """exponent in L of the mean Tr Θ(x, x), longest range of equal rank"""
+    """exponent p of mean Tr Θ ∝ Lᵖ (Θ: tangent kernel), over the longest range of depths of equal \
+rank"""
     longest = _longest_range(tables).sort_values("depth")
     ends = longest.eval("ntk_trace / depth").groupby(longest["replicate"]).agg(["first", "last"])
     found = _with_fit(tables, slopes(longest, "depth", "ntk_trace", log=True), "range")
@@ -118,19 +135,21 @@ def _longest(tables: Tables) -> pd.DataFrame:
 
 @quantity(needs=DEPTHS)
 def distance_to_rank(tables: Tables) -> pd.DataFrame:
-    """|last slope of loss / λ − rank|, longest range of equal rank"""
+    """|slope of loss / λ between the last two depths − rank|, in the longest range of depths of \
+equal rank"""
     return _longest(tables).assign(value=lambda rows: (rows["rank"] - rows["last"]).abs())
 
 
 @quantity(unit="difference", needs=DEPTHS)
 def rise_of_slope(tables: Tables) -> pd.DataFrame:
-    """last slope of loss / λ − first slope, longest range of equal rank"""
+    """slope of loss / λ between the last two depths − slope between the first two, in the longest \
+range of depths of equal rank"""
     return _longest(tables).assign(value=lambda rows: rows["last"] - rows["first"])
 
 
 @quantity(needs=DEPTHS)
 def correlation_with_depth(tables: Tables) -> pd.DataFrame:
-    """Spearman correlation of depth and rank (0 where all ranks are equal)"""
+    """Spearman correlation of depth and rank of the best solutions (0 if all ranks are equal)"""
     by = _fitting(tables).groupby("replicate")[["depth", "rank"]]
     found = by.apply(lambda each: each.corr(method="spearman").iloc[0, 1]).fillna(0)
     return _with_fit(tables, found, "depth")
@@ -138,7 +157,7 @@ def correlation_with_depth(tables: Tables) -> pd.DataFrame:
 
 @quantity()
 def fits_below(tables: Tables, k: int, recipe: str) -> pd.DataFrame:
-    """number of networks ({recipe}) that fit the data with a rank below {k}"""
+    """number of {recipe} that fit the data with a rank below {k}"""
     rows = select(t.at_ridge(tables["metrics"]), recipe=recipe)
     fits = rows["train_cost"] < t.FITTED
     return rows.assign(fits=fits, value=fits & (rows["rank"] < k))
@@ -146,7 +165,7 @@ def fits_below(tables: Tables, k: int, recipe: str) -> pd.DataFrame:
 
 @quantity()
 def share_of_values(tables: Tables, near: float, where: str) -> pd.DataFrame:
-    """fraction of the singular values sᵢ nearer than 1/2 to {near}, middle half of the layers"""
+    """fraction of the singular values sᵢ within 0.5 of {near}, in the middle half of the layers"""
     rows = _of_minima(tables, "spectrum").rename(columns={"index": "i", "rank": "k"})
     rows = rows.query(f"depth / 4 <= layer <= depth * 3 / 4 and {where}")
     shares = ((rows["singular_value"] - near).abs() < 0.5).groupby(rows["replicate"]).mean()
@@ -155,7 +174,8 @@ def share_of_values(tables: Tables, near: float, where: str) -> pd.DataFrame:
 
 @quantity(unit="slope", needs=DEPTHS)
 def layers_outside(tables: Tables) -> pd.DataFrame:
-    """layers outside the bottleneck that a layer of depth adds, over a range of equal rank"""
+    """number of layers outside the bottleneck that one further layer adds, over a range of \
+depths of equal rank"""
     found = t.bottleneck_lengths(_minima(tables), select(tables["spectrum"], recipe="minimum"))
     ranges = found.groupby(["replicate", "range"]).filter(lambda each: len(each) >= t.ENOUGH)
     by = nonempty(ranges, f"rank that holds over {t.ENOUGH} depths").groupby(["replicate", "range"])
@@ -165,7 +185,8 @@ def layers_outside(tables: Tables) -> pd.DataFrame:
 
 @quantity(unit="ratio", needs=DEPTHS)
 def middle_over_ends(tables: Tables) -> pd.DataFrame:
-    """singular value k + 1 of Wₗ αₗ₋₁(X): middle layer / smaller end, deeper half of the depths"""
+    """singular value k + 1 of Wₗ αₗ₋₁(X) in the middle layer / its smaller value in the first \
+and in the last layer, at the deeper half of the depths"""
     rows = _of_minima(tables, "representation")
     depths = np.sort(rows["depth"].unique())
     rows = rows[rows["depth"] >= depths[len(depths) // 2]]
@@ -182,8 +203,8 @@ def _trained(tables: Tables) -> pd.DataFrame:
 
 
 def _trained_lines(tables: Tables) -> pd.DataFrame:
-    """Return a line for each range of equal rank after plain training; `depths` is 0 and the line
-    nan for a replicate without a range."""
+    """Return a line for each range of equal rank after ordinary training; `depths` is 0 and the
+    line is nan for a replicate without a range."""
     rows = _trained(tables)
     replicates = rows[["replicate"]].drop_duplicates()
     return replicates.merge(t.lines(rows), how="left").fillna({"depths": 0})
@@ -191,19 +212,21 @@ def _trained_lines(tables: Tables) -> pd.DataFrame:
 
 @quantity(unit="ratio", needs=DEPTHS)
 def trained_slope_over_rank(tables: Tables) -> pd.DataFrame:
-    """slope of ‖θ‖² in L divided by the rank, after plain training, over a range of equal rank"""
+    """slope of ‖θ‖² against L divided by the rank, over a range of depths of equal rank, after \
+ordinary training"""
     return _trained_lines(tables).assign(value=lambda rows: rows["slope"] / rows["rank"])
 
 
 @quantity(needs=DEPTHS)
 def off_the_line(tables: Tables) -> pd.DataFrame:
-    """largest distance of ‖θ‖² from a line in L, relative to its range, after plain training"""
+    """largest distance of ‖θ‖² from a straight line in L, divided by the range of ‖θ‖², after \
+ordinary training"""
     return _trained_lines(tables).assign(value=lambda rows: rows["off"])
 
 
 @quantity(needs=DEPTHS)
 def trained_correlation_with_depth(tables: Tables) -> pd.Series:
-    """Spearman correlation of depth and rank after plain training (0 where all ranks are equal)"""
+    """Spearman correlation of depth and rank after ordinary training (0 if all ranks are equal)"""
     rows = nonempty(t.fitted(_trained(tables)), "network that fits")
     by = rows.groupby("replicate")[["depth", "rank"]]
     return by.apply(lambda each: each.corr(method="spearman").iloc[0, 1]).fillna(0)
@@ -211,14 +234,14 @@ def trained_correlation_with_depth(tables: Tables) -> pd.Series:
 
 @quantity(each=("L",), needs=DEPTHS)
 def norm(tables: Tables, recipe: str, where: str) -> pd.DataFrame:
-    """‖θ‖² after training ({recipe})"""
+    """‖θ‖² of {recipe}"""
     rows = select(t.at_ridge(tables["metrics"]), recipe=recipe).rename(columns={"depth": "L"})
     return rows.query(where).assign(value=lambda each: each["parameter_norm"])
 
 
 @quantity(needs={"ridge": 2})
 def cost_by_ridge(tables: Tables, where: str) -> pd.DataFrame:
-    """training error after plain training, at the depth that has several λ"""
+    """training error after ordinary training, at the depth with several values of λ"""
     rows = select(tables["metrics"], recipe="plain").rename(columns={"ridge": "λ"})
     several = rows.groupby("depth")["λ"].transform("nunique") > 1
     return rows[several].query(where).assign(value=lambda each: each["train_cost"])

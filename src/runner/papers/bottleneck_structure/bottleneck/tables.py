@@ -14,7 +14,7 @@ ENOUGH = 3
 DEPTHS_OF_EXPANSION = 5
 """Smallest number of depths for R1 + R2 / L, which has two coefficients."""
 POWERS = np.round(np.arange(0.2, 3.01, 0.02), 2)
-"""Powers of L among which that of the norm is searched."""
+"""Powers of L among which the power of the norm is searched."""
 
 
 def at_ridge(metrics: pd.DataFrame) -> pd.DataFrame:

@@ -22,7 +22,9 @@ class Example20(StudyConfig):
         above=0,
     )
     grid: int = parameter(
-        "number of points per axis of [0, 1]^3 at which f is compared", 6, minimum=2
+        "number of grid points per axis of [0, 1]^3 at which the network is compared with f",
+        6,
+        minimum=2,
     )
 
     def __post_init__(self) -> None:

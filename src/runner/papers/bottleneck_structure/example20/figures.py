@@ -10,7 +10,7 @@ from runner.results.rows import select
 from runner.results.style import BLUE, INK, Look, name_ends, panel, sheet, ticks
 
 BOLD = 0.8
-"""The exponent of the bold line: both limits are seen there."""
+"""Exponent of the bold line, which shows both limits."""
 
 HIGHEST = 3e7
 """Upper end of panel (b), so that the lower lines can be told apart."""
@@ -21,8 +21,8 @@ def say_diverge(tables: Tables) -> str:
     rows = select(tables["metrics"], exponent=BOLD).sort_values("depth")
     first, last = rows["middle_lipschitz"].iloc[[0, -1]]
     return (
-        "The norm converges with depth while the representations diverge (Lipschitz constant from"
-        f" {first:.1f} to {last:.0f})"
+        "With depth ‖θ‖² − 3L converges to 0, while the Lipschitz constant of the hidden layers"
+        f" grows from {first:.1f} to {last:.0f}"
     )
 
 
@@ -59,9 +59,9 @@ FIGURES = [
         whose="explicit networks",
         findings=[Finding(say_diverge, holds=["norm-converges", "representations-diverge"])],
         caption="The explicit networks of Example 20 for several ε = L^(-γ); γ = 0.8 is bold. (a)"
-        " Squared norm of the parameters minus its limit, 3 L. (b) Largest Lipschitz constant of"
-        " the hidden layers; a line may leave the panel. Nothing is random, and nothing is"
-        " trained.",
+        " Squared norm of the parameters minus 3 L, against L. (b) Largest Lipschitz constant of"
+        " the hidden layers, against L; a line may leave the panel. Nothing is random, and nothing"
+        " is trained.",
     ),
 ]
 

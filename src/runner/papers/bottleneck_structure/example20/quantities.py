@@ -1,9 +1,15 @@
-"""Measure the explicit networks of Example 20; nothing is random, each network is one case."""
+"""Measure the explicit networks of Example 20; nothing is random, and each network counts once."""
 
 import numpy as np
 import pandas as pd
 
 from runner.results.quantities import Tables, quantity
+
+PRINTED = {
+    "excess": "‖θ‖² − 3 L",
+    "middle_lipschitz": "the largest Lipschitz constant of a hidden layer",
+}
+"""Words of rules for columns."""
 
 EPSILON = np.finfo(np.float64).eps
 SIZES = {"depth": 3, "exponent": 2}
@@ -11,14 +17,14 @@ SIZES = {"depth": 3, "exponent": 2}
 
 @quantity(needs=SIZES)
 def error(tables: Tables) -> pd.DataFrame:
-    """largest error on the cube / (machine epsilon × L)"""
+    """largest |network − f| on a grid in [0, 1]³, divided by machine epsilon × L"""
     rows = tables["metrics"]
     return _cases(rows, rows["max_error"] / (EPSILON * rows["depth"]))
 
 
 @quantity(needs=SIZES)
 def off_the_closed_form(tables: Tables) -> pd.DataFrame:
-    """|‖θ‖² − 3 L − its closed form| / (machine epsilon × ‖θ‖² × L)"""
+    """|‖θ‖² − 3 L − the closed form of this difference|, divided by machine epsilon × ‖θ‖² × L"""
     rows = tables["metrics"]
     off = (rows["parameter_norm"] - 3 * rows["depth"] - rows["excess"]).abs()
     return _cases(rows, off / (EPSILON * rows["parameter_norm"] * rows["depth"]))
@@ -26,7 +32,7 @@ def off_the_closed_form(tables: Tables) -> pd.DataFrame:
 
 @quantity(needs=SIZES)
 def step(tables: Tables, column: str) -> pd.DataFrame:
-    """{column} − its value at the depth before"""
+    """change of {column} from one depth to the next"""
     rows = tables["metrics"].sort_values("depth")
     return _cases(rows, rows.groupby("exponent")[column].diff()).dropna(subset="value")
 

@@ -11,8 +11,7 @@ CLAIMS = {
         Claim(
             "cost-is-least",
             "a linear network of depth L for the matrix A has ‖θ‖² ≥ R(A; L) = L ‖A‖^(2/L),"
-            " with the"
-            " Schatten norm of order 2/L",
+            " with the Schatten norm of order 2/L",
             SOURCE,
             violations("linear").always("<=", 0),
             note=SIDES,
@@ -22,8 +21,8 @@ CLAIMS = {
             "deep linear networks that are trained with weight decay attain ‖θ‖² = R(A; L)",
             SOURCE,
             q.excess().always("<", 1e-9),
-            note="largest difference {value.max:.2g}, {value.count} networks, {zero.sum} of"
-            " them zero",
+            note="largest difference {value.max:.2g}, {value.count} networks, of which {zero.sum}"
+            " are zero",
         ),
         Claim(
             "first-correction",

@@ -27,12 +27,12 @@ RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def say_attained(tables: Tables) -> str:
-    """State that trained networks have the squared norm of the formula, within which error."""
+    """State that trained networks have the squared norm of the formula, and the largest error."""
     worst = with_remainders(tables["metrics"])["excess"].max()
     power = np.ceil(np.log10(worst)) if worst > 0 else -np.inf
     return (
-        "Trained deep linear networks cost exactly what the formula says (relative difference below"
-        f" 10{f'{power:.0f}'.translate(RAISED)})"
+        "Trained deep linear networks have exactly the squared norm of the formula (relative"
+        f" difference below 10{f'{power:.0f}'.translate(RAISED)})"
     )
 
 
@@ -87,12 +87,12 @@ FIGURES = [
     Drawing(
         "bottleneck-linear",
         draw_linear,
-        whose="supplementary",
+        whose="our experiment",
         findings=[Finding(say_attained, holds=["cost-is-attained", "cost-is-least"])],
         caption="(a) Squared norm of trained linear networks (dots) and the formula L ‖A‖^(2/L) "
         "for the matrix A of each network (circles; Schatten norm); k is the rank of A. "
-        "(b) Residual after subtracting the terms of the expansion in 1/L, one after "
-        "the other; zero networks are excluded. Lines are medians, bands the whole "
+        "(b) Residual of the squared norm after subtracting the terms of the expansion in 1/L, "
+        "one after the other; zero networks are excluded. Lines are medians, bands the whole "
         "range. Targets are random matrices.",
     ),
 ]

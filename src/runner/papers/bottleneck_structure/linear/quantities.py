@@ -7,17 +7,23 @@ from runner.results.evidence import slopes
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty
 
+PRINTED = {
+    "after_first": "|‖θ‖² − L Rank A − 2 log |A|₊|",
+    "after_second": "|‖θ‖² − L Rank A − 2 log |A|₊ − ‖log₊ AᵀA‖² / (2 L)|",
+}
+"""Words of rules for columns."""
+
 
 @quantity()
 def excess(tables: Tables) -> pd.DataFrame:
-    """|‖θ‖² − R(A; L)|, relative to R(A; L) or 1"""
+    """|‖θ‖² − R(A; L)|, divided by the larger of R(A; L) and 1"""
     rows = with_remainders(tables["metrics"])
     return rows.assign(value=rows["excess"], zero=rows["rank"] == 0)
 
 
 @quantity(unit="exponent", needs={"depth": 3})
 def exponent_of_remainder(tables: Tables, column: str, depths: int) -> pd.Series:
-    """exponent in L of the residual {column}, over {depths} or more depths of one rank"""
+    """exponent p of {column} ∝ Lᵖ, over {depths} or more depths of equal rank"""
     rows = of_one_rank(with_remainders(tables["metrics"]), depths)
     found = slopes(nonempty(rows, f"rank of {depths} depths"), "depth", column, log=True)
     return found.reindex(pd.Index(tables["metrics"]["replicate"].unique(), name="replicate"))

@@ -25,7 +25,7 @@ def of_one_rank(metrics: pd.DataFrame, depths: int) -> pd.DataFrame:
     """Return of each replicate the networks with its most frequent rank (of two the larger).
 
     Networks that are zero are excluded, and replicates without a rank at so many depths. The
-    expansion is that of one matrix in the depth: its terms jump where the rank falls.
+    expansion is about matrices of one rank: its terms jump between depths of different rank.
     """
     alive = metrics[metrics["rank"] > 0]
     size = alive.groupby(["replicate", "rank"])["depth"].transform("size")

@@ -8,8 +8,7 @@ CLAIMS = {
     "bottleneck-theorems": [
         Claim(
             "interpolants-are-rare",
-            "the more points there are, the fewer networks of rank 1 does gradient descent"
-            " find that fit"
+            "with more training points, gradient descent finds fewer networks of rank 1 that fit"
             " them",
             "paper D, sections 3.1 and 4.1",
             q.slope_of_fitting().below(0),

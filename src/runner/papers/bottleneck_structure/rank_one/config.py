@@ -14,7 +14,8 @@ class RankOne(TrainingConfig):
     version: ClassVar[int] = 2  # every point weighs the same
 
     samples: list[int] = parameter(
-        "N: list of numbers of training points; all are trained at once",
+        "N: list of numbers of training points (2 or more); the networks of all N are trained"
+        " together",
         [4, 6, 8, 12, 24],
         minimum=2,
     )

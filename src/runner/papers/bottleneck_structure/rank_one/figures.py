@@ -1,7 +1,5 @@
 """Draw study `rank_one`: its figure, which is its preview as well."""
 
-from functools import partial
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -16,17 +14,14 @@ from runner.results.style import BLUE, PLAIN, QUIET, SMALL, Look, guide, panel, 
 FIT = Look(BLUE)
 
 
-def _said(tables: Tables, what: str) -> str:
+def say_rare(tables: Tables) -> str:
+    """State how many initializations fit the smallest and the largest number of points."""
     few, many = t.counted(tables["metrics"]).reset_index().iloc[[0, -1]].to_dict("records")
     return (
-        f"Fits of rank 1 become {what}: {few['fit']} of {few['starts']} initializations fit"
-        f" {few['samples']} points, {many['fit'] or 'none'} fit{'s' * (not many['fit'])}"
-        f" {many['samples']}"
+        "With more points fewer networks of rank 1 fit:"
+        f" {few['fit']} of {few['starts']} initializations fit {few['samples']} points,"
+        f" {many['fit']} of {many['starts']} fit {many['samples']} points"
     )
-
-
-say_rare_and_narrow = partial(_said, what="rare and narrow")
-say_rare = partial(_said, what="rare")
 
 
 def _every(axes: Axes, metrics: pd.DataFrame, column: str) -> None:
@@ -90,15 +85,11 @@ FIGURES = [
     Drawing(
         "bottleneck-theorems",
         draw_rank_one,
-        whose="supplementary",
-        findings=[
-            Finding(say_rare_and_narrow, holds=["interpolants-are-rare", "ntk-blows-up"]),
-            Finding(say_rare, holds=["interpolants-are-rare"]),
-        ],
-        caption="The target function has rank 2. (a) Initializations that fit. (b) Largest "
-        "trace of the tangent kernel (NTK) divided by the depth. (c) Squared norm minus "
-        "L. Dots fit, crosses do not; large dots are medians of the fits. Dotted: lower "
-        "bounds of the paper, in (b) without the factor that depends on the norm.",
+        findings=[Finding(say_rare, holds=["interpolants-are-rare"])],
+        caption="The target function has rank 2. (a) Fraction of initializations that fit. (b) "
+        "Largest trace of the tangent kernel divided by L. (c) Squared norm minus L. Dots are "
+        "networks that fit, crosses the others; large dots are medians. Dotted: lower bounds of "
+        "the paper, in (b) without the factor that depends on the norm.",
     ),
 ]
 

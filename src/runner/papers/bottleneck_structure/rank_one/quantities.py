@@ -7,10 +7,18 @@ from runner.papers.bottleneck_structure.rank_one.tables import interpolants
 from runner.results.evidence import slopes
 from runner.results.quantities import Tables, quantity
 
+PRINTED = {
+    "excess": "‖θ‖² − L",
+    "log_ntk": "log(largest Tr Θ / L)",
+    "log_ntk_plus_excess": "log(largest Tr Θ / L) + ‖θ‖² − L",
+    "sizes >= 3": "networks of the task fit at three or more values of N",
+}
+"""Words of rules for columns and conditions."""
+
 
 @quantity(unit="slope", needs={"samples": 3})
 def slope_of_fitting(tables: Tables) -> pd.Series:
-    """slope in N of whether a network fits (1 or 0)"""
+    """slope against N of the variable that is 1 if a network fits and 0 if it does not"""
     metrics = tables["metrics"]
     fits = metrics.index.isin(interpolants(metrics).index)
     return slopes(metrics.assign(fits=fits), "samples", "fits")
@@ -18,7 +26,7 @@ def slope_of_fitting(tables: Tables) -> pd.Series:
 
 @quantity(unit="slope", needs={"samples": 3})
 def slope(tables: Tables, column: str) -> pd.DataFrame:
-    """slope of {column} in log N, networks that fit"""
+    """slope of {column} against log N, over the networks that fit"""
     rows = interpolants(tables["metrics"])
     log_N, log_ntk = np.log(rows["samples"]), np.log(rows["ntk_trace"] / rows["depth"])
     rows = rows.assign(log_N=log_N, log_ntk=log_ntk, log_ntk_plus_excess=log_ntk + rows["excess"])

@@ -49,7 +49,7 @@ class TrainedNetwork(Row):
     parameter_norm: float  # ||theta||^2
     excess: float  # c_1 = ||theta||^2 - L
     train_cost: float  # (1/N) sum_i ||f(x_i) - y_i||^2; the zero network costs about 1
-    ntk_trace: float  # largest Tr Theta(x, x) on the segments between neighbours
+    ntk_trace: float  # largest Tr Theta(x, x) on the segments between neighbors
     jacobian: float  # largest ||J f(x)||_op there
 
 
@@ -104,7 +104,7 @@ def rank_one_network(L: int, width: int, stream: torch.Generator) -> Network:
 
 
 def measure(config: RankOne, network: Network, x: Inputs, N: int, replicate: int) -> TrainedNetwork:
-    """Return one row: norm, fit, and the largest NTK between neighbours along the bottleneck."""
+    """Return one row: norm, fit, and the largest NTK between neighbors along the bottleneck."""
     norm = float(network.parameter_norm())
     narrow = network.activations(x)[bottleneck_layers(network.depth)[0]]
     x_sorted = x[narrow[:, 0].argsort(stable=True)]

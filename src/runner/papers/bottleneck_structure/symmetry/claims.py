@@ -11,7 +11,7 @@ STRONG = "λ == λ.max()"
 
 COLLAPSED = 0.1
 """Largest ratio of the distances within an orbit and between orbits at which orbits count as
-collapsed; it is 1 where nothing tells orbits apart."""
+collapsed. The ratio is 1 if the network does not distinguish orbits."""
 
 FIGURE_2 = [
     Claim(
@@ -20,8 +20,7 @@ FIGURE_2 = [
         "paper D, figure 2a",
         q.rank_by_gap().given(LEARNED).within(0.5, of=2),
         note="the largest gap follows the second value in {right.mean:.0%} of these layers;"
-        " smallest"
-        " s₂/s₃ {gap.min:.2g}",
+        " smallest s₂/s₃ {gap.min:.2g}",
     ),
     Claim(
         "true-rank",
@@ -31,7 +30,7 @@ FIGURE_2 = [
             q.rank("jacobian_rank").given(LEARNED).within(0.5, of=2),
             q.rank("bottleneck_rank").given(LEARNED).within(0.5, of=2),
         ],
-        note="Rank J f(x) has this value at {rank_share.min:.0%} of the points or more",
+        note="the Jacobian has this rank at {rank_share.min:.0%} of the points or more",
     ),
     Claim(
         "summary-statistics",
@@ -59,7 +58,7 @@ FIGURE_2 = [
             q.crossing_pairs().given(LEARNED).below(1 / 2),
             q.crossing_beyond_task().given(LEARNED).below(0.01),
         ],
-        note="crossing pairs of {pairs.max:.0f} (medians): {trained.median:.0f} after training,"
+        note="of {pairs.max:.0f} pairs cross (medians): {trained.median:.0f} after training,"
         " {untrained.median:.0f} before, {task.median:.0f} in the true statistics",
     ),
     Claim(
@@ -71,7 +70,7 @@ FIGURE_2 = [
             q.within_over_between("orbit_ratio", DISTANCE_LAYER).given(LEARNED).below(COLLAPSED),
             q.within_over_between("plane_ratio", DISTANCE_LAYER).given(LEARNED).below(COLLAPSED),
         ],
-        note="before training {before.median:.2g}",
+        note="ratio before training {before.median:.2g} (median)",
     ),
 ]
 
@@ -94,7 +93,7 @@ SYMMETRIES = [
             q.left_unexplained("knn_r2_axis", PCA_LAYER, STRONG).given("rank < 2").above(0.1),
             q.left_unexplained("knn_r2_orthogonal", PCA_LAYER, STRONG).given("rank < 2").above(0.1),
         ],
-        note="test error {test_cost.median:.2g}",
+        note="test error {test_cost.median:.2g} (median)",
     ),
 ]
 

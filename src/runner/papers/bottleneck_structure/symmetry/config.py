@@ -23,8 +23,7 @@ class Symmetry(TrainingConfig):
     depth: int = parameter("L: depth of the network", 25, minimum=3, maximum=MOST)
     width: int = parameter("number of neurons in each hidden layer", 200, minimum=1)
     ridge: float = parameter(
-        "lambda: weight decay at the end of training (recipe annealed: none for 200 steps,"
-        " then up to"
+        "lambda: weight decay at the end of training (annealed: none for 200 steps, then up to"
         " 5 lambda until 60 % of the steps, then lambda)",
         2e-4,
         minimum=0,

@@ -24,8 +24,8 @@ ORBIT = Look(VERMILION)
 
 
 def _paths(axes: Axes, embedding: pd.DataFrame, thick: float) -> None:
-    """Draw every path of gradient descent, lighter where it is nearer to the axis, with a dot where
-    it begins; write how many pairs of paths cross."""
+    """Draw every path of gradient descent, lighter nearer to the axis, with a dot at its beginning;
+    write how many pairs of paths cross."""
     xy = paths(embedding)
     pieces = np.stack([xy[:, :-1], xy[:, 1:]], 2).reshape(-1, 2, 2)
     value = paths(embedding, ("axis", "axis"))[:, 1:, 0].ravel()
@@ -57,17 +57,17 @@ def _rings(axes: Axes, distance: pd.DataFrame, size: float) -> None:
 
 
 def _trained_at(tables: Tables, layer: int) -> pd.DataFrame:
-    """Return what was measured of the trained networks at a layer, or at the last."""
+    """Return the measurements of the trained networks at a layer (the last if it is smaller)."""
     rows = select(tables["metrics"], stage="trained")
     return select(rows, layer=min(layer, int(rows["layer"].max())))
 
 
 def say_orbits(tables: Tables) -> str:
-    """State how near the points of one orbit are in the layer of panel (c)."""
+    """State the distances within an orbit / between orbits, in the layer of panel (c)."""
     ratio = _trained_at(tables, DISTANCE_LAYER)["plane_ratio"].median()
     return (
         "The network learns the symmetry of the task: distances within an orbit are"
-        f" {100 * ratio:.0f} % of those between orbits"
+        f" {100 * ratio:.0f} % of distances between orbits"
     )
 
 
@@ -115,7 +115,7 @@ STATISTICS = {
 
 
 def _trained_by(tables: Tables, layer: int, by: str) -> pd.DataFrame:
-    """Return what was measured at a layer of the trained networks that differ in `by` alone."""
+    """Return the measurements at a layer of the trained networks that differ only in `by`."""
     rows, other = _trained_at(tables, layer), {"noise": "ridge", "ridge": "noise"}[by]
     usual = rows.groupby(other)[by].nunique().idxmax()
     rank = select(tables["networks"], stage="trained").groupby(["noise", "ridge"])["rank"].median()
@@ -123,13 +123,13 @@ def _trained_by(tables: Tables, layer: int, by: str) -> pd.DataFrame:
 
 
 def say_spurious(tables: Tables) -> str:
-    """State the rank under the strongest weight decay, and how much of the statistics is lost."""
+    """State the rank under the strongest weight decay, and the unexplained variance."""
     rows = _trained_by(tables, PCA_LAYER, "ridge").groupby(["ridge", "k"])[[*STATISTICS]].median()
     (strong, low), lost = rows.index[-1], 1 - rows.iloc[-1].max()
     fraction = "more than half" if lost > 0.5 else f"at least {100 * lost:.0f} %"
     return (
-        f"With λ = {strong:g} the rank falls to {low:.0f}, and {fraction} of each summary"
-        " statistic is lost"
+        f"With λ = {strong:g} the rank falls to {low:.0f}, and layer {PCA_LAYER} loses {fraction}"
+        " of each summary statistic"
     )
 
 
@@ -144,14 +144,14 @@ def _places(axes: Axes, rows: pd.DataFrame, by: str) -> pd.Series:
 
 
 def _before(tables: Tables, layer: int, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return what was measured at a layer of the networks of some rows before training."""
+    """Return the measurements before training at a layer, for the networks of these rows."""
     before = select(tables["metrics"], stage="untrained")
     before = select(before, layer=min(layer, int(before["layer"].max())))
     return before.merge(rows[["noise", "ridge", "replicate", "k"]])
 
 
 def draw_other_tasks(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the collapse of orbits by noise, and what is lost of the statistics by weight decay."""
+    """Draw the collapse of orbits by noise, and the unexplained variance by weight decay."""
     picture, ((left, right),) = style.sheet(gap=1.85, right=1.35)
     rows = _trained_by(tables, DISTANCE_LAYER, "noise")
     _places(left, rows, "noise")
@@ -207,22 +207,20 @@ FIGURES = [
         draw_symmetry,
         whose="as in the paper",
         findings=[Finding(say_orbits, holds=["orbits-collapse"])],
-        caption="A network predicts gradient descent; rotations about an axis w change nothing. "
-        f"(a) Singular values. (b) First two principal components of layer {PCA_LAYER}, "
-        "a line for each run of gradient descent. (c) Distance in layer "
-        f"{DISTANCE_LAYER}; dashed: true orbit. Training uses no weight decay for 200 "
-        "steps, then up to five times λ until 60 % of the steps, then λ.",
+        caption="A network predicts losses of gradient descent; rotations about an axis w leave "
+        "them unchanged. (a) Singular values. (b) First two principal components of layer "
+        f"{PCA_LAYER}; each line is a run of gradient descent. (c) Distance to x₀ in layer "
+        f"{DISTANCE_LAYER}; dashed: true orbit. Training uses no weight decay for 200 steps, "
+        "then up to five times λ until 60 % of the steps, then λ.",
     ),
     Drawing(
         "bottleneck-symmetry",
         draw_other_tasks,
-        whose="supplementary",
         unread=("distance", "embedding", "spectrum", "theorems"),
         findings=[Finding(say_spurious, holds=["spurious-symmetry"])],
-        caption="The task of figure 2, trained in the same way. (a) Mean distance within an "
-        "orbit divided by that between orbits, against the size of the noise E that "
-        "breaks the symmetry. (b) Unexplained variance of the two summary statistics, "
-        f"given two principal components of layer {PCA_LAYER}, for two strengths of "
-        "weight decay. Large marks are medians, dots are networks.",
+        caption="(a) Mean distance within an orbit divided by the mean distance between orbits, "
+        "against the size of the noise E that breaks the symmetry. (b) Fraction of the variance of "
+        f"two summary statistics that two principal components of layer {PCA_LAYER} do not "
+        "explain, for two strengths of weight decay. Large marks are medians, dots are networks.",
     ),
 ]

@@ -9,6 +9,20 @@ from runner.papers.bottleneck_structure.symmetry.tables import crossing, middle_
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import NoRows, nonempty, select
 
+PRINTED = {
+    "jacobian_rank": "rank of the Jacobian",
+    "bottleneck_rank": "smallest rank of a layer",
+    "knn_r2_axis": "(w·v)²",
+    "knn_r2_orthogonal": "‖(I − w wᵀ) v‖²",
+    "step_r2": "R² of the next step",
+    "orbit_ratio": "random orbits",
+    "plane_ratio": "orbits in the plane of figure 2c",
+    "test_cost < 0.1": "the test error is below 0.1",
+    "rank < 2": "the network has a rank below 2",
+    "λ == λ.max()": "λ is the largest",
+}
+"""Words of rules for columns and conditions."""
+
 RUN = ["E", "λ", "replicate"]
 """Columns that name a trained network: ‖E‖ and λ of its run, and its replicate."""
 
@@ -34,7 +48,8 @@ def rank(tables: Tables, column: str, where: str = "") -> pd.DataFrame:
 
 @quantity()
 def rank_by_gap(tables: Tables) -> pd.DataFrame:
-    """rank by the largest gap between singular values, median over the middle half of the layers"""
+    """index after which the gap between singular values is largest, median over the middle half \
+of the layers"""
     rows = middle_layers(select(_read(tables, "metrics"), stage="trained"))
     rows = rows.assign(right=rows["rank_gap"] == 2, gap=rows["s2"] / rows["s3"])
     by = rows.groupby(RUN).agg(
@@ -53,21 +68,23 @@ def _stages(tables: Tables, layer: int, column: str, where: str = "") -> pd.Data
 
 @quantity()
 def left_unexplained(tables: Tables, column: str, layer: int, where: str = "") -> pd.DataFrame:
-    """1 − {column} of two components of layer {layer}, after training / before"""
+    """variance of {column} that two principal components of layer {layer} do not explain after \
+training / before training"""
     rows = _stages(tables, layer, column, where)
     return rows.assign(value=(1 - rows["trained"]) / (1 - rows["untrained"]))
 
 
 @quantity(unit="ratio")
 def within_over_between(tables: Tables, column: str, layer: int) -> pd.DataFrame:
-    """{column} of layer {layer}: mean distance within an orbit / between orbits"""
+    """mean distance in layer {layer} within an orbit / between orbits ({column})"""
     rows = _stages(tables, layer, column)
     return rows.assign(value=rows["trained"], before=rows["untrained"])
 
 
 @quantity(unit="difference")
 def gained(tables: Tables, column: str, layer: int) -> pd.DataFrame:
-    """{column} of two components of layer {layer}, after training − before"""
+    """{column} predicted from two principal components of layer {layer}, after training − before \
+training"""
     rows = _stages(tables, layer, column)
     return rows.assign(value=rows["trained"] - rows["untrained"])
 
@@ -89,13 +106,14 @@ def _crossings(tables: Tables) -> pd.DataFrame:
 
 @quantity(unit="ratio")
 def crossing_pairs(tables: Tables) -> pd.DataFrame:
-    """pairs of paths that cross, after training / before"""
+    """number of pairs of paths that cross after training / number that cross before training"""
     rows = _crossings(tables)
     return rows.assign(value=rows["trained"] / rows["untrained"])
 
 
 @quantity(unit="difference")
 def crossing_beyond_task(tables: Tables) -> pd.DataFrame:
-    """fraction of the pairs of paths that cross, after training − in the true statistics"""
+    """fraction of the pairs of paths that cross after training − fraction that cross in the true \
+statistics"""
     rows = _crossings(tables)
     return rows.assign(value=(rows["trained"] - rows["task"]) / rows["pairs"])

@@ -40,7 +40,7 @@ def neighbours(
 
 
 def neighbour_r2(nearest: Int[Tensor, "N neighbours"], values: Float[Tensor, "N q"]) -> float:
-    """R^2 of the mean over a point's neighbours, for predicting `values`.
+    """Return R^2 of predicting `values` by the mean over a point's neighbors.
 
     The variance is summed over the q values.
     """

@@ -18,11 +18,11 @@ SMALLEST_DEPTH = {
     "random_graph": 3,
     "dense_graph": 3,
 }
-"""Layers without which an architecture would miss one of its kinds of junction; the last two are no
-layers in a row, but any directed acyclic graph."""
+"""Smallest depth at which an architecture has all its kinds of junctions; the last two are directed
+acyclic graphs instead of layers in a row."""
 
 MOST_STEPS = 1e15
-"""From one measurement to the next; a float64 counts no further in whole numbers."""
+"""Largest number of steps between two measurements that a float64 can count."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class Invariances(TrainingConfig):
     version: ClassVar[int] = 3  # graphs; Eq. (13) with the factor 8
 
     architecture: str = parameter(
-        "kinds of layers and their order; random_graph and dense_graph are no layers but a graph of"
-        " (depth - 1) × width hidden units",
+        "kinds of layers and their order; random_graph and dense_graph: a graph of (depth - 1) ×"
+        " width hidden units instead of layers",
         "relu_then_linear",
         choices=tuple(SMALLEST_DEPTH),
     )
@@ -61,7 +61,7 @@ class Invariances(TrainingConfig):
     )
     twins: float = parameter(
         "fraction of the nonlinear neurons in pairs with nearly equal initial weights, so that both"
-        " are active for the same inputs",
+        " neurons of a pair are active for equal inputs",
         0.25,
         minimum=0,
         maximum=1,
@@ -83,7 +83,7 @@ class Invariances(TrainingConfig):
         "loss of the margin y f(x)", "logistic", choices=("logistic", "exponential", "squared")
     )
     learning_rates: list[float] = parameter(
-        "learning rates (step sizes), trained together; with normalized_time step lengths",
+        "learning rates (with normalized_time: step lengths), one network for each",
         [0.02, 0.01, 0.005],
         above=0,
         maximum=LARGEST_STEP,
@@ -94,7 +94,7 @@ class Invariances(TrainingConfig):
         choices=("euler", "rk4"),
     )
     normalized_time: bool = parameter(
-        "whether all steps have the same length: the same path, at unit speed", False
+        "whether all steps have equal length, so that the path is followed at unit speed", False
     )
     time: float = parameter(
         "T: time of gradient flow; with normalized_time the length of the path", 20.0, above=0

@@ -44,7 +44,7 @@ from runner.results.style import (
 )
 
 MOVES = "ReLU layers: D\nLemma 4"
-"""Quantities of `conserved` that the paper does not promise to be constant."""
+"""The panel of `conserved` whose quantity is no invariant of the paper."""
 
 SHOWN = {
     "linear layers: D\nTheorem 1": "promised and pair == 'full'",
@@ -60,8 +60,8 @@ MIDDLE = [0.05, 0.5, 0.95]
 
 
 def moved(tables: Tables) -> pd.DataFrame:
-    """Return the quantiles of each statement's drift relative to its size, by learning rate and
-    time; without the networks that are small enough to list their paths."""
+    """Return the quantiles of drift / initial size for each statement, by learning rate and time,
+    without the small networks whose paths are listed."""
     rows = tables["metrics"]
     rows = rows[(rows["time"] > 0) & (rows["entries"] > 0) & (rows["initial"] > 0)]
     rows = nonempty(rows[~rows["run"].isin(unrolled(tables))], "quantity after the start")
@@ -75,12 +75,13 @@ def moved(tables: Tables) -> pd.DataFrame:
 
 
 def say_conserved(tables: Tables) -> str:
-    """Say between which drifts the middle 90 % of D of ReLU layers end at the smallest rate."""
+    """State the range of the middle 90 % of the final drifts of D between ReLU layers, at the
+    smallest learning rate."""
     rows = moved(tables).query("statement == @MOVES")
     rows = nonempty(rows[rows["learning_rate"] == rows["learning_rate"].min()], "ReLU layers")
     end = rows.loc[rows["time"].idxmax()]
     return (
-        "What the paper promises stays constant; the matrix D of ReLU layers moves by"
+        "The invariants of the paper stay constant; between ReLU layers the matrix D changes by"
         f" {100 * end[MIDDLE[0]]:.0f} to {100 * end[MIDDLE[-1]]:.0f} %"
     )
 
@@ -106,7 +107,7 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
                 look.line(axes, line["time"], line[0.5], marker="", **styles[rate])
             ends = own[own["time"] == own["time"].max()].set_index("learning_rate")[0.5]
             if statement == MOVES and abs(ends[coarse] / ends[fine] - 1) < 0.1:
-                look.note(axes, 0.02, 0.99, "the same at\nboth rates", va="top")
+                look.note(axes, 0.02, 0.99, "equal at both\nlearning rates", va="top")
     low = drawn.loc[drawn[0.5] > 0, 0.5].quantile(0.02) / 10
     panels[0].set(yscale="log", ylim=(max(1e-12, low), 3), xlim=(0, drawn["time"].max()))
     powers = [10.0**power for power in range(-12, 1, 2)]
@@ -152,8 +153,8 @@ MOVED = {
 
 
 def fitted_orders(tables: Tables) -> pd.DataFrame:
-    """Return the order of every quantity of every replicate with the statement that it belongs to,
-    and `relative`, its drift at the smallest rate over its size."""
+    """Return the order of every quantity of every replicate, with its statement and `relative`: its
+    drift at the smallest learning rate / its initial size."""
     rows = pd.concat([final(tables["metrics"], each) for each in ("euler", "rk4")])
     rows = rows[np.isfinite(rows["drift"])]
     finest = rows.sort_values("learning_rate").drop_duplicates(SERIES)
@@ -171,15 +172,15 @@ def fitted_orders(tables: Tables) -> pd.DataFrame:
 
 
 def say_orders(tables: Tables) -> str:
-    """Say what moves the promised quantities, and that D of ReLU layers moves."""
+    """State why the invariants change, and that D between ReLU layers is none of them."""
     return (
-        "What the paper promises drifts only because steps are finite;"
-        " the matrix D of ReLU layers moves at every learning rate"
+        "The invariants of the paper change only because steps are finite;"
+        " between ReLU layers the matrix D changes at every learning rate"
     )
 
 
 MOST_ORDER = 1.5
-"""The largest order on the scale of `first-order`; higher ones have a strip next to it."""
+"""Largest order on the axis of `first-order`; larger orders have a strip next to the axis."""
 
 
 def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -195,7 +196,7 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         each.spines["left"].set_visible(False)
         each.axhline(len(KEPT) - 0.5, color=QUIET.color, linewidth=0.6, zorder=0)
     spot = {"transform": axes.get_xaxis_transform(), "va": "bottom", "size": SMALL}
-    for x, text, look in ((0, "flow moves it", NOT_INVARIANT), (1, "conserved", INVARIANT)):
+    for x, text, look in ((0, "flow changes it", NOT_INVARIANT), (1, "conserved", INVARIANT)):
         axes.axvline(x, color=QUIET.color, linestyle=QUIET.dashes, linewidth=1.2, zorder=1)
         look.name(axes, x, 1.005, text, **spot)
     beyond = drawn.loc[drawn["order"] > MOST_ORDER, "order"]
@@ -241,25 +242,25 @@ def growing(tables: Tables) -> pd.DataFrame:
 
 
 def last_dense(tables: Tables) -> pd.DataFrame:
-    """Return the last fully connected layer but the output, of these."""
+    """Return the rows of `growing` for the last fully connected layer before the output."""
     rows = growing(tables).query("kind == 'dense' and bound == 1")
     return nonempty(rows[rows["layer"] == rows["depth"] - 1], "fully connected layer")
 
 
 def say_what_grows(tables: Tables) -> str:
-    """Say what becomes of the singular values of the last layers."""
-    return "One singular value of the last layers grows, slowly; the others keep their size"
+    """State how the singular values of the last layers change."""
+    return "In each of the last layers one singular value grows slowly; the others keep their size"
 
 
 NAMES = {"dense": "fully connected", "residual_free": "free block", "conv": "convolution"}
-"""Of layers."""
+"""Names of the kinds of layers."""
 
 MARKS = "|  bound of Eq. (14)    ┊  trivial bound"
-"""Of the panel of ratios."""
+"""Legend of the panel of ratios."""
 
 
 def draw_what_grows(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw what grows and stays, alignment, the bounds that say something, signs of weights."""
+    """Draw squared singular values, misalignment, ratios with nontrivial bounds, and signs."""
     parts = [
         (_growth, "squared singular values", "log₁₀ t: digits of the time t"),
         (_alignment, "misalignment 1 − |⟨v, u⟩|", "squared norm ‖W‖² of the layer"),
@@ -270,8 +271,8 @@ def draw_what_grows(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 def _growth(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """Draw the largest squared singular value and all others by the time of the flow, with the
-    power of log t by which the largest grows in the second half, and that of the law, 2/L."""
+    """Draw the largest squared singular value and all others against the time of the flow, with the
+    power of log t by which the largest grows in the second half, and the theoretical power 2/L."""
     rows = last_dense(tables).query("architecture in ('linear', 'residual_free')")
     rows = nonempty(rows[rows["log_flow_time"] > 1], "late record")
     rows = rows.assign(log10_time=rows["log_flow_time"] / log(10))
@@ -314,7 +315,7 @@ def _alignment(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def _bounds(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """Draw only the layers that the claim is about, a row each, from the start to the end."""
+    """Draw a row for each layer that the claim judges: its ratio before and after training."""
     rows = telling(tables)
     end = ends(nonempty(rows[rows["separates"]], "layer to judge"))
     end = end.assign(size=end["channels"].where(end["kind"] == "conv", end["width"]))
@@ -369,7 +370,7 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     for (*_, promised), line in table.iterrows():
         look = INVARIANT if promised else NOT_INVARIANT
         look.line(axes, line.index, line, alpha=0.6, linewidth=1.2, markersize=4)
-    title = "drift after training, median of networks; blue: promised, orange: not"
+    title = "drift after training, median of networks; blue: invariants, orange: controls"
     panel(axes, "", title, "learning rate")
     return picture, table.add_prefix("drift at ").reset_index()
 
@@ -380,17 +381,17 @@ FIGURES = [
     Drawing(
         "conserved",
         draw_drift,
-        whose="ours",
+        whose="our experiment",
         unread=("assumptions", "lowrank"),
         findings=[
             Finding(
                 say_conserved, holds=["linear-layers", "vertex-wise", "layer-wise", "relu-limit"]
             )
         ],
-        caption="Change of five quantities during training, divided by their initial size. Panels"
-        " are statements of the paper; blue: promised, orange: not promised. Lines are"
-        " medians, bands the middle 90 % over layers and networks (all linear, or two ReLU"
-        " layers first). Networks of depth 4 are judged, not drawn.",
+        caption="Change / initial size of five quantities, against the time of"
+        " gradient flow; D = W₂ᵀW₂ − W₁W₁ᵀ. Blue: invariants of the paper; orange: no invariant."
+        " Lines are medians, bands the middle 90 % over layers and networks (all linear, or two"
+        " ReLU layers first). Networks of depth 4 are judged, not drawn.",
         shows={
             "architecture": ["linear", "relu_then_linear", "random_graph"],
             "data": ["gaussian", "digits"],
@@ -399,7 +400,7 @@ FIGURES = [
     Drawing(
         "first-order",
         draw_rates,
-        whose="ours",
+        whose="our experiment",
         unread=("assumptions", "lowrank"),
         findings=[
             Finding(
@@ -407,22 +408,22 @@ FIGURES = [
                 holds=["theorem-1", "vertex-wise", "edge-wise", "layer-wise", "relu-not-invariant"],
             )
         ],
-        caption="Left: convergence order in the learning rate; 0: gradient flow moves the"
-        " quantity, 1: only finite steps do, 4: finite Runge–Kutta steps do. Right: drift at"
-        " the smallest learning rate. Blue: promised; orange: controls. Graphs are random or"
-        " DenseNet-like, with frozen weights.",
+        caption="Left: convergence order of the drift: 0 if gradient flow changes the quantity, 1"
+        " if only finite steps change it (Runge–Kutta steps: 4). Right: drift at the smallest"
+        " learning rate / initial size. Blue: invariants; orange: controls. Graphs are random or"
+        " DenseNet-like.",
         shows={"data": ["gaussian", "digits"]},
     ),
     Drawing(
         "what-grows",
         draw_what_grows,
-        whose="ours",
+        whose="our experiment",
         unread=("metrics",),
         findings=[Finding(say_what_grows, holds=["weights-diverge", "rank-one", "alignment"])],
         caption="(a) The last inner layer; solid: linear networks, dashed: with free blocks; L:"
-        " longest path. (c) Layers where Eq. (14) exceeds the trivial bound and the initial ratio."
-        " (d) Signs that differ from the record before. Lines are medians (d: means) of networks"
-        " that separate their data.",
+        " longest path. (c) Layers whose bound of Eq. (14) is above the trivial bound and the"
+        " initial ratio. (d) Weights that change sign. Lines are medians (d:"
+        " means) of networks that separate their data.",
         shows={
             "architecture": ["linear", "relu_then_linear", "conv", "conv_free", "residual_free"],
             "data": ["gaussian", "digits"],

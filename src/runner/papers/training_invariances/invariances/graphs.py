@@ -34,7 +34,7 @@ FROZEN = 0.1
 
 @dataclass(frozen=True)
 class Dag:
-    """S graphs of the same blocks. sizes: of the inputs, of each block, and 1, the output."""
+    """S graphs with equal blocks. sizes: of the inputs, of each block, and 1 for the output."""
 
     sizes: tuple[int, ...]
     edges: Bool[Tensor, "S V V"]
@@ -52,7 +52,7 @@ class Dag:
         return torch.tensor(self.sizes[:-1]).cumsum(0).tolist()
 
     def repeated(self, copies: int, device: torch.device) -> "Dag":
-        """Return the same graphs so many times, one after another."""
+        """Return copies of the graphs, one after another."""
         masks = (self.edges, self.learned, self.slopes)
         return Dag(self.sizes, *(m.to(device).repeat(copies, *[1] * (m.ndim - 1)) for m in masks))
 
@@ -89,7 +89,7 @@ class Dag:
         return ~(frozen.any(-1) | frozen.any(-2))[:, self.inputs : -1]
 
     def neighbours(self) -> Bool[Tensor, "h h"]:
-        """Return which pairs of hidden vertices have the same neighbors: those of one block."""
+        """Return which pairs of hidden vertices have equal neighbors: the pairs within a block."""
         block = torch.repeat_interleave(torch.tensor(self.sizes[1:-1], device=self.edges.device))
         return block[:, None] == block
 

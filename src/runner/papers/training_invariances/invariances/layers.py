@@ -169,7 +169,7 @@ class Residual(_Layer):
 
     @property
     def learned(self) -> bool:
-        """Return whether all its weights are learned; those of an identity skip are not."""
+        """Return whether all its weights are learned; the weights of an identity skip are not."""
         return self.skip != "identity"
 
     @property

@@ -121,7 +121,7 @@ class Network:
 
 
 def balance(network: Network, theta: Float[Tensor, " P"]) -> Float[Tensor, " P"]:
-    """Return the same start with D = 0 between the fully connected linear layers at the end.
+    """Return the initialization with D = 0 between the fully connected linear layers at the end.
 
     W_l W_l^T = W_{l+1}^T W_{l+1} up to the output, one row: each is sigma u v^T with the sigma of
     the last, its u the v of the next, and a v of its own.
@@ -147,9 +147,9 @@ LAYOUTS: dict[str, tuple[list[str], str, list[str]]] = {
     "residual_free": (["dense+", "free+"], "free", ["dense"]),
     "mixed": (["conv", "free+"], "free", ["dense", "free"]),
 }
-"""By architecture: the layers that it begins with, the one that is repeated up to the depth, and
-those that it ends with, before a linear layer of one output. +: nonlinear; of a residual block,
-which its skip names, its branch."""
+"""By architecture: the first layers, the layer that is repeated up to the depth, and the last
+layers before a linear layer of one output. +: the layer, or the branch of the residual block, is
+nonlinear. A residual block has the name of its skip connection."""
 
 
 def build(

@@ -29,7 +29,7 @@ from runner.papers.training_invariances.invariances.network import Network
 from runner.papers.training_invariances.invariances.trajectory import AT, At, Trajectory, networks
 
 MOST_WEIGHTS, MOST_PATHS = 300, 3000
-"""Of networks whose paths are listed for Lemma 1."""
+"""Bounds for networks whose paths are listed for Lemma 1."""
 
 LISTED = 2
 """Examples that f and its tree network are compared on."""

@@ -25,12 +25,33 @@ from runner.papers.training_invariances.invariances.tables import (
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import NoRows, finite, nonempty
 
+PRINTED = {
+    "pair == 'full' and linear and promised": "the quantity is D of two adjacent linear layers",
+    "pair == 'full' and not linear and not promised": "the quantity is D of two adjacent ReLU"
+    " layers",
+    "pair == 'diagonal' and promised": "the quantity is the difference of the norms of a neuron",
+    "pair == 'layer' and promised": "the quantity is the difference of the norms of two layers or"
+    " two cuts",
+    "(pair in ('active', 'mixed') and not linear or pair == 'full' and linear and item == 0)"
+    " and promised": "the quantity is the difference of the inner products of two neurons",
+    "separates": "the network classifies every training example correctly",
+    "graph": "kind of network",
+    "layers": "networks of layers",
+    "random_graph": "random graphs",
+    "dense_graph": "graphs with DenseNet connections",
+    "data": "dataset",
+    "item": "item of Theorem 1",
+    "1 - operator_ratio": "1 − ‖W‖₂² / ‖W‖²",
+    "1 - alignment": "1 − |⟨v, u⟩|",
+}
+"""Words of rules for columns, values, terms and conditions."""
+
 NEURONS = "neurons or layers of this kind at three rates"
 LAYERS = "layers of this kind"
 
 
 def _drifts(tables: Tables, where: str) -> pd.DataFrame:
-    """Return the rows after training; the column `graph` names the graph, or says `layers`."""
+    """Return the rows after training; column `graph`: name of the graph, or `layers`."""
     rows = final(tables["metrics"])
     graph = rows["architecture"].where(rows["architecture"].str.endswith("graph"), "layers")
     rows = rows.assign(graph=graph).query(where)
@@ -40,7 +61,7 @@ def _drifts(tables: Tables, where: str) -> pd.DataFrame:
 
 
 def _orders(rows: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Return the order of each series, with a column that names the point that it is at."""
+    """Return the order of each series, with the column of its point."""
     names = rows.drop_duplicates(SERIES)[[*SERIES, column]]
     found = nonempty(orders(rows), NEURONS).rename(columns={"order": "value"})
     return found.merge(names, on=SERIES)
@@ -48,23 +69,24 @@ def _orders(rows: pd.DataFrame, column: str) -> pd.DataFrame:
 
 @quantity(each=("graph",), unit="exponent", numbers="estimates", needs={"learning_rate": 3})
 def order(tables: Tables, where: str) -> pd.DataFrame:
-    """convergence order of the largest drift, extrapolated to learning rate zero, beyond its \
-error"""
+    """convergence order of the largest drift, extrapolated to learning rate zero, + the error of \
+this extrapolation"""
     return _orders(_drifts(tables, where), "graph")
 
 
 @quantity(each=("item",), unit="exponent", numbers="estimates", needs={"learning_rate": 3})
 def order_of_items(tables: Tables) -> pd.DataFrame:
-    """convergence order of the largest drift of D, extrapolated to learning rate zero, beyond its \
-error, between linear neurons and between ReLU neurons that are active for every example"""
+    """convergence order of the largest drift of D between linear neurons, or ReLU neurons that \
+are active for every example, extrapolated to learning rate zero, + the error of this \
+extrapolation"""
     where = "(pair == 'full' and linear or pair == 'active' and not linear)"
     return _orders(_drifts(tables, f"item > 0 and {where}"), "item")
 
 
 @quantity(unit="exponent", needs={"learning_rate": 3})
 def typical_order(tables: Tables, where: str) -> pd.Series:
-    """convergence order of the largest drift, extrapolated to learning rate zero, median of all \
-quantities"""
+    """median over all quantities of the convergence order of the largest drift, extrapolated to \
+learning rate zero"""
     found = _orders(_drifts(tables, where), "graph")
     return found.groupby("replicate")["value"].median()
 
@@ -98,8 +120,8 @@ def _last_dense(tables: Tables) -> pd.DataFrame:
 
 @quantity(unit="ratio", needs={"time": 5})
 def exponent_in_log_time(tables: Tables) -> pd.DataFrame:
-    """exponent of log t in ‖W‖ / (1/L), in the second half of the longest paths, in every layer \
-of networks of L layers without skip connections"""
+    """exponent p of ‖W‖ ∝ (log t)ᵖ divided by 1/L, in the second half of the longest paths, in \
+every layer of networks of L layers without skip connections"""
     rows = every_layer(tables)
     skips = rows["kind"].str.startswith("residual").groupby(rows["run"]).transform("any")
     rows = late(longest(rows[~skips]))
@@ -111,7 +133,7 @@ of networks of L layers without skip connections"""
 
 @quantity(unit="exponent", needs={"time": 5})
 def exponent_in_norm(tables: Tables, rest: str) -> pd.Series:
-    """exponent of {rest} in ‖W‖², in the second half of the longest paths, in the last fully \
+    """exponent p of {rest} ∝ (‖W‖²)ᵖ, in the second half of the longest paths, in the last fully \
 connected layers"""
     rows = _last_dense(tables)
     rows = rows[rows["time"] >= 0.5 * rows.groupby("run")["time"].transform("max")]
@@ -120,15 +142,16 @@ connected layers"""
 
 @quantity(unit="difference")
 def limit_above(tables: Tables) -> pd.DataFrame:
-    """‖W‖₂² / ‖W‖² − 1 / (8ᴺ M) after training, in layers where this bound is above the trivial \
-one and the initial ratio"""
+    """‖W‖₂² / ‖W‖² − 1 / (8ᴺ M) after training, in layers where 1 / (8ᴺ M) is above the trivial \
+bound and above the ratio before training"""
     rows = finite(nonempty(ends(telling(tables)), LAYERS), "operator_ratio")
     return rows.assign(value=rows["operator_ratio"] - rows["bound"])
 
 
 @quantity(unit="difference")
 def ratio_above(tables: Tables) -> pd.DataFrame:
-    """‖W‖₂² / ‖W‖² − the bound of Eq. (13), at every time when this is above the trivial bound"""
+    """‖W‖₂² / ‖W‖² − the bound of Eq. (13), at every time at which the bound of Eq. (13) is above \
+the trivial bound"""
     rows = tail(tables).query("layer < depth and finite_bound > trivial_bound")
     rows = finite(nonempty(rows, LAYERS), "operator_ratio")
     return rows.assign(value=rows["operator_ratio"] - rows["finite_bound"])

@@ -152,7 +152,7 @@ def metrics(
 
 
 def graph_metrics(config: Invariances, flow: Flow, trajectory: Trajectory) -> Iterator[Drift]:
-    """Yield the same of a graph: its linear and its other units, and its cuts.
+    """Yield the rows of a graph: of its linear units, its nonlinear units, and its cuts.
 
     Two controls: the diagonal of D at units beside a frozen weight, and each cut without its
     largest weight.

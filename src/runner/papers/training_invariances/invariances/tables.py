@@ -10,8 +10,8 @@ SERIES = ["run", "data", "architecture", "layer", "place", "pair", "replicate"]
 
 
 def final(metrics: pd.DataFrame, integrator: str = "euler") -> pd.DataFrame:
-    """Return the rows at the end of the runs with this integrator on the flow's own clock, with the
-    largest drift so far: that of one or two entries may pass through zero, near the end as well."""
+    """Return the final rows of the runs with this integrator in unnormalized time. Column `drift`:
+    the largest drift so far, since the drift of few entries may pass through zero near the end."""
     rows = metrics[(metrics["integrator"] == integrator) & ~metrics["normalized_time"].astype(bool)]
     largest = rows.groupby([*SERIES, "learning_rate"], dropna=False)["drift"].transform("max")
     rows = rows.assign(drift=largest.where(np.isfinite(rows["drift"]), rows["drift"]))
@@ -19,12 +19,12 @@ def final(metrics: pd.DataFrame, integrator: str = "euler") -> pd.DataFrame:
 
 
 def orders(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the order with which the drift of each series with entries goes to zero with the rate.
+    """Return the convergence order of the drift of each series with entries, at learning rate zero.
 
     Columns SERIES, `order`, and its `error`: how far Richardson's extrapolation goes. Between two
-    rates h the order is p + O(h); that of the smallest two and that of the next two give p. inf
-    where there is no drift at all, which converges faster than any power. Series of fewer than
-    three rates have none.
+    learning rates h the order is p + O(h); the orders between the smallest two and between the next
+    two give p. It is inf without drift, which converges faster than any power. Series of fewer than
+    three learning rates have no order.
     """
     rows = rows[rows["entries"] > 0].sort_values("learning_rate")
     rows = rows.assign(rate=rows.groupby(SERIES).cumcount()).query("rate < 3")
@@ -66,7 +66,8 @@ def tail(tables: Tables) -> pd.DataFrame:
 
 
 def every_layer(tables: Tables) -> pd.DataFrame:
-    """Return the same for all layers; `bound` is 0 where Theorem 2 says nothing."""
+    """Return the rows of `tail` for all layers; `bound` is 0 for layers without a bound by Theorem
+    2."""
     rows = tables["lowrank"]
     return tail({"lowrank": rows.assign(bound=rows["bound"].fillna(0.0))})
 
@@ -83,13 +84,13 @@ def late(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def telling(tables: Tables) -> pd.DataFrame:
-    """Return the layers of which Eq. (14) says something: its bound is below one, above the trivial
-    one, and above the ratio at the start, so that an untrained network does not meet it."""
+    """Return the layers whose bound of Eq. (14) is below one, above the trivial bound, and above
+    the ratio before training, so that an untrained network does not satisfy it."""
     return tail(tables).query("bound < 1 and bound > trivial_bound and bound > start")
 
 
 def ends(rows: pd.DataFrame, share: float = 1.0) -> pd.DataFrame:
-    """Return the rows at the record nearest below this share of the time."""
+    """Return the rows of the last measurement up to this fraction of the time."""
     earlier = rows[rows["time"] <= share * rows.groupby("run")["time"].transform("max")]
     return earlier[earlier["time"] == earlier.groupby("run")["time"].transform("max")]
 
@@ -101,7 +102,7 @@ LAYER = ["run", "layer", "replicate", "separates"]
 def power(rows: pd.DataFrame, column: str) -> pd.Series:
     """Return the exponent of a column in ||W||_F^2 over the records, by LAYER; nan for one record.
 
-    A record that rounding leaves at zero or below has no logarithm, and counts for neither sum.
+    A value that rounding makes zero or negative has no logarithm and is excluded.
     """
     layers = rows.groupby(LAYER).size().index
     rows = rows[~(rows[column] <= 0)]

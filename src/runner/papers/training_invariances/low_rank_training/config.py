@@ -54,16 +54,19 @@ class LowRankTraining(TrainingConfig):
         minimum=1,
     )
     gains: list[float] = parameter(
-        "sizes of the initial weights, each a network: N(0, gain² / number of inputs)",
+        "gains g of the initial weights N(0, g² / number of inputs), a network for each gain",
         [0.25, 0.5, 1.0],
         above=0,
         maximum=LARGEST_FACTOR,
     )
     learning_rates: list[float] = parameter(
-        "learning rates; each gain is trained with each", [0.05], above=0, maximum=LARGEST_STEP
+        "learning rates; every combination of gain and learning rate is trained",
+        [0.05],
+        above=0,
+        maximum=LARGEST_STEP,
     )
     weight_decays: list[float] = parameter(
-        "weight decays λ; each gain and learning rate is trained with each",
+        "weight decays λ (0 or more); every combination of gain, learning rate and λ is trained",
         [0.0],
         minimum=0,
         maximum=LARGEST_FACTOR,

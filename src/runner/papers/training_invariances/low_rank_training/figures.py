@@ -74,14 +74,14 @@ def two_classes(tables: Tables) -> pd.DataFrame:
 
 
 def say_gain_one(tables: Tables) -> str:
-    """Say the ratio from weights of gain one, before training and after it."""
+    """State the ratio for initial weights of gain one, before and after training."""
     rows = nonempty(two_classes(tables).query("gain == 1"), "gain one")
     before, after = (
         100 * each["ratio"].median() for each in (rows[rows["epoch"] == 0], ends(rows))
     )
     return (
-        "From weights of the usual size, training leads to no low rank: the largest squared"
-        f" singular value is {before:.0f} % of the sum of all before and {after:.0f} % after"
+        "Training from weights of usual size leads to no low rank: the largest σ² is"
+        f" {before:.0f} % of ‖W‖² before and {after:.0f} % after"
     )
 
 
@@ -114,7 +114,7 @@ def _by_epoch(axes: Axes, drawn: pd.DataFrame) -> None:
 
 
 def _ratio_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """Draw the largest squared singular value over the squared norm, a line for each gain."""
+    """Draw the largest squared singular value / squared norm, a line for each gain."""
     drawn = _spread(two_classes(tables), ["gain", "epoch"], "ratio")
     axes.set_ylim(0, 1.02)
     _by_epoch(axes, drawn)
@@ -122,7 +122,7 @@ def _ratio_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def _remainder_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """Draw the remainder over its initial value, with the bounds by the invariants."""
+    """Draw the remainder divided by its initial value, with the bounds from the invariants."""
     rows = two_classes(tables)
     drawn = _spread(rows, ["gain", "epoch"], "kept")
     # In units of the initial remainder the bounds are the same for all gains.
@@ -180,7 +180,7 @@ def _by_width(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def say_decay(tables: Tables) -> str:
-    """Say which optimizers shrink the remainder as gradient flow does, and where Adam ends."""
+    """State which optimizers shrink the remainder as gradient flow does, and where Adam ends."""
     rows = by_decay(steady(tables))
     adam = nonempty(rows.query("method == 'Adam'"), "Adam with weight decay")
     if (adam["decayed"] > 0.1 * np.exp(-adam["exponent"])).any():
@@ -212,7 +212,7 @@ NAMED_AT = {"SGD": -3, "momentum": -17, "AdamW": 22}
 
 
 def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """Draw the remainder with weight decay over that without, next to exp(-2 lambda T)."""
+    """Draw remainder with weight decay / remainder without it, and exp(-2 lambda T)."""
     rows = last(by_decay(steady(tables)))
     drawn = _spread(rows, ["method", "classes", "exponent"], "decayed")
     shown = drawn[drawn["classes"] == drawn["classes"].min()]
@@ -236,7 +236,7 @@ def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 
 def _drift_by_rate(axes: Axes, tables: Tables) -> pd.DataFrame:
-    """Draw how far D has moved, relative to its initial size; every optimizer has its name."""
+    """Draw the change of D divided by its initial size, a named line for each optimizer."""
     rows = by_rate(tables)
     rows = rows.assign(relative=rows["drift"] / rows["initial_invariant"])
     drawn = _spread(rows, ["method", "learning_rate", "time"], "relative")
@@ -291,7 +291,7 @@ def overview(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 LOOKS = {name.lower(): look for name, look in METHODS.items()}
-"""Of sweeps over the optimizer."""
+"""Looks of sweeps over the optimizer."""
 
 HEADLINE = ["loss", "accuracy", "test_accuracy", "sharpness"]
 
@@ -299,23 +299,25 @@ FIGURES = [
     Drawing(
         "low-rank-training",
         draw_without_decay,
-        whose="ours",
+        whose="our experiment",
         findings=[Finding(say_gain_one, holds=["band"])],
-        caption="The last inner layer. (a) Ratio ‖W‖₂² / ‖W‖² by epoch, for four sizes (gains) of"
-        " the initial weights, two classes. (b) The remainder. (c) Other networks and"
-        " losses; of ten classes the nine largest count. (d) Other widths. Medians and"
-        " ranges, digits only, without diverged networks.",
+        caption="The last inner layer W. (a) Ratio ‖W‖₂² / ‖W‖² against epochs, for four gains."
+        " (b) Remainder ‖W‖² − ‖W‖₂², divided by its initial value. (c)"
+        " Other networks and losses; of ten classes the nine largest σ² count. (d) Squared"
+        " singular values against width. Medians and ranges, digits only, without diverged"
+        " networks.",
         shows={"data": ["digits", "fashion_mnist"]},
     ),
     Drawing(
         "beyond-gradient-flow",
         draw_beyond_the_flow,
-        whose="ours, beyond the paper",
+        whose="our experiment, beyond the paper",
         findings=[Finding(say_decay, holds=["decay"])],
-        caption="The last inner layer. (a) Sum of all squared singular values except the largest,"
-        " relative to training without weight decay λ; T: time of training; below 0.0003:"
-        " strip. (b) Change of D at one time. (c) After training on ten classes. Medians and"
-        " ranges, digits only, without diverged networks.",
+        caption="The last inner layer. (a) Sum of all squared singular values σ² except the"
+        " largest, divided by this sum without weight decay λ, against 2λT (T: time of training)."
+        " Values below 0.0003: lower edge. (b) Change of D / initial size at one time. (c)"
+        " Singular values for ten classes. Medians and ranges, digits only, without diverged"
+        " networks.",
         shows={
             "data": ["digits", "fashion_mnist"],
             "optimizer": ["sgd", "momentum", "adam", "adamw"],

@@ -18,7 +18,7 @@ from runner.core.errors import lookup
 TAIL = 3
 """Linear layers at the end."""
 KERNEL, STRIDES = 3, (2, 2, 1)
-"""Of the convolutions, with a border of one zero."""
+"""Kernel size and strides of the convolutions, with a border of one zero."""
 
 FRONTS = {"mlp": ((), 2), "conv": (STRIDES, 0)}
 """What is before the tail, by architecture: strides of ReLU convolutions, and fully connected ReLU

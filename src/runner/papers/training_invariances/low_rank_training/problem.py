@@ -12,8 +12,8 @@ from runner.data.datasets import Dataset, Images
 from runner.papers.training_invariances.low_rank_training.config import LowRankTraining
 
 INPUT_NORM = 4.0
-"""Root mean square norm of the images of a replicate: that of digits with pixels in [0, 1] (3.9),
-for all datasets, so that a rate means the same on each."""
+"""Root mean square norm of the images of a replicate: the norm of digits with pixels in [0, 1]
+(3.9), for all datasets, so that learning rates are comparable."""
 
 LoadData = Callable[..., Dataset]
 """How a study gets a dataset: `Context.load_data`."""
@@ -33,7 +33,7 @@ class Problem:
     test_y: Tensor
 
     def to(self, device: torch.device, dtype: torch.dtype) -> "Problem":
-        """Return the same on a device, the images in this dtype, and so the labels -1 and 1."""
+        """Return the problem on a device, with images (and labels -1 and 1) in this dtype."""
         parts = (self.x, self.y, self.test_x, self.test_y)
         kinds = (dtype if each.is_floating_point() else each.dtype for each in parts)
         return Problem(*(each.to(device, kind) for each, kind in zip(parts, kinds, strict=True)))
@@ -42,7 +42,7 @@ class Problem:
 def draw_problem(config: LowRankTraining, load_data: LoadData) -> Problem:
     """Return each replicate's own choice of the training images of the first K classes.
 
-    Raises InputError when there are fewer than `samples`, or the dataset cannot be had.
+    Raises InputError if the dataset has fewer than `samples` images or is not available.
     """
     data = load_data(config.data, config.seed, config.checksums)
     train, test = (of_classes(part, config.classes) for part in (data.train, data.test))

@@ -11,11 +11,14 @@ from runner.papers.training_invariances.low_rank_training.tables import by_decay
 from runner.results.quantities import Tables, quantity
 from runner.results.rows import nonempty
 
+PRINTED = {"not diverged": "training did not diverge"}
+"""Words of rules for conditions."""
+
 
 @quantity()
 def outside(tables: Tables, methods: tuple[str, ...]) -> pd.DataFrame:
-    """distance of the remainder from its bounds, outside them / remainder, at all times \
-({methods})"""
+    """how far the remainder is outside its bounds, divided by the remainder, at all times \
+(optimizers: {methods})"""
     rows = marked(tables).query("method in @methods")
     rows = nonempty(rows, f"rows of {' or '.join(methods)}")
     excess = np.maximum(rows["remainder"] - rows["upper"], rows["lower"] - rows["remainder"])
@@ -26,8 +29,8 @@ def outside(tables: Tables, methods: tuple[str, ...]) -> pd.DataFrame:
 def off_the_law(
     tables: Tables, methods: tuple[str, ...], margin: float, of_many: float
 ) -> pd.DataFrame:
-    """|remainder / (remainder without decay × exp(−2λT)) − 1| after training ({methods}), \
-in units of {margin} (two classes) or {of_many} (more classes)"""
+    """|remainder / (remainder without weight decay × exp(−2λT)) − 1| after training, divided by \
+{margin} (two classes) or {of_many} (more classes) (optimizers: {methods})"""
     rows = by_decay(marked(tables)).query("method in @methods")
     rows = nonempty(rows, f"rows of {' or '.join(methods)} with weight decay")
     left = rows["decayed"] * np.exp(rows["exponent"])

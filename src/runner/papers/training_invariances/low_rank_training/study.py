@@ -66,7 +66,7 @@ class Network:
 
 
 AT = tuple(column.name for column in fields(Network))[:-2]
-"""Those that are keys: up to the epoch."""
+"""Key columns of a row: up to the epoch."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ def hand_over(
 def records(config: LowRankTraining) -> list[int]:
     """Return the epochs that are measured: 0, and all of them halved again and again.
 
-    Networks whose rates are in the ratio 2 are so measured at the same time T.
+    So networks whose learning rates have the ratio 2 are measured at equal times T.
     """
     found = [config.epochs]
     while found[0] > 1:
@@ -211,7 +211,7 @@ def starting_stack(config: LowRankTraining, image: tuple[int, ...]) -> Parameter
 def minibatches(
     config: LowRankTraining, problem: Problem, epoch: int
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield the images and labels of each step of an epoch, other ones in each replicate."""
+    """Yield the images and labels of each step of an epoch; they differ between replicates."""
     if config.minibatches == 1:
         yield problem.x, problem.y
         return
@@ -240,7 +240,7 @@ class Measure:
     def rows(
         self, parameters: Parameters, epoch: int
     ) -> Iterator[NetworkEpoch | LayerEpoch | SingularValue]:
-        """Yield what there is to say of all networks after an epoch."""
+        """Yield the rows of all networks after an epoch."""
         loss, accuracy = self._loss_and_accuracy(parameters)
         self.watch(loss)
         x, y, columns = self.problem.x, self.problem.y, self._columns(epoch)

@@ -14,7 +14,7 @@ METHODS = ["gradient descent", "SGD", "momentum", "Adam", "AdamW"]
 
 
 def marked(tables: Tables, name: str = "layers") -> pd.DataFrame:
-    """Return a table with the columns `method` and `diverged`, whether the network does at any
+    """Return a table with the columns `method` and `diverged`: whether the network diverges at any
     time."""
     rows = tables[name]
     measured = {"layers": "frobenius", "training": "loss", "spectrum": "singular_value"}[name]
@@ -24,8 +24,8 @@ def marked(tables: Tables, name: str = "layers") -> pd.DataFrame:
 
 
 def steady(tables: Tables, name: str = "layers") -> pd.DataFrame:
-    """Return a table of the dataset that is drawn, digits where there are any, without the networks
-    that diverge. Raises NoRows when all do."""
+    """Return a table of the dataset that is drawn (digits, if the table has digits) without the
+    networks that diverge. Raises NoRows if all networks diverge."""
     rows = marked(tables, name)
     rows = rows[(rows["data"] == rows["data"].min()) & ~rows["diverged"]]
     return nonempty(rows, f"network that did not diverge in table {name}")
@@ -39,7 +39,8 @@ def _method(rows: pd.DataFrame) -> np.ndarray:
 
 
 def inner(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the layers of the tail but the last, which has as many singular values as outputs."""
+    """Return the last linear layers without the output layer, whose rank is at most the number of
+    outputs."""
     return rows[rows["layer"] < rows.groupby("run")["layer"].transform("max")]
 
 
@@ -49,23 +50,23 @@ def ends(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def last(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the last layer of these of each run."""
+    """Return the rows of the last layer of each run."""
     return rows[rows["layer"] == rows.groupby("run")["layer"].transform("max")]
 
 
 def last_inner(tables: Tables, name: str = "layers") -> pd.DataFrame:
-    """Return the rows of `steady` of the last inner layer, which is drawn for all of them."""
+    """Return the rows of `steady` for the last inner layer, which all panels draw."""
     return last(inner(steady(tables, name)))
 
 
 def with_loss(tables: Tables) -> pd.DataFrame:
-    """Return the same with the training loss."""
+    """Return the rows of `last_inner` with the training loss."""
     training = steady(tables, "training")[[*NETWORK, "epoch", "loss"]]
     return last_inner(tables).merge(training, on=[*NETWORK, "epoch"])
 
 
 def over_start(rows: pd.DataFrame, column: str) -> pd.Series:
-    """Return a column of one layer over what it was at epoch 0."""
+    """Return a column of one layer, divided by its value at epoch 0."""
     start = rows[rows["epoch"] == 0].set_index(NETWORK)[column]
     return rows[column] / start.reindex(pd.MultiIndex.from_frame(rows[NETWORK])).to_numpy()
 
@@ -78,7 +79,7 @@ def by_gain(tables: Tables) -> pd.DataFrame:
 
 def plain(tables: Tables) -> pd.DataFrame:
     """Return the last inner layer of MLPs under gradient descent without decay, by the logistic
-    loss or the cross entropy. Raises NoRows when there are none."""
+    loss or the cross entropy. Raises NoRows if the tables have none."""
     rows = last_inner(tables).query(
         "method == 'gradient descent' and weight_decay == 0 and architecture == 'mlp'"
         " and dtype == 'float32' and loss_function in ('logistic', 'cross_entropy')"
@@ -87,9 +88,9 @@ def plain(tables: Tables) -> pd.DataFrame:
 
 
 def by_width(tables: Tables) -> pd.DataFrame:
-    """Return the same of two classes, at the gain with the most widths.
+    """Return the rows of `plain` for two classes, at the gain with the most widths.
 
-    At the latest time that was measured at every width.
+    Time: the latest that was measured at every width.
     """
     rows = nonempty(plain(tables).query("classes == 2"), "rows of two classes")
     best = rows.groupby("gain")["width"].nunique().idxmax()
@@ -97,10 +98,10 @@ def by_width(tables: Tables) -> pd.DataFrame:
 
 
 def at_common_time(rows: pd.DataFrame, across: str) -> pd.DataFrame:
-    """Return the rows of each method at the latest time that all its values of a column were
-    measured at.
+    """Return the rows of each method at the latest time at which all its values of a column were
+    measured.
 
-    Raises NoRows when there is no such time.
+    Raises NoRows if no time has all values.
     """
     seen = rows.groupby(["method", "time"])[across].transform("nunique")
     rows = rows[seen == rows.groupby("method")[across].transform("nunique")]
@@ -109,10 +110,10 @@ def at_common_time(rows: pd.DataFrame, across: str) -> pd.DataFrame:
 
 
 def by_decay(layers: pd.DataFrame) -> pd.DataFrame:
-    """Return the inner layers at the end of runs with weight decay, beside their like without.
+    """Return the inner layers at the end of runs with weight decay, matched with runs without it.
 
-    Columns `decayed` (remainder over that without decay, same replicate), `exponent` (2 lambda T)
-    and `diverged`, of either. Raises NoRows when there are none.
+    Columns: `decayed` (remainder / remainder of the same replicate without decay), `exponent`
+    (2 lambda T) and `diverged` (with or without decay). Raises NoRows if the tables have none.
     """
     rows = ends(inner(layers))
     keys = ["run", "gain", "learning_rate", "replicate", "layer"]
@@ -128,14 +129,14 @@ def by_decay(layers: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_rate(tables: Tables) -> pd.DataFrame:
-    """Return the last inner layer in float64 at one time, at several rates."""
+    """Return the last inner layer of runs in float64 at one time, at several learning rates."""
     rows = last_inner(tables).query("dtype == 'float64' and epoch > 0")
     return at_common_time(nonempty(rows, "rows in float64"), "learning_rate")
 
 
 def ten_class_spectra(tables: Tables) -> pd.DataFrame:
-    """Return the singular values of the last inner layer after SGD on ten classes, without decay
-    and with most."""
+    """Return the singular values of the last inner layer after SGD on ten classes, without weight
+    decay and with the largest weight decay."""
     rows = last_inner(tables, "spectrum").query("classes > 2 and method == 'SGD'")
     rows = nonempty(rows, "spectra of more than two classes by SGD")
     return rows[rows["weight_decay"].isin([rows["weight_decay"].min(), rows["weight_decay"].max()])]

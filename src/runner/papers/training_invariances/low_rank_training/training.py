@@ -85,7 +85,7 @@ def sharpness(
     """Return the largest eigenvalue of the Hessian of each network's mean loss.
 
     By `LANCZOS` steps of the Lanczos iteration, from the gradient: a lower bound, which is close
-    where the eigenvalue stands out. nan if the gradient is not finite, zero if it is zero.
+    where the eigenvalue is isolated. nan if the gradient is not finite, zero if it is zero.
     """
     leaves = [W.detach().requires_grad_() for W in parameters.values()]
     named = dict(zip(parameters, leaves, strict=True))

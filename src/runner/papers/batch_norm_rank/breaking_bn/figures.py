@@ -177,6 +177,7 @@ FIGURE_5 = Drawing(
     findings=[
         Finding(say_broken, holds=["asymmetric-start-lowers-rank", "asymmetric-start-cannot-fit"])
     ],
+    marks="bands: range",
     caption=partial(
         with_rates,
         "(a) Training accuracy and (b) rank of the last hidden layer by epoch.",
@@ -194,6 +195,7 @@ FIGURES = [
             Finding(partial(say_centring, verdict=verdict), **{verdict: ["centring-redundant"]})
             for verdict in ("holds", "undecided")
         ],
+        marks="bands: range",
         caption=partial(
             with_rates,
             "(a) Training accuracy and (b) r, the lower bound of the rank of the last hidden layer,"
@@ -212,6 +214,7 @@ FIGURES = [
                 holds=["gradients-align", "vanilla-untrainable", "same-path-on-random-pixels"],
             )
         ],
+        marks="bands: range",
         caption=partial(
             with_rates,
             "(a) Training accuracy, (b) of plain networks, one line each, (c) alignment of the"

@@ -452,6 +452,7 @@ FIGURES = [
             )
             for verdict, more in MORE.items()
         ],
+        marks="bands: range",
         caption="(a) Training accuracy and (b) mean r (harmonic mean of the rank's lower bound"
         " over seven layers). Lines are medians, bands the range. M: steps of pre-training on each"
         " layer; those of M = 75 come after those of M = 5.",
@@ -466,6 +467,7 @@ FIGURES = [
             Finding(partial(say_scale, verdict=verdict), **{verdict: ["rank-beyond-scale"]})
             for verdict in ("holds", "fails", "undecided")
         ],
+        marks="dots: networks",
         caption="Training accuracy in the last epoch against r of the last hidden layer before"
         " training, (a) of all networks, (b) of the best. Markers are medians, dots single"
         " networks; hollow: not pre-trained. Size: each layer has the root mean square of the"
@@ -478,6 +480,7 @@ FIGURES = [
         whose="ours, following the authors' code",
         unread=("pretraining",),
         findings=[*against_findings()],
+        marks="dots: networks",
         caption=caption_against,
         shows={"method": ["pretrained", *AGAINST]},
     ),

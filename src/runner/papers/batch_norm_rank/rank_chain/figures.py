@@ -570,6 +570,7 @@ FIGURES = [
         draw_fig3a,
         whose="as in the paper",
         findings=[Finding(say_growth, holds=["soft-rank-growth", "r-growth"])],
+        marks="band: standard deviation over the layers",
         caption=over_layers(
             "(a) Soft rank of the hidden layers, mean over {layers}, and the root of the width d."
             " (b) The same, divided by √d. γ: weight of the random branch next to the skip (∞: no"
@@ -582,6 +583,7 @@ FIGURES = [
         draw_laws,
         whose="ours",
         findings=[Finding(say_laws, holds=["soft-rank-bound"])],
+        marks="bands: two standard errors",
         caption=over_layers(
             "(a) Soft rank, mean over {layers}, for three distributions of the weights, with the"
             " bound of Theorem 14. Dark: without skips; light: with γ as small as in Lemma 5. (b)"
@@ -600,6 +602,7 @@ FIGURES = [
                 holds=["soft-rank-bound", "one-sign-collapses"],
             )
         ],
+        marks="points: means over the layers, in c medians",
         caption="(a) Soft rank for three thresholds τ, divided by the bound of Theorem 14, no"
         " skips. (b) r for weights of mean zero and for weights uniform on [0, 2√3]. (c) σ₂/σ₁"
         " without batch norm after L layers; values below 0.00001 are drawn at ≈ 0. γ:"
@@ -611,6 +614,7 @@ FIGURES = [
         draw_wide,
         whose="ours",
         findings=[Finding(say_nearer, holds=["soft-rank-growth"])],
+        marks="points: means over the layers",
         caption=over_layers(
             "(a) Soft rank and its lower bound r, mean over {layers}, divided by the root of the"
             " width d. (b) Their exponents between two neighboring widths; dashed: 1/2. γ = ∞: no"
@@ -627,6 +631,7 @@ FIGURES = [
                 holds=["norm-bound", "norm-growth"],
             )
         ],
+        marks="points: means over the layers",
         caption=over_layers(
             "(a) Figure 8: regularity constant α. (b) Figure 9: mean of ‖M‖², with the power d^1.5"
             " and Lemma 13's bound at γ = 1. M = H Hᵀ / N of a hidden layer H. Points are means"
@@ -639,6 +644,7 @@ FIGURES = [
         draw_fig3b,
         whose="as in the paper, no skips",
         findings=[Finding(say_apart, holds=["collinear-pulled-apart"])],
+        marks="lines: medians, band: range",
         caption="(a) The ten largest singular values of each layer, divided by the root of the"
         " batch size N, (b) on a logarithmic axis, without skips. Lines are medians over the"
         " networks, the darker the larger the value; the band is the range of the largest.",
@@ -648,6 +654,7 @@ FIGURES = [
         draw_lemma3,
         whose="as in the paper",
         findings=[Finding(say_collapse, holds=["ratio-decays"])],
+        marks="lines: medians, bands: middle half",
         caption="(a) Second singular value divided by the first, without batch norm and with skips."
         " (b) How far the matrix, scaled to norm one, moves in each layer. Lines are medians, bands"
         " the middle half. Solid: Gaussian weights; thin, broken: uniform weights; dotted: rate"
@@ -659,6 +666,7 @@ FIGURES = [
         draw_lemma7,
         whose="as in the paper",
         findings=[Finding(say_expansion, holds=["expansion", "remainder"])],
+        marks="points in b: root mean squares",
         caption="(a) Measured against predicted change of ‖M‖² over one layer at the smallest γ,"
         " one dot a matrix. (b) Root mean square over the matrices of the error of the prediction,"
         " minus that at the smallest γ; dotted: γ and γ². The wider, the darker; filled: Gaussian"
@@ -670,6 +678,7 @@ FIGURES = [
         draw_live,
         whose="ours",
         findings=[Finding(say_live, holds=["other-laws-below"])],
+        marks="bands: two standard errors",
         caption="(a) Soft rank of deep layers, mean over the layers, for inputs of rank k, without"
         " skips; bands are two standard errors. Dots: k*, the rank from which on one direction more"
         " shrinks from layer to layer instead of growing. (b) k* against the width d.",

@@ -211,6 +211,7 @@ FIGURES = [
                 ],
             )
         ],
+        marks="lines: means, dots: networks",
         caption=say_rates,
         shows={"normalization": ["none", "batch"]},
     ),
@@ -229,6 +230,7 @@ FIGURES = [
                 ],
             )
         ],
+        marks="lines: medians, bands: range",
         caption="Rank of each hidden layer before training, with batch norm and in plain networks:"
         " (a) linear, (b) ReLU. Thick lines: single precision; broken: double. Lines are medians,"
         " bands the whole range.",

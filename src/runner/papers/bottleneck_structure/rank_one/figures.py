@@ -95,6 +95,7 @@ FIGURES = [
             Finding(say_rare_and_narrow, holds=["interpolants-are-rare", "ntk-blows-up"]),
             Finding(say_rare, holds=["interpolants-are-rare"]),
         ],
+        marks="dots: fits (large: medians), crosses: no fit",
         caption="The target function has rank 2. (a) Initializations that fit. (b) Largest "
         "trace of the tangent kernel (NTK) divided by the depth. (c) Squared norm minus "
         "L. Dots fit, crosses do not; large dots are medians of the fits. Dotted: lower "

@@ -219,6 +219,7 @@ FIGURES = [
         whose="supplementary",
         unread=("distance", "embedding", "spectrum", "theorems"),
         findings=[Finding(say_spurious, holds=["spurious-symmetry"])],
+        marks="large marks: medians, dots: networks",
         caption="The task of figure 2, trained in the same way. (a) Mean distance within an "
         "orbit divided by that between orbits, against the size of the noise E that "
         "breaks the symmetry. (b) Unexplained variance of the two summary statistics, "

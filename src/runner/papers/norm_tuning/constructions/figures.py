@@ -159,6 +159,7 @@ FIGURES = [
                 holds=["wide-exact", "low-rank-exact", "deep-exact", "deep-exact-with-digits"],
             )
         ],
+        marks="lines: medians, dots: networks",
         caption="Error: largest |f(x) − g(x)| of network and target on the unit sphere. (a) A dot"
         " for every network whose K has full rank; rounding can cause n ε κ(K) a linear system. (b)"
         " Medians, of any rank. Errors below 1e-16 are drawn at ≈ 0.",

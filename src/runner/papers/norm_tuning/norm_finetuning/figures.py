@@ -115,6 +115,7 @@ FIGURES = [
             Finding(partial(say_norm, words=words), **{verdict: ["norm-beats-random-weights"]})
             for verdict, words in MORE.items()
         ],
+        marks="dots: replicates",
         caption="Test accuracy if only one part of a ResNet is trained, by SGD at the best learning"
         " rate of a grid (chosen on a separate replicate). Pre-trained networks know half of the"
         " classes, learn the others, and all train a new last layer. Dots are replicates, large"

@@ -112,6 +112,7 @@ FIGURES = [
         findings=[
             Finding(say_layers, holds=["batch-norm-exact", "layer-norm-cannot", "biases-undercut"])
         ],
+        marks="lines: medians, dots: replicates",
         caption="Error against the target width d, in BatchNorm (a), LayerNorm (b) and RMSNorm (c)."
         " Black: no γ and β without biases have a smaller one. Purple: γ and β fitted by L-BFGS."
         " Biases are random and frozen. Lines are medians, dots single replicates; errors below"

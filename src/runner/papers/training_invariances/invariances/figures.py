@@ -387,6 +387,7 @@ FIGURES = [
                 say_conserved, holds=["linear-layers", "vertex-wise", "layer-wise", "relu-limit"]
             )
         ],
+        marks="lines: medians, bands: middle 90 %",
         caption="Change of five quantities during training, divided by their initial size. Panels"
         " are statements of the paper; blue: promised, orange: not promised. Lines are"
         " medians, bands the middle 90 % over layers and networks (all linear, or two ReLU"
@@ -419,6 +420,7 @@ FIGURES = [
         whose="ours",
         unread=("metrics",),
         findings=[Finding(say_what_grows, holds=["weights-diverge", "rank-one", "alignment"])],
+        marks="lines: medians, in d means",
         caption="(a) The last inner layer; solid: linear networks, dashed: with free blocks; L:"
         " longest path. (c) Layers where Eq. (14) exceeds the trivial bound and the initial ratio."
         " (d) Signs that differ from the record before. Lines are medians (d: means) of networks"

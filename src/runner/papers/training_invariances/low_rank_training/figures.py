@@ -301,6 +301,7 @@ FIGURES = [
         draw_without_decay,
         whose="ours",
         findings=[Finding(say_gain_one, holds=["band"])],
+        marks="medians, bars: range",
         caption="The last inner layer. (a) Ratio ‖W‖₂² / ‖W‖² by epoch, for four sizes (gains) of"
         " the initial weights, two classes. (b) The remainder. (c) Other networks and"
         " losses; of ten classes the nine largest count. (d) Other widths. Medians and"
@@ -312,6 +313,7 @@ FIGURES = [
         draw_beyond_the_flow,
         whose="ours, beyond the paper",
         findings=[Finding(say_decay, holds=["decay"])],
+        marks="bars: range",
         caption="The last inner layer. (a) Sum of all squared singular values except the largest,"
         " relative to training without weight decay λ; T: time of training; below 0.0003:"
         " strip. (b) Change of D at one time. (c) After training on ten classes. Medians and"

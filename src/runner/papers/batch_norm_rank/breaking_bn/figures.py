@@ -14,6 +14,7 @@ from runner.papers.batch_norm_rank.breaking_bn.tables import chosen_rates, paths
 from runner.papers.batch_norm_rank.learning import END_OF_GRID
 from runner.papers.batch_norm_rank.looks import MEASURES, METHODS, NAMES, named
 from runner.results.claims import Tables
+from runner.results.evidence import ERROR
 from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
 from runner.results.rows import nonempty, select
@@ -23,7 +24,7 @@ from runner.results.style import QUIET, Look, level, name_ends, panel, sheet, ti
 
 COLUMNS = ["train_accuracy", "test_accuracy", "rank", "rank_bound", "gradient_alignment"]
 
-OF_LAST = {"rank": "rank, last hidden layer", "rank_bound": "r, last hidden layer"}
+OF_LAST = {"rank": "rank, last hidden layer", "rank_bound": "r, lower bound of the rank"}
 """Titles of panels that say more than the name of a measure."""
 
 CENTRED = ["batch_norm", "batch_norm_no_mean", "batch_norm_asymmetric"]
@@ -141,9 +142,13 @@ def say_centring(tables: Tables, verdict: str) -> str:
     without, norm = _end(tables, "batch_norm_no_mean"), _end(tables, "batch_norm")
     if verdict == "holds":
         return f"Without mean subtraction, batch norm learns equally well (accuracy {without:.2f})"
+    n = tables["training"]["replicate"].nunique()
+    then = "whether that is equality is undecided"
+    if 2 * 0.5**n > ERROR:  # both sides are tested: no numbers could refute it
+        then = f"{n} networks cannot refute equality"
     return (
-        f"Whether batch norm needs mean subtraction is undecided: {_network(tables)} ends at"
-        f" {without:.2f} without it, at {norm:.2f} with it"
+        f"{_network(tables)} ends at an accuracy of {without:.2f} without mean subtraction and at"
+        f" {norm:.2f} with it; {then}"
     )
 
 

@@ -24,6 +24,7 @@ from runner.papers.batch_norm_rank.pretraining.tables import (
     last_epochs,
     named,
     of_protocol,
+    through_training,
 )
 from runner.results.captions import DATASETS
 from runner.results.claims import Tables
@@ -34,7 +35,6 @@ from runner.results.spreads import spread
 from runner.results.style import (
     GREY,
     PALE,
-    QUIET,
     SMALL,
     Look,
     level,
@@ -105,31 +105,57 @@ def draw_by_depth(
     """Draw figures 4, 11 and 12: a column for each depth; networks, then differences."""
     drawn, letters = curves(tables), iter(ascii_lowercase)
     trained, depths = drawn[drawn["epoch"] > 0], sorted(set(drawn["depth"]))
-    size = {"height": 3.6 + 2.5 * len(columns), "left": 1.2, "right": 1.3, "between": 0.75}
-    picture, rows = sheet(1 + len(columns), len(depths), sharey="row", **size)
+    size = {"height": 3.4 + 2.4 * len(columns), "left": 1.2, "right": 1.3, "between": 0.75}
+    picture, rows = sheet(1 + len(columns), len(depths), gap=0.6, **size)
     for number, column in enumerate((first, *columns)):
         rows[number, 0].set_ylabel("advantage of pre-training:\n" * (number > 0) + MEASURES[column])
-        for axes, depth in zip(rows[number], depths, strict=True):
-            panel(axes, next(letters), f"depth {depth}", "epoch" * (number == len(columns)))
-    place = _scale(rows[0], trained[first])
+        for place, (axes, depth) in enumerate(zip(rows[number], depths, strict=True)):
+            title = f"depth {depth}" if number == 0 else dict(enumerate(OF_DIFFERENCES)).get(place)
+            panel(axes, next(letters), title or "", "epoch" * (number == len(columns)))
     for axes, depth in zip(rows[0], depths, strict=True):
-        ends = _lines(axes, trained[trained["depth"] == depth], first, place, bands=False)
+        of = trained[trained["depth"] == depth]
+        place_of = _scale([axes], of[first])
+        ends = _lines(axes, of, first, place_of, bands=False)
     name_ends(rows[0][-1], ends)
     for row, column in zip(rows[1:], columns, strict=True):
         with or_empty(row[0]):
             ahead = advantages(tables, columns)
-            late = ahead[ahead["epoch"] > 0.2 * ahead["epoch"].max()]
-            most = 1.5 * np.nanmax([late[column].abs().max(), 0.01])
             for axes, depth in zip(row, depths, strict=True):
                 level(axes, 0)
-                ends = _lines(axes, ahead[ahead["depth"] == depth], column)
-            row[0].set_ylim(-most, most)
-            QUIET.note(row[0], 0.05, 0.98, "above 0: better\nif pre-trained", va="top")
+                of = ahead[ahead["depth"] == depth]
+                ends = _lines(axes, of, column)
+                _widen(axes, of, column)
             name_ends(row[-1], [(y, f"over\n{text}", drawn_as) for y, text, drawn_as in ends])
     return picture, drawn
 
 
-def _scale(row: np.ndarray, values: pd.Series) -> Callable:
+OF_DIFFERENCES = ("above 0: better", "lines: medians", "bands: range")
+"""Titles of the panels of differences: what their marks are."""
+
+
+def _widen(axes: Axes, rows: pd.DataFrame, column: str) -> None:
+    """Set limits that hold all medians and most of the bands. Where the first epoch alone would
+    stretch the axis, its medians are written instead."""
+    first = rows[rows["epoch"] == rows["epoch"].min()]
+    later = rows if len(first) == len(rows) else rows.drop(first.index)
+    low = np.nanmin([later[column].min(), later[f"{column}_low"].quantile(0.1), -0.01])
+    top = np.nanmax([later[column].max(), later[f"{column}_high"].quantile(0.9), 0.01])
+    ends = np.nanmin([low, first[column].min()]), np.nanmax([top, first[column].max()])
+    if ends[1] - ends[0] < 1.4 * (top - low):
+        low, top = ends
+    low, top = low - 0.08 * (top - low), top + 0.08 * (top - low)
+    axes.set_ylim(low, top)
+    for number, (_, each) in enumerate(first.iterrows()):
+        value = each[column]
+        if not low <= value <= top:
+            arrow = "↑" if value > top else "↓"
+            height = (0.94 if value > top else 0.06) - 0.09 * number * (1 if value > top else -1)
+            drawn_as = look(each["method"], each["pretraining_steps"])
+            words = f"{arrow} {value:.2g} in epoch {each['epoch']:.0f}"
+            drawn_as.note(axes, 0.1, height, words.replace("-", "−"))
+
+
+def _scale(row: Sequence[Axes], values: pd.Series) -> Callable:
     """Give the axes of a row their scale, logarithmic for losses, with a rail where some diverged;
     return what places values."""
     if "loss" not in str(values.name):
@@ -140,8 +166,12 @@ def _scale(row: np.ndarray, values: pd.Series) -> Callable:
     row[0].set(yscale="log", ylim=(low, top))
     for axes in row if len(shown) < len(values) else ():
         place = rail(axes, top, low, "diverged" * (axes is row[0]))
-    marks = [digit * 10.0**power for power in range(-4, 2) for digit in (1, 2, 5)]
-    ticks(row[0].yaxis, [mark for mark in marks if low < mark < top])
+    for digits in ((1, 2, 5), (1, 1.5, 2, 2.5, 3, 4, 5, 7)):
+        marks = [digit * 10.0**power for power in range(-4, 2) for digit in digits]
+        marks = [mark for mark in marks if low < mark < top]
+        if len(marks) > 2:
+            break
+    ticks(row[0].yaxis, marks)
     return place
 
 
@@ -150,7 +180,8 @@ def say_by_depth(tables: Tables) -> str:
     return (
         "A column for each depth. Top: the networks by epoch. Below: pre-trained networks against"
         " the two others, pair by pair; above 0 pre-training is better. Lines are medians, bands"
-        f" the range, which may leave a panel. Learning rates: {_rates(tables)}."
+        " the range, which may leave a panel. Each panel has its own axis. Learning rates:"
+        f" {_rates(tables)}."
     )
 
 
@@ -177,13 +208,49 @@ ENOUGH = 1000
 
 
 def say_helps(tables: Tables, column: str, helps: str, beats: str) -> str:
-    """Say whether pre-training helps plain networks, where both end, and if it beats batch norm."""
+    """Say whether pre-training helps plain networks, where both end, and if it beats batch norm;
+    if plain networks end ahead of batch norm in every replicate, that both do."""
     rows = last_epochs(tables)
     ours, plain = (middle(rows, name, column) for name in ("pretrained", "vanilla"))
     if rows["pretraining_steps"].max() < ENOUGH or not np.isfinite([ours, plain]).all():
         return ""
+    if beats == BEATS["holds"] and _ahead_in_all(rows, "vanilla", "batch_norm", column):
+        beats = "both end ahead of batch norm"
     depth, what = rows["depth"].max(), "loss" if "loss" in column else "accuracy"
     return f"At depth {depth} {helps} ({what} {ours:.2f} against {plain:.2f}); {beats}"
+
+
+def _ahead_in_all(rows: pd.DataFrame, network: str, than: str, column: str) -> bool:
+    """Return whether the deepest networks of a name are ahead of others in every replicate."""
+    own = of_protocol(deepest(rows), "authors")
+    values, others = (named(own, name).set_index("replicate")[column] for name in (network, than))
+    lead = values - others
+    return bool(((-lead if "loss" in column else lead) > 0).all())
+
+
+def say_slower(tables: Tables, column: str) -> str:
+    """Say that deep networks learn more slowly after a shorter pre-training than the authors',
+    where they do in every replicate, in the mean over the epochs."""
+    rows = through_training(tables)
+    ours, plain = (middle(rows, name, column) for name in ("pretrained", "vanilla"))
+    M = rows["pretraining_steps"].max()
+    if M >= ENOUGH or not _ahead_in_all(rows, "vanilla", "pretrained", column):
+        return ""
+    return (
+        f"At depth {rows['depth'].max()} networks pre-trained on {M} minibatches learn more slowly"
+        f" than plain ones (mean {MEASURES[column]} {ours:.2f} against {plain:.2f})"
+    )
+
+
+def say_against_batch_norm(tables: Tables, column: str, words: str) -> str:
+    """Say where the deepest pre-trained networks are against batch norm, in the mean over the
+    epochs."""
+    rows = through_training(tables)
+    ours, other = (middle(rows, name, column) for name in ("pretrained", "batch_norm"))
+    if not np.isfinite([ours, other]).all():
+        return ""
+    numbers = f"{ours:.2f} against {other:.2f} in the mean over the epochs"
+    return f"At depth {rows['depth'].max()} pre-trained networks {words.format(numbers=numbers)}"
 
 
 def say_ends(tables: Tables, column: str) -> str:
@@ -212,6 +279,12 @@ BEATS = {
     "undecided": "whether it beats batch norm is undecided",
 }
 """By the verdict of the claim that it does, after HELPS."""
+
+
+HIGHER = "have a higher test loss than batch norm ({numbers})"
+ONLY_IN_TRAINING = (
+    "beat batch norm in training accuracy ({numbers}); in test loss that is undecided"
+)
 
 
 def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -261,18 +334,21 @@ STARTS = {
     ("authors", "batch_norm"): ("batch norm", ""),
     ("authors", "batch_norm_asymmetric"): ("batch norm, asymmetric", ""),
     ("authors", "vanilla"): ("plain", ""),
-    ("authors", "pretrained"): ("pre-trained, M = {M}", ""),
-    ("text", "pretrained"): ("pre-trained as in the text", "X"),
+    ("authors", "pretrained"): ("pre-trained, {M} steps", ""),
+    ("authors", "scale_matched"): ("random, of the same size", ""),
+    ("text", "pretrained"): ("pre-trained as described", "X"),
+    ("text", "scale_matched"): ("random, of the same size", "X"),
     ("ours", "pretrained"): ("pre-trained by rotations", "P"),
-    ("authors", "scale_matched"): ("random, size of M = {M}", ""),
-    ("text", "scale_matched"): ("random, size as in the text", "X"),
     ("authors", "unit_scale"): ("random, unit size", ""),
     ("authors", "he"): ("random, He", ""),
-    ("authors", "orthogonalised_half"): ("orthogonalized, p = 1/2", ""),
-    ("authors", "orthogonalised"): ("orthogonalized, p = 1", ""),
+    ("authors", "orthogonalised_half"): ("half orthogonalized", ""),
+    ("authors", "orthogonalised"): ("orthogonalized", ""),
 }
 """The names in the figure of controls, by protocol and method, and a marker where another protocol
 looks the same."""
+
+ASIDE = {"he": 1.2, "unit_scale": 0.86}
+"""By what r of a method is multiplied in the picture, where markers would lie on each other."""
 
 NEAR = 0.15
 """Accuracies of the second panel: from this much below the best."""
@@ -282,6 +358,7 @@ def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw what is learned against r before training, a marker for each initialization."""
     rows, keys = ordered(tables), ["protocol", *VARIANT]
     found = {key: of for way in STARTS for key, of in rows.groupby(keys) if key[:2] == way}
+    twins = _twins([*found])
     nonempty(pd.Series(list(found), dtype=object), "networks")
     picture, panels = sheet(1, 2, height=4.7, gap=0.65, right=2.75)
     top = max(4.0, 1.4 * np.nanmax([rows["rank_bound"].max(), 1]))
@@ -293,18 +370,41 @@ def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         for (protocol, method, steps), of in found.items():
             name, marker = STARTS[protocol, method]
             drawn_as = replace(look(method, steps), **{"marker": marker} if marker else {})
-            drawn_as.each(axes, of["rank_bound"], of["train_accuracy"])
-            middle_of = [[of[column].median()] for column in ("rank_bound", "train_accuracy")]
-            options = {"linestyle": "", "markersize": 8, "label": name.format(M=steps)}
-            drawn_as.line(axes, *middle_of, **options)
+            r, accuracy = of["rank_bound"] * ASIDE.get(method, 1), of["train_accuracy"]
+            in_pair = any((protocol, method, steps) in pair for pair in twins)
+            drawn_as.each(axes, r, accuracy, alpha=0.6 if in_pair else 0.2)
+            label = name.format(M=steps) + (f": {accuracy.median():.2f}" if in_pair else "")
+            options = {"linestyle": "", "markersize": 8, "label": label}
+            options |= {"alpha": 1.0, "zorder": 4} if in_pair else {"alpha": 0.45}
+            drawn_as.line(axes, [r.median()], [accuracy.median()], **options)
+        for ours, random in twins:
+            of = [found[key][["rank_bound", "train_accuracy"]].median() for key in (ours, random)]
+            x, y = ([each[column] for each in of] for column in ("rank_bound", "train_accuracy"))
+            axes.plot(x, y, color=look(*ours[1:]).color, linewidth=1.2, zorder=3)
         level(axes, 1 / CLASSES, "chance", at=0.6)
-        axes.set(xscale="log", xlim=(0.85, top), ylim=heights)
+        axes.set(xscale="log", xlim=(0.75, top), ylim=heights)
         ticks(axes.xaxis, [4**power for power in range(5) if 4**power <= top])
         panel(axes, letter, title, "r before training")
     key = panels[0, 1].legend(loc="center left", bbox_to_anchor=(1.02, 0.5), handletextpad=0.2)
-    for text, (_, method, steps) in zip(key.get_texts(), found, strict=True):
-        text.set(color=look(method, steps).ink, fontsize=SMALL)
+    for text, of in zip(key.get_texts(), found, strict=True):
+        faded = not any(of in pair for pair in twins)
+        text.set(color=look(*of[1:]).ink, fontsize=SMALL, alpha=0.7 if faded else 1.0)
     return picture, spread(rows, keys, ["rank_bound", "train_accuracy", "train_loss"])
+
+
+Kind = tuple[str, str, int]
+"""Protocol, method and steps of pre-training."""
+
+
+def _twins(found: list[Kind]) -> list[tuple[Kind, Kind]]:
+    """Return the pairs of pre-trained networks and of random ones with the size of their
+    weights."""
+    pairs = []
+    for random in found:
+        same = [each for each in found if each[:2] == (random[0], "pretrained")]
+        if random[1] == "scale_matched" and same:
+            pairs.append((max(same, key=lambda each: each[2]), random))
+    return pairs
 
 
 def say_scale(tables: Tables, verdict: str) -> str:
@@ -419,7 +519,20 @@ def by_depth(figure: str, claim: str, first: str, *columns: str) -> Drawing:
     """Return figure 4, 11 or 12; claim: the one that pre-training beats plain networks in the first
     column, whose networks are drawn; columns: those whose differences are."""
     against = {"faster-than-vanilla": "faster-than-batch-norm"}.get(claim, "better-accuracy")
-    findings = [Finding(partial(say_ends, column=first), undecided=[claim])]
+    findings = [Finding(partial(say_slower, column=first), undecided=[claim])]
+    findings += [Finding(partial(say_ends, column=first), undecided=[claim])]
+    if "test_loss" in columns:
+        findings += [
+            Finding(
+                partial(say_against_batch_norm, column="test_loss", words=HIGHER),
+                fails=["better-test-loss"],
+            ),
+            Finding(
+                partial(say_against_batch_norm, column=first, words=ONLY_IN_TRAINING),
+                holds=["better-accuracy"],
+                undecided=[claim, "better-test-loss"],
+            ),
+        ]
     for (verdict, helps), (other, beats) in product(HELPS.items(), BEATS.items()):
         says, needs = partial(say_helps, column=first, helps=helps, beats=beats), {verdict: [claim]}
         needs[other] = [*needs.get(other, []), against]
@@ -470,8 +583,9 @@ FIGURES = [
         marks="dots: networks",
         caption="Training accuracy in the last epoch against r of the last hidden layer before"
         " training, (a) of all networks, (b) of the best. Markers are medians, dots single"
-        " networks; hollow: not pre-trained. Size: each layer has the root mean square of the"
-        " pre-trained one. Networks that diverge count as chance.",
+        " networks; hollow: not pre-trained. A thin line joins pre-trained networks and random ones"
+        " whose layers have the same root mean square; numbers: their accuracy. Two hollow markers"
+        " at r = 1 are moved aside. Networks that diverge count as chance.",
         shows={"method": [method for _, method in STARTS]},
     ),
     Drawing(

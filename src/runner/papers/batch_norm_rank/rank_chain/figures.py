@@ -462,7 +462,7 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     picture, ((left, right),) = sheet(gap=0.95, right=1.0)
 
     def draw(axes: Axes, rows: pd.DataFrame, x: str, y: str, **options) -> list:
-        """Return a line for each width and law; its ends, for names."""
+        """Draw a line for each width and law; return names in the order of d, where lines end."""
         ends = []
         for (width, law), of in rows.groupby(["width", "law"]):
             hollow = law == "uniform"
@@ -470,7 +470,7 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             look.line(axes, of[x], of[y], markersize=3.5 if hollow else 8, **options)
             if not hollow:
                 ends.append((of[y].iloc[-1], f"d = {width}", look))
-        return ends
+        return [(y, *end[1:]) for y, end in zip(sorted(y for y, *_ in ends), ends, strict=True)]
 
     unit = smallest["width"] ** 2
     drawn = smallest.assign(x=smallest["predicted"] / unit, y=smallest["change"] / unit)
@@ -482,15 +482,21 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         right.set(xscale="log", yscale="log")
         ends = draw(right, rest, "skip", "remainder", markeredgewidth=0.8)
         gammas = np.array(sorted(rest["skip"].unique()))
-        for power, text in ((1, "promised:\nγ"), (2, "γ²")):
-            promised = 0.15 * rest["remainder"].min() * (gammas / gammas[0]) ** power
+        first = rest.loc[rest["skip"] == gammas[0], "remainder"].max()
+        for power, text, at, away in (
+            (1, "slope 1 (Lemma 7:\nat most O(γ))", 0.07, (10, -24)),
+            (2, "slope 2", 0.06, (-8, 8)),
+        ):
+            promised = first * (gammas / gammas[0]) ** power
             style.guide(right, gammas, promised)
-            ends.append((promised[-1], text, QUIET))
+            QUIET.name_at(right, gammas, promised, text, at, away, size=style.SMALL)
+        right.set_ylim(top=2.5 * max(promised[-1], rest["remainder"].max()))
+        QUIET.note(right, 0.04, 0.93, "solid: Gaussian weights\nbroken: uniform")
         ticks(right.xaxis, gammas)
         ticks(right.yaxis, [1e-4, 1e-3, 1e-2, 0.1, 1], ["0.0001", "0.001", "0.01", "0.1", "1"])
         name_ends(right, ends)
     ROOT.note(left, 0.04, 0.9, "a dot: a matrix M\nwhite: uniform weights")
-    panel(left, "a", "change of ‖M‖² / (γd)², measured", "the same, predicted: δ(M) / d²")
+    panel(left, "a", "change of ‖M‖² / (γd)², measured", "predicted by Lemma 7: δ_F(M) / d²")
     panel(right, "b", "error of the prediction / (γd)²", "γ")
     columns = ["width", "law", "replicate", "skip", "predicted", "change", "change_se"]
     return picture, expansions[columns]
@@ -669,7 +675,7 @@ FIGURES = [
         marks="points in b: root mean squares",
         caption="(a) Measured against predicted change of ‖M‖² over one layer at the smallest γ,"
         " one dot a matrix. (b) Root mean square over the matrices of the error of the prediction,"
-        " minus that at the smallest γ; dotted: γ and γ². The wider, the darker; filled: Gaussian"
+        " minus that at the smallest γ; dotted: the slopes 1 and 2. The wider, the darker; filled: Gaussian"
         " weights; hollow: uniform weights.",
         shows={"law": ["gaussian", "uniform"]},
     ),

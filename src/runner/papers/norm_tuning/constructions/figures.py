@@ -184,8 +184,9 @@ FIGURES = [
         findings=[Finding(say_sparse, holds=["sparse-conjecture", "sparse-threshold"])],
         caption="Fraction of random networks of width m = d² that can equal every target (their"
         " linear system has full rank), against the fraction p of nonzero weights, in units of the"
-        " conjecture (a) and of Theorem 3 (b). Lines: probability that no hidden unit is cut off (formula)."
-        " Dotted: p = 3 log d / d in (a), p = 2 √(log d / d), a constant of ours, in (b).",
+        " conjecture (a) and of Theorem 3 (b). Lines: probability that no hidden unit is cut off"
+        " (formula). Dotted: p = 3 log d / d in (a), p = 2 √(log d / d), a constant of ours, in"
+        " (b).",
         shows={"theorem": ["sparse"]},
     ),
 ]

@@ -336,7 +336,7 @@ STARTS = {
     ("authors", "vanilla"): ("plain", ""),
     ("authors", "pretrained"): ("pre-trained, {M} steps", ""),
     ("authors", "scale_matched"): ("random, of the same size", ""),
-    ("text", "pretrained"): ("pre-trained as described", "X"),
+    ("text", "pretrained"): ("pre-trained, Algorithm 1", "X"),
     ("text", "scale_matched"): ("random, of the same size", "X"),
     ("ours", "pretrained"): ("pre-trained by rotations", "P"),
     ("authors", "unit_scale"): ("random, unit size", ""),

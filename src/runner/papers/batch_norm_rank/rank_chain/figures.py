@@ -675,8 +675,8 @@ FIGURES = [
         marks="points in b: root mean squares",
         caption="(a) Measured against predicted change of ‖M‖² over one layer at the smallest γ,"
         " one dot a matrix. (b) Root mean square over the matrices of the error of the prediction,"
-        " minus that at the smallest γ; dotted: the slopes 1 and 2. The wider, the darker; filled: Gaussian"
-        " weights; hollow: uniform weights.",
+        " minus that at the smallest γ; dotted: the slopes 1 and 2. The wider, the darker;"
+        " filled: Gaussian weights; hollow: uniform weights.",
         shows={"law": ["gaussian", "uniform"]},
     ),
     Drawing(

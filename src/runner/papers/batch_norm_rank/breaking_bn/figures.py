@@ -92,7 +92,7 @@ def draw_vanishing(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     if without.max() < NEAR_CHANCE:
         QUIET.note(left, 0.04, 0.08, "without batch norm\nall are at chance")
     left.set(yscale="log", ylim=(0.05, 1.05))
-    norm = drawn[drawn["method"] == "batch_norm"]
+    norm = drawn[drawn["method"] == "batch_norm"].dropna(subset="train_accuracy")
     if len(norm):
         at, x, y = 0.6 * norm["epoch"].max(), norm["epoch"], norm["train_accuracy"]
         METHODS["batch_norm"].name_at(left, x, y.to_numpy(), NAMES["batch_norm"], at, (0, -13))

@@ -11,7 +11,8 @@ The `figures.py` of a study has a function for each drawing, the list of its fig
             draw,
             whose="as in the paper",
             findings=[Finding(say_exact, holds=["exact", "constructions-beat-sgd"])],
-            caption="Points are medians over the replicates, dots single replicates.",
+            caption="Test error of the constructions and of SGD, against the width.",
+            marks="lines: medians, dots: replicates",
         ),
     ]
 
@@ -68,9 +69,11 @@ class Drawing:
 
     whose: way of doing it: "as in the paper", "ours". findings: of these the header says in bold
     the first that its claims allow. caption: what its panels show, and what its points, lines, bars
-    and bands are, or a function that says so from the tables. shows: the names that it draws; rows
-    of others are not given to it, and the caption names them. unread: tables of its runs that
-    neither it nor its claims read; the reference does not keep them.
+    and bands are, or a function that says so from the tables. marks: what lines, dots and bands are
+    where nothing in the picture says it: "lines: medians, dots: replicates"; the header's first
+    line ends with it. shows: the names that it draws; rows of others are not given to it, and the
+    caption names them. unread: tables of its runs that neither it nor its claims read; the
+    reference does not keep them.
     """
 
     figure: str
@@ -78,6 +81,7 @@ class Drawing:
     caption: Said
     whose: str = ""
     findings: Sequence[Finding] = ()
+    marks: str = ""
     shows: Shows = field(default_factory=dict)
     unread: Sequence[str] = ()
 
@@ -135,8 +139,9 @@ def header_of(figure: PaperFigure, tables: Tables, judged: pd.DataFrame | None =
     """
     drawing = drawing_of(figure.figure, figure.study)
     judged = judge(figure, tables) if judged is None else judged
-    what, whose, findings = figure.headline or figure.name, drawing.whose, drawing.findings
-    return header(what, whose, findings, tables, judged, figure.scale, figure.overrides)
+    what, changed = figure.headline or figure.name, figure.overrides
+    said = (what, drawing.whose, drawing.findings, tables, judged)
+    return header(*said, figure.scale, changed, drawing.marks)
 
 
 def caption_of(figure: PaperFigure, tables: Tables) -> str:

@@ -56,7 +56,7 @@ class Header:
     """The lines above a picture."""
 
     what: str
-    """Paper, figure, data, whose way of doing it, and how often it was repeated."""
+    """Paper, figure, data, whose way of doing it, how often it was repeated, and what marks are."""
     finding: str
     """What was found, or what is drawn."""
     counts: tuple[tuple[str, str], ...]
@@ -79,17 +79,19 @@ def header(
     judged: pd.DataFrame,
     scale: str | None = None,
     overrides: Sequence[str] = (),
+    marks: str = "",
 ) -> Header:
     """Return the header of a figure.
 
     headline: "paper B, figure 1: what is drawn"; findings: the first that can be said is; judged:
-    the claims as `claims.judge` gives them; overrides: what was typed to make it another figure.
+    the claims as `claims.judge` gives them; overrides: what was typed to make it another figure;
+    marks: what lines, dots and bands are.
     """
     source, _, drawn = headline.partition(": ")
     verdicts = dict(zip(judged["claim"], judged["verdict"], strict=True))
     said = "" if scale == "smoke" else next(filter(None, _said(findings, tables, verdicts)), "")
     changed = f"with {', '.join(overrides)}" if overrides else ""
-    what = filter(None, (source, dataset_in(tables), whose, changed, repeated(tables)))
+    what = filter(None, (source, dataset_in(tables), whose, changed, repeated(tables), marks))
     first, finding = DOT.join(what), said or drawn or source
     return Header(upper(first), upper(finding), tuple(_counts(judged)))
 

@@ -17,11 +17,11 @@ METHODS = {
     "dense": Look("#000000", "^", style.DASHED, 1.8),
     "dense by adam": Look(style.GREY, "^", style.DASHED, 1.8, hollow=True),
     "sgd with fixed statistics": Look(style.SKY, dashes=style.DASHED, hollow=True),
-    "sgd again": Look(style.BLUE, "", style.DASHED, 1.5),
+    "sgd again": Look(style.BLUE, "o", style.DASHED, 1.5, hollow=True),
     "sgd": Look(style.BLUE),
     "teacher construction": Look(style.GREEN, "s", width=3.4),
     "corrected construction": Look(style.OLIVE, "s", style.DASHED, hollow=True),
-    "adam again": Look(style.NAVY, "", style.DASHED, 1.5),
+    "adam again": Look(style.NAVY, "D", style.DASHED, 1.5, hollow=True),
     "adam": Look(style.NAVY, "D", hollow=True),
 }
 """Looks of the series of figures 4 and 5; later ones are drawn on top, and are thin or dashed."""

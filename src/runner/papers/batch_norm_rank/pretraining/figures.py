@@ -24,6 +24,7 @@ from runner.papers.batch_norm_rank.pretraining.tables import (
     last_epochs,
     named,
     of_protocol,
+    through_training,
 )
 from runner.results.captions import DATASETS
 from runner.results.claims import Tables
@@ -34,7 +35,6 @@ from runner.results.spreads import spread
 from runner.results.style import (
     GREY,
     PALE,
-    QUIET,
     SMALL,
     Look,
     level,
@@ -105,31 +105,57 @@ def draw_by_depth(
     """Draw figures 4, 11 and 12: a column for each depth; networks, then differences."""
     drawn, letters = curves(tables), iter(ascii_lowercase)
     trained, depths = drawn[drawn["epoch"] > 0], sorted(set(drawn["depth"]))
-    size = {"height": 3.6 + 2.5 * len(columns), "left": 1.2, "right": 1.3, "between": 0.75}
-    picture, rows = sheet(1 + len(columns), len(depths), sharey="row", **size)
+    size = {"height": 3.4 + 2.4 * len(columns), "left": 1.2, "right": 1.3, "between": 0.75}
+    picture, rows = sheet(1 + len(columns), len(depths), gap=0.6, **size)
     for number, column in enumerate((first, *columns)):
         rows[number, 0].set_ylabel("advantage of pre-training:\n" * (number > 0) + MEASURES[column])
-        for axes, depth in zip(rows[number], depths, strict=True):
-            panel(axes, next(letters), f"depth {depth}", "epoch" * (number == len(columns)))
-    place = _scale(rows[0], trained[first])
+        for place, (axes, depth) in enumerate(zip(rows[number], depths, strict=True)):
+            title = f"depth {depth}" if number == 0 else dict(enumerate(OF_DIFFERENCES)).get(place)
+            panel(axes, next(letters), title or "", "epoch" * (number == len(columns)))
     for axes, depth in zip(rows[0], depths, strict=True):
-        ends = _lines(axes, trained[trained["depth"] == depth], first, place, bands=False)
+        of = trained[trained["depth"] == depth]
+        place_of = _scale([axes], of[first])
+        ends = _lines(axes, of, first, place_of, bands=False)
     name_ends(rows[0][-1], ends)
     for row, column in zip(rows[1:], columns, strict=True):
         with or_empty(row[0]):
             ahead = advantages(tables, columns)
-            late = ahead[ahead["epoch"] > 0.2 * ahead["epoch"].max()]
-            most = 1.5 * np.nanmax([late[column].abs().max(), 0.01])
             for axes, depth in zip(row, depths, strict=True):
                 level(axes, 0)
-                ends = _lines(axes, ahead[ahead["depth"] == depth], column)
-            row[0].set_ylim(-most, most)
-            QUIET.note(row[0], 0.05, 0.98, "above 0: better\nif pre-trained", va="top")
+                of = ahead[ahead["depth"] == depth]
+                ends = _lines(axes, of, column)
+                _widen(axes, of, column)
             name_ends(row[-1], [(y, f"over\n{text}", drawn_as) for y, text, drawn_as in ends])
     return picture, drawn
 
 
-def _scale(row: np.ndarray, values: pd.Series) -> Callable:
+OF_DIFFERENCES = ("above 0: better", "lines: medians", "bands: range")
+"""Titles of the panels of differences: what their marks are."""
+
+
+def _widen(axes: Axes, rows: pd.DataFrame, column: str) -> None:
+    """Set limits that hold all medians and most of the bands. Where the first epoch alone would
+    stretch the axis, its medians are written instead."""
+    first = rows[rows["epoch"] == rows["epoch"].min()]
+    later = rows if len(first) == len(rows) else rows.drop(first.index)
+    low = np.nanmin([later[column].min(), later[f"{column}_low"].quantile(0.1), -0.01])
+    top = np.nanmax([later[column].max(), later[f"{column}_high"].quantile(0.9), 0.01])
+    ends = np.nanmin([low, first[column].min()]), np.nanmax([top, first[column].max()])
+    if ends[1] - ends[0] < 1.4 * (top - low):
+        low, top = ends
+    low, top = low - 0.08 * (top - low), top + 0.08 * (top - low)
+    axes.set_ylim(low, top)
+    for number, (_, each) in enumerate(first.iterrows()):
+        value = each[column]
+        if not low <= value <= top:
+            arrow = "↑" if value > top else "↓"
+            height = (0.94 if value > top else 0.06) - 0.09 * number * (1 if value > top else -1)
+            drawn_as = look(each["method"], each["pretraining_steps"])
+            words = f"{arrow} {value:.2g} in epoch {each['epoch']:.0f}"
+            drawn_as.note(axes, 0.1, height, words.replace("-", "−"))
+
+
+def _scale(row: Sequence[Axes], values: pd.Series) -> Callable:
     """Give the axes of a row their scale, logarithmic for losses, with a rail where some diverged;
     return what places values."""
     if "loss" not in str(values.name):
@@ -140,17 +166,21 @@ def _scale(row: np.ndarray, values: pd.Series) -> Callable:
     row[0].set(yscale="log", ylim=(low, top))
     for axes in row if len(shown) < len(values) else ():
         place = rail(axes, top, low, "diverged" * (axes is row[0]))
-    marks = [digit * 10.0**power for power in range(-4, 2) for digit in (1, 2, 5)]
-    ticks(row[0].yaxis, [mark for mark in marks if low < mark < top])
+    for digits in ((1, 2, 5), (1, 1.5, 2, 2.5, 3, 4, 5, 7)):
+        marks = [digit * 10.0**power for power in range(-4, 2) for digit in digits]
+        marks = [mark for mark in marks if low < mark < top]
+        if len(marks) > 2:
+            break
+    ticks(row[0].yaxis, marks)
     return place
 
 
 def say_by_depth(tables: Tables) -> str:
     """Say what panels, lines and bands of figures 4, 11 and 12 are, and the learning rates."""
     return (
-        "A column for each depth. Top: each kind of network by epoch. Below: advantage of the"
-        " pre-trained network over each of the two others by epoch, pair by pair; above 0 it is"
-        " better. Lines are medians, bands the range, which may leave a panel. Learning rates:"
+        "A column for each depth. Top: the networks by epoch. Below: pre-trained networks against"
+        " the two others, pair by pair; above 0 pre-training is better. Lines are medians, bands"
+        " the range, which may leave a panel. Each panel has its own axis. Learning rates:"
         f" {_rates(tables)}."
     )
 
@@ -178,13 +208,49 @@ ENOUGH = 1000
 
 
 def say_helps(tables: Tables, column: str, helps: str, beats: str) -> str:
-    """Say whether pre-training helps plain networks, and whether it beats batch norm."""
+    """Say whether pre-training helps plain networks, where both end, and if it beats batch norm;
+    if plain networks end ahead of batch norm in every replicate, that both do."""
     rows = last_epochs(tables)
     ours, plain = (middle(rows, name, column) for name in ("pretrained", "vanilla"))
     if rows["pretraining_steps"].max() < ENOUGH or not np.isfinite([ours, plain]).all():
         return ""
+    if beats == BEATS["holds"] and _ahead_in_all(rows, "vanilla", "batch_norm", column):
+        beats = "both end ahead of batch norm"
     depth, what = rows["depth"].max(), "loss" if "loss" in column else "accuracy"
     return f"At depth {depth} {helps} ({what} {ours:.2f} against {plain:.2f}); {beats}"
+
+
+def _ahead_in_all(rows: pd.DataFrame, network: str, than: str, column: str) -> bool:
+    """Return whether the deepest networks of a name are ahead of others in every replicate."""
+    own = of_protocol(deepest(rows), "authors")
+    values, others = (named(own, name).set_index("replicate")[column] for name in (network, than))
+    lead = values - others
+    return bool(((-lead if "loss" in column else lead) > 0).all())
+
+
+def say_slower(tables: Tables, column: str) -> str:
+    """Say that deep networks learn more slowly after a shorter pre-training than the authors',
+    where they do in every replicate, in the mean over the epochs."""
+    rows = through_training(tables)
+    ours, plain = (middle(rows, name, column) for name in ("pretrained", "vanilla"))
+    M = rows["pretraining_steps"].max()
+    if M >= ENOUGH or not _ahead_in_all(rows, "vanilla", "pretrained", column):
+        return ""
+    return (
+        f"At depth {rows['depth'].max()} networks pre-trained on {M} minibatches learn more slowly"
+        f" than plain ones (mean {MEASURES[column]} {ours:.2f} against {plain:.2f})"
+    )
+
+
+def say_against_batch_norm(tables: Tables, column: str, words: str) -> str:
+    """Say where the deepest pre-trained networks are against batch norm, in the mean over the
+    epochs."""
+    rows = through_training(tables)
+    ours, other = (middle(rows, name, column) for name in ("pretrained", "batch_norm"))
+    if not np.isfinite([ours, other]).all():
+        return ""
+    numbers = f"{ours:.2f} against {other:.2f} in the mean over the epochs"
+    return f"At depth {rows['depth'].max()} pre-trained networks {words.format(numbers=numbers)}"
 
 
 def say_ends(tables: Tables, column: str) -> str:
@@ -215,18 +281,38 @@ BEATS = {
 """Second half of the headline, by the verdict of the claim that pre-training beats batch norm."""
 
 
+HIGHER = "have a higher test loss than batch norm ({numbers})"
+ONLY_IN_TRAINING = (
+    "beat batch norm in training accuracy ({numbers}); in test loss that is undecided"
+)
+
+
+NEAR_CHANCE, AT_CHANCE = 0.02, "plain = chance"
+"""An accuracy that is nearer to chance level is named so."""
+
+
 def draw_rank_and_accuracy(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw figure 6: accuracy and mean r by epoch."""
     drawn = deepest(curves(tables))
     picture, ((left, right),) = sheet(gap=1.55, right=1.15)
     left.set_ylim(0, 1.03)
-    level(left, 1 / CLASSES, "chance", above=False)
+    level(left, 1 / CLASSES)
     top = max(2.0, 1.2 * np.nanmax([drawn["mean_rank_bound_high"].max(), 0]))
     right.set(yscale="log", ylim=(0.9, top))
     ticks(right.yaxis, [2**power for power in range(10) if 2**power <= top])
     for axes, letter, column in ((left, "a", "train_accuracy"), (right, "b", "mean_rank_bound")):
-        name_ends(axes, _lines(axes, drawn, column))
-        panel(axes, letter, MEASURES[column], "epoch")
+        ends = _lines(axes, drawn, column)
+        if axes is left:
+            at_chance = {name for y, name, _ in ends if abs(y - 1 / CLASSES) < NEAR_CHANCE}
+            alone = "plain" in at_chance
+            ends = [
+                (y, AT_CHANCE if (name == "plain" and alone) else name, of) for y, name, of in ends
+            ]
+            if not alone:
+                level(left, 1 / CLASSES, "chance", above=False)
+        name_ends(axes, ends)
+        title = MEASURES[column] if axes is left else "lower bound r of the rank, mean"
+        panel(axes, letter, title, "epoch")
     return picture, drawn
 
 
@@ -242,7 +328,7 @@ def say_more(tables: Tables, more: str) -> str:
 
 MORE = {
     "holds": "",
-    "undecided": "; whether more is always faster is undecided",
+    "undecided": "",
     "fails": "; but more is not always faster",
 }
 """By the verdict of the claim that more pre-training gives faster learning."""
@@ -263,17 +349,20 @@ STARTS = {
     ("authors", "batch_norm_asymmetric"): ("batch norm, asymmetric", ""),
     ("authors", "vanilla"): ("plain", ""),
     ("authors", "pretrained"): ("pre-trained, {M} steps", ""),
-    ("text", "pretrained"): ("pre-trained as in the text", "X"),
+    ("authors", "scale_matched"): ("random, of the same size", ""),
+    ("text", "pretrained"): ("pre-trained, Algorithm 1", "X"),
+    ("text", "scale_matched"): ("random, of the same size", "X"),
     ("ours", "pretrained"): ("pre-trained by rotations", "P"),
-    ("authors", "scale_matched"): ("random, size of {M} steps", ""),
-    ("text", "scale_matched"): ("random, size as in the text", "X"),
     ("authors", "unit_scale"): ("random, unit size", ""),
     ("authors", "he"): ("random, He", ""),
-    ("authors", "orthogonalised_half"): ("orthogonalized, p = 1/2", ""),
-    ("authors", "orthogonalised"): ("orthogonalized, p = 1", ""),
+    ("authors", "orthogonalised_half"): ("half orthogonalized", ""),
+    ("authors", "orthogonalised"): ("orthogonalized", ""),
 }
 """Names in the figure of controls, by protocol and method, and a marker if another protocol has
 the same look."""
+
+ASIDE = {"he": 1.2, "unit_scale": 0.86}
+"""By what r of a method is multiplied in the picture, where markers would lie on each other."""
 
 NEAR = 0.15
 """Range of accuracies in the second panel, below the best one."""
@@ -283,6 +372,7 @@ def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw the training accuracy against r before training, a marker for each initialization."""
     rows, keys = ordered(tables), ["protocol", *VARIANT]
     found = {key: of for way in STARTS for key, of in rows.groupby(keys) if key[:2] == way}
+    twins = _twins([*found])
     nonempty(pd.Series(list(found), dtype=object), "networks")
     picture, panels = sheet(1, 2, height=4.7, gap=0.65, right=2.75)
     top = max(4.0, 1.4 * np.nanmax([rows["rank_bound"].max(), 1]))
@@ -294,18 +384,41 @@ def draw_pretraining(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         for (protocol, method, steps), of in found.items():
             name, marker = STARTS[protocol, method]
             drawn_as = replace(look(method, steps), **{"marker": marker} if marker else {})
-            drawn_as.each(axes, of["rank_bound"], of["train_accuracy"])
-            middle_of = [[of[column].median()] for column in ("rank_bound", "train_accuracy")]
-            options = {"linestyle": "", "markersize": 8, "label": name.format(M=steps)}
-            drawn_as.line(axes, *middle_of, **options)
+            r, accuracy = of["rank_bound"] * ASIDE.get(method, 1), of["train_accuracy"]
+            in_pair = any((protocol, method, steps) in pair for pair in twins)
+            drawn_as.each(axes, r, accuracy, alpha=0.6 if in_pair else 0.2)
+            label = name.format(M=steps) + (f": {accuracy.median():.2f}" if in_pair else "")
+            options = {"linestyle": "", "markersize": 8, "label": label}
+            options |= {"alpha": 1.0, "zorder": 4} if in_pair else {"alpha": 0.45}
+            drawn_as.line(axes, [r.median()], [accuracy.median()], **options)
+        for ours, random in twins:
+            of = [found[key][["rank_bound", "train_accuracy"]].median() for key in (ours, random)]
+            x, y = ([each[column] for each in of] for column in ("rank_bound", "train_accuracy"))
+            axes.plot(x, y, color=look(*ours[1:]).color, linewidth=1.2, zorder=3)
         level(axes, 1 / CLASSES, "chance", at=0.6)
-        axes.set(xscale="log", xlim=(0.85, top), ylim=heights)
+        axes.set(xscale="log", xlim=(0.75, top), ylim=heights)
         ticks(axes.xaxis, [4**power for power in range(5) if 4**power <= top])
         panel(axes, letter, title, "r before training")
     key = panels[0, 1].legend(loc="center left", bbox_to_anchor=(1.02, 0.5), handletextpad=0.2)
-    for text, (_, method, steps) in zip(key.get_texts(), found, strict=True):
-        text.set(color=look(method, steps).ink, fontsize=SMALL)
+    for text, of in zip(key.get_texts(), found, strict=True):
+        faded = not any(of in pair for pair in twins)
+        text.set(color=look(*of[1:]).ink, fontsize=SMALL, alpha=0.7 if faded else 1.0)
     return picture, spread(rows, keys, ["rank_bound", "train_accuracy", "train_loss"])
+
+
+Kind = tuple[str, str, int]
+"""Protocol, method and steps of pre-training."""
+
+
+def _twins(found: list[Kind]) -> list[tuple[Kind, Kind]]:
+    """Return the pairs of pre-trained networks and of random ones with the size of their
+    weights."""
+    pairs = []
+    for random in found:
+        same = [each for each in found if each[:2] == (random[0], "pretrained")]
+        if random[1] == "scale_matched" and same:
+            pairs.append((max(same, key=lambda each: each[2]), random))
+    return pairs
 
 
 def say_scale(tables: Tables, verdict: str) -> str:
@@ -352,7 +465,7 @@ def draw_against(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             axes.axvline(edge - 0.5, color=PALE, linewidth=0.8, zorder=0)
         axes.set_xlim(-0.5, len(depths) - 0.5)
         ticks(axes.xaxis, range(len(depths)), [str(depth) for depth in depths])
-        panel(axes, letter, DATASETS[data], "depth")
+        panel(axes, letter if len(row) > 1 else "", DATASETS[data], "depth")
     beside: dict = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
     beside |= {"color": GREY, "size": SMALL, "annotation_clip": False}
     row[-1].annotate("pre-training helps", (1.04, 1), (0, 6), va="bottom", **beside)
@@ -425,7 +538,20 @@ def by_depth(figure: str, claim: str, first: str, *columns: str) -> Drawing:
     column of which the networks are drawn. columns: the columns of which differences are drawn.
     """
     against = {"faster-than-vanilla": "faster-than-batch-norm"}.get(claim, "better-accuracy")
-    findings = [Finding(partial(say_ends, column=first), undecided=[claim])]
+    findings = [Finding(partial(say_slower, column=first), undecided=[claim])]
+    findings += [Finding(partial(say_ends, column=first), undecided=[claim])]
+    if "test_loss" in columns:
+        findings += [
+            Finding(
+                partial(say_against_batch_norm, column="test_loss", words=HIGHER),
+                fails=["better-test-loss"],
+            ),
+            Finding(
+                partial(say_against_batch_norm, column=first, words=ONLY_IN_TRAINING),
+                holds=["better-accuracy"],
+                undecided=[claim, "better-test-loss"],
+            ),
+        ]
     for (verdict, helps), (other, beats) in product(HELPS.items(), BEATS.items()):
         says, needs = partial(say_helps, column=first, helps=helps, beats=beats), {verdict: [claim]}
         needs[other] = [*needs.get(other, []), against]
@@ -458,6 +584,7 @@ FIGURES = [
             )
             for verdict, more in MORE.items()
         ],
+        marks="bands: range",
         caption="(a) Training accuracy and (b) mean r (harmonic mean of the rank's lower bound"
         " over seven layers), by epoch. Lines are medians, bands the range. Steps: of"
         " pre-training on each layer; the 75 steps come after the 5 steps.",
@@ -472,10 +599,12 @@ FIGURES = [
             Finding(partial(say_scale, verdict=verdict), **{verdict: ["rank-beyond-scale"]})
             for verdict in ("holds", "fails", "undecided")
         ],
+        marks="dots: networks",
         caption="Training accuracy in the last epoch against r of the last hidden layer before"
-        " training, (a) of all networks, (b) of the best networks. Markers are medians, dots single"
-        " networks; hollow: not pre-trained. Size: each layer has the root mean square of the"
-        " pre-trained layer. Networks that diverge count at chance level.",
+        " training, (a) of all networks, (b) of the best. Markers are medians, dots single"
+        " networks; hollow: not pre-trained. A thin line joins pre-trained networks and random ones"
+        " whose layers have the same root mean square; numbers: their accuracy. Two hollow markers"
+        " at r = 1 are moved aside. Networks that diverge count as chance.",
         shows={"method": [method for _, method in STARTS]},
     ),
     Drawing(
@@ -484,6 +613,7 @@ FIGURES = [
         whose="ours, following the authors' code",
         unread=("pretraining",),
         findings=[*against_findings()],
+        marks="dots: networks",
         caption=caption_against,
         shows={"method": ["pretrained", *AGAINST]},
     ),

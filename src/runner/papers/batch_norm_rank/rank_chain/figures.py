@@ -34,6 +34,7 @@ from runner.results.rows import nonempty, select
 from runner.results.spreads import spread
 from runner.results.style import (
     DASHED,
+    GREY,
     QUIET,
     Look,
     level,
@@ -138,10 +139,12 @@ def _exponents(rows: pd.DataFrame, by: list[str], x: str, y: str) -> pd.Series:
 
 def say_growth(tables: Tables) -> str:
     """Say the fitted powers of the width, gamma by gamma."""
-    powers = _exponents(powers_of_two(averages(tables)), ["skip"], "width", "soft_rank")
+    rows = powers_of_two(averages(tables))
+    powers = _exponents(rows, ["skip"], "width", "soft_rank")
     return (
         "With batch norm the soft rank grows faster than √d, with exponents from"
-        f" {powers.min():.2f} to {powers.max():.2f}"
+        f" {powers.min():.2f} to {powers.max():.2f} over widths {rows['width'].min()} to"
+        f" {rows['width'].max()}"
     )
 
 
@@ -157,10 +160,13 @@ def draw_fig3a(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         sd = without["soft_rank_sd"] / without["width"] ** power
         near.band(axes, without["width"], without[column] - sd, without[column] + sd)
     _doubling(left.yaxis)
-    _root(left, shown["width"], 0.5, "√d", 100, (8, -9))
+    _root(left, shown["width"], 0.5, "√d, slope 0.5", 60, (10, -12))
     _root(right, shown["width"], 0, "√d", 100, (0, -11))
-    _name(left, without, "soft_rank", near, "every γ", 30, (-9, 9))
-    _name(right, without, "ratio", near, "γ = 0.5, 1, ∞", 44, (9, -9))
+    with or_empty(left):
+        powers = _exponents(shown, ["skip"], "width", "soft_rank")
+        slopes_of = f"every γ: slopes\n{powers.min():.2f} to {powers.max():.2f}"
+        _name(left, without, "soft_rank", near, slopes_of, 30, (-9, 12))
+    _name(right, without, "ratio", near, "no skip (γ = ∞),\nγ = 0.5 and 1", 44, (9, -14))
     _name(right, shown[shown["skip"] == 0.1], "ratio", far, "γ = 0.1", 24, (-7, 8))
     panel(left, "a", "soft rank, mean over the layers", "width d")
     panel(right, "b", "soft rank / √d", "width d")
@@ -206,7 +212,7 @@ def say_laws(tables: Tables) -> str:
     return (
         f"The soft rank is more than {int((metrics['soft_rank'] / bound).min())} times the bound of"
         " Theorem 14; the distribution of the weights hardly matters"
-        f" ({100 * (plain['soft_rank'] - 1).abs().max():.0f} %)"
+        f" ({100 * (plain['soft_rank'] - 1).abs().max():.0f} % without skips)"
     )
 
 
@@ -215,11 +221,21 @@ def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     metrics = averages(tables)
     metrics = metrics.assign(bound=rank_bound(metrics, metrics["tau"])).sort_values("width")
     without = metrics[metrics["skip"] == inf]
-    picture, ((left, right),) = sheet(gap=0.9)
+    picture, ((left, right),) = sheet(gap=1.3)
     _by_law(left, metrics)
     bound = without.groupby("width", as_index=False)["bound"].max()
     QUIET.line(left, bound["width"], bound["bound"])
     _doubling(left.yaxis)
+    times = int((metrics["soft_rank"] / metrics["bound"]).min())
+    if len(without):
+        least = without.groupby("width")["soft_rank"].min()
+        d = least.index[len(least) // 3]
+        ends = float(bound.set_index("width")["bound"][d]), float(least[d])
+        left.annotate(
+            "", (d, ends[1]), (d, ends[0]), arrowprops={"arrowstyle": "<->", "color": GREY}
+        )
+        spot = {"xytext": (6, 0), "textcoords": "offset points", "ha": "left"}
+        QUIET.name(left, d, (ends[0] * ends[1]) ** 0.5, f"× {times} or more", **spot)
     _root(left, metrics["width"], 0.5, "√d", 40, (6, -9))
     _name(left, bound, "bound", QUIET, "bound of\nTheorem 14", 24, (6, -13))
     _name(left, without, "soft_rank", LAWS["gaussian"], "all distributions", 40, (-9, 16))
@@ -236,7 +252,8 @@ def draw_laws(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         ):
             _name(right, rows[rows["law"] == law], "soft_rank", looks[law], text, at, away)
     panel(left, "a", "soft rank, mean over the layers", "width d")
-    panel(right, "b", "soft rank / Gaussian, no skips", "width d")
+    panel(right, "b", "soft rank, relative to Gaussian", "width d")
+    right.set_ylabel("divided by the soft rank of\nGaussian weights without skips")
     return picture, metrics[NUMBERS]
 
 
@@ -247,6 +264,15 @@ ONE_SIGN = Look(style.GREEN, "v", DASHED)
 def say_needed(tables: Tables) -> str:
     """Say what thresholds and weights of one sign do to the rank."""
     return "Batch norm keeps the rank at every threshold τ, but not if all weights have one sign"
+
+
+def say_also_without(tables: Tables) -> str:
+    """Say this, and which branches keep the rank without batch norm."""
+    kept = [each for each in scaled_products(tables)["branch"].unique() if "L" in each]
+    return (
+        f"{say_needed(tables)}; without batch norm a branch of weight"
+        f" {' or '.join(sorted(kept))} keeps it"
+    )
 
 
 def draw_assumptions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -264,8 +290,14 @@ def draw_assumptions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     left.set_ylim(bottom=0.6)
     left.yaxis.set_major_formatter("{x:,g}")
     for text, look, rows, at, away in (
-        ("mean zero", OF_TAU[0.5], rest[rest["tau"] == rest["tau"].median()], 40, (9, -10)),
-        ("of one sign", ONE_SIGN, one, 12, (4, 9)),
+        (
+            "weights of\nmean zero",
+            OF_TAU[0.5],
+            rest[rest["tau"] == rest["tau"].median()],
+            36,
+            (9, -16),
+        ),
+        ("weights of one sign", ONE_SIGN, one, 8, (1, 11)),
     ):
         look.line(middle, rows["width"], rows["rank_bound"])
         _name(middle, rows, "rank_bound", look, text, at, away)
@@ -282,8 +314,9 @@ def draw_assumptions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     ticks(right.xaxis, sorted(set(scaled_products(tables)["L"])))
     ticks(right.yaxis, [1, 1e-2, 1e-4], ["1", "0.01", "0.0001"])
     name_ends(right, ends)
+    QUIET.note(right, 0.42, 0.6, "γ: weight of\nthe branch")
     panel(left, "a", "soft rank / bound", "width d")
-    panel(middle, "b", "r, by the weights", "width d")
+    panel(middle, "b", "r, lower bound of rank", "width d")
     panel(right, "c", "σ₂/σ₁, no batch norm", "depth L")
     return picture, metrics[NUMBERS]
 
@@ -307,8 +340,8 @@ def draw_wide(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     between = metrics.assign(**steps[ranks].div(steps["width"], axis=0), width=middle)
     picture, ((left, right),) = sheet(gap=0.75)
     for axes, rows, height, places in (
-        (left, over, 1, {"soft rank": (300, (9, -9)), "r, its bound": (190, (0, -12))}),
-        (right, between, 0.5, {"soft rank": (181, (9, 6)), "r": (181, (6, 9))}),
+        (left, over, 1, {"soft rank": (181, (14, -12)), "r": (181, (0, -13))}),
+        (right, between, 0.5, {"soft rank": (256, (9, 8)), "r": (256, (6, 10))}),
     ):
         for column, (text, place) in zip(ranks, places.items(), strict=True):
             _by_gamma(axes, rows, column, TWO)
@@ -316,7 +349,9 @@ def draw_wide(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         axes.axhline(height, color=ROOT.color, linestyle=DASHED, linewidth=ROOT.width, zorder=1)
     _key(left, over, 0.42)
     ROOT.name(left, 0.98, 1.03, "√d", transform=left.get_yaxis_transform(), ha="right")
-    panel(left, "a", "mean over the layers / √d", "width d")
+    left.set_ylim(bottom=left.get_ylim()[0] - 0.05)
+    ROOT.name(right, 0.98, 0.504, "1/2", transform=right.get_yaxis_transform(), ha="right")
+    panel(left, "a", "soft rank and its bound r, divided by √d", "width d")
     panel(right, "b", "exponent between two widths", "width d")
     return picture, metrics[NUMBERS]
 
@@ -327,6 +362,11 @@ def say_regular(tables: Tables) -> str:
     metrics = metrics[metrics["skip"].isin(paper_skips(metrics))]
     most = np.ceil(100 * (metrics["frobenius"] / norm_bound(metrics)).max())
     return f"‖M‖² grows no faster than d^1.5 and stays below {most:.0f} % of Lemma 13's bound"
+
+
+def say_more_regular(tables: Tables) -> str:
+    """Say this, and that the regularity constant falls."""
+    return f"The regularity constant α falls with d; {say_regular(tables)}"
 
 
 def draw_fig8(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -341,13 +381,15 @@ def draw_fig8(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     _by_gamma(right, metrics, "frobenius", TWO)
     bound = metrics[metrics["skip"] == skips[0]]
     QUIET.line(right, bound["width"], bound["bound"], zorder=1)
-    _name(right, bound, "bound", QUIET, "bound of Lemma 13", 60, (-8, 10))
+    most = np.ceil(100 * (metrics["frobenius"] / metrics["bound"]).max())
+    words = f"bound of Lemma 13\n(‖M‖²: at most\n{most:.0f} % of it)"
+    _name(right, bound, "bound", QUIET, words, 60, (-8, 18))
     _root(right, metrics["width"], 1.5, "dashed: d$^{1.5}$", 40, (9, -12))
     for skip, at, away in zip(skips, (9, 34), ((9, 6), (-8, -8)), strict=False):
         rows, look = metrics[metrics["skip"] == skip], TWO.get(skip, OTHER)
         _name(left, rows, "regularity", look, gamma(skip), at, away)
     panel(left, "a", "regularity constant α", "width d")
-    panel(right, "b", "mean of ‖M‖²", "width d")
+    panel(right, "b", "‖M‖², M = HHᵀ/N, mean", "width d")
     return picture, metrics[NUMBERS]
 
 
@@ -357,14 +399,18 @@ SOFT = 0.5**0.5
 
 def say_apart(tables: Tables) -> str:
     """Say how fast the soft rank rises."""
-    rows = select(tables["spectrum"], skip=inf)
-    values = rows.set_index(["replicate", "layer", "index"])["singular_value"].unstack("index")
-    rank = (values >= SOFT).sum(axis=1).groupby("layer").mean()
-    layer = min(10, rank.index.max())
+    rank, layer = _soft_ranks(select(tables["spectrum"], skip=inf))
     return (
         f"Batch norm pulls nearly parallel inputs apart: within {layer} layers the soft rank rises"
         f" from {rank[0]:.0f} to {rank[layer]:.1f}"
     )
+
+
+def _soft_ranks(rows: pd.DataFrame) -> tuple[pd.Series, int]:
+    """Return the mean soft rank of each layer, and the layer that is spoken of."""
+    values = rows.set_index(["replicate", "layer", "index"])["singular_value"].unstack("index")
+    rank = (values >= SOFT).sum(axis=1).groupby("layer").mean()
+    return rank, min(10, rank.index.max())
 
 
 def draw_fig3b(tables: Tables) -> tuple[Figure, pd.DataFrame]:
@@ -375,20 +421,30 @@ def draw_fig3b(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     colors = shades(sorted(found["index"].unique()), style.NAVY, style.BLUE, style.SKY, "#a8d8f0")
     picture, ((left, right),) = sheet(gap=0.75, right=1.35)
     right.set_yscale("log")
-    names = [(SOFT, "threshold of the\nsoft rank, √½", QUIET)]
+    names, ends = [(SOFT, "threshold of the\nsoft rank, √½", QUIET)], {}
     for index, rows in found.groupby("index"):
         look = Look(colors[index], "", width=3.4 if index == 1 else 2.0)
         if index == 1:
             look.band(left, rows["layer"], rows["singular_value_low"], rows["singular_value_high"])
         for axes in (left, right):
             look.line(axes, rows["layer"], rows["singular_value"], zorder=4 - 0.1 * index)
-        if index in (1, 8, 9, 10):
-            names.append((rows["singular_value"].iloc[-1], f"i = {index}", look))
+        end = rows["singular_value"].iloc[-1]
+        ends[index] = end
+        if index in (1, 4, 8, 9, 10):
+            names.append((end, f"i = {index}" if index != 4 else "i = 2 … 7", look))
     for axes in (left, right):
         axes.set_xlim(0, max(1, found["layer"].max()))
         level(axes, SOFT)
     left.set_ylim(0, None)
     ticks(right.yaxis, [0.01, 0.1, 1])
+    if {2, 7} <= set(ends):
+        bracket = {"transform": right.get_yaxis_transform(), "clip_on": False, "linewidth": 1.6}
+        right.plot([1.015, 1.015], [ends[2], ends[7]], color=colors[4], **bracket)
+    rank, layer = _soft_ranks(shown)
+    words = (
+        f"dotted: √½; the soft rank\ncounts the lines above it:\n{rank[layer]:.1f} at layer {layer}"
+    )
+    QUIET.note(left, 0.36, 0.86, words)
     name_ends(right, names)
     panel(left, "a", "ten largest singular values / √N", "layer")
     panel(right, "b", "singular values / √N, log axis", "layer")
@@ -414,6 +470,11 @@ def say_collapse(tables: Tables) -> str:
     )
 
 
+def say_moving(tables: Tables) -> str:
+    """Say this, and that the matrix does not converge."""
+    return f"{say_collapse(tables)}, and the matrix keeps moving"
+
+
 def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw Lemma 3: sigma_2 / sigma_1 without normalization, and how far H~ moves in a layer."""
     products = tables["products"].assign(ratio=lambda rows: np.exp(rows["log_ratio"]))
@@ -421,7 +482,7 @@ def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     found, groups = spread(products, keys, columns), products.groupby(keys)[columns]
     for share in (25, 75):
         found = found.merge(groups.quantile(share / 100).add_suffix(f"_{share}"), on=keys)
-    end, floor = max(1, products["layer"].max()), max(1e-15, 0.1 * found["ratio"].min())
+    end, floor = max(1, products["layer"].max()), max(1e-15, 0.01 * found["ratio_25"].min())
     picture, ((left, right),) = sheet(gap=1.55, right=0.9)
     left.set_yscale("log")
     for axes, column, height in ((left, "ratio", (floor, 3)), (right, "step_length", (0, None))):
@@ -438,8 +499,8 @@ def draw_lemma3(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         name_ends(axes, names)
     for gap in products.groupby("skip")["gap"].first():
         GAP.line(left, [0, end], [1, np.exp(-gap * end)], zorder=4)
-    key = "dotted: rate predicted by\nLyapunov exponents\nthin: uniform weights"
-    GAP.note(left, 0.05, 0.2, key)
+    key = "γ: weight of the branch\ndotted: rate predicted\nby Lyapunov exponents"
+    GAP.note(left, 0.04, 0.16, f"{key}\nthin: uniform weights", path_effects=None)
     panel(left, "a", "σ₂/σ₁ of the hidden layer", "layer")
     panel(right, "b", "distance moved in a layer", "layer")
     return picture, found
@@ -462,7 +523,7 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     picture, ((left, right),) = sheet(gap=0.95, right=1.0)
 
     def draw(axes: Axes, rows: pd.DataFrame, x: str, y: str, **options) -> list:
-        """Draw a line for each width and distribution; return its end, for names."""
+        """Draw a line for each width and law; return names in the order of d, where lines end."""
         ends = []
         for (width, law), of in rows.groupby(["width", "law"]):
             hollow = law == "uniform"
@@ -470,7 +531,7 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             look.line(axes, of[x], of[y], markersize=3.5 if hollow else 8, **options)
             if not hollow:
                 ends.append((of[y].iloc[-1], f"d = {width}", look))
-        return ends
+        return [(y, *end[1:]) for y, end in zip(sorted(y for y, *_ in ends), ends, strict=True)]
 
     unit = smallest["width"] ** 2
     drawn = smallest.assign(x=smallest["predicted"] / unit, y=smallest["change"] / unit)
@@ -482,15 +543,21 @@ def draw_lemma7(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         right.set(xscale="log", yscale="log")
         ends = draw(right, rest, "skip", "remainder", markeredgewidth=0.8)
         gammas = np.array(sorted(rest["skip"].unique()))
-        for power, text in ((1, "promised:\nγ"), (2, "γ²")):
-            promised = 0.15 * rest["remainder"].min() * (gammas / gammas[0]) ** power
+        first = rest.loc[rest["skip"] == gammas[0], "remainder"].max()
+        for power, text, at, away in (
+            (1, "slope 1 (Lemma 7:\nat most O(γ))", 0.07, (10, -24)),
+            (2, "slope 2", 0.06, (-8, 8)),
+        ):
+            promised = first * (gammas / gammas[0]) ** power
             style.guide(right, gammas, promised)
-            ends.append((promised[-1], text, QUIET))
+            QUIET.name_at(right, gammas, promised, text, at, away, size=style.SMALL)
+        right.set_ylim(top=2.5 * max(promised[-1], rest["remainder"].max()))
+        QUIET.note(right, 0.04, 0.93, "solid: Gaussian weights\nbroken: uniform")
         ticks(right.xaxis, gammas)
         ticks(right.yaxis, [1e-4, 1e-3, 1e-2, 0.1, 1], ["0.0001", "0.001", "0.01", "0.1", "1"])
         name_ends(right, ends)
-    ROOT.note(left, 0.04, 0.9, "each dot: one matrix M\nwhite: uniform weights")
-    panel(left, "a", "change of ‖M‖² / (γd)², measured", "predicted change: δ(M) / d²")
+    ROOT.note(left, 0.04, 0.9, "a dot: a matrix M\nwhite: uniform weights")
+    panel(left, "a", "change of ‖M‖² / (γd)², measured", "predicted by Lemma 7: δ_F(M) / d²")
     panel(right, "b", "error of the prediction / (γd)²", "γ")
     columns = ["width", "law", "replicate", "skip", "predicted", "change", "change_se"]
     return picture, expansions[columns]
@@ -504,8 +571,9 @@ def say_live(tables: Tables) -> str:
     stars = select(crossings(tables), skip=inf).sort_values("width")
     first, last = stars.iloc[0], stars.iloc[-1]
     return (
-        f"About {first['crossing']:.1f} directions of the input survive in deep layers of width"
-        f" {first['width']:.0f}, and {last['crossing']:.1f} at width {last['width']:.0f}"
+        "The soft rank levels off once the input has more than k* directions:"
+        f" k* = {first['crossing']:.1f} at width {first['width']:.0f},"
+        f" {last['crossing']:.1f} at width {last['width']:.0f}"
     )
 
 
@@ -517,7 +585,7 @@ def draw_live(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     shown = nonempty(shown, "input of rank two or more")
     stars = crossings(tables)
     colors = shades(sorted(shown["width"].unique()), *BY_WIDTH)
-    picture, ((left, right),) = sheet(gap=0.85, ratios=[1.25, 1])
+    picture, ((left, right),) = sheet(gap=1.15)
     top = 1.35 * np.nanmax([4, shown["soft_rank"].max(), stars["crossing"].max()])
     for d, rows in shown.groupby("width"):
         look, k = Look(colors[d], "", width=2.6), rows["input_rank"]
@@ -528,7 +596,7 @@ def draw_live(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         STAR.line(left, star, np.interp(star, k, rows["soft_rank"]))
         look.name_at(left, k, rows["soft_rank"], f"d = {d}", k.max(), (5, 0))
     _doubling(left.xaxis, left.yaxis, right.yaxis)
-    left.set_xlim(1.8, 1.9 * k.max())
+    left.set_xlim(1.8, 1.02 * k.max())
     for axes in (left, right):
         axes.set_ylim(1.8, top)
     ROOT.line(left, [2, top], [2, top], zorder=1, scalex=False)
@@ -536,6 +604,7 @@ def draw_live(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     STAR.note(left, 0.04, 0.94, "dots: surviving\ndirections")
     _by_gamma(right, stars, "crossing", TWO)
     _key(right, stars, 0.94)
+    STAR.note(right, 0.3, 0.1, "k*: from here on one more\ndirection of the input shrinks")
     _root(right, shown["width"], 0.5, "√d", 40, (6, -10))
     panel(left, "a", "soft rank of deep layers", "rank k of the input")
     panel(right, "b", "surviving directions", "width d")
@@ -569,6 +638,7 @@ FIGURES = [
         draw_fig3a,
         whose="as in the paper",
         findings=[Finding(say_growth, holds=["soft-rank-growth", "r-growth"])],
+        marks="band: standard deviation over the layers",
         caption=over_layers(
             "(a) Soft rank of the hidden layers, mean over {layers}, against the width d; dashed:"
             " √d. (b) Soft rank divided by √d. γ: weight of the random branch next to the skip"
@@ -581,6 +651,7 @@ FIGURES = [
         draw_laws,
         whose="ours",
         findings=[Finding(say_laws, holds=["soft-rank-bound"])],
+        marks="bands: two standard errors",
         caption=over_layers(
             "(a) Mean soft rank against the width d, for three distributions of the weights, and"
             " the bound of Theorem 14. Each mean is over {layers}. Dark: without skips; light: with"
@@ -595,13 +666,14 @@ FIGURES = [
         whose="ours",
         findings=[
             Finding(
-                say_needed,
-                holds=["soft-rank-bound", "one-sign-collapses"],
-            )
+                say_also_without,
+                holds=["soft-rank-bound", "one-sign-collapses", "scaled-branch-keeps-rank"],
+            ),
+            Finding(say_needed, holds=["soft-rank-bound", "one-sign-collapses"]),
         ],
-        caption="(a) Soft rank for three thresholds τ, divided by the bound of Theorem 14, without"
-        " skips, against the width. (b) r for weights of mean zero and for weights uniform on"
-        " [0, 2√3]. (c) σ₂/σ₁"
+        marks="points: means over the layers, in c medians",
+        caption="(a) Soft rank for three thresholds τ, divided by the bound of Theorem 14, no"
+        " skips. (b) r for weights of mean zero and for weights uniform on [0, 2√3]. (c) σ₂/σ₁"
         " without batch norm after L layers; values below 0.00001 are drawn at ≈ 0. γ:"
         " weight of the branch next to the skip.",
         shows={"law": ["gaussian", "asymmetric"]},
@@ -611,6 +683,7 @@ FIGURES = [
         draw_wide,
         whose="ours",
         findings=[Finding(say_nearer, holds=["soft-rank-growth"])],
+        marks="points: means over the layers",
         caption=over_layers(
             "(a) Soft rank and its lower bound r, mean over {layers}, divided by √d, against"
             " the width d. (b) Their exponents in d between two neighboring widths; dashed: 1/2."
@@ -622,11 +695,10 @@ FIGURES = [
         draw_fig8,
         whose="as in the paper",
         findings=[
-            Finding(
-                say_regular,
-                holds=["norm-bound", "norm-growth"],
-            )
+            Finding(say_more_regular, holds=["norm-bound", "norm-growth", "regularity-falls"]),
+            Finding(say_regular, holds=["norm-bound", "norm-growth"]),
         ],
+        marks="points: means over the layers",
         caption=over_layers(
             "(a) Figure 8: regularity constant α, (b) figure 9: mean of ‖M‖², against the width"
             " d; dashed: d^1.5; grey: Lemma 13's bound at γ = 1. Points are means over {layers};"
@@ -639,6 +711,7 @@ FIGURES = [
         draw_fig3b,
         whose="as in the paper, no skips",
         findings=[Finding(say_apart, holds=["collinear-pulled-apart"])],
+        marks="lines: medians, band: range",
         caption="(a) The ten largest singular values of each layer, divided by the root of the"
         " batch size N, (b) on a logarithmic axis, without skips. Lines are medians over the"
         " networks, darker for larger values; the band is the range of the largest value.",
@@ -647,11 +720,15 @@ FIGURES = [
         "rank-lemma3",
         draw_lemma3,
         whose="as in the paper",
-        findings=[Finding(say_collapse, holds=["ratio-decays"])],
-        caption="(a) Second singular value divided by the first, by layer, without batch norm"
-        " and with skips. (b) How far the matrix, scaled to norm one, moves in each layer. Lines"
-        " are medians, bands the middle half. Solid: Gaussian weights; thin, broken: uniform"
-        " weights; dotted: rate predicted by the Lyapunov exponents.",
+        findings=[
+            Finding(say_moving, holds=["ratio-decays"], fails=["matrix-converges"]),
+            Finding(say_collapse, holds=["ratio-decays"]),
+        ],
+        marks="lines: medians, bands: middle half",
+        caption="(a) Second singular value divided by the first, without batch norm and with skips."
+        " (b) How far the matrix, scaled to norm one, moves in each layer. Lines are medians, bands"
+        " the middle half. Solid: Gaussian weights; thin, broken: uniform weights; dotted: rate"
+        " predicted by the Lyapunov exponents.",
         shows={"law": ["gaussian", "uniform"]},
     ),
     Drawing(
@@ -659,10 +736,11 @@ FIGURES = [
         draw_lemma7,
         whose="as in the paper",
         findings=[Finding(say_expansion, holds=["expansion", "remainder"])],
+        marks="points in b: root mean squares",
         caption="(a) Measured against predicted change of ‖M‖² over one layer at the smallest γ,"
-        " one dot for each matrix. (b) Error of the prediction minus its value at the smallest γ,"
-        " root mean square over the matrices, against γ; dotted: γ and γ². Darker: wider; filled:"
-        " Gaussian weights; hollow: uniform weights.",
+        " one dot a matrix. (b) Root mean square over the matrices of the error of the prediction,"
+        " minus that at the smallest γ; dotted: the slopes 1 and 2. The wider, the darker;"
+        " filled: Gaussian weights; hollow: uniform weights.",
         shows={"law": ["gaussian", "uniform"]},
     ),
     Drawing(
@@ -670,6 +748,7 @@ FIGURES = [
         draw_live,
         whose="ours",
         findings=[Finding(say_live, holds=["other-laws-below"])],
+        marks="bands: two standard errors",
         caption="(a) Soft rank of deep layers, mean over the layers, for inputs of rank k, without"
         " skips; bands: ± two standard errors. Dots: the number of surviving directions, from which"
         " on a further direction shrinks from layer to layer. (b) Surviving directions against the"

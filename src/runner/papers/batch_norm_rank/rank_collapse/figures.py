@@ -108,7 +108,7 @@ def draw_by_depth(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     width, epochs = start["width"].iloc[0], ends["epoch"].max()
     picture, ((left, middle, right),) = sheet(1, 3, gap=0.6, right=1.05)
     _by_depth(left, start, "matrix_rank", width**0.5, "√d")
-    _by_depth(middle, start, "rank_bound", 1, "1")
+    _by_depth(middle, start, "rank_bound", 1, "")
     name_ends(right, _by_depth(right, ends, "train_accuracy", 1 / CLASSES, "chance"))
     ticks(left.yaxis, [0, width / 4, width / 2, 3 * width / 4, width])
     if start["depth"].max() > DEEP:
@@ -144,11 +144,12 @@ def draw_by_layer(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     PLAIN.note(panels[1], 0.04, 0.12, "thick: single precision\nbroken: double")
     for axes, letter, name in zip(panels, "ab", ("linear", "ReLU"), strict=True):
         axes.set(xscale="log", yscale="log", xlim=(1, last), ylim=(0.85, 1.2 * width))
-        level(axes, width**0.5, "√d", above=False)
+        level(axes, width**0.5, f"√d (d = {width})", above=False)
         of_name, ends = drawn[drawn["activation"] == name.lower()], {}
         for (precision, kind), rows in of_name.groupby(["dtype", "normalization"]):
             look = NORMALIZATIONS[kind]
-            look.band(axes, rows["layer"], rows["matrix_rank_low"], rows["matrix_rank_high"])
+            if precision == "float32":
+                look.band(axes, rows["layer"], rows["matrix_rank_low"], rows["matrix_rank_high"])
             look.line(axes, rows["layer"], rows["matrix_rank"], marker="", **strokes[precision])
             ends[kind] = rows["matrix_rank"].iloc[-1], NAMES[kind], look
         name_ends(axes, list(ends.values()))
@@ -212,6 +213,7 @@ FIGURES = [
                 ],
             )
         ],
+        marks="lines: means, dots: networks",
         caption=say_rates,
         shows={"normalization": ["none", "batch"]},
     ),
@@ -230,9 +232,10 @@ FIGURES = [
                 ],
             )
         ],
-        caption="Rank of each hidden layer before training, against the layer, with batch norm"
-        " and in plain networks: (a) linear, (b) ReLU. Thick lines: single precision; broken"
-        " lines: double precision. Lines are medians, bands the whole range.",
+        marks="lines: medians, bands: range",
+        caption="Rank of each hidden layer before training, with batch norm and in plain networks:"
+        " (a) linear, (b) ReLU. Thick lines: single precision; broken: double. Lines are medians,"
+        " bands the whole range in single precision.",
         shows={"normalization": ["none", "batch"]},
     ),
 ]

@@ -240,6 +240,7 @@ FIGURES = [
         draw_bottleneck,
         whose="as in the paper",
         findings=[Finding(say_slope, holds=["slope-tends-to-rank", "rank-falls"])],
+        marks="each line in a: a task",
         caption="(a) Squared norm of all parameters, from depth 6 on: best solutions found "
         "(filled; bold: the task of b) and ordinary training (hollow; crosses: all weights "
         "are zero). Dotted: slopes 3 and 2. (b) Singular values of each layer. Lines: the k "
@@ -252,6 +253,7 @@ FIGURES = [
         draw_recipes,
         unread=("representation", "spectrum", "theorems"),
         findings=[Finding(say_above, holds=["training-fails-deep"])],
+        marks="lines: medians, dots: tasks",
         caption="(a) Rank in the middle layer. (b) Loss, in percent above the best solution found. "
         "Ordinary training uses λ from the first step. Annealed training uses no weight decay for "
         "200 steps, then up to five times λ until 60 % of the steps, then λ. Lines are medians, "

@@ -89,6 +89,7 @@ FIGURES = [
         draw_linear,
         whose="our experiment",
         findings=[Finding(say_attained, holds=["cost-is-attained", "cost-is-least"])],
+        marks="lines: medians, bands: range",
         caption="(a) Squared norm of trained linear networks (dots) and the formula L ‖A‖^(2/L) "
         "for the matrix A of each network (circles; Schatten norm); k is the rank of A. "
         "(b) Residual of the squared norm after subtracting the terms of the expansion in 1/L, "

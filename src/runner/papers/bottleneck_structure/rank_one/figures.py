@@ -85,6 +85,7 @@ FIGURES = [
     Drawing(
         "bottleneck-theorems",
         draw_rank_one,
+        marks="dots: fits (large: medians), crosses: no fit",
         findings=[Finding(say_rare, holds=["interpolants-are-rare"])],
         caption="The target function has rank 2. (a) Fraction of initializations that fit. (b) "
         "Largest trace of the tangent kernel divided by L. (c) Squared norm minus L. Dots are "

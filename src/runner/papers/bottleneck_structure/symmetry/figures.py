@@ -218,6 +218,7 @@ FIGURES = [
         draw_other_tasks,
         unread=("distance", "embedding", "spectrum", "theorems"),
         findings=[Finding(say_spurious, holds=["spurious-symmetry"])],
+        marks="large marks: medians, dots: networks",
         caption="(a) Mean distance within an orbit divided by the mean distance between orbits, "
         "against the size of the noise E that breaks the symmetry. (b) Fraction of the variance of "
         f"two summary statistics that two principal components of layer {PCA_LAYER} do not "

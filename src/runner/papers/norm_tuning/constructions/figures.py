@@ -36,17 +36,18 @@ def _double(tables: Tables) -> pd.DataFrame:
 def say_exact(tables: Tables) -> str:
     """Say how many networks equal their targets up to rounding."""
     return (
-        f"All {len(_double(tables)):,} networks whose K has full rank equal their targets up to"
-        " rounding; Theorem 2 with small blocks needs more digits"
+        f"All {len(_double(tables)):,} networks whose linear system has full rank equal their"
+        " targets up to rounding; Theorem 2 with small blocks needs more digits"
     )
 
 
 def draw_constructions(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw every network against rounding, and Theorem 2 with more digits."""
-    picture, ((left, right),) = sheet(left=0.85, right=1.0, sharey=True)
-    place = rail(left, FLOOR, TOP)
-    rail(right, FLOOR, TOP, "")
-    ticks(left.yaxis, POWERS, list(POWERS.values()))
+    picture, ((left, right),) = sheet(left=0.85, right=0.95, gap=0.95)
+    left.set(yscale="log", ylim=(FLOOR, TOP))
+    place = rail(right, FLOOR, TOP)
+    for axes in (left, right):
+        ticks(axes.yaxis, POWERS, list(POWERS.values()))
     drawn = [pd.DataFrame({"panel": []})]
     with or_empty(left):
         drawn.append(_against_rounding(left, _double(tables)).assign(panel="rounding"))
@@ -67,6 +68,7 @@ def _against_rounding(axes: Axes, rows: pd.DataFrame) -> pd.DataFrame:
         of = rows[rows["theorem"] == theorem]
         look.each(axes, of["rounding"].clip(FLOOR, 1), of["max_abs_error"].clip(FLOOR, TOP))
         look.name(axes, 0.7, 10 ** (1.15 * number - 15.25), NAMES[theorem], ha="right")
+    style.PLAIN.note(axes, 0.03, 0.93, "a dot: a network", path_effects=None)
     keys = ["theorem", "target_width", "width", "block", "rank", "depth", "sparsity"]
     return spread(rows, keys, ["max_abs_error", "rounding"])
 
@@ -133,12 +135,21 @@ def draw_sparse(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             unit = (np.log(d) / d) ** power
             look.line(axes, p / unit, closed, marker="")
             look.line(axes, found["sparsity"] / unit, found["fraction"], linestyle="")
+    guide(left, [3, 3], [0, 1.05])
+    QUIET.name(left, 3.08, 0.12, "p =\n3 log d / d", ha="left")
     guide(right, [2, 2], [0, 1.05])
-    QUIET.name(right, 1.95, 0.22, "Theorem 3 is\njudged here", ha="right")
-    for line, (d, color) in enumerate(colors.items()):
-        Look(color).name(right, 1.5, 0.7 - 0.07 * line, f"d = {d}", ha="right")
+    QUIET.name(right, 1.95, 0.22, "p = 2 √(log d / d),\nconstant ours", ha="right")
+    ends = {min(colors): (12, -4), max(colors): (-9, 12)}
+    for d, away in ends.items():
+        unit = (np.log(d) / d) ** 0.5
+        closed = np.array([live_units_probability(d, d, d**2, each) for each in p])
+        at = p[np.argmin(abs(closed - 0.45))] / unit
+        Look(colors[d]).name_at(right, p / unit, closed, f"d = {d}", at, away)
+    between = [f"{d}" for d in colors if d not in ends]
+    if between:
+        style.PLAIN.note(right, 0.63, 0.62, f"between:\nd = {', '.join(between)}")
     marks = "squares: measured\nlines: probability\nthat no hidden\nunit is cut off"
-    style.PLAIN.note(left, 0.6, 0.5, marks)
+    style.PLAIN.note(left, 0.05, 0.72, marks)
     left.set(xlim=(0, 4.4), ylim=(-0.03, 1.05))
     right.set_xlim(0, 2.2)
     panel(left, "a", "fraction of exact networks", "fraction p of nonzero weights / (log d / d)")
@@ -159,10 +170,11 @@ FIGURES = [
                 holds=["wide-exact", "low-rank-exact", "deep-exact", "deep-exact-with-digits"],
             )
         ],
-        caption="(a) Largest |f(x) − g(x)| on the unit sphere against the error that rounding"
-        " can cause: n ε κ(K) for each linear system of n equations. One dot for each network"
-        " whose K has full rank. (b) Largest |f(x) − g(x)| of Theorem 2 against the block size"
-        " k, medians of all networks. Errors below 1e-16 are drawn at ≈ 0.",
+        marks="lines: medians",
+        caption="Error: largest |f(x) − g(x)| of network and target on the unit sphere. (a) A dot"
+        " for every network whose linear system has full rank; rounding can cause n ε κ in a system"
+        " of n equations and condition κ. (b) Medians, of any rank. Errors below 1e-16 are drawn at"
+        " ≈ 0.",
         shows={"theorem": ["wide", "low_rank", "deep"]},
     ),
     Drawing(
@@ -170,10 +182,11 @@ FIGURES = [
         draw_sparse,
         whose="as in the paper",
         findings=[Finding(say_sparse, holds=["sparse-conjecture", "sparse-threshold"])],
-        caption="Fraction of random networks of width m = d² that can equal every target (K has"
-        " full rank), against the fraction p of nonzero weights, in units of the conjecture (a) and"
-        " of Theorem 3 (b). Lines: probability that no hidden unit is cut off (formula). Dotted: p"
-        " = 2 √(log d / d), our constant.",
+        caption="Fraction of random networks of width m = d² that can equal every target (their"
+        " linear system has full rank), against the fraction p of nonzero weights, in units of the"
+        " conjecture (a) and of Theorem 3 (b). Lines: probability that no hidden unit is cut off"
+        " (formula). Dotted: p = 3 log d / d in (a), p = 2 √(log d / d), a constant of ours, in"
+        " (b).",
         shows={"theorem": ["sparse"]},
     ),
 ]

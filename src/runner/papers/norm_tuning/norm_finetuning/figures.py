@@ -6,6 +6,7 @@ from string import ascii_lowercase
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from runner.papers.norm_tuning.looks import METHODS
 from runner.papers.norm_tuning.norm_finetuning.tables import ARMS, ends
@@ -40,8 +41,11 @@ LOOKS = {
 STARTS = {"random": "random", "pretrained": "pre-trained"}
 """Words for the frozen weights in the panels."""
 
-ACROSS = 3
+ACROSS = 2
 """Panels in a row."""
+
+COMPARED = ("norm", "random_weights")
+"""What the headline compares: these rows have a frame."""
 
 MORE = {
     "holds": "In a random ResNet {trained:,} trained γ and β reach a test accuracy of {norm:.2f},"
@@ -52,44 +56,61 @@ MORE = {
 """Headlines by the verdict of the claim that γ and β reach a higher accuracy."""
 
 
+def _said_of(rows: pd.DataFrame) -> tuple[str, int, int]:
+    """Return start, layers and width of the network that the headline speaks of: the largest."""
+    rows = rows[rows["start"] == "random"]
+    L = rows["L"].max()
+    return "random", L, rows.loc[rows["L"] == L, "d"].max()
+
+
 def say_norm(tables: Tables, words: str) -> str:
     """Say which accuracies γ and β and equally many random weights reach in the largest network."""
     rows = ends(tables)
-    rows = rows[rows["L"] == rows["L"].max()]
-    rows = rows[rows["d"] == rows["d"].max()]
+    _, L, d = _said_of(rows)
+    rows = rows[(rows["L"] == L) & (rows["d"] == d)]
     trained = int(select(rows, arm="norm")["trained"].iloc[0])
     return words.format(trained=trained, **rows.groupby("arm")["right"].median())
 
 
 def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw the test accuracy at the end, a panel for each start and network, a row for each arm."""
-    shown = pd.concat([_ends(tables, start) for start in STARTS])
-    by_start = nonempty(shown, "rows: networks").groupby("start", sort=False)
+    shown = nonempty(pd.concat([_ends(tables, start) for start in STARTS]), "rows: networks")
+    by_start = shown.groupby("start", sort=False)
     networks = [each for _, of in by_start for each in of.groupby(["start", "L", "d"])]
-    arms = [arm for arm in ARMS if arm in set(shown["arm"])]
-    cols = min(ACROSS, len(networks))
-    rows, options = -(-len(networks) // cols), {"sharex": True, "sharey": True}
-    picture, panels = sheet(rows, cols, height=4.3 * rows, left=1.6, right=0.2, gap=0.3, **options)
+    rows = [networks[first : first + ACROSS] for first in range(0, len(networks), ACROSS)]
+    arms = [[arm for arm in ARMS if any(arm in set(of["arm"]) for _, of in row)] for row in rows]
+    heights = [0.42 * len(each) + 0.3 for each in arms]
+    cols, size = min(ACROSS, len(networks)), {"heights": heights, "left": 1.5, "gap": 1.0}
+    size |= {"height": sum(heights) + 1.1 * len(rows), "right": 0.95, "between": 1.1}
+    picture, panels = sheet(len(rows), cols, sharex=True, sharey="row", **size)
     for axes in panels.flat[len(networks) :]:
         axes.remove()
     low, high = np.floor(10 * shown["right"].min()) / 10, np.ceil(10 * shown["right"].max()) / 10
-    panels[0, 0].set(xlim=(low - 0.02, high + 0.02), ylim=(-0.6, len(arms)))
-    for axes, letter, ((start, L, d), of) in zip(
-        panels.flat, ascii_lowercase, networks, strict=False
-    ):
-        for y, arm in enumerate(arms):
+    panels[0, 0].set_xlim(low - 0.02, high + 0.02)
+    said = _said_of(shown)
+    numbered = zip(panels.flat, ascii_lowercase, networks, strict=False)
+    for number, (axes, letter, ((start, L, d), of)) in enumerate(numbered):
+        here = arms[number // ACROSS]
+        axes.set_ylim(-0.6, len(here))
+        beside: dict = {"transform": axes.get_yaxis_transform(), "va": "center", "size": SMALL}
+        for y, arm in enumerate(here):
             own, look = of[of["arm"] == arm], LOOKS[arm]
             look.each(axes, own["right"], y + np.linspace(-0.1, 0.1, len(own)), alpha=0.8)
             look.line(axes, [own["right"].median()] * bool(len(own)), [y][: len(own)])
-            trained = f"{own['trained'].iloc[0]:,.0f} trained" if len(own) else "not run"
-            spot = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": SMALL}
-            axes.text(0.03, y - 0.35 * bool(len(own)), trained, color=GREY, **spot)
-        PLAIN.note(axes, 0.03, 0.96, f"from {STARTS[start]} weights")
-        panel(axes, letter, f"{L} layers × {d} channels", "test accuracy")
+            trained = f"{own['trained'].iloc[0]:,.0f}" if len(own) else "not run"
+            axes.text(1.03, y, trained, color=GREY, **beside)
+        axes.text(1.03, len(here) - 0.25, "parameters\ntrained", color=GREY, **beside)
+        if (start, L, d) == said and set(COMPARED) <= set(here):
+            rows_of = sorted(here.index(arm) for arm in COMPARED)
+            corner, tall = (0.005, rows_of[0] - 0.42), rows_of[-1] - rows_of[0] + 0.84
+            place = {"transform": axes.get_yaxis_transform(), "fill": False, "color": GREY}
+            axes.add_patch(Rectangle(corner, 0.99, tall, linewidth=1.0, **place))
+        PLAIN.note(axes, 0.03, 0.94, f"{L} layers × {d} channels")
+        panel(axes, letter, f"from {STARTS[start]} weights", "test accuracy")
         axes.tick_params(labelbottom=True)
         axes.grid(axis="x", color=PALE, linewidth=0.6)
         axes.set_axisbelow(True)
-    ticks(panels[0, 0].yaxis, range(len(arms)), [ARMS[arm] for arm in arms])
+        ticks(axes.yaxis, range(len(here)), [ARMS[arm] for arm in here])
     groups = shown.groupby(["start", "L", "d", "arm", "trained"], sort=False)
     return picture, groups["right"].agg(["median", "min", "max"]).reset_index()
 
@@ -115,10 +136,11 @@ FIGURES = [
             Finding(partial(say_norm, words=words), **{verdict: ["norm-beats-random-weights"]})
             for verdict, words in MORE.items()
         ],
+        marks="dots: replicates",
         caption="Test accuracy if only one part of a ResNet is trained, by SGD at the best learning"
-        " rate of a grid (chosen on a separate network). Pre-trained networks know half of the"
-        " classes, learn the other half, and all train a new last layer. Dots are networks, large"
-        " markers medians; grey: number of trained parameters.",
+        " rate of a grid (chosen on a separate replicate). Pre-trained networks know half of the"
+        " classes, learn the others, and all train a new last layer. Dots are replicates, large"
+        " markers medians. Frame: the two rows of the headline.",
         shows={"arm": list(ARMS)},
     ),
 ]

@@ -388,6 +388,7 @@ FIGURES = [
                 say_conserved, holds=["linear-layers", "vertex-wise", "layer-wise", "relu-limit"]
             )
         ],
+        marks="lines: medians, bands: middle 90 %",
         caption="Change / initial size of five quantities, against the time of"
         " gradient flow; D = W₂ᵀW₂ − W₁W₁ᵀ. Blue: invariants of the paper; orange: no invariant."
         " Lines are medians, bands the middle 90 % over layers and networks (all linear, or two"
@@ -420,6 +421,7 @@ FIGURES = [
         whose="our experiment",
         unread=("metrics",),
         findings=[Finding(say_what_grows, holds=["weights-diverge", "rank-one", "alignment"])],
+        marks="lines: medians, in d means",
         caption="(a) The last inner layer; solid: linear networks, dashed: with free blocks; L:"
         " longest path. (c) Layers whose bound of Eq. (14) is above the trivial bound and the"
         " initial ratio. (d) Weights that change sign. Lines are medians (d:"

@@ -301,6 +301,7 @@ FIGURES = [
         draw_without_decay,
         whose="our experiment",
         findings=[Finding(say_gain_one, holds=["band"])],
+        marks="medians, bars: range",
         caption="The last inner layer W. (a) Ratio ‖W‖₂² / ‖W‖² against epochs, for four gains."
         " (b) Remainder ‖W‖² − ‖W‖₂², divided by its initial value. (c)"
         " Other networks and losses; of ten classes the nine largest σ² count. (d) Squared"
@@ -313,6 +314,7 @@ FIGURES = [
         draw_beyond_the_flow,
         whose="our experiment, beyond the paper",
         findings=[Finding(say_decay, holds=["decay"])],
+        marks="bars: range",
         caption="The last inner layer. (a) Sum of all squared singular values σ² except the"
         " largest, divided by this sum without weight decay λ, against 2λT (T: time of training)."
         " Values below 0.0003: lower edge. (b) Change of D / initial size at one time. (c)"

@@ -14,9 +14,8 @@ that is the rule of a claim: `ratio("sgd", "construction").above(1)`.
 """
 
 import inspect
-import re
 import string
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, Literal
@@ -35,6 +34,7 @@ from runner.results.evidence import (
     Within,
     number,
 )
+from runner.results.labels import Names, names_in
 from runner.results.rows import nonempty
 
 Tables = Mapping[str, pd.DataFrame]
@@ -47,19 +47,6 @@ NUMBERS = {"replicates": set(), "estimates": {"error", "n"}, "counts": {"count",
 
 PLAIN = str | int | float | bool | tuple | None
 """What an argument of a quantity may be: what can be printed, and fingerprinted."""
-
-
-SIGNS = {
-    r"(\S+) == \1\.(max|min)\(\)": r"\1 is \2imal",
-    " == ": " = ",
-    " <= ": " ≤ ",
-    " >= ": " ≥ ",
-    r" \*\* 2": "²",
-    r" \* ": " ",
-    "'|\"": "",
-    "_": " ",
-}
-"""How the code of a condition is printed: what stands for a pattern, one after the other."""
 
 
 @dataclass(frozen=True)
@@ -81,22 +68,27 @@ class Quantity:
         name = (self.function.__doc__ or "").split("\n")[0].rstrip(".")
         said = {field for _, field, _, _ in string.Formatter().parse(name) if field} | {"where"}
         defaults = inspect.signature(self.function).parameters
-        words = {key: _in_words(value) for key, value in self.arguments.items()}
+        words = {key: _in_words(value, self.names) for key, value in self.arguments.items()}
         others = [
-            f"{key.replace('_', ' ')} = {words[key]}"
+            words[key] if value in self.names.values else f"{self.names.column(key)} = {words[key]}"
             for key, value in self.arguments.items()
             if key not in said and value != defaults[key].default
         ]
         return name.format(**words) + (f" ({', '.join(others)})" if others else "")
 
     @property
+    def names(self) -> Names:
+        """The printed names of its paper."""
+        return names_in(self.function.__module__.rpartition(".")[0])
+
+    @property
     def place(self) -> str:
         """What a rule says of where it is measured: ` at every d where m = d²`."""
-        *first, last = self.each or ("",)
+        *first, last = map(self.names.column, self.each or ("",))
         every = f" at every {', '.join(first)}{' and ' if first else ''}{last}" if last else ""
         conditions = (str(self.arguments.get("where", "")), self.assumed)
         where = " and ".join(filter(None, conditions))
-        return every + (f" where {condition_in_words(where)}" if where else "")
+        return every + (f" where {self.names.condition(where)}" if where else "")
 
     def measure(self, tables: Tables) -> pd.DataFrame:
         """Return all numbers, those left out by what is assumed among them. Raises NoRows without
@@ -121,7 +113,14 @@ class Quantity:
         """Return the numbers that meet the condition. Raises NoRows where none does."""
         if not self.assumed:
             return rows
-        return nonempty(rows.query(self.assumed), f"case where {condition_in_words(self.assumed)}")
+        met = self.names.condition(self.assumed)
+        return nonempty(rows.query(self.assumed), f"measurement where {met}")
+
+    @property
+    def unmet(self) -> str:
+        """What is so where the assumption is not met: `the linear system lacks full rank`."""
+        known = self.names.unmet.get(self.assumed)
+        return known or f"it is not true that {self.names.condition(self.assumed)}"
 
     def above(self, bound: float | str) -> "Rule":
         """Return the rule that replicates, or an estimate, are above a bound."""
@@ -140,17 +139,12 @@ class Quantity:
         return Rule(self, Always(relation, bound))
 
 
-def condition_in_words(code: str) -> str:
-    """Write the code of a condition as mathematics: `m = d²`."""
-    for pattern, sign in SIGNS.items():
-        code = re.sub(pattern, sign, code)
-    return code
-
-
-def _in_words(value: Any) -> str:
+def _in_words(value: Any, names: Names) -> str:
     if isinstance(value, tuple):
-        return ", ".join(map(_in_words, value))
-    return number(value) if isinstance(value, float) else str(value).replace("_", " ")
+        return ", ".join(_in_words(each, names) for each in value)
+    if not isinstance(value, str):
+        return number(value) if isinstance(value, float) else str(value)
+    return names.column(value) if value in names.columns else names.value(value)
 
 
 @dataclass(frozen=True)
@@ -167,25 +161,30 @@ class Rule:
         """Return the points of the quantity's frame, in words; none where it has one point."""
         each = list(self.quantity.each)
         points = rows[each].drop_duplicates().itertuples(index=False) if each else ()
-        return {", ".join(map(_place, each, values)) for values in points}
+        return {self._point(values) for values in points}
+
+    def _point(self, values: Iterable[Any]) -> str:
+        names = self.quantity.names
+        each = zip(self.quantity.each, values, strict=True)
+        return ", ".join(_place(symbol, value, names) for symbol, value in each)
 
     def points(self, rows: pd.DataFrame) -> Iterator[Evidence]:
         """Yield the evidence at each point of the quantity's frame."""
         each = self.quantity.each
         groups = rows.groupby(list(each), dropna=False) if each else [((), rows)]
         for values, group in groups:
-            place = ", ".join(map(_place, each, values))
+            place = self._point(values)
             found = self.comparison.evidence(group)
             unit = found.unit if found.unit == "share" else self.quantity.unit
             name, of = str(self.quantity), self.quantity.of
             yield replace(found, unit=unit, point=place, quantity=name, of=of)
 
 
-def _place(symbol: str, value: Any) -> str:
+def _place(symbol: str, value: Any, names: Names) -> str:
     """`d = 5`; of a name alone, the name."""
     if isinstance(value, str):
-        return value
-    return f"{symbol} = {'∞' if np.isinf(value) else number(value)}"
+        return names.value(value)
+    return f"{names.column(symbol)} = {'∞' if np.isinf(value) else number(value)}"
 
 
 def quantity(

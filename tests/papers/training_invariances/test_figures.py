@@ -26,7 +26,8 @@ def said_and_drawn(scale, figure):
 def powers(axes):
     """Return the powers that are written at lines."""
     texts = " ".join(text.get_text() for text in axes.texts)
-    return sorted(float(each.replace("−", "-")) for each in re.findall(r"power (−?\d\.\d+)", texts))
+    written = re.findall(r"(?:power |\\log t\)\^\{)(−?\d\.\d+)", texts)
+    return sorted(float(each.replace("−", "-")) for each in written)
 
 
 def slope(x, y):

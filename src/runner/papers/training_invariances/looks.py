@@ -16,11 +16,11 @@ METHODS = {
 }
 
 KINDS = {
-    "dense": Look(BLUE, "", width=1.4),
-    "residual_free": Look(GREEN, "", DASHED, 1.4),
-    "conv": Look(VERMILION, "", width=1.4),
+    "dense": Look(INK, "", width=1.4),
+    "residual_free": Look(GREEN, "", DASHED, 1.8),
+    "conv": Look(PURPLE, "", width=1.4),
 }
-"""Looks of layers: fully connected, free residual blocks, convolutions."""
+"""Looks of layers: fully connected, residual blocks with a trained skip, convolutions."""
 
 SQUARES = {"remainder": Look(BLUE, "s"), "top": Look(VERMILION, "o", DASHED)}
 """Looks of squared singular values: all but the largest, and the largest."""

@@ -28,7 +28,10 @@ def four_panels(
     for letter, axes, (part, title, x) in zip("abcd", grid.flat, parts, strict=True):
         with or_empty(axes):
             drawn.append(part(axes, tables).assign(panel=part.__name__.strip("_")))
-        panel(axes, letter, title, x)
+        is_empty = not axes.has_data()
+        panel(axes, letter, title, "" if is_empty else x)
+        if is_empty:
+            axes.set(xticks=[], yticks=[])
     return picture, pd.concat(drawn)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.transforms import ScaledTranslation
 
 from runner.papers.training_invariances.invariances.items import ITEMS
 from runner.papers.training_invariances.invariances.tables import (
@@ -42,6 +43,9 @@ from runner.results.style import (
     sheet,
     ticks,
 )
+
+D = "D = W₂ᵀW₂ − W₁W₁ᵀ"
+"""Of two adjacent layers, as pictures define it."""
 
 MOVES = "ReLU layers: D\nLemma 4"
 """The panel of `conserved` whose quantity is no invariant of the paper."""
@@ -86,13 +90,21 @@ def say_conserved(tables: Tables) -> str:
     )
 
 
+def _same(coarse_by_fine: pd.Series) -> str:
+    """Return what of a drift is the same at both learning rates. coarse_by_fine: of MIDDLE."""
+    near = (coarse_by_fine - 1).abs() < 0.1
+    if near.all():
+        return "the same at\nboth rates"
+    return "median the same\nat both rates" * bool(near[0.5])
+
+
 def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw the drift over time at two learning rates, a panel for each statement."""
     drawn = moved(tables)
     fine, coarse = drawn["learning_rate"].min(), drawn["learning_rate"].max()
     styles = {coarse: {"linewidth": 1.2, "linestyle": DASHED}, fine: {"linewidth": 2.4}}
     drawn = drawn[drawn["learning_rate"].isin(styles)]
-    options = {"height": 3.7, "top": 0.6, "gap": 0.22, "left": 1.1}
+    options = {"height": 3.7, "top": 0.6, "gap": 0.22, "left": 1.2}
     picture, (panels,) = sheet(1, len(SHOWN), sharex=True, sharey=True, **options)
     for axes, statement in zip(panels, SHOWN, strict=True):
         look = NOT_INVARIANT if statement == MOVES else INVARIANT
@@ -105,11 +117,11 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             for rate, line in own.groupby("learning_rate"):
                 look.band(axes, line["time"], line[MIDDLE[0]], line[MIDDLE[-1]])
                 look.line(axes, line["time"], line[0.5], marker="", **styles[rate])
-            ends = own[own["time"] == own["time"].max()].set_index("learning_rate")[0.5]
-            if statement == MOVES and abs(ends[coarse] / ends[fine] - 1) < 0.1:
-                look.note(axes, 0.02, 0.99, "equal at both\nlearning rates", va="top")
-    low = drawn.loc[drawn[0.5] > 0, 0.5].quantile(0.02) / 10
-    panels[0].set(yscale="log", ylim=(max(1e-12, low), 3), xlim=(0, drawn["time"].max()))
+            ends = own[own["time"] == own["time"].max()].set_index("learning_rate")[MIDDLE]
+            if statement == MOVES and (words := _same(ends.loc[coarse] / ends.loc[fine])):
+                look.note(axes, 0.02, 0.99, words, va="top")
+    low = max(1e-12, drawn.loc[drawn[MIDDLE[0]] > 0, MIDDLE[0]].min() / 2)
+    panels[0].set(yscale="log", ylim=(low, 10), xlim=(0, drawn["time"].max()))
     powers = [10.0**power for power in range(-12, 1, 2)]
     labels = [f"{100 * power:,.10f}".rstrip("0").rstrip(".") + " %" for power in powers]
     shown = [k for k, power in enumerate(powers) if power > low]
@@ -118,11 +130,15 @@ def draw_drift(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     QUIET.note(
         panels[0], 0.04, 0.9, f"learning rate\nsolid: {fine:g}\ndashed: {coarse:g}", va="top"
     )
+    words = f"{D} of two layers\nband: middle 90 %"
+    QUIET.note(panels[3], 0.98, 0.9, words, ha="right", va="top")
     panels[0].xaxis.get_major_locator().set_params(nbins=2)
     panels[0].xaxis.set_major_formatter("{x:g}")
     panels[2].set_xlabel("time t of gradient flow")
     return picture, drawn.assign(statement=drawn["statement"].str.replace("\n", " "))
 
+
+FREE_BLOCK = "free block: residual block\nwith a trained matrix as its skip"
 
 ITEM = "plain and (pair == 'full' and linear or pair == 'active' and not linear) and item == "
 
@@ -142,7 +158,7 @@ KEPT = {
     "1.1 with Runge–Kutta steps": "pair == 'full' and linear and integrator == 'rk4'",
 }
 MOVED = {
-    "D of ReLU layers (Lemma 4)": "plain and not graph and pair == 'full' and not linear",
+    f"{D} of ReLU layers": "plain and not graph and pair == 'full' and not linear",
     "diagonal of D, identity skip": "plain and place.str.contains('identity') and item == 0"
     " and pair == 'diagonal'",
     "D, diagonal skip": "plain and place.str.contains('diagonal') and item == 0 and pair == 'full'",
@@ -182,6 +198,12 @@ def say_orders(tables: Tables) -> str:
 MOST_ORDER = 1.5
 """Largest order on the axis of `first-order`; larger orders have a strip next to the axis."""
 
+LEAST_ORDER = -0.5
+"""Where lower orders are drawn."""
+
+TINY = 1e-3
+"""Initial size, in units of the median of a statement, below which the dot of a drift is hollow."""
+
 
 def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw the convergence order and the size of the drift, one row for each statement."""
@@ -189,7 +211,7 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     names = [*KEPT, *MOVED]
     options = {"height": 6.9, "left": 3.2, "top": 0.6, "ratios": [1.3, 1], "sharey": True}
     picture, ((axes, right),) = sheet(1, 2, **options)
-    place = rail(axes, MOST_ORDER, -0.5, "", log=False, axis="x")
+    place = rail(axes, MOST_ORDER, LEAST_ORDER - 0.1, "", log=False, axis="x")
     axes.set(ylim=(len(names) - 0.4, -0.8), yticks=[])
     right.set_xscale("log")
     for each in (axes, right):
@@ -203,22 +225,32 @@ def draw_rates(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     if len(beyond):
         text = f"≈ {beyond.median():.0f}"
         INVARIANT.name(axes, float(place(np.inf)), 1.005, text, **spot)
+    hollow: list[float] = []
     for row, statement in enumerate(names):
         look = INVARIANT if statement in KEPT else NOT_INVARIANT
         own = drawn[drawn["statement"] == statement]
         spread = row + np.linspace(-0.22, 0.22, len(own))
         stroke = {"markersize": 11, "markeredgewidth": 2.6, "color": look.ink}
-        shown = pd.Series(place(own["order"].clip(lower=-0.5)))
+        shown = pd.Series(place(own["order"].clip(lower=LEAST_ORDER)))
         for each, values in ((axes, shown), (right, own["relative"])):
             look.each(each, values, spread, alpha=0.25)
             each.plot(values.median(), row, "|", **stroke)
+        if statement in MOVED and (still := int((own["order"] > 0.5).sum())):
+            look.name(axes, 0.93, row, f"{still} of {len(own)}", size=SMALL, ha="right")
+        tiny = (own["initial"] < TINY * own["initial"].median()).to_numpy()
+        right.plot(own["relative"][tiny], spread[tiny], "o", color=look.ink, mfc="white", ms=5)
+        hollow += own["initial"][tiny].tolist()
         spot = {"transform": axes.get_yaxis_transform(), "ha": "right"}
         look.name(axes, -0.02, row, statement, **spot)
     ticks(axes.xaxis, (0, 1))
     axes.set_xlabel("convergence order")
     right.set_xlabel("drift / initial size")
     note = "smallest learning rate;\ndots: quantities, bar: median"
+    if hollow:
+        note += f"\nhollow: initial size {max(hollow):.1g}"
     QUIET.note(right, 0, 1.005, note, va="bottom")
+    below = {"transform": axes.transAxes + ScaledTranslation(-3.1, -0.52, picture.dpi_scale_trans)}
+    QUIET.note(axes, 0, 0, FREE_BLOCK, va="bottom", **below)
     return picture, drawn[[*SERIES, "statement", "order", "relative"]]
 
 
@@ -252,22 +284,22 @@ def say_what_grows(tables: Tables) -> str:
     return "In each of the last layers one singular value grows slowly; the others keep their size"
 
 
-NAMES = {"dense": "fully connected", "residual_free": "free block", "conv": "convolution"}
-"""Names of the kinds of layers."""
+NAMES = {"dense": "fully connected", "residual_free": "residual block", "conv": "convolution"}
+"""Of layers."""
 
-MARKS = "|  bound of Eq. (14)    ┊  trivial bound"
-"""Legend of the panel of ratios."""
+MARKS = "○ before, ● after\n|  bound of Eq. (14)\n┊  trivial bound"
+"""Of the panel of ratios."""
 
 
 def draw_what_grows(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw squared singular values, misalignment, ratios with nontrivial bounds, and signs."""
     parts = [
-        (_growth, "squared singular values", "log₁₀ t: digits of the time t"),
-        (_alignment, "misalignment 1 − |⟨v, u⟩|", "squared norm ‖W‖² of the layer"),
-        (_bounds, "ratio ‖W‖₂² / ‖W‖²: ○ before, ● after", MARKS),
+        (_growth, "squared singular values", "number of digits of the time t"),
+        (_alignment, "misalignment of adjacent layers", "squared norm ‖W‖² of the layer"),
+        (_bounds, "largest σ² / sum of all σ²", "‖W‖₂² / ‖W‖²"),
         (_signs, "weights that change sign", "length of the path"),
     ]
-    return four_panels(tables, parts, height=8.2, gap=1.6, left=1.2, right=1.1)
+    return four_panels(tables, parts, height=8.4, gap=1.4, left=1.75, right=0.9)
 
 
 def _growth(axes: Axes, tables: Tables) -> pd.DataFrame:
@@ -288,14 +320,22 @@ def _growth(axes: Axes, tables: Tables) -> pd.DataFrame:
         power = slopes(second.assign(replicate=0), "log10_time", "top", log=True)[0]
         x, law = second["log10_time"], 2 / of["longest"].iloc[0]
         guide(axes, x, (x / x.iloc[-1]) ** law * line["top"].iloc[-1] / 1.5)
-        text = f"largest,\n{'free blocks' if free else 'linear'}:\npower {power:.2f}"
-        names.append((line["top"].iloc[-1], text, SQUARES["top"]))
+        top, law = line["top"].iloc[-1], rf"$(\log t)^{{{power:.2f}}}$"
+        if free:
+            names.append((top, f"largest,\nresidual\nblocks:\n{law}", SQUARES["top"]))
+        else:
+            aside = {"xytext": (-17, -12), "textcoords": "offset points", "ha": "right"}
+            SQUARES["top"].name(axes, x.iloc[-1], top, f"largest,\nlinear:\n{law}", **aside)
         drawn.append(line.assign(architecture=architecture, power=power))
         if not free:
             names.append((line["remainder"].iloc[-1], "all others", SQUARES["remainder"]))
     name_ends(axes, names)
-    QUIET.note(axes, 0.5, 0.28, "dotted: power 2/L")
+    QUIET.note(axes, 0.98, 0.33, "dotted:\n" + r"$(\log t)^{2/L}$", ha="right")
     ticks_within(axes.yaxis, 1, 3, 10, 30, 100, 300, 1000)
+    powers = [power for power in range(2, 20, 2) if 10.0**power < axes.get_xlim()[1]]
+    ticks(
+        axes.xaxis, [10.0**power for power in powers], ["100", *map("$10^{}$".format, powers[1:])]
+    )
     return pd.concat(drawn)
 
 
@@ -306,7 +346,8 @@ def _alignment(axes: Axes, tables: Tables) -> pd.DataFrame:
     columns = ["frobenius", "apart"]
     drawn = rows[rows["time"] > 0].groupby([*place, "time"])[columns].median().reset_index()
     axes.set(xscale="log", yscale="log")
-    for (_, _, kind, _), line in drawn.groupby(place):
+    lines = [*drawn.groupby(place)]
+    for (_, _, kind, _), line in sorted(lines, key=lambda each: each[0][2] == "residual_free"):
         KINDS[kind].line(axes, line["frobenius"], line["apart"], alpha=0.8)
     for number, kind in enumerate(sorted(set(drawn["kind"]))):
         KINDS[kind].note(axes, 0.04, 0.2 - 0.07 * number, NAMES[kind])
@@ -322,16 +363,18 @@ def _bounds(axes: Axes, tables: Tables) -> pd.DataFrame:
     end = end.sort_values(["kind", "bound", "size"])
     axes.set_xscale("log")
     for row, (key, of) in enumerate(end.groupby(["kind", "size", "bound", "layer"], sort=False)):
-        kind, size, bound, _ = key
+        kind, size, bound, layer = key
         color, y = KINDS[kind].color, [row] * len(of)
         Look(color, hollow=True).line(axes, of["start"], y, linestyle="", markersize=5)
         Look(color).line(axes, of["operator_ratio"], y, linestyle="", markersize=6)
         axes.vlines(bound, row - 0.35, row + 0.35, INK, linewidth=2.2)
         axes.vlines(of["trivial_bound"].iloc[0], row - 0.35, row + 0.35, INK, "dotted")
         text = f"{size:.0f} channels" if kind == "conv" else f"width {size:.0f}"
+        text += f", layer {layer:.0f}"
         place = {"transform": axes.get_yaxis_transform(), "ha": "right", "size": SMALL}
         KINDS[kind].name(axes, -0.03, row, text, **place)
-    axes.set(ylim=(row + 0.6, -0.6), yticks=[])
+    axes.set(ylim=(row + 0.6, -0.75 - 0.26 * (row + 2)), yticks=[])
+    QUIET.note(axes, 0.98, 1, MARKS, ha="right", va="top")
     ticks_within(axes.xaxis, 0.003, 0.01, 0.03, 0.1, 0.3, 1)
     return end
 
@@ -349,9 +392,9 @@ def _signs(axes: Axes, tables: Tables) -> pd.DataFrame:
         look = Look(colors[rate], "", DASHED if integrator == "rk4" else "-", 1.8)
         look.line(axes, line["time"], line["sign_changes"])
         if integrator == "euler":
-            names.append((line["sign_changes"].iloc[-1], f"step {rate:g}", look))
-    name_ends(axes, names)
-    QUIET.note(axes, 0.97, 0.93, "dashed: Runge–Kutta", ha="right")
+            names.append((f"step {rate:g}", look))
+    for number, (text, look) in enumerate([("dashed: Runge–Kutta", QUIET), *names]):
+        look.note(axes, 0.97, 0.94 - 0.08 * number, text, ha="right")
     values = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1)
     low, high = sorted(axes.get_ylim())
     shown = [value for value in values if low <= value <= high]
@@ -389,10 +432,11 @@ FIGURES = [
             )
         ],
         marks="lines: medians, bands: middle 90 %",
-        caption="Change / initial size of five quantities, against the time of"
-        " gradient flow; D = W₂ᵀW₂ − W₁W₁ᵀ. Blue: invariants of the paper; orange: no invariant."
-        " Lines are medians, bands the middle 90 % over layers and networks (all linear, or two"
-        " ReLU layers first). Networks of depth 4 are judged, not drawn.",
+        caption="Change of five quantities during training, divided by their initial size;"
+        f" {D} of adjacent layers. Panels are"
+        " statements of the paper; blue: promised, orange: not promised. Lines are"
+        " medians, bands the middle 90 % over layers and networks (all linear, or two ReLU"
+        " layers first). Networks of depth 4 are judged, not drawn.",
         shows={
             "architecture": ["linear", "relu_then_linear", "random_graph"],
             "data": ["gaussian", "digits"],
@@ -409,10 +453,10 @@ FIGURES = [
                 holds=["theorem-1", "vertex-wise", "edge-wise", "layer-wise", "relu-not-invariant"],
             )
         ],
-        caption="Left: convergence order of the drift: 0 if gradient flow changes the quantity, 1"
-        " if only finite steps change it (Runge–Kutta steps: 4). Right: drift at the smallest"
-        " learning rate / initial size. Blue: invariants; orange: controls. Graphs are random or"
-        " DenseNet-like.",
+        caption="Left: convergence order in the learning rate; 0: gradient flow moves the"
+        " quantity, 1: only finite steps do, 4: finite Runge–Kutta steps do. Right: drift at"
+        " the smallest learning rate. Blue: promised; orange: controls. Graphs are random or"
+        f" DenseNet-like, with frozen weights. {D}; W₁, W₂: adjacent layers.",
         shows={"data": ["gaussian", "digits"]},
     ),
     Drawing(
@@ -422,10 +466,12 @@ FIGURES = [
         unread=("metrics",),
         findings=[Finding(say_what_grows, holds=["weights-diverge", "rank-one", "alignment"])],
         marks="lines: medians, in d means",
-        caption="(a) The last inner layer; solid: linear networks, dashed: with free blocks; L:"
-        " longest path. (c) Layers whose bound of Eq. (14) is above the trivial bound and the"
-        " initial ratio. (d) Weights that change sign. Lines are medians (d:"
-        " means) of networks that separate their data.",
+        caption="(a) The last inner layer; solid: linear networks, dashed: with residual blocks"
+        " that have a trained matrix as skip; L: longest path. (b) 1 − |⟨v, u⟩| of the leading"
+        " singular vectors v, u where two layers meet. (c) Layers where Eq. (14) exceeds the trivial"
+        " bound and the initial ratio."
+        " (d) Signs that differ from the record before. Lines are medians (d: means) of networks"
+        " that separate their data.",
         shows={
             "architecture": ["linear", "relu_then_linear", "conv", "conv_free", "residual_free"],
             "data": ["gaussian", "digits"],

@@ -1,5 +1,7 @@
 """Drawings of study `low_rank_training`."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -90,10 +92,19 @@ def draw_without_decay(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     parts = [
         (_ratio_by_epoch, "largest σ² / sum of all σ²", "epoch"),
         (_remainder_by_epoch, "sum of all other σ² / initial sum", "epoch"),
-        (_ratio_by_kind, "after training, by kind of network", "leading σ² / sum of all σ²"),
-        (_by_width, "σ² after training, by width", "width"),
+        (_ratio_by_kind, "other networks: ○ before, ● after", "leading σ² / sum of all σ²"),
+        (_by_width, f"σ² after training{_gain_of_widths(tables)}", "width"),
     ]
-    return four_panels(tables, parts, height=7.6, gap=1.5, left=1.1, right=1.2)
+    return four_panels(tables, parts, height=7.6, gap=1.6, left=1.1, right=1.35)
+
+
+def _gain_of_widths(tables: Tables) -> str:
+    """Return the gain of the networks of several widths, in brackets."""
+    try:
+        gains = sorted(set(by_width(tables)["gain"]))
+    except NoRows:
+        return ""
+    return f" (gain {', '.join(f'{gain:g}' for gain in gains)})"
 
 
 def _gains(rows: pd.DataFrame) -> dict[float, str]:
@@ -107,7 +118,8 @@ def _by_epoch(axes: Axes, drawn: pd.DataFrame) -> None:
     for gain, line in drawn[drawn["epoch"] > 0].groupby("gain"):
         look = Look(colors[gain], "", width=2.0)
         look.line(axes, line["epoch"], line["median"])
-        names.append((line["median"].iloc[-1], f"gain {gain:g}", look))
+        text = f"gain {gain:g}" + " (usual)" * (gain == 1)
+        names.append((line["median"].iloc[-1], text, look))
     axes.set_xlim(1, max(2, drawn["epoch"].max()))
     ticks_within(axes.xaxis, 1, 10, 100, 1000, 10000)
     name_ends(axes, names)
@@ -145,19 +157,23 @@ def _remainder_by_epoch(axes: Axes, tables: Tables) -> pd.DataFrame:
 
 def _ratio_by_kind(axes: Axes, tables: Tables) -> pd.DataFrame:
     """Draw a row for each kind of network and loss, a point for each gain."""
-    rows = ends(last_inner(tables)).query("dtype == 'float32' and weight_decay == 0")
+    rows = last_inner(tables).query("dtype == 'float32' and weight_decay == 0")
     rows = rows[rows["width"] == by_gain(tables)["width"].iloc[0]]
     drawn, colors = [], _gains(rows)
-    for number, (name, choose) in enumerate(KINDS.items()):
-        line = _spread(rows.query(choose), ["gain"], "ratio")
-        for each in line.itertuples():
-            look = Look(colors[each.gain])
-            axes.hlines(number, each.min, each.max, look.color, linewidth=1.4)
-            look.line(axes, each.median, number)
-        drawn.append(line.assign(series=name))
+    aside = dict(zip(colors, np.linspace(0.24, -0.24, len(colors)), strict=True))
+    for is_after, at in ((False, rows[rows["epoch"] == 0]), (True, ends(rows))):
+        for number, (name, choose) in enumerate(KINDS.items()):
+            line = _spread(at.query(choose), ["gain"], "ratio")
+            for each in line.itertuples():
+                look, y = Look(colors[each.gain], hollow=not is_after), number + aside[each.gain]
+                if is_after:
+                    ends_of = {"marker": "|", "markersize": 9, "linewidth": 1.4}
+                    axes.plot([each.min, each.max], [y, y], color=look.color, **ends_of)
+                look.line(axes, each.median, y, markersize=6 if is_after else 4.5)
+            drawn.append(line.assign(series=name, after=is_after))
     axes.set(xlim=(0, 1.02), ylim=(len(KINDS) - 0.5, -0.75))
     axes.set_yticks(range(len(KINDS)), [name.replace(" loss", "\nloss") for name in KINDS])
-    QUIET.note(axes, 0.98, 0.97, "colors: gain, as in a", ha="right")
+    QUIET.note(axes, 0.98, 0.97, "color: gain, bar: range", ha="right")
     return pd.concat(drawn)
 
 
@@ -193,10 +209,10 @@ def say_decay(tables: Tables) -> str:
 
 def draw_beyond_the_flow(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw the remainder under weight decay, the drift of D, and the spectra of ten classes."""
-    picture, (panels,) = sheet(1, 3, height=4.0, left=0.8, right=0.2, gap=0.75)
+    picture, (panels,) = sheet(1, 3, height=4.2, left=0.8, right=0.2, gap=0.8, top=0.65)
     parts = [
-        (_against_decay, "small σ², decay / no decay", "2λT"),
-        (_drift_by_rate, "change of the invariant D", "learning rate"),
+        (_against_decay, "all σ² but the largest:\ndecay / no decay", "2 × decay λ × time T"),
+        (_drift_by_rate, "no decay: change of\nD = W₂ᵀW₂ − W₁W₁ᵀ", "learning rate"),
         (_spectra, "singular values", "index (ten classes)"),
     ]
     drawn = [pd.DataFrame({"panel": []})]
@@ -223,13 +239,19 @@ def _against_decay(axes: Axes, tables: Tables) -> pd.DataFrame:
     stacked = 0
     for method, own in shown.groupby("method"):
         own = own.assign(**{name: place(own[name]) for name in SPREAD})
-        _bars(axes, own["exponent"], own, METHODS[method], linestyle="")
+        look = METHODS[method]
+        form: dict[str, Any] = {"linestyle": ""}
+        if method == "SGD":  # momentum lies on it
+            form |= {"markersize": 11, "markerfacecolor": "none", "markeredgewidth": 1.5}
+            form |= {"markeredgecolor": look.color}
+        _bars(axes, own["exponent"], own, look, **form)
         at = own.loc[own["exponent"].idxmax()]
         away, side = (-9, NAMED_AT.get(method, 0)), "right"
         if at["exponent"] < x[-1] / 2:
             away, side, stacked = (9, -13 * stacked), "left", stacked + 1
         options = {"xytext": away, "textcoords": "offset points", "ha": side, "size": SMALL}
-        METHODS[method].name(axes, at["exponent"], at["median"], method, **options)
+        text = f"{method}: less" if at["median"] > 1.5 * np.exp(-at["exponent"]) else method
+        look.name(axes, at["exponent"], at["median"], text, **options)
     QUIET.note(axes, 0.04, 0.2, "dotted: gradient\nflow, exp(−2λT)")
     ticks(axes.yaxis, [0.001, 0.01, 0.1, 1])
     return drawn
@@ -245,10 +267,10 @@ def _drift_by_rate(axes: Axes, tables: Tables) -> pd.DataFrame:
     axes.set_xlim(rates.min() / 2, rates.max() * 2)
     axes.set_ylim(drawn["min"].min() / 4, max(2.0, drawn["max"].max() * 2))
     for method, line in drawn.groupby("method"):
-        _bars(axes, line["learning_rate"], line, METHODS[method])
+        _bars(axes, line["learning_rate"], line, METHODS[method], linewidth=1.2, markersize=5)
         at = line.iloc[-1]
         right = at["learning_rate"] > (rates.min() * rates.max()) ** 0.5
-        side = {"xytext": (6, 10), "ha": "right"} if right else {"xytext": (9, -2), "ha": "left"}
+        side = {"xytext": (6, 15), "ha": "right"} if right else {"xytext": (9, -2), "ha": "left"}
         options = {"textcoords": "offset points", "size": SMALL} | side
         METHODS[method].name(axes, at["learning_rate"], at["median"], method, **options)
     powers = [10.0**power for power in range(-6, 1)]
@@ -302,11 +324,10 @@ FIGURES = [
         whose="our experiment",
         findings=[Finding(say_gain_one, holds=["band"])],
         marks="medians, bars: range",
-        caption="The last inner layer W. (a) Ratio ‖W‖₂² / ‖W‖² against epochs, for four gains."
-        " (b) Remainder ‖W‖² − ‖W‖₂², divided by its initial value. (c)"
-        " Other networks and losses; of ten classes the nine largest σ² count. (d) Squared"
-        " singular values against width. Medians and ranges, digits only, without diverged"
-        " networks.",
+        caption="The last inner layer. (a) Ratio ‖W‖₂² / ‖W‖² by epoch, for four sizes (gains) of"
+        " the initial weights, two classes. (b) The remainder. (c) Other networks and"
+        " losses, before and after training; of ten classes the nine largest count. (d) Other widths."
+        " Medians and ranges, digits only, without diverged networks.",
         shows={"data": ["digits", "fashion_mnist"]},
     ),
     Drawing(
@@ -315,11 +336,10 @@ FIGURES = [
         whose="our experiment, beyond the paper",
         findings=[Finding(say_decay, holds=["decay"])],
         marks="bars: range",
-        caption="The last inner layer. (a) Sum of all squared singular values σ² except the"
-        " largest, divided by this sum without weight decay λ, against 2λT (T: time of training)."
-        " Values below 0.0003: lower edge. (b) Change of D / initial size at one time. (c)"
-        " Singular values for ten classes. Medians and ranges, digits only, without diverged"
-        " networks.",
+        caption="The last inner layer. (a) Sum of all squared singular values except the largest,"
+        " relative to training without weight decay λ; T: time of training; below 0.0003:"
+        " strip. (b) Change of D = W₂ᵀW₂ − W₁W₁ᵀ at one time. (c) After training on ten"
+        " classes. Medians and ranges, digits only, without diverged networks.",
         shows={
             "data": ["digits", "fashion_mnist"],
             "optimizer": ["sgd", "momentum", "adam", "adamw"],

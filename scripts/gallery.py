@@ -7,7 +7,6 @@ a page of their captions, and writes the tables of figures, of claims that do no
 benchmarks between the marks in README.md and docs/*.md, so that none of it is ever typed by hand.
 """
 
-import json
 import re
 import sys
 from collections import Counter
@@ -28,6 +27,7 @@ from runner.publish.counting import once
 from runner.publish.entries import Entry, collect, reason
 from runner.publish.gallery import NBSP, VERDICTS, Pages, capital, duration, shown
 from runner.publish.gallery import papers as about_papers
+from runner.publish.kept import read_csv, read_json
 from runner.publish.reference import REFERENCE, drawn_png, kept_figure, read_tables
 from runner.results.captions import caption
 from runner.results.evidence import ERROR
@@ -145,7 +145,7 @@ def index(reference: Path) -> str:
 
 def finding(folder: Path) -> str:
     """What the header of a figure's picture says was found. folder: of the figure."""
-    judged = pd.read_csv(folder / "claims.csv")
+    judged = read_csv(folder / "claims.csv")
     said = header_of(kept_figure(folder), read_tables(folder), judged).finding
     return said.replace(" %", f"{NBSP}%")
 
@@ -226,7 +226,7 @@ def time_of(folder: Path) -> str:
     """
     if not folder.exists():
         return ""
-    about = json.loads((folder / "provenance.json").read_text())
+    about = read_json(folder / "provenance.json")
     gpus = [run["device_name"] for run in about["runs"] if run.get("device", "cpu") != "cpu"]
     known = not gpus and all(run.get("cpu_seconds") for run in about["runs"])
     seconds = sum(run["cpu_seconds"] for run in about["runs"]) if known else about["seconds"]
@@ -256,7 +256,7 @@ def hours(folder: Path, names: Iterable[str]) -> float:
     runs = {}
     for name in names:
         if (path := folder / name / "provenance.json").exists():
-            runs |= {run["run"]: run["cpu_seconds"] for run in json.loads(path.read_text())["runs"]}
+            runs |= {run["run"]: run["cpu_seconds"] for run in read_json(path)["runs"]}
     return sum(runs.values()) / 3600
 
 
@@ -283,7 +283,7 @@ def claims_at(folder: Path, names: Iterable[str]) -> pd.DataFrame:
     """
     paths = [path for name in names if (path := folder / name / "claims.csv").exists()]
     texts = {"measured": str, "note": str}
-    read = [pd.read_csv(path, keep_default_na=False, dtype=texts) for path in paths]
+    read = [read_csv(path, keep_default_na=False, dtype=texts) for path in paths]
     named = [each.assign(figure=path.parent.name) for each, path in zip(read, paths, strict=True)]
     return once(pd.concat(named)) if named else pd.DataFrame(columns=["kind", "verdict"])
 
@@ -380,8 +380,8 @@ def measured(reference: Path, which: str, columns: dict[str, str]) -> str:
     tables = []
     for name in names:
         if (path := folder / f"{name}{which}.csv").exists():
-            about = json.loads((folder / f"{name}.provenance.json").read_text())
-            tables.append(pd.read_csv(path).assign(machine=machine_name(about)))
+            about = read_json(folder / f"{name}.provenance.json")
+            tables.append(read_csv(path).assign(machine=machine_name(about)))
     rows = pd.concat(tables)
     cells = [
         [value if isinstance(value, str) else short(value) for value in row]
@@ -408,8 +408,11 @@ def write_between(path: Path, what: str, content: str) -> None:
 
 
 def main() -> int:
-    """Draw the pictures and write the tables; returns 0, or 2 when a document has no marks."""
+    """Draw the pictures and write the tables; returns 0, or 2 when a document has no marks or
+    a file of the reference is damaged."""
     try:
+        for path in REFERENCE.glob("*/*/provenance.json"):
+            read_json(path)  # whether it is whole: before a document is written
         draw_pictures(REFERENCE, PICTURES)
         (PICTURES / "README.md").write_text(captioned(REFERENCE))
         INDEX.write_text(index(REFERENCE))

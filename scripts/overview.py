@@ -11,6 +11,7 @@ from runner.papers.batch_norm_rank.looks import NORMALIZATIONS
 from runner.papers.norm_tuning.bn_only import tables as tuned
 from runner.papers.norm_tuning.looks import METHODS
 from runner.papers.training_invariances.invariances.tables import unrolled
+from runner.publish.kept import read_csv
 from runner.publish.reference import read_tables
 from runner.results.claims import Tables
 from runner.results.style import (
@@ -123,7 +124,7 @@ def drawn(reference: Path) -> bytes:
     with drawn_in("screen"):
         picture, axes = sheet(2, 2, height=5.4, left=1.05, right=0.2, gap=1.0)
         for panel_axes, (draw, (figure, claims)) in zip(axes.flat, PANELS.items(), strict=True):
-            kept = pd.read_csv(reference / figure / "claims.csv").set_index("claim")["verdict"]
+            kept = read_csv(reference / figure / "claims.csv").set_index("claim")["verdict"]
             if not (kept[claims] == "holds").all():
                 raise InputError(f"{figure}: what the overview says of it does not hold any more")
             draw(panel_axes, read_tables(reference / figure))

@@ -16,6 +16,7 @@ import pandas as pd
 from runner.core.errors import InputError
 from runner.publish.counting import once
 from runner.publish.gallery import VERDICTS, capital
+from runner.publish.kept import read_csv
 from runner.publish.reference import REFERENCE
 from runner.runs.files import write_atomically
 
@@ -50,10 +51,10 @@ def beside(reference: Path) -> pd.DataFrame:
     One row per statement and other seed: the columns of claims, with `seed`, and `other` and
     `other_measured`. Left out is what was judged by another rule than today's.
     """
-    kept = pd.concat(pd.read_csv(path) for path in (reference / SCALE).glob("*/claims.csv"))
+    kept = pd.concat(read_csv(path) for path in (reference / SCALE).glob("*/claims.csv"))
     own = once(kept[kept["kind"] == "paper"])
     names = {"verdict": "other", "measured": "other_measured"}
-    others = pd.read_csv(reference / FILE).rename(columns=names)
+    others = read_csv(reference / FILE).rename(columns=names)
     return own.merge(others, on=["figure", "claim", "digest"])
 
 

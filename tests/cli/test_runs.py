@@ -3,6 +3,7 @@
 import io
 import json
 import shutil
+import sys
 
 import pandas as pd
 import pytest
@@ -40,12 +41,28 @@ def listed(text: str) -> list[str]:
         (("--study", "example20"), 1, "1 run: 1 complete"),
         (("list", "--where", "target_width=3"), 2, "2 runs: 2 complete"),
         (("list", "--where", "target_width=2,3.0", "--where", "methods=[sgd]"), 1, "1 run:"),
+        (("list", "--where", f"methods={METHODS[1:-1].replace(',', '+')}"), 2, "2 runs:"),
+        (("list", "--where", "methods=sgd+dense"), 0, "none of 4 runs is chosen"),
+        (("list", "--where", "depths=4+4,4"), 1, "1 run: 1 complete"),
         (("list", "--status", "failed"), 0, "none of 4 runs is chosen"),
     ],
 )
 def test_the_list_shows_the_runs_that_are_meant(runs, words, number, counts):
     code, shown, _ = runs(*words)
     assert code == 0 and len(listed(shown)) == number and counts in shown
+
+
+@pytest.mark.parametrize(("columns", "room"), [(30, 20), (80, 20), (100, 30), (1000, None)])
+def test_what_is_cut_on_a_narrow_terminal_has_a_mark(runs, columns, room, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    _, shown, _ = runs("list", "--study", "bn_only")
+    knobs = [line.split()[1] for line in shown.splitlines()[1:4]]
+    assert all(text.startswith("target_width=") for text in knobs)
+    if room is None:
+        assert "…" not in shown and all("replicates=2" in text for text in knobs)
+    else:
+        assert all(len(text) == room and text[-1] == "…" for text in knobs)
 
 
 def test_the_list_tells_the_living_from_the_dead(runs, outputs):

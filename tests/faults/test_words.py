@@ -17,6 +17,10 @@ COMMANDS = [
     (["runs", "diff", "1", "2", "outputs=nowhere"], "there are no runs under nowhere"),
     (["-m", "study=example20", "exponents=range(0,1e9)"], "1,000,000,000 runs"),
     (["-m", "study=example20", "seed=range(0,inf)"], "infinitely many runs"),
+    (["-m", "study=example20", "exponents=range(0,1,nan)"], "range(0,1,nan): nan is no number"),
+    (["-m", "study=example20", "seed=range(nan,3)"], "range(nan,3): nan is no number"),
+    (["study=example20", "source=${now:%S}"], "source must be a mapping"),
+    (["study=example20", "depths=${seed}"], "depths must be a list"),
     (["figure=fig4", "grids=3"], "grids"),
     (["figure=fig4", "grids.smoke=3", "scale=smoke"], "grids"),
 ]

@@ -179,6 +179,7 @@ def test_a_measurement_is_part_of_the_run_and_its_code_of_the_fingerprint(tmp_pa
     monkeypatch.syspath_prepend(tmp_path)
     path = tmp_path / "my_sizes.py"
     path.write_text("import my_helper\n\ndef size(tensors):\n    return len(tensors)\n")
+    (tmp_path / "my_helper.py").write_text("")
     plain, own = (tiny("bottleneck", **each) for each in ({}, {"measure": "my_sizes:size"}))
     assert (
         "measure" not in plain.identity()
@@ -187,7 +188,6 @@ def test_a_measurement_is_part_of_the_run_and_its_code_of_the_fingerprint(tmp_pa
     run = Run(own, tmp_path / "outputs")
     before = run.code()
     assert before != Run(plain, tmp_path).code() == provenance.code_of("bottleneck")
-    (tmp_path / "my_helper.py").write_text("")
     execute(run, settings(run))
     assert not run.is_stale() and run.provenance()["code"] == run.code() == before
     assert set(pd.read_csv(run.folder / "measured.csv")["quantity"]) == {"size"}

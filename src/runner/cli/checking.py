@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from math import ceil, isfinite, prod
+from math import ceil, isfinite, isnan, prod
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +92,8 @@ def _count(override: Override) -> float:
     swept = override.value()
     if isinstance(swept, RangeSweep):
         start, stop, step = (float(each or 0) for each in (swept.start, swept.stop, swept.step))
+        if any(map(isnan, (start, stop, step))):
+            raise InputError(f"{override.input_line}: nan is no number, as in range(0,1,0.5)")
         if not step:
             raise InputError(f"{override.input_line}: the step of a range is 0")
         number = (stop - start) / step

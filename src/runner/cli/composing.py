@@ -134,6 +134,10 @@ def read(composed: DictConfig) -> tuple[StudyConfig, Settings]:
         raise InputError(explain_key(str(key), parameters.__name__))
     bare = _without(composed, "grids", "hydra")
     values: Any = OmegaConf.to_container(bare, resolve=True, throw_on_missing=True)
+    for item in (*fields(parameters), *fields(Settings)):  # what Hydra resolves unchecked
+        check_list(item.name, values[item.name], item.type)
+    if not isinstance(values["source"], dict):
+        raise InputError("source must be a mapping: source.key=value, see conf/data/")
     of_study, of_settings = ({name: values[name] for name in each} for each in names)
     config = parameters(**of_study)
     for place in config.own_functions():  # whether it is there: before anything is computed

@@ -11,6 +11,7 @@ from runner.core.catalogue import figure_names, rows_of
 from runner.core.errors import InputError
 from runner.core.folders import require_readable
 from runner.core.studies import column_types
+from runner.publish.kept import read_csv
 from runner.publish.reference import REFERENCE, canonical_figure, read_tables
 from runner.results.claims import claims_of, judge
 from runner.results.comparison import COLUMNS, alike
@@ -58,7 +59,7 @@ def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None
             notes.append(f"on one side alone, and not compared: {table}")
     compared = pd.concat(parts, ignore_index=True)
     judged = judge(name, claims_of(name, variant.study), own)
-    verdicts = judged.merge(pd.read_csv(folder / "claims.csv"), on="claim", suffixes=("", " kept"))
+    verdicts = judged.merge(read_csv(folder / "claims.csv"), on="claim", suffixes=("", " kept"))
     others = [
         {"table": "runs", "where": f"{run}: {'made' if run in runs[0] else 'kept'} alone"}
         for run in sorted(runs[0] ^ runs[1])

@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import pandas as pd
-
 from runner.core.catalogue import figure_names, figure_study, headline, natural_order, paper_folder
 from runner.core.errors import InputError
 from runner.core.papers import Paper, paper_of
 from runner.core.progress import Progress
+from runner.publish.kept import read_csv, read_json
 from runner.publish.reference import picture
 from runner.results.claims import MOST_LEFT_OUT
 from runner.runs.provenance import code_of
@@ -34,7 +33,7 @@ LATER = dict.fromkeys(
 )
 """Columns that tables of older code may lack."""
 
-UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
+UNREADABLE = (InputError, OSError, ValueError, KeyError, TypeError, AttributeError)
 """What reading damaged files ends in."""
 
 
@@ -254,9 +253,9 @@ def _read(claims: Path, provenance: Path) -> tuple[dict[str, Row], dict[str, Any
 
     Raises one of UNREADABLE when the pages lack something in them that they cannot do without.
     """
-    about = json.loads(provenance.read_text())
+    about = read_json(provenance)
     float(about["seconds"]), about["command"], [_facts(run) for run in about["runs"]]
-    table = pd.read_csv(claims, dtype=str, keep_default_na=False)
+    table = read_csv(claims, dtype=str, keep_default_na=False)
     table[["statement", "verdict", "measured"]]
     rows = [LATER | row for row in table.to_dict("records")]
     return {row["claim"]: row | {"kind": row["kind"] or "paper"} for row in rows}, about

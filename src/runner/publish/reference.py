@@ -27,6 +27,7 @@ from runner.core.catalogue import figure_names, figure_study, headline, package_
 from runner.core.errors import InputError
 from runner.core.folders import outputs_at, require_readable, require_writable
 from runner.core.studies import column_types
+from runner.publish.kept import read_csv, read_json
 from runner.publish.plan import rules
 from runner.publish.restamping import restamp
 from runner.publish.standing import PREREGISTERED, as_kept, earlier_seeds, stood_before
@@ -119,7 +120,7 @@ def check_kept(folder: Path, name: str, study: str) -> None:
         if table in tables and (wrong := fault(tables[table], row_class)):
             raise InputError(f"{name}: {table}: {wrong}")
     judged = judge(name, claims_of(name, study), tables)
-    kept = pd.read_csv(folder / "claims.csv", keep_default_na=False)
+    kept = read_csv(folder / "claims.csv", keep_default_na=False)
     said = [each[["claim", *SAID]].to_numpy().tolist() for each in (judged, kept)]
     if said[0] != said[1]:
         wrong = next(a or b for a, b in zip_longest(*said) if a != b)
@@ -167,11 +168,11 @@ def keep_benchmarks(measured: Path, reference: Path) -> list[Path]:
 
 
 def read_tables(folder: Path) -> dict[str, pd.DataFrame]:
-    """Return the tables of one figure's reference."""
+    """Return the tables of one figure's reference. Raises InputError where a file is damaged."""
     paths = {path.name.partition(".")[0]: path for path in sorted(folder.glob("*.csv*"))}
     del paths["claims"]
-    shared = json.loads((folder / "shared.json").read_text())
-    return {name: pd.read_csv(path).assign(**shared[name]) for name, path in paths.items()}
+    shared = read_json(folder / "shared.json")
+    return {name: read_csv(path).assign(**shared.get(name, {})) for name, path in paths.items()}
 
 
 def draw_all(reference: Path, outputs: Path, style: str = "screen") -> Iterator[Path]:
@@ -181,10 +182,11 @@ def draw_all(reference: Path, outputs: Path, style: str = "screen") -> Iterator[
     """
     for folder in sorted(path.parent for path in reference.glob("*/*/claims.csv")):
         figure = kept_figure(folder, outputs, style)
+        read_json(folder / "provenance.json")  # whether it is whole: it is copied
         now = publish(figure, read_tables(folder))
         write_atomically(figure.path("provenance.json"), (folder / "provenance.json").read_bytes())
         write_atomically(figure.path("drawn-from"), drawn_from(folder).encode())
-        if list(now["verdict"]) != list(pd.read_csv(folder / "claims.csv")["verdict"]):
+        if list(now["verdict"]) != list(read_csv(folder / "claims.csv")["verdict"]):
             raise InputError(f"{folder}: the claims judged now differ from the kept ones")
         yield figure.path("png")
 
@@ -201,7 +203,7 @@ def picture(folder: Path, outputs: Path, end: str = "png") -> Path:
     is_current = words.exists() and source.exists() and source.read_text() == now
     if not (is_current and place.exists()):
         tables = read_tables(folder)
-        above = header_of(figure, tables, pd.read_csv(folder / "claims.csv"))
+        above = header_of(figure, tables, read_csv(folder / "claims.csv"))
         for each in () if is_current else ("png", "body.png"):
             figure.path(each).unlink(missing_ok=True)
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -219,7 +221,7 @@ def drawn_png(folder: Path, dpi: float | None = None, note: str = "") -> bytes:
     note: ends the header's first line.
     """
     figure, tables = kept_figure(folder), read_tables(folder)
-    above = header_of(figure, tables, pd.read_csv(folder / "claims.csv"))
+    above = header_of(figure, tables, read_csv(folder / "claims.csv"))
     above = replace(above, what=DOT.join(filter(None, (above.what, note))))
     return as_png(figure, tables, above, dpi)
 
@@ -250,10 +252,10 @@ def judge_all(reference: Path) -> None:
     tables = kept_tables(reference)
     numbers = numbers_judged(tables).to_csv(index=False, float_format="%.6g")
     now, path = _by_claim(pd.read_csv(StringIO(numbers))), reference / JUDGED
-    before = _by_claim(pd.read_csv(path)) if path.exists() else {}
+    before = _by_claim(read_csv(path)) if path.exists() else {}
     for folder, each in tables.items():
         name, path = folder.name, folder / "claims.csv"
-        kept = pd.read_csv(path)
+        kept = read_csv(path)
         judged = judge(name, claims_of(name, figure_study(name)), each)
         kept = kept[kept["standing"] == PREREGISTERED]
         stood = {*zip(kept["claim"], kept["digest"], strict=True)}

@@ -14,6 +14,7 @@ import pandas as pd
 
 from runner.core.catalogue import configs, rows_of
 from runner.core.errors import InputError
+from runner.publish.kept import read_json
 from runner.results.comparison import alike, compare
 from runner.runs.files import write_atomically
 from runner.runs.inventory import find
@@ -81,7 +82,7 @@ def restamp(reference: Path, before: Iterable[Path], after: Path) -> Iterator[st
             why[study], same[study] = "the same bytes", codes.pop()
     counts = dict.fromkeys(configs(), 0)
     for path in sorted(reference.glob("*/*/provenance.json")):
-        about = json.loads(path.read_text())
+        about = read_json(path)
         for run in about["runs"]:
             study = run["run"].partition(" ")[0]
             if study in same and run["code"] == same[study]:

@@ -8,13 +8,12 @@ import argparse
 from pathlib import Path
 from textwrap import fill
 
-import pandas as pd
-
 from runner.core.arguments import key_values
 from runner.core.catalogue import figure_names, headline
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at, require_writable
 from runner.publish.entries import SCALES
+from runner.publish.kept import read_csv
 from runner.publish.reference import FROM_REFERENCE, picture
 from runner.results.verdicts import lines as verdict_lines
 from runner.runs.provenance import INSTALLED, REFERENCE
@@ -30,8 +29,8 @@ def kept_scales(figure: str) -> list[str]:
 def shown(figure: str, scale: str | None, outputs: Path) -> str:
     """Return the verdicts of a figure of the reference and the path of its picture, as text.
 
-    scale: None for the largest that is kept. Raises InputError when there is no such figure, or
-    nothing is kept of it at this scale.
+    scale: None for the largest that is kept. Raises InputError when there is no such figure,
+    nothing is kept of it at this scale, or a file of it is damaged.
     """
     if figure not in figure_names():
         raise InputError(f"{figure} is no figure: {nearest(figure, figure_names())}")
@@ -50,7 +49,7 @@ def shown(figure: str, scale: str | None, outputs: Path) -> str:
     caption = fill((folder / "caption.txt").read_text(), 100)
     largest = " (the largest kept)" if at == kept[0] and len(kept) > 1 else ""
     lines = [f"{figure}, scale={at}{largest}: {headline('figure', figure)}"]
-    judged = pd.read_csv(folder / "claims.csv", keep_default_na=False)
+    judged = read_csv(folder / "claims.csv", keep_default_na=False)
     lines += [*verdict_lines(judged, folder / "claims.csv", at), caption]
     lines += [f"also kept: runner show {figure} scale={each}" for each in kept if each != at]
     lines += [ELSEWHERE] * INSTALLED

@@ -4,7 +4,6 @@ It does where its digest was written down before the runs were begun (`results.r
 nothing of the same seed had been kept of the figure by then, at whatever scale, under another rule.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from runner.publish.kept import read_csv, read_json
 from runner.results.verdicts import STANDINGS
 
 PREREGISTERED, EXPLORATORY = STANDINGS
@@ -34,11 +34,11 @@ def stood_before(
     """
     seeds, known = set(about["seeds"]), dict(about["rules"])
     for folder in before:
-        then = json.loads((folder / "provenance.json").read_text())
+        then = read_json(folder / "provenance.json")
         if seeds & set(then.get("earlier_seeds", [])):
             known = {}  # of that time nothing is left to compare with
         if seeds & set(then["seeds"]):
-            kept = pd.read_csv(folder / "claims.csv").query("standing == @PREREGISTERED")
+            kept = read_csv(folder / "claims.csv").query("standing == @PREREGISTERED")
             same = set(zip(kept["claim"], kept["digest"], strict=True))
             known = {claim: digest for claim, digest in known.items() if (claim, digest) in same}
     return [known.get(row.claim) == row.digest for row in judged.itertuples()]
@@ -51,5 +51,5 @@ def earlier_seeds(about: Mapping[str, Any], folder: Path) -> list[int]:
     """
     if not (folder / "provenance.json").exists():
         return []
-    then = json.loads((folder / "provenance.json").read_text())
+    then = read_json(folder / "provenance.json")
     return sorted({*then.get("earlier_seeds", []), *then["seeds"]} - set(about["seeds"]))

@@ -8,9 +8,11 @@ import re
 import resource
 import subprocess
 import sys
-from collections.abc import Iterable
+import sysconfig
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from threadpoolctl import threadpool_info
 
 from runner.core.catalogue import package_of
+from runner.core.errors import InputError
 from runner.runs.what_counts import imports, written
 
 if TYPE_CHECKING:
@@ -34,6 +37,9 @@ COMMAND = "RUNNER_COMMAND"
 
 DRIVER = Path("/proc/driver/nvidia/version")
 """Where Linux tells the version of NVIDIA's driver, without asking a GPU that may hang."""
+
+LIBRARY = Path(os.__file__).parent
+"""Python's own library."""
 
 PACKAGES = (
     "torch",
@@ -154,36 +160,95 @@ def peak_memory(device: "torch.device") -> dict[str, int]:
 def code_of(study: str, own: tuple[str, ...] = ()) -> str:
     """Return sixteen digits that change when the code of a study does.
 
-    They cover `config.py` and `study.py` of the study and every module of this package, and of the
-    study's own, that these import, directly or through others, without layout, comments and words
-    (`what_counts` lists them). own: functions of the user's that a run's parameters name, whose
-    modules count as well. Other packages are named in the provenance by their versions. Raises
-    InputError when there is no such study.
+    They cover `config.py` and `study.py` of the study and what these import, as `fingerprint` says.
+    own: functions of the user's that a run's parameters name, whose modules count as well. Raises
+    InputError when there is no such study, or a module cannot be read.
     """
     package = package_of(study)
     modules = {place.partition(":")[0] for place in own}
-    found = {name for name in modules if find_spec(name.partition(".")[0]) is not None}
-    return fingerprint({f"{package}.config", f"{package}.study", *found})
+    return fingerprint({f"{package}.config", f"{package}.study"}, modules)
 
 
-def fingerprint(modules: set[str]) -> str:
+def fingerprint(modules: set[str], own: Iterable[str] = ()) -> str:
     """Return sixteen digits that change when one of these modules does, or one that they import.
 
-    Layout, comments and words (`what_counts` lists them) count as nothing.
+    Modules count with their text, directly imported or through others, wherever in the text.
+    Layout, comments and words (`what_counts` lists them) count as nothing. What the user's modules
+    import of installed packages and of Python's own library counts by its version. The provenance
+    has the versions of what this package imports.
+    own: the user's modules, which may be of an installed package. Raises InputError where one of
+    these is missing, or a module's text is not Python's.
     """
-    packages = {"runner", *(name.partition(".")[0] for name in modules)}
-    found: set[str] = set()
-    waiting = set(modules)
+    texts: dict[str, str] = {}
+    versions: set[str] = set()
+    ours = {"runner", *map(_root, modules)}
+    waiting: list[tuple[str, Path | None]] = [(name, None) for name in sorted({*modules, *own})]
+    seen: set[str] = set()
     while waiting:
-        name = waiting.pop()
-        if name not in found and name.partition(".")[0] in packages and source_of(name) is not None:
-            found.add(name)
-            package = name if _place(name).is_dir() else name.rpartition(".")[0]
-            waiting |= imports(package, source_of(name))
+        name, beside = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        if _root(name) not in ours and (version := _installed(_root(name))):
+            versions.add(version)
+            continue
+        try:
+            text = source_of(name, beside)
+        except ModuleNotFoundError as error:
+            if beside is None:
+                raise InputError(f"{name}: {error}") from error
+            continue  # what can be done without
+        place = _place(name, beside)
+        package = name if place.is_dir() else name.rpartition(".")[0]
+        if _root(name) != "runner" and "." in name:
+            waiting.append((name.rpartition(".")[0], beside or place.parent))
+        if text is None:
+            continue
+        try:
+            texts[name] = written(text)
+            found = sorted(imports(package, text))
+        except (SyntaxError, ValueError, RecursionError) as error:
+            raise InputError(f"{name} cannot be read: {error}") from error
+        if _root(name) == "runner":
+            found = [each for each in found if _root(each) in ours]
+        waiting += [(each, place.parent) for each in found]
     digest = hashlib.sha256()
-    for name in sorted(found):
-        digest.update(f"{name}\n{written(source_of(name))}\n".encode())
+    for name in sorted(texts):
+        digest.update(f"{name}\n{texts[name]}\n".encode())
+    for version in sorted(versions):
+        digest.update(f"{version}\n".encode())
     return digest.hexdigest()[:16]
+
+
+def _root(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def _installed(package: str) -> str | None:
+    """Return an installed package, or Python's own library, with its version; None for the user's.
+
+    A module among the installed ones that no package owns is the user's.
+    """
+    spec = _spec(package)
+    if spec is None:
+        return None
+    place = Path(next(iter(spec.submodule_search_locations or ()), spec.origin or ""))
+    if _is_among_installed(place):
+        owners = sorted(set(_owners(tuple(sys.path)).get(package, ())))
+        return " ".join(f"{each} {importlib.metadata.version(each)}" for each in owners) or None
+    if spec.origin in ("built-in", "frozen") or place.is_relative_to(LIBRARY):
+        return f"python {sysconfig.get_python_version()}"
+    return None
+
+
+@cache
+def _owners(path: tuple[str, ...]) -> Mapping[str, list[str]]:
+    """Return the installed packages, as pip names them, by what one imports; path: sys.path."""
+    return importlib.metadata.packages_distributions()
+
+
+def _is_among_installed(place: Path) -> bool:
+    return not {"site-packages", "dist-packages"}.isdisjoint(place.parts)
 
 
 _sources: dict[str, str | None] = {}
@@ -194,45 +259,79 @@ class _Remembering:
     """A finder that finds nothing, and remembers the text of each module that is being imported.
 
     Its file may change at any time from then on; numbers come from what was imported. Other
-    installed packages are left out: the provenance has their versions.
+    installed packages are left out: they count by their versions.
     """
 
     @staticmethod
     def find_spec(name: str, path: Iterable[str] | None, target: object = None) -> None:
         """Remember a module's text, as Python asks for it; another text makes fingerprints anew."""
-        folder = next(iter(path or ()), "-packages")
-        if name.startswith("runner.") or "-packages" not in folder:
-            text = _text_of(Path(folder, name.rpartition(".")[2]))
+        path = None if path is None else list(path)
+        if path is None and name in sys.stdlib_module_names:
+            return
+        is_ours = name.startswith("runner.")
+        if path is not None and not is_ours and any("-packages" in each for each in path):
+            return
+        spec = PathFinder.find_spec(name, path)
+        if spec is None or not spec.has_location or spec.origin is None:
+            return
+        place = _without_ending(spec)
+        if is_ours or not _is_among_installed(place):
+            text = _text_of(place)
             if _sources.get(name) != text:
                 _sources[name] = text
                 code_of.cache_clear()
 
 
-def source_of(name: str) -> str | None:
-    """Return the text of a module; None for what is no module of Python's."""
+def source_of(name: str, beside: Path | None = None) -> str | None:
+    """Return the text of a module; None for what is no module of Python's.
+
+    beside: a folder in which it is looked for, too. Raises ModuleNotFoundError when there is no
+    such package.
+    """
     if name not in _sources:
-        _sources[name] = _text_of(_place(name))
+        _sources[name] = _text_of(_place(name, beside))
     return _sources[name]
 
 
-def _place(name: str) -> Path:
+def _place(name: str, beside: Path | None = None) -> Path:
     """Return the folder of a package, or the file of a module without its ending."""
     package, *rest = name.split(".")
-    return _folder(package).joinpath(*rest)
+    folders = _folders(package, beside)
+    places = [folder.joinpath(*rest) for folder in folders]
+    return next((place for place in places if _is_there(place)), places[0])
 
 
 @cache
-def _folder(package: str) -> Path:
+def _folders(package: str, beside: Path | None) -> list[Path]:
     """Return where a package is, or a module alone, without its ending.
 
     Raises ModuleNotFoundError when there is none.
     """
-    spec = find_spec(package)
-    if spec is None:
-        raise ModuleNotFoundError(f"there is no package {package}")
-    if not spec.submodule_search_locations:
-        return Path(spec.origin or package).with_suffix("")
-    return Path(next(iter(spec.submodule_search_locations)))
+    spec = _spec(package)
+    if spec is not None and spec.submodule_search_locations:
+        return list(map(Path, spec.submodule_search_locations))
+    if spec is not None:
+        return [_without_ending(spec)]
+    if beside is not None and _is_there(beside / package):
+        return [beside / package]
+    raise ModuleNotFoundError(f"there is no package {package}")
+
+
+def _spec(package: str) -> ModuleSpec | None:
+    try:
+        return find_spec(package)
+    except ValueError:  # made by a program, as `__main__` may be
+        return None
+
+
+def _without_ending(spec: ModuleSpec) -> Path:
+    """Return the folder of a package, or the file of a module without its ending."""
+    origin = Path(spec.origin or spec.name)
+    return origin.parent if spec.submodule_search_locations else origin.with_suffix("")
+
+
+def _is_there(place: Path) -> bool:
+    return place.is_dir() or place.with_suffix(".py").is_file()
 
 
 def _text_of(place: Path) -> str | None:

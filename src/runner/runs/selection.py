@@ -131,7 +131,7 @@ def named(text: str, outputs: Path) -> Found:
     """
     if (Path(text) / "config.yaml").exists():
         return describe(Path(text).resolve())
-    found = find(outputs) if outputs.is_dir() else []
+    found = find(outputs) if outputs.exists() else []
     if not found:
         raise InputError(f"{text} names no run: there are no runs under {outputs}")
     names = [(f"{each.study}/{each.home.name}", each.home.name, each.hash8) for each in found]

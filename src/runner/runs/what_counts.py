@@ -5,6 +5,7 @@ or line of progress therefore makes no run stale.
 """
 
 import ast
+from contextlib import suppress
 from functools import cache
 from importlib.util import resolve_name
 from typing import Any
@@ -83,8 +84,9 @@ def imports(package: str, text: str) -> frozenset[str]:
         if isinstance(node, ast.Import):
             found.update(each.name for each in node.names)
         elif isinstance(node, ast.ImportFrom):
-            module = resolve_name("." * node.level + (node.module or ""), package)
-            found.update([module, *(f"{module}.{each.name}" for each in node.names)])
+            with suppress(ImportError):  # `from .` outside a package: Python cannot import it
+                module = resolve_name("." * node.level + (node.module or ""), package)
+                found.update([module, *(f"{module}.{each.name}" for each in node.names)])
     return frozenset(found - MODULES.keys())
 
 

@@ -30,14 +30,15 @@ class Names:
     """
 
     columns: Mapping[str, str]
-    values: Mapping[str, str]
+    values: Mapping[Any, str]
     conditions: Mapping[str, str]
     unmet: Mapping[str, str]
 
-    def extended(self, printed: Mapping[str, str]) -> "Names":
-        """Return these names with others for columns, values and conditions."""
-        columns, values = {**self.columns, **printed}, {**self.values, **printed}
-        return Names(columns, values, {**self.conditions, **printed}, self.unmet)
+    def extended(self, printed: Mapping[Any, str]) -> "Names":
+        """Return these names with others for columns, values (tuples among them) and conditions."""
+        texts = {key: words for key, words in printed.items() if isinstance(key, str)}
+        columns, conditions = {**self.columns, **texts}, {**self.conditions, **texts}
+        return Names(columns, {**self.values, **printed}, conditions, self.unmet)
 
     def column(self, name: str) -> str:
         """Return what a column is called; `<name>_before` was measured before training."""

@@ -144,7 +144,7 @@ class Quantity:
 
 def _in_words(value: Any, names: Names) -> str:
     if isinstance(value, tuple):
-        return ", ".join(_in_words(each, names) for each in value)
+        return names.values.get(value) or ", ".join(_in_words(each, names) for each in value)
     if not isinstance(value, str):
         return number(value) if isinstance(value, float) else str(value)
     return names.column(value) if value in names.columns else names.value(value)

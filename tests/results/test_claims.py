@@ -84,14 +84,18 @@ def assuming(x) -> pd.Series:
 def test_what_misses_an_assumption_is_counted_and_a_fifth_of_it_is_the_most():
     row = assuming([1.0] * 8 + [-1.0, np.nan])
     assert (row["verdict"], row["left_out"], row["n"]) == ("holds", 0.2, 8)
-    assert row["note"] == f"20{NBSP}% of the cases do not satisfy the assumption"
+    assert row["note"] == f"in 20{NBSP}% of the measurements it is not true that x > 0"
     row = assuming([1.0] * 11 + [-1.0] * 3)
     assert (row["verdict"], row["left_out"], row["n"]) == ("undecided", 0.214286, 11)
     assert row["note"] == (
-        f"21{NBSP}% of the cases do not satisfy the assumption; above 20{NBSP}% nothing is decided"
+        f"in 21{NBSP}% of the measurements it is not true that x > 0; "
+        f"above 20{NBSP}% we do not judge"
     )
     row = assuming([-1.0] * 5)
-    assert (row["verdict"], row["note"]) == ("undecided", "no case where x > 0")
+    assert (row["verdict"], row["note"]) == (
+        "undecided",
+        "in all measurements it is not true that x > 0",
+    )
     assert row["left_out"] == 1
 
 
@@ -103,7 +107,7 @@ def test_a_point_with_nothing_left_decides_nothing():
     tables["metrics"].loc[lambda rows: rows["d"] == 3, "x"] = -1.0
     row = judge("fig", [claim], tables).iloc[0]
     assert (row["verdict"], row["left_out"]) == ("undecided", 0.1)
-    assert "no case at d = 3 satisfies the assumption" in row["note"]
+    assert "in all measurements at d = 3 it is not true that x > 0" in row["note"]
 
 
 def test_several_rules_must_all_hold_and_those_alike_are_printed_once():

@@ -16,7 +16,8 @@ import runner
 from runner.core.catalogue import part_of, rows_of, studies
 from runner.core.errors import InputError
 from runner.core.settings import Settings
-from runner.papers.batch_norm_rank.looks import NAMES, NORMALIZATIONS
+from runner.papers.batch_norm_rank.looks import NORMALIZATIONS
+from runner.papers.batch_norm_rank.names import NAMES
 from runner.papers.norm_tuning.constructions import figures, study
 from runner.papers.norm_tuning.constructions.config import Constructions
 from runner.papers.training_invariances.invariances.config import Invariances
@@ -215,7 +216,7 @@ def test_a_sweep_has_colours_and_names_of_the_figures_and_the_numbers_of_its_tab
 
 def test_categories_have_no_line_between_them(constructed):
     axes, *_ = draw(chosen([constructed(), constructed(theorem="sparse")])).axes
-    assert [text.get_text() for text in axes.get_xticklabels()] == ["wide", "sparse"]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["Theorem\n1", "Theorem\n3"]
     assert {line.get_linestyle() for line in axes.lines} == {"None"}
 
 

@@ -1,7 +1,7 @@
 """What a claim is: one statement, judged by the program over the tables of its figure.
 
-A claim is data: a statement, where it stands, and its rule, a quantity and a comparison. Both the
-verdict and the printed rule are made of that. In the `claims.py` of a study, for each figure:
+A claim is data: a statement, its source, and its rule, which is a quantity and a comparison. Both
+the verdict and the printed rule are made of the rule. In the `claims.py` of a study:
 
     CLAIMS = {
         "fig4": [
@@ -15,8 +15,9 @@ verdict and the printed rule are made of that. In the `claims.py` of a study, fo
         ],
     }
 
-One test decides all claims (`evidence.verdict`): a claim *holds*, or *fails*, when that verdict is
-wrong with a probability of at most 5 %, and is *undecided* otherwise.
+One test decides all claims (`evidence.verdict`). A claim *holds* if numbers as favorable as ours
+would occur with a probability of at most 5 % if it were false. It *fails* if its opposite holds in
+this sense. Otherwise it is *undecided*.
 """
 
 import re
@@ -46,7 +47,8 @@ COLUMNS = (
 """Of `<figure>.claims.csv`."""
 
 MOST_LEFT_OUT = 0.2
-"""Fraction of the numbers that may miss what a statement assumes; above it nothing is decided."""
+"""Largest fraction of the measurements that may miss what a statement assumes: above it we do not
+judge."""
 
 CLOSE = 0.9
 """Three digits of numbers from here on, two below: many bounds are near one."""
@@ -58,13 +60,15 @@ class AllLeftOut(NoRows):
 
 @dataclass(frozen=True)
 class Found:
-    """What the tables say of a claim: the evidence at each point, a note, the share left out."""
+    """What the tables say of a claim: the evidence at each point, a note, the excluded fraction."""
 
     points: Sequence[Evidence]
     note: str = ""
     left_out: float = 0.0
     lost: Sequence[str] = ()
-    """The points at which no number meets what the claim assumes."""
+    """The points at which no measurement meets what the claim assumes."""
+    unmet: str = ""
+    """What is so in the excluded measurements: `the linear system lacks full rank`."""
 
 
 @dataclass(frozen=True)
@@ -122,20 +126,24 @@ class Claim:
     def found(self, tables: Tables) -> Found:
         """Return what the tables say. Raises NoRows where a quantity has no rows."""
         points: list[Evidence] = []
-        frames, shares, lost = [], [], set()
+        frames, lost = [], set()
+        excluded: dict[str, float] = {}
         for rule in self.rules:
             every = rule.quantity.measure(tables)
             try:
                 rows = rule.quantity.assuming(every)
             except NoRows as absent:
-                raise AllLeftOut(str(absent)) from absent
+                raise AllLeftOut(f"in all measurements {rule.quantity.unmet}") from absent
             points += rule.points(rows)
             frames.append(rows)
-            shares.append(1 - len(rows) / len(every))
+            if len(rows) < len(every):
+                fraction, unmet = 1 - len(rows) / len(every), rule.quantity.unmet
+                excluded[unmet] = max(fraction, excluded.get(unmet, 0.0))
             lost |= rule.places(every) - rule.places(rows)
         note = self.note.format_map(_Columns(frames))
         note = "" if re.search(r"\bnan\b", note) else note
-        return Found(points, note, max(shares), sorted(lost))
+        most = max(excluded.values(), default=0.0)
+        return Found(points, note, most, sorted(lost), " or ".join(excluded))
 
 
 ours = partial(Claim, kind="ours")
@@ -162,7 +170,7 @@ class _Statistics:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict, the deciding evidence, what else is to be said, and the share left out."""
+    """A verdict, the deciding evidence, a note, and the excluded fraction."""
 
     verdict: Verdict
     note: str
@@ -194,15 +202,15 @@ def judgement(claim: Claim, tables: Tables) -> Judgement:
     notes = [found.note]
     if decisive is None or not decisive.n:
         decision = "undecided"
-        notes += [f"there is no number at {decisive.point}" if decisive and decisive.point else ""]
+        notes += [f"we have no number at {decisive.point}" if decisive and decisive.point else ""]
     if found.lost:
         decision = "undecided"
-        notes += [f"no case at {', '.join(found.lost)} satisfies the assumption"]
+        notes += [f"in all measurements at {', '.join(found.lost)} {found.unmet}"]
     if found.left_out:
-        notes += [f"{percent(found.left_out)} of the cases do not satisfy the assumption"]
+        notes += [f"in {percent(found.left_out)} of the measurements {found.unmet}"]
     if found.left_out > MOST_LEFT_OUT:
         decision = "undecided"
-        notes += [f"above {percent(MOST_LEFT_OUT)} nothing is decided"]
+        notes += [f"above {percent(MOST_LEFT_OUT)} we do not judge"]
     elif decision == "undecided" and decisive and decisive.n < decisive.needed:
         notes += [f"at least {decisive.needed} {decisive.of} are needed to decide"]
     note = "; ".join(filter(None, notes))
@@ -215,7 +223,8 @@ def _lacking(claim: Claim, tables: Tables) -> str:
     for column, needed in claim.needs.items():
         present = max((t[column].nunique() for t in tables.values() if column in t), default=0)
         if present < needed:
-            word, values = column.replace("_", " "), "value" if present == 1 else "values"
+            word = claim.rules[0].quantity.names.column(column)
+            values = "value" if present == 1 else "values"
             return f"the tables have {present or 'no'} {values} of {word}; {needed} are needed"
     return ""
 

@@ -3,8 +3,7 @@
 In the `quantities.py` of a study a function measures each, from the tables of a figure to a tidy
 frame: a `value` for each replicate (or with its standard `error` and `n`; or a `count` of `n`) and
 the columns of the point that it is at. The first line of its docstring is what the quantity is
-called wherever a rule is printed, where `PRINTED` of its module has words for values, columns and
-conditions:
+called wherever a rule is printed:
 
     @quantity(each=("d",), unit="ratio")
     def ratio(tables: Tables, top: str, bottom: str) -> pd.Series:
@@ -15,7 +14,6 @@ that is the rule of a claim: `ratio("sgd", "construction").above(1)`.
 """
 
 import inspect
-import re
 import string
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -37,6 +35,7 @@ from runner.results.evidence import (
     Within,
     number,
 )
+from runner.results.labels import Names, names_in
 from runner.results.rows import nonempty
 
 Tables = Mapping[str, pd.DataFrame]
@@ -49,19 +48,6 @@ NUMBERS = {"replicates": set(), "estimates": {"error", "n"}, "counts": {"count",
 
 PLAIN = str | int | float | bool | tuple | None
 """What an argument of a quantity may be: what can be printed, and fingerprinted."""
-
-
-SIGNS = {
-    r"(\S+) == \1\.(max|min)\(\)": r"\1 is \2imal",
-    " == ": " = ",
-    " <= ": " ≤ ",
-    " >= ": " ≥ ",
-    r" \*\* 2": "²",
-    r" \* ": " ",
-    "'|\"": "",
-    "_": " ",
-}
-"""How the code of a condition is printed: what stands for a pattern, one after the other."""
 
 
 @dataclass(frozen=True)
@@ -83,27 +69,29 @@ class Quantity:
         name = (self.function.__doc__ or "").split("\n")[0].rstrip(".")
         said = {field for _, field, _, _ in string.Formatter().parse(name) if field} | {"where"}
         defaults = inspect.signature(self.function).parameters
-        words = {key: _in_words(value, self.printed) for key, value in self.arguments.items()}
+        words = {key: _in_words(value, self.names) for key, value in self.arguments.items()}
         others = [
-            f"{key.replace('_', ' ')} = {words[key]}"
+            words[key] if value in self.names.values else f"{self.names.column(key)} = {words[key]}"
             for key, value in self.arguments.items()
             if key not in said and value != defaults[key].default
         ]
         return name.format(**words) + (f" ({', '.join(others)})" if others else "")
 
     @property
-    def printed(self) -> Mapping[Any, str]:
-        """The words that its module prints for values, columns and conditions."""
-        return getattr(sys.modules[self.function.__module__], "PRINTED", {})
+    def names(self) -> Names:
+        """The printed names of its paper, and before them those in PRINTED of its module."""
+        module = self.function.__module__
+        printed = getattr(sys.modules[module], "PRINTED", {})
+        return names_in(module.rpartition(".")[0]).with_others(printed)
 
     @property
     def place(self) -> str:
         """What a rule says of where it is measured: ` at every d where m = d²`."""
-        *first, last = (self.printed.get(each, each) for each in self.each or ("",))
+        *first, last = map(self.names.column, self.each or ("",))
         every = f" at every {', '.join(first)}{' and ' if first else ''}{last}" if last else ""
         conditions = (str(self.arguments.get("where", "")), self.assumed)
-        words = [condition_in_words(each, self.printed) for each in conditions if each]
-        return every + (f" where {' and '.join(words)}" if words else "")
+        where = " and ".join(filter(None, conditions))
+        return every + (f" where {self.names.condition(where)}" if where else "")
 
     def measure(self, tables: Tables) -> pd.DataFrame:
         """Return all numbers, those left out by what is assumed among them. Raises NoRows without
@@ -128,8 +116,14 @@ class Quantity:
         """Return the numbers that meet the condition. Raises NoRows where none does."""
         if not self.assumed:
             return rows
-        words = condition_in_words(self.assumed, self.printed)
-        return nonempty(rows.query(self.assumed), f"case where {words}")
+        met = self.names.condition(self.assumed)
+        return nonempty(rows.query(self.assumed), f"measurement where {met}")
+
+    @property
+    def unmet(self) -> str:
+        """What is so where the assumption is not met: `the linear system lacks full rank`."""
+        known = self.names.unmet.get(self.assumed)
+        return known or f"it is not true that {self.names.condition(self.assumed)}"
 
     def above(self, bound: float | str) -> "Rule":
         """Return the rule that replicates, or an estimate, are above a bound."""
@@ -148,28 +142,12 @@ class Quantity:
         return Rule(self, Always(relation, bound))
 
 
-def condition_in_words(code: str, printed: Mapping[Any, str] | None = None) -> str:
-    """Write the code of a condition as mathematics, `m = d²`, or in the words that are printed for
-    it."""
-    printed = printed or {}
-    if code in printed:
-        return printed[code]
-    parts = code.split(" and ")
-    return " and ".join(printed.get(each) or _as_mathematics(each, printed) for each in parts)
-
-
-def _as_mathematics(code: str, printed: Mapping[Any, str]) -> str:
-    for pattern, sign in SIGNS.items():
-        code = re.sub(pattern, sign, code)
-    return re.sub(r"\w+", lambda word: printed.get(word[0], word[0]), code)
-
-
-def _in_words(value: Any, printed: Mapping[Any, str]) -> str:
-    if value in printed:
-        return printed[value]
+def _in_words(value: Any, names: Names) -> str:
     if isinstance(value, tuple):
-        return ", ".join(_in_words(each, printed) for each in value)
-    return number(value) if isinstance(value, float) else str(value).replace("_", " ")
+        return names.values.get(value) or ", ".join(_in_words(each, names) for each in value)
+    if not isinstance(value, str):
+        return number(value) if isinstance(value, float) else str(value)
+    return names.column(value) if value in names.columns else names.value(value)
 
 
 @dataclass(frozen=True)
@@ -189,9 +167,9 @@ class Rule:
         return {self._point(values) for values in points}
 
     def _point(self, values: Iterable[Any]) -> str:
-        printed = self.quantity.printed
-        pairs = zip(self.quantity.each, values, strict=True)
-        return ", ".join(_place(printed.get(each, each), value, printed) for each, value in pairs)
+        names = self.quantity.names
+        each = zip(self.quantity.each, values, strict=True)
+        return ", ".join(_place(symbol, value, names) for symbol, value in each)
 
     def points(self, rows: pd.DataFrame) -> Iterator[Evidence]:
         """Yield the evidence at each point of the quantity's frame."""
@@ -205,11 +183,11 @@ class Rule:
             yield replace(found, unit=unit, point=place, quantity=name, of=of)
 
 
-def _place(symbol: str, value: Any, printed: Mapping[Any, str]) -> str:
+def _place(symbol: str, value: Any, names: Names) -> str:
     """`d = 5`; of a name alone, the name."""
     if isinstance(value, str):
-        return printed.get(value, value)
-    return f"{symbol} = {'∞' if np.isinf(value) else number(value)}"
+        return names.value(value)
+    return f"{names.column(symbol)} = {'∞' if np.isinf(value) else number(value)}"
 
 
 def quantity(

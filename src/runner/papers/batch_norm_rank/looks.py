@@ -1,9 +1,10 @@
-"""Define how methods look in all figures of paper B, and what pictures and captions call them.
+"""Define how methods look in all figures of paper B.
 
 Blue: with batch norm. Orange to brown: without batch norm, by the length of pre-training. Green:
 asymmetric initialization. Grey and hollow: controls.
 """
 
+from runner.papers.batch_norm_rank.names import NAMES
 from runner.results import style
 from runner.results.style import Look
 
@@ -27,35 +28,6 @@ CONTROLS = {
     "orthogonalised_half": Look(style.GREY, "p", hollow=True),
 }
 """Controls of ours, without pre-training."""
-
-NAMES = {
-    "batch_norm": "batch norm",
-    "batch_norm_no_mean": "without mean\nsubtraction",
-    "batch_norm_asymmetric": "batch norm,\nasymmetric",
-    "vanilla": "plain",
-    "vanilla_100x": "plain, 100 ×\nlearning rate",
-    "vanilla_random_pixels": "plain, random\npixels",
-    "pretrained": "pre-trained",
-    "scale_matched": "random weights\nof the same size",
-    "batch": "batch norm",
-    "batch_no_mean": "without mean\nsubtraction",
-    "none": "plain",
-}
-"""What pictures call a method or a normalization; in captions without the line break."""
-
-MEASURES = {
-    "matrix_rank": "rank",
-    "rank": "rank",
-    "soft_rank": "soft rank",
-    "rank_bound": "r",
-    "mean_rank_bound": "mean r",
-    "train_loss": "training loss",
-    "train_accuracy": "training accuracy",
-    "test_loss": "test loss",
-    "test_accuracy": "test accuracy",
-    "gradient_alignment": "alignment of gradients",
-}
-"""What pictures call the columns of tables."""
 
 NORMALIZATIONS = {
     "batch": METHODS["batch_norm"],

@@ -60,17 +60,3 @@ def name_spectra(axes: Axes, spectrum: pd.DataFrame, rank: int) -> None:
     rank_look(rank).name(axes, place, first.max(), words, weight="bold", xytext=(0, 11), **offset)
     if (following < 0.1).mean() > 0.5:
         QUIET.name(axes, place, 0, "all others ≈ 0", size=SMALL, xytext=(0, 10), **offset)
-
-
-MEASURES = {
-    "parameter_norm": "‖θ‖²",
-    "train_cost": "training cost",
-    "excess": "‖θ‖² above its limit",
-    "representation_cost": "cost by the formula",
-    "middle_lipschitz": "Lipschitz constant of the middle",
-    "lipschitz": "largest Lipschitz constant",
-    "ntk_trace": "Tr Θ",
-    "jacobian_rank": "rank of the Jacobian",
-    "bottleneck_rank": "rank of the middle layer",
-}
-"""What pictures and printed tables call the columns of tables."""

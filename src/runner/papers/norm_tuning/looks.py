@@ -38,17 +38,3 @@ def strip(axes: Axes, values: Any, y: float, look: Look) -> None:
     """Draw every replicate on one line, and a stroke at their median."""
     look.each(axes, values, np.full(len(values), y))
     axes.plot(np.median(values), y, "|", color=look.ink, markersize=9, markeredgewidth=2.4)
-
-
-MEASURES = {
-    "target_width": "target width d",
-    "test_mse": "test error",
-    "train_mse": "training error",
-    "mse": "error",
-    "relative_mse": "test error / variance",
-    "max_abs_error": "largest error",
-    "numerical_rank": "rank",
-    "train_loss": "training loss",
-    "train_accuracy": "training accuracy",
-}
-"""What pictures and printed tables call the columns of tables."""

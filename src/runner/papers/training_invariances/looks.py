@@ -24,10 +24,3 @@ KINDS = {
 
 SQUARES = {"remainder": Look(BLUE, "s"), "top": Look(VERMILION, "o", DASHED)}
 """Of squared singular values: all but the largest, and the largest."""
-
-MEASURES = {
-    "ratio": "fraction of ‖W‖²",
-    "remainder": "change of the others",
-    "log_flow_time": "log t",
-}
-"""What pictures and printed tables call the columns of tables."""

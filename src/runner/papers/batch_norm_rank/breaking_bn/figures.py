@@ -12,7 +12,8 @@ from runner.data import CLASSES
 from runner.papers.batch_norm_rank.breaking_bn.tables import MEASURES as BEFORE
 from runner.papers.batch_norm_rank.breaking_bn.tables import chosen_rates, paths
 from runner.papers.batch_norm_rank.learning import END_OF_GRID
-from runner.papers.batch_norm_rank.looks import MEASURES, METHODS, NAMES, named
+from runner.papers.batch_norm_rank.looks import METHODS, named
+from runner.papers.batch_norm_rank.names import MEASURES, NAMES
 from runner.results.claims import Tables
 from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding

@@ -13,8 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from runner.data import CLASSES
-from runner.papers.batch_norm_rank.looks import CONTROLS, MEASURES, METHODS, NAMES, look
+from runner.papers.batch_norm_rank.looks import CONTROLS, METHODS, look
 from runner.papers.batch_norm_rank.looks import named as name_of
+from runner.papers.batch_norm_rank.names import MEASURES, NAMES
 from runner.papers.batch_norm_rank.pretraining.tables import (
     VARIANT,
     against_pretraining,

@@ -6,7 +6,8 @@ from matplotlib.figure import Figure
 
 from runner.data import CLASSES
 from runner.papers.batch_norm_rank.learning import DEEP
-from runner.papers.batch_norm_rank.looks import NAMES, NORMALIZATIONS
+from runner.papers.batch_norm_rank.looks import NORMALIZATIONS
+from runner.papers.batch_norm_rank.names import NAMES
 from runner.papers.batch_norm_rank.rank_collapse.config import AUTHORS_RATES
 from runner.papers.batch_norm_rank.rank_collapse.tables import rank_of_last_layer, trained
 from runner.results.claims import Tables

@@ -1,0 +1,59 @@
+"""What pictures, tables and rules of paper D call columns, values and conditions."""
+
+MEASURES = {
+    "parameter_norm": "‖θ‖²",
+    "train_cost": "training cost",
+    "excess": "‖θ‖² − k L",
+    "representation_cost": "cost by the formula",
+    "middle_lipschitz": "Lipschitz constant of the middle",
+    "lipschitz": "largest Lipschitz constant",
+    "ntk_trace": "Tr Θ",
+    "jacobian_rank": "rank of the Jacobian",
+    "bottleneck_rank": "rank of the middle layer",
+    "log_ntk": "log (Tr Θ / L)",
+    "log_ntk_plus_excess": "log (Tr Θ / L) + ‖θ‖² − k L",
+    "knn_r2_axis": "R² of (w·v)²",
+    "knn_r2_orthogonal": "R² of ‖(I − w wᵀ) v‖²",
+    "step_r2": "R² of the next step",
+    "orbit_ratio": "distances in orbits of the symmetry",
+    "plane_ratio": "distances in rings orthogonal to w",
+}
+"""What pictures and printed tables call the columns of tables."""
+
+NAMES = {
+    "minimum": "best solution found",
+    "plain": "weight decay throughout",
+    "annealed": "annealed training",
+    "schatten": "Schatten norm",
+    "theorem-3": "Theorem 3",
+    "theorem-6": "Theorem 6",
+    "theorem-7": "Theorem 7",
+    "corollary-8": "Corollary 8",
+    "proposition-9": "Proposition 9",
+    "proposition-9-printed": "Proposition 9 as printed",
+    "proposition-9-segment": "Proposition 9 on segments",
+}
+"""What rules and printed tables call values."""
+
+CONDITIONS = {
+    "fit": "the best solutions fit the data",
+    "test_cost < 0.1": "the test error is below 0.1",
+    "depths >= 3": "the range has three or more depths",
+    "sizes >= 3": "the networks fit at three or more values of N",
+    "rank < 2": "the rank is below 2",
+    "imbalance <= 1e-3": "the weights are balanced up to 0.001",
+    "recipe == 'minimum'": "the network is a best solution",
+    "points > 0": "the inequality applies to the network",
+    "E == 0": "the data have no noise",
+}
+"""What rules call conditions."""
+
+UNMET = {
+    "fit": "a best solution does not fit the data",
+    "test_cost < 0.1": "the test error is 0.1 or more",
+    "depths >= 3": "the range has fewer than three depths",
+    "sizes >= 3": "the networks fit at fewer than three values of N",
+    "rank < 2": "the rank is 2 or more",
+    "imbalance <= 1e-3": "the weights are not balanced up to 0.001",
+}
+"""What notes say of the measurements that do not meet such a condition."""

@@ -34,9 +34,9 @@ class Names:
     conditions: Mapping[str, str]
     unmet: Mapping[str, str]
 
-    def extended(self, printed: Mapping[Any, str]) -> "Names":
-        """Return these names with others for columns, values (tuples among them) and conditions."""
-        texts = {key: words for key, words in printed.items() if isinstance(key, str)}
+    def with_others(self, printed: Mapping[Any, str]) -> "Names":
+        """Return these names with others for columns, values and conditions, which come first."""
+        texts = {name: words for name, words in printed.items() if isinstance(name, str)}
         columns, conditions = {**self.columns, **texts}, {**self.conditions, **texts}
         return Names(columns, {**self.values, **printed}, conditions, self.unmet)
 

@@ -79,10 +79,10 @@ class Quantity:
 
     @property
     def names(self) -> Names:
-        """The printed names of its paper, and those that its module adds: `PRINTED`."""
+        """The printed names of its paper, and before them those in PRINTED of its module."""
         module = self.function.__module__
         printed = getattr(sys.modules[module], "PRINTED", {})
-        return names_in(module.rpartition(".")[0]).extended(printed)
+        return names_in(module.rpartition(".")[0]).with_others(printed)
 
     @property
     def place(self) -> str:

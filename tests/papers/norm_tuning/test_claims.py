@@ -117,7 +117,9 @@ def test_a_loss_that_falls_or_rises_with_the_width_is_not_constant(narrow):
     judged = judge("fig4", claims_of("fig4", "bn_only"), {"metrics": metrics})
     constant = judged.set_index("claim").loc["sgd-constant-loss"]
     assert constant["verdict"] == "fails" and constant["estimate"] == pytest.approx(narrow / 2)
-    assert constant["note"].endswith(f"no network below {min(narrow, 2) / VARIANCE:.2g}")
+    assert constant["note"].endswith(
+        f"no network has an error below {min(narrow, 2) / VARIANCE:.2g}"
+    )
     two = metrics.query("width != 500 or target_width != @D")
     assert verdicts("fig4", two)["sgd-constant-loss"] == "fails"
     one = two.query("width != 600 or target_width != @D")

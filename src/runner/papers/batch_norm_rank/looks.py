@@ -1,4 +1,4 @@
-"""Say how methods look in all figures of paper B.
+"""Define how methods look in all figures of paper B.
 
 Blue: with batch norm. Orange to brown: without batch norm, by the length of pre-training. Green:
 asymmetric initialization. Grey and hollow: controls.

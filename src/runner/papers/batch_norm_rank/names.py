@@ -37,13 +37,13 @@ MEASURES = {
 """What pictures call the columns of tables."""
 
 CONDITIONS = {
-    "fit_of_batch_norm > 0.5": "the learned fraction with batch norm is above 0.5",
-    "M >= 1000": "pre-training takes at least 1000 steps",
+    "fit_of_batch_norm > 0.5": "with batch norm the learned fraction is above 0.5",
+    "M >= 1000": "pre-training has at least 1,000 minibatches",
 }
 """What rules call conditions on results."""
 
 UNMET = {
-    "fit_of_batch_norm > 0.5": "the learned fraction with batch norm is at most 0.5",
-    "M >= 1000": "pre-training takes fewer than 1000 steps",
+    "fit_of_batch_norm > 0.5": "with batch norm the learned fraction is at most 0.5",
+    "M >= 1000": "pre-training has fewer than 1,000 minibatches",
 }
 """What notes say of the measurements that do not meet such a condition."""

@@ -21,9 +21,8 @@ PRINTED = {
     "vanilla_100x": "plain networks at 100 times the learning rate",
     "batch_norm": "networks with batch norm",
     "batch_norm_asymmetric": "asymmetrically initialized networks with batch norm",
-    "fit_of_batch_norm > 0.5": "the network with batch norm has a learned fraction above 0.5",
 }
-"""What rules print for methods and conditions."""
+"""What rules print for methods."""
 
 
 def _of(tables: Tables, method: str, column: str) -> pd.DataFrame:

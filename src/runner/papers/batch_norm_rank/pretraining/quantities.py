@@ -42,10 +42,8 @@ PRINTED = {
     "M = 5": "pre-trained networks (5 steps)",
     "M = 75": "pre-trained networks (75 steps)",
     "r before training": "mean r before training",
-    "text": "as the paper describes",
-    "M >= 1000": "pre-training has at least 1,000 minibatches",
 }
-"""What rules print for networks, columns and conditions."""
+"""What rules print for networks and columns."""
 
 
 def _rows(tables: Tables, column: str, protocol: str) -> pd.DataFrame:

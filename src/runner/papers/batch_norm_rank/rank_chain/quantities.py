@@ -29,11 +29,9 @@ COLUMNS = {"soft rank": "soft_rank", "r": "rank_bound", "‖M‖²": "frobenius"
 
 PRINTED = {
     "law": "distribution of the weights",
-    "tau": "τ",
     "index": "i",
     "range": "range of d",
     "soft rank": "the soft rank",
-    "gaussian": "Gaussian",
     "rademacher": "Rademacher",
     "asymmetric": "only positive",
     "law == 'gaussian'": "the weights are Gaussian",

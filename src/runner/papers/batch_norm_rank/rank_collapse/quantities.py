@@ -15,7 +15,6 @@ from runner.results.rows import nonempty, select
 PRINTED = {
     "vanilla": "plain networks",
     "batch norm": "networks with batch norm",
-    "relu": "ReLU",
     "dtype": "precision",
     "float32": "single precision",
     "float64": "double precision",

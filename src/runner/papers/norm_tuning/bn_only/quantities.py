@@ -40,10 +40,8 @@ PRINTED = {
     (TEACHER, DENSE_ADAM): "the construction, or of a dense network trained by Adam,",
     "samples": "number of samples",
     "epochs": "number of epochs",
-    "numerical_rank == d ** 2": "K has full rank",
-    "inside_grid": "both chosen learning rates lie inside their grid",
 }
-"""What rules print for methods, columns and conditions."""
+"""What rules print for methods and columns."""
 
 Series = str | tuple[str, ...]
 """One method, or several of which each must be as a rule says."""

@@ -15,14 +15,6 @@ from runner.results.rows import NoRows, nonempty
 FAR = (1000, 2000, 5000, 10_000)
 """Widths d at which the closed formula has nearly its exponent at infinity."""
 
-PRINTED = {
-    "wide": "Theorem 1",
-    "low_rank": "Corollary 1",
-    "deep": "Theorem 2",
-    "rounding < 1": "rounding can cause an error below 1",
-}
-"""What rules print for theorems and conditions."""
-
 SLACK = 0.005
 """The studies state p to two or three digits."""
 

@@ -13,13 +13,6 @@ from runner.results.rows import nonempty
 
 KEYS = ["L", "d", "replicate"]
 
-PRINTED = {
-    "norm": "γ and β",
-    "random_weights": "equally many random weights",
-    "inside_grid": "both chosen learning rates lie inside their grid",
-}
-"""What rules print for trained parts and conditions."""
-
 
 def _less(one: pd.DataFrame, other: pd.DataFrame, on: list[str]) -> pd.DataFrame:
     """Return the differences of two accuracies, for the networks that have both."""

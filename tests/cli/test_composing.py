@@ -126,7 +126,7 @@ def test_a_figure_has_a_drawing_claims_and_a_headline(figure):
     assert claims_of(figure, figure_study(figure))
     lines = Path(CONF / "figure" / f"{figure}.yaml").read_text().splitlines()
     assert lines[0] == "# @package _global_"
-    assert lines[1].startswith(("# paper ", "# next to paper "))
+    assert lines[1].startswith(("# paper ", "# supplementary to paper "))
     assert lines[2].removesuffix(" scale=medium") == f"# runner figure={figure}"
 
 

@@ -1,5 +1,5 @@
 """Benchmark of study `rank_chain`: the compiled engine against one plain chain with a rank at
-every layer, and against the engine in torch.
+every layer, and against our torch version.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from runner.papers.batch_norm_rank.rank_chain.engines import (
 TAU = 0.5
 
 STACK = 4 * LANES
-"""Chains that the engine in torch advances together."""
+"""Chains that our torch version advances together."""
 
 LAYERS = 100_000
 """Times are those of so many layers; what is run is a part of them."""
@@ -56,7 +56,7 @@ def compiled_chains(width: int, layers: int, burn_in: int = 0) -> torch.Tensor:
 
 
 def torch_chains(width: int, layers: int, burn_in: int = 0) -> torch.Tensor:
-    """A stack of chains by the engine in torch, that of GPUs, with the same observables."""
+    """A stack of chains by our torch version, used on GPUs, with the same observables."""
     plan = Plan.of(layers, STACK, RankChain().stride_of(width), burn_in)
     generator = torch.Generator().manual_seed(0)
     inputs = gaussian_inputs(STACK, width, columns(width), generator, torch.float64)
@@ -89,7 +89,10 @@ def compare() -> Iterator[Comparison]:
         in_torch = median_seconds(partial(torch_chains, width, many), 3) / (many * STACK)
         floor = 2 * width * columns(width) ** 2 / flops
         work = f"1e5 layers, d={width}"
-        for what, theirs in ((work, plain), (f"{work}, the engine in torch", in_torch)):
+        for what, theirs in (
+            (work, plain),
+            (f"{work}, our torch version (used on GPUs)", in_torch),
+        ):
             times = (LAYERS * theirs, LAYERS * ours, LAYERS * floor)
             yield Comparison("rank_chain", what, *times, dtype="float64")
 

@@ -124,10 +124,11 @@ def compare() -> Iterator[Comparison]:
             require_same_step(data, group, width, depth)
             ours = median_seconds(partial(stacked, data, group), 5)
             flop = arithmetic(data, width, depth)
-            name = "batch norm" if normalized else "vanilla"
+            name = "batch norm" if normalized else "plain"
             yield Comparison(
                 study="rank_collapse",
-                work=f"{name}, width {width}, depth {depth}: {flop / ours / 1e9:.0f} GFLOP/s",
+                work=f"{name}, width {width}, depth {depth}"
+                f" (our program: {flop / ours / 1e9:.0f} GFLOP/s)",
                 baseline=scale * median_seconds(loop, 3),
                 ours=ours,
                 floor=flop / batched_rate(width, device()),

@@ -47,11 +47,11 @@ PICTURES = REPOSITORY / "docs" / "figures"
 SPEED = {
     "study": "study",
     "work": "work",
-    "baseline": "baseline, s",
+    "baseline": "ordinary program, s",
     "ours": "ours, s",
     "speedup": "speedup",
-    "share_of_floor": "share of the floor",
-    "dtype": "floor in",
+    "share_of_floor": "limit / ours",
+    "dtype": "precision of the limit",
     "machine": "machine: GFLOP/s in float32 / float64",
 }
 GROWTH = {
@@ -59,10 +59,10 @@ GROWTH = {
     "size": "size",
     "first": "from",
     "last": "to",
-    "seconds": "s",
-    "seconds_exponent": "exponent",
-    "mebibytes": "MiB",
-    "memory_exponent": "exponent",
+    "seconds": "time, s",
+    "seconds_exponent": "exponent of time",
+    "mebibytes": "memory, MiB",
+    "memory_exponent": "exponent of memory",
 }
 """Headings of the tables of benchmarks by column."""
 
@@ -125,7 +125,10 @@ def caption_of(reference: Path, name: str, scale: str) -> str:
 
 def captioned(reference: Path) -> str:
     """A Markdown page of all pictures, each with its command and its caption."""
-    parts = ["# The figures", "Made by `make gallery`, at scale `quick` where no other is named."]
+    parts = [
+        "# The figures",
+        "`make gallery` draws these pictures, at scale `quick` unless the command says otherwise.",
+    ]
     for name, scale in drawn(reference):
         parts += [f"## `{command_of(name, scale)}`", f"![{name}]({file_of(name, scale)})"]
         parts += [caption_of(reference, name, scale)]

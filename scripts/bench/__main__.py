@@ -98,8 +98,8 @@ def show(rows: list[dict[str, Any]]) -> None:
 def slowdown(rows: list[dict[str, Any]], kept: Path) -> float:
     """Return how many times slower a study is than when its table was kept, by its median row.
 
-    Not in seconds, of which another machine has others, but in speedup over the baseline
-    way. nan where no row was kept. What stands behind a colon in the name of a row is measured.
+    It compares speedups over the ordinary program: seconds depend on the machine. NaN without a
+    stored row. In the name of a row, the text after a colon is measured and not compared.
     """
     if not kept.exists():
         return float("nan")
@@ -147,7 +147,7 @@ def main(arguments: list[str]) -> int:
             grown += rows
             keep(folder, study, "-growth", rows)
         (folder / f"{study}.provenance.json").write_text(json.dumps(described, indent=1))
-    print("\nSeconds for the same work; speedup over the baseline, share of the floor")
+    print("\nSeconds for the same work; speedup over the baseline, fraction of the limit")
     print(f"on {machine_name(described)} in float32 / float64")
     show(compared)
     for study, factor in slower.items():

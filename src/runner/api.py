@@ -1,6 +1,6 @@
 """The program as a library: what its command does, for scripts and notebooks.
 
-The functions stand in the package itself: `import runner; runner.run("rank_collapse", depth=32)`.
+The package itself has the functions: `import runner; runner.run("rank_collapse", depth=32)`.
 Parameters and settings are keywords, as typed on the command line; wrong ones raise InputError,
 runs that fail RunFailed. Runs are kept in `<outputs>/runs` and found again there: what is complete
 is not computed again. A bar shows how far a run is, on a terminal or in a notebook; nothing is
@@ -55,7 +55,7 @@ def run(study: str, **keys: Any) -> Run:
 
 
 def _require_one(study: str, keys: Mapping[str, Any]) -> None:
-    """Raise InputError where a list stands for a parameter that is none, or a figure is meant."""
+    """Raise InputError where a list is given for a parameter that is none, or a figure is meant."""
     if "figure" in keys:
         raise InputError("runner.figure makes figures")
     known = {item.name: item for item in fields(catalogue.configs().get(study, StudyConfig))}
@@ -85,7 +85,7 @@ def sweep(study: str, n_jobs: int = 1, **keys: Any) -> list[Run]:
 def load(folder: str | Path) -> Run:
     """Return the run that is kept in a folder, `<outputs>/runs/<study>/<name>`.
 
-    Raises InputError when there is none, or it is of a study or a version that is no more.
+    Raises InputError when there is none, or its study or version no longer exists.
     """
     folder = Path(folder).resolve()
     kept = Run(stored.read_config(folder), folder.parent.parent.parent)
@@ -164,7 +164,7 @@ class PaperFigure:
         return self.about.runs
 
     def compute(self, n_jobs: int = 1) -> dict[str, pd.DataFrame]:
-        """Compute those of its runs that are not complete; returns the tables of all.
+        """Compute the runs that are not complete; returns the tables of all.
 
         n_jobs: as of `runner.sweep`. Raises RunFailed at the end when runs failed.
         """

@@ -81,7 +81,7 @@ def test_sweeps_in_hydras_words(place, words, expected):
 
 def test_an_interval_is_no_list(place):
     done = runner(place, "-m", *SMOKE, "seed=interval(1,3)")
-    assert done.returncode == 2 and "list the values" in done.stderr
+    assert done.returncode == 2 and "needs a list of values" in done.stderr
 
 
 @pytest.mark.parametrize(

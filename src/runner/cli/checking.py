@@ -57,7 +57,7 @@ def _instead(key: str, equals: str, value: str) -> str:
         if value.count(left) != value.count(right):
             missing = right if value.count(left) > value.count(right) else left
             return f"a {kind} {missing} is missing"
-    return f"a text with signs stands in quotes, as in \"{key}='a=b'\""
+    return f"a text with signs needs quotes, as in \"{key}='a=b'\""
 
 
 def check_flag(word: str) -> None:

@@ -44,7 +44,7 @@ from runner.core.studies import StudyConfig, default_of
 from runner.runs.jobs import Job
 
 GROUPS = {"study", "scale", "size", "data", "figure", "experiment"}
-"""The keys that choose files: those that `config.yaml` lists."""
+"""The keys that choose files: `config.yaml` lists them."""
 
 PATHS = {"outputs", "data_folder"}
 """Settings that are never several in one command."""
@@ -155,7 +155,7 @@ def _without(composed: DictConfig, *keys: str) -> DictConfig:
 
 
 class Composer:
-    """Composes jobs, those that choose the same files at once: a composition takes 0.1 s."""
+    """Composes jobs; jobs with the same files at once, since a composition takes 0.1 s."""
 
     def __init__(self) -> None:
         # The loader knows what study=glob(rank*) means.
@@ -235,12 +235,14 @@ def _whole(value: Any) -> Any:
 
 
 def _texts(override: Override) -> list[str]:
-    """Return the overrides of single jobs that one override of a sweep stands for."""
+    """Return the overrides of single jobs that one override of a sweep yields."""
     key = override.get_key_element()
     if not override.is_sweep_override():
         return [str(override.input_line)]
     if not override.is_discrete_sweep():
-        raise InputError(f"{override.input_line}: list the values, {key}=1,2,3")
+        raise InputError(
+            f"{override.input_line}: this sweep needs a list of values, for example {key}=1,2,3"
+        )
     texts = list(override.sweep_string_iterator())
     if isinstance(swept := override.value(), RangeSweep) and not all(map(_is_whole, texts)):
         texts = [f"{float(text):.{DIGITS}g}" for text in texts]

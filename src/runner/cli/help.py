@@ -58,7 +58,7 @@ HYDRA = {
 
 
 def text(words: list[str], subcommands: Mapping[str, str]) -> str:
-    """Return the help that words ask for: of a study, of that of a figure, or of the command.
+    """Return the help that words ask for: of a study, of the study of a figure, or of the command.
 
     subcommands: what each is for. Raises InputError when there is no such study or figure.
     """

@@ -117,7 +117,7 @@ def _counted(failures: list[str], order: Order) -> list[str]:
 
 
 def _any_failed(outcomes: list[Outcome]) -> bool:
-    """Return whether a run has failed; one that another process computes has not."""
+    """Return whether a run has failed; a run that another process computes has not."""
     return any(error for _, error in outcomes if not isinstance(error, Busy))
 
 
@@ -175,7 +175,7 @@ def _launch(composed: DictConfig, attempts: list[Attempt], wait: bool) -> list[O
 def _launch_together(composed: DictConfig, attempts: list[Attempt], wait: bool) -> list[Outcome]:
     """Launch attempts at once; go on when the death of a worker has ended them all.
 
-    Which run killed it is unknown: those that had begun go on one by one.
+    Which run killed it is unknown: the runs that had begun continue one by one.
     """
     for attempt in attempts:
         attempt.job.settings.wait = wait

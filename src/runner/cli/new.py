@@ -11,7 +11,7 @@ from runner.core.catalogue import configs
 from runner.core.errors import InputError
 
 TEMPLATE = "template"
-"""The folder with the files; `{package}`, `{study}`, `{figure}` in their names stand for names."""
+"""The folder with the files; `{package}`, `{study}`, `{figure}` in their names are replaced."""
 
 
 def main(arguments: list[str]) -> int:

@@ -38,7 +38,7 @@ class Order:
 
     @property
     def searches(self) -> bool:
-        """Whether a sweeper is chosen that finds its jobs on the way."""
+        """Whether the chosen sweeper decides on later jobs from earlier results."""
         return self.composed.hydra.runtime.choices["hydra/sweeper"] != "basic"
 
     @property
@@ -86,7 +86,7 @@ def compose_order(words: list[str], multirun: bool = False) -> Order:
 
 
 def compose_figures(names: list[str], words: list[str]) -> Order:
-    """Compose several figures: all their runs, those that figures share once. Hydra is ready."""
+    """Compose several figures: all their runs, shared runs once. Hydra is ready."""
     _refuse_a_figure(words)
     orders = [compose_order([f"figure={name}", *words]) for name in names]
     jobs = _distinct(job for each in orders for job in each.jobs)
@@ -108,7 +108,7 @@ def _grids(composed: DictConfig) -> list[dict[str, str]]:
 
 
 def _distinct(jobs: Iterable[Job]) -> list[Job]:
-    """Keep the first of those that are one run: the grids of a union may overlap."""
+    """Keep the first of equal runs: the grids of a union may overlap."""
     found: dict[tuple[Path, str], Job] = {}
     for job in jobs:
         found.setdefault((job.settings.folder(), job.run.identity), job)

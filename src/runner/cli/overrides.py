@@ -10,7 +10,7 @@ from runner.core.functions import place_of
 
 
 def overrides_of(keys: Mapping[str, Any], choices: bool = False) -> list[str]:
-    """Return `key=value` for each key. choices: a list stands for several runs.
+    """Return `key=value` for each key. choices: a list means several runs.
 
     Raises InputError for a value that cannot be typed.
     """
@@ -36,7 +36,7 @@ def text(value: Any) -> str:
     if isinstance(value, int | float):
         return str(value)
     if isinstance(value, str | Path):
-        # What stands without quotes may choose a file.
+        # A value without quotes may choose a file.
         plain = (
             re.fullmatch(r"[A-Za-z_][\w./-]*", str(value)) and str(value).lower() not in NO_TEXTS
         )
@@ -49,26 +49,26 @@ def text(value: Any) -> str:
 
 
 NO_TEXTS = {"null", "true", "false", "nan", "inf"}
-"""Words that are values of other types where they stand without quotes."""
+"""Words that are values of other types if they have no quotes."""
 
 
 AS_IT_IS = re.compile(r"""null|'.*'|".*"|\s*""", re.DOTALL)
 """What needs no quotes."""
 
 SEPARATOR = re.compile(r""",(?=(?:[^'"]|'[^']*'|"[^"]*")*$)""")
-"""A comma that stands in no quotes."""
+"""A comma outside quotes."""
 
 
 def quoted(value: str) -> str:
-    """Return a text in quotes of Hydra's, where backslashes count before a quote alone."""
+    """Return a text in Hydra's quotes; there a backslash is special only before a quote."""
     return "'" + re.sub(r"(\\*)('|$)", lambda m: m[1] * 2 + m[2].replace("'", "\\'"), value) + "'"
 
 
 def as_typed(word: str, texts: Collection[str], paths: Collection[str]) -> str:
     """Return `key=value` so that Hydra takes its value for the text that it is.
 
-    texts: the keys whose values are texts; paths: those that never have several. What stands in
-    quotes already, or is null, is left as it is; of texts also a function of Hydra's.
+    texts: the keys whose values are texts; paths: the keys that have one value. A value that has
+    quotes already, or is null, stays unchanged; so does a function of Hydra's for a text.
     """
     key, equals, value = word.partition("=")
     if not equals or AS_IT_IS.fullmatch(value):

@@ -171,7 +171,7 @@ def _origin(about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _difference(compared: pd.DataFrame) -> str:
-    """Return how two tables differ: their rows, columns that do, in one line those that do not."""
+    """Return how two tables differ: rows, columns that differ, and in one line equal columns."""
     rows, columns = compared.iloc[0], compared.iloc[1:]
     lines = [f"{rows['equal']} rows matched{'; ' * bool(rows['at'])}{rows['at']}"]
     differ = columns["differ"] > 0
@@ -230,7 +230,7 @@ def _without_unmeasured(
     """Return the rows; a cell that was not measured is empty, while nan is a number that was.
 
     absent: by column the runs that do not keep it. In a column that is nan unless a study says
-    otherwise, every nan is one that was not measured.
+    otherwise, every nan was not measured.
     """
     rows = rows.copy()
     for column in rows:

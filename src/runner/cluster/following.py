@@ -159,7 +159,7 @@ class Following:
                 jobs = {self.seen[each].job for each in self._queued(self.open)}
                 after = {"dependency": ":".join(["afterany", *jobs]) if jobs else None}
                 self._put([partial(draw, figures)], [[label]], self.wishes | DRAWING | after)
-        log.info("job %s, when they have ended: %s", self.seen[label].task, label)
+        log.info("job %s starts when all runs have ended: %s", self.seen[label].task, label)
 
     def _look(self) -> None:
         """Ask for the tasks of all jobs that are noted. Notes of jobs that have ended go."""
@@ -179,7 +179,7 @@ class Following:
         self.seen |= gone | found
 
     def _queued(self, labels: Iterable[str]) -> list[str]:
-        """Return those of the labels whose task waits or runs."""
+        """Return the labels whose task waits or runs."""
         return [label for label in labels if label in self.seen and self.seen[label].is_alive]
 
     def _submit(self, labels: list[str], seconds: float) -> None:

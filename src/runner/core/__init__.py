@@ -1,1 +1,1 @@
-"""What everything stands on, without torch: errors, random streams, progress, what a study is."""
+"""What every package uses, without torch: errors, random streams, progress, studies."""

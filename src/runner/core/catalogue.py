@@ -117,7 +117,9 @@ def _at(folder: Path) -> Package:
         raise InputError(f"--config-dir {folder}: there is no such folder")
     if any(folder.glob("*/config.py")):
         if not folder.name.isidentifier():
-            raise InputError(f"{folder} holds studies: its name must be that of a Python package")
+            raise InputError(
+                f"{folder} holds studies: its name must be the name of a Python package"
+            )
         if str(folder.parent) not in sys.path:
             sys.path.append(str(folder.parent))
         spec = importlib.util.find_spec(folder.name)
@@ -155,7 +157,7 @@ def package_of(study: str) -> str:
 
 
 def paper_folder(study: str) -> str:
-    """Return the folder of a study's paper, or that of the user's studies."""
+    """Return the folder of a study's paper, or of the user's studies."""
     return package_of(study).split(".")[-2]
 
 
@@ -224,7 +226,7 @@ def rows_of(study: str) -> dict[str, type[Row]]:
 
 
 def _row_classes(module: ModuleType) -> list[type[Row]]:
-    """Return those made in the module first, then those that it has from others."""
+    """Return what the module defines first, then what it imports."""
     found = [
         value
         for value in vars(module).values()
@@ -291,7 +293,7 @@ def natural_order(name: str) -> list[tuple[str, int]]:
 
 
 def sizes(study: str) -> dict[str, dict[str, Any]]:
-    """Return the sizes of a study by scale, of `size/<study>.yaml`; none where there is no file.
+    """Return the sizes of a study by scale, of `size/<study>.yaml`; none without a file.
 
     Raises InputError where it holds something else.
     """
@@ -331,6 +333,6 @@ def _parsed(text: str) -> Any:
 
 
 def _text(group: str, name: str) -> str:
-    """Return the text of an option's YAML file, empty where there is none."""
+    """Return the text of an option's YAML file; empty without a file."""
     path = options(group).get(name)
     return path.read_text() if path else ""

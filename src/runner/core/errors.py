@@ -41,7 +41,7 @@ def nearest(word: str, options: Iterable[str]) -> str:
 
 
 def lookup(key: str, name: str, known: Mapping[str, T]) -> T:
-    """Return what a name stands for, where it is used. key: the parameter that holds the name.
+    """Return the value of a name, where it is used. key: the parameter that holds the name.
 
     Raises InputError for a name that is unknown: none is ever taken for another.
     """

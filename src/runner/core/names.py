@@ -1,4 +1,4 @@
-"""The names that parameters may have in several studies; what each stands for is where it is used.
+"""Names that parameters of several studies accept; the named module says what each means.
 
 A name added here needs its line in the table of the module that is named.
 """

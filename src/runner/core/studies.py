@@ -105,7 +105,7 @@ class StudyConfig:
 
     def refuse(self, names: Collection[str], where: str) -> None:
         """Raise InputError for the first of these parameters that is not at its default: it would
-        change nothing `where` it stands."""
+        change nothing `where` it is."""
         for name, value in self.identity().items():
             if name in names:
                 raise InputError(f"{name}={value} changes nothing with {where}: leave it out")

@@ -10,7 +10,7 @@ from runner.core.streams import Stream, order_of
 def epoch_order(
     stream: Stream, replicates: int, samples: int, epoch: int
 ) -> Int[Tensor, "R samples"]:
-    """Return a random order of 0..samples-1 for each replicate, that of this epoch.
+    """Return a random order of 0..samples-1 for each replicate in this epoch.
 
     It depends on stream, replicate and epoch alone, so that a run can be resumed in the middle of
     an epoch.

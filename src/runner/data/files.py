@@ -126,7 +126,7 @@ def check(name: str, files: Sequence[File], checksums: Sequence[str]) -> None:
 
 
 def check_labels(where: str, labels: Integer[Tensor, " n"]) -> None:
-    """Raise InputError when a label of the file at `where` is that of no class."""
+    """Raise InputError when a label of the file at `where` belongs to no class."""
     if (largest := int(labels.max())) >= CLASSES:
         raise InputError(f"{where} holds the label {largest}; labels are 0 to {CLASSES - 1}")
 

@@ -90,7 +90,7 @@ class MLP:
     def layer(
         self, layer: int, H: Float[Tensor, "R _ N"], mode: Mode = "train"
     ) -> Float[Tensor, "R d N"]:
-        """Return the hidden representations of layer 1..L from those of the layer before."""
+        """Return the hidden representations of layers 1..L, each from the layer before."""
         Z = self._affine(layer, H)
         Z = skipped(H, Z, self.skip, self.centred is not None)
         shape = Z.shape

@@ -19,7 +19,7 @@ class Hidden(nn.Module):
         self.sigma = activation_of(activation).function
 
     def forward(self, H: Float[Tensor, "N _"]) -> Float[Tensor, "N d"]:
-        """Return the hidden representations, from those of the layer before."""
+        """Return the hidden representations from the layer before."""
         Z = skipped(H, self.linear(H), self.skip, not isinstance(self.norm, nn.Identity))
         return self.sigma(self.norm(Z))
 

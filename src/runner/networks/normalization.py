@@ -13,7 +13,7 @@ NORMALIZATIONS: dict[str, bool | None] = {"none": None, "batch": True, "batch_no
 
 EPSILON = 1e-5
 MOMENTUM = 0.1
-"""Of the running statistics; both constants are those of `torch.nn.BatchNorm1d`."""
+"""Of the running statistics; `torch.nn.BatchNorm1d` has the same constants."""
 
 
 def batch_norm(

@@ -14,7 +14,7 @@ STEM = 64
 STAGES = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))
 """Channels of the 3x3 convolutions, number of blocks, stride of the first one."""
 EXPANSION = 4
-"""Channels that a block puts out, over those of its 3x3 convolution."""
+"""Output channels of a block, divided by the channels of its 3x3 convolution."""
 
 
 def _convolution(n_in: int, n_out: int, kernel: int, stride: int, norm: str) -> nn.Sequential:

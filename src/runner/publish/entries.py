@@ -1,7 +1,7 @@
-"""What the gallery shows of each figure: one's own results, and those of the reference.
+"""What the gallery shows of each figure: one's own results, and the reference's.
 
 Own results are what `make <figure>` has left under `<outputs>/figures/`. Links are relative to the
-pages, which stand in `<outputs>/report/`.
+pages in `<outputs>/report/`.
 """
 
 import json
@@ -61,7 +61,7 @@ class Result:
     picture: Path | None
     """The PNG without its header; None where it cannot be drawn."""
     words: Mapping[str, str]
-    """What stands above the picture: what it is, and what was found."""
+    """The header of the picture: what it is, and what was found."""
     caption: str = ""
     notes: tuple[str, ...] = ()
 
@@ -90,7 +90,7 @@ class Result:
 class Entry:
     """One figure of the gallery, or a variant, with what there is of it.
 
-    results: of each scale and source one; one's own before those of the reference, the larger scale
+    results: of each scale and source one; one's own before the reference's, the larger scale
     before the smaller, and smoke, which shows nothing but that everything works, after all others.
     """
 
@@ -102,10 +102,9 @@ class Entry:
 
     @property
     def title(self) -> str:
-        """`Figure 4`: its place in the paper, or the place that it is supplementary to."""
-        place = self.headline.partition(": ")[0].replace(f"paper {self.paper.letter}", "")
-        place = place.replace("supplementary to ,", "supplementary to").strip(", ")
-        place = "supplementary to the paper" if place == "supplementary to" else place
+        """`Figure 4`, its place in the paper, or `Supplementary to paper A, figure 4`."""
+        place = self.headline.partition(": ")[0]
+        place = place.removeprefix(f"paper {self.paper.letter}").strip(", ")
         return place[:1].upper() + place[1:] or self.name
 
     @property
@@ -120,7 +119,7 @@ class Entry:
 
     @property
     def by_scale(self) -> list[Result]:
-        """The results from the smallest scale, one's own before that of the reference."""
+        """The results from the smallest scale, one's own before the reference's."""
         return sorted(self.results, key=lambda each: (-SCALES.index(each.scale), not each.is_own))
 
     @property
@@ -262,7 +261,7 @@ def _read(claims: Path, provenance: Path) -> tuple[dict[str, Row], dict[str, Any
 
 
 def _words(path: Path | None, entry: Entry) -> dict[str, str]:
-    """Return what stands above a picture; the headline where nothing was written."""
+    """Return the header of a picture; the headline where nothing was written."""
     if path and path.exists():
         words = json.loads(path.read_text())
         return {"what": words["what"], "finding": words["finding"]}
@@ -270,7 +269,7 @@ def _words(path: Path | None, entry: Entry) -> dict[str, str]:
 
 
 def _caption(path: Path) -> str:
-    """Return what stands below a picture; empty where nothing was written."""
+    """Return the caption of a picture; empty where nothing was written."""
     return path.read_text().strip() if path.exists() else ""
 
 
@@ -286,7 +285,7 @@ def _links(outputs: Path, paths: list[Path]) -> tuple[Link, ...]:
 
 
 def _runs(claims: Mapping[str, Row], outputs: Path = Path(), folder: Path | None = None) -> tuple:
-    """Return the runs that claims stand on, with links where their folder is given."""
+    """Return the runs that claims are judged on, with links where their folder is given."""
     names = dict.fromkeys(run for row in claims.values() for run in row["runs"].split())
     return tuple(_link(outputs, folder / name) if folder else Link(name) for name in names)
 

@@ -234,8 +234,8 @@ def main(arguments: list[str]) -> int:
     """
     parser = argparse.ArgumentParser(
         prog="python -m runner report",
-        description="A gallery of every figure and every claim, yours beside those of the"
-        " reference: <outputs>/report/index.html. Computes nothing.",
+        description="A gallery of every figure and every claim, yours next to the"
+        " stored ones: <outputs>/report/index.html. Computes nothing.",
     )
     parser.add_argument("words", nargs="*", metavar="key=value", help="outputs=..., scale=...")
     words = parser.parse_args(arguments).words

@@ -46,7 +46,7 @@ def _planned(configs: list[StudyConfig]) -> str:
 
 
 def _lines(claim: Claim) -> list[str]:
-    """Return a claim as it stands before any data."""
+    """Return a claim as it is before any data."""
     lines = [
         f"  {claim.name}: {claim.statement}  [{claim.attribution}]",
         f"      rule: {claim.printed}  ({claim.digest})",

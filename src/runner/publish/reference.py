@@ -58,7 +58,7 @@ RULES, JUDGED = "rules.csv", "judged.csv.xz"
 """Beside the figures: all printed rules with their digests, and all numbers that they judge."""
 
 FROM_REFERENCE = "figures-from-reference"
-"""The folder in that of outputs where figures of the reference are drawn."""
+"""The folder, in the outputs folder, where figures of the reference are drawn."""
 
 LARGE = 200_000
 """Bytes from which a table is kept compressed."""
@@ -86,7 +86,7 @@ def kept_figure(
 
 
 def keep(name: str, typed: list[str], reference: Path) -> Path:
-    """Copy what stands behind a drawn figure into the reference; return the folder.
+    """Copy the tables of a drawn figure into the reference; return the folder.
 
     Raises InputError when the overrides make another figure than the canonical one, it is not drawn
     from its runs as they are now, rows of its tables are missing or twice, or its verdicts are not
@@ -229,7 +229,7 @@ def drawn_png(folder: Path, dpi: float | None = None, note: str = "") -> bytes:
 def drawn_from(folder: Path) -> str:
     """Digits that change with a figure of the reference, tables and claims, and its drawing's code.
 
-    The text of `<figure>.drawn-from`, which stands beside a picture.
+    The text of `<figure>.drawn-from`, the file next to a picture.
     """
     digest = hashlib.sha256()
     for path in sorted([*folder.glob("*.csv*"), folder / "shared.json"]):

@@ -97,7 +97,7 @@ def restamp(reference: Path, before: Iterable[Path], after: Path) -> Iterator[st
 
 
 def _stamped(run: dict[str, Any], code: str) -> bool:
-    """Return whether a kept run had another fingerprint, which it keeps as that of then."""
+    """Return whether a kept run had another fingerprint, which it keeps as its first one."""
     if run["code"] == code:
         return False
     run["code_then"] = run.get("code_then", run["code"])

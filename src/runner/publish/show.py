@@ -67,7 +67,7 @@ def listed() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Show a figure of the reference, or list those that there are; returns 0.
+    """Show a figure of the reference, or list all of them; returns 0.
 
     Raises InputError when there is no such figure, or nothing is kept of it.
     """

@@ -1,4 +1,4 @@
-"""What stands below a figure: what it is, what its marks are, and what it was drawn from.
+"""Captions of figures: what a figure is, what its marks are, and what it was drawn from.
 
 The first comes from the figure's configuration, the second from its drawing, the third from its
 tables, so that a caption names the data, the sizes and the replicates that were used, and no other.
@@ -27,7 +27,7 @@ SIZES = {
     "depth": "depth",
     "target_width": "target width d",
     "width": "width",
-    "multiplier": "share of the channels",
+    "multiplier": "fraction of the channels",
     "train_images": "training images",
     "samples": "samples N",
     "train_samples": "training samples",

@@ -302,5 +302,5 @@ def values_of(tables: Tables, column: str) -> str:
 
 
 def distinct(judged: pd.DataFrame) -> pd.DataFrame:
-    """Return the claims without those that state the same of the same runs under another figure."""
+    """Return the claims; of equal statements about the same runs in several figures only one."""
     return judged.drop_duplicates(["statement", "runs"])

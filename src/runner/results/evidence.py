@@ -2,8 +2,8 @@
 
 A comparison (`Above`, `Below`, `Within`, `Always`) judges the numbers of one point (one width, one
 depth) and gives its `Evidence`: an estimate with its limits, and two p-values. `p_holds` is the
-probability of numbers as favourable as these if the statement is false, `p_fails` that of numbers
-as unfavourable if it is true. `verdict` makes *holds*, *fails* or *undecided* of all points.
+probability of numbers as favorable as these if the statement is false, `p_fails` that of numbers
+as unfavorable if it is true. `verdict` makes *holds*, *fails* or *undecided* of all points.
 
 Numbers are the rows of a frame: a `value` for each replicate, judged by the exact sign test, which
 asks nothing of their distribution (a diverged replicate, nan or inf, speaks for nobody, or for the
@@ -45,7 +45,7 @@ class Evidence:
     low: float
     high: float
     n: int
-    """Independent numbers that the test stands on: replicates, chains or blocks."""
+    """Independent numbers of the test: replicates, chains or blocks."""
     p_holds: float
     p_fails: float
     bound: float = np.nan

@@ -56,7 +56,7 @@ Draw = Callable[[Tables], tuple[Figure, pd.DataFrame]]
 """From tables to the picture and the table of the numbers drawn in it."""
 
 Shows = Mapping[str, Iterable[str]]
-"""Names of methods and the like, by the column that they stand in."""
+"""Names of methods and the like, by their column."""
 
 FILES = ("png", "pdf", "svg", "body.png", "header.json", "csv", "claims.csv", "caption.txt")
 """What a figure is kept as, beside its provenance. The picture has its header; the body is without
@@ -133,7 +133,7 @@ def judge(figure: PaperFigure, tables: Tables) -> pd.DataFrame:
 
 
 def header_of(figure: PaperFigure, tables: Tables, judged: pd.DataFrame | None = None) -> Header:
-    """Return what stands above a figure's picture. Raises InputError where it has no drawing.
+    """Return the header of a figure's picture. Raises InputError where it has no drawing.
 
     judged: its claims over these tables; judged here where none are given.
     """
@@ -157,7 +157,7 @@ def drawn(
 ) -> tuple[Figure, pd.DataFrame]:
     """Draw a figure's picture, as it can be saved in its style, and the numbers drawn.
 
-    above: what stands above it; on paper nothing does. Raises as `header_of`.
+    above: its header; pictures for print have none. Raises as `header_of`.
     """
     picture, numbers = draw(drawing_of(figure.figure, figure.study), tables)
     settle(picture)
@@ -351,7 +351,7 @@ def as_png(
 ) -> bytes:
     """Return the picture of a figure alone: what `publish` writes as its PNG.
 
-    above: its header; dpi: dots in an inch; None: those of the style.
+    above: its header; dpi: dots in an inch; None: as the style says.
     """
     content = BytesIO()
     with drawn_in(figure.style):
@@ -425,7 +425,7 @@ def summary_of(run: Run) -> pd.DataFrame:
 
 
 def against_keys(study: str, tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the numbers of the first table against that of its keys that varies most; their
+    """Draw the numbers of the first table against the key that varies most; return their
     summary."""
     name, rows = next(iter(tables.items()))
     keys = rows_of(study)[name].keys

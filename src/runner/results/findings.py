@@ -18,7 +18,7 @@ from runner.results.style import GREY
 
 MARKS = {"holds": ("✓", "hold", "#00664b"), "fails": ("✗", "fail", "#a84300")}
 MARKS |= {"undecided": ("?", "undecided", GREY)}
-"""Of a verdict: its sign, which grey print keeps, its plural, and its colour."""
+"""Of a verdict: its sign, which grey print keeps, its plural, and its color."""
 
 DOT = "  ·  "
 
@@ -60,7 +60,7 @@ class Header:
     finding: str
     """What was found, or what is drawn."""
     counts: tuple[tuple[str, str], ...]
-    """How many claims hold, fail and are undecided: words and their colours."""
+    """How many claims hold, fail and are undecided: words and their colors."""
 
     def as_words(self) -> dict[str, Any]:
         """Return the lines as text, for pages that write them."""
@@ -108,7 +108,7 @@ def upper(text: str) -> str:
 
 
 def _counts(judged: pd.DataFrame) -> Iterator[tuple[str, str]]:
-    """Yield the claims of the paper, then, apart, those of ours."""
+    """Yield the counts of the paper's claims, then the counts of our additional claims."""
     ours = judged["kind"] == "ours"
     before = ""
     for whose, rows in (("", judged[~ours]), ("ours: ", judged[ours])):

@@ -51,7 +51,7 @@ class PaperFigure:
 
     @property
     def is_canonical(self) -> bool:
-        """Whether its runs are those of the plain command."""
+        """Whether its runs are the runs of the command without overrides."""
         return self.name == self.figure
 
     @property

@@ -44,7 +44,7 @@ Tables = Mapping[str, pd.DataFrame]
 Numbers = Literal["replicates", "estimates", "counts"]
 
 NUMBERS = {"replicates": set(), "estimates": {"error", "n"}, "counts": {"count", "n"}}
-"""What stands beside the `value` of a quantity, by what its numbers are."""
+"""Columns of a quantity next to its `value`, by the kind of its numbers."""
 
 PLAIN = str | int | float | bool | tuple | None
 """What an argument of a quantity may be: what can be printed, and fingerprinted."""
@@ -94,8 +94,7 @@ class Quantity:
         return every + (f" where {self.names.condition(where)}" if where else "")
 
     def measure(self, tables: Tables) -> pd.DataFrame:
-        """Return all numbers, those left out by what is assumed among them. Raises NoRows without
-        any."""
+        """Return all numbers, also where the assumption is not met. Raises NoRows without any."""
         found = self.function(tables, **self.arguments)
         rows = found.rename("value").reset_index() if isinstance(found, pd.Series) else found
         others = {"error", "n", "count"} - NUMBERS[self.numbers]  # a table may have such columns
@@ -108,7 +107,7 @@ class Quantity:
         """Return the same where a condition on the results is met, as "fits" or "numerical_rank ==
         d".
 
-        What it leaves out is counted; conditions on sizes and methods stand in `where`.
+        Excluded measurements are counted. Conditions on sizes and methods belong in `where`.
         """
         return replace(self, assumed=condition)
 

@@ -50,7 +50,7 @@ def code_of(module: str, name: str) -> str:
     """Return the digest of a function, and of all that it uses of `results`, of a paper, or its
     package.
 
-    What else is used, as pandas is, stands in the provenance.
+    The provenance records what else is used, as pandas.
     """
     packages: tuple[str, ...] = ("runner.results.", "runner.papers.")
     if not module.startswith("runner."):

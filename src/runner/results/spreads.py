@@ -1,4 +1,4 @@
-"""Medians with the range of the replicates: what stands for them where a scale is logarithmic."""
+"""Medians with the range of the replicates: what is drawn for them on a logarithmic scale."""
 
 from collections.abc import Sequence
 

@@ -4,8 +4,8 @@ A sheet is 8.4 inches wide: at 200 dpi 1,680 pixels, two for each of the 840 of 
 1.4 px there and 0.7 px at half width, so no text is smaller than 10. Lengths are in inches.
 
 A picture is a `matplotlib.figure.Figure` that pyplot knows nothing of: no backend is chosen, no
-window opened, and one that a notebook's cell ends with shows itself. Colours are those of Okabe and
-Ito (Color Universal Design, 2008), safe for colour blindness. Because print may be grey, two series
+window opened, and one that a notebook's cell ends with shows itself. The colors are from Okabe and
+Ito (Color Universal Design, 2008), safe for color blindness. Because print may be grey, two series
 of a panel differ in two of lightness, width, dashes, marker and place.
 """
 
@@ -100,7 +100,7 @@ class Picture(Figure):
         """Write three lines above the body.
 
         what: paper, figure, data, and whose way it is; finding: in bold, broken into two lines if
-        it is too long for one; counts: words and their colours, one after the other.
+        it is too long for one; counts: words and their colors, one after the other.
         """
         total, left = self.get_figheight(), 0.1 / self.get_figwidth()
         lines = in_two(finding)
@@ -210,7 +210,7 @@ class Look:
 
     @property
     def ink(self) -> str:
-        """The colour of its name: darker where the line's is too light for letters."""
+        """The color of its name: darker where the line's is too light for letters."""
         rgb = np.array(to_rgb(self.color))
         return to_hex(rgb * min(1.0, 0.36 / (rgb @ (0.3, 0.59, 0.11) + 1e-9)))
 
@@ -261,7 +261,7 @@ def level(axes: Axes, y: float, text: str = "", at: float = 0.02, above: bool = 
 
 
 def shades(values: Iterable[Any], *colors: str) -> dict[Any, str]:
-    """Return a colour for each of some ordered values, along a ramp of colours from light to
+    """Return a color for each of some ordered values, along a ramp of colors from light to
     dark."""
     values = list(values)
     ramp = LinearSegmentedColormap.from_list("", colors)

@@ -5,7 +5,7 @@
     plot.points                               # a row for each dot
     draw(plot)                                # the picture
 
-The parameter with the most values is the axis, the next the colour, the next has small panels.
+The parameter with the most values is the axis, the next the color, the next has small panels.
 Seeds beside other parameters are replicates. The `figures.py` of a study names its headline numbers
 as `objective=` does, by column, or by table and column where several tables have it:
 
@@ -147,16 +147,21 @@ def _values(runs: Iterable[Run], name: str) -> pd.Series:
 
 
 def _roles(knobs: pd.DataFrame, x: str | None, color: str | None) -> list[str]:
-    """Return what is x, what the colour and what has panels, as far as something is."""
+    """Return the parameters of the horizontal axis, of the color and of the panels."""
     swept = [name for name in knobs if name != "seed"] or [*knobs]
     free = [name for name in swept if name not in (x, color)]
     free.sort(key=lambda name: (not _is_number(knobs[name]), -knobs[name].nunique()))
     if not (x or free):
-        raise InputError("the runs differ in no parameter; what is followed within them: --x layer")
+        raise InputError(
+            "the runs differ in no parameter: choose a column for the horizontal axis, as --x layer"
+        )
     roles = [given or free.pop(0) for given in (x, color, None) if given or free]
     if free or (len(roles) > 2 and knobs[roles[2]].nunique() > MOST_PANELS):
         part = f"--where {[*roles, *free][-1]}=..."
-        raise InputError(f"too much for one: they differ in {', '.join(swept)}; a part: {part}")
+        raise InputError(
+            f"too many parameters for one picture: the runs differ in {', '.join(swept)};"
+            f" choose a part, for example {part}"
+        )
     return roles
 
 
@@ -198,7 +203,7 @@ def _list(names: Iterable[str]) -> str:
 
 
 def _called(plot: Plot, names: Names) -> dict[tuple[Any, str], str]:
-    """Return what the legend calls each method of each colour."""
+    """Return what the legend calls each method of each color."""
     found = {}
     for hue, line in plot.points[[plot.color, "line"]].drop_duplicates().to_numpy():
         parts = dict.fromkeys([hue, *line.split(", ")])
@@ -240,7 +245,7 @@ def draw(plot: Plot) -> style.Picture:
 
 
 def _looks(plot: Plot) -> dict[tuple[Any, str], style.Look]:
-    """Return how each method of each colour looks: markers and dashes say the method, or the colour
+    """Return how each method of each color looks: markers and dashes say the method, or the color
     where there is one method. What LOOKS of the study's `figures.py` has looks as it does there."""
     hues, lines = (list(plot.points[column].unique()) for column in (plot.color, "line"))
     known = getattr(part_of(plot.study, "figures"), "LOOKS", {})

@@ -13,7 +13,7 @@ MOST_CLAIMS = 14
 """Lines, but for claims that do not hold: those are always shown."""
 
 STATEMENT = 72
-"""Characters after which what was measured stands, where the statement is no longer."""
+"""The column at which the measured numbers begin if the statement is shorter."""
 
 STANDINGS = {
     "pre-registered": "the rule stood before these numbers",
@@ -61,7 +61,7 @@ def _measured(row: Any, scale: str) -> str:
 
 
 def summary(judged: pd.DataFrame, scale: str) -> str:
-    """Return how many claims hold, fail and are undecided, in sentences, and how they stand."""
+    """Return how many claims hold, fail and are undecided, in sentences, with their standing."""
     words = {"holds": ("holds", "hold"), "fails": ("fails", "fail")}
     words["undecided"] = ("is undecided", "are undecided")
     counts = {verdict: int((judged["verdict"] == verdict).sum()) for verdict in words}

@@ -1,4 +1,4 @@
-"""Remove the folders of runs that nobody wants: never of one that a process works on.
+"""Remove the folders of runs that nobody wants: never while a process works on a run.
 
 What is removed is what is known to be a run's: of a folder whose `config.yaml` says which run it
 is, the files that a run writes. No link is followed.

@@ -172,7 +172,7 @@ class _Attempt:
             raise InputError(f"{run} {text}\n  (runner study={run.config.study} --help lists them)")
 
     def _begin(self) -> None:
-        """Go on from the last checkpoint, or start where there is none that can be used."""
+        """Continue from the last usable checkpoint, or start from the beginning."""
         config, device = self.run.config, self.device
         write_atomically(self.folder / "config.yaml", self.run.config_text())
         self.start = Checkpoint(self.run.folder.name, self.about["code"], device.type)
@@ -271,7 +271,7 @@ class _Attempt:
         return data
 
     def _checkpoint(self, make_state: Callable[[], dict[str, Tensor]]) -> None:
-        """Keep where the study stands, if the last time was long enough ago."""
+        """Store the state of the study, if the last time was long enough ago."""
         if time.monotonic() - self.saved < self.settings.checkpoint_seconds:
             return
         state = {name: tensor.detach().cpu().contiguous() for name, tensor in make_state().items()}

@@ -185,7 +185,7 @@ def _whose_code(folder: Path, config: StudyConfig | None, about: dict[str, Any])
 
 
 def _last_change(folder: Path) -> datetime | None:
-    """When the result was written, or the last of the other files where there is none."""
+    """When the result was written, or the last other file if there is no result."""
     # The folder may be about to go, and a time beyond all years.
     with suppress(OSError, ValueError, OverflowError):
         result = folder / RESULT

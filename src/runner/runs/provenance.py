@@ -31,7 +31,7 @@ _WHEEL = Path(__file__).resolve().parents[1]
 INSTALLED = (_WHEEL / "reference").is_dir()
 """Whether this is a wheel's, which has what the pictures at `quick` need, in six digits."""
 REFERENCE = _WHEEL / "reference" if INSTALLED else REPOSITORY / "outputs" / "reference"
-"""What stands behind every figure, kept in git: `<scale>/<figure>/`."""
+"""The stored tables of every figure, kept in git: `<scale>/<figure>/`."""
 COMMAND = "RUNNER_COMMAND"
 """The environment variable with the command; processes started from this one know it, too."""
 
@@ -125,7 +125,7 @@ def processor() -> str:
 
 
 def _text(path: Path) -> str:
-    """Return what a file holds, nothing where there is none."""
+    """Return the content of a file; nothing if it does not exist."""
     try:
         return path.read_text()
     except OSError:

@@ -14,7 +14,7 @@ from runner.core.errors import InputError
 from runner.runs.run import CHECKPOINT, RESULT, WEIGHTS, Run, holds, read_result
 
 LEFT_OVER = (CHECKPOINT, "error.txt", "overview.png")
-"""What a complete attempt does not bring, and would be that of the run before."""
+"""Files that a complete attempt does not bring: they would be left from the run before."""
 
 
 def begin(run: Run) -> Path:

@@ -37,7 +37,7 @@ WEIGHTS = "weights.safetensors"
 """What `keep_weights=true` leaves: `batch/width=64/replicate=0/W1`, ..."""
 
 AGAIN = ".again"
-"""The folder, in that of a run, where it is computed again."""
+"""The folder, in the folder of a run, where it is computed again."""
 
 MOST_NESTED = 100
 """The most brackets in a `config.yaml`, which the program writes without any but for empty lists;
@@ -117,7 +117,7 @@ class Run:
             return False
 
     def provenance(self) -> dict[str, Any]:
-        """Return the content of `provenance.json`; nothing where there is none that can be read."""
+        """Return the content of `provenance.json`; nothing if it cannot be read."""
         return read_provenance(self.folder)
 
     def status(self) -> str:

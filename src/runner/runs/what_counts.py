@@ -30,7 +30,7 @@ class _Words(ast.NodeTransformer):
         return None if is_string else self.generic_visit(node)
 
     def visit_If(self, node: ast.If) -> Any:
-        """Only mypy reads what stands below `if TYPE_CHECKING`."""
+        """Only mypy reads what is below `if TYPE_CHECKING`."""
         self.generic_visit(node)
         is_typing = isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
         return node.orelse if is_typing else node

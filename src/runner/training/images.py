@@ -130,7 +130,7 @@ def on_device(data: Dataset, device: torch.device) -> Dataset:
 class ConvolutionalTrainer(EpochTrainer[dict[str, float]]):
     """Trains one network on a dataset of the same device by plain SGD; goes on from a state.
 
-    The order of the images is that of the replicate.
+    The order of the images depends on the replicate.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class ConvolutionalTrainer(EpochTrainer[dict[str, float]]):
         self.sums = torch.zeros(2, dtype=torch.float64, device=self.device)
 
     def order(self) -> Int[Tensor, " n"]:
-        """Return the order of the images in this epoch, that of the replicate alone."""
+        """Return the order of the images in this epoch: it depends on the replicate alone."""
         return super().order()[-1]
 
     def train_on(self, chosen: Int[Tensor, " B"]) -> Float[Tensor, ""]:

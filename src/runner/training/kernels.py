@@ -1,7 +1,7 @@
-"""What stands between two products of a stack of networks, compiled for the CPU: one pass each.
+"""The passes between two products of a stack of networks, compiled for the CPU: one pass each.
 
 A row is one feature of one network, its columns are the N samples of a minibatch; a pass goes over
-a row while it is in the nearest cache. All compiled code stands in this file, since numba's cache
+a row while it is in the nearest cache. All compiled code is in this file, since numba's cache
 watches no other; importing it compiles nothing.
 """
 

@@ -1,6 +1,6 @@
 """Optimizers of a stack of networks, each network with its own learning rate.
 
-The leading axis R of every tensor counts networks, which share nothing: one that diverges changes
+The leading axis R of every tensor counts networks, which share nothing: a diverging network changes
 no other.
 """
 

@@ -3,7 +3,7 @@
 Replicates 0..R-1 are judged. Those after them see every rate of the grid, and the others are
 trained at the rate that learns fastest there. A rate is as fast as the slowest selection replicate
 trained at it, by its training accuracy in the mean of all epochs, since several rates may end at a
-perfect fit: one that some networks do not survive is not taken for the luck of the others.
+perfect fit: a learning rate at which some networks diverge is not chosen for the others.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 NO_CHOICE = "one rate alone"
-"""What stands in `selected_on` where the grid has one rate."""
+"""The value of `selected_on` where the grid has one learning rate."""
 
 
 @dataclass(frozen=True)
@@ -32,17 +32,18 @@ def selection_range(replicates: int, selection_replicates: int) -> range:
 
 
 def score(accuracy: Float[Tensor, "*R"], loss: Float[Tensor, "*R"]) -> Float[Tensor, "*R"]:
-    """Return what an epoch of R networks, or of one, counts in the choice: the training accuracy.
+    """Return the training accuracy of R networks, or of one, after an epoch.
 
-    Nan where the loss is not finite: one that has diverged still guesses right now and then.
+    NaN where the loss is not finite: a diverged network still classifies some images correctly by
+    chance.
     """
     return torch.where(loss.isfinite(), accuracy, nan)
 
 
 def ranked(scores: Float[Tensor, "candidates S"]) -> list[int]:
-    """Return the candidates, that whose worst replicate scores highest first; equals as they stand.
+    """Return the candidates sorted by the score of their worst replicate, the highest first.
 
-    Those that have diverged (nan) on a replicate come last.
+    Equal candidates keep their order. Candidates that diverged (NaN) on a replicate come last.
     """
     worst = scores.min(dim=1).values.nan_to_num(-inf)  # the minimum is nan where one is
     return worst.sort(descending=True, stable=True).indices.tolist()
@@ -64,6 +65,6 @@ def choose(rates: Sequence[float], scores: Float[Tensor, "rates S"], selection: 
 
 
 def described(selection: range, diverged: bool) -> str:
-    """Return what stands in `selected_on` after a choice on these replicates."""
+    """Return the value of `selected_on` after a choice on these replicates."""
     words = f"replicates {', '.join(map(str, selection))}"
     return f"{words}: all rates diverged" if diverged else words

@@ -14,7 +14,7 @@ class ResidualStream(StudyConfig):
     study: ClassVar[str] = "residual_stream"
 
     normalizations: list[str] = parameter(
-        "where LayerNorm stands: nowhere, before each layer, or after each addition",
+        "where LayerNorm is: nowhere, before each layer, or after each addition",
         ["none", "pre", "post"],
         choices=("none", "pre", "post"),
     )

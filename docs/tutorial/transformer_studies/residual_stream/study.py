@@ -36,7 +36,7 @@ class BlockRank(Row):
     replicate: int
     block: int  # 0: the tokens themselves
     rank: float  # r(H), between 1 and min(n, d)
-    excess: float  # r(H) - 1: what is left of other directions
+    excess: float  # r(H) - 1: the remainder of other directions
 
 
 def run(config: ResidualStream, context: Context) -> Iterator[BlockRank]:

@@ -41,7 +41,7 @@ def paper_a(axes: Axes, tables: Tables) -> None:
     rows = tables["metrics"].query("target_width == 25")
     for method, series, x, y, name in (
         ("sgd", tuned.SGD, 330, 0.035, "SGD"),
-        ("teacher_construction", tuned.TEACHER, 330, 5, "construction"),
+        ("teacher_construction", tuned.TEACHER, 345, 9, "construction"),
     ):
         median = rows[rows["method"] == method].groupby("width")["relative_mse"].median()
         METHODS[series].line(axes, median.index, place(median))
@@ -49,9 +49,7 @@ def paper_a(axes: Axes, tables: Tables) -> None:
     METHODS[tuned.TEACHER].name(axes, 600, float(place(0.0)), "exact from d² on", ha="right")
     ticks(axes.yaxis, [0.001, 0.01, 0.1, 1, 10])
     ticks(axes.xaxis, [25, 200, 400, 625], ["25", "200", "400", "d² = 625"])
-    panel(
-        axes, "A", "the construction is exact, SGD is not", "width m of the frozen network, d = 25"
-    )
+    panel(axes, "A", "exact from width d² on; SGD never", "width m of the frozen network, d = 25")
     axes.set(xlim=(0, 725), ylabel="error / variance")
 
 
@@ -86,9 +84,10 @@ def paper_c(axes: Axes, tables: Tables) -> None:
         look.band(axes, moved.index, moved[0.05], moved[0.95])
         look.line(axes, moved.index, moved[0.5])
         look.name(axes, 10, y, f"{name} layers", **BOLD)
+    OTHERS.note(axes, 0.98, 0.1, "band: middle 90 %", ha="right")
     panel(axes, "C", "conserved by linear, not by ReLU layers", "time of gradient flow")
     invariant = r"$W_{2}^{T} W_{2} - W_{1} W_{1}^{T}$"
-    axes.set(yscale="log", ylim=(1e-6, 1), xlim=(0, 20), ylabel=f"relative change of\n{invariant}")
+    axes.set(yscale="log", ylim=(3e-7, 1), xlim=(0, 20), ylabel=f"relative change of\n{invariant}")
     ticks(axes.yaxis, [1e-6, 1e-4, 0.01, 1], ["$10^{-6}$", "$10^{-4}$", "0.01", "1"])
     ticks(axes.xaxis, [0, 5, 10, 15, 20])
 

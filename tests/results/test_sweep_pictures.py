@@ -22,7 +22,8 @@ from runner.papers.norm_tuning.constructions import figures, study
 from runner.papers.norm_tuning.constructions.config import Constructions
 from runner.papers.training_invariances.invariances.config import Invariances
 from runner.results import sweeps
-from runner.results.sweep_pictures import COLORS, chosen, draw, write
+from runner.results.labels import names_of
+from runner.results.sweep_pictures import COLORS, chosen, difference, draw, write
 from runner.runs.execution import execute
 from runner.runs.inventory import find, run_in
 from runner.runs.run import Run
@@ -95,7 +96,7 @@ def test_the_numbers_drawn_are_those_of_the_tables_each_once(runs):
 def test_what_is_no_number_is_named_and_what_varies_not_is_left_out(runs, constructed, monkeypatch):
     *absent, drawn = chosen(runs).notes[1:]
     assert absent == ["no condition number, sgd", "no condition number, dense"]
-    assert drawn == "lines: median of n = 2 replicates"
+    assert drawn == "lines: median of n = 2 replicates, dots: one of them"
     two = [constructed(), constructed(theorem="sparse")]
     plot = chosen(two)
     assert "agreement" not in set(plot.points["number"]), "it is 1 everywhere"
@@ -118,7 +119,10 @@ def test_diverged_replicates_stand_on_the_rail(runs):
 def test_runs_that_are_missing_are_counted(runs, outputs):
     missing = run_in(say(one(outputs, target_width=3, methods="[sgd]"), "interrupted"))
     plot = chosen([*runs, missing])
-    assert plot.notes[0] == "3 runs, 1 missing" and "3 runs, 1 missing" in plot.caption
+    assert (
+        plot.notes[0] == "3 runs by target width, methods, 1 missing"
+        and plot.notes[0] in plot.caption
+    )
     assert set(plot.points["run"]) == {run.folder.name for run in runs}
     *_, last = sweeps.ending([*runs, missing]).splitlines()
     assert last.startswith(f"{outputs}/sweeps/bn_only-") and last.endswith(".png")
@@ -139,13 +143,13 @@ def test_a_sweep_of_which_a_run_fails_ends_with_the_picture_of_the_others(
     assert run_here([*words, f"outputs={tmp_path}"], monkeypatch) == 1
     *_, path = capsys.readouterr().out.splitlines()
     assert path.startswith(f"{tmp_path}/sweeps/constructions-depth-")
-    assert "3 runs, 1 missing" in Path(path).with_suffix(".caption.txt").read_text()
+    assert "3 runs by depth, 1 missing" in Path(path).with_suffix(".caption.txt").read_text()
     numbers = pd.read_csv(Path(path).with_suffix(".csv"))
     assert set(numbers["depth"]) == {1, 3}
     monkeypatch.undo()
     assert run_here([*words, f"outputs={tmp_path}"], monkeypatch) == 0, "given again"
     assert capsys.readouterr().out.splitlines()[-1] == path
-    assert " 3 runs; " in Path(path).with_suffix(".caption.txt").read_text()
+    assert " 3 runs by depth; " in Path(path).with_suffix(".caption.txt").read_text()
 
 
 def test_the_same_sweep_has_one_picture_its_numbers_and_a_caption(runs, outputs):
@@ -199,7 +203,7 @@ def test_a_sweep_has_colours_and_names_of_the_figures_and_the_numbers_of_its_tab
     assert "median of n = 3 replicates" in said
     plot = chosen([found.run for found in find(tmp_path, "rank_collapse")])
     assert plot.headline.startswith("Rank, soft rank, r against depth")
-    assert "lines: median of n = 3 replicates" in plot.notes
+    assert "lines: median of n = 3 replicates, dots: one of them" in plot.notes
     picture = draw(plot)
     (legend,) = [axes.get_legend() for axes in picture.axes if axes.get_legend()]
     colors = {NAMES[kind]: look.color for kind, look in NORMALIZATIONS.items()}
@@ -300,3 +304,18 @@ def test_headline_numbers_are_columns_of_the_study(name):
         for name in (item.name, f"{table}.{item.name}")
     }
     assert 1 <= len(named) <= 4 and set(named) <= known
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [([1, 2], ": plain lies above batch norm"), ([4, 5], ": batch norm lies above plain")]
+    + [([1, 5], "")],
+)
+def test_a_difference_is_said_where_one_line_is_above_the_other_at_every_place(second, said):
+    rows = [
+        {"number": "rank", "normalization": method, "line": method, "depth": depth, "value": value}
+        for method, values in (("none", [3, 3]), ("batch", second))
+        for depth, value in zip((2, 4), values, strict=True)
+    ]
+    points, names = pd.DataFrame(rows), names_of("rank_collapse")
+    assert difference(points, "depth", "normalization", "number", names) == said

@@ -25,6 +25,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from runner.core.catalogue import headline as catalogue_headline
 from runner.core.catalogue import part_of, rows_of
 from runner.core.errors import InputError, nearest
 from runner.core.studies import column_types
@@ -112,20 +113,40 @@ def chosen(
 
     points = points.sort_values([role for role in roles if role not in groups], kind="stable")
     names, missing = names_of(study), len(runs) - len(complete)
-    count = f"{len(runs)} runs" + f", {missing} missing" * bool(missing)
+    differ = _list(map(_label, differing(runs)))
+    count = f"{len(runs)} runs" + f" by {differ}" * bool(differ)
+    count += f", {missing} missing" * bool(missing)
     absences = (f"no {_list(map(_label, each))}" for each in without)
     repeated = captions.repeated(tables)
-    drawn = f"lines: median of {repeated}" * bool(repeated)
+    drawn = f"lines: median of {repeated}, dots: one of them" * bool(repeated)
     notes = list(filter(None, dict.fromkeys([count, *points["at"], *absences, drawn])))
     shown = [names.column(number.rpartition(".")[2]) for number in points["number"].unique()]
     headline = f"{_list(shown)} against {names.column(roles[0])}"
     headline = headline[:1].upper() + headline[1:]
+    x, color, panel = roles + ["line", "number"][len(roles) - 1 :]
+    headline += difference(points, x, color, panel, names)
     said = "; ".join(["Lines are medians, dots single replicates", *notes])
     caption = captions.caption(f"{headline} ({study})", said, study, tables)
     wishes = [wanted, y, sorted(run.folder.name for run in runs)]
     name = f"{study}-{roles[0]}-{hashlib.sha256(repr(wishes).encode()).hexdigest()[:8]}"
-    x, color, panel = roles + ["line", "number"][len(roles) - 1 :]
     return Plot(study, name, x, color, panel, points, headline, notes, caption)
+
+
+def difference(points: pd.DataFrame, x: str, color: str, panel: str, names: Names) -> str:
+    """Say which of two lines lies above the other at each x of each panel, if one does."""
+    methods, places = [*dict.fromkeys([color, "line"])], [*dict.fromkeys(["number", panel, x])]
+    wide = points.groupby([*places, *methods])["value"].median().unstack(methods)
+    if wide.shape[1] != 2 or not _is_number(points[x]):
+        return ""
+    parts = (", ".join(map(_label, np.atleast_1d(each))).split(", ") for each in wide.columns)
+    first, second = (_list(map(names.value, dict.fromkeys(each))) for each in parts)
+    apart = wide.iloc[:, 0] - wide.iloc[:, 1]
+    if (apart < 0).all():
+        first, second = second, first
+    elif not (apart > 0).all():
+        return ""
+    what = f"{names.column(color)} " * _is_number(points[color])
+    return f": {what}{first} lies above {second}"
 
 
 def _numbers(study: str, tables: Iterable[str]) -> dict[str, tuple[str, str]]:
@@ -217,14 +238,15 @@ def draw(plot: Plot) -> style.Picture:
     names = names_of(plot.study)
     panels = [] if plot.panel == "number" else list(points[plot.panel].unique())
     cells = [(number, value) for number in numbers for value in panels or [number]]
-    cols, share = len(panels) or min(len(cells), 2), "row" if panels else "none"
+    cols = len(panels) or (3 if len(cells) == 3 else min(len(cells), 2))
+    share = "row" if panels else "none"
     rows, called = -(-len(cells) // cols), _called(plot, names)
     kinds = [plot.color.removeprefix("line"), *", ".join(points["by"].unique()).split(", ")]
     title = fill(_list(map(names.column, kinds)), 24)
     free = len(cells) < rows * cols
     longest = max(map(len, "\n".join([title, *called.values()]).split("\n")))
     wide = 0.75 + 0.1 * longest if title and not free else 0.25
-    picture, axes = style.sheet(rows, cols, height=3.2 * rows, right=wide, gap=0.85, sharey=share)
+    picture, axes = style.sheet(rows, cols, height=3.2 * rows, right=wide, gap=0.65, sharey=share)
     for i, (number, value) in enumerate(cells):
         of_number = points[points["number"] == number]
         _draw_panel(plot, axes.flat[i], of_number, of_number[of_number[plot.panel] == value], looks)
@@ -239,7 +261,9 @@ def draw(plot: Plot) -> style.Picture:
     if title:
         where: Any = {"loc": "upper left", "bbox_to_anchor": corner}
         place.legend(title=title, alignment="left", handlelength=2.2, **where)
-    source = f"Study {plot.study}"
+    printed = catalogue_headline("study", plot.study).partition(": ")
+    source = DOT.join(filter(None, (printed[0] * bool(printed[1]), f"study {plot.study}")))
+    source = source[:1].upper() + source[1:]
     picture.add_header(source, plot.headline, [(DOT.join(plot.notes), style.GREY)])
     return picture
 
@@ -292,6 +316,8 @@ def _y_axis(axes: Axes, values: pd.Series) -> Callable[[Any], Any]:
         far = low * (low / high) ** 0.05 if log else low - 0.05 * (high - low or abs(high) or 1)
         return style.rail(axes, high, far, "diverged", log=log)
     axes.set_yscale(**scale)
+    if scale["value"] == "linear" and 0 <= low < 0.4 * high:
+        axes.set_ylim(-0.04 * high, 1.06 * high)
     axes.yaxis.get_offset_text().set_horizontalalignment("right")
     return np.asarray
 

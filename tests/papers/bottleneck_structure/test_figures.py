@@ -1,12 +1,14 @@
 """What the pictures of paper D say is what their tables have."""
 
+import re
+
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
 from runner.papers.bottleneck_structure import looks
 from runner.papers.bottleneck_structure.bottleneck.figures import FIGURES as OF_DEPTHS
-from runner.papers.bottleneck_structure.bottleneck.figures import say_above
+from runner.papers.bottleneck_structure.bottleneck.figures import collapsed, say_above
 from runner.papers.bottleneck_structure.example20.figures import FIGURES as OF_EXAMPLE
 from runner.papers.bottleneck_structure.linear.figures import FIGURES as OF_LINEAR
 from runner.papers.bottleneck_structure.linear.figures import draw_linear
@@ -40,7 +42,7 @@ def spectrum(first: float, second: float, third: float) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ((1.1, 0.9, 0.01), ["two near 1", "all others ≈ 0"]),
+        ((1.1, 0.9, 0.01), ["two near 1", "all others:\n≈ 0 inside"]),
         ((1.1, 0.9, 0.3), ["two near 1"]),
         ((2.4, 1.9, 0.01), []),
     ],
@@ -61,19 +63,26 @@ def test_plain_training_collapses_from_the_first_depth_beyond_which_all_medians_
         for depth, norm in norms.items()
         for replicate in range(3)
     ]
-    said = say_above({"metrics": pd.DataFrame(rows)})
-    assert said.endswith(
-        "ends 10 to 10 % above the best loss found; ordinary training converges to zero from depth"
-        " 18 on"
-    )
+    metrics = pd.DataFrame(rows)
+    assert sorted(set(collapsed(metrics)["depth"])) == [18, 22]
+    said = say_above({"metrics": metrics})
+    assert said.endswith("annealed training by 10 to 10 %, ordinary training collapses")
 
 
-def test_fits_of_rank_1_become_rare_only_where_that_claim_holds():
-    (finding,) = OF_RANK_ONE[0].findings
-    tables = read_tables(REFERENCE / "quick" / "bottleneck-theorems")
-    said = finding.said(tables, {"interpolants-are-rare": "holds"})
-    assert said.endswith("12 of 13 initializations fit 4 points, 0 of 13 fit 24 points")
-    assert not finding.said(tables, {"interpolants-are-rare": "undecided"})
+def test_plain_training_that_learns_again_at_the_last_depth_does_not_collapse():
+    norms = {6: 0.0, 10: 30.0}
+    rows = [{"recipe": "plain", "depth": d, "parameter_norm": norm} for d, norm in norms.items()]
+    assert collapsed(pd.DataFrame(rows)).empty
+
+
+@pytest.mark.parametrize("scale", ["quick", "paper"])
+def test_the_headline_of_rank_1_counts_the_bars(scale):
+    tables = read_tables(REFERENCE / scale / "bottleneck-theorems")
+    said = OF_RANK_ONE[0].findings[0].says(tables)
+    picture, _ = draw_rank_one(tables)
+    bars = [text.get_text() for text in picture.axes[0].texts if text.get_text().isdigit()]
+    first, last = re.findall(r"(\d+|none)(?: of \d+)?(?: initializations)? fits? \d+", said)
+    assert [first, last.replace("none", "0")] == [bars[0], bars[-1]]
 
 
 def test_a_dead_network_does_not_stretch_the_axis_of_the_kernel():
@@ -106,6 +115,7 @@ def test_captions_say_how_annealed_training_changes_the_weight_decay(figure):
     """The ridge is 0 for 200 steps, then up to five times lambda until 60 % of the steps."""
     annealed = RECIPES["annealed"]
     assert (annealed.warmup, annealed.peak, annealed.peak_end, BETAS) == (200, 5, 0.6, (0.9, 0.99))
-    caption = next(str(each.caption) for each in DRAWINGS if each.figure == figure)
+    folder = REFERENCE / "quick" / figure
+    caption = " ".join(caption_of(kept_figure(folder), read_tables(folder)).split())
     for words in ("no weight decay for 200 steps", "five times λ until 60 % of the steps, then λ"):
         assert words in caption

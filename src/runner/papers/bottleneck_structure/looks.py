@@ -18,7 +18,7 @@ from runner.results.style import (
 )
 
 COLORS = (GREY, VERMILION, BLUE, ORANGE, PURPLE, GREEN, BROWN)
-RANKS = tuple(map(Look, COLORS, "PvosD^X"))
+RANKS = tuple(map(Look, COLORS, "PvosD^h"))
 """Looks of the ranks 0, 1, 2, ...; the last one is for all larger ranks."""
 
 EDGE = "#9a9a9a"
@@ -31,7 +31,8 @@ def rank_look(rank: int) -> Look:
 
 
 def draw_spectra(axes: Axes, spectrum: pd.DataFrame, rank: int, thick: float = 2.2) -> None:
-    """Draw the first `rank` singular values of every W_l as lines, and a grey band up to the next.
+    """Draw the first `rank` singular values of every W_l as lines where they are above 0.1, and a
+    grey band up to the next.
 
     spectrum: rows of one network, with layer, index from 1 on and singular_value.
     """
@@ -39,7 +40,11 @@ def draw_spectra(axes: Axes, spectrum: pd.DataFrame, rank: int, thick: float = 2
     if rank + 1 in table:
         axes.fill_between(table.index, table[rank + 1], color=PALE, edgecolor=EDGE, linewidth=0.8)
     large = [index for index in table if index <= rank]
-    axes.plot(table.index, table[large], color=rank_look(rank).color, linewidth=thick)
+    shown = table[large].where(table[large] > 0.1)
+    color = rank_look(rank).color
+    axes.plot(table.index, shown, color=color, linewidth=thick)
+    alone = shown.where(shown.shift().isna() & shown.shift(-1).isna())
+    axes.plot(table.index, alone, ".", color=color, markersize=3 * thick)
     axes.set(xlim=(table.index.min() - 0.6, table.index.max() + 0.6), ylim=(0, None))
 
 
@@ -59,4 +64,5 @@ def name_spectra(axes: Axes, spectrum: pd.DataFrame, rank: int) -> None:
     place, offset = (1 + L) / 2, {"textcoords": "offset points"}
     rank_look(rank).name(axes, place, first.max(), words, weight="bold", xytext=(0, 11), **offset)
     if (following < 0.1).mean() > 0.5:
-        QUIET.name(axes, place, 0, "all others ≈ 0", size=SMALL, xytext=(0, 10), **offset)
+        offset |= {"xytext": (0, 5), "va": "bottom", "linespacing": 1.1}
+        QUIET.name(axes, place, 0, "all others:\n≈ 0 inside", size=SMALL, **offset)

@@ -9,7 +9,7 @@ MEASURES = {
     "lipschitz": "largest Lipschitz constant",
     "ntk_trace": "Tr Θ",
     "jacobian_rank": "rank of the Jacobian",
-    "bottleneck_rank": "rank of the middle layer",
+    "bottleneck_rank": "smallest rank of any layer",
     "log_ntk": "log (Tr Θ / L)",
     "log_ntk_plus_excess": "log (Tr Θ / L) + ‖θ‖² − k L",
     "knn_r2_axis": "R² of (w·v)²",

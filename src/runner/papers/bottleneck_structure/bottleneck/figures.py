@@ -1,5 +1,7 @@
 """Draw figure 1 of paper D, where training ends, and the preview of one run."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -13,12 +15,12 @@ from runner.results.claims import Tables
 from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
 from runner.results.rows import nonempty, select
-from runner.results.style import GREY, INK, PLAIN, QUIET, SMALL, Look
+from runner.results.style import DASHED, GREY, INK, PLAIN, QUIET, SMALL, Look
 
 RECIPES = {
-    "plain": ("ordinary\ntraining", Look(GREY, "o")),
-    "annealed": ("annealed\ntraining", Look("#7a3c8f", "D")),
-    "minimum": ("best solution\nfound", Look(INK, "s")),
+    "plain": ("ordinary\ntraining", Look(GREY, "o", DASHED, hollow=True)),
+    "minimum": ("best solution\nfound", Look(INK, "s", hollow=True)),
+    "annealed": ("annealed\ntraining", Look("#7a3c8f", "D", width=1.6)),
 }
 """Names and looks of the training procedures and of the search."""
 
@@ -36,18 +38,24 @@ def _deep(metrics: pd.DataFrame) -> pd.DataFrame:
     return deep if len(deep) else metrics
 
 
+def _from_depth(metrics: pd.DataFrame) -> str:
+    """Say from which depth on networks are drawn, where some are not."""
+    first = _deep(metrics)["depth"].min()
+    return f", from depth {first} on" * bool(first > metrics["depth"].min())
+
+
 def _minima(tables: Tables) -> pd.DataFrame:
     """Return the best solution found at each depth."""
     return _deep(select(tables["metrics"], recipe="minimum"))
 
 
 def say_slope(tables: Tables) -> str:
-    """State the rank of the deepest solutions, and that a further layer costs nearly this rank."""
+    """State the rank of the deepest solutions, and that a layer adds nearly this rank."""
     best = _minima(tables)
     rank = int(best.loc[best["depth"] == best["depth"].max(), "rank"].median())
     return (
-        f"The deepest solutions have rank {rank}, the rank of the task, and each further layer"
-        f" costs nearly {rank} λ"
+        f"The deepest solutions have rank {rank}, as the task has, and each further layer adds"
+        f" nearly {rank} to ‖θ‖²"
     )
 
 
@@ -68,16 +76,19 @@ def _norms(axes: Axes, best: pd.DataFrame, plain: pd.DataFrame) -> None:
     axes.set(ylim=(0, np.nanmax([norms.max() * 1.2, 1])), ylabel=r"$\|\theta\|^2$")
     shallow, last = best["depth"].min(), best["depth"].max()
     axes.set_xlim(shallow - 0.5 - 0.29 * (last - shallow), last + 0.5 + 0.04 * (last - shallow))
-    _name_ranks(axes, best)
+    _name_ranks(axes, best, alive)
     if best["replicate"].nunique() > 1:
         QUIET.note(axes, 0.03, 0.99, "bold: task of b", va="top")
     low = best["parameter_norm"].min()
     guides = ((2, (0.45, 1), 0.65), (3, (0.2, 0.4), 0.59)) if last >= 20 else ()
     for slope, ends, height in guides:
+        if best.loc[best["rank"] == slope, "depth"].nunique() < 3:
+            continue
         L = last * np.array(ends)
         y = low * height + slope * (L - last * 0.2)
         style.guide(axes, L, y)
-        QUIET.name_at(axes, L, y, f"slope {slope}", L[1] * 0.85, (4, -10), size=SMALL)
+        side = {"ha": "right" if slope == 2 else "left", "size": SMALL}
+        QUIET.name(axes, L[1], y[0], f"paper: slope {slope}", **side)
     place, spot = {"textcoords": "offset points", "size": SMALL}, ["depth", "parameter_norm"]
     if len(alive):
         highest = alive[spot].sort_values("parameter_norm").iloc[-1]
@@ -87,19 +98,22 @@ def _norms(axes: Axes, best: pd.DataFrame, plain: pd.DataFrame) -> None:
         PLAIN.name(axes, *dead[spot].max(), "ordinary training: zero", **place)
 
 
-def _name_ranks(axes: Axes, best: pd.DataFrame) -> None:
+def _name_ranks(axes: Axes, best: pd.DataFrame, others: pd.DataFrame) -> None:
     """Name each rank where its solutions begin, rank 2 where they end; ranks that begin at one
-    depth have one name."""
+    depth have one name. others: networks that no name may cover."""
     ends = best.groupby("rank")["depth"].agg(["min", "max"])
     spots = ends["min"].where(ends.index != 2, ends["max"])
     for depth, ranks in spots.groupby(spots).groups.items():
         rows = best[best["rank"].isin(ranks) & (best["depth"] == depth)]
-        away, ha = ((-7, 3), "right") if len(ranks) == 1 else ((0, 10), "center")
-        away, ha = ((-8, 13), "center") if list(ranks) == [2] else (away, ha)
+        heights = [*rows["parameter_norm"]]
+        if list(ranks) != [2]:
+            near = others[others["depth"] == depth]["parameter_norm"]
+            heights += [*near[near < max(heights) + 0.2 * axes.get_ylim()[1]]]
+        away = (-8, 13) if 2 in ranks else (-6, 12) if len(ranks) == 1 else (0, 10)
         look = rank_look(ranks[0]) if len(ranks) == 1 else PLAIN
         words = f"rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"
-        place = {"xytext": away, "textcoords": "offset points", "ha": ha, "weight": "bold"}
-        look.name(axes, depth, rows["parameter_norm"].max(), words, **place)
+        place = {"xytext": away, "textcoords": "offset points", "weight": "bold"}
+        look.name(axes, depth, max(heights), words, **place)
 
 
 def _spectra(
@@ -128,7 +142,7 @@ def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     own = best[(best["replicate"] == best["replicate"].min()) & (best["rank"] > 0)]
     four = np.quantile(own["depth"], np.linspace(0, 1, 4), method="nearest") if len(own) else [1]
     shown = sorted(set(map(int, four)))  # all where they are fewer
-    picture = style.canvas(3.6)
+    picture = style.canvas(3.8)
     left, right = picture.subfigures(1, 2, width_ratios=[1, 1.45])
     norm = left.subplots()
     _norms(norm, best, plain)
@@ -147,7 +161,8 @@ def draw_bottleneck(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         "singular values of four depths" if len(shown) == 4 else "singular values",
         panels[0].get_xlabel(),
     )
-    right.supxlabel(r"layer $\ell$ of networks of depth $L$", size=SMALL + 1)
+    marks = "colors: rank, as in a; grey: all other values"
+    right.supxlabel(f"layer $\\ell$ of networks of depth $L$\n{marks}", size=SMALL + 1)
     return picture, metrics
 
 
@@ -164,20 +179,23 @@ def losses_above(metrics: pd.DataFrame) -> pd.DataFrame:
     return nonempty(rows.assign(above=above), "network next to the best solution")
 
 
-def _collapsed(metrics: pd.DataFrame) -> list[int]:
-    """Return the depths from which on most networks of ordinary training are zero."""
-    medians = select(metrics, recipe="plain").groupby("depth")["parameter_norm"].median()
-    return [depth for depth in medians.index if (medians.loc[depth:] < ZERO).all()]
+def collapsed(metrics: pd.DataFrame) -> pd.DataFrame:
+    """Return the networks of ordinary training at the depths from which on most of them are zero."""
+    plain = select(metrics, recipe="plain")
+    medians = plain.groupby("depth")["parameter_norm"].median()
+    alive = medians.index[~(medians < ZERO)]
+    return plain[plain["depth"] > alive.max()] if len(alive) else plain
 
 
 def say_above(tables: Tables) -> str:
-    """State how far annealed training ends above the best solution, and the depth from which on
-    ordinary training converges to zero."""
+    """State how far annealed training ends above the best solution, and that ordinary training
+    collapses."""
     rows = _deep(losses_above(tables["metrics"]))
     medians = select(rows, recipe="annealed").groupby("depth")["above"].median()
+    nonempty(collapsed(rows), "depth from which ordinary training collapses")
     return (
-        f"Annealed training ends {medians.min():.0f} to {medians.max():.0f} % above the best loss"
-        f" found; ordinary training converges to zero from depth {_collapsed(rows)[0]} on"
+        f"Training misses the best solution found: annealed training by {medians.min():.0f} to"
+        f" {medians.max():.0f} %, ordinary training collapses"
     )
 
 
@@ -188,7 +206,8 @@ def _by_recipe(axes: Axes, metrics: pd.DataFrame, column: str) -> None:
         rows = metrics[metrics["recipe"] == recipe]
         median = rows.groupby("depth")[column].median()
         look.each(axes, rows["depth"], rows[column])
-        look.line(axes, median.index, median)
+        size = 9 if look.hollow else 6
+        look.line(axes, median.index, median, markersize=size)
         ends += [(height, name, look) for height in median.tail(1)]
     style.name_ends(axes, ends)
 
@@ -200,22 +219,30 @@ def draw_recipes(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     picture, ((left, right),) = style.sheet(gap=2.0, right=1.1)
     depths = sorted(deep["depth"].unique())
     for axes in (left, right):
-        axes.set_xlim(depths[0] - 0.7, depths[-1] + 0.7)
+        room = max(0.7, 0.06 * (depths[-1] - depths[0]))
+        axes.set_xlim(depths[0] - room, depths[-1] + room)
         style.ticks(axes.xaxis, depths[:: -(-len(depths) // 7)])
     left.set_ylim(-0.3, deep["rank"].max() + 0.6)
     left.yaxis.set_major_locator(MaxNLocator(7, integer=True))
-    style.level(left, RANK, "the task", at=0.03, above=False)
+    style.level(left, RANK)
+    place: dict[str, Any] = {"textcoords": "offset points", "size": SMALL}
+    QUIET.name(left, depths[0], RANK, "the task", xytext=(0, -13), ha="left", **place)
     _by_recipe(left, deep, "rank")
     with or_empty(right):
         above = _deep(losses_above(metrics))
-        right.set(yscale="log", ylim=(0.1, 10000))
-        percents = [0.1, 1, 10, 100, 1000]
+        shown = above.loc[above["above"] > 0.1, "above"]
+        low, high = shown.min() / 2, 5 * shown.max()
+        right.set(yscale="log", ylim=(low, high))
+        steps = (1,) if high / low > 1000 else (1, 2, 5)
+        percents = [y * k for y in (0.1, 1, 10, 100, 1000) for k in steps if low <= y * k <= high]
         style.ticks(right.yaxis, percents, [f"{y:g}\u00a0%" for y in percents])
         _by_recipe(right, above, "above")
-        if zero := _collapsed(above):
-            highest = above.loc[above["depth"].isin(zero), "above"].max()
-            place = {"xytext": (0, 10), "textcoords": "offset points", "size": SMALL, "ha": "right"}
-            QUIET.name(right, zero[-1], highest, "all weights zero", **place)
+        zero = collapsed(above)
+        if len(zero):
+            place |= {"xytext": (0, 10), "ha": "right"}
+            words = "median: " * bool((zero["parameter_norm"] >= ZERO).any()) + "all weights zero"
+            QUIET.name(right, zero["depth"].max(), zero["above"].max(), words, **place)
+    QUIET.note(left, 0.03, 0.97, "dot: one task")
     style.panel(left, "a", "rank of the middle layer", "depth L")
     style.panel(right, "b", "loss above the best solution", "depth L")
     return picture, metrics
@@ -241,11 +268,14 @@ FIGURES = [
         whose="as in the paper",
         findings=[Finding(say_slope, holds=["slope-tends-to-rank", "rank-falls"])],
         marks="each line in a: a task",
-        caption="(a) Squared norm of all parameters, from depth 6 on: best solutions found "
-        "(filled; bold: the task of b) and ordinary training (hollow; crosses: all weights "
-        "are zero). Dotted: slopes 3 and 2. (b) Singular values of each layer. Lines: the k "
-        "largest, where k is the number above 0.1 in the middle layer; grey: all others. "
-        "Targets depend on two Gaussian variables.",
+        caption=lambda tables: (
+            "(a) Squared norm of all parameters"
+            f"{_from_depth(tables['metrics'])}: best solutions found "
+            "(filled; bold: the task of b) and ordinary training (hollow; crosses: all weights "
+            "are zero). Dotted: slopes of the paper. (b) Singular values of each layer. Lines "
+            "are the first k values, k the number above 0.1 in the middle layer; grey: all "
+            "others. Targets depend on two Gaussian variables."
+        ),
         shows={"recipe": ["minimum", "annealed", "plain"]},
     ),
     Drawing(
@@ -254,10 +284,14 @@ FIGURES = [
         unread=("representation", "spectrum", "theorems"),
         findings=[Finding(say_above, holds=["training-fails-deep"])],
         marks="lines: medians, dots: tasks",
-        caption="(a) Rank in the middle layer. (b) Loss, in percent above the best solution found. "
-        "Ordinary training uses λ from the first step. Annealed training uses no weight decay for "
-        "200 steps, then up to five times λ until 60 % of the steps, then λ. Lines are medians, "
-        "dots are tasks.",
+        caption=lambda tables: (
+            "(a) Rank of the middle layer"
+            f"{_from_depth(tables['metrics'])}. (b) Loss above that of the best "
+            "solution found. Ordinary training uses λ from the first step. Annealed training "
+            "uses no weight decay for 200 steps, then up to five times λ until 60 % of the "
+            "steps, then λ. Lines are medians, dots are single tasks; dotted: rank of the "
+            "task."
+        ),
         shows={"recipe": ["minimum", "annealed", "plain"]},
     ),
 ]

@@ -7,7 +7,7 @@ from runner.results.claims import Tables
 from runner.results.figures import Drawing
 from runner.results.findings import Finding
 from runner.results.rows import select
-from runner.results.style import BLUE, INK, Look, name_ends, panel, sheet, ticks
+from runner.results.style import BLUE, INK, QUIET, Look, name_ends, panel, sheet, ticks
 
 BOLD = 0.8
 """Exponent of the bold line, which shows both limits."""
@@ -21,8 +21,8 @@ def say_diverge(tables: Tables) -> str:
     rows = select(tables["metrics"], exponent=BOLD).sort_values("depth")
     first, last = rows["middle_lipschitz"].iloc[[0, -1]]
     return (
-        "With depth ‖θ‖² − 3L converges to 0, while the Lipschitz constant of the hidden layers"
-        f" grows from {first:.1f} to {last:.0f}"
+        "The norm converges with depth while the representations diverge (Lipschitz constant from"
+        f" {first:.1f} to {last:.0f} for γ = {BOLD:g})"
     )
 
 
@@ -40,9 +40,13 @@ def draw_example20(tables: Tables) -> tuple[Figure, pd.DataFrame]:
             bold = exponent == BOLD
             look = Look(BLUE, width=2.8) if bold else Look(INK, width=1.2)
             look.line(axes, rows["depth"], rows[column], markersize=7 if bold else 4)
-            ends.append((min(rows[column].iloc[-1], HIGHEST), f"γ = {exponent:g}", look))
+            end, text = rows[column].iloc[-1], f"γ = {exponent:g}"
+            if axes is right and end > HIGHEST:
+                end, text = HIGHEST, f"{text}:\n↑ leaves\nthe panel"
+            ends.append((end, text, look))
         ticks(axes.xaxis, [x for x in (10, 100, 1000, 10000) if span[0] <= x <= span[1]])
         name_ends(axes, ends)
+    QUIET.note(left, 0.04, 0.06, r"$\varepsilon = L^{-\gamma}$")
     ticks(right.yaxis, [1, 100, 1e4, 1e6], ["1", "100", "10⁴", "10⁶"])
     ticks(left.yaxis, [y for y in (0.001, 0.01, 0.1, 1, 10) if y > 0.5 * metrics["excess"].min()])
     panel(left, "a", "squared norm − 3L", "depth L")

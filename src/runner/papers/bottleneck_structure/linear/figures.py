@@ -43,7 +43,7 @@ def draw_linear(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     _norms(left, metrics)
     left.set_ylabel(r"$\|\theta\|^2$")
     right.set_ylabel(r"residual of $\|\theta\|^2$")
-    QUIET.note(left, 0.03, 0.98, "dot: trained network\ncircle: formula\ndotted: k L", va="top")
+    QUIET.note(left, 0.03, 0.98, "filled: trained network\ncircle: formula\ndotted: k L", va="top")
     right.set(xscale="log", yscale="log")
     alive = nonempty(metrics[metrics["rank"] > 0], "network that is not zero")
     drawn = spread(alive, ["depth"], REMAINDERS).sort_values("depth")
@@ -54,6 +54,7 @@ def draw_linear(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         look.band(right, drawn["depth"], drawn[f"{column}_low"], drawn[f"{column}_high"])
         look.line(right, drawn["depth"], drawn[column])
         ends.append((drawn[column].iloc[-1], text, look))
+    QUIET.note(right, 0.04, 0.04, "band: whole range")
     style.ticks(right.xaxis, depths)
     shown = drawn[list(REMAINDERS)].to_numpy()
     right.set_ylim(0.1 * np.nanmin(shown[shown > 0], initial=1), None)  # single ones may be exact
@@ -66,7 +67,7 @@ def draw_linear(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 def _norms(axes: Axes, metrics: pd.DataFrame) -> None:
     """Draw the norm of every network, by its rank after training, in a circle at the formula."""
     depths = np.array(sorted(metrics["depth"].unique()), float)
-    axes.set_xlim(0, 1.22 * depths[-1])
+    axes.set_xlim(0, 1.3 * depths[-1])
     circle = Look(INK, "o", "", hollow=True)
     size = {"markersize": 9, "markeredgewidth": 0.9}
     circle.line(axes, metrics["depth"], metrics["representation_cost"], zorder=2, **size)
@@ -77,7 +78,7 @@ def _norms(axes: Axes, metrics: pd.DataFrame) -> None:
         options = {"linestyle": "", "markersize": 5, "markeredgewidth": 0.3, "zorder": 3}
         look.line(axes, rows["depth"], rows["parameter_norm"], **options)
         own = rows.groupby("depth")["parameter_norm"].max()
-        look.name_at(axes, own.index, own, f"k = {k}", own.index[-1], away=(9, 3 if k else 5))
+        look.name_at(axes, own.index, own, f"rank k = {k}", own.index[-1], away=(9, 3 if k else 5))
     axes.set_ylim(-0.02 * metrics["parameter_norm"].max(), 1.12 * metrics["parameter_norm"].max())
 
 
@@ -90,10 +91,11 @@ FIGURES = [
         whose="our experiment",
         findings=[Finding(say_attained, holds=["cost-is-attained", "cost-is-least"])],
         marks="lines: medians, bands: range",
-        caption="(a) Squared norm of trained linear networks (dots) and the formula L ‖A‖^(2/L) "
-        "for the matrix A of each network (circles; Schatten norm); k is the rank of A. "
-        "(b) Residual of the squared norm after subtracting the terms of the expansion in 1/L, "
-        "one after the other; zero networks are excluded. Lines are medians, bands the whole "
+        caption="(a) Squared norm of trained linear networks (filled) and the formula L ‖A‖^(2/L) "
+        "for the matrix A of each network (circles; Schatten norm); k: rank of A, |A|₊: product "
+        "of its k singular values. "
+        "(b) Residual after subtracting the terms of the expansion in 1/L, one after "
+        "the other; zero networks are excluded. Lines are medians, bands the whole "
         "range. Targets are random matrices.",
     ),
 ]

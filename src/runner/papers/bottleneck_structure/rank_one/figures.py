@@ -14,13 +14,13 @@ from runner.results.style import BLUE, PLAIN, QUIET, SMALL, Look, guide, panel, 
 FIT = Look(BLUE)
 
 
-def say_rare(tables: Tables) -> str:
-    """State how many initializations fit the smallest and the largest number of points."""
+def say_fewer(tables: Tables) -> str:
+    """Say how many networks fit the fewest points, and the most."""
     few, many = t.counted(tables["metrics"]).reset_index().iloc[[0, -1]].to_dict("records")
+    rest = f"{many['fit']} of {many['starts']} fit" if many["fit"] else "none fits"
     return (
-        "With more points fewer networks of rank 1 fit:"
-        f" {few['fit']} of {few['starts']} initializations fit {few['samples']} points,"
-        f" {many['fit']} of {many['starts']} fit {many['samples']} points"
+        f"With more training points fewer networks of rank 1 fit: {few['fit']} of {few['starts']}"
+        f" initializations fit {few['samples']} points, {rest} {many['samples']}"
     )
 
 
@@ -41,7 +41,7 @@ def _every(axes: Axes, metrics: pd.DataFrame, column: str) -> None:
 def draw_rank_one(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     """Draw how many networks of rank 1 fit N points, their tangent kernel, and their norm."""
     metrics = tables["metrics"].assign(narrow=lambda rows: rows["ntk_trace"] / rows["depth"])
-    picture, ((left, middle, right),) = sheet(1, 3, height=4.0, gap=0.85)
+    picture, ((left, middle, right),) = sheet(1, 3, height=4.2, gap=0.85, top=0.65)
     counts = t.counted(metrics)
     N = counts.index.to_numpy(float)
     for axes in (left, middle, right):
@@ -70,11 +70,11 @@ def draw_rank_one(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         guide(middle, base, growth)
         guide(right, base, bound)
         beyond = {"size": SMALL, "linespacing": 1.1}
-        words = f"lower bound\n∝ N{'²' if t.NTK_EXPONENT == 2 else ''}"
-        QUIET.name_at(middle, base, growth, words, base[-1] * 0.5, (8, -20), **beyond)
+        words = f"slope of\nthe bound: N{'²' if t.NTK_EXPONENT == 2 else ''}"
+        QUIET.note(middle, 0.98, 0.03, words, ha="right", va="bottom")
         QUIET.name_at(right, base, bound, "bound: log N", base[-1], (1, 10), ha="right", **beyond)
     panel(left, "a", "networks that fit", "training points N")
-    panel(middle, "b", "trace of the kernel / L", "training points N")
+    panel(middle, "b", "narrowness:\ntrace of the kernel / L", "training points N")
     panel(right, "c", "norm: ‖θ‖² − L", "training points N")
     return picture, metrics
 
@@ -86,11 +86,14 @@ FIGURES = [
         "bottleneck-theorems",
         draw_rank_one,
         marks="dots: fits (large: medians), crosses: no fit",
-        findings=[Finding(say_rare, holds=["interpolants-are-rare"])],
-        caption="The target function has rank 2. (a) Fraction of initializations that fit. (b) "
-        "Largest trace of the tangent kernel divided by L. (c) Squared norm minus L. Dots are "
-        "networks that fit, crosses the others; large dots are medians. Dotted: lower bounds of "
-        "the paper, in (b) without the factor that depends on the norm.",
+        whose="supplementary",
+        findings=[
+            Finding(say_fewer, holds=["interpolants-are-rare"]),
+        ],
+        caption="The target function has rank 2. (a) Initializations that fit. (b) Largest "
+        "trace of the tangent kernel (NTK) divided by the depth. (c) Squared norm minus "
+        "L. Dots fit, crosses do not; large dots are medians of the fits. Dotted: lower "
+        "bounds of the paper, in (b) its slope; the height is arbitrary there.",
     ),
 ]
 

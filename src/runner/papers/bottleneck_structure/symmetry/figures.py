@@ -21,11 +21,19 @@ RANK = 2
 """Rank of the task; this many singular values are drawn as lines."""
 LEVELS = np.linspace(0, 1, 15)
 ORBIT = Look(VERMILION)
+WITHIN = "within / between orbits"
+"""The ratio of distances that the headline names, of the median network."""
+
+
+def _crossing(embedding: pd.DataFrame) -> str:
+    """Say how many pairs of paths cross."""
+    xy = paths(embedding)
+    return f"{crossing(xy)} of {len(xy) * (len(xy) - 1) // 2:,} pairs of paths cross"
 
 
 def _paths(axes: Axes, embedding: pd.DataFrame, thick: float) -> None:
-    """Draw every path of gradient descent, lighter nearer to the axis, with a dot at its beginning;
-    write how many pairs of paths cross."""
+    """Draw every path of gradient descent, lighter where it is nearer to the axis, with a dot where
+    it begins."""
     xy = paths(embedding)
     pieces = np.stack([xy[:, :-1], xy[:, 1:]], 2).reshape(-1, 2, 2)
     value = paths(embedding, ("axis", "axis"))[:, 1:, 0].ravel()
@@ -36,8 +44,7 @@ def _paths(axes: Axes, embedding: pd.DataFrame, thick: float) -> None:
     axes.autoscale_view()
     axes.set_aspect("equal", adjustable="datalim")
     axes.set(xticks=[], yticks=[])
-    pairs = len(xy) * (len(xy) - 1) // 2
-    axes.set_xlabel(f"component 1; {crossing(xy)} of {pairs:,} pairs cross", size=SMALL)
+    axes.set_xlabel("component 1", size=SMALL)
     axes.set_ylabel("component 2", size=SMALL)
 
 
@@ -56,18 +63,23 @@ def _rings(axes: Axes, distance: pd.DataFrame, size: float) -> None:
     axes.set(aspect="equal", anchor="NW", xticks=[], yticks=[])
 
 
-def _trained_at(tables: Tables, layer: int) -> pd.DataFrame:
-    """Return the measurements of the trained networks at a layer (the last if it is smaller)."""
-    rows = select(tables["metrics"], stage="trained")
+def _at(tables: Tables, layer: int, stage: str = "trained") -> pd.DataFrame:
+    """Return what was measured of the networks of a stage at a layer, or at the last."""
+    rows = select(tables["metrics"], stage=stage)
     return select(rows, layer=min(layer, int(rows["layer"].max())))
 
 
+def _within(tables: Tables, stage: str = "trained") -> str:
+    """Return the median, in percent, of the distance within an orbit over that between orbits."""
+    ratio = _at(tables, DISTANCE_LAYER, stage)["plane_ratio"].median()
+    return f"{100 * ratio:.0f}\u00a0%"
+
+
 def say_orbits(tables: Tables) -> str:
-    """State the distances within an orbit / between orbits, in the layer of panel (c)."""
-    ratio = _trained_at(tables, DISTANCE_LAYER)["plane_ratio"].median()
+    """State how near the points of one orbit are in the layer of panel (c)."""
     return (
         "The network learns the symmetry of the task: distances within an orbit are"
-        f" {100 * ratio:.0f} % of distances between orbits"
+        f" {_within(tables)} of those between orbits"
     )
 
 
@@ -93,9 +105,17 @@ def draw_symmetry(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     a, b, c = large
     with or_empty(a):
         name_spectra(a, first("spectrum", "trained"), RANK)
-    QUIET.note(b, 0.97, 0.05, "lighter: nearer to the axis w", ha="right")
+    with or_empty(b):
+        words = f"{_crossing(first('embedding', 'trained'))}\ndot: start"
+        QUIET.note(b, 0.03, 0.98, words, va="top")
+    QUIET.note(b, 0.97, 0.05, "lighter: nearer to rotation axis w", ha="right")
     ORBIT.name(c, 0, 0, "orbit\nof $x_0$", linespacing=1.1)
-    c.set_xlabel("plane orthogonal to w\ndark: near to $x_0$ (square)", size=SMALL)
+    words = f"plane orthogonal to w\ndark: near to $x_0$ (square)\n{WITHIN}: {_within(tables)}"
+    c.set_xlabel(words, size=SMALL)
+    with or_empty(small[2]):
+        small[2].set_xlabel(f"{WITHIN}: {_within(tables, 'untrained')}", size=SMALL, loc="left")
+    with or_empty(small[1]):
+        small[1].set_xlabel(_crossing(first("embedding", "untrained")), size=SMALL)
     for axes in large:
         axes.set_title(" ")
     small[1].set_ylabel("")
@@ -108,15 +128,15 @@ def draw_symmetry(tables: Tables) -> tuple[Figure, pd.DataFrame]:
 
 
 STATISTICS = {
-    "knn_r2_axis": ("$(w \\cdot v)^2$", Look(GREEN)),
-    "knn_r2_orthogonal": ("$\\|(I - w w^T) v\\|^2$", Look(VERMILION, "s")),
+    "knn_r2_axis": ("along the\naxis w", Look(GREEN)),
+    "knn_r2_orthogonal": ("across it", Look(VERMILION, "s")),
 }
 """Columns of the summary statistics of panel (b), with their names and looks."""
 
 
 def _trained_by(tables: Tables, layer: int, by: str) -> pd.DataFrame:
-    """Return the measurements at a layer of the trained networks that differ only in `by`."""
-    rows, other = _trained_at(tables, layer), {"noise": "ridge", "ridge": "noise"}[by]
+    """Return what was measured at a layer of the trained networks that differ in `by` alone."""
+    rows, other = _at(tables, layer), {"noise": "ridge", "ridge": "noise"}[by]
     usual = rows.groupby(other)[by].nunique().idxmax()
     rank = select(tables["networks"], stage="trained").groupby(["noise", "ridge"])["rank"].median()
     return select(rows, **{other: usual}).join(rank.rename("k"), on=["noise", "ridge"])
@@ -151,8 +171,8 @@ def _before(tables: Tables, layer: int, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw_other_tasks(tables: Tables) -> tuple[Figure, pd.DataFrame]:
-    """Draw the collapse of orbits by noise, and the unexplained variance by weight decay."""
-    picture, ((left, right),) = style.sheet(gap=1.85, right=1.35)
+    """Draw the collapse of orbits by noise, and what is lost of the statistics by weight decay."""
+    picture, ((right, left),) = style.sheet(gap=1.85, right=1.1)
     rows = _trained_by(tables, DISTANCE_LAYER, "noise")
     _places(left, rows, "noise")
     ends = []
@@ -171,19 +191,19 @@ def draw_other_tasks(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     style.name_ends(left, ends)
     rows = _trained_by(tables, PCA_LAYER, "ridge")
     place, ends = _places(right, rows, "ridge"), []
-    right.set_ylim(-0.02, 1.12)
+    right.set_ylim(-0.04, 1.12)
     style.ticks(right.yaxis, [0, 0.2, 0.4, 0.6, 0.8, 1])
-    for column, (name, look) in STATISTICS.items():
+    for aside, (column, (name, look)) in zip((-0.05, 0.05), STATISTICS.items(), strict=True):
         lost = (1 - rows[column]).clip(lower=0)
         median = lost.groupby(place).median()
-        look.each(right, place, lost, alpha=0.8)
-        look.line(right, median.index, median)
+        look.each(right, place + aside, lost, alpha=0.8)
+        look.line(right, median.index + aside, median)
         ends.append((median.iloc[-1], name, look))
     style.name_ends(right, ends)
     left.set_ylabel("distance within / between orbits")
     right.set_ylabel("fraction of the variance unexplained")
-    style.panel(left, "a", f"layer {DISTANCE_LAYER}: orbits", r"noise $\|E\|$")
-    style.panel(right, "b", f"layer {PCA_LAYER}: statistics", r"weight decay $\lambda$")
+    style.panel(right, "a", f"layer {PCA_LAYER}: statistics", r"weight decay $\lambda$")
+    style.panel(left, "b", f"layer {DISTANCE_LAYER}: orbits", r"noise $\|E\|$")
     return picture, tables["metrics"]
 
 
@@ -207,11 +227,12 @@ FIGURES = [
         draw_symmetry,
         whose="as in the paper",
         findings=[Finding(say_orbits, holds=["orbits-collapse"])],
-        caption="A network predicts losses of gradient descent; rotations about an axis w leave "
-        "them unchanged. (a) Singular values. (b) First two principal components of layer "
-        f"{PCA_LAYER}; each line is a run of gradient descent. (c) Distance to x₀ in layer "
-        f"{DISTANCE_LAYER}; dashed: true orbit. Training uses no weight decay for 200 steps, "
-        "then up to five times λ until 60 % of the steps, then λ.",
+        caption="A network predicts gradient descent; rotations about an axis w change nothing. "
+        f"(a) Singular values. (b) First two principal components of layer {PCA_LAYER}, "
+        "a line for each run of gradient descent. (c) Distance in layer "
+        f"{DISTANCE_LAYER}; dashed: true orbit; percent: median of the networks. "
+        "Training uses no weight decay for 200 "
+        "steps, then up to five times λ until 60 % of the steps, then λ.",
     ),
     Drawing(
         "bottleneck-symmetry",
@@ -219,9 +240,11 @@ FIGURES = [
         unread=("distance", "embedding", "spectrum", "theorems"),
         findings=[Finding(say_spurious, holds=["spurious-symmetry"])],
         marks="large marks: medians, dots: networks",
-        caption="(a) Mean distance within an orbit divided by the mean distance between orbits, "
-        "against the size of the noise E that breaks the symmetry. (b) Fraction of the variance of "
-        f"two summary statistics that two principal components of layer {PCA_LAYER} do not "
-        "explain, for two strengths of weight decay. Large marks are medians, dots are networks.",
+        caption="The task of figure 2, trained in the same way. (a) Unexplained variance of "
+        "the two summary statistics, (w·v)² along the axis and ‖(I − wwᵀ)v‖² across it, "
+        f"given two principal components of layer {PCA_LAYER}, for two strengths of "
+        "weight decay. (b) Distance within an orbit over that between orbits, by the size "
+        "of the noise E that breaks the symmetry. "
+        "Large marks are medians, dots are networks.",
     ),
 ]

@@ -468,8 +468,8 @@ FIGURES = [
         marks="lines: medians, in d means",
         caption="(a) The last inner layer; solid: linear networks, dashed: with residual blocks"
         " that have a trained matrix as skip; L: longest path. (b) 1 − |⟨v, u⟩| of the leading"
-        " singular vectors v, u where two layers meet. (c) Layers where Eq. (14) exceeds the trivial"
-        " bound and the initial ratio."
+        " singular vectors v, u where two layers meet. (c) Layers where Eq. (14) exceeds the"
+        " trivial bound and the initial ratio."
         " (d) Signs that differ from the record before. Lines are medians (d: means) of networks"
         " that separate their data.",
         shows={

@@ -223,7 +223,7 @@ def draw_beyond_the_flow(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     return picture, pd.concat(drawn)
 
 
-NAMED_AT = {"SGD": -3, "momentum": -17, "AdamW": 22}
+NAMED_AT = {"SGD": -3, "momentum": -17, "AdamW": 44}
 """Points from the last point of a method up to its name."""
 
 
@@ -326,8 +326,8 @@ FIGURES = [
         marks="medians, bars: range",
         caption="The last inner layer. (a) Ratio ‖W‖₂² / ‖W‖² by epoch, for four sizes (gains) of"
         " the initial weights, two classes. (b) The remainder. (c) Other networks and"
-        " losses, before and after training; of ten classes the nine largest count. (d) Other widths."
-        " Medians and ranges, digits only, without diverged networks.",
+        " losses, before and after training; of ten classes the nine largest count. (d) Other"
+        " widths. Medians and ranges, digits only, without diverged networks.",
         shows={"data": ["digits", "fashion_mnist"]},
     ),
     Drawing(

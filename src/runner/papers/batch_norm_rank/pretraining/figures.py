@@ -447,7 +447,7 @@ def draw_against(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     shown = rows["ratio"][rows["ratio"] <= MOST]
     low, top = (shown.min(), shown.max()) if len(shown) else (1, 1)
     picture, (row,) = sheet(1, rows["data"].nunique(), left=1.05, right=1.85, sharey=True)
-    place = _scale(row, rows["ratio"].rename("ratio of losses"))
+    place = _scale([*row], rows["ratio"].rename("ratio of losses"))
     ticks(row[0].yaxis, [each for each in RATIOS if 0.8 * low < each < 1.15 * top])
     row[0].set_ylabel("training loss / loss if pre-trained")
     for axes, letter, (data, of) in zip(row, ascii_lowercase, rows.groupby("data"), strict=False):

@@ -41,6 +41,9 @@ LOOKS = {
 STARTS = {"random": "random", "pretrained": "pre-trained"}
 """Words for the frozen weights in the panels."""
 
+NAMED = {"random_weights": "as many\nother weights"}
+"""Names of rows that differ from those in tables."""
+
 ACROSS = 2
 """Panels in a row."""
 
@@ -110,7 +113,7 @@ def draw(tables: Tables) -> tuple[Figure, pd.DataFrame]:
         axes.tick_params(labelbottom=True)
         axes.grid(axis="x", color=PALE, linewidth=0.6)
         axes.set_axisbelow(True)
-        ticks(axes.yaxis, range(len(here)), [ARMS[arm] for arm in here])
+        ticks(axes.yaxis, range(len(here)), [(ARMS | NAMED)[arm] for arm in here])
     groups = shown.groupby(["start", "L", "d", "arm", "trained"], sort=False)
     return picture, groups["right"].agg(["median", "min", "max"]).reset_index()
 

@@ -11,7 +11,7 @@ ARMS = {
     "low_rank": "rank one (LoRA)",
     "biases": "β only (BitFit)",
     "last_layer": "last layer",
-    "random_weights": "as many\nother weights",
+    "random_weights": "random weights",
     "norm": "γ and β",
     "all": "everything",
 }

@@ -315,7 +315,7 @@ FIGURES = [
         findings=[Finding(say_decay, holds=["decay"])],
         caption="The last inner layer. (a) Sum of all squared singular values σ² except the"
         " largest, divided by this sum without weight decay λ, against 2λT (T: time of training)."
-        " Values below 0.0003: lower edge. (b) Change of D / initial size at one time. (c)"
+        " Gray area: values below 0.0003. (b) Change of D / initial size at one time. (c)"
         " Singular values for ten classes. Medians and ranges, digits only, without diverged"
         " networks.",
         shows={

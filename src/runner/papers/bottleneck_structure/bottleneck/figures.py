@@ -180,7 +180,7 @@ def losses_above(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def collapsed(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the networks of ordinary training at the depths from which on most of them are zero."""
+    """Return networks of ordinary training at the depths from which on most of them are zero."""
     plain = select(metrics, recipe="plain")
     medians = plain.groupby("depth")["parameter_norm"].median()
     alive = medians.index[~(medians < ZERO)]

@@ -336,10 +336,11 @@ FIGURES = [
         whose="our experiment, beyond the paper",
         findings=[Finding(say_decay, holds=["decay"])],
         marks="bars: range",
-        caption="The last inner layer. (a) Sum of all squared singular values except the largest,"
-        " relative to training without weight decay λ; T: time of training; below 0.0003:"
-        " strip. (b) Change of D = W₂ᵀW₂ − W₁W₁ᵀ at one time. (c) After training on ten"
-        " classes. Medians and ranges, digits only, without diverged networks.",
+        caption="The last inner layer. (a) Sum of all squared singular values σ² except the"
+        " largest, divided by this sum without weight decay λ, against 2λT (T: time of training)."
+        " Gray area: values below 0.0003. (b) Change of D = W₂ᵀW₂ − W₁W₁ᵀ / initial size at one time. (c)"
+        " Singular values for ten classes. Medians and ranges, digits only, without diverged"
+        " networks.",
         shows={
             "data": ["digits", "fashion_mnist"],
             "optimizer": ["sgd", "momentum", "adam", "adamw"],

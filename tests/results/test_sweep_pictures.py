@@ -96,7 +96,7 @@ def test_the_numbers_drawn_are_those_of_the_tables_each_once(runs):
 def test_what_is_no_number_is_named_and_what_varies_not_is_left_out(runs, constructed, monkeypatch):
     *absent, drawn = chosen(runs).notes[1:]
     assert absent == ["no condition number, sgd", "no condition number, dense"]
-    assert drawn == "lines: median of n = 2 replicates, dots: one of them"
+    assert drawn == "lines: median of n = 2 replicates, dot: one of them"
     two = [constructed(), constructed(theorem="sparse")]
     plot = chosen(two)
     assert "agreement" not in set(plot.points["number"]), "it is 1 everywhere"
@@ -203,7 +203,7 @@ def test_a_sweep_has_colours_and_names_of_the_figures_and_the_numbers_of_its_tab
     assert "median of n = 3 replicates" in said
     plot = chosen([found.run for found in find(tmp_path, "rank_collapse")])
     assert plot.headline.startswith("Rank, soft rank, r against depth")
-    assert "lines: median of n = 3 replicates, dots: one of them" in plot.notes
+    assert "lines: median of n = 3 replicates, dot: one of them" in plot.notes
     picture = draw(plot)
     (legend,) = [axes.get_legend() for axes in picture.axes if axes.get_legend()]
     colors = {NAMES[kind]: look.color for kind, look in NORMALIZATIONS.items()}

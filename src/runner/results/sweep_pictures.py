@@ -118,7 +118,7 @@ def chosen(
     count += f", {missing} missing" * bool(missing)
     absences = (f"no {_list(map(_label, each))}" for each in without)
     repeated = captions.repeated(tables)
-    drawn = f"lines: median of {repeated}, dots: one of them" * bool(repeated)
+    drawn = f"lines: median of {repeated}, dot: one of them" * bool(repeated)
     notes = list(filter(None, dict.fromkeys([count, *points["at"], *absences, drawn])))
     shown = [names.column(number.rpartition(".")[2]) for number in points["number"].unique()]
     headline = f"{_list(shown)} against {names.column(roles[0])}"

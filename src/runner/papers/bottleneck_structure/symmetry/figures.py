@@ -240,7 +240,7 @@ FIGURES = [
         unread=("distance", "embedding", "spectrum", "theorems"),
         findings=[Finding(say_spurious, holds=["spurious-symmetry"])],
         marks="large marks: medians, dots: networks",
-        caption="The task of figure 2, trained in the same way. (a) Unexplained variance of "
+        caption="The task and training of figure 2. (a) Unexplained variance of "
         "the two summary statistics, (w·v)² along the axis and ‖(I − wwᵀ)v‖² across it, "
         f"given two principal components of layer {PCA_LAYER}, for two strengths of "
         "weight decay. (b) Distance within an orbit over that between orbits, by the size "

@@ -433,9 +433,8 @@ FIGURES = [
         ],
         marks="lines: medians, bands: middle 90 %",
         caption="Change of five quantities during training, divided by their initial size;"
-        f" {D} of adjacent layers. Panels are"
-        " statements of the paper; blue: promised, orange: not promised. Lines are"
-        " medians, bands the middle 90 % over layers and networks (all linear, or two ReLU"
+        f" {D}. Panels are statements of the paper; blue: promised, orange: not promised. Lines"
+        " are medians, bands the middle 90 % over layers and networks (all linear, or two ReLU"
         " layers first). Networks of depth 4 are judged, not drawn.",
         shows={
             "architecture": ["linear", "relu_then_linear", "random_graph"],
@@ -454,9 +453,9 @@ FIGURES = [
             )
         ],
         caption="Left: convergence order in the learning rate; 0: gradient flow moves the"
-        " quantity, 1: only finite steps do, 4: finite Runge–Kutta steps do. Right: drift at"
-        " the smallest learning rate. Blue: promised; orange: controls. Graphs are random or"
-        f" DenseNet-like, with frozen weights. {D}; W₁, W₂: adjacent layers.",
+        " quantity, 1: finite steps do, 4: Runge–Kutta steps. Right: drift at the smallest"
+        " learning rate. Blue: promised; orange: controls. Graphs: random or DenseNet-like,"
+        f" with frozen weights. {D}.",
         shows={"data": ["gaussian", "digits"]},
     ),
     Drawing(
@@ -466,12 +465,10 @@ FIGURES = [
         unread=("metrics",),
         findings=[Finding(say_what_grows, holds=["weights-diverge", "rank-one", "alignment"])],
         marks="lines: medians, in d means",
-        caption="(a) The last inner layer; solid: linear networks, dashed: with residual blocks"
-        " that have a trained matrix as skip; L: longest path. (b) 1 − |⟨v, u⟩| of the leading"
-        " singular vectors v, u where two layers meet. (c) Layers where Eq. (14) exceeds the"
-        " trivial bound and the initial ratio."
-        " (d) Signs that differ from the record before. Lines are medians (d: means) of networks"
-        " that separate their data.",
+        caption="(a) The last inner layer; solid: linear networks, dashed: residual blocks with"
+        " trained skip; L: longest path. (b) 1 − |⟨v, u⟩| of leading singular vectors. (c) Layers"
+        " where Eq. (14) exceeds trivial bound and initial ratio. (d) Signs that differ from the"
+        " record before. Lines are medians (d: means) of networks that separate their data.",
         shows={
             "architecture": ["linear", "relu_then_linear", "conv", "conv_free", "residual_free"],
             "data": ["gaussian", "digits"],

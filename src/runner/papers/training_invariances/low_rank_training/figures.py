@@ -339,8 +339,8 @@ FIGURES = [
         caption="The last inner layer. (a) Sum of all squared singular values σ² except the"
         " largest, divided by this sum without weight decay λ, against 2λT (T: time of training)."
         " Gray area: values below 0.0003. (b) Change of D = W₂ᵀW₂ − W₁W₁ᵀ / initial size at one"
-        " time. (c) Singular values for ten classes. Medians and ranges, digits only, without diverged"
-        " networks.",
+        " time. (c) Singular values for ten classes. Medians and ranges, digits only, without"
+        " diverged networks.",
         shows={
             "data": ["digits", "fashion_mnist"],
             "optimizer": ["sgd", "momentum", "adam", "adamw"],

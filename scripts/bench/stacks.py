@@ -4,6 +4,8 @@ The baseline trains one network after another: an nn.Sequential, automatic
 differentiation, and torch's Adam with the ridge as weight decay.
 """
 
+from functools import partial
+
 import torch
 from torch import Tensor, nn
 
@@ -62,7 +64,7 @@ def compare_stacks(
 
     def new() -> DepthStack:
         stack = DepthStack(depths, width, d, d, device)
-        return start(stack, list(range(R)), PLAIN, seed=0)
+        return start(stack, list(range(R)), PLAIN, partial(generator, 0))
 
     stream = generator(0, 0, "bench")
     x, y = (torch.randn(R, samples, d, generator=stream).to(device) for _ in range(2))

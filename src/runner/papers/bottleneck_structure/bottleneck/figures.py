@@ -270,10 +270,10 @@ FIGURES = [
         marks="each line in a: a task",
         caption=lambda tables: (
             "(a) Squared norm of all parameters"
-            f"{_from_depth(tables['metrics'])}: best solutions found "
+            f"{_from_depth(tables['metrics'])}: best solutions "
             "(filled; bold: the task of b) and ordinary training (hollow; crosses: all weights "
             "are zero). Dotted: slopes of the paper. (b) Singular values of each layer. Lines "
-            "are the first k values, k the number above 0.1 in the middle layer; grey: all "
+            "are the first k values, k the number above 0.1 in the middle layer; grey band: all "
             "others. Targets depend on two Gaussian variables."
         ),
         shows={"recipe": ["minimum", "annealed", "plain"]},

@@ -228,9 +228,9 @@ FIGURES = [
         whose="as in the paper",
         findings=[Finding(say_orbits, holds=["orbits-collapse"])],
         caption="A network predicts gradient descent; rotations about an axis w change nothing. "
-        f"(a) Singular values. (b) First two principal components of layer {PCA_LAYER}, "
+        f"(a) Singular values (band: others). (b) Two principal components of layer {PCA_LAYER}, "
         "a line for each run of gradient descent. (c) Distance in layer "
-        f"{DISTANCE_LAYER}; dashed: true orbit; percent: median of the networks. "
+        f"{DISTANCE_LAYER}; dashed: true orbit; percent: median network. "
         "Training uses no weight decay for 200 "
         "steps, then up to five times λ until 60 % of the steps, then λ.",
     ),

@@ -1,5 +1,5 @@
-"""Add to the site what docs/ does not hold: CONTRIBUTING, the notebooks, the help of every study, the
-columns of its tables, the tutorial's code. Show formulas as MathML, which needs no script.
+"""Add to the site what docs/ does not hold: CONTRIBUTING, the notebooks, the help of every study,
+the columns of its tables, the tutorial's code. Show formulas as MathML, which needs no script.
 """
 
 import html

@@ -74,8 +74,8 @@ def test_the_first_line_says_what_it_is_with_its_data_and_what_was_changed():
     assert above([], {}, overrides=["depth=3", "seed=1"]).what == f"{what}  ·  with depth=3, seed=1"
     five = {"metrics": TABLES["metrics"].assign(replicates=5)}
     assert header(HEADLINE, "ours", [], five, judged()).what.endswith("ours  ·  n = 5 replicates")
-    marked = header(HEADLINE, "ours", [], five, judged(), marks="dots: replicates").what
-    assert marked.endswith("n = 5 replicates  ·  dots: replicates")
+    marked = header(HEADLINE, "ours", [], five, judged(), marks="dots: replicates")
+    assert marked.as_words()["counts"] == "dots: replicates"
     gaussian = {"metrics": pd.DataFrame({"data": ["gaussian"]})}
     assert header("paper A: b", "", [], gaussian, judged()).what == "Paper A"
     assert header("α: b", "", [], gaussian, judged()).what == "α", "a symbol has no capital"

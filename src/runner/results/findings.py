@@ -56,11 +56,11 @@ class Header:
     """The lines above a picture."""
 
     what: str
-    """Paper, figure, data, whose way of doing it, how often it was repeated, and what marks are."""
+    """Paper, figure, data, whose way of doing it, and how often it was repeated."""
     finding: str
     """What was found, or what is drawn."""
     counts: tuple[tuple[str, str], ...]
-    """How many claims hold, fail and are undecided: words and their colors."""
+    """How many claims hold, fail and are undecided, and what marks are: words and their colors."""
 
     def as_words(self) -> dict[str, Any]:
         """Return the lines as text, for pages that write them."""
@@ -91,9 +91,12 @@ def header(
     verdicts = dict(zip(judged["claim"], judged["verdict"], strict=True))
     said = "" if scale == "smoke" else next(filter(None, _said(findings, tables, verdicts)), "")
     changed = f"with {', '.join(overrides)}" if overrides else ""
-    what = filter(None, (source, dataset_in(tables), whose, changed, repeated(tables), marks))
+    what = filter(None, (source, dataset_in(tables), whose, changed, repeated(tables)))
     first, finding = DOT.join(what), said or drawn or source
-    return Header(upper(first), upper(finding), tuple(_counts(judged)))
+    counts = [*_counts(judged)]
+    if marks:
+        counts.append((DOT * bool(counts) + marks, GREY))
+    return Header(upper(first), upper(finding), tuple(counts))
 
 
 def _said(

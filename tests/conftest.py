@@ -58,3 +58,14 @@ def computed(tmp_path_factory):
 def outputs(computed, tmp_path):
     """The same, for one test to change."""
     return shutil.copytree(computed, tmp_path / "outputs")
+
+
+@pytest.fixture(autouse=True)
+def backend_of_matplotlib():
+    """Restore what the command sets in its own process: notebooks that tests start draw inline."""
+    before = os.environ.get("MPLBACKEND")
+    yield
+    if before is None:
+        os.environ.pop("MPLBACKEND", None)
+    else:
+        os.environ["MPLBACKEND"] = before

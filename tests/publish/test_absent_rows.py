@@ -160,7 +160,7 @@ def test_without_rows_nothing_is_decided_and_the_picture_says_so(figure):
     for left in ({}, {name: rows.iloc[:0] for name, rows in kept(figure).items()}):
         assert set(require_words(figure, left)["verdict"]) <= {"undecided"}
         picture = require_picture(drawing_of(figure, figure_study(figure)), left, rendered=not left)
-        assert "no rows:" in [text.get_text()[:8] for text in picture.axes[0].texts]
+        assert any("no rows" in text.get_text() for text in picture.axes[0].texts)
 
 
 def figure_of(study: str) -> str:

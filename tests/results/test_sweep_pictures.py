@@ -182,7 +182,9 @@ def test_the_second_parameter_is_colour_the_third_has_panels(constructed):
     left, right = draw(plot).axes
     assert len(dots(left)) == len(dots(right)) == 8
     assert left.get_ylim() == right.get_ylim()
-    with pytest.raises(InputError, match=r"differ in .*depth.*; a part: --where \w+="):
+    with pytest.raises(
+        InputError, match=r"differ in .*depth.*; choose a part, for example --where \w+="
+    ):
         chosen([*ranks, constructed(block=1)])
     assert (chosen(three, "theorem").x, chosen(three, "theorem").color) == ("theorem", "depth")
 
@@ -244,7 +246,7 @@ def test_along_an_axis_within_the_runs_there_is_a_curve_for_each_run_and_method(
     assert lines(axes) == {tuple(rows) for _, rows in medians.groupby(["run", "method"])}
     assert set(chosen(runs, "samples").points["number"]) == {"curves.mse"}, "no headline has it"
     (found,) = find(outputs, "example20")
-    with pytest.raises(InputError, match="differ in no parameter; .* --x"):
+    with pytest.raises(InputError, match="differ in no parameter: .* --x"):
         chosen([found.run])
     assert "exponent" in chosen([found.run], "seed", ["excess"]).notes[1]
 

@@ -156,7 +156,11 @@ class _Loader(yaml.SafeLoader):
 def _check_file(path: Path) -> None:
     try:
         text = path.read_bytes().decode("utf-8")
-        values = yaml.load(text, _Loader)
+        loader = _Loader(text)
+        try:
+            values = loader.get_single_data()
+        finally:
+            loader.dispose()
     except InputError as error:
         raise InputError(f"{path}, {error}") from error
     except UnicodeDecodeError as error:

@@ -1,9 +1,12 @@
 """The stack of depths: every network in it is the network alone."""
 
+from functools import partial
+
 import pytest
 import torch
 from bench.growth import lent
 
+from runner.core.streams import generator
 from runner.papers.bottleneck_structure.networks import Network
 from runner.papers.bottleneck_structure.recipes import RECIPES, Recipe
 from runner.papers.bottleneck_structure.stack import DepthStack
@@ -25,7 +28,12 @@ def batch(count: int, samples: int = 11) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def new_stack(depths: list[int], replicates: list[int], dtype=F64) -> DepthStack:
-    return start(DepthStack(depths, 7, 3, 2, dtype=dtype), replicates, RECIPES["annealed"], seed=0)
+    return start(
+        DepthStack(depths, 7, 3, 2, dtype=dtype),
+        replicates,
+        RECIPES["annealed"],
+        partial(generator, 0),
+    )
 
 
 def test_gradients_equal_automatic_differentiation():

@@ -76,9 +76,18 @@ def test_the_picture_has_a_panel_for_each_dataset():
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({}, "pre-training helps plain networks on every dataset; it beats random weights"),
-        ({"vanilla": (2, 0.8)}, "does not help plain networks on every dataset; it beats random"),
-        ({"scale_matched": (2, 0.8)}, "on every dataset; it does not beat random weights"),
+        (
+            {},
+            "pre-training helps plain networks on every dataset; pre-trained weights beat random weights",
+        ),
+        (
+            {"vanilla": (2, 0.8)},
+            "does not help plain networks on every dataset; pre-trained weights beat random",
+        ),
+        (
+            {"scale_matched": (2, 0.8)},
+            "on every dataset; pre-trained weights do not beat random weights",
+        ),
     ],
 )
 def test_the_headline_says_both_verdicts(changes, said):

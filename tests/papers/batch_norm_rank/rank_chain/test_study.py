@@ -140,7 +140,7 @@ def test_input_ranks_start_at_one():
         ({"measure": "product", "skips": [1e-200]}, "loses gamma W .* below 1e-06"),
         ({"skips": [1e-25], "burn_in": 1}, "loses gamma W .* below 2e-16"),
         ({"dtype": "float32", "skips": [1e-8], "burn_in": 1}, "below 1e-07.*dtype=float32"),
-        ({"samples": 1, "centred": True}, "samples=1: centred=true leaves nothing"),
+        ({"samples": 1, "centred": True}, "samples=1: centred=true makes a single sample zero"),
     ],
 )
 def test_bad_input(bad, message):

@@ -408,8 +408,8 @@ def say_apart(tables: Tables) -> str:
 
 def _soft_ranks(rows: pd.DataFrame) -> tuple[pd.Series, int]:
     """Return the mean soft rank of each layer, and the layer that is spoken of."""
-    values = rows.set_index(["replicate", "layer", "index"])["singular_value"].unstack("index")
-    rank = (values >= SOFT).sum(axis=1).groupby("layer").mean()
+    keys = [rows[key] for key in ("width", "skip", "replicate", "layer")]
+    rank = (rows["singular_value"] >= SOFT).groupby(keys).sum().groupby("layer").mean()
     return rank, min(10, rank.index.max())
 
 

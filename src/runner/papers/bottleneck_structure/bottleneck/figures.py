@@ -287,10 +287,9 @@ FIGURES = [
         caption=lambda tables: (
             "(a) Rank of the middle layer"
             f"{_from_depth(tables['metrics'])}. (b) Loss above that of the best "
-            "solution found. Ordinary training uses λ from the first step. Annealed training "
-            "uses no weight decay for 200 steps, then up to five times λ until 60 % of the "
-            "steps, then λ. Lines are medians, dots are single tasks; dotted: rank of the "
-            "task."
+            "solution found. Ordinary training: λ throughout. Annealed training: no weight decay "
+            "for 200 steps, up to five times λ until 60 % of the steps, then λ. "
+            "Dots: tasks; dotted: rank of the task."
         ),
         shows={"recipe": ["minimum", "annealed", "plain"]},
     ),

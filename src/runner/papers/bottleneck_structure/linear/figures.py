@@ -79,7 +79,8 @@ def _norms(axes: Axes, metrics: pd.DataFrame) -> None:
         look.line(axes, rows["depth"], rows["parameter_norm"], **options)
         own = rows.groupby("depth")["parameter_norm"].max()
         look.name_at(axes, own.index, own, f"rank k = {k}", own.index[-1], away=(9, 3 if k else 5))
-    axes.set_ylim(-0.02 * metrics["parameter_norm"].max(), 1.12 * metrics["parameter_norm"].max())
+    if np.isfinite(top := metrics["parameter_norm"].max()):
+        axes.set_ylim(-0.02 * top, 1.12 * top)
 
 
 HEADLINE = ["parameter_norm", "representation_cost", "rank", "train_cost"]

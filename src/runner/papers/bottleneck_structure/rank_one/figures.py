@@ -55,13 +55,14 @@ def draw_rank_one(tables: Tables) -> tuple[Figure, pd.DataFrame]:
     left.set_ylabel(f"fraction of {counts['starts'].max()} initializations")
     middle.set_yscale("log")
     found = t.interpolants(metrics)
-    if len(found):
+    if np.isfinite(found["narrow"].min()):
         middle.set_ylim(
             found["narrow"].min() / 4, 6 * max(found["narrow"].max(), metrics["narrow"].median())
         )
     _every(middle, metrics, "narrow")
     _every(right, metrics, "excess")
-    right.set_ylim(0, 1.18 * metrics["excess"].max())
+    if np.isfinite(top := metrics["excess"].max()):
+        right.set_ylim(0, 1.18 * top)
     medians = found.groupby("samples")["narrow"].median()
     if len(medians):
         base = N[medians.index[0] <= N]

@@ -240,11 +240,10 @@ FIGURES = [
         unread=("distance", "embedding", "spectrum", "theorems"),
         findings=[Finding(say_spurious, holds=["spurious-symmetry"])],
         marks="large marks: medians, dots: networks",
-        caption="The task and training of figure 2. (a) Unexplained variance of "
+        caption="Task and training of figure 2. (a) Unexplained variance of "
         "the two summary statistics, (w·v)² along the axis and ‖(I − wwᵀ)v‖² across it, "
         f"given two principal components of layer {PCA_LAYER}, for two strengths of "
         "weight decay. (b) Distance within an orbit over that between orbits, by the size "
-        "of the noise E that breaks the symmetry. "
-        "Large marks are medians, dots are networks.",
+        "of the noise E that breaks the symmetry. Large marks: medians.",
     ),
 ]

@@ -62,6 +62,8 @@ MORE = {
 def _said_of(rows: pd.DataFrame) -> tuple[str, int, int]:
     """Return start, layers and width of the network that the headline speaks of: the largest."""
     rows = rows[rows["start"] == "random"]
+    if rows.empty:
+        return "random", 0, 0
     L = rows["L"].max()
     return "random", L, rows.loc[rows["L"] == L, "d"].max()
 

@@ -78,7 +78,7 @@ def test_the_picture_has_a_panel_for_each_dataset():
     [
         (
             {},
-            "pre-training helps plain networks on every dataset; pre-trained weights beat random weights",
+            "helps plain networks on every dataset; pre-trained weights beat random weights",
         ),
         (
             {"vanilla": (2, 0.8)},

@@ -60,7 +60,7 @@ def test_help_lists_studies_scales_figures_examples_and_hydras_flags():
 def test_one_run_prints_its_table_and_draws_a_preview(command, tmp_path):
     done = command("study=bn_only", *TINY, "sparsity=0.37")
     assert done.returncode == 0, done.stderr
-    assert "teacher construction" in done.stdout and "metrics.csv  12 rows" in done.stdout
+    assert "construction from the target" in done.stdout and "metrics.csv  12 rows" in done.stdout
     (picture,) = tmp_path.glob("runs/bn_only/*/overview.png")
     assert picture.stat().st_size > 5000
 
@@ -68,7 +68,9 @@ def test_one_run_prints_its_table_and_draws_a_preview(command, tmp_path):
 def test_a_sweep_computes_each_run_once(command, tmp_path):
     first = command("-m", *TINY, "target_width=2,3")
     assert first.returncode == 0 and "2 runs, 0 of them complete" in first.stderr
-    assert first.stdout.count(" teacher construction ") == 2, "each run in one line of the table"
+    assert first.stdout.count(" construction from the target ") == 2, (
+        "each run in one line of the table"
+    )
     assert f"\n2 runs of bn_only: {tmp_path}/runs/bn_only\n" in first.stdout
     again = command("-m", *TINY, "target_width=2,3,4")
     assert "3 runs, 2 of them complete" in again.stderr

@@ -18,7 +18,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from runner.core.errors import InputError, nearest
-from runner.core.streams import streams
+from runner.core.streams import Streams, streams
 
 if TYPE_CHECKING:
     import torch
@@ -99,9 +99,13 @@ class StudyConfig:
         """
         return ()
 
+    def streams(self) -> Streams:
+        """Return all random streams of the study: what draws in every epoch asks for them once."""
+        return streams(self.seed, self.purposes())
+
     def stream(self, replicate: int, purpose: str) -> "torch.Generator":
         """Return the random stream of one replicate and one purpose."""
-        return streams(self.seed, self.purposes()).generator(replicate, purpose)
+        return self.streams().generator(replicate, purpose)
 
     def refuse(self, names: Collection[str], where: str) -> None:
         """Raise InputError for the first of these parameters that is not at its default: it would

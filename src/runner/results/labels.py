@@ -50,7 +50,8 @@ class Names:
     def value(self, value: Any) -> str:
         """Return what a value is called, as a method."""
         text = f"{value:g}" if isinstance(value, float) else str(value)
-        return self.values.get(text, text.replace("_", " ")).replace("\n", " ")
+        words = text.replace("_", " ")
+        return (self.values.get(text) or self.values.get(words, words)).replace("\n", " ")
 
     def condition(self, code: str) -> str:
         """Write the code of a condition in words, and the rest of it as mathematics: `m = d²`."""

@@ -185,7 +185,9 @@ def start(
     initialize(network, method.init, config.stream(replicate, "initialisation"))
     network = network.to(own.train.labels.device, memory_format=torch.channels_last)
     rate *= method.faster
-    return ConvolutionalTrainer(network, own, rate, config.batch_size, config.stream, replicate)
+    return ConvolutionalTrainer(
+        network, own, rate, config.batch_size, config.streams().generator, replicate
+    )
 
 
 @torch.no_grad()

@@ -334,7 +334,9 @@ def train(task: Task, networks: dict[Variant, MLP]) -> Iterator[TrainedEpoch | M
         str(each): group(network.to(CPU), config.rates_of(each.method), task.replicates)
         for each, network in networks.items()
     }
-    trainer = StackTrainer(groups, data, config.batch_size, config.epochs, config.stream, context)
+    trainer = StackTrainer(
+        groups, data, config.batch_size, config.epochs, config.streams().generator, context
+    )
     if context.restored is None:
         images = probed(config, data)
         for each in networks:

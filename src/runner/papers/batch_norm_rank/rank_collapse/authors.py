@@ -91,7 +91,7 @@ class Trainer(EpochTrainer[Scores]):
     ) -> None:
         """Networks and data are moved to the device of the context."""
         data = data.to(context.device)
-        super().__init__(data, config.batch_size, config.stream, config.replicates)
+        super().__init__(data, config.batch_size, config.streams().generator, config.replicates)
         self.networks = Networks(config, normalization, data).to(self.device)
         if self.networks.centred:
             since = max(depth for depth in RATES_OF_ADAM if depth <= config.depth)

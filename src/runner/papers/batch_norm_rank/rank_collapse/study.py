@@ -147,7 +147,9 @@ def choose_and_train(
 
     def trainer_of(replicates: range, rates: dict[str, list[float]]) -> StackTrainer:
         groups = {n: group(start(n, replicates), of, replicates) for n, of in rates.items()}
-        return StackTrainer(groups, data, config.batch_size, config.epochs, config.stream, lent)
+        return StackTrainer(
+            groups, data, config.batch_size, config.epochs, config.streams().generator, lent
+        )
 
     if not is_judged:
         trainer = trainer_of(selection, dict.fromkeys(names, grid))

@@ -257,7 +257,9 @@ def restore(context: Context, learners: dict[Key, Learner], inputs: GaussianStre
 def stream(config: BnOnly, context: Context, purpose: str) -> GaussianStream:
     """Return the inputs of all replicates, from the first on."""
     width = config.target_width
-    return GaussianStream(config.stream, config.replicates, purpose, width, context.device)
+    return GaussianStream(
+        config.streams().generator, config.replicates, purpose, width, context.device
+    )
 
 
 def construct(

@@ -180,7 +180,9 @@ def start(
         network.features.load_state_dict(features)
     choice = config.stream(replicate, "trained weights")
     freeze_but(network, task.method, config.start == "pretrained", choice)
-    return ConvolutionalTrainer(network, data, rate, config.batch_size, config.stream, replicate)
+    return ConvolutionalTrainer(
+        network, data, rate, config.batch_size, config.streams().generator, replicate
+    )
 
 
 def freeze_but(

@@ -215,7 +215,7 @@ def minibatches(
     if config.minibatches == 1:
         yield problem.x, problem.y
         return
-    order = epoch_order(config.stream, config.replicates, config.samples, epoch)
+    order = epoch_order(config.streams().generator, config.replicates, config.samples, epoch)
     replicate = torch.arange(config.replicates)[:, None]
     for chosen in order.tensor_split(config.minibatches, dim=1):
         yield problem.x[replicate, chosen], problem.y[replicate, chosen]

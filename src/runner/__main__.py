@@ -59,7 +59,10 @@ def main() -> int:
         os.environ["MPLBACKEND"] = "agg"  # no window is opened; a notebook's own needs a notebook
         os.environ[COMMAND] = shlex.join(["python", "-m", "runner", *words]).replace("\0", "")
         try:
-            return dispatch(_without_folders(words))
+            words = _without_folders(words)
+            for reason in catalogue.broken().values():
+                print(f"note: {reason}", file=sys.stderr)
+            return dispatch(words)
         finally:
             print(end="", flush=True)  # a reader that has gone is noticed here at the latest
     except (InputError, RunFailed) as error:

@@ -69,8 +69,7 @@ def own(tmp_path, monkeypatch):
         (tmp_path / group / "mine.yaml").write_text(text)
     catalogue.add_studies(tmp_path)
     yield tmp_path
-    catalogue.packages.cache_clear()
-    catalogue.studies.cache_clear()
+    catalogue.forget()
 
 
 def values_of(path):
@@ -100,24 +99,6 @@ def test_a_study_has_its_sizes_at_every_scale_and_else_the_defaults_of_the_code(
         for item in fields(job.config):
             expected = sizes(study)[scale].get(item.name, default_of(item))
             assert is_the_same(getattr(job.config, item.name), expected), item.name
-
-
-@pytest.mark.parametrize("figure", FIGURES)
-def test_a_figure_has_runs_at_every_scale_with_the_values_of_its_file(figure):
-    path = CONF / "figure" / f"{figure}.yaml"
-    listed = yaml.safe_load(path.read_text())["grids"]
-    assert set(SCALES) - set(listed) <= {"quick"}  # where it would repeat another figure
-    for scale in listed:
-        grids = listed[scale]
-        grids = listed[grids.strip("${.}")] if isinstance(grids, str) else grids
-        varied = {key for grid in grids if isinstance(grid, dict) for key in grid}
-        order = order_of(f"figure={figure}", f"scale={scale}")
-        for job in order.jobs:
-            assert job.config.study == figure_study(figure)
-            for key, value in values_of(path).items():
-                assert key in varied or is_the_same(value_in(job, key), value), key
-        (made,) = order.figures
-        assert (made.name, made.scale, len(made.runs)) == (figure, scale, len(order.jobs))
 
 
 @pytest.mark.parametrize("figure", FIGURES)
@@ -309,5 +290,4 @@ def test_a_folder_of_studies_may_have_any_name(tmp_path, monkeypatch):
     try:
         assert job_of("experiment=one").config.seed == 5
     finally:
-        catalogue.packages.cache_clear()
-        catalogue.studies.cache_clear()
+        catalogue.forget()

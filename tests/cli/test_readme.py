@@ -43,8 +43,7 @@ def place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(catalogue.FOLDERS, "")
     yield tmp_path
-    catalogue.packages.cache_clear()
-    catalogue.studies.cache_clear()
+    catalogue.forget()
 
 
 @pytest.mark.long

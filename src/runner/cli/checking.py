@@ -13,7 +13,13 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, RangeSweep
 from hydra.errors import HydraException
 
-from runner.core.catalogue import configs, figure_names, figure_study, own_conf_folders
+from runner.core.catalogue import (
+    configs,
+    figure_names,
+    figure_study,
+    own_conf_folders,
+    studies,
+)
 from runner.core.errors import InputError
 from runner.core.settings import Settings
 
@@ -74,7 +80,7 @@ def check_figure(words: Iterable[str]) -> None:
     """Raise InputError for a figure that is typed with another study than its own."""
     chosen = dict(word.partition("=")[::2] for word in words)
     figure, study = chosen.get("figure"), chosen.get("study")
-    if figure in figure_names() and study in configs() and figure_study(figure) != study:
+    if figure in figure_names() and study in studies() and figure_study(figure) != study:
         own = figure_study(figure)
         raise InputError(f"figure={figure} is of study {own}: leave study={study} out")
 

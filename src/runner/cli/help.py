@@ -16,6 +16,7 @@ from runner.core.catalogue import (
     package_of,
     rows_of,
     sizes,
+    studies,
 )
 from runner.core.errors import InputError, nearest
 from runner.core.settings import Settings
@@ -76,13 +77,13 @@ def meant(word: str, subcommands: Iterable[str]) -> InputError:
     if word in figure_names():
         see, compute = f"runner show {word}", f"runner figure={word}"
         return InputError(f"{word} is a figure. To see it: {see}. To compute it: {compute}")
-    if word in configs():
+    if word in studies():
         run = f"runner study={word}"
         return InputError(f"{word} is a study. To run it: {run}. Its parameters: {run} --help")
     classes: tuple[type, ...] = (Settings, *configs().values())
     if word in {item.name for each in classes for item in dataclasses.fields(each)}:
         return InputError(f"{word} is a key: write {word}=value")
-    hint = nearest(word, [*figure_names(), *configs(), *subcommands])
+    hint = nearest(word, [*figure_names(), *studies(), *subcommands])
     hint = hint if hint.startswith("did") else "see runner --help for all of them"
     return InputError(f"{word} is not a command, a figure or a study: {hint}")
 
@@ -93,7 +94,7 @@ def of_study(study: str) -> str:
     Raises InputError when there is no such study.
     """
     package = package_of(study)
-    config_class = configs()[study]
+    config_class = config_of(study)
     sized = {scale: sizes(study).get(scale, {}) for scale in SCALES}
     parts = [
         f"usage: python -m runner study={study} [key=value ...]",
@@ -175,13 +176,13 @@ def _value(value: Any) -> str:
 
 def _of_command(subcommands: Mapping[str, str]) -> str:
     """Return studies, scales, figures, examples, subcommands, flags."""
-    studies = {name: headline("study", name) for name in configs()}
+    about_studies = {name: headline("study", name) for name in studies()}
     figures = {name: headline("figure", name) for name in figure_names()}
     parts = [
         "usage: python -m runner [-m] [study=...] [scale=...] [figure=...] [key=value ...]\n"
         f"       python -m runner {'|'.join(subcommands)} ...",
         "Studies (study=...; their parameters: python -m runner study=<name> --help):\n"
-        + _listing(studies),
+        + _listing(about_studies),
         "Scales (scale=...):\n" + _listing(SCALES),
         "Figures (figure=...):\n" + _listing(figures),
         "Examples:\n" + EXAMPLES,

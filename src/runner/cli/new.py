@@ -7,7 +7,7 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from runner.core.catalogue import configs
+from runner.core.catalogue import studies
 from runner.core.errors import InputError
 
 TEMPLATE = "template"
@@ -55,7 +55,7 @@ def write(study: str, package: str, place: Path) -> list[Path]:
     for name in (study, package):
         if not name.isidentifier() or keyword.iskeyword(name) or name == "conf":
             raise InputError(f"{name!r} cannot be the name of a Python package: say my_study")
-    if study in configs():
+    if study in studies():
         raise InputError(f"there is already a study {study}: choose another name")
     texts = _texts({"study": study, "package": package, "figure": figure_of(study)})
     for shared in (Path("pyproject.toml"), Path(package, "__init__.py")):

@@ -19,7 +19,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -64,19 +64,21 @@ class Package:
 def packages() -> tuple[Package, ...]:
     """Return the papers' packages, those installed, and those of folders, in this order.
 
-    Raises InputError when one cannot be found.
+    An entry point without a package is left out: see `broken`. Raises InputError when a folder is
+    not there.
     """
     papers = [
         Package(f"runner.papers.{path.name}", path) for path in sorted(PROGRAM.glob("papers/*/"))
     ]
-    installed = [_installed(point.name, point.value) for point in entry_points(group=ENTRY_POINTS)]
+    installed = [_installed(point.value) for point in metadata.entry_points(group=ENTRY_POINTS)]
     given = [_at(folder) for folder in given_folders()]
-    return tuple({each.folder: each for each in (*papers, *installed, *given)}.values())
+    known = [*papers, *filter(None, installed), *given]
+    return tuple({package.folder: package for package in known}.values())
 
 
 def own_conf_folders() -> list[Path]:
     """Return the folders with YAML files of the packages that are no paper's."""
-    return [each.conf for each in packages() if each.conf is not None]
+    return [package.conf for package in packages() if package.conf is not None]
 
 
 def given_folders() -> list[Path]:
@@ -94,18 +96,23 @@ def add_studies(folder: str | Path) -> None:
     """
     known = [*given_folders(), _at(Path(folder)).folder]
     os.environ[FOLDERS] = json.dumps(list(dict.fromkeys(map(str, known))))
+    forget()
+
+
+def forget() -> None:
+    """Forget all packages and studies: they are looked for again when they are next needed."""
     packages.cache_clear()
-    studies.cache_clear()
+    _found_studies.cache_clear()
 
 
-def _installed(name: str, package: str) -> Package:
-    """Return the package that an entry point names."""
+def _installed(package: str) -> Package | None:
+    """Return the package that an entry point names; None without such a package."""
     try:
         spec = importlib.util.find_spec(package)
-    except ImportError:
+    except Exception:  # its parent package is imported, and may raise anything
         spec = None
     if spec is None or not spec.submodule_search_locations:
-        raise InputError(f"entry point {name} of {ENTRY_POINTS}: there is no package {package}")
+        return None
     folder = Path(next(iter(spec.submodule_search_locations))).resolve()
     return Package(package, folder, _conf(folder))
 
@@ -134,23 +141,60 @@ def _conf(folder: Path) -> Path:
 
 
 @cache
-def studies() -> dict[str, str]:
-    """Return the Python package of every study by the study's name; imports none of them.
+def _found_studies() -> tuple[dict[str, str], dict[str, str]]:
+    """Return the package of each study, and what is wrong with each that cannot be used.
 
-    Raises InputError when two studies have one name.
+    Of the user's studies the parameters are imported here: one that fails breaks no other.
     """
-    found: dict[str, str] = {}
+    known: dict[str, str] = {}
+    failed = {
+        point.name: f"entry point {point.name} of {ENTRY_POINTS}: there is no package {point.value}"
+        for point in metadata.entry_points(group=ENTRY_POINTS)
+        if _installed(point.value) is None
+    }
     for package in packages():
         for path in sorted(package.folder.glob("*/config.py")):
-            name = path.parent.name
-            if name in found:
-                raise InputError(f"{path.parent}: there is a study {name} already, {found[name]}")
-            found[name] = f"{package.name}.{name}"
-    return found
+            name, place = path.parent.name, f"{package.name}.{path.parent.name}"
+            try:
+                if name in known:
+                    raise InputError(f"{path}: there is a study {name} already, {known[name]}")
+                if package.conf is not None:
+                    _config_of(place)
+            except Exception as error:  # whatever the user's code raises
+                failed.setdefault(name, _reason(path, error))
+                continue
+            known[name] = place
+    return known, failed
+
+
+def _reason(path: Path, error: Exception) -> str:
+    """Return in one line why a file cannot be imported."""
+    if isinstance(error, InputError):
+        return str(error)
+    is_here = isinstance(error, SyntaxError) and error.filename == str(path)
+    line = f", line {error.lineno}" if isinstance(error, SyntaxError) and is_here else ""
+    what = error.msg if isinstance(error, SyntaxError) and is_here else error
+    return f"{path}{line} cannot be imported ({type(error).__name__}: {what})"
+
+
+def studies() -> dict[str, str]:
+    """Return the Python package of every study that can be used, by the study's name."""
+    return _found_studies()[0]
+
+
+def broken() -> dict[str, str]:
+    """Return what is wrong with each study that cannot be used, by the study's name."""
+    return _found_studies()[1]
 
 
 def package_of(study: str) -> str:
-    """Return the package of a study's folder. Raises InputError when there is no such study."""
+    """Return the package of a study's folder.
+
+    Raises InputError when there is no such study, its parameters cannot be imported, or two studies
+    have its name.
+    """
+    if study in broken():
+        raise InputError(broken()[study])
     if study not in studies():
         raise InputError(f"study={study} is unknown: {nearest(study, studies())}")
     return studies()[study]

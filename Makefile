@@ -15,11 +15,10 @@ DEVELOPED := .venv/.developed
 INSTALL := .venv/bin/python -m pip install --quiet --constraint constraints.txt
 RUN := .venv/bin/python -m runner
 FIGURES := $(basename $(notdir $(wildcard conf/figure/*.yaml)))
-RENAMED := $(addprefix invariances-fig,1 2 3 4 5)# names of the release before
 LAUNCHER := $(if $(filter-out 1,$(strip $(JOBS))),hydra/launcher=joblib hydra.launcher.n_jobs=$(strip $(JOBS)))
 
 .PHONY: help setup show figures report reference figures-from-reference compare claims gallery docs test lint bench clean
-.PHONY: $(FIGURES) $(RENAMED)
+.PHONY: $(FIGURES)
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 22
@@ -41,7 +40,7 @@ $(DEVELOPED): $(INSTALLED)
 	$(INSTALL) --editable '.[dev,docs,scale-out]'
 	@touch $@
 
-$(FIGURES) $(RENAMED): $(INSTALLED)
+$(FIGURES): $(INSTALLED)
 	$(RUN) figure=$@ scale=$(strip $(SCALE)) device=$(strip $(DEVICE)) outputs=$(strip $(OUTPUTS)) style=$(strip $(STYLE)) $(LAUNCHER)
 
 show: $(INSTALLED) ## show a figure of the reference, FIGURE=fig4, or list what can be shown; compute nothing

@@ -54,7 +54,7 @@ def main() -> int:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal may know no check mark
     try:
-        words = [catalogue.renamed(at_home(word)) for word in sys.argv[1:]]
+        words = [at_home(word) for word in sys.argv[1:]]
         sys.path.append(os.getcwd())  # where the user's functions are, as with python -m
         os.environ["MPLBACKEND"] = "agg"  # no window is opened; a notebook's own needs a notebook
         os.environ[COMMAND] = shlex.join(["python", "-m", "runner", *words]).replace("\0", "")

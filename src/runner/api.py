@@ -129,7 +129,7 @@ def figure(name: str, **keys: Any) -> "PaperFigure":
 
     Raises InputError when there is no such figure, or a key or a value is wrong.
     """
-    name, words = catalogue.renamed(name), overrides_of(keys)
+    words = overrides_of(keys)
     return PaperFigure(paper_figure(name, words), (f"figure={name}", *words))
 
 

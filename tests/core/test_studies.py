@@ -86,13 +86,3 @@ def test_what_a_loss_or_a_step_is_multiplied_by_has_a_largest_value():
     for (study, name), maximum in found.items():
         expected = LARGEST_FACTOR if FACTOR.fullmatch(name) else LARGEST_STEP
         assert maximum == expected, f"{study} {name}"
-
-
-@pytest.mark.parametrize(("old", "new"), catalogue.RENAMED.items())
-def test_old_names_of_figures_work_and_say_the_new_one(old, new, capsys):
-    assert new in catalogue.figure_names() and old not in catalogue.figure_names()
-    assert catalogue.renamed(f"figure={old}") == f"figure={new}"
-    assert catalogue.renamed(old) == new
-    assert capsys.readouterr().err == f"{old} is called {new} now\n" * 2
-    assert catalogue.renamed(f"outputs={old}") == f"outputs={old}"
-    assert catalogue.renamed(new) == new and not capsys.readouterr().err

@@ -312,25 +312,6 @@ def _scales_of(figure: str) -> Iterable[str]:
     return found.get("grids") or () if isinstance(found, dict) else ()
 
 
-RENAMED = {
-    "invariances-fig1": "conserved",
-    "invariances-fig2": "first-order",
-    "invariances-fig3": "what-grows",
-    "invariances-fig4": "low-rank-training",
-    "invariances-fig5": "beyond-gradient-flow",
-}
-"""Figures by the names that they had in the release before; these go with the next one."""
-
-
-def renamed(word: str) -> str:
-    """Return a word, a figure's name or `figure=name`, with today's name, and say so on stderr."""
-    key, equals, name = word.rpartition("=")
-    if name not in RENAMED or key not in ("", "figure"):
-        return word
-    print(f"{name} is called {RENAMED[name]} now", file=sys.stderr)
-    return f"{key}{equals}{RENAMED[name]}"
-
-
 def natural_order(name: str) -> list[tuple[str, int]]:
     """Sort numbers within a name as numbers."""
     return [(text, int(number or 0)) for text, number in re.findall(r"(\D*)(\d*)", name)]

@@ -1,4 +1,4 @@
-"""Arguments of the subcommands: `key=value`, as everywhere on the command line."""
+"""Arguments `key=value` of the subcommands."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,22 +8,21 @@ from runner.core.folders import outputs_at
 
 
 def key_values(texts: Iterable[str], known: Iterable[str]) -> dict[str, str]:
-    """Return the values by key. Raises InputError for a key that is unknown, or text that is no
-    pair."""
-    found = {}
+    """Return the values by key. Raises InputError for an unknown key, or a text without `=`."""
+    values = {}
     for text in texts:
         key, equals, value = text.partition("=")
         if key not in known or not equals:
             raise InputError(
                 f"{text} is not key=value with a key known here: {nearest(key, known)}"
             )
-        found[key] = value
-    return found
+        values[key] = value
+    return values
 
 
 def outputs_folder(texts: Iterable[str]) -> Path:
-    """Return the folder of `outputs=...`, by default `outputs`.
+    """Return the folder that `outputs=...` names, by default `outputs`.
 
-    Raises InputError for any other key, and for a text that names no folder.
+    Raises InputError for any other key, and for a text that does not name a folder.
     """
     return outputs_at(key_values(texts, ["outputs"]).get("outputs", "outputs"))

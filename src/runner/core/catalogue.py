@@ -1,13 +1,14 @@
-"""What there is to run, found by its place: studies, figures, and where their YAML files are.
+"""The studies and figures that can be run, and their YAML files.
 
-A study is a folder with a `config.py` (see `core.studies`) in a package of studies: that of a
-paper; one's own that is installed with an entry point
+A study is a folder with a `config.py` (see `core.studies`) in a package of studies. Such a package
+is a paper's package, a package of the user that is installed with an entry point,
 
     [project.entry-points."runner.studies"]
     my_studies = "my_studies"
 
-or a folder that is named: `--config-dir my_studies`. A package of the user's has its YAML files
-(`study/`, `size/`, `figure/`, `experiment/`) in its `conf/`. Nothing imports a study by name.
+or a folder that the command names: `--config-dir my_studies`. A user's package has its YAML files
+(`study/`, `size/`, `figure/`, `experiment/`) in its folder `conf/`. No code imports a study by
+name.
 """
 
 import importlib
@@ -33,12 +34,12 @@ PROGRAM = Path(__file__).resolve().parents[1]
 
 _CLONE, _WHEEL = PROGRAM.parents[1] / "conf", PROGRAM / "conf"
 CONF = _CLONE if (_CLONE / "config.yaml").exists() else _WHEEL
-"""The program's own YAML files: of the clone it runs in, else those that were installed with it."""
+"""Folder of the program's YAML files: in a clone its `conf/`, in a wheel the installed copy."""
 
 ENTRY_POINTS = "runner.studies"
 
 FOLDERS = "RUNNER_STUDIES"
-"""The environment variable with the folders that were named, as JSON: workers know them, too."""
+"""Environment variable with the folders of `--config-dir`, as JSON. Worker processes read it."""
 
 SCALES = {
     "smoke": "seconds; what the tests run",
@@ -48,12 +49,12 @@ SCALES = {
     "paper": "the papers' own sizes: a GPU for convolutional networks; hours on two cores for most"
     " other figures",
 }
-"""How big, and what that means."""
+"""Sizes of an experiment, with what each means."""
 
 
 @dataclass(frozen=True)
 class Package:
-    """A package of studies. conf: its YAML files; None for a paper's, which are the program's."""
+    """A package of studies. conf: the folder of its YAML files; None for a paper's package."""
 
     name: str
     folder: Path
@@ -64,7 +65,7 @@ class Package:
 def packages() -> tuple[Package, ...]:
     """Return the papers' packages, those installed, and those of folders, in this order.
 
-    An entry point without a package is left out: see `broken`. Raises InputError when a folder is
+    An entry point without a package is left out: see `broken`. Raises InputError if a folder is
     not there.
     """
     papers = [
@@ -77,12 +78,12 @@ def packages() -> tuple[Package, ...]:
 
 
 def own_conf_folders() -> list[Path]:
-    """Return the folders with YAML files of the packages that are no paper's."""
+    """Return the folders of YAML files of the user's packages."""
     return [package.conf for package in packages() if package.conf is not None]
 
 
 def given_folders() -> list[Path]:
-    """Return the folders that were named, here or by the process that started this one."""
+    """Return the folders of `--config-dir`, also those given to the parent process."""
     try:
         return list(map(Path, json.loads(os.environ.get(FOLDERS) or "[]")))
     except (ValueError, TypeError) as error:
@@ -90,9 +91,9 @@ def given_folders() -> list[Path]:
 
 
 def add_studies(folder: str | Path) -> None:
-    """Make the studies and the YAML files of a folder known, here and in processes to come.
+    """Add the studies and YAML files of a folder, for this process and its child processes.
 
-    Raises InputError when there is no such folder, or its name is another module's.
+    Raises InputError if there is no such folder, or its name is the name of another module.
     """
     known = [*given_folders(), _at(Path(folder)).folder]
     os.environ[FOLDERS] = json.dumps(list(dict.fromkeys(map(str, known))))
@@ -100,13 +101,13 @@ def add_studies(folder: str | Path) -> None:
 
 
 def forget() -> None:
-    """Forget all packages and studies: they are looked for again when they are next needed."""
+    """Forget all packages and studies. The next call of `studies` searches again."""
     packages.cache_clear()
     _found_studies.cache_clear()
 
 
 def _installed(package: str) -> Package | None:
-    """Return the package that an entry point names; None without such a package."""
+    """Return the package that an entry point names, None if it does not exist."""
     try:
         spec = importlib.util.find_spec(package)
     except Exception:  # its parent package is imported, and may raise anything
@@ -118,7 +119,7 @@ def _installed(package: str) -> Package | None:
 
 
 def _at(folder: Path) -> Package:
-    """Return what a folder given by --config-dir holds: studies, or configuration alone."""
+    """Return the package in a folder of `--config-dir`. It may hold only YAML files."""
     folder = folder.expanduser().resolve()
     if not folder.is_dir():
         raise InputError(f"--config-dir {folder}: there is no such folder")
@@ -130,8 +131,8 @@ def _at(folder: Path) -> Package:
         if str(folder.parent) not in sys.path:
             sys.path.append(str(folder.parent))
         spec = importlib.util.find_spec(folder.name)
-        found = [] if spec is None else map(Path, spec.submodule_search_locations or [])
-        if folder not in [path.resolve() for path in found]:
+        locations = [] if spec is None else map(Path, spec.submodule_search_locations or [])
+        if folder not in [path.resolve() for path in locations]:
             raise InputError(f"{folder} holds studies, but {folder.name} is another module's name")
     return Package(folder.name, folder, _conf(folder))
 
@@ -190,7 +191,7 @@ def broken() -> dict[str, str]:
 def package_of(study: str) -> str:
     """Return the package of a study's folder.
 
-    Raises InputError when there is no such study, its parameters cannot be imported, or two studies
+    Raises InputError if there is no such study, its parameters cannot be imported, or two studies
     have its name.
     """
     if study in broken():
@@ -201,105 +202,104 @@ def package_of(study: str) -> str:
 
 
 def paper_folder(study: str) -> str:
-    """Return the folder of a study's paper, or of the user's studies."""
+    """Return the folder name of a study's paper, or of the user's package."""
     return package_of(study).split(".")[-2]
 
 
 @cache
 def _config_of(package: str) -> type[StudyConfig]:
-    """Import a study's `config.py` and return its single class of parameters."""
+    """Import a study's `config.py` and return its parameter class."""
     module = importlib.import_module(f"{package}.config")
-    found = [
+    classes = [
         value
         for value in vars(module).values()
         if isinstance(value, type) and issubclass(value, StudyConfig) and "study" in vars(value)
     ]
     name = package.rpartition(".")[2]
-    if [each.study for each in found] != [name]:
+    if [config_class.study for config_class in classes] != [name]:
         raise InputError(f'{module.__file__}: one StudyConfig with study = "{name}" is needed')
-    return found[0]
+    return classes[0]
 
 
 def config_of(study: str) -> type[StudyConfig]:
-    """Return the parameter class of a study, which its `config.py` defines.
+    """Return the parameter class that a study's `config.py` defines.
 
-    Raises InputError when there is no such study, or its module does not define one such class.
+    Raises InputError if there is no such study, or `config.py` does not define exactly one class.
     """
     return _config_of(package_of(study))
 
 
 def configs() -> dict[str, type[StudyConfig]]:
-    """Return the parameter class of every study by the study's name; raises as `config_of` does."""
-    return {study: config_of(study) for study in studies()}
+    """Return the parameter class of every study, by the study's name."""
+    return {study: _config_of(package) for study, package in studies().items()}
 
 
 def part_of(study: str, part: str) -> ModuleType | None:
-    """Return the module `<part>.py` of a study's folder (figures, claims), None without one."""
+    """Return the module `<part>.py` of a study (figures, claims), None if there is none."""
     name = f"{package_of(study)}.{part}"
     return importlib.import_module(name) if importlib.util.find_spec(name) else None
 
 
 def module_of(study: str) -> ModuleType:
-    """Return the module that holds the study's rows and its `run`.
+    """Return a study's module `study.py`, with its row classes and its function `run`.
 
-    Raises InputError when there is none, it lacks one of them, or a row class has no table.
+    Raises InputError if the module, a row class or `run` is missing, or a row class has no table.
     """
-    place = f"study={study}: {package_of(study).replace('.', '/')}/study.py"
+    where = f"study={study}: {package_of(study).replace('.', '/')}/study.py"
     module = part_of(study, "study")
     if module is None:
-        raise InputError(f"{place} is missing")
+        raise InputError(f"{where} is missing")
     if not callable(getattr(module, "run", None)):
-        raise InputError(f"{place} has no run(config, context)")
-    found = _row_classes(module)
-    if not found:
-        raise InputError(f"{place} has no row class: a frozen dataclass derived from Row")
-    tables = [vars(each).get("table") for each in found]
-    for each, table in zip(found, tables, strict=True):
+        raise InputError(f"{where} has no run(config, context)")
+    row_classes = _row_classes(module)
+    if not row_classes:
+        raise InputError(f"{where} has no row class: a frozen dataclass derived from Row")
+    tables = [vars(row_class).get("table") for row_class in row_classes]
+    for row_class, table in zip(row_classes, tables, strict=True):
         if table is None or tables.count(table) > 1:
-            raise InputError(
-                f"{place}: {each.__name__} needs a separate table: table: ClassVar[str]"
-            )
+            name = row_class.__name__
+            raise InputError(f"{where}: {name} needs a separate table: table: ClassVar[str]")
     return module
 
 
 def rows_of(study: str) -> dict[str, type[Row]]:
     """Return the row classes of a study by the names of their tables."""
-    found = {row_class.table: row_class for row_class in _row_classes(module_of(study))}
-    own = issubclass(config_of(study), TrainingConfig)
-    return found | ({Measured.table: Measured} if own else {})
+    tables = {row_class.table: row_class for row_class in _row_classes(module_of(study))}
+    trains = issubclass(config_of(study), TrainingConfig)
+    return tables | ({Measured.table: Measured} if trains else {})
 
 
 def _row_classes(module: ModuleType) -> list[type[Row]]:
-    """Return what the module defines first, then what it imports."""
-    found = [
+    """Return the row classes of a module: those that it defines, then those that it imports."""
+    row_classes = [
         value
         for value in vars(module).values()
         if isinstance(value, type) and issubclass(value, Row) and value not in (Row, Measured)
     ]
-    return sorted(found, key=lambda row_class: row_class.__module__ != module.__name__)
+    return sorted(row_classes, key=lambda row_class: row_class.__module__ != module.__name__)
 
 
 def conf_folders() -> list[Path]:
-    """Return the folders with YAML files: the program's, then those of the user's packages."""
+    """Return the folders of YAML files: the program's folder, then the user's."""
     return [CONF, *own_conf_folders()]
 
 
 def options(group: str) -> dict[str, Path]:
-    """Return the YAML files of a group by their names, the first of each name."""
-    found = [path for folder in conf_folders() for path in sorted((folder / group).glob("*.yaml"))]
-    return {path.stem: path for path in reversed(found)}
+    """Return the YAML files of a group by name. Of two with one name the program's counts."""
+    paths = [path for folder in conf_folders() for path in sorted((folder / group).glob("*.yaml"))]
+    return {path.stem: path for path in reversed(paths)}
 
 
 def figure_names(scale: str | None = None) -> list[str]:
-    """Return the names of all figures, fig2 before fig11; scale: of those that are drawn at it."""
+    """Return the names of all figures, or of those drawn at a scale, fig2 before fig11."""
     names = sorted(options("figure"), key=natural_order)
     return [name for name in names if scale is None or scale in _scales_of(name)]
 
 
 def scale_in(words: Iterable[str]) -> str:
-    """Return the scale that words on the command line ask for; without one the default.
+    """Return the scale that the command's arguments name, or the default.
 
-    Raises InputError when there is no such scale.
+    Raises InputError if there is no such scale.
     """
     typed = [word.removeprefix("scale=") for word in words if word.startswith("scale=")]
     if typed and typed[-1] not in SCALES:
@@ -308,28 +308,28 @@ def scale_in(words: Iterable[str]) -> str:
 
 
 def _scales_of(figure: str) -> Iterable[str]:
-    found = _parsed(_text("figure", figure))
-    return found.get("grids") or () if isinstance(found, dict) else ()
+    content = _parsed(_text("figure", figure))
+    return content.get("grids") or () if isinstance(content, dict) else ()
 
 
 def natural_order(name: str) -> list[tuple[str, int]]:
-    """Sort numbers within a name as numbers."""
+    """Return a sorting key that compares numbers within a name as numbers."""
     return [(text, int(number or 0)) for text, number in re.findall(r"(\D*)(\d*)", name)]
 
 
 def sizes(study: str) -> dict[str, dict[str, Any]]:
-    """Return the sizes of a study by scale, of `size/<study>.yaml`; none without a file.
+    """Return the parameters that `size/<study>.yaml` sets, by scale; empty without a file.
 
-    Raises InputError where it holds something else.
+    Raises InputError if the file holds anything else.
     """
-    found = _parsed(_text("size", study) or "{}")
-    if not isinstance(found, dict) or not all(isinstance(each, dict) for each in found.values()):
+    by_scale = _parsed(_text("size", study) or "{}")
+    if not isinstance(by_scale, dict) or not all(isinstance(v, dict) for v in by_scale.values()):
         raise InputError(f"conf/size/{study}.yaml: sizes are written `scale: {{key: value}}`")
-    return found
+    return by_scale
 
 
 def headline(group: str, name: str) -> str:
-    """Return what an option is: the first comment of its YAML file that is no directive."""
+    """Return the title of an option: the first comment of its YAML file, without `# @package`."""
     for line in _text(group, name).splitlines():
         if line.startswith("# ") and not line.startswith("# @package"):
             return line[2:]
@@ -337,7 +337,7 @@ def headline(group: str, name: str) -> str:
 
 
 def figure_study(figure: str) -> str:
-    """Return the study whose runs a figure draws. Raises InputError without such a figure."""
+    """Return the study whose runs a figure draws. Raises InputError if there is no such figure."""
     if figure not in options("figure"):
         raise InputError(f"figure={figure} is unknown: {nearest(figure, figure_names())}")
     try:
@@ -358,6 +358,6 @@ def _parsed(text: str) -> Any:
 
 
 def _text(group: str, name: str) -> str:
-    """Return the text of an option's YAML file; empty without a file."""
+    """Return the text of an option's YAML file, empty if there is none."""
     path = options(group).get(name)
     return path.read_text() if path else ""

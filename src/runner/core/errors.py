@@ -1,4 +1,4 @@
-"""How a command ends badly: wrong input, a run that failed, a run that is another's."""
+"""Errors that end a command: wrong input, a failed run, a run that another process computes."""
 
 import difflib
 from collections.abc import Iterable, Mapping
@@ -8,30 +8,30 @@ T = TypeVar("T")
 
 
 class InputError(Exception):
-    """Something that was given is wrong: a key, a value, a file, a name.
+    """Error of the user's input: a key, a value, a file, a name.
 
     The message says in one or two lines what is wrong, where, and what would be right. The command
-    line prints it without a traceback and exits with code 2.
+    line prints the message without a traceback and exits with code 2.
     """
 
 
 class RunFailed(Exception):
-    """Runs ended in an exception; each one's traceback is in the `error.txt` of its folder.
+    """Error of one or more runs. The folder of each has the traceback in `error.txt`.
 
     The command line prints the message without a traceback and exits with code 1.
     """
 
 
 class Busy(RunFailed):
-    """Another process computes the run, and the settings say not to wait for it."""
+    """Error of a run that another process computes, if the settings say `wait=false`."""
 
 
 LIKE = 0.7
-"""From which ratio of `difflib` on two words are alike; at 0.6 `optimizer` is like `time`."""
+"""Smallest ratio of `difflib` for two similar words; at 0.6 `optimizer` resembles `time`."""
 
 
 def nearest(word: str, options: Iterable[str]) -> str:
-    """Return the end of an error message: the option nearest to `word`, or all of them."""
+    """Return the end of an error message: the option most similar to a word, or all options."""
     options = sorted(options)
     begun = [option for option in options if len(word) > 2 and option.startswith(word)]
     close = difflib.get_close_matches(word, begun or options, n=1, cutoff=0.0 if begun else LIKE)
@@ -41,9 +41,9 @@ def nearest(word: str, options: Iterable[str]) -> str:
 
 
 def lookup(key: str, name: str, known: Mapping[str, T]) -> T:
-    """Return the value of a name, where it is used. key: the parameter that holds the name.
+    """Return the value that a table has under a name. key: the parameter that holds the name.
 
-    Raises InputError for a name that is unknown: none is ever taken for another.
+    Raises InputError for an unknown name.
     """
     if name not in known:
         raise InputError(f"{key}={name} is unknown: {nearest(name, known)}")

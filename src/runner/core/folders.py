@@ -1,4 +1,4 @@
-"""The folder of outputs: what was typed for it, whether it is there, whether it takes files."""
+"""The folder of outputs: its name, and whether it can be read and written."""
 
 import os
 from pathlib import Path
@@ -7,15 +7,15 @@ from runner.core.errors import InputError
 
 
 def at_home(argument: str) -> str:
-    """Return `key=~/folder` with the home folder where the shell has left a `~`."""
+    """Return an argument `key=~/folder` with the home folder in place of `~`."""
     key, equals, value = argument.partition("=")
     return f"{key}={os.path.expanduser(value)}" if value.startswith("~") else argument
 
 
 def outputs_at(text: str) -> Path:
-    """Return the folder that `outputs=<text>` names; `~` is the home.
+    """Return the folder that `outputs=<text>` names; `~` is the home folder.
 
-    Raises InputError for a text that names none: empty, not printable, the home of nobody.
+    Raises InputError if the text is empty, not printable, or names an unknown home folder.
     """
     expanded = os.path.expanduser(text)
     if not text.strip() or not text.isprintable() or expanded.startswith("~"):
@@ -24,7 +24,7 @@ def outputs_at(text: str) -> Path:
 
 
 def require_readable(outputs: Path) -> None:
-    """Raise InputError unless the folder of outputs is there."""
+    """Raise InputError if the folder of outputs does not exist."""
     try:
         with os.scandir(outputs):
             pass
@@ -33,9 +33,9 @@ def require_readable(outputs: Path) -> None:
 
 
 def require_writable(outputs: Path, inside: Path | None = None) -> None:
-    """Raise InputError unless the folder of outputs is there or can be made.
+    """Make the folder of outputs. Raises InputError if that fails.
 
-    inside: a folder within it that is made too, and must take files.
+    inside: a folder within it to make as well, in which files must be writable.
     """
     try:
         outputs.mkdir(parents=True, exist_ok=True)

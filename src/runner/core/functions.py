@@ -1,4 +1,4 @@
-"""The user's functions that a configuration names: `module:function`."""
+"""Functions of the user, which a configuration names as `module:function`."""
 
 import importlib
 from collections.abc import Callable
@@ -8,22 +8,22 @@ from runner.core.errors import InputError, nearest
 
 
 def function_at(place: str) -> Callable[..., Any]:
-    """Return the function `module:function`. Raises InputError when there is none."""
+    """Return the function `module:function`. Raises InputError if there is none."""
     module_name, _, name = place.partition(":")
     try:
         module = importlib.import_module(module_name)
     except Exception as error:  # whatever its own code raises
         why = f"{type(error).__name__}: {error}"
         raise InputError(f"{place}: {module_name} cannot be imported ({why})") from error
-    found = getattr(module, name, None)
-    if not callable(found):
+    function = getattr(module, name, None)
+    if not callable(function):
         hint = nearest(name, vars(module))
         raise InputError(f"{place}: {module_name} has no function {name}: {hint}")
-    return found
+    return function
 
 
 def place_of(function: Callable[..., Any]) -> str:
-    """Return `module:function`. Raises InputError for what other processes could not import."""
+    """Return `module:function`. Raises InputError if another process could not import it."""
     module, name = function.__module__, function.__qualname__
     if module == "__main__" or not name.isidentifier():
         raise InputError(f"{name}: put the function in a separate file, and import it from there")

@@ -1,6 +1,6 @@
-"""Names that parameters of several studies accept; the named module says what each means.
+"""Names that parameters of several studies accept, with the module that defines them.
 
-A name added here needs its line in the table of the module that is named.
+A new name needs an entry in the table of that module.
 """
 
 ACTIVATIONS = ("relu", "linear", "tanh", "leaky_relu", "gelu")

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, order=True)
 class Paper:
-    """A paper as the project calls it."""
+    """A paper: its letter in this project, and its reference."""
 
     letter: str
     title: str
     venue: str
     arxiv: str = ""
     replicates: str = "replicates"
-    """What its independent repetitions are: each has its own data and initialization."""
+    """Plural of one independent repetition, with separate data and initialization: networks."""
 
 
 PAPERS = {
@@ -48,10 +48,10 @@ PAPERS = {
 
 
 def paper_of(folder: str) -> Paper:
-    """Return the paper of a folder; one's own has no letter, and its name for a title."""
+    """Return the paper of a package; a user's package has no letter, and its name as title."""
     return PAPERS.get(folder, Paper("", folder, ""))
 
 
 def replicates_in(module: str) -> str:
-    """Return what the independent repetitions are in a module of a paper's package."""
+    """Return the plural of one repetition, `networks` or `tasks`, for a module of a paper."""
     return paper_of(module.removeprefix("runner.papers.").partition(".")[0]).replicates

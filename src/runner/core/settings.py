@@ -1,4 +1,4 @@
-"""Where and how to run: everything about a command that does not change its numbers.
+"""Settings of a command: all that does not change its numbers.
 
 The device and the number of threads change how sums are rounded.
 """
@@ -13,7 +13,7 @@ from runner.core.studies import check_fields, parameter
 
 @dataclass
 class Settings:
-    """The keys that every command knows beside the parameters of its study."""
+    """Keys that every command knows, in addition to the parameters of its study."""
 
     study: str = parameter("the experiment: see runner --help for their names", "bn_only")
     scale: str = parameter(
@@ -70,5 +70,5 @@ class Settings:
         self.folder()
 
     def folder(self) -> Path:
-        """Return the outputs folder. Raises InputError when `outputs` names none."""
+        """Return the folder of outputs. Raises InputError if `outputs` does not name a folder."""
         return outputs_at(self.outputs)

@@ -1,13 +1,13 @@
 """Random streams: one for each replicate and each purpose, all derived from one seed.
 
-What is promised:
+Guarantees:
 
 - A stream depends on the seed, the replicate, the purpose and the study's list of purposes alone.
   So a replicate draws the same numbers alone, in a stack, and in a run that is resumed.
-- No two streams of a run share a state. torch's CPU generator keeps 32 bits of a seed, so that two
-  seeds can be equal there. Then the stream that comes later takes the next key. Later means: of a
-  higher replicate, or of the same replicate and a later purpose in the study's list, whether or not
-  a run draws from the earlier one.
+- No two streams of a run share a state. torch's CPU generator keeps 32 bits of a seed, so two seeds
+  can give one state. Then the later stream takes the next key. Later means a higher replicate, or
+  the same replicate and a later purpose in the study's list. A run need not draw from the earlier
+  stream.
 - All streams are drawn on the CPU, because a GPU's generator gives other numbers.
 """
 
@@ -24,29 +24,29 @@ Stream = Callable[[int, str], "torch.Generator"]
 """A function from replicate and purpose to a random stream."""
 
 STATES = 2**32
-"""How many states torch's CPU generator tells apart: it keeps the low 32 bits of a seed."""
+"""Number of states of torch's CPU generator, which keeps the low 32 bits of a seed."""
 
 
 def stream_seed(seed: int, replicate: int, purpose: str, key: int = 0) -> int:
-    """Return the 63-bit seed of one stream: the head of SHA-256 over what it depends on.
+    """Return the 63-bit seed of one stream: the first 63 bits of a SHA-256 of the arguments.
 
-    key: 0, or how many earlier streams have been found in the states of smaller keys.
+    key: 0, or higher if earlier streams have the states of all smaller keys.
     """
     words = f"{seed}/{replicate}/{purpose}" + f"/key {key}" * (key > 0)
     return int.from_bytes(hashlib.sha256(words.encode()).digest()[:8], "big") >> 1
 
 
 RANDOM_PIXELS = ("random pixels train", "random pixels test")
-"""Purposes of `data=random_pixels`; first in each list, since data know no other purposes."""
+"""Purposes of `data=random_pixels`. They come first in each study's list of purposes."""
 
 
 def order_of(epoch: int) -> str:
-    """Return the purpose of the stream that orders the data of an epoch, counted from 1."""
+    """Return the purpose of the stream for the order of the data in an epoch, counted from 1."""
     return f"order of epoch {epoch}"
 
 
 def orders(epochs: int) -> tuple[str, ...]:
-    """Return the purposes of the streams that order the data of epochs 1 to `epochs`."""
+    """Return the purposes of the streams for the order of the data in epochs 1 to `epochs`."""
     return tuple(order_of(epoch) for epoch in range(1, epochs + 1))
 
 
@@ -57,12 +57,12 @@ class Streams:
         self.seed, self.purposes = seed, dict.fromkeys(purposes)
         self.states: set[int] = set()
         self.replicates: list[dict[str, int]] = []
-        """For each replicate that has been asked for, and all lower ones: seed by purpose."""
+        """Seeds by purpose, for each replicate up to the highest that a caller asked for."""
 
     def seed_of(self, replicate: int, purpose: str) -> int:
         """Return the 63-bit seed of one stream.
 
-        Raises KeyError for a purpose that the study does not list.
+        Raises KeyError if the study does not list the purpose.
         """
         if purpose not in self.purposes:
             raise KeyError(f"no stream {purpose!r}: add it to purposes() in the study's config.py")
@@ -72,14 +72,14 @@ class Streams:
         return self.replicates[replicate][purpose]
 
     def _free(self, replicate: int, purpose: str) -> int:
-        """Return the first seed of a stream whose state no earlier stream has, and take it."""
+        """Return the first seed of a stream with a state that no earlier stream has."""
         seeds = (stream_seed(self.seed, replicate, purpose, key) for key in count())
         free = next(each for each in seeds if each % STATES not in self.states)
         self.states.add(free % STATES)
         return free
 
     def generator(self, replicate: int, purpose: str) -> "torch.Generator":
-        """Return a generator on the CPU for one replicate and one purpose of the list."""
+        """Return a CPU generator for one replicate and one purpose of the list."""
         import torch  # late: checking a configuration needs none of it
 
         return torch.Generator().manual_seed(self.seed_of(replicate, purpose))
@@ -92,14 +92,14 @@ def streams(seed: int, purposes: tuple[str, ...]) -> Streams:
 
 
 def generator(seed: int, replicate: int, purpose: str) -> "torch.Generator":
-    """Return a generator on the CPU for one replicate and a purpose that no study lists.
+    """Return a CPU generator for one replicate and a purpose that no study lists.
 
-    It shares no state with those of other replicates and this purpose.
+    Generators of other replicates with this purpose have other states.
     """
     return Streams(seed, (purpose,)).generator(replicate, purpose)
 
 
 def generators(seed: int, replicates: int, purpose: str) -> "list[torch.Generator]":
-    """Return one generator for each replicate 0..replicates-1, as `generator` does."""
+    """Return the generators of replicates 0 to replicates − 1, as `generator` gives them."""
     listed = Streams(seed, (purpose,))
     return [listed.generator(replicate, purpose) for replicate in range(replicates)]

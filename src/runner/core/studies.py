@@ -8,8 +8,8 @@ A study is a folder (see `core.catalogue`). It offers
                  HEADLINE = ["test_mse", ...], the numbers of which a sweep draws a picture
     claims.py    CLAIMS = {figure: [Claim(...), ...], ...}
 
-of which the last two are optional, and so are overview and HEADLINE. This module imports no torch,
-so that the command line can check a configuration at once.
+`figures.py` and `claims.py` are optional, and so are overview and HEADLINE. This module does not
+import torch, so that the command line can check a configuration at once.
 """
 
 import re
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from runner.core.progress import Progress
 
 OWN = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
-"""How a function of the user's is named: `module:function`."""
+"""Pattern of a name of a user's function: `module:function`."""
 
 MOST = 1_000_000
-"""The most replicates, layers and other things that a study counts one by one."""
+"""Largest number of replicates, layers and other things that a study counts one by one."""
 
 LARGEST = 2**63 - 1
 """The largest whole number that a tensor or a column of a table holds."""
 
 LARGEST_FACTOR = 1e6
-"""The largest factor of a term of a loss, or of the numbers that a study starts from: float32 holds
-its square, which Adam takes, times all that it may multiply. Beyond that, Adam takes no step."""
+"""Largest factor of a term of a loss, and of initial values. Adam squares the gradient: with a
+larger factor float32 overflows, and Adam takes no step."""
 
 LARGEST_STEP = 1e38
-"""The largest learning rate: float32 holds it. What diverges is a result, and shows in nan."""
+"""Largest learning rate that float32 holds. A network that diverges is a result: NaN."""
 
 
 def parameter(
@@ -54,10 +54,10 @@ def parameter(
 ) -> Any:
     """Return a field of a study's parameters with its help text and its range.
 
-    `minimum` and `maximum` are inclusive, `above` is exclusive; for a list they hold for each
-    element, and the list must not be empty nor hold anything twice. None passes where the type
-    admits it, nan never, and no whole number beyond 64 bits. own: a function of the user's passes
-    as well, `module:function`; its code is part of the run's.
+    minimum, maximum: inclusive limits; above: an exclusive limit; choices: the names allowed; own:
+    whether a user's function `module:function` is allowed, whose code then counts as code of the
+    run. For a list the limits hold for each element; it must not be empty or repeat a value. None
+    is allowed if the type allows it, NaN never, and no integer beyond 64 bits.
     """
     limits = {"minimum": minimum, "maximum": maximum, "above": above, "choices": choices}
     metadata = {"help": help, "own": own, **limits}
@@ -73,14 +73,14 @@ def default_of(item: Field) -> Any:
 
 @dataclass(frozen=True)
 class StudyConfig:
-    """Base of every study's parameters: everything that changes its numbers, and nothing else.
+    """Base class of a study's parameters: all that changes its numbers, and nothing else.
 
-    Raises InputError when a value is outside its range.
+    Raises InputError if a value is outside its range.
     """
 
     study: ClassVar[str]
     version: ClassVar[int] = 1
-    """Raised when the same parameters come to mean other numbers: old runs then no longer count."""
+    """Number to raise when the same parameters give other numbers. Older runs then do not count."""
 
     seed: int = parameter("seed of all random numbers", 0, minimum=0)
 
@@ -88,19 +88,19 @@ class StudyConfig:
         check_fields(self)
 
     def identity(self) -> dict[str, Any]:
-        """Return the parameters that differ from their defaults: what names and hashes a run."""
+        """Return the parameters that differ from their defaults. They name a run."""
         values = {item.name: (getattr(self, item.name), default_of(item)) for item in fields(self)}
         return {name: value for name, (value, default) in values.items() if value != default}
 
     def purposes(self) -> tuple[str, ...]:
         """Return the purposes of the study's random streams, in a fixed order.
 
-        `core.streams` says why the order matters. It may depend on the parameters.
+        The list may depend on the parameters. `core.streams` says why its order matters.
         """
         return ()
 
     def streams(self) -> Streams:
-        """Return all random streams of the study: what draws in every epoch asks for them once."""
+        """Return all random streams of the study."""
         return streams(self.seed, self.purposes())
 
     def stream(self, replicate: int, purpose: str) -> "torch.Generator":
@@ -108,21 +108,23 @@ class StudyConfig:
         return self.streams().generator(replicate, purpose)
 
     def refuse(self, names: Collection[str], where: str) -> None:
-        """Raise InputError for the first of these parameters that is not at its default: it would
-        change nothing `where` it is."""
+        """Raise InputError if one of these parameters is not at its default.
+
+        where: the setting with which the parameter has no effect, as the message says it.
+        """
         for name, value in self.identity().items():
             if name in names:
                 raise InputError(f"{name}={value} changes nothing with {where}: leave it out")
 
     def own_functions(self) -> tuple[str, ...]:
-        """Return the user's functions, `module:function`, that parameters name."""
+        """Return the user's functions that parameters name, as `module:function`."""
         values = [getattr(self, item.name) for item in fields(self) if item.metadata["own"]]
         return tuple(value for value in values if value and OWN.fullmatch(value))
 
 
 @dataclass(frozen=True)
 class TrainingConfig(StudyConfig):
-    """Base of the parameters of studies that train networks: those keep weights, and measure."""
+    """Base class of the parameters of studies that train networks, with weights to store."""
 
     measure: str | None = parameter(
         "your own function that measures networks, module:function; its numbers go to measured.csv",
@@ -132,7 +134,7 @@ class TrainingConfig(StudyConfig):
 
 
 def check_fields(config: Any) -> None:
-    """Raise InputError unless each `parameter` of the dataclass is within its range."""
+    """Raise InputError if a `parameter` of a dataclass is outside its range."""
     for item in fields(config):
         value = getattr(config, item.name)
         values = value if isinstance(value, list) else [value]
@@ -155,7 +157,7 @@ def _listed(values: list) -> str:
 
 
 def _check(item: Field, value: Any) -> None:
-    """Raise InputError unless `value` lies in the range that the field states, and in 64 bits."""
+    """Raise InputError if a value is outside the range of its field, or beyond 64 bits."""
     if value is None:
         return
     if isinstance(value, int) and abs(value) > LARGEST:
@@ -184,29 +186,29 @@ def _check(item: Field, value: Any) -> None:
 
 
 class Row:
-    """Base of the row dataclasses: the fields are the columns of a table, in order.
+    """Base class of row dataclasses. Their fields are the columns of a table, in order.
 
-    Each is an int, a float, a str or a bool.
+    A field is an int, a float, a str or a bool.
     """
 
     table: ClassVar[str]
     """The name of the table, without `.csv`."""
     keys: ClassVar[tuple[str, ...]]
-    """The columns that say what was measured, unique within a run; the others are measurements."""
+    """Columns that identify a row within a run. All other columns are measurements."""
 
     in_every_replicate: ClassVar[bool] = True
-    """Whether all replicates are measured at the same points; where false, what they have learned
-    decides at which."""
+    """Whether all replicates are measured at the same points. If not, training decides the
+    points."""
 
 
 def column_types(of: Any) -> dict[str, Any]:
-    """Return the type of each column of a row, or of a row class, by the column's name."""
+    """Return the types of the columns of a row or a row class, by name."""
     return {item.name: item.type for item in fields(of)}
 
 
 @dataclass(frozen=True)
 class Measured(Row):
-    """One row per network, replicate, time and number that the function `measure` returns."""
+    """Rows for one network, replicate, time and number that the function `measure` returns."""
 
     table: ClassVar[str] = "measured"
     keys: ClassVar[tuple[str, ...]] = ("network", "replicate", "time", "quantity")
@@ -219,30 +221,30 @@ class Measured(Row):
 
 
 def network_name(method: str, **more: object) -> str:
-    """Return what a network is called in `weights.safetensors` and `measured.csv`:
+    """Return the name of a network in `weights.safetensors` and `measured.csv`:
     `batch/width=64`."""
     return "/".join([method, *(f"{name}={value}" for name, value in more.items())])
 
 
 @dataclass
 class Context:
-    """What a run lends to its study."""
+    """What a run gives to its study."""
 
     device: "torch.device"
-    """Where the study computes."""
+    """The device on which the study computes."""
     restored: "dict[str, torch.Tensor] | None"
-    """The state that the study last gave to `checkpoint`, when it goes on; None when it starts."""
+    """The state that the study last gave to `checkpoint`; None at its start."""
     progress: "Callable[..., Progress]"
     """`with context.progress(total, "training") as bar: bar.update(1, loss=...)`: a stage as
     `core.progress.Stage` names it."""
     checkpoint: "Callable[[Callable[[], dict[str, torch.Tensor]]], None]"
-    """`context.checkpoint(make_state)`: saves `make_state()` when enough time has passed since the
-    last save. Rows yielded before are kept, rows yielded after are computed again on resume."""
+    """`context.checkpoint(make_state)` saves `make_state()` if enough time has passed since the
+    last checkpoint. A resumed run keeps the rows yielded before, and computes the later ones."""
     load_data: Callable[..., Any]
-    """`context.load_data(name, seed, checksums)`: the `data.datasets.Dataset` of that name; seed:
-    of random pixels; checksums: of the content of its files, where it has files."""
+    """`context.load_data(name, seed, checksums)` returns a `data.datasets.Dataset`. seed: seed of
+    random pixels; checksums: checksums of the dataset's files, if it has files."""
     hand_over: "Callable[..., Iterable[Measured]]" = lambda *_: ()
-    """`yield from context.hand_over(network, replicate, time, make_tensors)`, wherever one of the
-    trained networks is measured: what the function `measure` makes of its named tensors, on demand.
-    Those named `x` (inputs) and `H1`, `Z2`, ... (what it makes of them, samples as rows) are seen
-    alone; of the others, its weights, those handed over last are kept with `keep_weights=true`."""
+    """`yield from context.hand_over(network, replicate, time, make_tensors)` gives the tensors of a
+    trained network to the user's function `measure`, and yields its rows. make_tensors: a function
+    that returns the tensors by name: inputs `x`, activations `H1`, `Z2`, ... (samples as rows), and
+    weights. With `keep_weights=true` the run stores the weights that it was given last."""

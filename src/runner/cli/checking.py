@@ -1,4 +1,4 @@
-"""Words and files that are wrong in a way that Hydra does not say: checked before it composes."""
+"""Checks of arguments and files whose faults Hydra would not report, made before it composes."""
 
 import os
 import re
@@ -24,14 +24,14 @@ from runner.core.errors import InputError
 from runner.core.settings import Settings
 
 MOST_RUNS = 10_000
-"""The most runs of one command: each is composed before the first is computed."""
+"""Largest number of runs of one command. All are composed before the first is computed."""
 
 CHOOSING = ("study", "scale", "data", "figure", "size")
-"""The keys that choose files, which an experiment overrides in its list of defaults."""
+"""Keys that choose files. An experiment overrides them in its list of defaults."""
 
 
 def check_words(words: Iterable[str], parser: OverridesParser | None = None) -> None:
-    """Raise InputError for a word that cannot be read, or takes a key away."""
+    """Raise InputError for an argument that cannot be parsed, or removes a key."""
     parser = parser or OverridesParser.create()
     for word in words:
         key, equals, value = word.partition("=")
@@ -49,7 +49,7 @@ def check_words(words: Iterable[str], parser: OverridesParser | None = None) -> 
 
 
 def _instead(key: str, equals: str, value: str) -> str:
-    """Return what to type in place of a word."""
+    """Return a hint: what to type in place of an argument that cannot be parsed."""
     if not equals:
         name = re.match(r"\w+", key)
         return f"key=value is needed, as in {name[0] if name else 'seed'}=1"
@@ -67,27 +67,27 @@ def _instead(key: str, equals: str, value: str) -> str:
 
 
 def check_flag(word: str) -> None:
-    """Raise InputError for a key that is typed with dashes."""
+    """Raise InputError for a key with dashes before it."""
     key, equals, value = word.lstrip("-").partition("=")
     name = key.replace("-", "_")
     classes: list[type] = [Settings, *configs().values()]
-    known = {item.name for each in classes for item in fields(each)}
+    known = {item.name for keys in classes for item in fields(keys)}
     if word.startswith("--") and name in known:
         raise InputError(f"{word}: keys have no dashes: {name}={value if equals else '...'}")
 
 
 def check_figure(words: Iterable[str]) -> None:
-    """Raise InputError for a figure that is typed with another study than its own."""
+    """Raise InputError for a figure together with a study that is not the figure's."""
     chosen = dict(word.partition("=")[::2] for word in words)
     figure, study = chosen.get("figure"), chosen.get("study")
     if figure in figure_names() and study in studies() and figure_study(figure) != study:
-        own = figure_study(figure)
-        raise InputError(f"figure={figure} is of study {own}: leave study={study} out")
+        right = figure_study(figure)
+        raise InputError(f"figure={figure} is of study {right}: leave study={study} out")
 
 
 def check_number(parsed: Iterable[Override]) -> None:
-    """Raise InputError where a sweep has more runs than a command may have; lists none of them."""
-    counts = {each.input_line: _count(each) for each in parsed if each.is_sweep_override()}
+    """Raise InputError if a sweep has more than MOST_RUNS runs. Makes no list of them."""
+    counts = {word.input_line: _count(word) for word in parsed if word.is_sweep_override()}
     if (number := prod(counts.values())) > MOST_RUNS:
         said = f"{number:,}" if isfinite(number) else "infinitely many"
         line = max(counts, key=counts.__getitem__)
@@ -97,7 +97,7 @@ def check_number(parsed: Iterable[Override]) -> None:
 def _count(override: Override) -> float:
     swept = override.value()
     if isinstance(swept, RangeSweep):
-        start, stop, step = (float(each or 0) for each in (swept.start, swept.stop, swept.step))
+        start, stop, step = (float(number or 0) for number in (swept.start, swept.stop, swept.step))
         if any(map(isnan, (start, stop, step))):
             raise InputError(f"{override.input_line}: nan is no number, as in range(0,1,0.5)")
         if not step:
@@ -108,11 +108,11 @@ def _count(override: Override) -> float:
 
 
 def check_list(key: str, value: Any, type_: Any) -> None:
-    """Raise InputError for a value that is no list where one is wanted, or has lists in it."""
+    """Raise InputError if a key needs a list and the value is none, or holds lists."""
     if not str(type_).startswith("list") or isinstance(value, str) and "${" in value:
         return
     if isinstance(value, list):
-        if inner := next((each for each in value if isinstance(each, list | dict)), None):
+        if inner := next((item for item in value if isinstance(item, list | dict)), None):
             text = inner if isinstance(inner, list) else list(inner)
             listed = ",".join(map(str, text))
             raise InputError(f"{key} holds a list in a list: write {key}=[{listed}]")
@@ -122,14 +122,14 @@ def check_list(key: str, value: Any, type_: Any) -> None:
 
 
 def check_grids(grids: Any) -> None:
-    """Raise InputError unless the grids of a figure are lists of mappings."""
+    """Raise InputError if the grids of a figure are not a list of mappings."""
     is_right = isinstance(grids, list) and all(isinstance(grid, Mapping) for grid in grids)
     if not is_right:
         raise InputError("the grids of a figure at a scale are a list, as in [{depth: [8, 16]}]")
 
 
 def check_files(words: Iterable[str]) -> None:
-    """Raise InputError for a YAML file of the user's that Hydra would misread."""
+    """Raise InputError for a user's YAML file that Hydra would misread."""
     for word in words:
         group, _, names = word.lstrip("+").partition("=")
         for name in names.split(",") if re.fullmatch(r"[\w/]+", group) else ():
@@ -139,17 +139,17 @@ def check_files(words: Iterable[str]) -> None:
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses a key that is there twice, and numbers that are not written in tens."""
+    """YAML loader that refuses a repeated key, and integers that are not decimal."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Return the mapping. Raises InputError, with the line."""
-        seen: dict[str, int] = {}
+        """Return the mapping. Raises InputError with the line number."""
+        lines: dict[str, int] = {}
         for key, value in node.value:
             line = key.start_mark.line + 1
-            if key.value in seen:
-                first = seen[key.value]
+            if key.value in lines:
+                first = lines[key.value]
                 raise InputError(f"line {line}: {key.value} is there twice, also in line {first}")
-            seen[key.value] = line
+            lines[key.value] = line
             whole = value.tag == "tag:yaml.org,2002:int" and value.style is None
             if whole and not re.fullmatch(r"[-+]?(0|[1-9][0-9_]*)", value.value):
                 number = self.construct_object(value)

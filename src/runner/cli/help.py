@@ -1,4 +1,4 @@
-"""The text of `python -m runner --help`, and of `python -m runner study=<name> --help`."""
+"""Help texts: `python -m runner --help` and `python -m runner study=<name> --help`."""
 
 import dataclasses
 import inspect
@@ -39,14 +39,14 @@ Name a study or a figure to compute something.
   runner figure=rank-fig3b     compute a small figure (seconds)
   runner study=rank_collapse   run a study with its defaults
   runner --help                list everything"""
-"""What `runner` alone prints."""
+"""Text that `runner` prints without arguments."""
 
 SHARED = {
     "replicate": "number of the replicate (independent repetition), from 0",
     "learning_rate": "learning rate of the training",
     "epoch": "number of completed passes over the training images",
 }
-"""What columns mean that many tables have."""
+"""Descriptions of columns that many tables have."""
 
 HYDRA = {
     "-m, --multirun": "compute a sweep: one run for each value (key=1,2,3)",
@@ -59,9 +59,10 @@ HYDRA = {
 
 
 def text(words: list[str], subcommands: Mapping[str, str]) -> str:
-    """Return the help that words ask for: of a study, of the study of a figure, or of the command.
+    """Return the help text of a study, of a figure's study, or of the command.
 
-    subcommands: what each is for. Raises InputError when there is no such study or figure.
+    words: the arguments; subcommands: the purpose of each, by name. Raises InputError if there is
+    no such study or figure.
     """
     chosen = dict(argument.partition("=")[::2] for argument in words)
     study = chosen.get("study")
@@ -73,7 +74,7 @@ def text(words: list[str], subcommands: Mapping[str, str]) -> str:
 
 
 def meant(word: str, subcommands: Iterable[str]) -> InputError:
-    """Return what to type in place of a word that is no command, as an error to be raised."""
+    """Return the error for a first argument that is not a command. Its message has a hint."""
     if word in figure_names():
         see, compute = f"runner show {word}", f"runner figure={word}"
         return InputError(f"{word} is a figure. To see it: {see}. To compute it: {compute}")
@@ -81,7 +82,7 @@ def meant(word: str, subcommands: Iterable[str]) -> InputError:
         run = f"runner study={word}"
         return InputError(f"{word} is a study. To run it: {run}. Its parameters: {run} --help")
     classes: tuple[type, ...] = (Settings, *configs().values())
-    if word in {item.name for each in classes for item in dataclasses.fields(each)}:
+    if word in {item.name for keys in classes for item in dataclasses.fields(keys)}:
         return InputError(f"{word} is a key: write {word}=value")
     hint = nearest(word, [*figure_names(), *studies(), *subcommands])
     hint = hint if hint.startswith("did") else "see runner --help for all of them"
@@ -89,9 +90,9 @@ def meant(word: str, subcommands: Iterable[str]) -> InputError:
 
 
 def of_study(study: str) -> str:
-    """Return all keys of a study, each with type, default, range and help text.
+    """Return all keys of a study with type, default, range and help text.
 
-    Raises InputError when there is no such study.
+    Raises InputError if there is no such study.
     """
     package = package_of(study)
     config_class = config_of(study)
@@ -108,18 +109,18 @@ def of_study(study: str) -> str:
 
 
 def columns(study: str) -> str:
-    """Return the columns of each table of a study, with type and meaning, unit included.
+    """Return the columns of each table of a study, with type, meaning and unit.
 
-    Raises InputError when there is no such study.
+    Raises InputError if there is no such study.
     """
     helps = {item.name: item.metadata["help"] for item in dataclasses.fields(config_of(study))}
     parts = []
     for table, row_class in rows_of(study).items():
-        said = _comments(row_class)
+        comments = _comments(row_class)
         lines = [f"{table}.csv: {' '.join(str(row_class.__doc__).split())}"]
         for name, kind in column_types(row_class).items():
             key = " (key)" * (name in row_class.keys)
-            about = said[name] or (helps | SHARED).get(name) or helps.get(f"{name}s", "")
+            about = comments[name] or (helps | SHARED).get(name) or helps.get(f"{name}s", "")
             if (printed := names_of(study).column(name)) != name.replace("_", " "):
                 about += f"; printed as {printed}"
             lines.append(f"  {name}: {kind.__name__}{key}\n      {about}")
@@ -128,17 +129,17 @@ def columns(study: str) -> str:
 
 
 def _comments(row_class: type[Row]) -> dict[str, str]:
-    """Return what the comments beside the fields of a row class, and of its bases, say of each."""
-    said: dict[str, str] = {}
-    for each in filter(dataclasses.is_dataclass, reversed(row_class.__mro__)):
+    """Return the comments beside the fields of a row class and its base classes, by field."""
+    comments: dict[str, str] = {}
+    for base in filter(dataclasses.is_dataclass, reversed(row_class.__mro__)):
         name = ""
-        for line in inspect.getsource(each).splitlines():
+        for line in inspect.getsource(base).splitlines():
             code, _, comment = line.partition("# ")
             if field := re.match(r"    (\w+): ", code):
-                said[name := field[1]] = comment
+                comments[name := field[1]] = comment
             elif name and not code.strip():
-                said[name] = f"{said[name]} {comment}".strip()
-    return said
+                comments[name] = f"{comments[name]} {comment}".strip()
+    return comments
 
 
 def _keys(dataclass: type, sizes: dict[str, dict[str, Any]]) -> str:
@@ -150,14 +151,14 @@ def _keys(dataclass: type, sizes: dict[str, dict[str, Any]]) -> str:
 
 
 def _facts(item: dataclasses.Field, sizes: dict[str, dict[str, Any]]) -> Iterator[str]:
-    """Yield type, default, values at the scales that have their own, and range of one key."""
+    """Yield type, default, values that scales set, and range of one key."""
     yield item.type.__name__ if isinstance(item.type, type) else str(item.type)
     yield f"default {_value(default_of(item))}"
-    own = [
+    by_scale = [
         f"{scale} {_value(size[item.name])}" for scale, size in sizes.items() if item.name in size
     ]
-    if own:
-        yield f"at scale {', '.join(own)}"
+    if by_scale:
+        yield f"at scale {', '.join(by_scale)}"
     limits = item.metadata
     for name, words in (("minimum", "at least"), ("above", "above"), ("maximum", "at most")):
         if limits[name] is not None:
@@ -175,7 +176,7 @@ def _value(value: Any) -> str:
 
 
 def _of_command(subcommands: Mapping[str, str]) -> str:
-    """Return studies, scales, figures, examples, subcommands, flags."""
+    """Return the help text of the command: studies, scales, figures, examples, flags."""
     about_studies = {name: headline("study", name) for name in studies()}
     figures = {name: headline("figure", name) for name in figure_names()}
     parts = [

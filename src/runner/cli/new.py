@@ -1,4 +1,4 @@
-"""A study for users to start from: it runs, is drawn, judged and tested, and is to be changed."""
+"""The command `runner new study`: write a working study with figure, claim and test."""
 
 import argparse
 import keyword
@@ -11,13 +11,13 @@ from runner.core.catalogue import studies
 from runner.core.errors import InputError
 
 TEMPLATE = "template"
-"""The folder with the files; `{package}`, `{study}`, `{figure}` in their names are replaced."""
+"""Folder of the files. `{package}`, `{study}` and `{figure}` in their names are replaced."""
 
 
 def main(arguments: list[str]) -> int:
-    """Write a working study into a package of the user's; return 0.
+    """Write a working study into a package of the user; return 0.
 
-    Raises InputError when a name cannot be used, or a file is there already.
+    Raises InputError if a name cannot be used, or a file exists already.
     """
     parser = argparse.ArgumentParser(
         prog="python -m runner new",
@@ -42,15 +42,15 @@ def main(arguments: list[str]) -> int:
 
 
 def figure_of(study: str) -> str:
-    """Return what the figure of a study is called."""
+    """Return the name of the figure of a study."""
     return study.replace("_", "-")
 
 
 def write(study: str, package: str, place: Path) -> list[Path]:
     """Write `<package>/<study>/`, `<package>/conf/`, a test, and, without one, a pyproject.toml.
 
-    Returns what was written, relative to `place`. Raises InputError when a name is no word of
-    Python, the study is known already, or a file of it is there.
+    Returns the paths of the files, relative to `place`. Raises InputError if a name is no Python
+    identifier, or the study or one of its files exists already.
     """
     for name in (study, package):
         if not name.isidentifier() or keyword.iskeyword(name) or name == "conf":

@@ -1,4 +1,4 @@
-"""What a study is: typed parameters, rows, and what a run lends to it.
+"""The parts of a study: typed parameters, rows, and the context that a run gives to it.
 
 A study is a folder (see `core.catalogue`). It offers
 

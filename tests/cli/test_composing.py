@@ -36,7 +36,6 @@ OTHER = {
     "data_folder": "images",
     "tracker": "mlflow",
     "keep_weights": True,
-    "submit_only": True,
     "objective": "metrics.parameter_norm",
     "style": "paper",
 }

@@ -67,7 +67,7 @@ class Progress(tqdm):
         look = {"bar_format": form, "dynamic_ncols": True, "leave": False, "miniters": 0}
         file = None if self.is_bar else StringIO()
         super().__init__(
-            None, what, total, initial=done, unit=unit, file=file, delay=0.1, **times, **look
+            None, what, total, initial=done, unit=unit, file=file, delay=0.001, **times, **look
         )
 
     def __enter__(self) -> "Progress":

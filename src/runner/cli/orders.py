@@ -15,8 +15,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from runner.cli.checking import check_figure, check_files, check_grids, check_words
-from runner.cli.composing import Composer, hydra_ready, words_as_typed
-from runner.cli.overrides import choices_of
+from runner.cli.composing import Composer, choices_of, hydra_ready, words_as_typed
 from runner.core.catalogue import headline
 from runner.core.errors import InputError
 from runner.core.settings import Settings

@@ -8,7 +8,7 @@ import os
 import re
 import signal
 from collections.abc import Callable
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -51,14 +51,19 @@ def launch(order: Order) -> list[str]:
     attempts = wanted(order)
     if not attempts:
         return []
-    if on_slurm(order.composed):
-        fetch_datasets(attempts)
-        log.info("`squeue --me` lists the jobs; logs: %s/submitit", order.settings.folder())
     composed = order.composed
     if len(attempts) == 1 and "n_jobs" in composed.hydra.launcher:
         composed.hydra.launcher.n_jobs = 1  # needs no separate process
     waits = order.settings.wait  # what each launch tells its jobs
-    with Watch(attempts) if len(attempts) > 1 else nullcontext():
+    with ExitStack() as stack:
+        if on_slurm(composed):
+            from submitit.helpers import clean_env  # late: an optional package
+
+            stack.enter_context(clean_env())  # the command may be a job itself
+            fetch_datasets(attempts)
+            log.info("`squeue --me` lists the jobs; logs: %s/submitit", order.settings.folder())
+        if len(attempts) > 1:
+            stack.enter_context(Watch(attempts))
         outcomes = _launch(composed, attempts, wait=False)
         busy = [attempt for attempt, error in outcomes if isinstance(error, Busy)]
         if busy and waits and not (order.settings.fail_fast and _any_failed(outcomes)):
@@ -67,10 +72,13 @@ def launch(order: Order) -> list[str]:
     failed = [(attempt.job.run, error) for attempt, error in outcomes if error is not None]
     if len(order.jobs) == 1 and failed and isinstance(failed[0][1], InputError | OSError):
         raise failed[0][1]
-    return _counted([
+    lines = [
         str(error) if isinstance(error, RunFailed) else f"{run} failed: {error}"
         for run, error in failed
-    ], order)  # fmt: skip
+    ]
+    if lines and len(order.jobs) > 1:
+        lines.insert(0, f"{len(lines)} of {len(order.jobs)} runs failed:")
+    return lines
 
 
 def fetch_datasets(attempts: list[Attempt]) -> None:
@@ -91,13 +99,6 @@ def launcher_of(composed: DictConfig, task: Callable[[DictConfig], Any]) -> Laun
     return Plugins.instance().instantiate_launcher(
         hydra_context=context, task_function=task, config=composed
     )
-
-
-def _counted(failures: list[str], order: Order) -> list[str]:
-    """Put before several failures, of several runs, how many there are."""
-    if not failures or len(order.jobs) == 1:
-        return failures
-    return [f"{len(failures)} of {len(order.jobs)} runs failed:", *failures]
 
 
 def _any_failed(outcomes: list[Outcome]) -> bool:
@@ -122,11 +123,12 @@ def wanted(order: Order) -> list[Attempt]:
     if jobs:
         for figure in order.figures:
             register(figure)
-        from runner.runs import trackers  # late, with torch: where all is complete, none runs
-
         for study in {job.config.study for job in jobs}:
             module_of(study)
-        trackers.require(settings.tracker)
+        if settings.tracker:
+            from runner.runs import trackers  # late, with torch: where all is complete, none runs
+
+            trackers.require(settings.tracker)
         require_writable(settings.folder(), jobs[0].run.folder.parent)
     if side_by_side(order.composed) > 1:
         jobs.sort(key=lambda job: expected_seconds(job.run), reverse=True)
@@ -189,14 +191,12 @@ def _launch_together(composed: DictConfig, attempts: list[Attempt], wait: bool) 
         parts = [[attempt] for attempt in begun] + ([waiting] if waiting else [])
         return done + [each for part in parts for each in _launch_together(composed, part, wait)]
     return [
-        (attempt, each.return_value or _without_result(attempt))
+        (attempt, each.return_value or (None if attempt.is_done() else _no_result(attempt)))
         for attempt, each in zip(attempts, returned, strict=True)
     ]
 
 
-def _without_result(attempt: Attempt) -> RunFailed | None:
-    if attempt.is_done():
-        return None
+def _no_result(attempt: Attempt) -> RunFailed:
     return RunFailed(f"{attempt.job.run} failed: it ended without a result")
 
 

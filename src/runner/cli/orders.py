@@ -80,7 +80,8 @@ def compose_order(words: list[str], multirun: bool = False) -> Order:
     if composed.figure is not None:
         order.figures.append(_figure(composed.figure, jobs, words, composer))
     common = copy.deepcopy(composed)
-    common.outputs = jobs[0].settings.outputs  # a launcher's file may name it: ${outputs}/submitit
+    for key in ("outputs", "threads"):  # a launcher's file may name it: ${outputs}/submitit
+        common[key] = getattr(jobs[0].settings, key)
     return dataclasses.replace(order, jobs=jobs, composed=common)
 
 

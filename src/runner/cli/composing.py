@@ -259,7 +259,8 @@ def words_as_typed(words: Iterable[str]) -> list[str]:
     """Return words with the values of texts and paths in quotes, where Hydra needs quotes."""
     words = list(words)
     types: dict[str, set[Any]] = defaultdict(set)
-    for class_ in (Settings, *map(config_of, _named(words))):
+    classes: list[type] = [Settings, *map(config_of, _named(words))]
+    for class_ in classes:
         for item in fields(class_):
             types[item.name].add(item.type)
     texts = {name for name, of in types.items() if of <= {str, str | None}} - GROUPS - PATHS

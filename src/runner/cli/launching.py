@@ -8,7 +8,7 @@ import os
 import re
 import signal
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from functools import partial
 from typing import Any
 
@@ -55,15 +55,10 @@ def launch(order: Order) -> list[str]:
     if len(attempts) == 1 and "n_jobs" in composed.hydra.launcher:
         composed.hydra.launcher.n_jobs = 1  # needs no separate process
     waits = order.settings.wait  # what each launch tells its jobs
-    with ExitStack() as stack:
-        if on_slurm(composed):
-            from submitit.helpers import clean_env  # late: an optional package
-
-            stack.enter_context(clean_env())  # the command may be a job itself
-            fetch_datasets(attempts)
-            log.info("`squeue --me` lists the jobs; logs: %s/submitit", order.settings.folder())
-        if len(attempts) > 1:
-            stack.enter_context(Watch(attempts))
+    if on_slurm(composed):
+        fetch_datasets(attempts)
+        log.info("`squeue --me` lists the jobs; logs: %s/submitit", order.settings.folder())
+    with Watch(attempts) if len(attempts) > 1 else nullcontext():
         outcomes = _launch(composed, attempts, wait=False)
         busy = [attempt for attempt, error in outcomes if isinstance(error, Busy)]
         if busy and waits and not (order.settings.fail_fast and _any_failed(outcomes)):
@@ -182,7 +177,8 @@ def _launch_together(composed: DictConfig, attempts: list[Attempt], wait: bool) 
         begun = [attempt for attempt in left if attempt.job.run.status() == "running"]
         if not begun and len(left) == len(attempts):
             name = composed.hydra.runtime.choices["hydra/launcher"]
-            raise InputError(f"hydra/launcher={name} cannot start jobs: {error}") from error
+            why = " ".join(str(error).split())
+            raise InputError(f"hydra/launcher={name} cannot start jobs: {why}") from error
         done = [(attempt, None) for attempt in attempts if attempt not in left]
         if len(left) == 1:
             return [*done, (left[0], RunFailed(f"{left[0].job.run} failed: {KILLED}"))]

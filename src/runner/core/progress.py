@@ -55,6 +55,7 @@ class Progress(tqdm):
 
     monitor_interval = 0  # tqdm's own thread
     mininterval: float
+    last_print_t: float
     log = log
 
     def __init__(self, total: float, what: str, done: int = 0, unit: str = "steps") -> None:

@@ -251,12 +251,6 @@ def test_the_values_of_a_range_have_twelve_digits():
     assert [job.config.ridge for job in jobs] == [0.1, 0.2, 0.3]
 
 
-@pytest.mark.parametrize("word", ["study=glob(zz*)", "seed=range(5,1)"])
-def test_choices_that_match_nothing_are_an_error(word):
-    with pytest.raises(InputError, match="no values are given"):
-        order_of(word, multirun=True)
-
-
 def test_now_is_one_moment_for_all_jobs_of_a_command():
     words = ("study=example20", "outputs=r_${now:%f}", "seed=range(0,40)")
     assert len({job.settings.outputs for job in order_of(*words, multirun=True).jobs}) == 1

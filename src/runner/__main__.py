@@ -194,15 +194,13 @@ def carry_out(order: "runner.cli.orders.Order", redraw: bool = True) -> int:
     redraw: also figures that were drawn from these very runs. Raises RunFailed at the end when runs
     failed, which stops no other.
     """
-    from runner.cli.launching import launch, submit  # late, as above
+    from runner.cli.launching import launch  # late, as above
     from runner.results import figures, sweeps
 
     start = time.monotonic()
     for figure in order.figures:
         for note in figures.require_drawn(figure):  # before anything is computed
             log.info(note)
-    if order.settings.submit_only and any(job.run.is_wanted(job.settings) for job in order.jobs):
-        return submit(order)
     failures = launch(order)
     complete = [job.run for job in order.jobs if job.run.is_complete()]
     drawn = []
@@ -239,7 +237,7 @@ def carry_out(order: "runner.cli.orders.Order", redraw: bool = True) -> int:
 
 def prepare(words: Iterable[str] = ()) -> None:
     """Prepare the log of a command that computes."""
-    from runner.cli.working import log_everything, log_to_terminal  # late, as above
+    from runner.core.progress import log_everything, log_to_terminal  # late, with numpy
 
     log_to_terminal()
     if "hydra.verbose=true" in words:

@@ -16,10 +16,9 @@ from typing import Any
 import matplotlib.figure
 import pandas as pd
 
-from runner.cli.composing import hydra_ready
+from runner.cli.composing import hydra_ready, overrides_of
 from runner.cli.launching import launch
 from runner.cli.orders import Order, compose_order, paper_figure
-from runner.cli.overrides import overrides_of
 from runner.core import catalogue
 from runner.core.errors import InputError, RunFailed
 from runner.core.studies import StudyConfig

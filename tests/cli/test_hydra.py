@@ -5,6 +5,7 @@ import logging
 import pandas as pd
 import pytest
 import warm
+from in_process import order_of
 from in_process import run as run_here
 
 from runner.cli.others import require_objective
@@ -69,30 +70,19 @@ def seeds(place):
         ((*SMOKE, "seed=range(1,3)"), [1, 2]),
         ((*SMOKE, "seed=choice(3,4)"), [3, 4]),
         (("study=glob(example*)", *SMOKE[1:], "seed=5"), [5]),
-        (("--config-dir", "mine", "experiment=seeds", *SMOKE[1:]), [5, 6]),
-        (("-cd=mine", "experiment=seeds", *SMOKE[1:], "seed=7"), [7]),
     ],
 )
-def test_sweeps_in_hydras_words(place, words, expected):
-    done = runner(place, *(() if "experiment=seeds" in words else ("-m",)), *words)
-    assert done.returncode == 0, done.stderr
-    assert seeds(place) == expected
-
-
-def test_an_interval_is_no_list(place):
-    done = runner(place, "-m", *SMOKE, "seed=interval(1,3)")
-    assert done.returncode == 2 and "needs a list of values" in done.stderr
+def test_sweeps_in_hydras_words(words, expected):
+    assert [job.config.seed for job in order_of(*words, multirun=True).jobs] == expected
 
 
 @pytest.mark.parametrize(
-    "word", ["hydra.run.dir=x", "hydra.sweep.dir=x", "hydra.sweep.subdir=x", "hydra.job.chdir=true"]
+    ("words", "expected"), [(("--config-dir", "mine"), [5, 6]), (("-cd=mine", "seed=7"), [7])]
 )
-@pytest.mark.parametrize("mode", [(), ("-m",)])
-def test_hydras_own_folders_are_refused_with_a_word(place, word, mode):
-    done = runner(place, *mode, *SMOKE, word)
-    assert done.returncode == 2 and "outputs=FOLDER moves them all" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert not (place / "outputs").exists()
+def test_an_experiment_in_a_folder_of_ones_own(place, words, expected):
+    done = runner(place, *words, "experiment=seeds", *SMOKE[1:])
+    assert done.returncode == 0, done.stderr
+    assert seeds(place) == expected
 
 
 def test_verbose_shows_the_traceback_and_other_logs(place):

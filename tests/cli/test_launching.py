@@ -1,17 +1,21 @@
 """A sweep whatever happens to its jobs: each incomplete run once, one failure stops no other."""
 
 import json
+import os
+import signal
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from omegaconf import OmegaConf
 from some_runs import described
 
 from runner.cli import launching
-from runner.cli.orders import Order
-from runner.core.errors import Busy
+from runner.cli.composing import hydra_ready
+from runner.cli.orders import Order, compose_order
+from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.settings import Settings
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs import costs
@@ -152,3 +156,60 @@ def test_a_run_of_another_process_comes_last(sweep, tmp_path, monkeypatch):
     launcher = FakeLauncher()
     assert sweep(launcher) == [] and launcher.batches[1] == [2]
     assert complete(tmp_path) == [2, 3, 4, 5]
+
+
+# --------------------------------------------------------------------------------- a Slurm cluster
+
+SLURM = ("study=rank_collapse", "hydra/launcher=slurm-cpu")
+
+
+def slurm_launcher(*words: str):
+    with hydra_ready(words):
+        return launching.launcher_of(compose_order(list(words)).composed, print)
+
+
+def test_a_task_has_time_memory_and_the_cpus_of_its_run(tmp_path):
+    asked = slurm_launcher(*SLURM, "threads=3", f"outputs={tmp_path}").params
+    assert (asked["timeout_min"], asked["mem_gb"], asked["cpus_per_task"]) == (240, 8, 3)
+    assert asked["submitit_folder"] == f"{tmp_path}/submitit/%j"
+    assert asked["additional_parameters"] == {"requeue": True} and asked["max_num_timeout"] == 10
+    asked = slurm_launcher(SLURM[0], "hydra/launcher=slurm-gpu", "hydra.launcher.mem_gb=99").params
+    assert (asked["gpus_per_node"], asked["mem_gb"], asked["cpus_per_task"]) == (1, 99, 1)
+
+
+DEAD = """\
+Job 7_1 (task: 0) with path /out/submitit/7_1/7_1_0_result.pkl
+has not produced any output (state: CANCELLED by 0)
+No error stream produced."""
+
+
+def test_a_dead_task_is_named_with_its_state_and_log(sweep, monkeypatch):
+    monkeypatch.setattr(FakeLauncher, "launch", Mock(side_effect=RuntimeError(DEAD)))
+    with pytest.raises(RunFailed, match="^job 7_1 ended without .*CANCELLED by 0; .*7_1_0_log.out"):
+        sweep(FakeLauncher())
+
+
+def test_slurms_warning_interrupts_the_run_and_submitit_queues_it_again(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setenv("SUBMITIT_EXECUTOR", "slurm")
+    monkeypatch.setattr(launching.progress, "log_to_terminal", lambda: None)
+    monkeypatch.setattr(launching, "HydraConfig", SimpleNamespace(get=lambda: HYDRA_JOB))
+    monkeypatch.setattr(launching, "complete", lambda *of: os.kill(os.getpid(), signal.SIGUSR2))
+    before = signal.signal(signal.SIGUSR2, lambda *of: asked.append(of[0]))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            launching.work([Job(tiny_run(tmp_path, 2).config, Settings())], 1, OmegaConf.create())
+    finally:
+        signal.signal(signal.SIGUSR2, before)
+    assert asked == [signal.SIGUSR2]
+
+
+HYDRA_JOB = SimpleNamespace(job=SimpleNamespace(num=0))
+
+
+def test_datasets_are_fetched_before_their_runs_are_queued(tmp_path):
+    pytest.importorskip("submitit")
+    words = [*SLURM, "data=fashion_mnist", "source.url=http://127.0.0.1:9/", "source.packages=[]"]
+    words += [f"data_folder={tmp_path}", f"outputs={tmp_path}"]
+    with hydra_ready(words), pytest.raises(InputError, match="cannot be fetched from http://127"):
+        launching.launch(compose_order(words))

@@ -1,11 +1,9 @@
 """One line for the runs of a sweep: how many have ended, how long the rest takes, what runs."""
 
 import logging
-import math
 import os
 import re
 import time
-from types import SimpleNamespace
 
 import pytest
 import warm
@@ -16,6 +14,7 @@ from runner.cli import watching
 from runner.cli.watching import Watch
 from runner.core import progress
 from runner.core.settings import Settings
+from runner.papers.bottleneck_structure.example20.config import Example20
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs.costs import announcement
 from runner.runs.jobs import Attempt, Job
@@ -48,64 +47,41 @@ def attempts(tmp_path):
     return [FakeAttempt(tmp_path, width) for width in (2, 3, 4, 5)]
 
 
-@pytest.fixture
-def clock(monkeypatch):
-    """A clock that the test sets."""
-    now = SimpleNamespace(time=100.0)
-    monkeypatch.setattr(time, "monotonic", lambda: now.time)
-    return now
-
-
 def test_the_line_counts_what_ended_and_names_what_runs_by_what_differs(attempts):
-    watch = Watch(attempts, [math.inf] * 4, abreast=2)
+    watch = Watch(attempts)
     assert watch.text() == "0 of 4 runs"
     for attempt, state in zip(attempts, ("complete", "failed", "running", "waits"), strict=True):
         attempt.state = state
-    run = attempts[2].job.run
-    run.folder.mkdir(parents=True)
-    (run.folder / "run.log").write_text(
-        "2026-01-01 10:00:00,000 starts: bn_only on cpu\n"
-        "2026-01-01 10:00:01,000 training: 3 of 9 steps, about 5 s left, loss 0.25\n"
-    )
     watch.look()
-    now = "running target_width=4 (training: 3 of 9 steps, about 5 s left, loss 0.25)"
-    assert watch.text() == f"2 of 4 runs, 1 failed; {now}"
-    with (run.folder / "run.log").open("a") as log:
-        log.write("2026-01-01 10:00:02,000 checkpoint: bn_only\n")
-    assert watch.text() == "2 of 4 runs, 1 failed; running target_width=4"
+    assert watch.text() == "1 of 4 runs, 1 failed; running target_width=4"
+    watch.close()
 
 
-def test_the_time_left_is_the_references_then_that_of_the_runs_so_far(attempts, clock):
-    watch = Watch(attempts, [600.0, 300.0, 200.0, 100.0], abreast=2)
-    assert watch.text() == "0 of 4 runs, about 10 min left"
-    attempts[0].state = attempts[1].state = "running"
-    clock.time += 10  # until the processes have started
-    watch.look()
-    assert watch.text().startswith("0 of 4 runs, about 9.8 min left")
-    attempts[0].state, attempts[1].state = "complete", "complete"
-    attempts[2].state = "running"
-    clock.time += 300  # twice as fast: 1000 of 1200 seconds in 300
-    watch.look()
-    assert watch.text().startswith("2 of 4 runs, about 60 s left; running target_width=4")
-
-
-def test_unknown_times_are_told_by_the_runs_alone(attempts, clock):
-    watch = Watch(attempts, [600.0, math.inf, 200.0, 100.0], abreast=2)
-    attempts[0].state = "running"
-    watch.look()
-    assert watch.text() == "0 of 4 runs; running target_width=2"
+def test_the_time_left_is_by_the_expected_seconds_of_the_runs(attempts, monkeypatch):
+    expected = dict(zip((2, 3, 4, 5), (600.0, 300.0, 200.0, 100.0), strict=True))
+    monkeypatch.setattr(watching, "expected_seconds", lambda run: expected[run.config.target_width])
+    watch = Watch(attempts)
     attempts[0].state = attempts[1].state = "complete"
-    clock.time += 90
+    attempts[2].state = "running"
     watch.look()
-    assert watch.text() == "2 of 4 runs, about 90 s left"
+    watch.start_t -= 300  # 900 of 1200 expected seconds have taken 300
+    assert watch.text() == "2 of 4 runs, about 100 s left; running target_width=4"
+    watch.close()
+
+
+def test_runs_of_several_studies_are_named_by_their_study(tmp_path):
+    configs = [BnOnly(target_width=2), BnOnly(target_width=3), Example20()]
+    names = watching.titles(configs)
+    assert names[0].startswith("study=bn_only,") and "target_width=2" in names[0]
+    assert names[2].startswith("study=example20") and "target_width" not in names[2]
+    assert watching.titles([configs[0]]) == [""]
 
 
 def test_the_runs_themselves_are_silent_meanwhile(attempts, monkeypatch, caplog):
-    monkeypatch.setattr(progress, "_bars", False)
     monkeypatch.setattr(progress, "SECONDS_TO_FIRST_LINE", 0.05)
     caplog.set_level(logging.INFO, watching.progress.OF_ALL)
     monkeypatch.setattr(logging.getLogger("runner"), "propagate", True)
-    with Watch(attempts, [math.inf] * 4, abreast=2):
+    with Watch(attempts):
         assert not progress.is_shown(logging.makeLogRecord({"name": progress.log.name}))
         time.sleep(0.3)
         for attempt in attempts:

@@ -13,6 +13,13 @@ KEYS = sorted(
     {f for c in configs().values() for f in c.__dataclass_fields__} - {"study", "version"}
 )
 
+HYDRAS_FOLDERS = (
+    "hydra.run.dir=x",
+    "hydra.sweep.dir=x",
+    "hydra.sweep.subdir=x",
+    "hydra.job.chdir=true",
+)
+
 COMMANDS = [
     # names that do not exist
     (["study=bn_onyl"], "did you mean 'bn_only'"),
@@ -35,6 +42,12 @@ COMMANDS = [
     ),
     (["hydra/launcher=jobib"], "did you mean 'joblib'"),
     (["hydra/sweeper=basik"], "did you mean 'basic'"),
+    # what Hydra can do, and is of no use here
+    *(([word], "outputs=FOLDER moves them all") for word in HYDRAS_FOLDERS),
+    *((["-m", word], "outputs=FOLDER moves them all") for word in HYDRAS_FOLDERS),
+    (["-m", "study=example20", "seed=interval(1,3)"], "needs a list of values"),
+    (["-m", "study=glob(zz*)"], "no values are given"),
+    (["-m", "seed=range(5,1)"], "no values are given"),
     # words that are no key=value
     (["fig4"], "To see it: runner show fig4. To compute it: runner figure=fig4"),
     (["bn_only"], "To run it: runner study=bn_only"),
@@ -43,6 +56,7 @@ COMMANDS = [
     (["reference", "draw", "fig4"], "takes no name. To see one: runner show fig4"),
     # keys that do not exist
     (["memory_limit=1"], "All of them: runner study=bn_only --help"),
+    (["submit_only=true"], "bn_only has no parameter submit_only"),
     (["depht=3"], "did you mean 'depth' of study="),
     (["target_widht=3"], "did you mean 'target_width'"),
     (["replicate=3"], "did you mean 'replicates'"),

@@ -1,5 +1,6 @@
 """Progress: lines from the first second on, the time left, and numbers that mean something."""
 
+import io
 import logging
 import time
 
@@ -52,20 +53,19 @@ def test_the_time_left_is_that_of_the_speed(lines):
     assert " of 1000000000000 steps, about " in lines[-1] and lines[-1].endswith(" years left")
 
 
-def test_the_time_left_is_what_is_foretold_until_a_unit_is_done(lines):
-    with Progress(3, "solving") as bar:
-        bar.foretell(4 * 3600)
-        assert bar.text() == "solving: 0 of 3 steps, about 4 hours left"
-        bar.update()
-        time.sleep(0.1)
-        bar.update()
-        assert bar.text() == "solving: 2 of 3 steps"
+def test_a_run_that_goes_on_counts_what_was_done_but_not_its_speed(lines):
+    bar = Progress(1000, "training", done=500)
+    time.sleep(0.1)
+    assert bar.text() == "training: 500 of 1000 steps"
+    bar.update(1)
+    assert bar.text().startswith("training: 501 of 1000 steps, about ")
+    bar.close()
 
 
 def test_a_line_shows_the_numbers(lines):
     with Progress(1000, "training") as bar:
         advance(bar, 0.2)
-        time.sleep(2 * bar.pause)
+        time.sleep(4 * bar.mininterval)
         bar.update(loss=lambda: 0.25, rank=torch.tensor(3))
     assert lines[-1].endswith("loss 0.25, rank 3")
 
@@ -81,9 +81,9 @@ def test_a_line_shows_the_numbers(lines):
 )
 def test_of_several_networks_the_median_is_shown_and_how_many_diverged(lines, values, text):
     with Progress(10, "training") as bar:
-        time.sleep(2 * bar.pause)
+        time.sleep(4 * bar.mininterval)
         bar.update(loss=torch.tensor(values))
-    assert lines[-1].endswith(f"steps, {text}")
+    assert lines[-1].endswith(f", {text}")
 
 
 def test_a_number_that_is_not_shown_is_not_computed(lines):
@@ -91,13 +91,25 @@ def test_a_number_that_is_not_shown_is_not_computed(lines):
         bar.update(loss=lambda: 1 / 0)
 
 
+def test_a_bar_shows_the_line_and_goes(monkeypatch, lines):
+    monkeypatch.setattr(progress, "_bars", True)
+    monkeypatch.setattr(progress.sys, "stderr", terminal := io.StringIO())
+    with Progress(2, "training") as bar:
+        time.sleep(0.2)
+        bar.update(loss=0.5)
+        bar.refresh()
+    assert "| training: 0 of 2 steps" in terminal.getvalue()
+    assert "| training: 1 of 2 steps, loss 0.5" in terminal.getvalue() and not lines
+    assert terminal.getvalue().endswith("\r")
+
+
 def test_what_one_line_tells_of_all_runs_no_run_shows(monkeypatch):
     monkeypatch.setattr(progress, "_bars", True)
     record = logging.LogRecord(progress.log.name, logging.INFO, "", 0, "starts", None, None)
     with told_of_all():
-        assert Progress(2, "training").bar is None and not progress.is_shown(record)
+        assert not Progress(2, "training").is_bar and not progress.is_shown(record)
         assert progress.is_shown(logging.makeLogRecord({"name": progress.OF_ALL}))
-    assert Progress(2, "training").bar is not None and progress.is_shown(record)
+    assert Progress(2, "training").is_bar and progress.is_shown(record)
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,13 @@ import copy
 import json
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field, fields, make_dataclass
 from datetime import datetime
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from hydra import compose, initialize_config_dir
@@ -26,7 +28,6 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 
 from runner.cli.checking import check_list, check_number
 from runner.cli.explaining import explain, explain_key, is_hydras
-from runner.cli.overrides import as_typed, overrides_of
 from runner.core.catalogue import (
     CONF,
     SCALES,
@@ -38,7 +39,7 @@ from runner.core.catalogue import (
     studies,
 )
 from runner.core.errors import InputError
-from runner.core.functions import function_at
+from runner.core.functions import function_at, place_of
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig, default_of
 from runner.runs.jobs import Job
@@ -254,33 +255,88 @@ def _is_whole(text: str) -> bool:
     return text.lstrip("-").isdigit()
 
 
-def as_whole_numbers(words: Iterable[str]) -> list[str]:
-    """Return words in which 1e3 is 1000 where a whole number is wanted, as Hydra alone does not
-    take it."""
-    words = list(words)
-    types: dict[str, set[str]] = {}
-    classes: list[type] = [Settings, *map(config_of, _named(words))]
-    for each in classes:
-        for item in fields(each):
-            types.setdefault(item.name, set()).add(str(item.type))
-    found = []
-    for word in words:
-        key, _, value = word.partition("=")
-        of = types.get(key, set())
-        is_whole = of and all("int" in each and "float" not in each for each in of)
-        if is_whole and re.fullmatch(r"[-+]?[0-9.]+[eE][-+]?[0-9]+", value):
-            word = f"{key}={_whole(float(value))}"
-        found.append(word)
-    return found
-
-
 def words_as_typed(words: Iterable[str]) -> list[str]:
-    """Return words with the values of texts and paths in quotes, where Hydra needs these."""
+    """Return words with the values of texts and paths in quotes, where Hydra needs quotes."""
     words = list(words)
+    types: dict[str, set[Any]] = defaultdict(set)
     classes: list[type] = [Settings, *map(config_of, _named(words))]
-    types: dict[str, set[Any]] = {}
-    for each in classes:
-        for item in fields(each):
-            types.setdefault(item.name, set()).add(item.type)
+    for class_ in classes:
+        for item in fields(class_):
+            types[item.name].add(item.type)
     texts = {name for name, of in types.items() if of <= {str, str | None}} - GROUPS - PATHS
-    return [as_typed(word, texts, PATHS) for word in words]
+    return [_as_typed(word, texts) for word in words]
+
+
+AS_IT_IS = re.compile(r"""null|'.*'|".*"|\s*""", re.DOTALL)
+"""A value that needs no quotes."""
+
+SEPARATOR = re.compile(r""",(?=(?:[^'"]|'[^']*'|"[^"]*")*$)""")
+"""A comma outside quotes."""
+
+
+def _as_typed(word: str, texts: Collection[str]) -> str:
+    """Return `key=value` so that Hydra takes its value for the text that it is.
+
+    texts: the keys whose values are texts. A value that has quotes already, or is null, stays
+    unchanged; so does a function of Hydra's for a text.
+    """
+    key, equals, value = word.partition("=")
+    if not equals or AS_IT_IS.fullmatch(value):
+        return word
+    if key in PATHS:
+        return f"{key}={_quoted(value)}"
+    if key in texts and not re.fullmatch(r"\w+\(.*\)", value):
+        parts = SEPARATOR.split(value)
+        quoted = (part if AS_IT_IS.fullmatch(part) else _quoted(part) for part in parts)
+        return f"{key}={','.join(quoted)}"
+    return word
+
+
+def overrides_of(keys: Mapping[str, Any], choices: bool = False) -> list[str]:
+    """Return `key=value` for each key. choices: a list means several runs.
+
+    Raises InputError for a value that cannot be typed.
+    """
+    return [
+        f"{key}={choices_of(value) if choices else _text(value)}" for key, value in keys.items()
+    ]
+
+
+def choices_of(value: Any) -> str:
+    """Return values as they are typed in a sweep. Raises InputError as `overrides_of` does."""
+    value = value.tolist() if hasattr(value, "tolist") else value  # of numpy and torch
+    values = value if isinstance(value, list | tuple | range) else [value]
+    if not values:
+        raise InputError("an empty list of values gives no runs: give at least one value")
+    return ",".join(map(_text, values))
+
+
+def _text(value: Any) -> str:
+    """Return a value of Python as one would type it; a text means itself, whatever is in it."""
+    value = value.tolist() if hasattr(value, "tolist") else value  # of numpy and torch
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, str | Path):
+        # A value without quotes may choose a file.
+        plain = (
+            re.fullmatch(r"[A-Za-z_][\w./-]*", str(value)) and str(value).lower() not in NO_TEXTS
+        )
+        return str(value) if plain else _quoted(re.sub(r"(\\*)\$\{", r"\1\1\\${", str(value)))
+    if isinstance(value, list | tuple | range):
+        return f"[{','.join(map(_text, value))}]"
+    if callable(value):
+        return _quoted(place_of(value))
+    raise InputError(f"{value!r} is no value of a parameter: {type(value).__name__}")
+
+
+NO_TEXTS = {"null", "true", "false", "nan", "inf"}
+"""Words that are values of other types if they have no quotes."""
+
+
+def _quoted(value: str) -> str:
+    """Return a text in Hydra's quotes; there a backslash is special only before a quote."""
+    return "'" + re.sub(r"(\\*)('|$)", lambda m: m[1] * 2 + m[2].replace("'", "\\'"), value) + "'"

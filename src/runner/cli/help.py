@@ -28,7 +28,7 @@ EXAMPLES = """\
   python -m runner -m study=bn_only target_width=5,10,15
   python -m runner figure=fig4 scale=smoke
   python -m runner figure=fig4 style=paper
-  python -m runner figure=fig4 hydra/launcher=slurm-cpu submit_only=true
+  python -m runner figure=fig4 hydra/launcher=slurm-cpu
   python -m runner study=bn_only --help"""
 
 ALONE = """\

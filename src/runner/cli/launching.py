@@ -1,18 +1,20 @@
-"""Launching jobs by whichever launcher of Hydra's: each incomplete run once, whatever fails.
+"""Launch jobs by any launcher of Hydra's: each incomplete run once, whatever fails.
 
-Runs that another process computes are left for the end, so that several processes share the work
-of one sweep.
+Runs that another process computes come last, so that several processes share the work of one sweep.
 """
 
 import logging
 import os
+import re
+import signal
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hydra._internal.callbacks import Callbacks
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
 from hydra.core.plugins import Plugins
 from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext
@@ -20,21 +22,21 @@ from omegaconf import DictConfig
 
 from runner.cli.orders import Order
 from runner.cli.watching import Watch
-from runner.cli.working import work
+from runner.core import progress
 from runner.core.catalogue import module_of
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.folders import require_writable
 from runner.results.registering import register
 from runner.runs.costs import announcement, expected_seconds
-from runner.runs.jobs import Attempt
+from runner.runs.jobs import Attempt, Job, complete
 from runner.runs.run import kept_notes
-
-if TYPE_CHECKING:
-    import runner.cluster.following
 
 log = logging.getLogger("runner")
 
 KILLED = "its process was killed (by the system, when memory ran out)"
+
+DEAD = re.compile(r"Job (?P<job>\S+) .*path (?P<path>.*)_result\.pkl\n.*state: (?P<state>.*)\)")
+"""The words of submitit for a job that was killed or cancelled, or ended with its node."""
 
 Outcome = tuple[Attempt, Exception | None]
 """An attempt, and what went wrong with it."""
@@ -49,14 +51,14 @@ def launch(order: Order) -> list[str]:
     attempts = wanted(order)
     if not attempts:
         return []
-    if on_slurm(order.composed):
-        return _counted(_queued(order, attempts).follow(), order)
-    composed, abreast = order.composed, side_by_side(order.composed)
+    composed = order.composed
     if len(attempts) == 1 and "n_jobs" in composed.hydra.launcher:
-        composed.hydra.launcher.n_jobs = abreast = 1  # needs no separate process
+        composed.hydra.launcher.n_jobs = 1  # needs no separate process
     waits = order.settings.wait  # what each launch tells its jobs
-    seconds = [expected_seconds(attempt.job.run) for attempt in attempts]
-    with Watch(attempts, seconds, abreast) if len(attempts) > 1 else nullcontext():
+    if on_slurm(composed):
+        fetch_datasets(attempts)
+        log.info("`squeue --me` lists the jobs; logs: %s/submitit", order.settings.folder())
+    with Watch(attempts) if len(attempts) > 1 else nullcontext():
         outcomes = _launch(composed, attempts, wait=False)
         busy = [attempt for attempt, error in outcomes if isinstance(error, Busy)]
         if busy and waits and not (order.settings.fail_fast and _any_failed(outcomes)):
@@ -65,40 +67,25 @@ def launch(order: Order) -> list[str]:
     failed = [(attempt.job.run, error) for attempt, error in outcomes if error is not None]
     if len(order.jobs) == 1 and failed and isinstance(failed[0][1], InputError | OSError):
         raise failed[0][1]
-    return _counted([
+    lines = [
         str(error) if isinstance(error, RunFailed) else f"{run} failed: {error}"
         for run, error in failed
-    ], order)  # fmt: skip
+    ]
+    if lines and len(order.jobs) > 1:
+        lines.insert(0, f"{len(lines)} of {len(order.jobs)} runs failed:")
+    return lines
 
 
-def submit(order: Order) -> int:
-    """Put the runs of an order that are not complete into Slurm's queue, and behind them the
-    drawing of its figures; return 0.
+def fetch_datasets(attempts: list[Attempt]) -> None:
+    """Fetch the datasets of all attempts here, since the nodes of a cluster may have no network.
 
-    Raises InputError as `launch` does, and for a launcher whose queue ends with the command.
+    Raises InputError when a dataset cannot be fetched.
     """
-    if len(order.jobs) == 1 and not order.figures:
-        raise InputError("submit_only=true is for sweeps: add -m hydra/launcher=slurm-cpu")
-    if not on_slurm(order.composed):
-        raise InputError("submit_only=true needs hydra/launcher=slurm-cpu or slurm-gpu")
-    queued = _queued(order, wanted(order))
-    if order.figures:
-        queued.draw_afterwards(order.figures)
-    return 0
-
-
-def _queued(order: Order, attempts: list[Attempt]) -> "runner.cluster.following.Following":
-    """Return the attempts, in the queue of Slurm, and their datasets here: nodes have no network.
-
-    Raises InputError when a dataset cannot be fetched, or the queue refuses them.
-    """
-    from runner.cluster.following import Following  # late: submitit is not needed everywhere
     from runner.data.datasets import FROM_FILES  # late, with torch
 
     data = {getattr(attempt.job.config, "data", ""): attempt.job.settings for attempt in attempts}
     for name in data.keys() & FROM_FILES.keys():
         FROM_FILES[name].files(data[name].source, data[name].data_folder)
-    return Following(order, attempts)
 
 
 def launcher_of(composed: DictConfig, task: Callable[[DictConfig], Any]) -> Launcher:
@@ -107,13 +94,6 @@ def launcher_of(composed: DictConfig, task: Callable[[DictConfig], Any]) -> Laun
     return Plugins.instance().instantiate_launcher(
         hydra_context=context, task_function=task, config=composed
     )
-
-
-def _counted(failures: list[str], order: Order) -> list[str]:
-    """Put before several failures, of several runs, how many there are."""
-    if not failures or len(order.jobs) == 1:
-        return failures
-    return [f"{len(failures)} of {len(order.jobs)} runs failed:", *failures]
 
 
 def _any_failed(outcomes: list[Outcome]) -> bool:
@@ -138,11 +118,12 @@ def wanted(order: Order) -> list[Attempt]:
     if jobs:
         for figure in order.figures:
             register(figure)
-        from runner.runs import trackers  # late, with torch: where all is complete, none runs
-
         for study in {job.config.study for job in jobs}:
             module_of(study)
-        trackers.require(settings.tracker)
+        if settings.tracker:
+            from runner.runs import trackers  # late, with torch: where all is complete, none runs
+
+            trackers.require(settings.tracker)
         require_writable(settings.folder(), jobs[0].run.folder.parent)
     if side_by_side(order.composed) > 1:
         jobs.sort(key=lambda job: expected_seconds(job.run), reverse=True)
@@ -156,7 +137,8 @@ def on_slurm(composed: DictConfig) -> bool:
 
 def side_by_side(composed: DictConfig) -> int:
     """Return how many jobs the launcher runs at once."""
-    number = composed.hydra.launcher.get("n_jobs", 1)
+    launcher = composed.hydra.launcher
+    number = launcher.get("n_jobs", launcher.get("array_parallelism", 1))
     return number if number > 0 else os.cpu_count() or 1
 
 
@@ -179,17 +161,24 @@ def _launch_together(composed: DictConfig, attempts: list[Attempt], wait: bool) 
     """
     for attempt in attempts:
         attempt.job.settings.wait = wait
-    task = partial(work, [attempt.job for attempt in attempts], side_by_side(composed))
+    n_jobs = 1 if on_slurm(composed) else side_by_side(composed)
+    task = partial(work, [attempt.job for attempt in attempts], n_jobs)
     try:
         launcher = launcher_of(composed, task)
         overrides = [list(attempt.job.overrides) for attempt in attempts]
         returned = launcher.launch(overrides, initial_job_idx=0)
     except Exception as error:  # jobs hand back what they raise: a process died, or none began
+        if dead := DEAD.match(str(error)):
+            raise RunFailed(
+                f"job {dead['job']} ended without a result (state: {dead['state']}; log:"
+                f" {dead['path']}_log.out). Other jobs go on. The same command computes the rest"
+            ) from error
         left = [attempt for attempt in attempts if not attempt.is_done()]
         begun = [attempt for attempt in left if attempt.job.run.status() == "running"]
         if not begun and len(left) == len(attempts):
             name = composed.hydra.runtime.choices["hydra/launcher"]
-            raise InputError(f"hydra/launcher={name} cannot start jobs: {error}") from error
+            why = " ".join(str(error).split())
+            raise InputError(f"hydra/launcher={name} cannot start jobs: {why}") from error
         done = [(attempt, None) for attempt in attempts if attempt not in left]
         if len(left) == 1:
             return [*done, (left[0], RunFailed(f"{left[0].job.run} failed: {KILLED}"))]
@@ -198,12 +187,37 @@ def _launch_together(composed: DictConfig, attempts: list[Attempt], wait: bool) 
         parts = [[attempt] for attempt in begun] + ([waiting] if waiting else [])
         return done + [each for part in parts for each in _launch_together(composed, part, wait)]
     return [
-        (attempt, each.return_value or _without_result(attempt))
+        (attempt, each.return_value or (None if attempt.is_done() else _no_result(attempt)))
         for attempt, each in zip(attempts, returned, strict=True)
     ]
 
 
-def _without_result(attempt: Attempt) -> RunFailed | None:
-    if attempt.is_done():
-        return None
+def _no_result(attempt: Attempt) -> RunFailed:
     return RunFailed(f"{attempt.job.run} failed: it ended without a result")
+
+
+def work(jobs: list[Job], n_jobs: int, composed: DictConfig) -> Exception | None:
+    """Complete the run of one of these jobs; a launcher calls this, in whichever process.
+
+    n_jobs: how many runs this machine computes at once; composed: what Hydra makes of the job's
+    overrides, which are read already. Return what went wrong, so that the other jobs go on.
+    """
+    turn = HydraConfig.get().job.num
+    is_submitted = "SUBMITIT_EXECUTOR" in os.environ
+    requeue: Any = signal.getsignal(signal.SIGUSR2) if is_submitted else None
+    try:
+        with ExitStack() as stack:
+            if n_jobs > 1 or is_submitted:  # in a process of its own
+                progress.log_to_terminal()
+            if n_jobs > 1:
+                stack.enter_context(progress.told_of_all())
+            if callable(requeue):
+                signal.signal(signal.SIGUSR2, signal.default_int_handler)
+            complete(jobs[turn], turn, n_jobs)
+    except KeyboardInterrupt:
+        if callable(requeue):  # Slurm's warning before the time limit: submitit queues it again
+            requeue(signal.SIGUSR2, None)
+        raise
+    except Exception as error:
+        return error
+    return None

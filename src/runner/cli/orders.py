@@ -15,8 +15,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from runner.cli.checking import check_figure, check_files, check_grids, check_words
-from runner.cli.composing import Composer, hydra_ready, words_as_typed
-from runner.cli.overrides import choices_of
+from runner.cli.composing import Composer, choices_of, hydra_ready, words_as_typed
 from runner.core.catalogue import headline
 from runner.core.errors import InputError
 from runner.core.settings import Settings
@@ -81,7 +80,8 @@ def compose_order(words: list[str], multirun: bool = False) -> Order:
     if composed.figure is not None:
         order.figures.append(_figure(composed.figure, jobs, words, composer))
     common = copy.deepcopy(composed)
-    common.outputs = jobs[0].settings.outputs  # a launcher's file may name it: ${outputs}/submitit
+    for key in ("outputs", "threads"):  # a launcher's file may name it: ${outputs}/submitit
+        common[key] = getattr(jobs[0].settings, key)
     return dataclasses.replace(order, jobs=jobs, composed=common)
 
 

@@ -10,7 +10,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from runner.cli.checking import check_flag
-from runner.cli.composing import as_whole_numbers, read, register, search_path
+from runner.cli.composing import read, register, search_path
 from runner.cli.explaining import explain, is_hydras
 from runner.core.catalogue import CONF, own_conf_folders, rows_of
 from runner.core.errors import InputError, nearest
@@ -27,7 +27,6 @@ def main(words: list[str]) -> int:
     """Hand the words over to Hydra; return 0. Raises InputError when they do not compose."""
     for word in words:
         check_flag(word)
-    words = as_whole_numbers(words)
     register(words)
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors arrive here as exceptions
     own = list(map(str, own_conf_folders()[-1:]))

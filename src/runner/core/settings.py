@@ -51,9 +51,6 @@ class Settings:
         None,
         choices=("tensorboard", "mlflow", "wandb"),
     )
-    submit_only: bool = parameter(
-        "queue a sweep on Slurm and return at once; a last job draws its figure", False
-    )
     objective: str | None = parameter(
         "number that a run returns to a sweeper: table.column, the mean over its last rows",
         None,

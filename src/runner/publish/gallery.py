@@ -23,12 +23,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from PIL import Image
 
-from runner.cli.working import log_to_terminal
 from runner.core.arguments import key_values
 from runner.core.catalogue import scale_in
 from runner.core.errors import InputError
 from runner.core.folders import outputs_at, require_writable
 from runner.core.papers import Paper
+from runner.core.progress import log_to_terminal
 from runner.publish.counting import once
 from runner.publish.entries import Entry, Result, collect, reason
 from runner.results.verdicts import STANDINGS

@@ -14,7 +14,6 @@ from itertools import product
 from runner.core import progress
 from runner.core.progress import Progress
 from runner.core.studies import StudyConfig
-from runner.runs.files import open_to_read
 from runner.runs.jobs import Attempt
 from runner.runs.run import UNNAMED, Run, readable
 
@@ -94,7 +93,7 @@ class Watch(Progress):
 
 def _stage(run: Run) -> str:
     """Return how far a run says it is, in the last line of its log; nothing where it does not."""
-    with suppress(OSError), open_to_read(run.folder / "run.log") as file:
+    with suppress(OSError), (run.folder / "run.log").open("rb") as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - LONGEST_LINE))
         if told := PROGRESS.search(file.read().decode(errors="replace")):
             return f" ({told['stage']})"

@@ -277,7 +277,7 @@ class Following:
 def _packs_in(note: Path) -> list[list[str]]:
     """Return the labels of each task of a job; none where the note cannot be read."""
     with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-        return list(json.loads(files.read(note))["tasks"])
+        return list(json.loads(note.read_bytes())["tasks"])
     return []
 
 

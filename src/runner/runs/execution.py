@@ -95,7 +95,7 @@ def _logged_to(folder: Path) -> Iterator[None]:
     """Write the log to the folder's `run.log` as well. Raises InputError when it takes no files."""
     try:
         files.remove_parts(folder)
-        written = files.open_to_append(folder / "run.log")
+        written = (folder / "run.log").open("a", encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise InputError(f"{folder} cannot be written ({error.strerror})") from error
     handler = logging.StreamHandler(written)

@@ -13,7 +13,7 @@ from runner.core.catalogue import configs, rows_of
 from runner.core.errors import InputError
 from runner.core.folders import require_readable
 from runner.core.studies import StudyConfig
-from runner.runs import files, lock
+from runner.runs import lock
 from runner.runs.run import (
     AGAIN,
     NAME,
@@ -172,7 +172,7 @@ def in_queue(outputs: Path) -> dict[Path, Path]:
     found: dict[Path, Path] = {}
     for note in sorted((outputs / QUEUED).glob("*.json")):
         with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-            tasks = json.loads(files.read(note))["tasks"]
+            tasks = json.loads(note.read_bytes())["tasks"]
             found |= {outputs / label: note for labels in tasks for label in labels}
     return found
 

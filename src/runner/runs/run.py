@@ -261,7 +261,7 @@ def read_config(folder: Path) -> StudyConfig:
 def read_values(path: Path) -> dict[Any, Any]:
     """Return what a `config.yaml` holds. Raises InputError when it is not there, or no mapping."""
     try:
-        content = files.read(path)
+        content = path.read_bytes()
         if content.count(b"[") + content.count(b"{") > MOST_NESTED:
             raise ValueError
         values = yaml.safe_load(content)
@@ -308,7 +308,7 @@ def whose_code(about: dict[str, Any], study: str, config: StudyConfig | None) ->
 def read_provenance(folder: Path) -> dict[str, Any]:
     """Return the content of a folder's `provenance.json`; nothing where none can be read."""
     try:
-        found = json.loads(files.read(folder / "provenance.json"))
+        found = json.loads((folder / "provenance.json").read_bytes())
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
@@ -317,7 +317,7 @@ def read_provenance(folder: Path) -> dict[str, Any]:
 def read_result(path: Path) -> dict[str, Any]:
     """Return the content of a `result.json`. Raises InputError when it cannot be read."""
     try:
-        return json.loads(files.read(path))
+        return json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(
             f"{path} cannot be read ({error}).\nRun it again with force=true."

@@ -6,6 +6,7 @@ To be read from `execute` down.
 import json
 import logging
 import re
+import shutil
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -28,10 +29,10 @@ from runner.core.progress import Progress
 from runner.core.settings import Settings
 from runner.core.studies import Context, Measured, TrainingConfig
 from runner.data.datasets import Dataset, load
-from runner.runs import files, lock, machine, provenance, replacing, trackers
+from runner.runs import files, lock, machine, provenance, trackers
 from runner.runs.checkpoint import Checkpoint
 from runner.runs.files import write_atomically
-from runner.runs.run import CHECKPOINT, RESULT, WEIGHTS, Run, read_provenance
+from runner.runs.run import CHECKPOINT, RESULT, WEIGHTS, WRITTEN, Run, is_whole, read_provenance
 from runner.runs.tables import TableWriter, rows_in, sha256_of
 
 KEPT = "kept weights/"
@@ -74,20 +75,38 @@ def _execute(
     require_lock: Callable[[], None],
 ) -> None:
     """Do what `execute` does. Only for who holds the lease."""
-    if replacing.settle(run) and not run.is_stale() or not run.is_wanted(settings):
+    if _replace_by_attempt(run) and not run.is_stale() or not run.is_wanted(settings):
         return
     folder = run.folder
     if run.is_complete():
         why = "force=true" if settings.force else "its code has changed"
         log.info("%s is computed again: %s", run, why)
-        folder = replacing.begin(run)
+        folder = run.again
     elif run.result_path.exists():
         log.info("%s is computed again: its files are damaged", run)
         run.result_path.unlink()  # first, so that no step leaves a false one
         (folder / CHECKPOINT).unlink(missing_ok=True)
+    folder.mkdir(exist_ok=True)
     with _logged_to(folder):
         _Attempt(run, folder, settings, device, require_lock).carry_out(n_jobs)
-    replacing.settle(run)
+    _replace_by_attempt(run)
+
+
+def _replace_by_attempt(run: Run) -> bool:
+    """Put the complete attempt in `run.again` in the place of the run; return whether there is one.
+
+    Files of the user in the folder stay. A kill at any step leaves the complete attempt, which the
+    next call puts in place. Only for who holds the lease.
+    """
+    if not is_whole(run.again):
+        return False
+    written = WRITTEN | {f"{table}.csv" for table in rows_of(run.config.study)}
+    for path in run.folder.iterdir():
+        if path.name not in written:
+            path.rename(run.again / path.name)
+    shutil.rmtree(run.folder)
+    run.again.rename(run.folder)
+    return True
 
 
 @contextmanager

@@ -3,8 +3,8 @@
 The folder `<outputs>/runs/<study>/<readable knobs>-<hash8>/` (with `-2` behind it where another
 configuration has that name) holds `config.yaml`, the tables,
 `provenance.json`, `run.log`, while unfinished `checkpoint.safetensors`, when failed `error.txt`,
-and `result.json`, written last and atomically: it alone marks the run complete. A complete run that
-is computed again has the new attempt in `.again` until that is complete, too.
+and `result.json`, written last and atomically: it alone marks the run complete. A complete run is
+computed again in `<folder>.again`, which takes its place once it is complete, too.
 """
 
 import dataclasses
@@ -36,8 +36,12 @@ RESULT, CHECKPOINT = "result.json", "checkpoint.safetensors"
 WEIGHTS = "weights.safetensors"
 """What `keep_weights=true` leaves: `batch/width=64/replicate=0/W1`, ..."""
 
+WRITTEN = {RESULT, CHECKPOINT, WEIGHTS, "config.yaml", "provenance.json", "run.log", "error.txt"}
+WRITTEN |= {"overview.png"}
+"""The files that a run writes, beside its tables."""
+
 AGAIN = ".again"
-"""The folder, in the folder of a run, where it is computed again."""
+"""The ending of the folder where a complete run is computed again."""
 
 MOST_NESTED = 100
 """The most brackets in a `config.yaml`, which the program writes without any but for empty lists;
@@ -98,8 +102,8 @@ class Run:
 
     @property
     def again(self) -> Path:
-        """Where the complete run is computed again, as far as it is: see `runs.replacing`."""
-        return self.folder / AGAIN
+        """The folder where the complete run is computed again."""
+        return self.folder.with_name(self.folder.name + AGAIN)
 
     @property
     def result(self) -> dict[str, Any]:
@@ -108,13 +112,7 @@ class Run:
 
     def is_complete(self) -> bool:
         """Return whether the run has ended and its tables are there, byte for byte."""
-        try:
-            return self.result_path.exists() and all(
-                holds(self.folder / f"{name}.csv", table)
-                for name, table in self.result["tables"].items()
-            )
-        except (InputError, AttributeError, KeyError, TypeError, ValueError):
-            return False
+        return is_whole(self.folder)
 
     def provenance(self) -> dict[str, Any]:
         """Return the content of `provenance.json`; nothing if it cannot be read."""
@@ -322,6 +320,15 @@ def read_result(path: Path) -> dict[str, Any]:
         raise InputError(
             f"{path} cannot be read ({error}).\nRun it again with force=true."
         ) from error
+
+
+def is_whole(folder: Path) -> bool:
+    """Return whether a run has ended in the folder and its tables are there, byte for byte."""
+    try:
+        tables = read_result(folder / RESULT)["tables"].items()
+        return all(holds(folder / f"{name}.csv", table) for name, table in tables)
+    except (InputError, AttributeError, KeyError, TypeError, ValueError):
+        return False
 
 
 def holds(path: Path, table: dict[str, Any]) -> bool:

@@ -1,9 +1,9 @@
 """One process at a time works on a folder, on all the machines that share it.
 
-A lease beside the folder names its owner, who refreshes it while it works. A dead owner on this machine
-is known at once, one elsewhere by its silence. A lease asks of a file system only that a file is
-created once, which NFS, Lustre, BeeGFS and sshfs promise; `flock` is missing on some, and on others
-kept from the other machines without a message.
+A lease beside the folder names its owner, who refreshes it while it works. A dead owner on this
+machine is known at once, one elsewhere by its silence. A lease asks of a file system only that a
+file is created once, which NFS, Lustre, BeeGFS and sshfs promise; `flock` is missing on some, and
+on others kept from the other machines without a message.
 """
 
 import logging

@@ -146,14 +146,16 @@ def test_a_run_without_them_says_how_to_get_them_and_another_attempt_leaves_none
     assert not (run.folder / WEIGHTS).exists() and "weights" not in run.result
 
 
-def test_damage_is_noticed(tmp_path):
+@pytest.mark.parametrize("content", [None, b"!"])
+def test_weights_that_are_gone_or_damaged_are_noticed(tmp_path, content):
     run = Run(tiny("bottleneck"), tmp_path)
     execute(run, settings(run, keep_weights=True))
     path = run.folder / WEIGHTS
-    path.write_bytes(path.read_bytes()[:-1] + b"!")
-    assert inventory.problem(run.folder, tmp_path) == f"{path} is damaged"
+    path.unlink() if content is None else path.write_bytes(path.read_bytes()[:-1] + content)
     with pytest.raises(InputError, match="is damaged: force=true"):
         run.weights()
+    (note,) = kept_notes([run], settings(run, keep_weights=True))
+    assert "gone or damaged: force=true" in note
 
 
 def test_a_checkpoint_without_weights_is_of_no_use_where_they_are_wanted(tmp_path, caplog):

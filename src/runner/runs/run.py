@@ -24,7 +24,6 @@ from runner.core.catalogue import configs, module_of
 from runner.core.errors import InputError, nearest
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig, TrainingConfig
-from runner.runs import files
 from runner.runs.provenance import code_of
 from runner.runs.tables import read_table, sha256_of
 
@@ -42,10 +41,6 @@ WRITTEN |= {"overview.png"}
 
 AGAIN = ".again"
 """The ending of the folder where a complete run is computed again."""
-
-MOST_NESTED = 100
-"""The most brackets in a `config.yaml`, which the program writes without any but for empty lists;
-hundreds in each other take the parser seconds."""
 
 LONGEST_NAME = 120
 
@@ -209,18 +204,6 @@ class Run:
         content = {"study": config.study, "version": config.version, **vars(config)}
         return yaml.safe_dump(content, sort_keys=False).encode()
 
-    def mend(self) -> str | None:
-        """Write the `config.yaml` of the complete run anew where that is gone or damaged; return
-        what is to be said of it, None where it is whole."""
-        if _kept_identity(self.folder) is not None:
-            return None
-        path = self.folder / "config.yaml"
-        try:
-            files.write_atomically(path, self.config_text())
-        except OSError as error:
-            return f"{path} is damaged, and cannot be written: {error.strerror}"
-        return f"{path} was damaged: it is written anew"
-
 
 def read_config(folder: Path) -> StudyConfig:
     """Return the configuration that a run's `config.yaml` describes, with today's defaults for new
@@ -259,10 +242,7 @@ def read_config(folder: Path) -> StudyConfig:
 def read_values(path: Path) -> dict[Any, Any]:
     """Return what a `config.yaml` holds. Raises InputError when it is not there, or no mapping."""
     try:
-        content = path.read_bytes()
-        if content.count(b"[") + content.count(b"{") > MOST_NESTED:
-            raise ValueError
-        values = yaml.safe_load(content)
+        values = yaml.safe_load(path.read_bytes())
     except (OSError, yaml.YAMLError, ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read ({type(error).__name__})") from error
     if not isinstance(values, dict):
@@ -397,8 +377,7 @@ def kept_notes(runs: Iterable[Run], settings: Settings) -> list[str]:
     otherwise, and threads are no part of a run's identity.
     """
     runs = list(runs)
-    notes = [note for run in runs if (note := run.mend())]
-    notes += [note] if (note := stale_note(runs)) else []
+    notes = [note] if (note := stale_note(runs)) else []
     if without := [run for run in runs if settings.keep_weights and run.is_weightless()]:
         notes.append(f"{_were(without, runs)} computed without keeping weights: force=true keeps")
     if lost := [run for run in runs if settings.keep_weights and run.has_lost_weights()]:

@@ -24,7 +24,7 @@ from runner.cluster import following, requests
 from runner.cluster.following import Following, Work
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.results.paper_figures import PaperFigure
-from runner.runs import costs, lock
+from runner.runs import lock
 from runner.runs.jobs import Attempt, Job
 
 WIDTHS = ("study=bn_only", "target_width=2,3,4", "scale=smoke")
@@ -120,18 +120,6 @@ def test_short_runs_share_a_task_and_long_ones_have_their_own(queued, monkeypatc
     assert requests.packed(jobs, gibibytes, 7, 0) == {(7, 2, 0): [[each] for each in jobs]}
     several = requests.packed(jobs, dict.fromkeys(jobs, 0) | {"c": 4}, 0, 300)
     assert several[15, 4, 0] == [["c"]] and several[15, 0, 0] == [["d", "e", "f"]]
-
-
-def test_where_no_peak_is_known_the_largest_run_is_measured(queued, tmp_path, monkeypatch):
-    measured = []
-    monkeypatch.setattr(costs, "MEASURED_SECONDS", 300)  # on a busy machine
-    monkeypatch.setattr(requests, "first_peak", lambda job: measured.append(job) or 5 * 2**30)
-    queued(slurm := Slurm())
-    assert [job.config.target_width for job in measured] == [4] and slurm.asked[0]["mem_gb"] == 8
-    assert 2**27 < costs.first_peak(measured[0]) < 2**31
-    assert not list(tmp_path.glob("runs/*/*/config.yaml"))
-    monkeypatch.setattr(costs, "complete", sys.exit)
-    assert costs.first_peak(measured[0]) == 0
 
 
 def test_each_run_is_collected_by_its_folder(queued, tmp_path):

@@ -1,9 +1,23 @@
 """What tasks ask for: by what their runs took before, or by a first step that is computed here."""
 
+import logging
 import math
+import multiprocessing
+import time
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
-from runner.runs.costs import first_peak, taken
-from runner.runs.jobs import Job
+from runner.runs.costs import of_reference
+from runner.runs.jobs import Job, complete
+from runner.runs.run import Run
+
+log = logging.getLogger("runner")
+
+MEASURED_SECONDS = 20
+"""How long a first step is waited for."""
 
 SMOKE_SECONDS, UNKNOWN_SECONDS = 10, 4000
 """What runs take of which nothing is known, at scale smoke and at others."""
@@ -76,3 +90,39 @@ def _size(job: Job) -> int:
     """Return a number that is large where a run is: the product of its whole numbers."""
     values = [value for name, value in vars(job.config).items() if name != "seed"]
     return math.prod(value for value in values if isinstance(value, int) and value > 0)
+
+
+def taken(run: Run, what: str) -> float | None:
+    """Return what the provenance of a run has of it, as it took before; None: it is unknown.
+
+    what: `seconds`, `peak_memory_bytes`.
+    """
+    before = run.provenance()
+    own = before.get(what) if before.get("status") == "complete" else None
+    value = of_reference().get(str(run), {}).get(what) if own is None else own
+    return value if isinstance(value, int | float) else None
+
+
+def first_peak(job: Job) -> int:
+    """Return the bytes that a run takes here until a second after its first checkpoint.
+
+    They are those of a process of its own, libraries included. 0: it cannot be computed here.
+    """
+    log.info("measuring the memory of a first step of %s on this machine", job.run)
+    peak, end = 0, time.monotonic() + MEASURED_SECONDS
+    with TemporaryDirectory() as folder:
+        here: Any = {"outputs": folder, "device": "cpu", "checkpoint_seconds": 0, "tracker": None}
+        told = replace(job, settings=replace(job.settings, **here))
+        child = multiprocessing.get_context("spawn").Process(target=complete, args=(told,))
+        child.start()
+        while child.is_alive() and time.monotonic() < end:
+            with suppress(OSError, IndexError):  # it has just ended
+                status = Path(f"/proc/{child.pid}/status").read_text()
+                peak = 1024 * int(status.split("VmHWM:")[1].split()[0])
+            if any(Path(folder).glob("runs/*/*/checkpoint.safetensors")):
+                end = min(end, time.monotonic() + 1)
+            time.sleep(0.02)
+        failed = child.exitcode
+        child.kill()
+        child.join()
+    return 0 if failed else peak

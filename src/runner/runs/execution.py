@@ -11,7 +11,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -58,38 +58,23 @@ def execute(run: Run, settings: Settings, turn: int = 0, n_jobs: int = 1) -> Non
     if not run.is_wanted(settings):
         return
     trackers.require(settings.tracker)
-    place = None
-    while run.folder != place:  # once; again where another configuration has taken the name
-        place = run.folder
-        require_writable(settings.folder(), place)
-        with lock.held(place, settings.wait, str(run)) as require_lock:
-            if run.folder == place:
-                _execute(run, settings, device, n_jobs, require_lock)
-
-
-def _execute(
-    run: Run,
-    settings: Settings,
-    device: torch.device,
-    n_jobs: int,
-    require_lock: Callable[[], None],
-) -> None:
-    """Do what `execute` does. Only for who holds the lease."""
-    if _replace_by_attempt(run) and not run.is_stale() or not run.is_wanted(settings):
-        return
-    folder = run.folder
-    if run.is_complete():
-        why = "force=true" if settings.force else "its code has changed"
-        log.info("%s is computed again: %s", run, why)
-        folder = run.again
-    elif run.result_path.exists():
-        log.info("%s is computed again: its files are damaged", run)
-        run.result_path.unlink()  # first, so that no step leaves a false one
-        (folder / CHECKPOINT).unlink(missing_ok=True)
-    folder.mkdir(exist_ok=True)
-    with _logged_to(folder):
-        _Attempt(run, folder, settings, device, require_lock).carry_out(n_jobs)
-    _replace_by_attempt(run)
+    require_writable(settings.folder(), run.folder)
+    with lock.held(run.folder, settings.wait, str(run)) as require_lock:
+        if _replace_by_attempt(run) and not run.is_stale() or not run.is_wanted(settings):
+            return
+        folder = run.folder
+        if run.is_complete():
+            why = "force=true" if settings.force else "its code has changed"
+            log.info("%s is computed again: %s", run, why)
+            folder = run.again
+        elif run.result_path.exists():
+            log.info("%s is computed again: its files are damaged", run)
+            run.result_path.unlink()  # first, so that no step leaves a false one
+            (folder / CHECKPOINT).unlink(missing_ok=True)
+        folder.mkdir(exist_ok=True)
+        with _logged_to(folder):
+            _Attempt(run, folder, settings, device, require_lock).carry_out(n_jobs)
+        _replace_by_attempt(run)
 
 
 def _replace_by_attempt(run: Run) -> bool:
@@ -128,29 +113,28 @@ def _logged_to(folder: Path) -> Iterator[None]:
             log.removeHandler(handler)
 
 
+@dataclass
 class _Attempt:
     """One attempt at a run, from its config file to its result or its error.
 
-    folder: where it leaves them, the run's own or `run.again`. require_lock: raises Busy once
-    another process has the run.
+    folder: where it leaves them, the run's or `run.again`. require_lock: raises Busy once another
+    process has the run.
     """
 
-    def __init__(
-        self,
-        run: Run,
-        folder: Path,
-        settings: Settings,
-        device: torch.device,
-        require_lock: Callable[[], None],
-    ) -> None:
-        self.run, self.folder, self.settings, self.device = run, folder, settings, device
-        self.require_lock = require_lock
+    run: Run
+    folder: Path
+    settings: Settings
+    device: torch.device
+    require_lock: Callable[[], None]
+
+    def __post_init__(self) -> None:
         self.status = "running"
         self.about: dict[str, Any] = {"code": None, "data": {}}
         self.began, self.cpu_began = time.monotonic(), time.process_time()
         self.started = _now()
         self.weights: dict[str, Tensor] = {}
-        self.tracking = trackers.Tracking(run, settings.tracker, settings.folder())
+        settings = self.settings
+        self.tracking = trackers.Tracking(self.run, settings.tracker, settings.folder())
 
     def carry_out(self, n_jobs: int) -> None:
         """Run the study and leave its result, or its error and where it stopped."""

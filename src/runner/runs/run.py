@@ -357,52 +357,55 @@ def run_name(config: StudyConfig) -> str:
     return f"{readable}-{hash8}"
 
 
+STALE = {
+    "other": "computed by other code and kept: stale=recompute computes again",
+    "unknown": "kept, by which code is not known: stale=recompute computes again",
+}
+"""The note on a complete run by whose code it is."""
+
+
 def stale_note(runs: Iterable[Run]) -> str | None:
-    """Return what is to be said of complete runs whose code is not today's; None without any."""
+    """Return a note on complete runs whose code is not today's; None without any."""
     runs = list(runs)
     whose = {run: run.whose_code() for run in runs if run.is_complete()}
-    whose_is = {code: [run for run in whose if whose[run] == code] for code in ("other", "unknown")}
-    notes = {
-        "other": "computed by other code and kept: stale=recompute computes again",
-        "unknown": "kept, by which code is not known: stale=recompute computes again",
-    }
-    said = [f"{_were(some, runs)} {notes[code]}" for code, some in whose_is.items() if some]
-    return "\n".join(said) or None
+    notes = [
+        _note([run for run in whose if whose[run] == code], runs, STALE[code]) for code in STALE
+    ]
+    return "\n".join(filter(None, notes)) or None
 
 
 def kept_notes(runs: Iterable[Run], settings: Settings) -> list[str]:
-    """Return what is to be said of complete runs that are taken as they are, a line each.
+    """Return notes on complete runs that are kept, a line each.
 
-    Of other code, and of other numbers of threads: sums that are shared out otherwise round
-    otherwise, and threads are no part of a run's identity.
+    They are of other code, without wanted weights, or of another number of threads, with which sums
+    round otherwise; threads are no part of a run's identity.
     """
     runs = list(runs)
-    notes = [note] if (note := stale_note(runs)) else []
-    if without := [run for run in runs if settings.keep_weights and run.is_weightless()]:
-        notes.append(f"{_were(without, runs)} computed without keeping weights: force=true keeps")
-    if lost := [run for run in runs if settings.keep_weights and run.has_lost_weights()]:
-        notes.append(f"the weights of {_of(lost, runs)} are gone or damaged: force=true computes")
+    notes = [stale_note(runs)]
+    if settings.keep_weights:
+        bare = [run for run in runs if run.is_weightless()]
+        lost = [run for run in runs if run.has_lost_weights()]
+        notes.append(_note(bare, runs, "computed without keeping weights: force=true keeps"))
+        notes.append(
+            _note(lost, runs, "kept, its weights are gone or damaged: force=true computes")
+        )
     threads = settings.threads
     if runs and threads is None:
         import torch  # late: as a rule the number is given
 
         threads = torch.get_num_threads()
     used = {run: _threads(run.provenance()) - {threads} for run in runs}
-    if others := [run for run, numbers in used.items() if numbers]:
-        numbers = " or ".join(map(str, sorted(set.union(*used.values()))))
-        notes.append(
-            f"{_were(others, runs)} computed with threads={numbers}, not {threads}, and kept:"
-            " last digits may differ, force=true computes again"
-        )
-    return notes
+    numbers = " or ".join(map(str, sorted(set[int]().union(*used.values()))))
+    others = [run for run in runs if used[run]]
+    text = f"computed with threads={numbers}, not {threads}, and kept: last digits may differ,"
+    notes.append(_note(others, runs, f"{text} force=true computes again"))
+    return [note for note in notes if note]
 
 
-def _of(some: list[Run], runs: list[Run]) -> str:
-    return f"{len(some)} of {len(runs)} runs" if len(runs) > 1 else str(some[0])
-
-
-def _were(some: list[Run], runs: list[Run]) -> str:
-    return f"{len(some)} of {len(runs)} runs were" if len(runs) > 1 else f"{some[0]} was"
+def _note(some: list[Run], runs: list[Run], text: str) -> str | None:
+    """Return a sentence about some of the runs; None without any."""
+    who = f"{len(some)} of {len(runs)} runs were" if len(runs) > 1 else f"{runs and runs[0]} was"
+    return f"{who} {text}" if some else None
 
 
 def _threads(about: dict[str, Any]) -> set[int]:

@@ -9,9 +9,9 @@ import pytest
 import torch
 from pretended_cuda import CUDA, pretended_cuda
 
-from runner.core.catalogue import configs
+from runner.core.catalogue import configs, package_of
 from runner.runs import provenance
-from runner.runs.provenance import code_of, fingerprint
+from runner.runs.provenance import code_of, covered, fingerprint
 from runner.runs.what_counts import MODULES
 
 STUDY = "runner.papers.bottleneck_structure.example20.study"
@@ -19,8 +19,20 @@ THEORY = "runner.papers.bottleneck_structure.theory"
 ELSEWHERE = "runner.papers.batch_norm_rank.theory"
 
 
-def test_studies_have_different_fingerprints():
-    assert len({code_of(study) for study in configs()}) == len(configs())
+COUNTED = {"runner.core", "runner.core.compiling", "runner.core.streams", "runner.core.studies"}
+"""The modules of `core` that can change a number."""
+
+
+def test_a_fingerprint_covers_the_study_and_what_computes():
+    fingerprints = set()
+    for study in configs():
+        package = package_of(study)
+        paper = package.rpartition(".")[0]
+        names = set(covered({f"{package}.config", f"{package}.study"})[0])
+        computing = ("runner.data", "runner.networks", "runner.training", paper)
+        assert {name for name in names - COUNTED if not name.startswith(computing)} == set()
+        fingerprints.add(code_of(study))
+    assert len(fingerprints) == len(configs())
 
 
 @pytest.fixture

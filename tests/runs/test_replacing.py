@@ -11,6 +11,7 @@ import pytest
 from some_runs import TINY, described
 from stopped import interrupted
 
+from runner.cli.runs import main as runs_command
 from runner.core.errors import Busy, RunFailed
 from runner.core.settings import Settings
 from runner.papers.norm_tuning.bn_only import study as bn_only
@@ -89,7 +90,7 @@ def test_an_attempt_takes_the_place_of_the_old_run_when_it_is_complete(
     said = "interrupted" if error is KeyboardInterrupt else "failed"
     assert (describe(run.folder).status, describe(run.folder).again) == ("complete", said)
     assert (run.again / "error.txt").exists() == (error is ZeroDivisionError)
-    assert inventory.problem(run.folder, outputs) is None
+    assert runs_command(["check", str(outputs)]) == 0
     assert inventory.folders(outputs) == [run.folder]
     execute(run, settings(run, **wishes))
     assert tables(run) == tables(fresh) and not run.is_stale()
@@ -153,7 +154,7 @@ def test_a_kill_at_any_step_loses_neither_the_old_run_nor_the_new(run, fresh, tm
             assert tables(run) == new
         execute(run, settings(run, stale="recompute"))
         assert run.is_complete() and tables(run) == new and describe(run.folder).again is None
-        assert inventory.problem(run.folder, run.folder.parents[2]) is None
+        assert runs_command(["check", str(run.folder.parents[2])]) == 0
         assert (run.folder / "notes.txt").read_text() == "of the user"
         shutil.rmtree(run.folder)
         shutil.copytree(kept, run.folder)

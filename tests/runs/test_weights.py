@@ -11,6 +11,7 @@ from stopped import bytes_of, compute_with_stops, interrupted
 from tiny import tiny
 from torch.nn.functional import cross_entropy
 
+from runner.cli.runs import main as runs_command
 from runner.core.catalogue import configs
 from runner.core.errors import InputError
 from runner.core.settings import Settings
@@ -63,7 +64,7 @@ def test_they_are_the_same_wherever_the_run_was_stopped_and_change_no_table(
     for network, row in zip(networks, last.itertuples(), strict=True):
         if (kept := ours.get(f"{network}/{row.quantity}")) is not None:
             assert float(kept.double().norm()) == pytest.approx(row.value, nan_ok=True)
-    assert inventory.problem(runs[0].folder, tmp_path / "whole") is None
+    assert runs_command(["check", str(tmp_path / "whole")]) == 0
 
 
 @pytest.mark.parametrize("changes", [{}, {"normalizations": ["batch_no_mean"], "skip": 0.5}])

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from importlib.util import find_spec
 
 import in_process
 import pytest
@@ -187,6 +188,7 @@ def test_modules_of_words_alone_are_in_no_fingerprint(monkeypatch):
     """A reworded hint of `core.errors`, or another line of `core.progress`, is no other code."""
     before = fingerprint({STUDY})
     for name in MODULES:
+        assert find_spec(name), name
         monkeypatch.setitem(provenance._sources, name, "reworded = 1")
     assert fingerprint({STUDY}) == before
     monkeypatch.setitem(provenance._sources, "runner.core.studies", "other = 1")

@@ -1,4 +1,4 @@
-"""Two configurations never share a folder; damaged files are mended, or it is said what to do."""
+"""Two configurations never share a folder; other code is said where it is known."""
 
 import json
 
@@ -48,26 +48,6 @@ def test_a_run_that_was_begun_is_gone_on_with_by_its_own_configuration_alone(col
     assert compute(tmp_path, 4).folder == one.folder and one.is_complete()
 
 
-def test_runs_of_one_name_in_one_sweep_are_all_computed(colliding, tmp_path, monkeypatch):
-    words = ["-m", "study=example20", "depths=[4],[6]", "grid=3", f"outputs={tmp_path}"]
-    assert in_process.run(words, monkeypatch) == 0
-    assert len(inventory.find(tmp_path)) == 2
-    assert {each.status for each in inventory.find(tmp_path)} == {"complete"}
-
-
-@pytest.mark.parametrize("content", [None, "", "study: [", "\0", "study: example20\n"])
-def test_a_damaged_configuration_is_written_anew(tmp_path, content):
-    run = compute(tmp_path, 4)
-    path = run.folder / "config.yaml"
-    whole = path.read_text()
-    path.unlink()
-    if content is not None:
-        path.write_text(content)
-    run = Run(run.config, tmp_path)
-    assert any("config.yaml was damaged" in note for note in kept_notes([run], Settings()))
-    assert path.read_text() == whole and not kept_notes([run], Settings())
-
-
 @pytest.mark.parametrize("content", [None, "", "{", "[]", "{}", '{"code": 3}'])
 def test_other_code_is_said_only_where_it_is_known(tmp_path, content, monkeypatch, capsys):
     run = compute(tmp_path, 4)
@@ -83,19 +63,6 @@ def test_other_code_is_said_only_where_it_is_known(tmp_path, content, monkeypatc
     assert "other code" not in shown
     compute(tmp_path, 4, stale="recompute")
     assert not kept_notes([run], Settings())
-
-
-@pytest.mark.parametrize("damage", ["gone", "damaged"])
-def test_weights_that_are_gone_are_not_taken_for_kept(tmp_path, damage):
-    sizes = {"samples": 20, "epochs": 2, "width": 3, "replicates": 1}
-    run = Run(LowRankTraining(**sizes), tmp_path)
-    settings = Settings(outputs=str(tmp_path), device="cpu", keep_weights=True)
-    execute(run, settings)
-    assert not kept_notes([run], settings)
-    path = run.folder / "weights.safetensors"
-    path.unlink() if damage == "gone" else path.write_bytes(path.read_bytes()[:-3])
-    (note,) = kept_notes([run], settings)
-    assert "weights" in note and "gone or damaged: force=true" in note
 
 
 @pytest.mark.parametrize("text", ["def f(t:", "def f(t):\n    return 1\n\0"])

@@ -121,7 +121,7 @@ def test_links_in_a_run_are_removed_and_not_followed(folder, tmp_path, clean):
     say(folder, "failed")
     (folder / "metrics.csv").unlink()
     (folder / "metrics.csv").symlink_to(tmp_path / "metrics.csv")
-    (folder / AGAIN).symlink_to(tmp_path / "kept")
+    folder.with_name(folder.name + AGAIN).symlink_to(tmp_path / "kept")
     clean()
     assert not folder.exists() and len(list((tmp_path / "kept").iterdir())) == 2
     assert (tmp_path / "metrics.csv").read_text() == "kept"
@@ -131,14 +131,15 @@ def test_links_in_a_run_are_removed_and_not_followed(folder, tmp_path, clean):
 def test_an_attempt_at_computing_again_that_has_stopped_is_removed_alone(
     outputs, folder, said, clean
 ):
-    say(shutil.copytree(folder, folder / AGAIN), said)
+    again = folder.with_name(folder.name + AGAIN)
+    say(shutil.copytree(folder, again), said)
     assert describe(folder).again == ("dead" if said == "running" else said)
     with lock.held(folder, wait=False, what="this"):
         assert describe(folder).again == "running" and "nothing" in clean()
-    assert clean() == f"removed {folder / AGAIN}\n" and describe(folder).run.is_complete()
-    say(shutil.copytree(folder, folder / AGAIN), said)
+    assert clean() == f"removed {again}\n" and describe(folder).run.is_complete()
+    say(shutil.copytree(folder, again), said)
     asked = ("--status", "complete", "--status", "failed", "--where", "target_width=2")
-    assert clean(*asked) == f"removed {folder}\n" and not folder.exists()
+    assert clean(*asked) == f"removed {folder}\n" and not folder.exists() and not again.exists()
 
 
 def test_a_removal_that_was_stopped_can_be_ended(folder, monkeypatch, clean):
@@ -147,7 +148,7 @@ def test_a_removal_that_was_stopped_can_be_ended(folder, monkeypatch, clean):
     unlink, taken = cleaning.Path.unlink, []
 
     def once(path, missing_ok=False):
-        if path.name == ".lease":  # which is released as ever
+        if path.suffix == ".lease":  # which is released as ever
             return unlink(path, missing_ok)
         if len(taken) > steps:
             raise KeyboardInterrupt
@@ -189,7 +190,7 @@ def wait_for(folder, got) -> None:
     """Another process that is to compute the run."""
     folder.mkdir(parents=True, exist_ok=True)
     with lock.held(folder, wait=True, what="this"):
-        got.put((folder / ".lease").exists())
+        got.put(lock.lease_path(folder).exists())
 
 
 def test_who_waits_for_the_lock_of_a_removed_run_makes_a_new_one(folder, monkeypatch):

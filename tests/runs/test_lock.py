@@ -43,7 +43,7 @@ def owner(tmp_path):
 
 def elsewhere(folder) -> None:
     """Let the lease be one of another machine, whose processes cannot be asked for."""
-    lease = folder / ".lease"
+    lease = lock.lease_path(folder)
     with lease.open("r+") as file:  # the same file, which its owner goes on refreshing
         text = file.read()
         name = re.search(re.escape(os.uname().nodename) + r"\S*", text)[0]
@@ -78,7 +78,7 @@ def test_who_waits_gets_the_folder_of_an_owner_that_is_killed(tmp_path, owner):
 
 def test_a_dead_owner_of_this_machine_is_known_at_once(tmp_path, owner):
     owner(forever=False)
-    assert (tmp_path / ".lease").exists() and lock.is_held(tmp_path) is False
+    assert lock.lease_path(tmp_path).exists() and lock.is_held(tmp_path) is False
     owner(forever=False)
     assert taken(tmp_path)
 
@@ -89,7 +89,7 @@ def test_an_owner_elsewhere_is_known_by_its_silence(tmp_path, owner, monkeypatch
     elsewhere(tmp_path)
     time.sleep(2)
     assert lock.is_held(tmp_path) is True, "it is not silent"
-    (tmp_path / ".lease").unlink()
+    lock.lease_path(tmp_path).unlink()
     owner(forever=False)
     elsewhere(tmp_path)
     start = time.monotonic()
@@ -105,11 +105,11 @@ def test_who_does_not_wait_gets_the_folder_of_an_owner_that_died_elsewhere(
     elsewhere(tmp_path)
     assert not taken(tmp_path), "it may live"
     then = time.time() - 2 * lock.LEASE_SECONDS
-    os.utime(tmp_path / ".lease", (then, then))
+    os.utime(lock.lease_path(tmp_path), (then, then))
     assert taken(tmp_path)
     owner(forever=True)
     elsewhere(tmp_path)
-    os.utime(tmp_path / ".lease", (then, then))
+    os.utime(lock.lease_path(tmp_path), (then, then))
     assert not taken(tmp_path), "only its clock goes slow"
 
 
@@ -120,7 +120,7 @@ def test_what_clocks_that_differ_would_explain_is_not_known(tmp_path, owner, sil
     owner(forever=False)
     elsewhere(tmp_path)
     then = time.time() - silent * lock.LEASE_SECONDS
-    os.utime(tmp_path / ".lease", (then, then))
+    os.utime(lock.lease_path(tmp_path), (then, then))
     assert lock.is_held(tmp_path) is held
 
 
@@ -129,18 +129,19 @@ def test_who_has_lost_its_lease_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(lock, "LEASE_SECONDS", 0.3)
     with lock.held(tmp_path, wait=False, what="this") as require:
         require()
-        (tmp_path / ".lease").unlink()
-        (tmp_path / ".lease").write_text("another's")
+        lock.lease_path(tmp_path).unlink()
+        lock.lease_path(tmp_path).write_text("another's")
         time.sleep(1)
         with pytest.raises(Busy, match="this is being computed by another process"):
             require()
-    assert (tmp_path / ".lease").read_text() == "another's"
+    assert lock.lease_path(tmp_path).read_text() == "another's"
 
 
 def test_a_folder_that_takes_no_files_is_named(tmp_path):
     (tmp_path / "file").write_text("")
+    folder = tmp_path / "file" / "run"
     with (
-        pytest.raises(InputError, match="file cannot be written"),
-        lock.held(tmp_path / "file", wait=False, what="this"),
+        pytest.raises(InputError, match="run cannot be written"),
+        lock.held(folder, wait=False, what="this"),
     ):
         pass

@@ -17,7 +17,6 @@ WHOLE = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 CPU = torch.device("cpu")
 STATM = Path("/proc/self/statm")
 on_linux = pytest.mark.skipif(not STATM.exists(), reason="needs /proc")
-HUGE = "9223372036854771712\n"
 
 
 def occupied() -> tuple[int, int]:
@@ -26,57 +25,34 @@ def occupied() -> tuple[int, int]:
     return int(pages[1]) * resource.getpagesize(), int(pages[5]) * resource.getpagesize()
 
 
-@pytest.mark.parametrize(
-    ("own", "files", "expected"),
-    [
-        ("0::/\n", {"memory.max": "4000\n"}, 4000),
-        ("0::/\n", {"memory.max": "max\n"}, WHOLE),
-        ("0::/a/b\n", {"a/memory.max": "5000\n", "a/b/memory.max": "max\n"}, 5000),
-        ("0::/a/b\n", {"a/memory.max": "5000\n", "a/b/memory.max": "300\n"}, 300),
-        ("0::/a/b\n", {"a/c/memory.max": "300\n"}, WHOLE),  # another's
-        ("0::/../other\n", {"memory.max": "700\n"}, 700),
-        (
-            "4:memory:/job/step\n0::/\n",
-            {
-                "memory/memory.limit_in_bytes": HUGE,
-                "memory/job/memory.limit_in_bytes": "6000\n",
-                "memory/job/step/memory.limit_in_bytes": HUGE,
-                "cpu/job/memory.limit_in_bytes": "1\n",
-            },
-            6000,
-        ),
-        ("3:cpu,memory:/job\n", {"memory/job/memory.limit_in_bytes": "6000\n"}, 6000),
-        # A container sees its own cgroup as the root, and its path from the root of the host.
-        ("4:memory:/docker/ab12\n", {"memory/memory.limit_in_bytes": "8000"}, 8000),
-        ("9:name=systemd:/\n1:cpu:/\n", {}, WHOLE),
-        (None, {}, WHOLE),  # no Linux
-    ],
-)
-def test_the_smallest_limit_of_the_cgroups_counts(own, files, expected, tmp_path):
+LIMITS = [
+    ("0::/\n", {"memory.max": "4000\n"}, {}, 4000),
+    ("0::/\n", {"memory.max": "max\n"}, {}, WHOLE),
+    ("0::/a/b\n", {"a/memory.max": "5000\n", "a/b/memory.max": "max\n"}, {}, 5000),
+    ("1:name=systemd:/\n0::/a/b\n", {"a/memory.max": "5000", "a/b/memory.max": "300"}, {}, 300),
+    ("0::/a/b\n", {"a/c/memory.max": "300\n"}, {}, WHOLE),  # another's
+    # A container sees its own cgroup as the root, and its path from the root of the host.
+    ("0::/../other\n", {"memory.max": "700\n"}, {}, 700),
+    (None, {}, {}, WHOLE),  # no Linux
+    (None, {}, {"NODE": "900"}, 900 * 2**20),
+    (None, {}, {"CPU": "200"}, 4 * 200 * 2**20),
+    (None, {}, {"GPU": "200"}, WHOLE),  # nothing says how many
+    (None, {}, {"NODE": "0"}, WHOLE),
+    (None, {}, {"NODE": "all of it"}, WHOLE),
+]
+
+
+@pytest.mark.parametrize(("own", "files", "slurm", "expected"), LIMITS)
+def test_the_smallest_limit_counts(own, files, slurm, expected, tmp_path, monkeypatch):
     contents = {f"sys/fs/cgroup/{name}": text for name, text in files.items()}
-    if own is not None:
-        contents["proc/self/cgroup"] = own
+    contents |= {} if own is None else {"proc/self/cgroup": own}
     for name, text in contents.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
+    monkeypatch.setenv("SLURM_CPUS_ON_NODE", "4")
+    for unit, text in slurm.items():
+        monkeypatch.setenv(f"SLURM_MEM_PER_{unit}", text)
     assert machine.memory(tmp_path) == expected
-
-
-@pytest.mark.parametrize(
-    ("environment", "mebibytes"),
-    [
-        ({"SLURM_MEM_PER_NODE": "900"}, 900),
-        ({"SLURM_MEM_PER_CPU": "200", "SLURM_CPUS_ON_NODE": "4"}, 800),
-        ({"SLURM_MEM_PER_CPU": "200"}, None),
-        ({"SLURM_MEM_PER_GPU": "300", "SLURM_GPUS_ON_NODE": "2"}, 600),
-        ({"SLURM_MEM_PER_NODE": "0"}, None),
-        ({"SLURM_MEM_PER_NODE": "all of it"}, None),
-    ],
-)
-def test_what_slurm_gives_a_job_counts(environment, mebibytes, tmp_path, monkeypatch):
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    assert machine.memory(tmp_path) == (WHOLE if mebibytes is None else mebibytes * 2**20)
 
 
 @on_linux
@@ -134,17 +110,7 @@ def test_other_errors_are_not_taken_for_want_of_memory():
 
 
 @on_linux
-def test_a_size_that_does_not_fit_ends_in_two_lines(command):
-    done = command("study=linear", "width=100000", "scale=smoke", "device=cpu")
-    assert done.returncode == 2, done.stderr
-    *_, first, second = done.stderr.splitlines()
-    assert first.startswith("error: linear ") and "ran out of memory on cpu" in first
-    assert second == "  (runner study=linear --help lists them)"
-    assert "Traceback" not in done.stderr
-
-
-@on_linux
-def test_in_a_sweep_it_is_named_and_the_others_go_on(command):
+def test_a_size_that_does_not_fit_ends_in_two_lines_and_the_sweep_goes_on(command):
     done = command("-m", "study=linear", "scale=smoke", "device=cpu", "width=4,100000")
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert "1 of 2 runs failed:" in done.stderr

@@ -19,6 +19,7 @@ from repository import REPOSITORY
 from runner.cli.runs import main as runs_command
 from runner.core.settings import Settings
 from runner.papers.norm_tuning.bn_only.config import BnOnly
+from runner.runs import lock
 from runner.runs.execution import execute
 from runner.runs.run import Run
 
@@ -88,7 +89,7 @@ def owner_of_a_begun_run(outputs: Path) -> int | None:
     """The process that works on a run which has a checkpoint, by the run's lease."""
     for checkpoint in outputs.glob("runs/*/*/checkpoint.safetensors"):
         with suppress(OSError):  # it has ended meanwhile
-            return SoftFileLease(checkpoint.with_name(".lease")).pid
+            return SoftFileLease(lock.lease_path(checkpoint.parent)).pid
     return None
 
 

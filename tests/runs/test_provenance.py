@@ -2,119 +2,95 @@
 
 import json
 import os
-import shutil
 import subprocess
+from importlib.util import find_spec
 
+import in_process
 import pytest
 import torch
-import warm
 from pretended_cuda import CUDA, pretended_cuda
-from repository import REPOSITORY
-from scratch_copy import in_copy
-from toys import toys
 
-from runner.core.catalogue import configs
+from runner.core.catalogue import configs, package_of
 from runner.runs import provenance
-from runner.runs.provenance import code_of, fingerprint
+from runner.runs.provenance import code_of, covered, fingerprint
 from runner.runs.what_counts import MODULES
 
-ARGUMENTS = ("study=example20", "scale=smoke", "device=cpu")
-STUDY = "src/runner/papers/bottleneck_structure/example20/study.py"
-STUDY_MODULE = "runner.papers.bottleneck_structure.example20.study"
-THEORY = "src/runner/papers/bottleneck_structure/theory.py"
-ELSEWHERE = "src/runner/papers/batch_norm_rank/theory.py"
+STUDY = "runner.papers.bottleneck_structure.example20.study"
+THEORY = "runner.papers.bottleneck_structure.theory"
+ELSEWHERE = "runner.papers.batch_norm_rank.theory"
 
 
-def test_studies_have_different_fingerprints():
-    assert len({code_of(study) for study in configs()}) == len(configs())
+COUNTED = {"runner.core", "runner.core.compiling", "runner.core.streams", "runner.core.studies"}
+"""The modules of `core` that can change a number."""
+
+
+def test_a_fingerprint_covers_the_study_and_what_computes():
+    fingerprints = set()
+    for study in configs():
+        package = package_of(study)
+        paper = package.rpartition(".")[0]
+        names = set(covered({f"{package}.config", f"{package}.study"})[0])
+        computing = ("runner.data", "runner.networks", "runner.training", paper)
+        assert {name for name in names - COUNTED if not name.startswith(computing)} == set()
+        fingerprints.add(code_of(study))
+    assert len(fingerprints) == len(configs())
 
 
 @pytest.fixture
-def copy(tmp_path):
-    ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    for name in ("conf", "src"):
-        shutil.copytree(REPOSITORY / name, tmp_path / name, ignore=ignore)
-    return tmp_path
+def figure(tmp_path, monkeypatch, capsys):
+    """Makes a figure: its exit code and what is printed. Its runs are of other code, if asked."""
+
+    def make(*words: str, other_code: bool = False) -> tuple[int, str]:
+        for path in tmp_path.glob("runs/*/*/provenance.json") if other_code else ():
+            path.write_text(json.dumps(json.loads(path.read_text()) | {"code": "another"}))
+        words = ("figure=bottleneck-example20", "scale=smoke", "device=cpu", *words)
+        code = in_process.run([*words, f"outputs={tmp_path}"], monkeypatch)
+        shown = capsys.readouterr()
+        return code, shown.out + shown.err
+
+    return make
 
 
-def edit(path, old, new):
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new, 1))
-
-
-def run(copy, *more):
-    done = in_copy(copy, "runner", *ARGUMENTS, *more)
-    return done.returncode, done.stdout + done.stderr
-
-
-def table(copy):
-    (path,) = copy.glob("outputs/runs/example20/*/metrics.csv")
-    return path.read_bytes()
-
-
-def code(copy):
-    (path,) = copy.glob("outputs/runs/example20/*/provenance.json")
-    return json.loads(path.read_text())["code"]
-
-
-def test_an_edited_formula_never_gives_old_numbers_without_a_word(copy):
-    returned, text = run(copy)
-    assert returned == 0 and "other code" not in text
-    before, first = table(copy), code(copy)
-    edit(
-        copy / STUDY,
-        "    epsilon = L**-exponent\n",
-        "    # why\n    epsilon = (\n  L**-exponent)\n",
-    )
-    edit(copy / STUDY, '"""Build and measure every network."""', '"""Another text."""')
-    edit(copy / THEORY, '"""', '"""More of it. ')
-    edit(copy / ELSEWHERE, "def second_moment", "def moment_of_second_order")
-    assert "other code" not in run(copy)[1], "words, layout, and what is not imported count nothing"
-    edit(copy / THEORY, "def divergent_excess(", "def divergent_excess_of(")
-    edit(copy / STUDY, "theory.divergent_excess(", "theory.divergent_excess_of(")
-    edit(copy / STUDY, "L**-exponent", "2 * L**-exponent")
-    returned, text = run(copy)
-    assert returned == 0 and "was computed by other code and kept" in text
-    assert "stale=recompute" in text and table(copy) == before
-    returned, text = run(copy, "stale=refuse")
-    assert returned == 2 and "stale=recompute computes it again" in text
-    returned, text = run(copy, "stale=recompute")
-    assert returned == 0 and "its code has changed" in text
-    assert table(copy) != before and code(copy) != first
-    returned, text = run(copy)
-    assert returned == 0 and "other code" not in text
-
-
-def test_a_sweep_and_a_figure_say_so_as_well(copy):
-    figure = ("runner", "figure=bottleneck-example20", "scale=smoke", "device=cpu")
-    assert in_copy(copy, *figure).returncode == 0
-    edit(copy / STUDY, "epsilon = L**-exponent", "epsilon = 2 * L**-exponent")
-    again = in_copy(copy, *figure)
-    assert again.returncode == 0 and "computed by other code" in again.stderr
-    assert "note: " in again.stdout
-    kept = copy / "outputs" / "figures" / "smoke" / "bottleneck-example20.provenance.json"
-    about = json.loads(kept.read_text())
+def test_a_run_of_other_code_is_never_kept_without_a_word(figure, tmp_path):
+    code, text = figure()
+    assert code == 0 and "other code" not in text
+    results = [path.stat().st_ino for path in tmp_path.glob("runs/*/*/result.json")]
+    code, text = figure(other_code=True)
+    assert code == 0 and "computed by other code and kept" in text and "note: " in text
+    assert results == [path.stat().st_ino for path in tmp_path.glob("runs/*/*/result.json")]
+    about = json.loads(next(tmp_path.glob("figures/smoke/*.provenance.json")).read_text())
     assert about["stale"] and all(each["stale"] for each in about["runs"])
-    report = in_copy(copy, "runner", "report")
-    assert report.returncode == 0
-    page = copy / "outputs" / "report" / "bottleneck-example20.html"
-    assert "by other code" in page.read_text()
-    compared = in_copy(copy, "runner", "figures", "bottleneck-example20", "scale=smoke")
-    assert compared.returncode == 0 and "unchanged" in compared.stdout
+    code, text = figure("stale=refuse")
+    assert code == 2 and "stale=recompute computes it again" in text
+    code, text = figure("stale=recompute")
+    assert code == 0 and "its code has changed" in text
+    assert "other code" not in figure()[1]
 
 
-def test_an_edit_after_the_import_is_of_a_later_run(tmp_path):
-    """Numbers come from the code that was imported, and say so."""
-    path = "Path(__file__).parents[1] / 'bb' / 'study.py'"
-    edits = f"p = {path}; p.write_text(p.read_text().replace('config.value)', '2 * config.value)'))"
-    room = toys(tmp_path, aa=edits, bb="pass")
-    words = ("--config-dir", str(room), "-m", "study=aa,bb", "scale=smoke", "device=cpu")
-    first, second = (warm.run("-m", "runner", *words, cwd=tmp_path) for _ in range(2))
-    assert first.returncode == second.returncode == 0, first.stderr
-    assert "bb (defaults) was computed by other code" in second.stderr or (
-        "1 of 2 runs were computed by other code" in second.stderr
-    )
+def edited(module, old, new, monkeypatch):
+    """Return whether an edit of a module is another code of the study."""
+    text = provenance.source_of(module)
+    assert old in text
+    before = fingerprint({STUDY})
+    monkeypatch.setitem(provenance._sources, module, text.replace(old, new, 1))
+    return fingerprint({STUDY}) != before
+
+
+@pytest.mark.parametrize(
+    ("module", "old", "new", "counts"),
+    [
+        (STUDY, "L**-exponent", "2 * L**-exponent", True),
+        (STUDY, "    epsilon = L**-exponent", "    # why\n    epsilon = (\n  L**-exponent)", False),
+        (STUDY, '"""Build and measure every network."""', '"""Another text."""', False),
+        (THEORY, "def divergent_excess(", "def divergent_excess_of(", True),
+        (THEORY, '"""', '"""More of it. ', False),
+        (ELSEWHERE, "def second_moment", "def moment_of_second_order", False),
+    ],
+)
+def test_code_that_is_imported_counts_and_words_and_layout_do_not(
+    module, old, new, counts, monkeypatch
+):
+    assert edited(module, old, new, monkeypatch) == counts
 
 
 def test_modules_are_remembered_as_they_were_imported(tmp_path, monkeypatch):
@@ -164,8 +140,8 @@ def same(old, new, monkeypatch):
     assert COMPUTES.count(old) == 1
     digits = set()
     for text in (COMPUTES, COMPUTES.replace(old, new)):
-        monkeypatch.setitem(provenance._sources, STUDY_MODULE, text)
-        digits.add(fingerprint({STUDY_MODULE}))
+        monkeypatch.setitem(provenance._sources, STUDY, text)
+        digits.add(fingerprint({STUDY}))
     return len(digits) == 1
 
 
@@ -210,12 +186,13 @@ def test_every_number_and_operation_makes_it_stale(old, new, monkeypatch):
 
 def test_modules_of_words_alone_are_in_no_fingerprint(monkeypatch):
     """A reworded hint of `core.errors`, or another line of `core.progress`, is no other code."""
-    before = fingerprint({STUDY_MODULE})
+    before = fingerprint({STUDY})
     for name in MODULES:
+        assert find_spec(name), name
         monkeypatch.setitem(provenance._sources, name, "reworded = 1")
-    assert fingerprint({STUDY_MODULE}) == before
+    assert fingerprint({STUDY}) == before
     monkeypatch.setitem(provenance._sources, "runner.core.studies", "other = 1")
-    assert fingerprint({STUDY_MODULE}) != before
+    assert fingerprint({STUDY}) != before
 
 
 SOURCE = """
@@ -259,24 +236,16 @@ GCC version:  gcc version 12.3.0
 """
 
 
-def versions_on(device):
-    versions = provenance.describe(device)["versions"]
-    return {name: versions[name] for name in ("cuda", "cudnn", "driver")}
-
-
-def test_a_cpu_has_no_versions_of_a_gpu(monkeypatch, tmp_path):
-    monkeypatch.setattr(provenance, "DRIVER", tmp_path / "version")
-    provenance.DRIVER.write_text(PROPRIETARY)
-    assert versions_on(torch.device("cpu")) == {"cuda": None, "cudnn": None, "driver": None}
-
-
 @pytest.mark.parametrize(
     ("text", "driver"),
     [(PROPRIETARY, "535.129.03"), (OPEN, "570.86"), ("no version", None), (None, None)],
 )
-def test_a_gpu_names_cuda_cudnn_and_the_driver(text, driver, monkeypatch, tmp_path):
+def test_a_gpu_names_cuda_cudnn_and_the_driver_and_a_cpu_none(text, driver, monkeypatch, tmp_path):
     monkeypatch.setattr(provenance, "DRIVER", tmp_path / "version")
     if text is not None:
         provenance.DRIVER.write_text(text)
+    of_gpu = {"cuda": "12.8", "cudnn": "91002", "driver": driver}
     with pretended_cuda():
-        assert versions_on(CUDA) == {"cuda": "12.8", "cudnn": "91002", "driver": driver}
+        assert of_gpu.items() <= provenance.describe(CUDA)["versions"].items()
+    of_cpu = provenance.describe(torch.device("cpu"))["versions"]
+    assert dict.fromkeys(of_gpu).items() <= of_cpu.items()

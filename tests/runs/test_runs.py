@@ -5,19 +5,19 @@ import time
 
 import pytest
 import warm
-from in_process import run as run_here
 from stopped import interrupted
 from threadpoolctl import threadpool_info
 from toys import toys
 
 from runner.core.errors import InputError, RunFailed
 from runner.core.settings import Settings
+from runner.papers.bottleneck_structure.example20.config import Example20
 from runner.papers.norm_tuning.bn_only import study as bn_only
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs.execution import execute
 from runner.runs.inventory import describe
 from runner.runs.jobs import Attempt, Job
-from runner.runs.run import Run, load
+from runner.runs.run import Run, kept_notes, load
 
 TINY = {"target_width": 3, "train_samples": 6400, "test_samples": 500, "batch_size": 32}
 
@@ -43,14 +43,8 @@ def completed(outputs, **changes) -> Run:
 def test_a_complete_run_holds_its_evidence(tmp_path):
     run = completed(tmp_path)
     names = {path.name for path in run.folder.iterdir()}
-    assert names == {
-        "config.yaml",
-        "metrics.csv",
-        "curves.csv",
-        "provenance.json",
-        "run.log",
-        "result.json",
-    }
+    files = "config.yaml metrics.csv curves.csv provenance.json run.log result.json"
+    assert names == set(files.split())
     provenance = json.loads((run.folder / "provenance.json").read_text())
     assert provenance["status"] == "complete"
     assert provenance["started"] <= provenance["ended"]
@@ -93,54 +87,26 @@ def test_a_run_that_was_interrupted_goes_on_and_ends_with_the_same_bytes(tmp_pat
     assert not (run.folder / "checkpoint.safetensors").exists()
 
 
-@pytest.mark.parametrize(
-    ("number", "code", "said"),
-    [(signal.SIGKILL, -signal.SIGKILL, "dead"), (signal.SIGTERM, 130, "interrupted")],
-)
-def test_a_process_that_is_ended_is_resumed(tmp_path, number, code, said):
+def test_a_process_that_is_terminated_is_resumed(tmp_path):
     """In the middle of training; the same command then ends with the same bytes."""
     changes = {"train_samples": 60_000, "target_width": 4}
     arguments = [f"{key}={value}" for key, value in {**TINY, **changes, "replicates": 2}.items()]
     command = ["-m", "runner", *arguments, "checkpoint_seconds=0"]
     command += [f"outputs={tmp_path / 'killed'}", "device=cpu"]
     run = Run(tiny(**changes), tmp_path / "killed")
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    process = warm.Process(*command, env=environment)
+    process = warm.Process(*command, env={**os.environ, "OMP_NUM_THREADS": "1"})
     deadline = time.monotonic() + 120
     while not (run.folder / "checkpoint.safetensors").exists():
         assert process.poll() is None, process.texts()
         assert time.monotonic() < deadline
         time.sleep(0.01)
     assert describe(run.folder).status == "running"
-    os.kill(process.pid, number)
-    assert process.wait(10) == code
-    assert not run.is_complete() and describe(run.folder).status == said
+    os.kill(process.pid, signal.SIGTERM)
+    assert process.wait(10) == 130
+    assert not run.is_complete() and describe(run.folder).status == "interrupted"
     execute(run, settings(tmp_path / "killed"))
     assert "goes on" in (run.folder / "run.log").read_text()
     assert tables(run) == tables(completed(tmp_path / "whole", **changes))
-
-
-def test_a_damaged_checkpoint_means_a_clean_start(tmp_path):
-    whole = tables(completed(tmp_path / "whole"))
-    run = Run(tiny(), tmp_path / "damaged")
-    run.folder.mkdir(parents=True)
-    (run.folder / "checkpoint.safetensors").write_bytes(b"not a checkpoint")
-    (run.folder / "metrics.csv").write_text("left,over\n1,2\n")
-    execute(run, settings(tmp_path / "damaged"))
-    assert tables(run) == whole
-
-
-def test_a_table_cut_in_the_middle_is_named_and_computed_again(tmp_path):
-    run = completed(tmp_path)
-    whole = tables(run)
-    path = run.folder / "metrics.csv"
-    path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(InputError, match=r"metrics.csv is damaged"):
-        run.tables()
-    with pytest.raises(InputError, match=r"metrics.csv is damaged"):
-        load([Run(tiny(), tmp_path)])
-    execute(Run(tiny(), tmp_path), settings(tmp_path))
-    assert tables(run) == whole
 
 
 def test_a_failing_run_leaves_its_traceback_and_no_result(tmp_path, monkeypatch):
@@ -181,39 +147,36 @@ def test_an_attempt_tells_the_error_of_its_run_alone(tmp_path, monkeypatch, erro
     assert attempt.error() == "", "it is of an attempt before"
 
 
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        ("sys.exit(0)", "SystemExit: 0"),
-        (r"raise ValueError('a lone surrogate: \ud800')", r"a lone surrogate: \ud800"),
-        ("return", "the study has yielded no row"),
-    ],
-)
-def test_what_a_study_should_not_do_fails_its_run_alone(tmp_path, body, said):
-    room = toys(tmp_path, toy=f"if config.value == 2: {body}")
-    words = ("--config-dir", str(room), "-m", "study=toy", "value=1,2,3", "scale=smoke")
-    done = warm.run("-m", "runner", *words, "device=cpu", cwd=tmp_path)
-    assert done.returncode == 1 and "1 of 3 runs failed" in done.stderr, done.stderr
+def test_what_a_study_should_not_do_fails_its_run_alone(tmp_path):
+    room = toys(
+        tmp_path,
+        leaves="if config.value == 2: sys.exit(0)",
+        raises=r"if config.value == 2: raise ValueError('a lone surrogate: \ud800')",
+        returns="if config.value == 2: return",
+    )
+    words = ("--config-dir", str(room), "-m", "study=leaves,raises,returns", "value=1,2,3")
+    done = warm.run("-m", "runner", *words, "scale=smoke", "device=cpu", cwd=tmp_path)
+    assert done.returncode == 1 and "3 of 9 runs failed" in done.stderr, done.stderr
     assert "Traceback" not in done.stderr
-    assert len(list(tmp_path.glob("outputs/runs/toy/*/result.json"))) == 2
-    (error,) = tmp_path.glob("outputs/runs/toy/*/error.txt")
-    assert said in error.read_text()
-    assert json.loads((error.parent / "provenance.json").read_text())["status"] == "failed"
-    alone = (*words[:2], *words[3:4], "value=2", *words[5:])
-    done = warm.run("-m", "runner", *alone, "device=cpu", cwd=tmp_path)
-    assert done.returncode == 1 and "Traceback" not in done.stderr and said in done.stderr
+    assert len(list(tmp_path.glob("outputs/runs/*/*/result.json"))) == 6
+    errors = {path.parent.parent.name: path for path in tmp_path.glob("outputs/runs/*/*/error.txt")}
+    for study, said in {
+        "leaves": "SystemExit: 0",
+        "raises": r"a lone surrogate: \ud800",
+        "returns": "the study has yielded no row",
+    }.items():
+        assert said in errors[study].read_text() and said in done.stderr
+        about = json.loads(errors[study].with_name("provenance.json").read_text())
+        assert about["status"] == "failed"
 
 
-def test_a_missing_run_is_named(tmp_path):
-    run = completed(tmp_path)
-    with pytest.raises(InputError, match=r"1 of 2 runs are missing:\n  bn_only target_width=9"):
-        load([run, Run(BnOnly(target_width=9), tmp_path)])
-
-
-def test_two_runs_load_as_one_table_with_their_parameters(tmp_path):
-    loaded = load([completed(tmp_path), completed(tmp_path, target_width=4)])
+def test_runs_load_as_one_table_with_their_parameters_and_a_missing_one_is_named(tmp_path):
+    runs = [completed(tmp_path), completed(tmp_path, target_width=4)]
+    loaded = load(runs)
     assert set(loaded["curves"]["target_width"]) == {3, 4}
     assert loaded["metrics"]["run"].nunique() == 2
+    with pytest.raises(InputError, match=r"1 of 3 runs are missing:\n  bn_only target_width=9"):
+        load([*runs, Run(BnOnly(target_width=9), tmp_path)])
 
 
 def test_an_output_folder_that_cannot_be_written_is_named(tmp_path):
@@ -238,26 +201,23 @@ def test_threads_holds_for_numpys_products_too(tmp_path, monkeypatch, threads):
     assert counts and max(counts) <= threads
 
 
-def test_a_run_of_another_number_of_threads_is_reused_and_said(tmp_path, monkeypatch, capsys):
+def test_a_run_of_another_number_of_threads_is_reused_and_said(tmp_path):
     """Threads change last digits and are no part of a run's identity."""
 
-    def said(*words: str) -> list[str]:
-        smallest = ["study=example20", "scale=smoke", "device=cpu", f"outputs={tmp_path}"]
-        assert run_here([*words, *smallest], monkeypatch) == 0
-        return [line for line in capsys.readouterr().err.splitlines() if "threads" in line]
+    def said(*runs: Run, **about) -> list[str]:
+        path = runs[0].folder / "provenance.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | about))
+        return kept_notes(runs, settings(tmp_path, threads=1))
 
-    assert said("threads=2") == said("threads=2") == []
-    (path,) = tmp_path.glob("runs/*/*/provenance.json")
-    about = json.loads(path.read_text())
-    assert about["threads"] == 2
-    for words in (["threads=1"], ["-m", "threads=1"]):
-        (line,) = said(*words)
-        assert "was computed with threads=2, not 1, and kept" in line and "force=true" in line
-    said("seed=1")
-    assert said("-m", "threads=1", "seed=0,1")[0].startswith("1 of 2 runs were computed with")
-    path.write_text(json.dumps(about | {"threads": 1, "first": {"threads": 3}}))
-    assert "threads=3, not 1" in said("threads=1")[0], "what began it counts, too"
-    path.write_text(json.dumps({**about, "threads": None}))
-    assert said("threads=1") == [], "nothing is known"
-    assert said("threads=1", "force=true") == said("threads=1") == []
-    assert json.loads(path.read_text())["threads"] == 1
+    runs = [Run(Example20(depths=[4], grid=grid), tmp_path) for grid in (3, 4)]
+    for run, threads in zip(runs, (2, 1), strict=True):
+        execute(run, settings(tmp_path, threads=threads))
+    assert kept_notes(runs[:1], settings(tmp_path, threads=2)) == []
+    (note,) = said(runs[0])
+    assert "was computed with threads=2, not 1, and kept" in note and "force=true" in note
+    assert said(*runs)[0].startswith("1 of 2 runs were computed with threads=2")
+    (note,) = said(runs[0], threads=1, first={"threads": 3})
+    assert "threads=3, not 1" in note, "what began it counts, too"
+    assert said(runs[0], threads=None, first=None) == [], "nothing is known"
+    execute(runs[0], settings(tmp_path, threads=1, force=True))
+    assert said(runs[0]) == [] and runs[0].provenance()["threads"] == 1

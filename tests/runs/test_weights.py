@@ -11,6 +11,7 @@ from stopped import bytes_of, compute_with_stops, interrupted
 from tiny import tiny
 from torch.nn.functional import cross_entropy
 
+from runner.cli.runs import main as runs_command
 from runner.core.catalogue import configs
 from runner.core.errors import InputError
 from runner.core.settings import Settings
@@ -63,7 +64,7 @@ def test_they_are_the_same_wherever_the_run_was_stopped_and_change_no_table(
     for network, row in zip(networks, last.itertuples(), strict=True):
         if (kept := ours.get(f"{network}/{row.quantity}")) is not None:
             assert float(kept.double().norm()) == pytest.approx(row.value, nan_ok=True)
-    assert inventory.problem(runs[0].folder, tmp_path / "whole") is None
+    assert runs_command(["check", str(tmp_path / "whole")]) == 0
 
 
 @pytest.mark.parametrize("changes", [{}, {"normalizations": ["batch_no_mean"], "skip": 0.5}])
@@ -146,14 +147,16 @@ def test_a_run_without_them_says_how_to_get_them_and_another_attempt_leaves_none
     assert not (run.folder / WEIGHTS).exists() and "weights" not in run.result
 
 
-def test_damage_is_noticed(tmp_path):
+@pytest.mark.parametrize("content", [None, b"!"])
+def test_weights_that_are_gone_or_damaged_are_noticed(tmp_path, content):
     run = Run(tiny("bottleneck"), tmp_path)
     execute(run, settings(run, keep_weights=True))
     path = run.folder / WEIGHTS
-    path.write_bytes(path.read_bytes()[:-1] + b"!")
-    assert inventory.problem(run.folder, tmp_path) == f"{path} is damaged"
+    path.unlink() if content is None else path.write_bytes(path.read_bytes()[:-1] + content)
     with pytest.raises(InputError, match="is damaged: force=true"):
         run.weights()
+    (note,) = kept_notes([run], settings(run, keep_weights=True))
+    assert "gone or damaged: force=true" in note
 
 
 def test_a_checkpoint_without_weights_is_of_no_use_where_they_are_wanted(tmp_path, caplog):

@@ -22,7 +22,7 @@ from runner.core.studies import Row, column_types
 from runner.results import sweep_pictures
 from runner.results.comparison import compare
 from runner.runs import cleaning
-from runner.runs.files import write_named
+from runner.runs.files import write_atomically
 from runner.runs.inventory import STATUSES, Found, attempts, find, folders, in_queue, problem
 from runner.runs.run import Run, joined, stale_note
 from runner.runs.selection import chosen, named
@@ -217,7 +217,7 @@ def export(options: argparse.Namespace, outputs: Path) -> int:
     if options.parquet:
         rows.to_parquet(content, index=False)
     try:
-        write_named(path, content.getvalue())
+        write_atomically(path, content.getvalue())
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from error
     print(f"{path}: {len(rows)} rows of {_count(runs)}")

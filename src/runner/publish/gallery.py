@@ -32,7 +32,7 @@ from runner.core.progress import log_to_terminal
 from runner.publish.counting import once
 from runner.publish.entries import Entry, Result, collect, reason
 from runner.results.verdicts import STANDINGS
-from runner.runs.files import read, write_atomically
+from runner.runs.files import write_atomically
 from runner.runs.provenance import REFERENCE
 
 PAGES = files("runner.publish") / "pages"
@@ -216,7 +216,7 @@ def _publish(picture: Path, to: Path, small: bool) -> tuple[int, int]:
     place, thumbnail = (to.with_name(f"{to.name}.{end}") for end in ("png", "webp"))
     image = Image.open(BytesIO(content))
     with suppress(OSError):
-        if read(place) == content and (thumbnail.exists() or not small):
+        if place.read_bytes() == content and (thumbnail.exists() or not small):
             return image.size
     write_atomically(place, content)
     if small:

@@ -32,7 +32,7 @@ from runner.core.studies import column_types
 from runner.results import captions, figures, style
 from runner.results.findings import DOT
 from runner.results.labels import Names, names_of
-from runner.runs.files import write_atomically, write_named
+from runner.runs.files import write_atomically
 from runner.runs.run import Run, load, readable
 from runner.runs.selection import differing
 
@@ -343,7 +343,7 @@ def write(plot: Plot, outputs: Path, out: Path | None = None) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     with style.drawn_in("screen"):
         if out:
-            figures.save(draw(plot), path.with_suffix(""), [path.suffix[1:]], write_named)
+            figures.save(draw(plot), path.with_suffix(""), [path.suffix[1:]], write_atomically)
         else:
             figures.save(draw(plot), path.with_suffix(""), ["png", "pdf"])
     if not out:

@@ -10,7 +10,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from runner.runs.files import open_to_read, replaced
+from runner.runs.files import replaced
 from runner.runs.tables import Extent, sha256_of
 
 
@@ -46,7 +46,7 @@ class Checkpoint:
         Raises FileNotFoundError when there is none, ValueError, which says why, when it must not be
         used; other exceptions when the file is damaged.
         """
-        with open_to_read(path), safe_open(path, "pt") as file:
+        with safe_open(path, "pt") as file:
             about = json.loads(file.metadata()["about"])
             state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         if about["run"] != self.run:

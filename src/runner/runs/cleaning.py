@@ -15,7 +15,6 @@ from runner.runs import lock
 from runner.runs.files import PART
 from runner.runs.inventory import Found, status_of
 from runner.runs.run import (
-    AGAIN,
     CHECKPOINT,
     RESULT,
     WEIGHTS,
@@ -33,7 +32,7 @@ NAME = re.compile(r".+-[0-9a-f]{8}", re.DOTALL)
 AT_ITS_BEGINNING = {".lock", ".lease", "run.log", "provenance.json", "config.yaml"}
 """What a run writes before any number, the configuration last."""
 
-WRITTEN = {RESULT, WEIGHTS, CHECKPOINT, "error.txt", "overview.png", AGAIN, *AT_ITS_BEGINNING}
+WRITTEN = {RESULT, WEIGHTS, CHECKPOINT, "error.txt", "overview.png", *AT_ITS_BEGINNING}
 """What a run writes beside its tables."""
 
 ORDER = {RESULT: 0, "provenance.json": 2, "config.yaml": 3, ".lock": 4}
@@ -96,6 +95,10 @@ def remove(found: Found, queued: Mapping[Path, Path]) -> str | None:
             own = {path.name for path in _own(folder)}
             others = sorted({path.name for path in folder.iterdir()} - own)
             _empty(folder)
+            if found.attempt.is_dir() and not found.attempt.is_symlink():
+                _empty(found.attempt)
+                with suppress(OSError):  # there is something of others in it
+                    found.attempt.rmdir()
     except Busy:
         return "a process works on it"
     with suppress(OSError):  # another process may have begun it anew
@@ -106,30 +109,24 @@ def remove(found: Found, queued: Mapping[Path, Path]) -> str | None:
 def _empty(folder: Path) -> None:
     """Remove what a run has written in a folder.
 
-    A lock that others wait for goes with the rest: they notice, and make their own. The lease is
-    removed by who holds it.
+    A lock that others wait for goes with the rest: they notice, and make their own.
     """
     for path in sorted(_own(folder), key=lambda path: ORDER.get(path.name, 1)):
-        if path.is_dir() and not path.is_symlink():
-            _empty(path)
-            with suppress(OSError):  # there is something of others in it
-                path.rmdir()
-        elif path.name != ".lease":
-            path.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
 
 
 def _own(folder: Path) -> list[Path]:
     """Return what a run has written in a folder, with the tables of its study or its result."""
     tables: set[str] = set()
     with suppress(InputError, ImportError):  # a study that is gone
-        tables |= set(rows_of((folder.parent if folder.name == AGAIN else folder).parent.name))
+        tables |= set(rows_of(folder.parent.name))
     with suppress(InputError, KeyError, TypeError):
         tables |= set(read_result(folder / RESULT)["tables"])
     names = WRITTEN | {f"{name}.csv" for name in tables}
     found = []
     for path in folder.iterdir():
         part = PART.fullmatch(path.name)
-        is_folder = path.is_dir() and not path.is_symlink()
-        if (part["name"] if part else path.name) in ({AGAIN} if is_folder else names):
+        is_file = path.is_symlink() or not path.is_dir()
+        if is_file and (part["name"] if part else path.name) in names:
             found.append(path)
     return found

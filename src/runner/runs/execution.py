@@ -6,11 +6,12 @@ To be read from `execute` down.
 import json
 import logging
 import re
+import shutil
 import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,10 +29,10 @@ from runner.core.progress import Progress
 from runner.core.settings import Settings
 from runner.core.studies import Context, Measured, TrainingConfig
 from runner.data.datasets import Dataset, load
-from runner.runs import files, lock, machine, provenance, replacing, trackers
+from runner.runs import files, lock, machine, provenance, trackers
 from runner.runs.checkpoint import Checkpoint
 from runner.runs.files import write_atomically
-from runner.runs.run import CHECKPOINT, RESULT, WEIGHTS, Run, read_provenance
+from runner.runs.run import CHECKPOINT, RESULT, WEIGHTS, WRITTEN, Run, is_whole, read_provenance
 from runner.runs.tables import TableWriter, rows_in, sha256_of
 
 KEPT = "kept weights/"
@@ -57,37 +58,40 @@ def execute(run: Run, settings: Settings, turn: int = 0, n_jobs: int = 1) -> Non
     if not run.is_wanted(settings):
         return
     trackers.require(settings.tracker)
-    place = None
-    while run.folder != place:  # once; again where another configuration has taken the name
-        place = run.folder
-        require_writable(settings.folder(), place)
-        with lock.held(place, settings.wait, str(run)) as require_lock:
-            if run.folder == place:
-                _execute(run, settings, device, n_jobs, require_lock)
+    require_writable(settings.folder(), run.folder)
+    with lock.held(run.folder, settings.wait, str(run)) as require_lock:
+        if _replace_by_attempt(run) and not run.is_stale() or not run.is_wanted(settings):
+            return
+        folder = run.folder
+        if run.is_complete():
+            why = "force=true" if settings.force else "its code has changed"
+            log.info("%s is computed again: %s", run, why)
+            folder = run.again
+        elif run.result_path.exists():
+            log.info("%s is computed again: its files are damaged", run)
+            run.result_path.unlink()  # first, so that no step leaves a false one
+            (folder / CHECKPOINT).unlink(missing_ok=True)
+        folder.mkdir(exist_ok=True)
+        with _logged_to(folder):
+            _Attempt(run, folder, settings, device, require_lock).carry_out(n_jobs)
+        _replace_by_attempt(run)
 
 
-def _execute(
-    run: Run,
-    settings: Settings,
-    device: torch.device,
-    n_jobs: int,
-    require_lock: Callable[[], None],
-) -> None:
-    """Do what `execute` does. Only for who holds the lease."""
-    if replacing.settle(run) and not run.is_stale() or not run.is_wanted(settings):
-        return
-    folder = run.folder
-    if run.is_complete():
-        why = "force=true" if settings.force else "its code has changed"
-        log.info("%s is computed again: %s", run, why)
-        folder = replacing.begin(run)
-    elif run.result_path.exists():
-        log.info("%s is computed again: its files are damaged", run)
-        run.result_path.unlink()  # first, so that no step leaves a false one
-        (folder / CHECKPOINT).unlink(missing_ok=True)
-    with _logged_to(folder):
-        _Attempt(run, folder, settings, device, require_lock).carry_out(n_jobs)
-    replacing.settle(run)
+def _replace_by_attempt(run: Run) -> bool:
+    """Put the complete attempt in `run.again` in the place of the run; return whether there is one.
+
+    Files of the user in the folder stay. A kill at any step leaves the complete attempt, which the
+    next call puts in place. Only for who holds the lease.
+    """
+    if not is_whole(run.again):
+        return False
+    written = WRITTEN | {f"{table}.csv" for table in rows_of(run.config.study)}
+    for path in run.folder.iterdir():
+        if path.name not in written:
+            path.rename(run.again / path.name)
+    shutil.rmtree(run.folder)
+    run.again.rename(run.folder)
+    return True
 
 
 @contextmanager
@@ -95,7 +99,7 @@ def _logged_to(folder: Path) -> Iterator[None]:
     """Write the log to the folder's `run.log` as well. Raises InputError when it takes no files."""
     try:
         files.remove_parts(folder)
-        written = files.open_to_append(folder / "run.log")
+        written = (folder / "run.log").open("a", encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise InputError(f"{folder} cannot be written ({error.strerror})") from error
     handler = logging.StreamHandler(written)
@@ -109,29 +113,28 @@ def _logged_to(folder: Path) -> Iterator[None]:
             log.removeHandler(handler)
 
 
+@dataclass
 class _Attempt:
     """One attempt at a run, from its config file to its result or its error.
 
-    folder: where it leaves them, the run's own or `run.again`. require_lock: raises Busy once
-    another process has the run.
+    folder: where it leaves them, the run's or `run.again`. require_lock: raises Busy once another
+    process has the run.
     """
 
-    def __init__(
-        self,
-        run: Run,
-        folder: Path,
-        settings: Settings,
-        device: torch.device,
-        require_lock: Callable[[], None],
-    ) -> None:
-        self.run, self.folder, self.settings, self.device = run, folder, settings, device
-        self.require_lock = require_lock
+    run: Run
+    folder: Path
+    settings: Settings
+    device: torch.device
+    require_lock: Callable[[], None]
+
+    def __post_init__(self) -> None:
         self.status = "running"
         self.about: dict[str, Any] = {"code": None, "data": {}}
         self.began, self.cpu_began = time.monotonic(), time.process_time()
         self.started = _now()
         self.weights: dict[str, Tensor] = {}
-        self.tracking = trackers.Tracking(run, settings.tracker, settings.folder())
+        settings = self.settings
+        self.tracking = trackers.Tracking(self.run, settings.tracker, settings.folder())
 
     def carry_out(self, n_jobs: int) -> None:
         """Run the study and leave its result, or its error and where it stopped."""

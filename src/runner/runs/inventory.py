@@ -13,7 +13,7 @@ from runner.core.catalogue import configs, rows_of
 from runner.core.errors import InputError
 from runner.core.folders import require_readable
 from runner.core.studies import StudyConfig
-from runner.runs import files, lock
+from runner.runs import lock
 from runner.runs.run import (
     AGAIN,
     NAME,
@@ -57,8 +57,13 @@ class Found:
 
     @property
     def home(self) -> Path:
-        """The folder of the run, of which an attempt has one inside."""
-        return self.folder.parent if self.folder.name == AGAIN else self.folder
+        """The folder of the run, beside which an attempt has its own."""
+        return self.folder.with_name(self.folder.name.removesuffix(AGAIN))
+
+    @property
+    def attempt(self) -> Path:
+        """The folder where the run is computed again."""
+        return self.folder.with_name(self.folder.name + AGAIN)
 
     @property
     def study(self) -> str:
@@ -96,7 +101,8 @@ def folders(outputs: Path, study: str = "*") -> list[Path]:
     Raises InputError if there is no such folder of outputs.
     """
     require_readable(outputs)
-    return sorted(path for path in outputs.glob(f"runs/{study}/*") if os.path.isdir(path))
+    found = [path for path in outputs.glob(f"runs/{study}/*") if os.path.isdir(path)]
+    return sorted(path for path in found if path.suffix != AGAIN)
 
 
 def find(outputs: Path, study: str = "*") -> list[Found]:
@@ -116,12 +122,13 @@ def describe(folder: Path, is_queued: bool = False) -> Found:
     except InputError:
         config = None
     about = read_provenance(folder)
-    is_attempt = folder.name == AGAIN
-    is_held = lock.is_held(folder.parent if is_attempt else folder)
+    is_attempt = folder.suffix == AGAIN
+    attempt = folder.with_name(folder.name + AGAIN)
+    is_held = lock.is_held(folder.with_name(folder.name.removesuffix(AGAIN)))
     status = status_of(folder, is_held, is_queued)
     again = "absent"
-    if (folder / AGAIN).is_dir() and not (folder / AGAIN).is_symlink():
-        again = status_of(folder / AGAIN, is_held, is_queued)
+    if attempt.is_dir() and not attempt.is_symlink():
+        again = status_of(attempt, is_held, is_queued)
     is_whole = status == "complete" and not is_attempt
     whose = _whose_code(folder, config, about) if is_whole else ""
     return Found(
@@ -147,7 +154,7 @@ def _seconds(about: dict[str, Any]) -> float:
 def attempts(found: list[Found], queued: dict[Path, Path]) -> list[Found]:
     """Return the attempts at computing these runs again that are not complete."""
     begun = [each for each in found if each.again not in (None, "complete")]
-    return [describe(each.folder / AGAIN, each.folder in queued) for each in begun]
+    return [describe(each.attempt, each.folder in queued) for each in begun]
 
 
 def status_of(folder: Path, is_held: bool | None, is_queued: bool = False) -> str:
@@ -172,7 +179,7 @@ def in_queue(outputs: Path) -> dict[Path, Path]:
     found: dict[Path, Path] = {}
     for note in sorted((outputs / QUEUED).glob("*.json")):
         with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-            tasks = json.loads(files.read(note))["tasks"]
+            tasks = json.loads(note.read_bytes())["tasks"]
             found |= {outputs / label: note for labels in tasks for label in labels}
     return found
 

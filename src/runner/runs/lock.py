@@ -1,9 +1,9 @@
 """One process at a time works on a folder, on all the machines that share it.
 
-A lease in the folder names its owner, who refreshes it while it works. A dead owner on this machine
-is known at once, one elsewhere by its silence. A lease asks of a file system only that a file is
-created once, which NFS, Lustre, BeeGFS and sshfs promise; `flock` is missing on some, and on others
-kept from the other machines without a message.
+A lease beside the folder names its owner, who refreshes it while it works. A dead owner on this
+machine is known at once, one elsewhere by its silence. A lease asks of a file system only that a
+file is created once, which NFS, Lustre, BeeGFS and sshfs promise; `flock` is missing on some, and
+on others kept from the other machines without a message.
 """
 
 import logging
@@ -28,8 +28,13 @@ PATIENCE = 0.1
 """Seconds until a living owner is known to be one."""
 
 
+def lease_path(folder: Path) -> Path:
+    """Return the file of a folder's lease, which stands beside it: the folder may be replaced."""
+    return folder.with_name(f".{folder.name}.lease")
+
+
 def _lease(folder: Path) -> SoftFileLease:
-    return SoftFileLease(folder / ".lease", lease_duration=LEASE_SECONDS)
+    return SoftFileLease(lease_path(folder), lease_duration=LEASE_SECONDS)
 
 
 @contextmanager
@@ -39,7 +44,7 @@ def held(folder: Path, wait: bool, what: str) -> Iterator[Callable[[], None]]:
     Gives a function that raises Busy once the lease is lost: this process was silent for so long
     that another has taken it for dead. wait: for a living owner; else Busy is raised, at once or,
     where the owner has been silent, once it is known to live. what: what is computed there. Raises
-    InputError when the folder takes no files.
+    InputError when no file can be written beside it.
     """
     lease, busy = _lease(folder), Busy(f"{what} is being computed by another process")
 
@@ -72,7 +77,7 @@ def is_held(folder: Path) -> bool | None:
     that clocks that differ would not explain it.
     """
     try:
-        silent = time.time() - (folder / ".lease").stat().st_mtime
+        silent = time.time() - lease_path(folder).stat().st_mtime
     except OSError:
         return False
     try:

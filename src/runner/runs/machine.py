@@ -28,12 +28,11 @@ EXHAUSTED = re.compile(
 standard library of C++, oneDNN, cuDNN, cuBLAS; and torch, NumPy and Python at sizes that no number
 of bytes has."""
 
-OF_SLURM = (
-    ("SLURM_MEM_PER_NODE", None),
-    ("SLURM_MEM_PER_CPU", "SLURM_CPUS_ON_NODE"),
-    ("SLURM_MEM_PER_GPU", "SLURM_GPUS_ON_NODE"),
-)
-"""MiB that Slurm gives a job on a node, by `--mem` or for each of so many CPUs or GPUs."""
+PAGES = Path("/proc/self/statm")
+"""Where Linux tells the pages of this process: of addresses, in memory, ..., of data."""
+
+MEMORY_OF_SLURM = {"NODE": None, "CPU": "SLURM_CPUS_ON_NODE", "GPU": "SLURM_GPUS_ON_NODE"}
+"""What `SLURM_MEM_PER_...` counts, in MiB, and the variable that says how many there are."""
 
 
 def device(name: str, turn: int = 0, n_jobs: int = 1) -> torch.device:
@@ -75,11 +74,11 @@ def shared(device: torch.device, threads: int | None, n_jobs: int = 1) -> Iterat
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")  # peaks begin anew: see `proc(5)`
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    if device.type == "cpu" and (pages := Path("/proc/self/statm")).exists():
-        numbers = [int(each) * resource.getpagesize() for each in pages.read_text().split()]
+    if device.type == "cpu" and PAGES.exists():
+        _, resident, *_, data, _ = (int(n) * resource.getpagesize() for n in _text(PAGES).split())
         share = memory() // (n_jobs if n_jobs > 0 else os.cpu_count() or 1)
-        limits = [numbers[5] + max(0, share - numbers[1]), soft, hard]  # of data; less the resident
-        resource.setrlimit(resource.RLIMIT_DATA, (min(each for each in limits if each >= 0), hard))
+        limit = data + max(0, share - resident)
+        resource.setrlimit(resource.RLIMIT_DATA, (limit if soft < 0 else min(limit, soft), hard))
     try:
         with threadpool_limits(threads, user_api="blas"):  # numpy's and scipy's products
             yield
@@ -102,25 +101,24 @@ def keep_freed_memory() -> None:
 def memory(root: Path = Path("/")) -> int:
     """Return the bytes that the processes of this job may fill together: the smallest limit.
 
-    That of the machine, of the process's cgroup (v1 or v2) and of those that it is nested in, and
-    of Slurm's job on this node. root: the folder that holds `proc` and `sys`.
+    There are those of the machine, of the process's cgroup (version 2) and the cgroups around it,
+    and of Slurm's job on this node. root: the folder that holds `proc` and `sys`.
     """
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    own = root / "proc/self/cgroup"
-    for line in own.read_text().splitlines() if own.exists() else []:
-        _, controllers, path = line.split(":", 2)
-        mount = root / "sys/fs/cgroup" / ("memory" if controllers else "")
-        if not controllers or "memory" in controllers.split(","):
-            # A container sees its own cgroup as the root, and may know its path on the host alone.
-            for level in (folder := mount / path.lstrip("/"), *folder.parents):
-                for name in ("memory.max", "memory.limit_in_bytes"):
-                    with suppress(OSError, ValueError):  # there is none, or it is "max"
-                        limits.append(int((level / name).read_text()))
-    for size, count in OF_SLURM:
+    own = root / "sys/fs/cgroup" / _text(root / "proc/self/cgroup").partition("0::/")[2].strip()
+    for cgroup in (own, *own.parents):
+        with suppress(ValueError):  # there is none, or it is "max"
+            limits.append(int(_text(cgroup / "memory.max")))
+    for unit, count in MEMORY_OF_SLURM.items():
         with suppress(KeyError, ValueError):
-            product = 2**20 * int(os.environ[size]) * int(os.environ[count] if count else 1)
-            limits.append(product or limits[0])  # 0: all that the node has
+            size = int(os.environ[f"SLURM_MEM_PER_{unit}"])  # 0: all that the node has
+            limits.append(size * 2**20 * int(os.environ[count] if count else 1) or limits[0])
     return min(limits)
+
+
+def _text(path: Path) -> str:
+    """Return the content of a file; nothing if it does not exist."""
+    return path.read_text() if path.exists() else ""
 
 
 def is_exhausted(error: BaseException) -> bool:

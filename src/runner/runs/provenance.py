@@ -170,14 +170,21 @@ def code_of(study: str, own: tuple[str, ...] = ()) -> str:
 
 
 def fingerprint(modules: set[str], own: Iterable[str] = ()) -> str:
-    """Return sixteen digits that change when one of these modules does, or one that they import.
+    """Return sixteen digits that change when the code does that `covered` returns."""
+    texts, versions = covered(modules, own)
+    parts = [f"{name}\n{texts[name]}\n" for name in sorted(texts)]
+    parts += [f"{version}\n" for version in sorted(versions)]
+    return hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
 
-    Modules count with their text, directly imported or through others, wherever in the text.
-    Layout, comments and words (`what_counts` lists them) count as nothing. What the user's modules
-    import of installed packages and of Python's own library counts by its version. The provenance
-    has the versions of what this package imports.
-    own: the user's modules, which may be of an installed package. Raises InputError where one of
-    these is missing, or a module's text is not Python's.
+
+def covered(modules: set[str], own: Iterable[str] = ()) -> tuple[dict[str, str], set[str]]:
+    """Return the code of modules and of all that they import, by name, and versions of packages.
+
+    Imports count wherever they stand in the text, and through other modules. Layout, comments and
+    words, which `what_counts` lists, are left out. What the user's modules import of installed
+    packages and of Python's own library counts by its version. The provenance has the versions of
+    what this package imports. own: the user's modules, which may be of an installed package. Raises
+    InputError where one of these is missing, or a module's text is not Python's.
     """
     texts: dict[str, str] = {}
     versions: set[str] = set()
@@ -212,12 +219,7 @@ def fingerprint(modules: set[str], own: Iterable[str] = ()) -> str:
         if _root(name) == "runner":
             found = [each for each in found if _root(each) in ours]
         waiting += [(each, place.parent) for each in found]
-    digest = hashlib.sha256()
-    for name in sorted(texts):
-        digest.update(f"{name}\n{texts[name]}\n".encode())
-    for version in sorted(versions):
-        digest.update(f"{version}\n".encode())
-    return digest.hexdigest()[:16]
+    return texts, versions
 
 
 def _root(name: str) -> str:

@@ -3,8 +3,8 @@
 The folder `<outputs>/runs/<study>/<readable knobs>-<hash8>/` (with `-2` behind it where another
 configuration has that name) holds `config.yaml`, the tables,
 `provenance.json`, `run.log`, while unfinished `checkpoint.safetensors`, when failed `error.txt`,
-and `result.json`, written last and atomically: it alone marks the run complete. A complete run that
-is computed again has the new attempt in `.again` until that is complete, too.
+and `result.json`, written last and atomically: it alone marks the run complete. A complete run is
+computed again in `<folder>.again`, which takes its place once it is complete, too.
 """
 
 import dataclasses
@@ -24,7 +24,6 @@ from runner.core.catalogue import configs, module_of
 from runner.core.errors import InputError, nearest
 from runner.core.settings import Settings
 from runner.core.studies import StudyConfig, TrainingConfig
-from runner.runs import files
 from runner.runs.provenance import code_of
 from runner.runs.tables import read_table, sha256_of
 
@@ -36,12 +35,12 @@ RESULT, CHECKPOINT = "result.json", "checkpoint.safetensors"
 WEIGHTS = "weights.safetensors"
 """What `keep_weights=true` leaves: `batch/width=64/replicate=0/W1`, ..."""
 
-AGAIN = ".again"
-"""The folder, in the folder of a run, where it is computed again."""
+WRITTEN = {RESULT, CHECKPOINT, WEIGHTS, "config.yaml", "provenance.json", "run.log", "error.txt"}
+WRITTEN |= {"overview.png"}
+"""The files that a run writes, beside its tables."""
 
-MOST_NESTED = 100
-"""The most brackets in a `config.yaml`, which the program writes without any but for empty lists;
-hundreds in each other take the parser seconds."""
+AGAIN = ".again"
+"""The ending of the folder where a complete run is computed again."""
 
 LONGEST_NAME = 120
 
@@ -98,8 +97,8 @@ class Run:
 
     @property
     def again(self) -> Path:
-        """Where the complete run is computed again, as far as it is: see `runs.replacing`."""
-        return self.folder / AGAIN
+        """The folder where the complete run is computed again."""
+        return self.folder.with_name(self.folder.name + AGAIN)
 
     @property
     def result(self) -> dict[str, Any]:
@@ -108,13 +107,7 @@ class Run:
 
     def is_complete(self) -> bool:
         """Return whether the run has ended and its tables are there, byte for byte."""
-        try:
-            return self.result_path.exists() and all(
-                holds(self.folder / f"{name}.csv", table)
-                for name, table in self.result["tables"].items()
-            )
-        except (InputError, AttributeError, KeyError, TypeError, ValueError):
-            return False
+        return is_whole(self.folder)
 
     def provenance(self) -> dict[str, Any]:
         """Return the content of `provenance.json`; nothing if it cannot be read."""
@@ -211,18 +204,6 @@ class Run:
         content = {"study": config.study, "version": config.version, **vars(config)}
         return yaml.safe_dump(content, sort_keys=False).encode()
 
-    def mend(self) -> str | None:
-        """Write the `config.yaml` of the complete run anew where that is gone or damaged; return
-        what is to be said of it, None where it is whole."""
-        if _kept_identity(self.folder) is not None:
-            return None
-        path = self.folder / "config.yaml"
-        try:
-            files.write_atomically(path, self.config_text())
-        except OSError as error:
-            return f"{path} is damaged, and cannot be written: {error.strerror}"
-        return f"{path} was damaged: it is written anew"
-
 
 def read_config(folder: Path) -> StudyConfig:
     """Return the configuration that a run's `config.yaml` describes, with today's defaults for new
@@ -261,10 +242,7 @@ def read_config(folder: Path) -> StudyConfig:
 def read_values(path: Path) -> dict[Any, Any]:
     """Return what a `config.yaml` holds. Raises InputError when it is not there, or no mapping."""
     try:
-        content = files.read(path)
-        if content.count(b"[") + content.count(b"{") > MOST_NESTED:
-            raise ValueError
-        values = yaml.safe_load(content)
+        values = yaml.safe_load(path.read_bytes())
     except (OSError, yaml.YAMLError, ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read ({type(error).__name__})") from error
     if not isinstance(values, dict):
@@ -308,7 +286,7 @@ def whose_code(about: dict[str, Any], study: str, config: StudyConfig | None) ->
 def read_provenance(folder: Path) -> dict[str, Any]:
     """Return the content of a folder's `provenance.json`; nothing where none can be read."""
     try:
-        found = json.loads(files.read(folder / "provenance.json"))
+        found = json.loads((folder / "provenance.json").read_bytes())
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
@@ -317,11 +295,20 @@ def read_provenance(folder: Path) -> dict[str, Any]:
 def read_result(path: Path) -> dict[str, Any]:
     """Return the content of a `result.json`. Raises InputError when it cannot be read."""
     try:
-        return json.loads(files.read(path))
+        return json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(
             f"{path} cannot be read ({error}).\nRun it again with force=true."
         ) from error
+
+
+def is_whole(folder: Path) -> bool:
+    """Return whether a run has ended in the folder and its tables are there, byte for byte."""
+    try:
+        tables = read_result(folder / RESULT)["tables"].items()
+        return all(holds(folder / f"{name}.csv", table) for name, table in tables)
+    except (InputError, AttributeError, KeyError, TypeError, ValueError):
+        return False
 
 
 def holds(path: Path, table: dict[str, Any]) -> bool:
@@ -370,53 +357,55 @@ def run_name(config: StudyConfig) -> str:
     return f"{readable}-{hash8}"
 
 
+STALE = {
+    "other": "computed by other code and kept: stale=recompute computes again",
+    "unknown": "kept, by which code is not known: stale=recompute computes again",
+}
+"""The note on a complete run by whose code it is."""
+
+
 def stale_note(runs: Iterable[Run]) -> str | None:
-    """Return what is to be said of complete runs whose code is not today's; None without any."""
+    """Return a note on complete runs whose code is not today's; None without any."""
     runs = list(runs)
     whose = {run: run.whose_code() for run in runs if run.is_complete()}
-    whose_is = {code: [run for run in whose if whose[run] == code] for code in ("other", "unknown")}
-    notes = {
-        "other": "computed by other code and kept: stale=recompute computes again",
-        "unknown": "kept, by which code is not known: stale=recompute computes again",
-    }
-    said = [f"{_were(some, runs)} {notes[code]}" for code, some in whose_is.items() if some]
-    return "\n".join(said) or None
+    notes = [
+        _note([run for run in whose if whose[run] == code], runs, STALE[code]) for code in STALE
+    ]
+    return "\n".join(filter(None, notes)) or None
 
 
 def kept_notes(runs: Iterable[Run], settings: Settings) -> list[str]:
-    """Return what is to be said of complete runs that are taken as they are, a line each.
+    """Return notes on complete runs that are kept, a line each.
 
-    Of other code, and of other numbers of threads: sums that are shared out otherwise round
-    otherwise, and threads are no part of a run's identity.
+    They are of other code, without wanted weights, or of another number of threads, with which sums
+    round otherwise; threads are no part of a run's identity.
     """
     runs = list(runs)
-    notes = [note for run in runs if (note := run.mend())]
-    notes += [note] if (note := stale_note(runs)) else []
-    if without := [run for run in runs if settings.keep_weights and run.is_weightless()]:
-        notes.append(f"{_were(without, runs)} computed without keeping weights: force=true keeps")
-    if lost := [run for run in runs if settings.keep_weights and run.has_lost_weights()]:
-        notes.append(f"the weights of {_of(lost, runs)} are gone or damaged: force=true computes")
+    notes = [stale_note(runs)]
+    if settings.keep_weights:
+        bare = [run for run in runs if run.is_weightless()]
+        lost = [run for run in runs if run.has_lost_weights()]
+        notes.append(_note(bare, runs, "computed without keeping weights: force=true keeps"))
+        notes.append(
+            _note(lost, runs, "kept, its weights are gone or damaged: force=true computes")
+        )
     threads = settings.threads
     if runs and threads is None:
         import torch  # late: as a rule the number is given
 
         threads = torch.get_num_threads()
     used = {run: _threads(run.provenance()) - {threads} for run in runs}
-    if others := [run for run, numbers in used.items() if numbers]:
-        numbers = " or ".join(map(str, sorted(set.union(*used.values()))))
-        notes.append(
-            f"{_were(others, runs)} computed with threads={numbers}, not {threads}, and kept:"
-            " last digits may differ, force=true computes again"
-        )
-    return notes
+    numbers = " or ".join(map(str, sorted(set[int]().union(*used.values()))))
+    others = [run for run in runs if used[run]]
+    text = f"computed with threads={numbers}, not {threads}, and kept: last digits may differ,"
+    notes.append(_note(others, runs, f"{text} force=true computes again"))
+    return [note for note in notes if note]
 
 
-def _of(some: list[Run], runs: list[Run]) -> str:
-    return f"{len(some)} of {len(runs)} runs" if len(runs) > 1 else str(some[0])
-
-
-def _were(some: list[Run], runs: list[Run]) -> str:
-    return f"{len(some)} of {len(runs)} runs were" if len(runs) > 1 else f"{some[0]} was"
+def _note(some: list[Run], runs: list[Run], text: str) -> str | None:
+    """Return a sentence about some of the runs; None without any."""
+    who = f"{len(some)} of {len(runs)} runs were" if len(runs) > 1 else f"{runs and runs[0]} was"
+    return f"{who} {text}" if some else None
 
 
 def _threads(about: dict[str, Any]) -> set[int]:

@@ -14,7 +14,6 @@ import pandas as pd
 
 from runner.core.errors import InputError
 from runner.core.studies import Row, column_types
-from runner.runs import files
 
 
 @dataclass(frozen=True)
@@ -29,15 +28,15 @@ class Extent:
 
 def sha256_of(path: Path, size: int = -1) -> str:
     """Return the SHA-256 of a file, or of its first bytes. Raises OSError if it cannot be read."""
-    with files.open_to_read(path) as file:
+    with path.open("rb") as file:
         return hashlib.sha256(file.read(size)).hexdigest()
 
 
 class TableWriter:
     """Appends the rows of one study to one CSV file per row class.
 
-    kept: what a checkpoint vouches for of each table; what lies behind is cut off. A table that is
-    not named there starts anew. Each is a file of its own from then on, whatever stood there.
+    kept: the extent of each table in the checkpoint; what lies behind it is cut off. A table that
+    is not named there starts anew.
     """
 
     def __init__(self, folder: Path, kept: dict[str, Extent]) -> None:
@@ -51,9 +50,9 @@ class TableWriter:
                 path.unlink()
         for table, extent in kept.items():
             path = folder / f"{table}.csv"
-            content = files.read(path)[: extent.bytes]
-            files.write_atomically(path, content)
-            self.files[table], self.digests[table] = path.open("ab"), hashlib.sha256(content)
+            os.truncate(path, extent.bytes)
+            self.files[table] = path.open("ab")
+            self.digests[table] = hashlib.sha256(path.read_bytes())
 
     def write(self, row: Row) -> None:
         """Append one row. Raises TypeError when a value is not of its column's type."""
@@ -119,7 +118,7 @@ def read_table(path: Path, expected: dict[str, Any]) -> pd.DataFrame:
     expected: what `result.json` says of it. Raises InputError when it is another.
     """
     try:
-        content = files.read(path)
+        content = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror})") from error
     if hashlib.sha256(content).hexdigest() != expected["sha256"]:

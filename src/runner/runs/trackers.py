@@ -7,8 +7,8 @@ number (a time), or there is none, steps count the records of a series, and the 
 its own. Text is left to the tables.
 
 A tracker is a class: calling it begins an attempt at a run, `row` takes numbers by their series,
-`end` how the attempt ended. Its package is optional, and is imported when a run begins. What the
-environment says (MLFLOW_TRACKING_URI, WANDB_MODE, ...) comes first.
+`end` the status of the attempt. Its package is optional, and is imported when a run begins. The
+user's environment variables (MLFLOW_TRACKING_URI, WANDB_MODE, ...) come first.
 """
 
 import logging
@@ -16,6 +16,7 @@ import os
 import re
 import shutil
 import time
+from collections import Counter
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -40,8 +41,6 @@ ENVIRONMENT |= {"MLFLOW_DISABLE_TELEMETRY": "true"}
 
 class TensorBoard:
     """Writes event files in single precision into a folder for each run."""
-
-    modules = ("tensorboard",)
 
     def __init__(self, place: Path, parameters: dict[str, Any], provenance: dict[str, Any]) -> None:
         from torch.utils.tensorboard import SummaryWriter
@@ -69,8 +68,6 @@ class MLflow:
     MLflow admits neither `=` nor `,` in names, which become `:` and a space; and it keeps an
     infinity as the largest number.
     """
-
-    modules = ("mlflow", "sqlalchemy", "alembic")
 
     def __init__(self, place: Path, parameters: dict[str, Any], provenance: dict[str, Any]) -> None:
         from mlflow import MlflowClient, MlflowException
@@ -108,8 +105,6 @@ class MLflow:
 class WeightsAndBiases:
     """Writes offline runs, which `wandb sync` uploads, into a folder for each run."""
 
-    modules = ("wandb",)
-
     def __init__(self, place: Path, parameters: dict[str, Any], provenance: dict[str, Any]) -> None:
         import wandb
 
@@ -129,38 +124,32 @@ class WeightsAndBiases:
         self.run.finish(exit_code=int(status != "complete"))
 
 
-Tracker = TensorBoard | MLflow | WeightsAndBiases
-
-TRACKERS: dict[str, type[Tracker]] = {
-    "tensorboard": TensorBoard,
-    "mlflow": MLflow,
-    "wandb": WeightsAndBiases,
-}
+TRACKERS = {"tensorboard": TensorBoard, "mlflow": MLflow, "wandb": WeightsAndBiases}
 
 
 def require(name: str | None) -> None:
-    """Raise InputError when the packages of a tracker are not installed.
+    """Raise InputError when the package of a tracker, which has its name, is not installed.
 
-    A mere folder of a package's name, as wandb leaves one behind, is none.
+    A mere folder of that name, as wandb leaves one behind, is no package.
     """
-    modules = TRACKERS[name].modules if name else ()
-    if missing := [each for each in modules if not getattr(find_spec(each), "origin", None)]:
-        told = f"tracker={name}: {' and '.join(missing)} not installed here.\n"
-        raise InputError(f"{told}pip install 'theory-runner[{name}]' does so.")
+    if name and not getattr(find_spec(name), "origin", None):
+        hint = f"pip install 'theory-runner[{name}]' installs it."
+        raise InputError(f"tracker={name} is not installed here.\n{hint}")
 
 
 class Tracking:
-    """Hands the rows of one attempt at a run to the tracker of a name, if there is one, and goes on
-    without one that fails. It writes below `<outputs>/tracking`; an attempt takes the place of the
-    last one in the files of a run.
+    """Gives the rows of one attempt at a run to its tracker, if there is one.
+
+    The run goes on without a tracker that fails. Trackers write below `<outputs>/tracking`; in the
+    files of a run, an attempt takes the place of the last one.
     """
 
     def __init__(self, run: Run, name: str | None, outputs: Path) -> None:
         self.run, self.name = run, name
-        self.tracker: Tracker | None = None
+        self.tracker: TensorBoard | MLflow | WeightsAndBiases | None = None
         self.place = outputs.resolve() / f"tracking/{name}/{run.config.study}/{run.folder.name}"
         self.parameters = {"study": run.config.study, **vars(run.config)}
-        self.records: dict[tuple[str, str], int] = {}
+        self.records: Counter[tuple[str, str]] = Counter()
 
     def start(self, provenance: dict[str, Any]) -> None:
         """Begin the attempt. provenance: commit, code, command, versions, device."""
@@ -171,29 +160,29 @@ class Tracking:
             self.tracker = self._survived(begin, self.place, self.parameters, provenance)
 
     def row(self, row: Row) -> None:
-        """Hand over the step of a row, and its numbers by their series."""
+        """Give the tracker the step of a row, and its numbers by their series."""
         if self.tracker is None:
             return
         numeric = [c for c, kind in column_types(row).items() if kind in (int, float, bool)]
         values = {name: float(getattr(row, name)) for name in numeric if name not in row.keys}
         keys = {key: getattr(row, key) for key in row.keys}
-        key = next((key for key in STEPS if key in keys and key in numeric), "")
-        step = keys.pop(key, None)
+        step_key = next((key for key in STEPS if key in keys and key in numeric), "")
+        step = keys.pop(step_key, None)
         name = ",".join(f"{k}={v}" for k, v in keys.items() if self.parameters.get(k, ...) != v)
         if not isinstance(step, int):
-            values |= {key: step} if key else {}
-            step = self.records.get((row.table, name), 0)
-            self.records[row.table, name] = step + 1
+            values |= {step_key: step} if step_key else {}
+            step = self.records[row.table, name]
+            self.records[row.table, name] += 1
         series = {"/".join(filter(None, (row.table, c, name))): v for c, v in values.items()}
         self._survived(self.tracker.row, series, step)
 
     def end(self, status: str) -> None:
-        """Say how the attempt has ended: complete, failed or interrupted."""
+        """Tell the tracker the status of the attempt: complete, failed or interrupted."""
         if self.tracker is not None:
             self._survived(self.tracker.end, status)
 
     def _survived(self, call: Any, *arguments: Any) -> Any:
-        """Call, and return what it returns; whatever it raises ends the tracking, not the run."""
+        """Call, and return the result; an exception ends the tracking, not the run."""
         try:
             return call(*arguments)
         except Exception as error:
@@ -202,5 +191,5 @@ class Tracking:
 
 
 def admitted(name: str) -> str:
-    """Write a name as MLflow takes it."""
+    """Return a name as MLflow takes it."""
     return re.sub(r"[^\w\-. :/]", "_", name.replace("=", ":").replace(",", " "))

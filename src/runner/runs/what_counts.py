@@ -11,12 +11,15 @@ from importlib.util import resolve_name
 from typing import Any
 
 MODULES = {
-    "runner.core.errors": "says what is wrong with an input, and names the nearest option",
+    "runner.core.errors": "words the message for a wrong input, and names the nearest option",
+    "runner.core.functions": "imports a function of the user's, whose own module counts",
     "runner.core.names": "lists the names that a parameter accepts; their meaning is elsewhere",
-    "runner.core.progress": "shows how far a run is",
+    "runner.core.progress": "shows the progress of a run",
+    "runner.data.files": "finds and fetches files, whose content is checked by its SHA-256",
+    "runner.networks.modules": "makes torch modules of stored weights, after the run",
     "typing": "states types, which mypy reads",
 }
-"""Modules that compute nothing, and what each does instead. No import of them counts."""
+"""Modules that compute no number of a run, and the purpose of each. No import of them counts."""
 
 
 class _Words(ast.NodeTransformer):

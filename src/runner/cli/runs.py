@@ -20,7 +20,7 @@ from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at
 from runner.core.studies import Row, column_types
 from runner.results import sweep_pictures
-from runner.results.comparison import compare
+from runner.results.table_diff import compare
 from runner.runs import cleaning
 from runner.runs.files import write_named
 from runner.runs.inventory import STATUSES, Found, attempts, find, folders, in_queue, problem

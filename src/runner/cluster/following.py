@@ -27,13 +27,15 @@ from runner.cluster import requests
 from runner.core.errors import InputError
 from runner.results.paper_figures import PaperFigure
 from runner.runs import files, lock
-from runner.runs.inventory import QUEUED
 from runner.runs.jobs import Attempt, Job, complete
 
 if TYPE_CHECKING:
     import runner.cli.orders
 
 log = logging.getLogger("runner")
+
+QUEUED = Path("submitit") / "queued"
+"""Where, under an outputs folder, it is noted which runs a cluster's queue has."""
 
 LOOK_SECONDS, ASK_SECONDS, SAY_SECONDS = 0.5, 10, 60
 """Between two looks at twenty folders, two questions to the scheduler, two lines on the queue."""

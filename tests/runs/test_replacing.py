@@ -81,7 +81,7 @@ def test_an_attempt_that_fails_or_is_stopped_takes_nothing(run, monkeypatch, wis
     assert is_old(run) and load([run])
     said = "interrupted" if error is KeyboardInterrupt else "failed"
     assert (describe(run.folder).status, describe(run.folder).again) == ("complete", said)
-    assert inventory.problem(run.folder, outputs) is None
+    assert inventory.problem(run.folder) is None
     assert (run.again / "error.txt").exists() == (error is ZeroDivisionError)
     execute(run, settings(outputs))
     assert is_old(run), "it is complete, and is not computed again unasked"
@@ -188,12 +188,12 @@ def test_a_kill_at_any_step_loses_neither_the_old_run_nor_the_new(run, fresh, tm
             assert is_old(run) or tables(run) == new
         else:
             seen.add("half")
-            assert "is complete and not in its place" in inventory.problem(run.folder, outputs)
+            assert "is complete and not in its place" in inventory.problem(run.folder)
             execute(run, settings(outputs))  # whoever comes next puts it there
             assert tables(run) == new
         execute(run, settings(outputs, **wishes))
         assert run.is_complete() and tables(run) == new and describe(run.folder).again is None
-        assert inventory.problem(run.folder, outputs) is None
+        assert inventory.problem(run.folder) is None
         shutil.rmtree(run.folder)
         shutil.copytree(kept, run.folder)
     assert code == 0 and at > 10 and seen == {"old", "half", "new"}

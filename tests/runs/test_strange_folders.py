@@ -59,31 +59,31 @@ def damage(path, **changes):
 )
 def test_a_config_of_another_time_is_explained(run, tmp_path, changes, message):
     damage(run.folder / "config.yaml", **changes)
-    text = inventory.problem(run.folder, tmp_path)
+    text = inventory.problem(run.folder)
     assert message in text and "\n" not in text
 
 
 def test_a_config_without_a_field_that_came_later_still_loads(run, tmp_path):
     damage(run.folder / "config.yaml", normalization=None, schedule=None)
     assert read_config(run.folder) == run.config
-    assert inventory.problem(run.folder, tmp_path) is None
+    assert inventory.problem(run.folder) is None
 
 
 @pytest.mark.parametrize("content", [b"", b"[1, 2", b"[1, 2]", b"\xff\xfe", b"null", b"a: [b"])
 def test_a_config_that_is_no_mapping_is_explained(run, tmp_path, content):
     (run.folder / "config.yaml").write_bytes(content)
-    assert "config.yaml cannot be read" in inventory.problem(run.folder, tmp_path)
+    assert "config.yaml cannot be read" in inventory.problem(run.folder)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b'{"tables": 3}', b"\xff\xfe"])
 def test_a_damaged_result_is_found_and_the_run_is_computed_again(run, tmp_path, content):
     before = (run.folder / "metrics.csv").read_bytes()
     (run.folder / "result.json").write_bytes(content)
-    assert "result.json" in inventory.problem(run.folder, tmp_path)
+    assert "result.json" in inventory.problem(run.folder)
     assert not run.is_complete()
     execute(run, Settings(outputs=str(tmp_path), device="cpu"))
     assert (run.folder / "metrics.csv").read_bytes() == before
-    assert inventory.problem(run.folder, tmp_path) is None
+    assert inventory.problem(run.folder) is None
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_damaged_table_never_reaches_a_figure(run, tmp_path, table, change):
         path.unlink()
     else:
         path.write_bytes(content[:-9] if change == "cut" else content[:-2] + b"7\n")
-    assert table in inventory.problem(run.folder, tmp_path) and not run.is_complete()
+    assert table in inventory.problem(run.folder) and not run.is_complete()
     with pytest.raises(InputError) as caught:
         load([run])
     assert len(str(caught.value).splitlines()) <= 2
@@ -106,7 +106,7 @@ def test_a_damaged_table_never_reaches_a_figure(run, tmp_path, table, change):
 @pytest.mark.parametrize("name", ["result.json", "provenance.json", "run.log", "config.yaml"])
 def test_a_deleted_file_is_damage(run, tmp_path, name):
     (run.folder / name).unlink()
-    assert name in inventory.problem(run.folder, tmp_path)
+    assert name in inventory.problem(run.folder)
     assert inventory.folders(tmp_path) == [run.folder]
 
 
@@ -116,7 +116,7 @@ def test_a_deleted_file_is_damage(run, tmp_path, name):
 def test_a_folder_where_a_file_should_be(run, tmp_path, name, code, monkeypatch, capsys):
     (run.folder / name).unlink()
     (run.folder / name).mkdir()
-    assert name in inventory.problem(run.folder, tmp_path)
+    assert name in inventory.problem(run.folder)
     typed = [f"{key}={value}" for key, value in {**TINY, "replicates": 2}.items()]
     for words in ([f"outputs={tmp_path}", "device=cpu", *typed], ["runs", "list", str(tmp_path)]):
         assert run_here(words, monkeypatch) == (0 if words[0] == "runs" else code)
@@ -127,7 +127,7 @@ def test_a_folder_where_a_file_should_be(run, tmp_path, name, code, monkeypatch,
 @pytest.mark.parametrize("content", ["{}", "[]", "{", '{"status": "running"}'])
 def test_a_damaged_provenance_is_found_and_stops_nothing(run, tmp_path, content):
     (run.folder / "provenance.json").write_text(content)
-    assert "provenance.json" in inventory.problem(run.folder, tmp_path)
+    assert "provenance.json" in inventory.problem(run.folder)
     assert run.is_complete() and run.is_stale() and load([run])
     assert command.main(["list", str(tmp_path)]) == 0
 
@@ -145,12 +145,12 @@ def test_a_table_that_the_result_does_not_name_is_damage(run, tmp_path):
     result = json.loads((run.folder / "result.json").read_text())
     del result["tables"]["curves"]
     (run.folder / "result.json").write_text(json.dumps(result))
-    assert "says nothing of curves.csv" in inventory.problem(run.folder, tmp_path)
+    assert "says nothing of curves.csv" in inventory.problem(run.folder)
 
 
 def test_a_run_in_a_folder_of_another_name_is_reported(run, tmp_path):
     moved = run.folder.rename(run.folder.with_name("something-else"))
-    assert "config.yaml describes the run" in inventory.problem(moved, tmp_path)
+    assert "config.yaml describes the run" in inventory.problem(moved)
 
 
 DEEP = 10_000 * "[" + 10_000 * "]"
@@ -252,22 +252,10 @@ def test_a_time_beyond_all_years_is_none(run, tmp_path, capsys):
     assert_survived(tmp_path, capsys)
 
 
-@pytest.mark.parametrize("content", [DEEP, '{"tasks": [[3]]}', '{"tasks": [["\\u0000"]]}', None])
-def test_a_strange_note_of_a_queue_stops_nothing(run, tmp_path, content, capsys):
-    note = tmp_path / inventory.QUEUED / "7.json"
-    note.parent.mkdir(parents=True)
-    if content is None:
-        os.mkfifo(note)
-    else:
-        note.write_text(content)
-    (run.folder / "run.log").unlink()
-    assert_survived(tmp_path, capsys)
-
-
 def test_a_run_in_the_folder_of_another_study_is_reported(run, tmp_path):
     other = run.folder.parent.with_name("example20") / run.folder.name
     shutil.copytree(run.folder, other)
-    assert "of bn_only" in inventory.problem(other, tmp_path)
+    assert "of bn_only" in inventory.problem(other)
 
 
 def test_check_and_list_say_what_there_is(run, tmp_path, capsys):

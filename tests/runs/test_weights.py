@@ -63,7 +63,7 @@ def test_they_are_the_same_wherever_the_run_was_stopped_and_change_no_table(
     for network, row in zip(networks, last.itertuples(), strict=True):
         if (kept := ours.get(f"{network}/{row.quantity}")) is not None:
             assert float(kept.double().norm()) == pytest.approx(row.value, nan_ok=True)
-    assert inventory.problem(runs[0].folder, tmp_path / "whole") is None
+    assert inventory.problem(runs[0].folder) is None
 
 
 @pytest.mark.parametrize("changes", [{}, {"normalizations": ["batch_no_mean"], "skip": 0.5}])
@@ -151,7 +151,7 @@ def test_damage_is_noticed(tmp_path):
     execute(run, settings(run, keep_weights=True))
     path = run.folder / WEIGHTS
     path.write_bytes(path.read_bytes()[:-1] + b"!")
-    assert inventory.problem(run.folder, tmp_path) == f"{path} is damaged"
+    assert inventory.problem(run.folder) == f"{path} is damaged"
     with pytest.raises(InputError, match="is damaged: force=true"):
         run.weights()
 

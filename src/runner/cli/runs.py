@@ -1,13 +1,12 @@
 """`runner runs`: the runs under an outputs folder, and what can be done with them."""
 
 import argparse
-import io
 import json
 import math
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from runner.runs import cleaning
 from runner.runs.files import write_named
 from runner.runs.inventory import STATUSES, RunInfo, attempt_at, describe, find, folders, problem
 from runner.runs.run import Run, joined, stale_note
-from runner.runs.selection import chosen, facts, named
+from runner.runs.selection import chosen, facts, listing, named
 
 
 def main(arguments: list[str]) -> int:
@@ -44,8 +43,8 @@ def main(arguments: list[str]) -> int:
     carry_out, about, arguments_of, options = ACTIONS[action]
     parser = argparse.ArgumentParser(prog=f"runner runs {action}", description=f"Show {about}.")
     parser.add_argument("words", nargs="*", metavar=f"{arguments_of} [outputs=...]".strip())
-    for name, settings in options.items():
-        parser.add_argument(name, **settings)
+    for name in options:
+        parser.add_argument(name, **OPTIONS[name])
     given = parser.parse_intermixed_args(rest)
     typed = [word for word in given.words if word.startswith("outputs=")]
     given.words = [word for word in given.words if word not in typed]
@@ -151,10 +150,10 @@ def export(options: argparse.Namespace, outputs: Path) -> int:
     """Write the tables of complete runs of one study as one, to a file or the terminal."""
     if len(options.words) > 1:
         raise InputError(f"runs export writes one file, not {len(options.words)}: name one")
-    path, is_parquet = Path(*options.words), options.format == "parquet"
-    if is_parquet and not options.words:
+    path = Path(*options.words)
+    if options.format == "parquet" and not options.words:
         raise InputError("--parquet is for a file: name one, as in --parquet metrics.parquet")
-    if is_parquet and find_spec("pyarrow") is None:
+    if options.format == "parquet" and find_spec("pyarrow") is None:
         raise InputError("--parquet needs pyarrow, which is not installed: pip install pyarrow")
     asked, runs = _with_tables(options, outputs)
     if left := len(asked) - len(runs):
@@ -162,20 +161,19 @@ def export(options: argparse.Namespace, outputs: Path) -> int:
     name, rows, absent = joined(runs, options.table)
     if options.mean:
         rows = means(rows, runs, name, options.format == "latex")
-    elif not is_parquet:
+    elif options.format != "parquet":
         rows = _without_unmeasured(rows, rows_of(runs[0].config.study).get(name), absent)
-    if options.format == "latex":
-        text = latex(rows if options.mean else _without_shared(rows, runs[0]))
+    if options.format == "parquet":
+        content = rows.to_parquet(index=False)
+    elif options.format == "latex":
+        content = latex(rows if options.mean else _without_shared(rows, runs[0])).encode()
     else:
-        text = rows.to_csv(index=False, na_rep="nan")
+        content = rows.to_csv(index=False, na_rep="nan").encode()
     if not options.words:
-        print(text, end="")
+        print(content.decode(), end="")
         return 0
-    content = io.BytesIO(b"" if is_parquet else text.encode())
-    if is_parquet:
-        rows.to_parquet(content, index=False)
     try:
-        write_named(path, content.getvalue())
+        write_named(path, content)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from error
     print(f"{path}: {len(rows)} rows of {_count(runs)}")
@@ -271,7 +269,7 @@ def plot(options: argparse.Namespace, outputs: Path) -> int:
     study = complete[0].config.study
     runs = [info.run for info in asked if info.config is not None and info.config.study == study]
     drawn = sweep_plot.Sweep(runs).choose(options.x, options.y, options.color)
-    if options.table:
+    if options.format == "csv":
         print(drawn.points.to_csv(index=False), end="")
         return 0
     try:
@@ -352,21 +350,12 @@ def _printable(text: object) -> str:
 
 def _table(runs: Sequence[RunInfo], **more: list[str]) -> str:
     """Return a table of runs; on a terminal the knobs are cut to its width."""
-    lines = [
-        {
-            "study": _printable(info.study),
-            "knobs": _printable(info.knobs),
-            "hash": _printable(info.hash8),
-            "status": info.status,
-            "again": info.again or "",
-            "stale": "unknown" if info.code == "unknown" else "stale" * info.is_stale,
-            "weights": _megabytes(info.weights) if info.weights else "",
-            "seconds": "" if math.isnan(info.seconds) else f"{info.seconds:.1f}",
-            "ended": f"{info.ended:%Y-%m-%d %H:%M}" if info.ended else "",
-        }
-        for info in runs
-    ]
-    table = pd.DataFrame(lines).assign(**more)
+    table = listing(runs)[["study", "knobs", "hash", "status", "again"]].fillna("").map(_printable)
+    table["stale"] = ["unknown" if i.code == "unknown" else "stale" * i.is_stale for i in runs]
+    table["weights"] = [_megabytes(info.weights) if info.weights else "" for info in runs]
+    table["seconds"] = ["" if math.isnan(i.seconds) else f"{i.seconds:.1f}" for i in runs]
+    table["ended"] = [f"{info.ended:%Y-%m-%d %H:%M}" if info.ended else "" for info in runs]
+    table = table.assign(**more)
     if sys.stdout.isatty():
         room = max(20, shutil.get_terminal_size().columns - 70)
         table["knobs"] = [k if len(k) <= room else f"{k[: room - 1]}…" for k in table["knobs"]]
@@ -383,57 +372,44 @@ def _indented(text: str) -> str:
 SEVERAL: dict[str, Any] = {"action": "append", "default": []}
 FLAG: dict[str, Any] = {"action": "store_true"}
 FORMAT: dict[str, Any] = {"action": "store_const", "dest": "format"}
+WHERE = "on parameters and columns of the list, as of pandas: 'depth in [8, 16] and seconds > 60'"
 
-CHOICE: dict[str, dict[str, Any]] = {
+OPTIONS: dict[str, dict[str, Any]] = {
     "--study": SEVERAL | {"help": "runs of this study"},
     "--status": SEVERAL | {"help": f"in this status: {', '.join(STATUSES)}"},
-    "--where": SEVERAL | {"metavar": "CONDITION", "help": "on parameters and columns of the list,"
-                          " as of pandas.DataFrame.query: 'depth in [8, 16] and seconds > 60'"},
+    "--where": SEVERAL | {"metavar": "CONDITION", "help": WHERE},
     "--stale": FLAG | {"help": "complete, by other code"},
-}  # fmt: skip
+    "--json": FLAG | {"help": "with all parameters, for programs"},
+    "--table": {"help": "which table; by default metrics"},
+    "--mean": FLAG | {"help": "mean, standard deviation, number of replicates, by what varies"},
+    "--csv": FORMAT | {"const": "csv", "help": "all numbers, as CSV"},
+    "--latex": FORMAT | {"const": "latex", "help": "booktabs, without what all rows share"},
+    "--parquet": FORMAT | {"const": "parquet", "help": "as --csv; needs pyarrow"},
+    "--x": {"help": "a parameter, or what a table follows: a layer, an epoch"},
+    "--y": SEVERAL | {"help": "a number of any table"},
+    "--color": {"help": "a parameter, or what a table tells apart: a method"},
+    "--out": {"type": Path, "help": "the file: .png, .pdf or .svg"},
+    "--yes": FLAG | {"help": "remove them"},
+}
+CHOICE = ["--study", "--status", "--where", "--stale"]
+EXPORT = [*CHOICE, "--table", "--mean", "--csv", "--latex", "--parquet"]
 
-ACTIONS: dict[str, tuple[Any, str, str, dict[str, dict[str, Any]]]] = {
-    "list": (
-        list_runs,
-        "all runs, or those chosen: knobs, status, seconds, when they ended",
-        "",
-        CHOICE | {"--json": FLAG | {"help": "with all parameters, for programs"}},
-    ),
-    "check": (check, "what is damaged: every file of every run is verified", "", {}),
-    "diff": (diff, "two runs side by side: parameters, code, numbers", "A B", {}),
-    "export": (
-        export,
-        "the tables of runs as one: CSV, LaTeX or Parquet",
-        "[FILE]",
-        CHOICE
-        | {
-            "--table": {"help": "which table; by default metrics"},
-            "--mean": FLAG | {"help": "mean, standard deviation and number of replicates, by what"
-                              " varies"},
-            "--csv": FORMAT | {"const": "csv", "help": "all rows with all parameters (default)"},
-            "--latex": FORMAT
-            | {"const": "latex", "help": "a booktabs tabular, without what all rows share"},
-            "--parquet": FORMAT | {"const": "parquet", "help": "as --csv; needs pyarrow"},
-        },
-    ),
+ACTIONS: dict[str, tuple[Callable[[argparse.Namespace, Path], int], str, str, list[str]]] = {
+    "list": (list_runs, "all runs, or those chosen: knobs, status, time", "", [*CHOICE, "--json"]),
+    "check": (check, "what is damaged: every file of every run is verified", "", []),
+    "diff": (diff, "two runs side by side: parameters, code, numbers", "A B", []),
+    "export": (export, "the tables of runs as one: CSV, LaTeX or Parquet", "[FILE]", EXPORT),
     "plot": (
         plot,
         "numbers of runs against their parameters, layers or epochs: a picture",
         "",
-        CHOICE
-        | {
-            "--x": {"help": "a parameter, or what a table follows: a layer, an epoch"},
-            "--y": SEVERAL | {"help": "a number of any table"},
-            "--color": {"help": "a parameter, or what a table tells apart: a method"},
-            "--out": {"type": Path, "help": "the file: .png, .pdf or .svg"},
-            "--table": FLAG | {"help": "the numbers drawn, as CSV"},
-        },
+        [*CHOICE, "--x", "--y", "--color", "--out", "--csv"],
     ),
     "clean": (
         clean,
         "what failed, died or was interrupted, and with --yes remove it",
         "",
-        CHOICE | {"--yes": FLAG | {"help": "remove them"}},
+        [*CHOICE, "--yes"],
     ),
-}  # fmt: skip
+}
 """Function, description, arguments and options of each action."""

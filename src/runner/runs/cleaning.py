@@ -82,9 +82,9 @@ def remove(info: RunInfo) -> str | None:
         with lock.held(info.home, wait=False, what=info.home.name):
             if (status := status_of(folder, is_held=False)) != info.status:
                 return f"it is {status} now"
-            if not (attempt := attempt_at(folder)).is_symlink():
-                with suppress(OSError):  # there is no attempt, or it has files of others
-                    _empty(attempt)
+            if (attempt := attempt_at(folder)).is_dir() and not attempt.is_symlink():
+                _empty(attempt)
+                with suppress(OSError):  # it has files of others
                     attempt.rmdir()
             others = _empty(folder)
     except Busy:

@@ -132,12 +132,13 @@ class Sweep:
         points = self.points(self.headline(self.numbers(set())), self.differ, self.differ)
         kinds = _join(", ".join(points["by"].unique()).split(", "))
         points["line"] = [_join(map(self.names.value, line.split(", "))) for line in points["line"]]
-        points["number"] = points["number"].str.rpartition(".")[2]
         keys = [*self.differ, "line", "run", "number"]
         medians = points.groupby(keys, sort=False, dropna=False)["value"].median()
-        table = medians.unstack("number", sort=False).dropna(how="all").reset_index()
+        table = medians.unstack("number", sort=False).reset_index()
         table["run"] = table.pop("run").map(short_hash)
-        return table.rename(columns={"line": kinds}) if kinds else table.drop(columns="line")
+        table = table.rename(columns={"line": kinds}) if kinds else table.drop(columns="line")
+        short = table.columns.str.rpartition(".").get_level_values(2)
+        return table.set_axis(short, axis=1) if short.is_unique else table
 
     def choose(
         self, x: str | None = None, y: Sequence[str] = (), color: str | None = None

@@ -107,12 +107,13 @@ def test_a_choice_means_what_fits_all_of_it(outputs):
     assert set(listing(found)["status"]) == {"complete", "failed"}
 
 
-def test_the_condition_of_a_sweep_chooses_its_runs(outputs):
-    found = [info for info in find(outputs) if info.study == "bn_only"]
-    wide = [info for info in found if info.config.target_width == 3]
-    for infos in (wide, found):
-        assert chosen(found, where=[condition_for([info.run for info in infos])]) == infos
-    assert condition_for([found[0].run]) == ""
+def test_the_condition_of_a_sweep_chooses_its_runs_alone(outputs):
+    found = find(outputs)
+    study = [info for info in found if info.study == "bn_only"]
+    for infos in (study, study[:1], study[1:], [study[0], study[2]], found[-1:]):
+        condition = condition_for([info.run for info in infos], found)
+        assert chosen(found, [infos[0].study], where=[condition] * bool(condition)) == infos
+    assert condition_for([info.run for info in study], found) == ""
 
 
 def test_a_run_is_named_by_folder_name_hash_or_beginning(outputs, folder):

@@ -37,7 +37,7 @@ from runner.results.findings import DOT
 from runner.results.labels import names_of
 from runner.results.paper_figures import PaperFigure, folder_words
 from runner.runs.files import write_atomically, write_named
-from runner.runs.inventory import short_hash
+from runner.runs.inventory import find, short_hash
 from runner.runs.run import Run, load, readable
 from runner.runs.selection import condition_for, differing
 
@@ -390,7 +390,7 @@ def _ending_of(runs: list[Run]) -> str:
     lines += [f"median of {sweep.repeated}"] * bool(sweep.repeated)
     number = f"{len(complete)} of {len(runs)}" if len(complete) < len(runs) else f"{len(runs)}"
     lines += ["", f"{number} run{'s' * (len(runs) > 1)} of {study}: {folder}"]
-    chosen, where = ["--study", study], condition_for(complete)
+    chosen, where = ["--study", study], condition_for(complete, find(outputs, study))
     chosen += ["--where", where] * bool(where)
     commands = [["list", *chosen], ["export", *chosen, "--csv", f"{study}.csv"]]
     if len(complete) > 1:

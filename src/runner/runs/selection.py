@@ -104,14 +104,23 @@ def differing(runs: Sequence[Run]) -> list[str]:
     return [name for name in names if len({str(getattr(run.config, name)) for run in runs}) > 1]
 
 
-def condition_for(runs: Sequence[Run]) -> str:
-    """Return a condition that chooses runs of one study by the parameters in which they differ."""
-    parts = []
-    for name in differing(runs):
-        values = list(dict.fromkeys(_cell(getattr(run.config, name)) for run in runs))
-        given = [value for value in values if value is not None]
-        part = f"{name} in {given}"
-        parts.append(part if len(given) == len(values) else f"({part} or {name}.isnull())")
+def condition_for(runs: Sequence[Run], found: Iterable[RunInfo]) -> str:
+    """Return a short condition that chooses these runs of one study out of all found ones.
+
+    It chooses others too where no parameter by itself tells them apart.
+    """
+    folders, swept, parts = {run.folder for run in runs}, differing(runs), []
+    others = [info.config for info in found if info.folder not in folders and info.config]
+    others = [config for config in others if config.study == runs[0].config.study]
+    names = [item.name for item in fields(runs[0].config) if item.name not in UNNAMED]
+    for name in sorted(names, key=lambda name: name not in swept):
+        values = [getattr(run.config, name) for run in runs]
+        left = [config for config in others if getattr(config, name) in values]
+        if len(left) < len(others):
+            given = list(dict.fromkeys(_cell(value) for value in values if value is not None))
+            part = f"{name} in {given}"
+            parts.append(f"({part} or {name}.isnull())" if None in values else part)
+            others = left
     return " and ".join(parts)
 
 

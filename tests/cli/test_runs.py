@@ -102,7 +102,6 @@ def test_the_list_tells_the_living_from_the_dead_and_other_code(runs, two, outpu
         ("export --csv --status failed", "only complete runs have tables"),
         ("export --csv --study example20 a b", "writes one file"),
         ("export --csv --study example20 no/where.csv", "no/where.csv cannot be written"),
-        ("export --parquet --study example20", "is for a file"),
         ("clean --status running", "never removed"),
     ],
 )
@@ -164,19 +163,6 @@ def test_the_tables_are_exported_to_the_terminal_and_to_files(runs, tmp_path):
     code, shown, _ = runs("export", *chosen, "--latex", "--table", "curves")
     assert shown.startswith("% \\usepackage{booktabs}\n\\begin{tabular}") and "\\toprule" in shown
     assert "samples" in shown and "train\\_samples" not in shown, "what all rows share is left out"
-
-
-def test_parquet_has_the_same_numbers_or_says_how_to_get_it(runs, tmp_path, monkeypatch):
-    words = ("export", "--study", "bn_only", "--parquet", str(tmp_path / "table.parquet"))
-    with monkeypatch.context() as patch:
-        patch.setattr("runner.cli.runs.find_spec", lambda name: None)
-        code, _, errors = runs(*words)
-        assert code == 2 and "pip install pyarrow" in errors and not list(tmp_path.glob("*parq*"))
-    pytest.importorskip("pyarrow")
-    assert runs(*words)[0] == 0
-    rows = pd.read_csv(io.StringIO(runs("export", "--study", "bn_only")[1]))
-    found = pd.read_parquet(tmp_path / "table.parquet")
-    pd.testing.assert_frame_equal(found, rows, check_dtype=False)
 
 
 def test_means_are_those_over_replicates_and_seeds_in_the_columns_that_vary(runs):

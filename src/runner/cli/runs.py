@@ -7,7 +7,6 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -150,30 +149,24 @@ def export(options: argparse.Namespace, outputs: Path) -> int:
     """Write the tables of complete runs of one study as one, to a file or the terminal."""
     if len(options.words) > 1:
         raise InputError(f"runs export writes one file, not {len(options.words)}: name one")
-    path = Path(*options.words)
-    if options.format == "parquet" and not options.words:
-        raise InputError("--parquet is for a file: name one, as in --parquet metrics.parquet")
-    if options.format == "parquet" and find_spec("pyarrow") is None:
-        raise InputError("--parquet needs pyarrow, which is not installed: pip install pyarrow")
     asked, runs = _with_tables(options, outputs)
     if left := len(asked) - len(runs):
         print(f"{left} of {len(asked)} runs are not complete: left out", file=sys.stderr)
     name, rows, absent = joined(runs, options.table)
     if options.mean:
-        rows = means(rows, runs, name, options.format == "latex")
-    elif options.format != "parquet":
-        rows = _without_unmeasured(rows, rows_of(runs[0].config.study).get(name), absent)
-    if options.format == "parquet":
-        content = rows.to_parquet(index=False)
-    elif options.format == "latex":
-        content = latex(rows if options.mean else _without_shared(rows, runs[0])).encode()
+        rows = means(rows, runs, name, options.latex)
     else:
-        content = rows.to_csv(index=False, na_rep="nan").encode()
+        rows = _without_unmeasured(rows, rows_of(runs[0].config.study).get(name), absent)
+    if options.latex:
+        text = latex(rows if options.mean else _without_shared(rows, runs[0]))
+    else:
+        text = rows.to_csv(index=False, na_rep="nan")
     if not options.words:
-        print(content.decode(), end="")
+        print(text, end="")
         return 0
+    path = Path(*options.words)
     try:
-        write_named(path, content)
+        write_named(path, text.encode())
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from error
     print(f"{path}: {len(rows)} rows of {_count(runs)}")
@@ -269,7 +262,7 @@ def plot(options: argparse.Namespace, outputs: Path) -> int:
     study = complete[0].config.study
     runs = [info.run for info in asked if info.config is not None and info.config.study == study]
     drawn = sweep_plot.Sweep(runs).choose(options.x, options.y, options.color)
-    if options.format == "csv":
+    if options.csv:
         print(drawn.points.to_csv(index=False), end="")
         return 0
     try:
@@ -371,7 +364,6 @@ def _indented(text: str) -> str:
 
 SEVERAL: dict[str, Any] = {"action": "append", "default": []}
 FLAG: dict[str, Any] = {"action": "store_true"}
-FORMAT: dict[str, Any] = {"action": "store_const", "dest": "format"}
 WHERE = "on parameters and columns of the list, as of pandas: 'depth in [8, 16] and seconds > 60'"
 
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -382,9 +374,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--json": FLAG | {"help": "with all parameters, for programs"},
     "--table": {"help": "which table; by default metrics"},
     "--mean": FLAG | {"help": "mean, standard deviation, number of replicates, by what varies"},
-    "--csv": FORMAT | {"const": "csv", "help": "all numbers, as CSV"},
-    "--latex": FORMAT | {"const": "latex", "help": "booktabs, without what all rows share"},
-    "--parquet": FORMAT | {"const": "parquet", "help": "as --csv; needs pyarrow"},
+    "--csv": FLAG | {"help": "all numbers, as CSV"},
+    "--latex": FLAG | {"help": "a LaTeX table, without what all rows share"},
     "--x": {"help": "a parameter, or what a table follows: a layer, an epoch"},
     "--y": SEVERAL | {"help": "a number of any table"},
     "--color": {"help": "a parameter, or what a table tells apart: a method"},
@@ -392,13 +383,13 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--yes": FLAG | {"help": "remove them"},
 }
 CHOICE = ["--study", "--status", "--where", "--stale"]
-EXPORT = [*CHOICE, "--table", "--mean", "--csv", "--latex", "--parquet"]
+EXPORT = [*CHOICE, "--table", "--mean", "--csv", "--latex"]
 
 ACTIONS: dict[str, tuple[Callable[[argparse.Namespace, Path], int], str, str, list[str]]] = {
     "list": (list_runs, "all runs, or those chosen: knobs, status, time", "", [*CHOICE, "--json"]),
     "check": (check, "what is damaged: every file of every run is verified", "", []),
     "diff": (diff, "two runs side by side: parameters, code, numbers", "A B", []),
-    "export": (export, "the tables of runs as one: CSV, LaTeX or Parquet", "[FILE]", EXPORT),
+    "export": (export, "the tables of runs as one: CSV or LaTeX", "[FILE]", EXPORT),
     "plot": (
         plot,
         "numbers of runs against their parameters, layers or epochs: a picture",

@@ -132,6 +132,8 @@ def named(text: str, outputs: Path) -> RunInfo:
     if (Path(text) / "config.yaml").exists():
         return describe(Path(text).resolve())
     found = find(outputs) if outputs.exists() else []
+    if not found:
+        raise InputError(f"{text} names no run: there are no runs under {outputs}")
     names = [(f"{info.study}/{info.home.name}", info.home.name, info.hash8) for info in found]
     pairs = list(zip(found, names, strict=True))
     fits = [info for info, known in pairs if text in known]

@@ -195,7 +195,7 @@ def carry_out(order: "runner.cli.orders.Order", redraw: bool = True) -> int:
     failed, which stops no other.
     """
     from runner.cli.launching import launch  # late, as above
-    from runner.results import figures, sweeps
+    from runner.results import figures, sweep_plot
 
     start = time.monotonic()
     for figure in order.figures:
@@ -225,9 +225,9 @@ def carry_out(order: "runner.cli.orders.Order", redraw: bool = True) -> int:
             what = "unchanged" if current else "drawn"
             log.info("[%d/%d] %s: %s", len(drawn), len(order.figures), figure.name, what)
     if len(order.figures) > 1:
-        print(f"{sweeps.summary(drawn)} in {time.monotonic() - start:.0f} s")
+        print(f"{sweep_plot.summary(drawn)} in {time.monotonic() - start:.0f} s")
     elif not order.figures and len(order.jobs) > 1:
-        print(sweeps.ending([job.run for job in order.jobs]))
+        print(sweep_plot.ending([job.run for job in order.jobs]))
     elif not order.figures and complete:
         print(figures.report(complete[0]))
     if failures:

@@ -23,7 +23,7 @@ from runner.core import catalogue
 from runner.core.errors import InputError, RunFailed
 from runner.core.studies import StudyConfig
 from runner.publish import reference
-from runner.results import figures, paper_figures, sweep_pictures
+from runner.results import figures, paper_figures, sweep_plot
 from runner.results.claims import Tables
 from runner.results.style import drawn_in
 from runner.runs import run as stored
@@ -118,7 +118,7 @@ def plot(
     """
     runs, y = [runs] if isinstance(runs, Run) else runs, [y] if isinstance(y, str) else list(y)
     with drawn_in("screen"):
-        return sweep_pictures.draw(sweep_pictures.chosen(runs, x, y, color))
+        return sweep_plot.draw(sweep_plot.Sweep(runs).choose(x, y, color))
 
 
 def figure(name: str, **keys: Any) -> "PaperFigure":

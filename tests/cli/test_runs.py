@@ -26,6 +26,12 @@ def runs(outputs, monkeypatch, capsys):
     return carry_out
 
 
+@pytest.fixture
+def two(outputs):
+    """Two runs that differ in target_width."""
+    return [one(outputs, target_width=width, methods=METHODS) for width in (2, 3)]
+
+
 def listed(text: str) -> list[str]:
     """The hashes of the runs in a table."""
     return [
@@ -33,26 +39,28 @@ def listed(text: str) -> list[str]:
     ]
 
 
+def change(path, **values):
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
 @pytest.mark.parametrize(
     ("words", "number", "counts"),
     [
-        ((), 4, "4 runs: 4 complete"),
-        (("list",), 4, "4 runs: 4 complete"),
-        (("--study", "example20"), 1, "1 run: 1 complete"),
-        (("list", "--where", "target_width=3"), 2, "2 runs: 2 complete"),
-        (("list", "--where", "target_width=2,3.0", "--where", "methods=[sgd]"), 1, "1 run:"),
-        (("list", "--where", f"methods={METHODS[1:-1].replace(',', '+')}"), 2, "2 runs:"),
-        (("list", "--where", "methods=sgd+dense"), 0, "none of 4 runs is chosen"),
-        (("list", "--where", "depths=4+4,4"), 1, "1 run: 1 complete"),
-        (("list", "--status", "failed"), 0, "none of 4 runs is chosen"),
+        ("", 4, "4 runs: 4 complete"),
+        ("list", 4, "4 runs: 4 complete"),
+        ("--study example20", 1, "1 run: 1 complete"),
+        ("list --where target_width==3", 2, "2 runs: 2 complete"),
+        ("list --where target_width==3 --where methods=='sgd'", 1, "1 run: 1 complete"),
+        ("list --status failed", 0, "none of 4 runs is chosen"),
+        ("list --stale", 0, "none of 4 runs is chosen"),
     ],
 )
 def test_the_list_shows_the_runs_that_are_meant(runs, words, number, counts):
-    code, shown, _ = runs(*words)
+    code, shown, _ = runs(*words.split())
     assert code == 0 and len(listed(shown)) == number and counts in shown
 
 
-@pytest.mark.parametrize(("columns", "room"), [(30, 20), (80, 20), (100, 30), (1000, None)])
+@pytest.mark.parametrize(("columns", "room"), [(30, 20), (100, 30), (1000, None)])
 def test_what_is_cut_on_a_narrow_terminal_has_a_mark(runs, columns, room, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(columns))
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
@@ -65,66 +73,63 @@ def test_what_is_cut_on_a_narrow_terminal_has_a_mark(runs, columns, room, monkey
         assert all(len(text) == room and text[-1] == "…" for text in knobs)
 
 
-def test_the_list_tells_the_living_from_the_dead(runs, outputs):
-    living, dead = (one(outputs, target_width=width, methods=METHODS) for width in (2, 3))
-    for folder in (living, dead):
+def test_the_list_tells_the_living_from_the_dead_and_other_code(runs, two, outputs):
+    change(one(outputs, target_width=3, methods="sgd") / "provenance.json", code="another")
+    for folder in two:
         say(folder, "running")
-    with lock.held(living, wait=False, what="this"):
+    with lock.held(two[0], wait=False, what="this"):
         _, shown, _ = runs("list")
-    assert "4 runs: 2 complete, 1 running, 1 dead" in shown
-    (line,) = [line for line in shown.splitlines() if dead.name[-8:] in line]
+    assert "4 runs: 2 complete, 1 running, 1 dead (1 by other code than today's)" in shown
+    (line,) = [line for line in shown.splitlines() if two[1].name[-8:] in line]
     assert " dead " in line and "target_width=3" in line
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("lst",), "did you mean 'list'"),
-        (("list", "depth=3"), "runs are chosen by --where depth=3"),
-        (("clean", "elsewhere"), "name one folder of outputs"),
-        (("list", "--where", "depth=3", "--study", "bn_only"), "depth is not a parameter of bn"),
-        (("list", "--where", "depth"), "key=value is needed"),
-        (("list", "--status", "complet"), "did you mean 'complete'"),
-        (("list", "--study", "bn_onyl"), "did you mean 'bn_only'"),
-        (("diff", "one"), "runs diff needs two runs"),
-        (("diff", "target_width", "depths"), "target_width names 3 runs"),
-        (("export", "--csv"), "runs of 2 studies: choose one, --study bn_only"),
-        (("export", "--csv", "--study", "example20", "--table", "curves"), "choose from metrics"),
-        (("export", "--csv", "--status", "failed"), "only complete runs have tables"),
-        (("export", "--csv", "--study", "example20", "a", "b"), "writes one file"),
-        (("export", "--parquet", "--study", "example20"), "is for a file"),
-        (("clean", "--status", "running"), "never removed"),
+        ("lst", "did you mean 'list'"),
+        ("list depth=3", "runs are chosen by --where"),
+        ("list bn_only", "bn_only is a study: its runs are chosen by --study bn_only"),
+        ("clean elsewhere", "name one folder of outputs"),
+        ("list --where depth==3 --study bn_only", "no run has depth"),
+        ("list --where target_width=3", "is no condition (a comparison is needed): write it as"),
+        ("list --status complet", "did you mean 'complete'"),
+        ("list --study bn_onyl", "did you mean 'bn_only'"),
+        ("diff one", "runs diff needs two runs"),
+        ("diff target_width depths", "target_width names 3 runs"),
+        ("export --csv", "runs of 2 studies: choose one, --study bn_only"),
+        ("export --csv --study example20 --table curves", "choose from metrics"),
+        ("export --csv --status failed", "only complete runs have tables"),
+        ("export --csv --study example20 a b", "writes one file"),
+        ("export --csv --study example20 no/where.csv", "no/where.csv cannot be written"),
+        ("clean --status running", "never removed"),
     ],
 )
 def test_wrong_words_are_explained(runs, words, message):
-    code, _, errors = runs(*words)
+    code, _, errors = runs(*words.split())
     assert code == 2 and message in errors
     assert errors.startswith("error: ") and len(errors.splitlines()) <= 2
 
 
-@pytest.mark.parametrize("action", ["", "list", "check", "diff", "export", "clean"])
+@pytest.mark.parametrize("action", ["", "list", "check", "diff", "export", "plot", "clean"])
 def test_every_action_has_help(action, monkeypatch, capsys):
     assert run_here(["runs", *action.split(), "--help"], monkeypatch) == 0
     assert f"usage: runner runs {action}".strip() in capsys.readouterr().out
 
 
-def test_two_runs_are_shown_side_by_side(runs, outputs):
-    a, b = (one(outputs, target_width=width, methods=METHODS) for width in (2, 3))
+def test_two_runs_are_shown_side_by_side(runs, two):
+    a, b = two
     code, shown, _ = runs("diff", a.name[-8:], str(b))
     assert code == 1
     assert f"A  {a}\nB  {b}\n" in shown
     assert "parameters:\n                A  B\n  target_width  2  3\n" in shown
     assert "code, machine, versions: the same" in shown
     assert "metrics: 8 rows matched\n" in shown
-
-
-def test_what_came_about_otherwise_is_shown(runs, outputs):
-    a, b = (one(outputs, target_width=width, methods=METHODS) for width in (2, 3))
     about = json.loads((b / "provenance.json").read_text())
-    about |= {"code": "another", "commit": "0123456789", "dirty": True, "seconds": 1e9}
     about["versions"]["torch"] = "0.1"
     about["instructions"]["blas"] = "openblas Prescott"
-    (b / "provenance.json").write_text(json.dumps(about))
+    about |= {"code": "another", "commit": "0123456789", "dirty": True, "seconds": 1e9}
+    change(b / "provenance.json", **about)
     shown = runs("diff", str(a), str(b))[1].partition("versions:")[2].partition("\n\n")[0]
     lines = [line.split()[0] for line in shown.splitlines()[2:]]
     assert lines == ["code", "commit", "torch", "instructions"] and "01234567+" in shown
@@ -139,87 +144,63 @@ def test_runs_of_the_same_numbers_have_no_difference(runs, outputs, tmp_path):
     assert "  the same: test_mse, relative_mse, " in shown
 
 
-def test_a_run_without_numbers_differs(runs, outputs):
-    a, b = (one(outputs, target_width=width, methods=METHODS) for width in (2, 3))
-    say(a, "failed")
-    code, shown, _ = runs("diff", a.name, b.name)
-    assert code == 1 and "numbers: nothing to compare: A is failed" in shown
-    code, shown, _ = runs("diff", b.name, "depths=4")
-    assert code == 1 and "nothing to compare: of two studies" in shown
+def test_a_run_without_numbers_differs(runs, two):
+    say(two[0], "failed")
+    for words, why in ((two, "A is failed"), ((two[1], "depths=4"), "of two studies")):
+        code, shown, _ = runs("diff", *map(str, words))
+        assert code == 1 and f"numbers: nothing to compare: {why}" in shown
 
 
-def test_the_tables_are_exported_to_the_terminal_and_to_files(runs, outputs, tmp_path):
-    chosen = ("--study", "bn_only", "--where", "target_width=3")
-    code, shown, _ = runs("export", *chosen, "--csv")
+def test_the_tables_are_exported_to_the_terminal_and_to_files(runs, tmp_path):
+    chosen = ("--study", "bn_only", "--where", "target_width == 3")
+    code, shown, _ = runs("export", *chosen)
     rows = pd.read_csv(io.StringIO(shown))
     assert code == 0 and set(rows["target_width"]) == {3} and rows["run"].nunique() == 2
-    assert set(rows["methods"]) == {"sgd", "sgd+teacher_construction+dense+student_construction"}
+    assert set(rows["methods"]) == {"sgd", METHODS}
     code, said, _ = runs("export", *chosen, "--csv", str(tmp_path / "table.csv"))
     assert code == 0 and said == f"{tmp_path}/table.csv: {len(rows)} rows of 2 runs\n"
     assert (tmp_path / "table.csv").read_text() == shown
     code, shown, _ = runs("export", *chosen, "--latex", "--table", "curves")
     assert shown.startswith("% \\usepackage{booktabs}\n\\begin{tabular}") and "\\toprule" in shown
     assert "samples" in shown and "train\\_samples" not in shown, "what all rows share is left out"
-    code, _, errors = runs("export", *chosen, "--csv", str(tmp_path / "nowhere" / "table.csv"))
-    assert code == 2 and "nowhere/table.csv cannot be written" in errors
-
-
-def test_parquet_has_the_same_numbers_or_says_how_to_get_it(runs, tmp_path, monkeypatch):
-    words = ("export", "--study", "bn_only", "--parquet", str(tmp_path / "table.parquet"))
-    with monkeypatch.context() as patch:
-        patch.setattr("runner.cli.runs.find_spec", lambda name: None)
-        code, _, errors = runs(*words)
-        assert code == 2 and "pip install pyarrow" in errors and not list(tmp_path.glob("*parq*"))
-    pytest.importorskip("pyarrow")
-    assert runs(*words)[0] == 0
-    rows = pd.read_csv(io.StringIO(runs("export", "--study", "bn_only", "--csv")[1]))
-    found = pd.read_parquet(tmp_path / "table.parquet")
-    pd.testing.assert_frame_equal(found, rows, check_dtype=False)
 
 
 def test_means_are_those_over_replicates_and_seeds_in_the_columns_that_vary(runs):
-    chosen = ("--study", "bn_only", "--where", "target_width=3", "--where", "methods=[sgd]")
-    rows = pd.read_csv(io.StringIO(runs("export", *chosen, "--csv", "--table", "curves")[1]))
+    chosen = ("--study", "bn_only", "--where", "target_width == 3 and methods == 'sgd'")
+    rows = pd.read_csv(io.StringIO(runs("export", *chosen, "--table", "curves")[1]))
     code, shown, _ = runs("export", *chosen, "--mean", "--table", "curves")
     found = pd.read_csv(io.StringIO(shown))
     assert code == 0 and list(found) == ["samples", "mse_mean", "mse_std", "mse_n"]
     expected = rows.groupby("samples")["mse"].agg(["mean", "std", "count"])
     assert found.set_index("samples").to_numpy() == pytest.approx(expected.to_numpy())
     code, shown, _ = runs("export", *chosen, "--mean", "--latex", "--table", "curves")
-    mean, deviation, n = expected.iloc[0]
-    samples = expected.index[0]
+    (mean, deviation, n), samples = expected.iloc[0], expected.index[0]
     assert f"{samples} & ${mean:.4g} \\pm {deviation:.2g}$ & {n:.0f} \\\\" in shown
     code, shown, _ = runs("export", "--study", "bn_only", "--mean", "--latex")
-    assert "corrected\\_construction" in shown or "teacher\\_construction" in shown
+    assert "teacher\\_construction" in shown
     assert "target\\_width & " in shown and "replicate" not in shown
 
 
 def test_an_export_says_what_it_leaves_out_and_what_is_stale(runs, outputs):
     say(one(outputs, target_width=2), "failed")
-    path = one(outputs, target_width=3, methods="[sgd]") / "provenance.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"code": "another"}))
+    change(one(outputs, target_width=3, methods="sgd") / "provenance.json", code="another")
     code, _, errors = runs("export", "--study", "bn_only", "--csv")
     assert code == 0
     assert "1 of 3 runs are not complete: left out" in errors
     assert "1 of 2 runs were computed by other code" in errors
 
 
-def test_a_damaged_table_is_not_exported(runs, outputs):
+def test_a_damaged_table_is_not_exported_and_is_named_by_check(runs, outputs):
     path = one(outputs, target_width=2) / "metrics.csv"
     path.write_text(path.read_text()[:-2])
     code, shown, errors = runs("export", "--study", "bn_only", "--csv")
     assert (code, shown) == (2, "") and "metrics.csv is damaged" in errors
-
-
-def test_a_damaged_run_is_named_by_check(runs, outputs):
-    path = one(outputs, target_width=2) / "curves.csv"
-    path.write_text(path.read_text().replace("1", "2", 1))
     code, shown, _ = runs("check")
     assert code == 1 and f"{path} is damaged" in shown and shown.endswith("4 runs, 1 damaged\n")
 
 
 def test_the_list_is_given_to_programs_with_all_parameters(runs, outputs):
-    code, shown, _ = runs("list", "--json", "--where", "target_width=2")
+    code, shown, _ = runs("list", "--json", "--where", "target_width == 2")
     (found,) = json.loads(shown)
     folder = one(outputs, target_width=2)
     assert code == 0 and found["folder"] == str(folder) and found["hash"] == folder.name[-8:]

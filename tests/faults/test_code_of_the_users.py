@@ -166,14 +166,14 @@ def test_a_run_is_stale_when_a_helper_has_changed(home, monkeypatch):
     write(home, {"helper_x": OTHER})
     forget()
     (found,) = inventory.find(home / "outputs")
-    assert run.is_stale() and found.is_stale and not found.is_of_unknown_code
+    assert run.is_stale() and found.code == "other"
     (note,) = kept_notes([run], settings)
     assert "computed by other code" in note
     (home / "mine_x.py").unlink()
     del sys.modules["mine_x"]
     forget()
     (found,) = inventory.find(home / "outputs")
-    assert found.is_of_unknown_code, "its module is not there, so nothing is known"
+    assert found.code == "unknown", "its module is not there, so nothing is known"
 
 
 def test_an_interrupted_run_starts_anew_when_a_helper_has_changed(home, caplog):

@@ -65,7 +65,7 @@ def test_null_is_a_value_of_a_parameter(chains, export):
 
 def test_a_rate_that_is_found_is_a_measurement(rates, export):
     found = pd.read_csv(
-        io.StringIO(export(rates, "--mean", "--csv", "--where", "learning_rate=null"))
+        io.StringIO(export(rates, "--mean", "--csv", "--where", "learning_rate.isnull()"))
     )
     assert len(found) == 1 and found["learning_rate_n"][0] == TINY["replicates"]
 

@@ -75,7 +75,7 @@ class Grammar:
         options = {
             "--study": [*STUDIES, "x", ""],
             "--status": ["complete", "x"],
-            "--where": [f"{self.one(KEYS[self.one(STUDIES)])}={self.one(VALUES)}", "x", "="],
+            "--where": [f"{self.one(KEYS[self.one(STUDIES)])}=={self.one(VALUES)}", "x", "="],
             "--table": ["metrics", "x"], "--x": ["depth", "epoch", "x"], "--y": ["x", "test_mse"],
             "--stale": [None], "--csv": [None], "--latex": [None], "--mean": [None],
         }  # fmt: skip

@@ -85,17 +85,6 @@ def test_a_column_that_the_reference_lacks_is_named(compared):
     assert code == 0 and "metrics.depth" in said and f"{NAME}: nothing to compare" in said
 
 
-def test_many_columns_that_the_reference_lacks_are_counted(compared):
-    def without(number):
-        return lambda rows: rows.drop(columns=[*rows][-number - 1 : -1])
-
-    code, said = compared(without(3))
-    assert code == 0 and "columns more" not in said and said.count("metrics.") == 3
-    code, said = compared(without(5))
-    (note,) = [line for line in said.splitlines() if "on one side alone" in line]
-    assert code == 0 and note.count("metrics.") == 3 and note.endswith(" and 2 columns more")
-
-
 def test_runs_of_other_settings_are_counted_and_their_rows_are_not(compared):
     code, said = compared(lambda rows: rows.assign(run=rows["run"] + "-before"))
     assert code == 1 and f"{NAME}: 2 runs on one side alone\n" in said

@@ -4,8 +4,7 @@ import pandas as pd
 
 from runner.data import LABELLED
 from runner.results.captions import DATASETS, caption, dataset, facts
-from runner.results.rows import select
-from runner.results.spreads import spread
+from runner.results.rows import select, spread
 
 TABLES = {
     "metrics": pd.DataFrame(

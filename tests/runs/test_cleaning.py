@@ -9,7 +9,7 @@ import pytest
 from some_runs import one, say
 
 from runner.cli.runs import main
-from runner.runs import cleaning, inventory, lock
+from runner.runs import cleaning, lock
 from runner.runs.inventory import describe, find
 from runner.runs.run import AGAIN
 
@@ -45,7 +45,7 @@ def test_what_failed_died_or_was_interrupted_is_removed_and_nothing_else(
     say(folder, said)
     for name in ("overview.png", "error.txt", ".run.log.01234567.part"):
         (folder / name).write_text("")
-    assert clean("--where", "target_width=3") == clean("--study", "example20") == nothing
+    assert clean("--where", "target_width == 3") == clean("--study", "example20") == nothing
     assert clean() == f"removed {folder}\n"
     assert not folder.exists() and content(outputs) == others
 
@@ -138,7 +138,7 @@ def test_an_attempt_at_computing_again_that_has_stopped_is_removed_alone(
         assert describe(folder).again == "running" and "nothing" in clean()
     assert clean() == f"removed {again}\n" and describe(folder).run.is_complete()
     say(shutil.copytree(folder, again), said)
-    asked = ("--status", "complete", "--status", "failed", "--where", "target_width=2")
+    asked = ("--status", "complete", "--status", "failed", "--where", "target_width == 2")
     assert clean(*asked) == f"removed {folder}\n" and not folder.exists() and not again.exists()
 
 
@@ -161,7 +161,7 @@ def test_a_removal_that_was_stopped_can_be_ended(folder, monkeypatch, clean):
         while (folder / "provenance.json").exists():
             assert cleaning.reason_to_leave(describe(folder), False) is None
             with suppress(KeyboardInterrupt):
-                cleaning.remove(describe(folder), {})
+                cleaning.remove(describe(folder))
             steps += 1
     assert taken[-1] == "provenance.json" and len(taken) > 2
     assert clean("--status", "absent") == f"removed {folder}\n"
@@ -173,16 +173,14 @@ def test_the_size_is_that_of_its_files(folder):
     assert cleaning.size_of(folder / "nowhere") == 0
 
 
-def test_a_run_that_is_no_longer_left_over_is_left(outputs, folder, tmp_path):
-    """A process works on it, it has been completed meanwhile, or a queue may bring it back."""
+def test_a_run_that_is_no_longer_left_over_is_left(folder, tmp_path):
+    """A process works on it, or it has been completed meanwhile."""
     kept = shutil.copytree(folder, tmp_path / "kept")
     found = describe(say(folder, "interrupted"))
     with lock.held(folder, wait=False, what="this"):
-        assert cleaning.remove(found, {}) == "a process works on it"
-    note = outputs / inventory.QUEUED / "7.json"
-    assert "cancel job 7" in cleaning.remove(found, {folder: note})
+        assert cleaning.remove(found) == "a process works on it"
     shutil.copytree(kept, folder, dirs_exist_ok=True)
-    assert cleaning.remove(found, {}) == "it is complete now"
+    assert cleaning.remove(found) == "it is complete now"
     assert describe(folder).run.is_complete()
 
 
@@ -203,10 +201,10 @@ def test_who_waits_for_the_lock_of_a_removed_run_makes_a_new_one(folder, monkeyp
     def slow(path):
         waiting.start()
         waiting.join(0.3)
-        empty(path)
+        return empty(path)
 
     monkeypatch.setattr(cleaning, "_empty", slow)
     monkeypatch.setattr(cleaning.Path, "rmdir", lambda path: None)  # as if begun anew by then
-    assert cleaning.remove(describe(say(folder, "failed")), {}) is None
+    assert cleaning.remove(describe(say(folder, "failed"))) is None
     assert got.get(timeout=20) is True
     waiting.join(20)

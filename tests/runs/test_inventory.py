@@ -1,18 +1,17 @@
-"""What a run's folder shows: how far it is, whether it lives, and which runs are meant."""
+"""What a run's folder shows of its status, and which runs a condition or a name means."""
 
 import json
 import time
-from dataclasses import replace
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from some_runs import METHODS, one, say
 
 from runner.core.errors import InputError
-from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.runs import lock
-from runner.runs.inventory import QUEUED, describe, find, in_queue
-from runner.runs.selection import _values, chosen, is_one_of, named, typed, words
+from runner.runs.inventory import describe, find
+from runner.runs.selection import chosen, condition_for, listing, named
 
 
 @pytest.fixture
@@ -21,101 +20,58 @@ def folder(outputs) -> Path:
 
 
 def test_a_complete_run_shows_what_it_is(folder):
-    found = describe(folder)
-    assert (found.study, found.status, found.is_stale) == ("bn_only", "complete", False)
-    assert found.knobs.startswith("target_width=2,") and found.folder.name.endswith(found.hash8)
-    assert found.seconds > 0 and abs(found.ended.timestamp() - time.time()) < 600
-    assert found.run.tables()["metrics"].shape[0] > 0
+    info = describe(folder)
+    assert (info.study, info.status, info.code) == ("bn_only", "complete", "today's")
+    assert info.knobs.startswith("target_width=2,") and folder.name.endswith(info.hash8)
+    assert info.seconds > 0 and abs(info.ended.timestamp() - time.time()) < 600
+    assert info.run.tables()["metrics"].shape[0] > 0
 
 
-def test_a_run_of_other_code_is_stale(folder):
+def test_only_a_complete_run_of_other_code_is_stale(folder):
     about = json.loads((folder / "provenance.json").read_text())
     (folder / "provenance.json").write_text(json.dumps(about | {"code": "another"}))
     assert describe(folder).is_stale
     assert not describe(say(folder, "interrupted")).is_stale
 
 
-@pytest.mark.parametrize("said", ["running", "complete"])
-def test_begun_and_not_ended_is_running_with_a_living_process_and_dead_without(folder, said):
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [("running", "dead"), ("complete", "dead"), ("interrupted", "interrupted")]
+    + [("failed", "failed"), ("nonsense", "absent")],
+)
+@pytest.mark.parametrize("is_held", [True, False])
+def test_the_status_is_that_of_the_process_or_what_it_said_last(folder, said, status, is_held):
     say(folder, said)
-    with lock.held(folder, wait=False, what="this"):
-        assert describe(folder).status == "running" and describe(folder).ended is None
-    assert describe(folder).status == "dead"
-    assert describe(folder, is_queued=True).status == "running"
+    with lock.held(folder, wait=False, what="this") if is_held else nullcontext():
+        info = describe(folder)
+    assert info.status == ("running" if is_held else status)
+    assert (info.ended is None) == is_held
 
 
-@pytest.mark.parametrize("said", ["interrupted", "failed"])
-def test_what_has_ended_badly_says_so_until_a_process_takes_it_up(folder, said):
-    say(folder, said)
-    assert describe(folder).status == said
-    with lock.held(folder, wait=False, what="this"):
-        assert describe(folder).status == "running"
-
-
-def test_a_folder_without_a_word_is_absent(folder):
+def test_an_empty_folder_is_absent(folder):
     for path in folder.iterdir():
         path.unlink()
-    found = describe(folder)
-    assert (found.status, found.config, found.ended) == ("absent", None, None)
-    assert found.seconds != found.seconds and found.knobs == folder.name.rpartition("-")[0]
-
-
-def test_a_run_that_a_queue_may_have_is_not_dead(outputs, folder):
-    say(folder, "running")
-    note = outputs / QUEUED / "7.json"
-    note.parent.mkdir(parents=True)
-    label = str(folder.relative_to(outputs))
-    note.write_text(json.dumps({"forced": False, "tasks": [[label]]}))
-    assert in_queue(outputs) == {folder: note}
-    assert {each.status for each in find(outputs) if each.folder == folder} == {"running"}
-    note.write_text("{")
-    assert in_queue(outputs) == {}
-
-
-# ------------------------------------------------------------------------------ which are meant
-
-
-CONFIG = BnOnly(batch_size=32, learning_rate=0.1, optimizer="adam", methods=["sgd", "dense"])
+    info = describe(folder)
+    assert (info.status, info.config, info.ended) == ("absent", None, None)
+    assert info.seconds != info.seconds and info.knobs == folder.name.rpartition("-")[0]
 
 
 @pytest.mark.parametrize(
-    ("text", "is_meant"),
+    ("condition", "number"),
     [
-        ("batch_size=32", True),
-        ("batch_size=32.0", True),
-        ("batch_size=8,16,32", True),
-        ("batch_size=8,16", False),
-        ("batch_size=many", False),
-        ("batch_size=true", False),
-        ("learning_rate=1e-1", True),
-        ("learning_rate=null", False),
-        ("sparsity=null", False),
-        ("optimizer=sgd,adam", True),
-        ("methods=[sgd,dense]", True),
-        ("methods=sgd, dense", True),
-        ("methods=[dense,sgd]", False),
-        ("methods=[sgd],[sgd,dense]", True),
+        ("target_width == 3", 2),
+        ("target_width in [2, 3.0] and methods == 'sgd'", 1),
+        (f"methods == '{METHODS}'", 2),
+        ("methods.str.contains('dense') and target_width < 3", 1),
+        ("learning_rate.isnull() and study == 'bn_only'", 3),
+        ("learning_rate > 0", 0),
+        ("depths == '4'", 1),
+        ("status != 'complete' or seconds > 1e6 or stale", 0),
+        ("ended > '2020'", 4),
     ],
 )
-def test_values_are_compared_by_their_type(folder, text, is_meant):
-    found = replace(describe(folder), config=CONFIG)
-    assert bool(chosen([found], where=[text])) == is_meant
-
-
-@pytest.mark.parametrize("text", ["001", "1_0", "1e3", "null", "true", "a,b", "a: b", "it's", ""])
-def test_a_text_is_found_by_what_is_typed_for_it(text):
-    listed = _values("", typed(text))
-    assert is_one_of(text, listed)
-    assert not any(is_one_of(other, listed) for other in ("1", "10", "1000.0", "None", "True", "a"))
-
-
-def test_a_selection_means_what_fits_all_of_it(outputs):
-    say(one(outputs, target_width=2), "failed")
-    found = find(outputs)
-    assert len(chosen(found)) == 4 and len(chosen(found, ["bn_only"])) == 3
-    assert len(chosen(found, where=["target_width=3", "methods=[sgd]"])) == 1
-    assert len(chosen(found, statuses=["failed", "dead"])) == 1
-    assert chosen(found, stale=True) == []
+def test_a_condition_means_the_runs_that_fit_it(outputs, condition, number):
+    assert len(chosen(find(outputs), where=[condition])) == number
 
 
 @pytest.mark.parametrize(
@@ -123,15 +79,41 @@ def test_a_selection_means_what_fits_all_of_it(outputs):
     [
         ({"studies": ["bn_onyl"]}, "did you mean 'bn_only'"),
         ({"statuses": ["complet"]}, "did you mean 'complete'"),
-        ({"where": ["target_widht=3"]}, "did you mean 'target_width'"),
-        ({"where": ["target_width=3"], "studies": ["example20"]}, "parameter of example20"),
-        ({"where": ["target_width=[3"]}, "cannot be read"),
-        ({"where": ["depth"]}, "key=value is needed"),
+        ({"where": ["target_widht == 3"]}, "did you mean 'target_width'"),
+        ({"where": ["depths == 3"], "studies": ["bn_only"]}, "no run has depths"),
+        ({"where": ["target_width=3"]}, "a comparison is needed.*write it as 'depth == 32"),
+        ({"where": ["target_width"]}, "a comparison is needed"),
+        ({"where": ["1"]}, "a comparison is needed"),
+        ({"where": [""]}, "is no condition"),
+        ({"where": ["("]}, "is no condition"),
+        ({"where": ["methods > 3"]}, "is no condition"),
+        ({"where": ["__import__('os')"]}, "is no condition"),
+        ({"where": ["@outputs == 1"]}, "no run has outputs"),
     ],
 )
-def test_what_does_not_exist_is_explained(outputs, options, message):
-    with pytest.raises(InputError, match=message):
+def test_a_wrong_choice_is_explained_in_one_line(outputs, options, message):
+    with pytest.raises(InputError, match=message) as error:
         chosen(find(outputs), **options)
+    assert "\n" not in str(error.value)
+
+
+def test_a_choice_means_what_fits_all_of_it(outputs):
+    say(one(outputs, target_width=2), "failed")
+    found = find(outputs)
+    assert len(chosen(found)) == 4 and len(chosen(found, ["bn_only"])) == 3
+    assert len(chosen(found, where=["target_width == 3", "methods == 'sgd'"])) == 1
+    assert len(chosen(found, statuses=["failed", "dead"])) == 1
+    assert chosen(found, stale=True) == chosen([], where=["anything"]) == []
+    assert set(listing(found)["status"]) == {"complete", "failed"}
+
+
+def test_the_condition_of_a_sweep_chooses_its_runs_alone(outputs):
+    found = find(outputs)
+    study = [info for info in found if info.study == "bn_only"]
+    for infos in (study, study[:1], study[1:], [study[0], study[2]], found[-1:]):
+        condition = condition_for([info.run for info in infos], found)
+        assert chosen(found, [infos[0].study], where=[condition] * bool(condition)) == infos
+    assert condition_for([info.run for info in study], found) == ""
 
 
 def test_a_run_is_named_by_folder_name_hash_or_beginning(outputs, folder):
@@ -140,18 +122,10 @@ def test_a_run_is_named_by_folder_name_hash_or_beginning(outputs, folder):
         assert named(text, outputs).folder == folder
     assert named("target_width=2", outputs).folder == folder
     assert named(str(folder), outputs / "runs").folder == folder, "wherever the outputs are"
-    with pytest.raises(InputError, match="names 3 runs: bn_only [0-9a-f]{8}, "):
-        named("target_width=", outputs)
-    with pytest.raises(InputError, match="names no run"):
-        named("nothing", outputs)
-
-
-def test_the_options_of_a_sweep_choose_its_runs_alone(outputs):
-    found = find(outputs)
-    runs = [describe(one(outputs, target_width=3, methods=m)).run for m in ("[sgd]", METHODS)]
-    assert words(runs, found) == ["--study", "bn_only", "--where", "target_width=3"]
-    options = words(runs[:1], found)
-    (only,) = chosen(found, options[1:2], where=options[3::2])
-    assert only.folder == runs[0].folder
-    everything = [each.run for each in found if each.study == "bn_only"]
-    assert words(everything, found) == ["--study", "bn_only"]
+    for text, where, message in (
+        ("target_width=", outputs, "names 3 runs: bn_only [0-9a-f]{8}, "),
+        ("nothing", outputs, "names no run"),
+        ("nothing", outputs / "nowhere", "names no run"),
+    ):
+        with pytest.raises(InputError, match=message):
+            named(text, where)

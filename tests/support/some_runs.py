@@ -21,7 +21,7 @@ CONFIGS = (
     Example20(depths=[4], grid=3),
 )
 
-METHODS = "[sgd,teacher_construction,dense,student_construction]"
+METHODS = "sgd+teacher_construction+dense+student_construction"
 """Of those that leave them as they are."""
 
 
@@ -40,8 +40,8 @@ def described(table: Path) -> dict:
 
 def one(outputs: Path, **where: object) -> Path:
     """The folder of the one run of bn_only with these parameters."""
-    texts = [f"{key}={value}" for key, value in where.items()]
-    (found,) = chosen(find(outputs), ["bn_only"], where=texts)
+    conditions = [f"{key} == {value!r}" for key, value in where.items()]
+    (found,) = chosen(find(outputs), ["bn_only"], where=conditions)
     return found.folder
 
 

@@ -1,15 +1,12 @@
-"""`runner runs`: the runs there are under an outputs folder, and what can be done with them."""
+"""`runner runs`: the runs under an outputs folder, and what can be done with them."""
 
 import argparse
-import io
 import json
 import math
-import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +16,12 @@ from runner.core.catalogue import configs, rows_of
 from runner.core.errors import InputError, nearest
 from runner.core.folders import outputs_at
 from runner.core.studies import Row, column_types
-from runner.results import sweep_pictures
-from runner.results.comparison import compare
+from runner.results import sweep_plot, table_diff
 from runner.runs import cleaning
 from runner.runs.files import write_atomically
-from runner.runs.inventory import STATUSES, Found, attempts, find, folders, in_queue, problem
+from runner.runs.inventory import STATUSES, RunInfo, attempt_at, describe, find, folders, problem
 from runner.runs.run import Run, joined, stale_note
-from runner.runs.selection import chosen, named
+from runner.runs.selection import chosen, facts, listing, named
 
 
 def main(arguments: list[str]) -> int:
@@ -35,7 +31,7 @@ def main(arguments: list[str]) -> int:
     """
     action, *rest = arguments or ["list"]
     if action in ("-h", "--help"):
-        listed = "\n".join(f"  {name:<8}{about}" for name, (_, about) in ACTIONS.items())
+        listed = "\n".join(f"  {name:<8}{about}" for name, (_, about, _, _) in ACTIONS.items())
         usage = f"usage: runner runs [{'|'.join(ACTIONS)}] ... [outputs=...]"
         print(f"{usage}\n\nActions, each with --help:\n{listed}")
         return 0
@@ -43,54 +39,27 @@ def main(arguments: list[str]) -> int:
         action, rest = "list", arguments
     if action not in ACTIONS:
         raise InputError(f"runs {action} is unknown: {nearest(action, ACTIONS)}")
-    carry_out, about = ACTIONS[action]
+    carry_out, about, arguments_of, options = ACTIONS[action]
     parser = argparse.ArgumentParser(prog=f"runner runs {action}", description=f"Show {about}.")
-    of_action = {"diff": "A B", "export": "[FILE]"}.get(action, "")
-    parser.add_argument("words", nargs="*", metavar=f"{of_action} [outputs=...]".strip())
-    if action in ("list", "export", "plot", "clean"):
-        several: dict[str, Any] = {"action": "append", "default": []}
-        parser.add_argument("--study", help="runs of this study", **several)
-        parser.add_argument("--status", help=f"in this status: {', '.join(STATUSES)}", **several)
-        about = "whose parameter has this value, or one of several: depth=32, depth=8,16"
-        parser.add_argument("--where", metavar="KEY=VALUE", help=about, **several)
-        parser.add_argument("--stale", action="store_true", help="complete, by other code")
-    if action == "list":
-        parser.add_argument("--json", action="store_true", help="with all parameters, for programs")
-    if action == "export":
-        parser.add_argument("--table", help="which table; by default metrics")
-        about = "mean, standard deviation and number of replicates, by what varies"
-        parser.add_argument("--mean", action="store_true", help=about)
-        formats = parser.add_mutually_exclusive_group(required="--mean" not in rest)
-        formats.add_argument(
-            "--latex", action="store_true", help="a booktabs tabular, without what all rows share"
-        )
-        formats.add_argument("--csv", action="store_true", help="all rows with all parameters")
-        formats.add_argument("--parquet", action="store_true", help="the same; needs pyarrow")
-    if action == "plot":
-        parser.add_argument("--x", help="a parameter, or what a table follows: a layer, an epoch")
-        parser.add_argument("--y", action="append", default=[], help="a number of any table")
-        parser.add_argument("--color", help="a parameter, or what a table tells apart: a method")
-        parser.add_argument("--out", type=Path, help="the file: .png, .pdf or .svg")
-        parser.add_argument("--table", action="store_true", help="the numbers drawn, as CSV")
-    if action == "clean":
-        parser.add_argument("--yes", action="store_true", help="remove them")
-    options = parser.parse_intermixed_args(rest)
-    typed = [word for word in options.words if word.startswith("outputs=")]
-    options.words = [word for word in options.words if word not in typed]
-    for word in options.words:
+    parser.add_argument("words", nargs="*", metavar=f"{arguments_of} [outputs=...]".strip())
+    for name in options:
+        parser.add_argument(name, **OPTIONS[name])
+    given = parser.parse_intermixed_args(rest)
+    typed = [word for word in given.words if word.startswith("outputs=")]
+    given.words = [word for word in given.words if word not in typed]
+    for word in given.words:
         if "=" in word and action != "diff":
-            raise InputError(f"{word} is not outputs=...; runs are chosen by --where {word}")
-    for word in options.words:
-        if not of_action and word in configs() and not Path(word).is_dir():
+            raise InputError(f"{word} is not outputs=...; runs are chosen by --where '...'")
+        if not arguments_of and word in configs() and not Path(word).is_dir():
             raise InputError(f"{word} is a study: its runs are chosen by --study {word}")
-    if not of_action:
-        typed += options.words
+    if not arguments_of:
+        typed += given.words
     if len(typed) > 1:
         raise InputError(f"name one folder of outputs, not {len(typed)}: outputs=FOLDER")
-    return carry_out(options, outputs_at(typed[0].removeprefix("outputs=") if typed else "outputs"))
+    return carry_out(given, outputs_at(typed[0].removeprefix("outputs=") if typed else "outputs"))
 
 
-def _chosen(options: argparse.Namespace, found: Sequence[Found]) -> list[Found]:
+def _chosen(options: argparse.Namespace, found: Sequence[RunInfo]) -> list[RunInfo]:
     return chosen(found, options.study, options.status, options.where, options.stale)
 
 
@@ -99,26 +68,23 @@ def list_runs(options: argparse.Namespace, outputs: Path) -> int:
     found = find(outputs)
     runs = _chosen(options, found)
     if options.json:
-        print(json.dumps([_facts(each) for each in runs], indent=1))
+        print(json.dumps([facts(info) for info in runs], indent=1))
     elif not runs:
         print(_none(found, outputs))
     else:
-        statuses = Counter(each.status for each in runs)
+        statuses, codes = (Counter(getattr(i, name) for i in runs) for name in ("status", "code"))
         counts = ", ".join(f"{statuses[name]} {name}" for name in STATUSES if statuses[name])
-        stale = sum(each.is_stale for each in runs)
-        unknown = sum(each.is_of_unknown_code for each in runs)
-        notes = [f"{stale - unknown} by other code than today's"] * (stale > unknown)
-        notes += [f"{unknown} by code that is not known"] * (unknown > 0)
-        other = f" ({', '.join(notes)})" if notes else ""
-        print(f"{_table(runs)}\n\n{_count(runs)}: {counts}{other}")
+        notes = {"other": "by other code than today's", "unknown": "by code that is not known"}
+        stale = ", ".join(f"{codes[code]} {note}" for code, note in notes.items() if codes[code])
+        print(f"{_table(runs)}\n\n{_count(runs)}: {counts}{f' ({stale})' * bool(stale)}")
     return 0
 
 
 def check(options: argparse.Namespace, outputs: Path) -> int:
     """Verify every file of every run; return 1 when one is damaged."""
     found = folders(outputs)
-    problems = [text for folder in found if (text := problem(folder, outputs))]
-    print("\n".join([*map(_shown, problems), f"{_count(found)}, {len(problems)} damaged"]))
+    problems = [text for folder in found if (text := problem(folder))]
+    print("\n".join([*map(_printable, problems), f"{_count(found)}, {len(problems)} damaged"]))
     return 1 if problems else 0
 
 
@@ -127,47 +93,41 @@ def diff(options: argparse.Namespace, outputs: Path) -> int:
     if len(options.words) != 2:
         words = " ".join(options.words)
         raise InputError(f"runs diff needs two runs, not {len(options.words)}: {words}")
-    found = [named(word, outputs) for word in options.words]
-    print("\n".join(f"{letter}  {each.folder}" for letter, each in zip("AB", found, strict=True)))
-    a, b = (each.run for each in found)
+    infos = {letter: named(word, outputs) for letter, word in zip("AB", options.words, strict=True)}
+    print("\n".join(f"{letter}  {info.folder}" for letter, info in infos.items()))
+    a, b = (info.run for info in infos.values())
     _print_pairs("parameters", *({"study": r.config.study, **vars(r.config)} for r in (a, b)))
     _print_pairs("code, machine, versions", *(_origin(run.provenance()) for run in (a, b)))
-    statuses = [f"{letter} is {each.status}" for letter, each in zip("AB", found, strict=True)
-                if each.status != "complete"]  # fmt: skip
-    if statuses or a.config.study != b.config.study:
-        print(f"\nnumbers: nothing to compare: {', '.join(statuses) or 'of two studies'}")
+    why = [f"{name} is {info.status}" for name, info in infos.items() if info.status != "complete"]
+    if why or a.config.study != b.config.study:
+        print(f"\nnumbers: nothing to compare: {', '.join(why) or 'of two studies'}")
         return 1
-    ours, theirs = a.tables(), b.tables()
-    differ = 0
-    for name in dict.fromkeys([*ours, *theirs]):
-        own, other = (tables.get(name, pd.DataFrame()) for tables in (ours, theirs))
-        columns = compare(own, other, rows_of(a.config.study).get(name))
-        differ += columns["differ"].sum()
-        print(f"\n{name}: {_difference(columns)}")
+    sides, differ = (a.tables(), b.tables()), 0
+    for name in dict.fromkeys([*sides[0], *sides[1]]):
+        own, other = (side.get(name, pd.DataFrame()) for side in sides)
+        compared = table_diff.compare(own, other, rows_of(a.config.study).get(name))
+        differ += compared["differ"].sum()
+        print(f"\n{name}: {_difference(compared)}")
     return int(differ > 0)
 
 
 def _print_pairs(title: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> None:
     """Print what differs, with both values."""
-    pairs = {name: (a.get(name), b.get(name)) for name in dict.fromkeys([*a, *b])}
-    rows = {
-        name: [str(value)[:60] for value in pair]
-        for name, pair in pairs.items()
-        if pair[0] != pair[1]
-    }
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=["A", "B"])
-    print(f"\n{title}:\n{_indented(table.to_string())}" if rows else f"\n{title}: the same")
+    names = dict.fromkeys([*a, *b])
+    pairs = {name: [str(side.get(name))[:60] for side in (a, b)] for name in names
+             if a.get(name) != b.get(name)}  # fmt: skip
+    table = pd.DataFrame.from_dict(pairs, orient="index", columns=["A", "B"])
+    print(f"\n{title}:\n{_indented(table.to_string())}" if pairs else f"\n{title}: the same")
 
 
 def _origin(about: Mapping[str, Any]) -> dict[str, Any]:
     """Return how a run came about: code, commit, machine, data, versions, instructions."""
-    kept = {name: about.get(name) for name in ("code", "device_name", "threads")}
-    kept["commit"] = f"{str(about.get('commit'))[:8]}{'+' if about.get('dirty') else ''}"
-    for group in ("data", "versions", "instructions"):
-        of = "instructions of " if group == "instructions" else ""
+    origin = {name: about.get(name) for name in ("code", "device_name", "threads")}
+    origin["commit"] = f"{str(about.get('commit'))[:8]}{'+' if about.get('dirty') else ''}"
+    for group, prefix in (("data", ""), ("versions", ""), ("instructions", "instructions of ")):
         if isinstance(values := about.get(group), dict):
-            kept |= {f"{of}{name}": value for name, value in values.items()}
-    return kept
+            origin |= {f"{prefix}{name}": value for name, value in values.items()}
+    return origin
 
 
 def _difference(compared: pd.DataFrame) -> str:
@@ -177,7 +137,8 @@ def _difference(compared: pd.DataFrame) -> str:
     differ = columns["differ"] > 0
     if differ.any():
         worst = columns[differ].sort_values("largest", ascending=False, kind="stable")
-        lines += [_indented(worst[SHOWN].to_string(index=False, float_format="{:.2g}".format))]
+        shown = worst[["column", "equal", "rounding", "differ", "largest", "at"]]
+        lines += [_indented(shown.to_string(index=False, float_format="{:.2g}".format))]
     if not differ.all():
         rounded = " (except for rounding)" if columns.loc[~differ, "rounding"].any() else ""
         lines += [f"  the same{rounded}: {', '.join(columns.loc[~differ, 'column'])}"]
@@ -188,40 +149,35 @@ def export(options: argparse.Namespace, outputs: Path) -> int:
     """Write the tables of complete runs of one study as one, to a file or the terminal."""
     if len(options.words) > 1:
         raise InputError(f"runs export writes one file, not {len(options.words)}: name one")
-    path = Path(options.words[0]) if options.words else None
-    if options.parquet and path is None:
-        raise InputError("--parquet is for a file: name one, as in --parquet metrics.parquet")
-    if options.parquet and find_spec("pyarrow") is None:
-        raise InputError("--parquet needs pyarrow, which is not installed: pip install pyarrow")
     asked, runs = _with_tables(options, outputs)
     if left := len(asked) - len(runs):
         print(f"{left} of {len(asked)} runs are not complete: left out", file=sys.stderr)
     name, rows, absent = joined(runs, options.table)
     if options.mean:
         rows = means(rows, runs, name, options.latex)
-    elif not options.parquet:
+    else:
         rows = _without_unmeasured(rows, rows_of(runs[0].config.study).get(name), absent)
-    if options.latex and not options.mean:
-        keys = [key for key in vars(runs[0].config) if key in rows]
-        shared = [key for key in keys if rows[key].nunique(dropna=False) < 2]
-        rows = rows.drop(columns=["run", *shared])
     if options.latex:
-        latex = rows.rename(columns=_as_tex).map(_as_tex).to_latex(index=False)
-        text = f"% \\usepackage{{booktabs}}\n{latex}"
+        text = latex(rows if options.mean else _without_shared(rows, runs[0]))
     else:
         text = rows.to_csv(index=False, na_rep="nan")
-    if path is None:
+    if not options.words:
         print(text, end="")
         return 0
-    content = io.BytesIO() if options.parquet else io.BytesIO(text.encode())
-    if options.parquet:
-        rows.to_parquet(content, index=False)
+    path = Path(*options.words)
     try:
-        write_atomically(path, content.getvalue())
+        write_atomically(path, text.encode())
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from error
     print(f"{path}: {len(rows)} rows of {_count(runs)}")
     return 0
+
+
+def _without_shared(rows: pd.DataFrame, run: Run) -> pd.DataFrame:
+    """Return the rows without the column `run` and the parameters that all rows share."""
+    keys = [key for key in vars(run.config) if key in rows]
+    shared = [key for key in keys if rows[key].nunique(dropna=False) < 2]
+    return rows.drop(columns=["run", *shared])
 
 
 def _without_unmeasured(
@@ -273,12 +229,21 @@ def means(rows: pd.DataFrame, runs: Sequence[Run], table: str, latex: bool = Fal
     return pd.DataFrame(cells, index=found.index).assign(n=n).reset_index()
 
 
+def latex(rows: pd.DataFrame) -> str:
+    """Return a booktabs tabular; formulas between dollars stay as they are."""
+
+    def shown(value: Any) -> Any:
+        return _number_in_tex(value, 4) if isinstance(value, float) else value
+
+    styled = rows.style.format(shown, escape="latex-math").hide(axis="index")
+    tabular = styled.format_index(escape="latex", axis="columns").to_latex(hrules=True)
+    return f"% \\usepackage{{booktabs}}\n{tabular}"
+
+
 def _mean_in_tex(mean: float, deviation: float) -> str:
     """Return `$mean \\pm deviation$`; of one number, which has no deviation, the number."""
-    if math.isnan(deviation):
-        return _number_in_tex(mean, 4)
-    number, error = _number_in_tex(mean, 4).strip("$"), _number_in_tex(deviation, 2).strip("$")
-    return f"${number} \\pm {error}$"
+    number, error = _number_in_tex(mean, 4), _number_in_tex(deviation, 2).strip("$")
+    return number if math.isnan(deviation) else f"${number.strip('$')} \\pm {error}$"
 
 
 def _number_in_tex(value: float, digits: int) -> str:
@@ -289,38 +254,19 @@ def _number_in_tex(value: float, digits: int) -> str:
     return f"${number} \\times 10^{{{int(exponent)}}}$" if exponent else number
 
 
-def _as_tex(value: Any) -> Any:
-    """Return a value as LaTeX shows it: in a text, but for formulas, what it takes for its own is
-    escaped."""
-    if isinstance(value, float):
-        return _number_in_tex(value, 4)
-    plain = isinstance(value, str) and not value.startswith("$")
-    return (
-        TEX.sub(lambda found: TEX_ESCAPES.get(found[0], f"\\{found[0]}"), value) if plain else value
-    )
-
-
-TEX = re.compile(r"[_%&#${}~^\\]")
-TEX_ESCAPES = {
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "\\": r"\textbackslash{}",
-}
-
-
 def plot(options: argparse.Namespace, outputs: Path) -> int:
     """Draw numbers of complete runs of one study against their parameters, or print them."""
     if options.out and options.out.suffix not in (ends := (".png", ".pdf", ".svg")):
         raise InputError(f"--out {options.out}: its name must end in {', '.join(ends)}")
     asked, complete = _with_tables(options, outputs)
     study = complete[0].config.study
-    runs = [each.run for each in asked if each.config is not None and each.config.study == study]
-    drawn = sweep_pictures.chosen(runs, options.x, options.y, options.color)
-    if options.table:
+    runs = [info.run for info in asked if info.config is not None and info.config.study == study]
+    drawn = sweep_plot.Sweep(runs).choose(options.x, options.y, options.color)
+    if options.csv:
         print(drawn.points.to_csv(index=False), end="")
         return 0
     try:
-        path = sweep_pictures.write(drawn, outputs, options.out)
+        path = sweep_plot.write(drawn, outputs, options.out)
     except OSError as error:
         name = options.out or error.filename or outputs
         raise InputError(f"{name} cannot be written: {error.strerror}") from error
@@ -328,14 +274,14 @@ def plot(options: argparse.Namespace, outputs: Path) -> int:
     return 0
 
 
-def _with_tables(options: argparse.Namespace, outputs: Path) -> tuple[list[Found], list[Run]]:
-    """Return what is chosen, and the complete runs among it, of one study.
+def _with_tables(options: argparse.Namespace, outputs: Path) -> tuple[list[RunInfo], list[Run]]:
+    """Return the chosen runs, and the complete runs among them, of one study.
 
-    Raises InputError where these are none, or of several.
+    Raises InputError where these are none, or of several studies.
     """
     found = find(outputs)
     asked = _chosen(options, found)
-    runs = [each.run for each in asked if each.status == "complete"]
+    runs = [info.run for info in asked if info.status == "complete"]
     if not runs:
         raise InputError(f"{_none(found, outputs)}: only complete runs have tables")
     if len(studies := sorted({run.config.study for run in runs})) > 1:
@@ -351,29 +297,30 @@ def clean(options: argparse.Namespace, outputs: Path) -> int:
         raise InputError("--status running: a run that is being computed is never removed")
     asked_for = options.status
     options.status = asked_for or (["complete"] if options.stale else cleaning.LEFT_OVER)
-    queued = in_queue(outputs)
     found = find(outputs)
-    runs = _chosen(options, [*found, *attempts(found, queued)])
-    homes = {each.folder for each in runs}
-    runs = [each for each in runs if each.folder == each.home or each.home not in homes]
-    reasons = [cleaning.reason_to_leave(each, each.status in asked_for) for each in runs]
-    for each, reason in zip(runs, reasons, strict=True):
-        if reason:
-            print(_shown(f"left, for {reason}: {each.folder}"))
-    runs = [each for each, reason in zip(runs, reasons, strict=True) if not reason]
+    attempts = [describe(attempt_at(i.folder)) for i in found if i.again not in (None, "complete")]
+    chosen_runs = _chosen(options, [*found, *attempts])
+    homes, runs = {info.folder for info in chosen_runs}, []
+    for info in chosen_runs:
+        if info.folder != info.home and info.home in homes:
+            continue  # it is removed with its run
+        if reason := cleaning.reason_to_leave(info, info.status in asked_for):
+            print(_printable(f"left, for {reason}: {info.folder}"))
+        else:
+            runs.append(info)
     if not runs:
         print(f"nothing to remove under {outputs}")
-    elif not options.yes:
-        saved = ["yes" * (each.folder / "checkpoint.safetensors").exists() for each in runs]
-        sizes = [cleaning.size_of(each.folder) for each in runs]
-        print(_table(runs, checkpoint=saved, size=[_megabytes(size) for size in sizes]))
+    elif options.yes:
+        for info in runs:
+            reason = cleaning.remove(info)
+            print(_printable(f"{f'left, for {reason}:' if reason else 'removed'} {info.folder}"))
+    else:
+        saved = ["yes" * (info.folder / "checkpoint.safetensors").exists() for info in runs]
+        sizes = [cleaning.size_of(info.folder) for info in runs]
+        print(_table(runs, checkpoint=saved, size=[*map(_megabytes, sizes)]))
         print(f"\n{_count(runs)}, {_megabytes(sum(sizes))}: --yes removes the folders")
         if goes_on := saved.count("yes"):
             print(f"{goes_on} with a checkpoint: their command goes on where it stopped")
-    else:
-        for each in runs:
-            reason = cleaning.remove(each, queued)
-            print(_shown(f"{f'left, for {reason}:' if reason else 'removed'} {each.folder}"))
     return 0
 
 
@@ -385,76 +332,75 @@ def _count(runs: Sequence[object]) -> str:
     return f"{len(runs)} run{'s' * (len(runs) != 1)}"
 
 
-def _none(found: Sequence[Found], outputs: Path) -> str:
+def _none(found: Sequence[RunInfo], outputs: Path) -> str:
     return f"none of {_count(found)} is chosen" if found else f"no runs under {outputs}"
 
 
-def _shown(text: object) -> str:
+def _printable(text: object) -> str:
     """Return a text in one line, with escapes for what no terminal shows: names are any bytes."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
 
 
-def _facts(each: Found) -> dict[str, Any]:
-    """Return what there is to know of a run, as JSON has it: infinite numbers are text."""
-    parameters = {} if each.config is None else vars(each.config)
-    return {
-        "study": each.study,
-        "knobs": each.knobs,
-        "hash": each.hash8,
-        "status": each.status,
-        "again": each.again,
-        "stale": each.is_stale,
-        "weights_bytes": each.weights,
-        "seconds": None if math.isnan(each.seconds) else each.seconds,
-        "ended": each.ended.isoformat(timespec="seconds") if each.ended else None,
-        "folder": str(each.folder),
-        "parameters": {
-            key: str(value) if isinstance(value, float) and not math.isfinite(value) else value
-            for key, value in parameters.items()
-        },
-    }
-
-
-def _table(runs: Sequence[Found], **more: list[str]) -> str:
+def _table(runs: Sequence[RunInfo], **more: list[str]) -> str:
     """Return a table of runs; on a terminal the knobs are cut to its width."""
-    room = max(20, shutil.get_terminal_size().columns - 70) if sys.stdout.isatty() else None
-    lines = [
-        {
-            "study": _shown(each.study),
-            "knobs": _cut(_shown(each.knobs), room),
-            "hash": _shown(each.hash8),
-            "status": each.status,
-            "again": each.again or "",
-            "stale": "unknown" if each.is_of_unknown_code else "stale" * each.is_stale,
-            "weights": _megabytes(each.weights) if each.weights else "",
-            "seconds": "" if math.isnan(each.seconds) else f"{each.seconds:.1f}",
-            "ended": each.ended.strftime("%Y-%m-%d %H:%M") if each.ended else "",
-        }
-        for each in runs
-    ]
-    table = pd.DataFrame(lines).assign(**more)
+    table = listing(runs)[["study", "knobs", "hash", "status", "again"]].fillna("").map(_printable)
+    table["stale"] = ["unknown" if i.code == "unknown" else "stale" * i.is_stale for i in runs]
+    table["weights"] = [_megabytes(info.weights) if info.weights else "" for info in runs]
+    table["seconds"] = ["" if math.isnan(i.seconds) else f"{i.seconds:.1f}" for i in runs]
+    table["ended"] = [f"{info.ended:%Y-%m-%d %H:%M}" if info.ended else "" for info in runs]
+    table = table.assign(**more)
+    if sys.stdout.isatty():
+        room = max(20, shutil.get_terminal_size().columns - 70)
+        table["knobs"] = [k if len(k) <= room else f"{k[: room - 1]}…" for k in table["knobs"]]
     table = table.loc[:, (table != "").any()]
     for name in set(table) - {"seconds", "size"}:
         table[name] = table[name].str.ljust(max(table[name].str.len().max(), len(name)))
     return table.to_string(index=False, justify="left")
 
 
-def _cut(text: str, room: int | None) -> str:
-    """Return a text of at most so many characters, with a mark where something is cut off."""
-    return text if room is None or len(text) <= room else f"{text[: room - 1]}…"
-
-
 def _indented(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.splitlines())
 
 
-SHOWN = ["column", "equal", "rounding", "differ", "largest", "at"]
+SEVERAL: dict[str, Any] = {"action": "append", "default": []}
+FLAG: dict[str, Any] = {"action": "store_true"}
+WHERE = "on parameters and columns of the list, as of pandas: 'depth in [8, 16] and seconds > 60'"
 
-ACTIONS = {
-    "list": (list_runs, "all runs, or those chosen: knobs, status, seconds, when they ended"),
-    "check": (check, "what is damaged: every file of every run is verified"),
-    "diff": (diff, "two runs side by side: parameters, code, numbers"),
-    "export": (export, "the tables of runs as one: LaTeX, CSV or Parquet"),
-    "plot": (plot, "numbers of runs against their parameters, layers or epochs: a picture"),
-    "clean": (clean, "what failed, died or was interrupted, and with --yes remove it"),
+OPTIONS: dict[str, dict[str, Any]] = {
+    "--study": SEVERAL | {"help": "runs of this study"},
+    "--status": SEVERAL | {"help": f"in this status: {', '.join(STATUSES)}"},
+    "--where": SEVERAL | {"metavar": "CONDITION", "help": WHERE},
+    "--stale": FLAG | {"help": "complete, by other code"},
+    "--json": FLAG | {"help": "with all parameters, for programs"},
+    "--table": {"help": "which table; by default metrics"},
+    "--mean": FLAG | {"help": "mean, standard deviation, number of replicates, by what varies"},
+    "--csv": FLAG | {"help": "all numbers, as CSV"},
+    "--latex": FLAG | {"help": "a LaTeX table, without what all rows share"},
+    "--x": {"help": "a parameter, or what a table follows: a layer, an epoch"},
+    "--y": SEVERAL | {"help": "a number of any table"},
+    "--color": {"help": "a parameter, or what a table tells apart: a method"},
+    "--out": {"type": Path, "help": "the file: .png, .pdf or .svg"},
+    "--yes": FLAG | {"help": "remove them"},
 }
+CHOICE = ["--study", "--status", "--where", "--stale"]
+EXPORT = [*CHOICE, "--table", "--mean", "--csv", "--latex"]
+
+ACTIONS: dict[str, tuple[Callable[[argparse.Namespace, Path], int], str, str, list[str]]] = {
+    "list": (list_runs, "all runs, or those chosen: knobs, status, time", "", [*CHOICE, "--json"]),
+    "check": (check, "what is damaged: every file of every run is verified", "", []),
+    "diff": (diff, "two runs side by side: parameters, code, numbers", "A B", []),
+    "export": (export, "the tables of runs as one: CSV or LaTeX", "[FILE]", EXPORT),
+    "plot": (
+        plot,
+        "numbers of runs against their parameters, layers or epochs: a picture",
+        "",
+        [*CHOICE, "--x", "--y", "--color", "--out", "--csv"],
+    ),
+    "clean": (
+        clean,
+        "what failed, died or was interrupted, and with --yes remove it",
+        "",
+        [*CHOICE, "--yes"],
+    ),
+}
+"""Function, description, arguments and options of each action."""

@@ -13,27 +13,22 @@ from runner.core.folders import require_readable
 from runner.core.studies import column_types
 from runner.publish.kept import read_csv
 from runner.publish.reference import REFERENCE, canonical_figure, read_tables
+from runner.results import table_diff
 from runner.results.claims import claims_of, judge
-from runner.results.comparison import COLUMNS, alike
-from runner.results.comparison import compare as compare_tables
 from runner.runs.provenance import INSTALLED
 from runner.runs.run import load, stale_note
 
 SHOWN = ["table", "column", "beyond", "deviation", "where"]
 
 
-MOST_NAMED = 3
-"""Of the columns of a table that one side does not keep."""
-
-
 def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None:
     """Return where a user's runs of a figure differ from the reference; None without either.
 
-    A line as of `results.comparison.compare` for each table and column that differs by more than
-    chance, of the runs that both sides have; one of the table `runs` for each run that one of them
-    lacks, and of the table `claims` for each claim whose verdict differs. `attrs["alike"]` says how
-    alike the numbers are where none differs, `attrs["notes"]` names runs of other code and what is
-    not compared. Raises InputError when the overrides make another figure than the canonical one.
+    A line of `table_diff.compare` for each table and column that differs by more than chance, of
+    the runs that both sides have; one of the table `runs` for each run that one side lacks, and of
+    the table `claims` for each claim with another verdict. `attrs["alike"]` says how alike the
+    numbers are where none differs, `attrs["notes"]` names runs of other code and what is not
+    compared. Raises InputError when the overrides make another figure than the canonical one.
     """
     variant = canonical_figure(name, typed)
     folder = reference / variant.scale / name
@@ -41,48 +36,43 @@ def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None
         return None
     own, kept = load(variant.runs), read_tables(folder)
     runs = [{run for table in side.values() for run in table["run"]} for side in (own, kept)]
-    notes, parts = [stale_note(variant.runs)], [pd.DataFrame(columns=["table", *COLUMNS])]
+    alone, parts = [], [pd.DataFrame(columns=["table", *table_diff.COLUMNS])]
     for table, row_class in rows_of(variant.study).items():
-        sides = [side[table] for side in (own, kept) if table in side]
-        columns = list(column_types(row_class))
-        absent = [each for each in columns if 0 < sum(each in side for side in sides) < 2]
-        if absent:
-            listed = ", ".join(f"{table}.{column}" for column in absent[:MOST_NAMED])
-            more = len(absent) - MOST_NAMED
-            listed += f" and {more} columns more" if more > 0 else ""
-            notes.append(f"on one side alone, and not compared: {listed}")
-        if len(sides) == 2 and not {*row_class.keys} & {*absent}:
-            measured = ["run", *(each for each in columns if each not in absent)]
-            a, b = (side.loc[side["run"].isin(runs[0] & runs[1]), measured] for side in sides)
-            parts.append(compare_tables(a, b, row_class).assign(table=table))
-        elif len(sides) == 1:
-            notes.append(f"on one side alone, and not compared: {table}")
+        if table not in own or table not in kept:
+            alone += [table] * (table in own or table in kept)
+            continue
+        a, b = own[table], kept[table]
+        columns = ["run", *column_types(row_class)]
+        measured = [column for column in columns if column in a and column in b]
+        alone += [f"{table}.{column}" for column in columns if (column in a) != (column in b)]
+        if {*row_class.keys} <= {*measured}:
+            a, b = (side.loc[side["run"].isin(runs[0] & runs[1]), measured] for side in (a, b))
+            parts.append(table_diff.compare(a, b, row_class).assign(table=table))
     compared = pd.concat(parts, ignore_index=True)
     judged = judge(name, claims_of(name, variant.study), own)
-    verdicts = judged.merge(read_csv(folder / "claims.csv"), on="claim", suffixes=("", " kept"))
+    verdicts = judged.merge(read_csv(folder / "claims.csv"), on="claim", suffixes=("", "_kept"))
+    verdicts = verdicts[verdicts["verdict"] != verdicts["verdict_kept"]]
     others = [
         {"table": "runs", "where": f"{run}: {'made' if run in runs[0] else 'kept'} alone"}
         for run in sorted(runs[0] ^ runs[1])
     ] + [
-        {"table": "claims", "column": row["claim"], "where": f"{row['verdict']} and {was}"}
-        for (_, row), was in zip(verdicts.iterrows(), verdicts["verdict kept"], strict=True)
-        if row["verdict"] != was
+        {"table": "claims", "column": row.claim, "where": f"{row.verdict} and {row.verdict_kept}"}
+        for row in verdicts.itertuples()
     ]
     beyond = compared[compared["beyond"].astype(int) > 0]
     found = pd.concat([pd.DataFrame(others, columns=beyond.columns), beyond], ignore_index=True)
-    found.attrs = {"notes": [*filter(None, notes)], "alike": alike(compared)}
+    notes = [stale_note(variant.runs) or ""]
+    notes += [f"on one side alone, and not compared: {', '.join(alone)}"] * bool(alone)
+    found.attrs = {"notes": [*filter(None, notes)], "alike": table_diff.alike(compared)}
     return found
 
 
 def _counted(found: pd.DataFrame) -> str:
     """Say how much differs, in words."""
-    runs, verdicts = ((found["table"] == table).sum() for table in ("runs", "claims"))
-    parts = {
-        "runs on one side alone": runs,
-        "columns differ by more than chance": len(found) - runs - verdicts,
-        "verdicts differ": verdicts,
-    }
-    return ", ".join(f"{count} {what}" for what, count in parts.items() if count)
+    kinds = {"runs": "runs on one side alone", "claims": "verdicts differ"}
+    columns = "columns differ by more than chance"
+    counts = found["table"].map(lambda table: kinds.get(table, columns)).value_counts(sort=False)
+    return ", ".join(f"{count} {kind}" for kind, count in counts.items())
 
 
 def main(arguments: list[str]) -> int:

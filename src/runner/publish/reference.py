@@ -32,7 +32,6 @@ from runner.publish.plan import rules
 from runner.publish.restamping import restamp
 from runner.publish.standing import PREREGISTERED, as_kept, earlier_seeds, stood_before
 from runner.results.claims import claims_of, judge
-from runner.results.comparison import fault
 from runner.results.figures import (
     as_png,
     caption_of,
@@ -47,6 +46,7 @@ from runner.results.findings import DOT
 from runner.results.paper_figures import PaperFigure
 from runner.results.rows import NoRows, Present
 from runner.results.style import drawn_in
+from runner.results.table_diff import fault
 from runner.runs.files import write_atomically
 from runner.runs.provenance import INSTALLED, REFERENCE, fingerprint
 from runner.runs.run import load

@@ -15,7 +15,7 @@ import pandas as pd
 from runner.core.catalogue import configs, rows_of
 from runner.core.errors import InputError
 from runner.publish.kept import read_json
-from runner.results.comparison import alike, compare
+from runner.results.table_diff import alike, compare
 from runner.runs.files import write_atomically
 from runner.runs.inventory import find
 from runner.runs.provenance import code_of

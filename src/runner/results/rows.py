@@ -5,7 +5,7 @@ selects them here need not ask: a claim that meets `NoRows` is undecided, a pane
 both say which rows are absent.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -54,3 +54,21 @@ def finite(rows: Rows, *columns: Any) -> Rows:
         if bad.any():
             raise NoRows(f"{column} is not finite in {bad.sum()} of {len(rows)} rows")
     return rows
+
+
+def last_epoch(training: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the last epoch."""
+    return training[training["epoch"] == training["epoch"].max()]
+
+
+def spread(rows: pd.DataFrame, keys: list[str], columns: Sequence[str]) -> pd.DataFrame:
+    """Return one row per combination of `keys`, with three columns for each of `columns`.
+
+    The median over the replicates, and their smallest and largest as `<column>_low` and
+    `<column>_high`. A nan counts for none of them.
+    """
+    grouped = rows.groupby(keys, sort=False, dropna=False)[list(columns)]
+    parts = {"": grouped.median(), "_low": grouped.min(), "_high": grouped.max()}
+    ends = [column + end for column in columns for end in parts]
+    joined = pd.concat([part.add_suffix(end) for end, part in parts.items()], axis=1)
+    return joined[ends].reset_index()

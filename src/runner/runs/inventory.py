@@ -1,6 +1,5 @@
-"""All runs under an outputs folder: what each is, how far it is, whether its files are whole."""
+"""All runs under an outputs folder: the status of each, and whether its files are whole."""
 
-import json
 import math
 import os
 from contextlib import suppress
@@ -30,40 +29,31 @@ from runner.runs.run import (
 from runner.runs.tables import read_table
 
 STATUSES = ("complete", "running", "interrupted", "failed", "dead", "absent")
-"""dead: its process died without a message. absent: nothing says that it was ever begun."""
-
-QUEUED = Path("submitit") / "queued"
-"""Where, under an outputs folder, it is noted which runs a cluster's queue has."""
+"""dead: its process ended without a message. absent: no file says that it was ever begun."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """A run as its folder shows it, or what remains of an attempt to compute a complete one again.
+class RunInfo:
+    """A run as its folder shows it, or an attempt to compute a complete run again.
 
-    config: None where it cannot be read, or is of another version. seconds: worked so far; nan if
-    unknown. is_stale: whether it is complete, and not known to be by today's code. ended: when its
-    last file was written; None while it is running. again: how far it is computed again; None where
-    it is not. is_of_unknown_code: whether its provenance or today's code cannot be read.
+    config: None if it cannot be read, or is of another version. seconds: worked so far; nan if
+    unknown. code: of a complete run, as of `run.whose_code`: today's, other, unknown. ended: when
+    its last file was written; None while it is running. again: the status of the attempt to compute
+    it again; None without one.
     """
 
     folder: Path
     config: StudyConfig | None
     status: str
     seconds: float
-    is_stale: bool
+    code: str
     ended: datetime | None
-    again: str | None = None
-    is_of_unknown_code: bool = False
+    again: str | None
 
     @property
     def home(self) -> Path:
-        """The folder of the run, beside which an attempt has its own."""
-        return self.folder.with_name(self.folder.name.removesuffix(AGAIN))
-
-    @property
-    def attempt(self) -> Path:
-        """The folder where the run is computed again."""
-        return self.folder.with_name(self.folder.name + AGAIN)
+        """The folder of the run itself."""
+        return home_of(self.folder)
 
     @property
     def study(self) -> str:
@@ -72,16 +62,21 @@ class Found:
 
     @property
     def hash8(self) -> str:
-        """The end of its name: enough to tell it from the others."""
-        name = NAME.fullmatch(self.home.name)
-        return f"{name['hash']}{name['number'] or ''}" if name else self.home.name
+        """The end of its name, which tells it from the others."""
+        return short_hash(self.home.name)
 
     @property
     def knobs(self) -> str:
-        """What a person calls it; by its name where the configuration cannot be read."""
-        found = NAME.fullmatch(self.home.name)
-        name = found["knobs"] if found else self.home.name
-        return name if self.config is None else knobs(self.config) or "(defaults)"
+        """The parameters that differ from their defaults; if unreadable, from the folder's name."""
+        if self.config is not None:
+            return knobs(self.config) or "(defaults)"
+        name = NAME.fullmatch(self.home.name)
+        return name["knobs"] if name else self.home.name
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether it is complete, and not known to be by today's code."""
+        return self.code in ("other", "unknown")
 
     @property
     def weights(self) -> int:
@@ -91,77 +86,68 @@ class Found:
 
     @property
     def run(self) -> Run:
-        """The run, in this very folder. Raises InputError where `config.yaml` does not serve."""
+        """The run, in this very folder. Raises InputError as `run_in` does."""
         return run_in(self.folder)
 
 
+def short_hash(name: str) -> str:
+    """Return the hash, and the number behind it, of the name of a run's folder."""
+    found = NAME.fullmatch(name)
+    return f"{found['hash']}{found['number'] or ''}" if found else name
+
+
+def home_of(folder: Path) -> Path:
+    """Return the folder of a run, given it or the folder where the run is computed again."""
+    return folder.with_name(folder.name.removesuffix(AGAIN))
+
+
+def attempt_at(folder: Path) -> Path:
+    """Return the folder where the run of a folder is computed again."""
+    return folder.with_name(folder.name + AGAIN)
+
+
 def folders(outputs: Path, study: str = "*") -> list[Path]:
-    """Return the folders of all runs, or those of a study, by name, whatever is left in them.
+    """Return the folders of all runs, or of one study's, by name, whatever is left in them.
 
     Raises InputError if there is no such folder of outputs.
     """
     require_readable(outputs)
-    found = [path for path in outputs.glob(f"runs/{study}/*") if os.path.isdir(path)]
-    return sorted(path for path in found if path.suffix != AGAIN)
+    paths = outputs.glob(f"runs/{study}/*")
+    return sorted(path for path in paths if os.path.isdir(path) and path == home_of(path))
 
 
-def find(outputs: Path, study: str = "*") -> list[Found]:
-    """Return all runs, or those of a study, by name. Raises InputError if there is no such
-    folder."""
-    queued = in_queue(outputs)
-    return [describe(folder, folder in queued) for folder in folders(outputs, study)]
+def find(outputs: Path, study: str = "*") -> list[RunInfo]:
+    """Return all runs, or one study's, by name. Raises InputError as `folders` does."""
+    return [describe(folder) for folder in folders(outputs, study)]
 
 
-def describe(folder: Path, is_queued: bool = False) -> Found:
-    """Return what a folder shows of its run, or of an attempt at computing it again.
-
-    is_queued: whether a cluster's queue may have it.
-    """
-    try:
+def describe(folder: Path) -> RunInfo:
+    """Return what a folder shows of its run, or of an attempt to compute it again."""
+    home, attempt, config = home_of(folder), attempt_at(folder), None
+    with suppress(InputError):
         config = read_config(folder)
-    except InputError:
-        config = None
     about = read_provenance(folder)
-    is_attempt = folder.suffix == AGAIN
-    attempt = folder.with_name(folder.name + AGAIN)
-    is_held = lock.is_held(folder.with_name(folder.name.removesuffix(AGAIN)))
-    status = status_of(folder, is_held, is_queued)
+    is_held = lock.is_held(home)
+    status = status_of(folder, is_held)
     again = "absent"
     if attempt.is_dir() and not attempt.is_symlink():
-        again = status_of(attempt, is_held, is_queued)
-    is_whole = status == "complete" and not is_attempt
-    whose = _whose_code(folder, config, about) if is_whole else ""
-    return Found(
-        folder,
-        config,
-        status,
-        _seconds(about),
-        whose in ("other", "unknown"),
-        None if status == "running" else _last_change(folder),
-        None if again == "absent" else again,
-        whose == "unknown",
+        again = status_of(attempt, is_held)
+    code, seconds = "", math.nan
+    if status == "complete" and folder == home and home.parent.name in configs():
+        code = whose_code(about, home.parent.name, config)
+    with suppress(TypeError, ValueError, OverflowError):
+        seconds = float(about["seconds"]) if "seconds" in about else math.nan
+    ended = None if status == "running" else _last_change(folder)
+    return RunInfo(
+        folder, config, status, seconds, code, ended, None if again == "absent" else again
     )
 
 
-def _seconds(about: dict[str, Any]) -> float:
-    """Return the seconds that a provenance gives; nan where it gives none."""
-    seconds = about.get("seconds")
-    with suppress(OverflowError):
-        return float(seconds) if isinstance(seconds, int | float) else math.nan
-    return math.nan
+def status_of(folder: Path, is_held: bool | None) -> str:
+    """Return the status of a run, one of STATUSES.
 
-
-def attempts(found: list[Found], queued: dict[Path, Path]) -> list[Found]:
-    """Return the attempts at computing these runs again that are not complete."""
-    begun = [each for each in found if each.again not in (None, "complete")]
-    return [describe(each.attempt, each.folder in queued) for each in begun]
-
-
-def status_of(folder: Path, is_held: bool | None, is_queued: bool = False) -> str:
-    """Return how far a run is.
-
-    is_held: whether a process works on it; None where that is unknown. A run that has begun and
-    not ended is dead only if nobody works on it, and no queue may bring it back.
+    is_held: whether a process works on the run; None if unknown. A run that has begun and not ended
+    is dead only if no process works on it.
     """
     if os.path.isfile(folder / RESULT):
         return "complete"
@@ -169,30 +155,12 @@ def status_of(folder: Path, is_held: bool | None, is_queued: bool = False) -> st
         return "running"
     said = read_provenance(folder).get("status")
     if said in ("running", "complete"):  # complete: without the result that is written last
-        return "dead" if is_held is False and not is_queued else "running"
+        return "dead" if is_held is False else "running"
     return said if said in ("interrupted", "failed") else "absent"
 
 
-def in_queue(outputs: Path) -> dict[Path, Path]:
-    """Return the folders of the runs that a cluster's queue may have, each with the note that says
-    so."""
-    found: dict[Path, Path] = {}
-    for note in sorted((outputs / QUEUED).glob("*.json")):
-        with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-            tasks = json.loads(note.read_bytes())["tasks"]
-            found |= {outputs / label: note for labels in tasks for label in labels}
-    return found
-
-
-def _whose_code(folder: Path, config: StudyConfig | None, about: dict[str, Any]) -> str:
-    """Return whose code numbers are by, as `run.whose_code`; of a study that is gone there is
-    none."""
-    study = folder.parent.name
-    return whose_code(about, study, config) if study in configs() else ""
-
-
 def _last_change(folder: Path) -> datetime | None:
-    """When the result was written, or the last other file if there is no result."""
+    """Return when the result was written, or the last other file if there is no result."""
     # The folder may be about to go, and a time beyond all years.
     with suppress(OSError, ValueError, OverflowError):
         result = folder / RESULT
@@ -205,44 +173,43 @@ def _last_change(folder: Path) -> datetime | None:
 def run_in(folder: Path) -> Run:
     """Return the run in a folder, wherever that is, whatever its name.
 
-    Raises InputError where `config.yaml` is damaged or of another time.
+    Raises InputError if `config.yaml` is damaged or of another version.
     """
     run = Run(read_config(folder), folder.parent)
     run.folder = folder
     return run
 
 
-def problem(folder: Path, outputs: Path) -> str | None:
+def problem(folder: Path) -> str | None:
     """Return what is wrong with a run's files, in one line; None when nothing is."""
     try:
-        config = read_config(folder)
-        found = NAME.fullmatch(folder.name)
-        name = found["own"] if found else folder.name
-        if (folder.parent.name, name) != (config.study, run_name(config)):
-            return f"{folder}: config.yaml describes the run {run_name(config)} of {config.study}"
         run = run_in(folder)
-        if os.path.isfile(run.again / RESULT):
-            return f"{run.again} is complete and not in its place: the run's command puts it there"
+        name, study = NAME.fullmatch(folder.name), run.config.study
+        if (folder.parent.name, name and name["own"]) != (study, run_name(run.config)):
+            return f"{folder}: config.yaml describes the run {run_name(run.config)} of {study}"
+        if os.path.isfile(attempt_at(folder) / RESULT):
+            attempt = attempt_at(folder)
+            return f"{attempt} is complete and not in its place: the run's command puts it there"
         status = run.provenance().get("status")
         if not run.result_path.exists():
             # Before its end there is nothing to verify.
             return f"{run.result_path} is gone" if status == "complete" else None
         if status != "complete":
             return f"{folder / 'provenance.json'} is not that of a complete run"
-        for name, expected in run.result["tables"].items():
-            read_table(folder / f"{name}.csv", expected)
-        if "weights" in run.result and not holds(folder / WEIGHTS, run.result["weights"]):
-            return f"{folder / WEIGHTS} is damaged"
-        if missing := set(rows_of(config.study)) & _tables(folder) - set(run.result["tables"]):
-            return f"{run.result_path} says nothing of {', '.join(sorted(missing))}.csv"
-        if not (folder / "run.log").exists():
-            return f"{folder / 'run.log'} is gone"
+        return _damage(folder, study, run.result)
     except InputError as error:
         return " ".join(str(error).splitlines())
     except (KeyError, TypeError, AttributeError, ValueError, OSError):
         return f"{folder / RESULT} is damaged"
-    return None
 
 
-def _tables(folder: Path) -> set[str]:
-    return {path.stem for path in folder.glob("*.csv")}
+def _damage(folder: Path, study: str, result: dict[str, Any]) -> str | None:
+    """Return which file of a complete run is not as its result says."""
+    for name, expected in result["tables"].items():
+        read_table(folder / f"{name}.csv", expected)
+    if "weights" in result and not holds(folder / WEIGHTS, result["weights"]):
+        return f"{folder / WEIGHTS} is damaged"
+    tables = {path.stem for path in folder.glob("*.csv")}
+    if missing := set(rows_of(study)) & tables - set(result["tables"]):
+        return f"{folder / RESULT} says nothing of {', '.join(sorted(missing))}.csv"
+    return None if (folder / "run.log").exists() else f"{folder / 'run.log'} is gone"

@@ -1,93 +1,101 @@
-"""Choose runs by study, status and parameters, or one run by how its name or hash begins."""
+"""Choose runs by study, status and a condition on the listing, or one run by its name or hash."""
 
-import json
-import re
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import yaml
+import pandas as pd
 
 from runner.core.catalogue import configs
 from runner.core.errors import InputError, nearest
-from runner.runs.inventory import STATUSES, Found, describe, find
+from runner.runs.inventory import STATUSES, RunInfo, describe, find
 from runner.runs.run import UNNAMED, Run, readable
 
 
+def facts(info: RunInfo) -> dict[str, Any]:
+    """Return what is known of a run, as JSON has it: infinite numbers are text."""
+    parameters = {} if info.config is None else vars(info.config)
+    return {
+        "study": info.study,
+        "knobs": info.knobs,
+        "hash": info.hash8,
+        "status": info.status,
+        "again": info.again,
+        "stale": info.is_stale,
+        "weights_bytes": info.weights,
+        "seconds": None if math.isnan(info.seconds) else info.seconds,
+        "ended": info.ended.isoformat(timespec="seconds") if info.ended else None,
+        "folder": str(info.folder),
+        "parameters": {
+            key: str(value) if isinstance(value, float) and not math.isfinite(value) else value
+            for key, value in parameters.items()
+        },
+    }
+
+
+def listing(found: Sequence[RunInfo]) -> pd.DataFrame:
+    """Return a row for each run: its facts and its parameters, lists as in names of runs."""
+    rows = [facts(info) for info in found]
+    for row in rows:
+        parameters = row.pop("parameters")
+        row |= {key: _cell(value) for key, value in parameters.items() if key not in row}
+    return pd.DataFrame(rows)
+
+
+def _cell(value: Any) -> Any:
+    return readable(value) if isinstance(value, list | dict) else value
+
+
 def chosen(
-    found: Sequence[Found],
+    found: Sequence[RunInfo],
     studies: Iterable[str] = (),
     statuses: Iterable[str] = (),
     where: Iterable[str] = (),
     stale: bool = False,
-) -> list[Found]:
+) -> list[RunInfo]:
     """Return the runs of any of the studies, in any of the statuses; all where none is given.
 
-    where: `key=value` or `key=value,value`, as typed: whose parameter has one of the values.
-    stale: complete ones of other code alone. Raises InputError for a study, a status or a
-    parameter that does not exist.
+    where: conditions on the columns of `listing`, as of `pandas.DataFrame.query`. stale: only
+    complete runs of other code. Raises InputError for a study or a status that does not exist, and
+    for a condition that cannot be evaluated.
     """
-    present = {each.study for each in found}
-    for name in studies:
-        if name not in (known := present | set(configs())):
-            raise InputError(f"study={name} is unknown: {nearest(name, known)}")
-    for name in statuses:
-        if name not in STATUSES:
-            raise InputError(f"--status {name} is unknown: {nearest(name, STATUSES)}")
-    of = set(studies or present) & set(configs()) or set(configs())
-    known = {item.name for study in of for item in fields(configs()[study])}
-    values = {}
-    for text in where:
-        key, _, value = text.partition("=")
-        if not (key and value):
-            raise InputError(f"--where {text}: key=value is needed, as in depth=32")
-        if key not in known:
-            whose = f" of {' or '.join(sorted(studies))}" if studies else ""
-            raise InputError(f"{key} is not a parameter{whose}: {nearest(key, known)}")
-        values[key] = _values(text, value)
-    return [
-        each
-        for each in found
-        if (not studies or each.study in studies)
-        and (not statuses or each.status in statuses)
-        and (each.is_stale or not stale)
-        and all(
-            hasattr(each.config, key) and is_one_of(getattr(each.config, key), listed)
-            for key, listed in values.items()
-        )
+    known = {info.study for info in found} | set(configs())
+    for option, names, choices in (("study", studies, known), ("status", statuses, STATUSES)):
+        for name in names:
+            if name not in choices:
+                raise InputError(f"--{option} {name} is unknown: {nearest(name, choices)}")
+    infos = [
+        info
+        for info in found
+        if (not studies or info.study in studies)
+        and (not statuses or info.status in statuses)
+        and (info.is_stale or not stale)
     ]
+    for condition in where:
+        infos = [info for info, fits in zip(infos, _fits(infos, condition), strict=True) if fits]
+    return infos
 
 
-def _values(text: str, value: str) -> list:
-    """Return the values as they are typed: what each means is known by the parameter's type."""
+def _fits(infos: Sequence[RunInfo], condition: str) -> Iterable[bool]:
+    """Return for each run whether it fits a condition."""
+    rows = listing(infos)
+    if rows.empty:
+        return []
     try:
-        return _texts(yaml.compose(f"[{value}]", yaml.SafeLoader))
-    except yaml.YAMLError as error:
-        raise InputError(f"--where {text}: the value cannot be read") from error
-
-
-def _texts(node: yaml.Node) -> Any:
-    return list(map(_texts, node.value)) if isinstance(node, yaml.SequenceNode) else node.value
-
-
-def is_one_of(value: Any, listed: list) -> bool:
-    """Return whether a parameter is one of the values that were typed, or the list of them."""
-    return any(_is(value, each) for each in listed) or _is(value, listed)
-
-
-def _is(value: Any, text: Any) -> bool:
-    """Return whether what was typed says this value: as a list, a word, or a number."""
-    if isinstance(value, list) and isinstance(text, list):
-        return len(value) == len(text) and all(map(_is, value, text))
-    if isinstance(value, list):  # as names of runs show it
-        return text == readable(value)
-    if value is None or isinstance(value, bool | str):
-        return text == (value if isinstance(value, str) else typed(value))
-    try:
-        return value == (int(text) if re.fullmatch("-?[0-9]+", text) else float(text))
-    except (TypeError, ValueError):
-        return False
+        fits = rows.eval(condition, engine="python", local_dict={}, global_dict={})
+        if not (isinstance(fits, pd.Series) and fits.isin([True, False]).all()):
+            raise ValueError("a comparison is needed")
+    except pd.errors.UndefinedVariableError as error:
+        name = str(error).split("'")[1]
+        raise InputError(
+            f"--where {condition}: no run has {name}: {nearest(name, rows)}"
+        ) from error
+    except Exception as error:  # pandas raises errors of many kinds
+        what = f"--where {condition} is no condition ({' '.join(str(error).split())})"
+        raise InputError(f"{what}: write it as 'depth == 32 and seed in [0, 1]'") from error
+    return fits
 
 
 def differing(runs: Sequence[Run]) -> list[str]:
@@ -96,35 +104,27 @@ def differing(runs: Sequence[Run]) -> list[str]:
     return [name for name in names if len({str(getattr(run.config, name)) for run in runs}) > 1]
 
 
-def words(runs: Sequence[Run], found: Sequence[Found]) -> list[str]:
-    """Return short options that choose these runs of one study out of those that are found.
+def condition_for(runs: Sequence[Run], found: Iterable[RunInfo]) -> str:
+    """Return a short condition that chooses these runs of one study out of all found ones.
 
-    They choose others too where no parameter by itself tells them apart.
+    It chooses others too where no parameter by itself tells them apart.
     """
-    study, folders = runs[0].config.study, {run.folder for run in runs}
-    others = [each.config for each in found if each.study == study and each.folder not in folders]
-    chosen, swept = ["--study", study], differing(runs)
+    folders, swept, parts = {run.folder for run in runs}, differing(runs), []
+    others = [info.config for info in found if info.folder not in folders and info.config]
+    others = [config for config in others if config.study == runs[0].config.study]
     names = [item.name for item in fields(runs[0].config) if item.name not in UNNAMED]
     for name in sorted(names, key=lambda name: name not in swept):
         values = [getattr(run.config, name) for run in runs]
-        left = [config for config in others if config and getattr(config, name) in values]
+        left = [config for config in others if getattr(config, name) in values]
         if len(left) < len(others):
-            chosen += ["--where", f"{name}={','.join(dict.fromkeys(map(typed, values)))}"]
-            others[:] = left
-    return chosen
+            given = list(dict.fromkeys(_cell(value) for value in values if value is not None))
+            part = f"{name} in {given}"
+            parts.append(f"({part} or {name}.isnull())" if None in values else part)
+            others = left
+    return " and ".join(parts)
 
 
-def typed(value: Any) -> str:
-    """Return a parameter's value as it is typed on the command line."""
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, list):
-        return f"[{','.join(map(typed, value))}]"
-    plain = not isinstance(value, str) or re.fullmatch(r"[\w.+-]+", value)
-    return str(value) if plain else json.dumps(value, ensure_ascii=False)
-
-
-def named(text: str, outputs: Path) -> Found:
+def named(text: str, outputs: Path) -> RunInfo:
     """Return the one run that a text names: its folder, name or hash, or how these begin.
 
     Raises InputError where it names none, or several.
@@ -134,12 +134,12 @@ def named(text: str, outputs: Path) -> Found:
     found = find(outputs) if outputs.exists() else []
     if not found:
         raise InputError(f"{text} names no run: there are no runs under {outputs}")
-    names = [(f"{each.study}/{each.home.name}", each.home.name, each.hash8) for each in found]
+    names = [(f"{info.study}/{info.home.name}", info.home.name, info.hash8) for info in found]
     pairs = list(zip(found, names, strict=True))
-    whole = [each for each, known in pairs if text in known]
-    fits = whole or [each for each, known in pairs if any(n.startswith(text) for n in known)]
+    fits = [info for info, known in pairs if text in known]
+    fits = fits or [info for info, known in pairs if any(name.startswith(text) for name in known)]
     if len(fits) == 1:
         return fits[0]
-    listed = ", ".join(f"{each.study} {each.hash8}" for each in fits[:5])
+    listed = ", ".join(f"{info.study} {info.hash8}" for info in fits[:5])
     more = f"{len(fits)} runs: {listed}{', ...' * (len(fits) > 5)}" if fits else "no run"
     raise InputError(f"{text} names {more} under {outputs}: a folder, a name or a hash is needed")

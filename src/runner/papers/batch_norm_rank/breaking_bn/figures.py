@@ -18,9 +18,7 @@ from runner.results.claims import Tables
 from runner.results.evidence import ERROR
 from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
-from runner.results.rows import nonempty, select
-from runner.results.spreads import spread
-from runner.results.statistics import last_epoch
+from runner.results.rows import last_epoch, nonempty, select, spread
 from runner.results.style import QUIET, Look, level, name_ends, panel, sheet, ticks
 
 COLUMNS = ["train_accuracy", "test_accuracy", "rank", "rank_bound", "gradient_alignment"]

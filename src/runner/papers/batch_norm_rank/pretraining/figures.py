@@ -31,8 +31,7 @@ from runner.results.captions import DATASETS
 from runner.results.claims import Tables
 from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
-from runner.results.rows import nonempty
-from runner.results.spreads import spread
+from runner.results.rows import nonempty, spread
 from runner.results.style import (
     GREY,
     PALE,

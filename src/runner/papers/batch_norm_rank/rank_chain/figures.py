@@ -30,8 +30,7 @@ from runner.results.claims import Tables
 from runner.results.evidence import slopes
 from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
-from runner.results.rows import nonempty, select
-from runner.results.spreads import spread
+from runner.results.rows import nonempty, select, spread
 from runner.results.style import (
     DASHED,
     GREY,

@@ -13,9 +13,7 @@ from runner.papers.batch_norm_rank.rank_collapse.tables import rank_of_last_laye
 from runner.results.claims import Tables
 from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
-from runner.results.rows import nonempty, select
-from runner.results.spreads import spread
-from runner.results.statistics import last_epoch
+from runner.results.rows import last_epoch, nonempty, select, spread
 from runner.results.style import (
     DASHED,
     PLAIN,

@@ -11,8 +11,7 @@ from runner.results import style
 from runner.results.claims import Tables
 from runner.results.figures import Drawing
 from runner.results.findings import Finding
-from runner.results.rows import nonempty
-from runner.results.spreads import spread
+from runner.results.rows import nonempty, spread
 from runner.results.style import BLUE, DASHED, INK, NAVY, QUIET, SKY, Look
 
 ORDERS = (Look(SKY, "o"), Look(BLUE, "s", DASHED), Look(NAVY, "^"))

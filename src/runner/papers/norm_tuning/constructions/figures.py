@@ -13,8 +13,7 @@ from runner.results import style
 from runner.results.claims import Tables
 from runner.results.figures import Drawing, or_empty
 from runner.results.findings import Finding
-from runner.results.rows import nonempty, select
-from runner.results.spreads import spread
+from runner.results.rows import nonempty, select, spread
 from runner.results.style import QUIET, Look, guide, name_ends, panel, rail, shades, sheet, ticks
 
 NAMES = {"low_rank": "Corollary 1, low rank", "wide": "Theorem 1, wide", "deep": "Theorem 2, deep"}

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 
 from runner.results.claims import Tables
-from runner.results.rows import select
-from runner.results.statistics import last_epoch
+from runner.results.rows import last_epoch, select
 
 ARMS = {
     "low_rank": "rank one (LoRA)",

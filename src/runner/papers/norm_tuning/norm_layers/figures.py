@@ -13,8 +13,7 @@ from runner.papers.norm_tuning.norm_layers import config
 from runner.results.claims import Tables
 from runner.results.figures import Drawing
 from runner.results.findings import Finding
-from runner.results.rows import nonempty, select
-from runner.results.spreads import spread
+from runner.results.rows import nonempty, select, spread
 from runner.results.style import (
     DASHED,
     NAVY,

@@ -10,7 +10,7 @@ import pytest
 from runner.core.catalogue import rows_of
 from runner.core.studies import Row
 from runner.publish.reference import REFERENCE, read_tables
-from runner.results.comparison import ROWS, compare, distances, fault
+from runner.results.table_diff import ROWS, compare, distances, fault
 
 KEPT = {
     ("fig4", "metrics"): "bn_only",

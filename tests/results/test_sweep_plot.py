@@ -1,0 +1,344 @@
+"""The end of a sweep: its table, the commands that go on from there, and its picture."""
+
+import json
+import re
+import shlex
+from dataclasses import fields
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from in_process import run as run_here
+from some_runs import METHODS, described, one, say
+
+import runner
+from runner.core.catalogue import FOLDERS, Package, part_of, rows_of, studies
+from runner.core.errors import InputError
+from runner.core.settings import Settings
+from runner.papers.batch_norm_rank.looks import NORMALIZATIONS
+from runner.papers.batch_norm_rank.names import NAMES
+from runner.papers.norm_tuning.constructions import figures, study
+from runner.papers.norm_tuning.constructions.config import Constructions
+from runner.papers.training_invariances.invariances.config import Invariances
+from runner.results import paper_figures, sweep_plot
+from runner.results.sweep_plot import COLORS, Sweep, draw, ending, write
+from runner.runs.execution import execute
+from runner.runs.inventory import find, run_in
+from runner.runs.run import Run
+
+HEADLINE = ["test_mse", "relative_mse", "max_abs_error", "condition_number"]
+
+
+@pytest.fixture
+def runs(outputs):
+    """A sweep over target_width."""
+    return [run_in(one(outputs, target_width=width, methods=METHODS)) for width in (2, 3)]
+
+
+@pytest.fixture(scope="module")
+def constructed(tmp_path_factory):
+    """A function that gives the complete run of `constructions` at these parameters."""
+    outputs = tmp_path_factory.mktemp("constructed")
+
+    def constructed(**parameters):
+        run = Run(Constructions(points=5, replicates=2, target_width=2, **parameters), outputs)
+        if not run.is_complete():
+            execute(run, Settings(outputs=str(outputs), device="cpu"))
+        return run
+
+    return constructed
+
+
+def damage(run, **columns):
+    """Let the first rows of a table have other numbers, as if the run had measured them."""
+    path = run.folder / "metrics.csv"
+    rows = pd.read_csv(path)
+    for name, value in columns.items():
+        rows.loc[0, name] = value
+    rows.to_csv(path, index=False, na_rep="nan")
+    about = json.loads(run.result_path.read_text())
+    about["tables"]["metrics"] |= described(path)
+    run.result_path.write_text(json.dumps(about))
+
+
+def dots(axes):
+    """The heights of the single replicates, from below."""
+    lines = [line for line in axes.lines if line.get_marker() == "."]
+    return np.sort(np.concatenate([line.get_ydata() for line in lines]))
+
+
+def lines(axes):
+    """The heights along each line."""
+    drawn = [line for line in axes.lines if line.get_marker() != "."]
+    return {tuple(line.get_ydata()) for line in drawn} - {()}  # those of the legend have none
+
+
+def commands(text: str) -> list[list[str]]:
+    """The words of the commands that are shown."""
+    return [shlex.split(line)[3:] for line in text.splitlines() if "python -m runner" in line]
+
+
+# ------------------------------------------------------------------------------ table, commands
+
+
+def test_the_table_has_what_differs_the_medians_and_the_hash(runs):
+    table = Sweep(runs).table()
+    assert list(table) == ["target_width", "method", *HEADLINE, "run"]
+    assert list(table["target_width"]) == [2] * 4 + [3] * 4
+    assert set(table["run"]) == {run.folder.name[-8:] for run in runs}
+    medians = runs[1].tables()["metrics"].groupby("method")["test_mse"].median()
+    shown = table[table["target_width"] == 3]["test_mse"]
+    assert sorted(shown) == sorted(medians)
+
+
+def test_the_commands_choose_the_runs_of_the_sweep(outputs, runs, monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(sweep_plot, "MOST_LINES", 4)
+    text = ending(runs)
+    assert len(text.partition("\n... and 4 more lines\n")[0].splitlines()) == 1 + 4
+    assert f"\n2 runs of bn_only: {outputs}/runs/bn_only\n" in text
+    monkeypatch.chdir(tmp_path)
+    listing, export, diff = commands(text)
+    assert run_here(listing, monkeypatch) == 0
+    assert all(run.folder.name[-8:] in capsys.readouterr().out for run in runs[:1])
+    assert run_here(export, monkeypatch) == 0
+    assert set(pd.read_csv(tmp_path / "bn_only.csv")["target_width"]) == {2, 3}
+    capsys.readouterr()
+    assert run_here(diff, monkeypatch) == 1
+    assert "target_width  2  3" in capsys.readouterr().out
+
+
+def test_each_study_of_a_sweep_has_a_table_of_its_own(outputs, monkeypatch):
+    monkeypatch.chdir(outputs.parent)
+    relative = [Path("outputs") / info.folder.relative_to(outputs) for info in find(outputs)]
+    text = ending([run_in(folder) for folder in relative])
+    assert "3 runs of bn_only: outputs/runs" in text and "1 run of example20: " in text
+    assert "outputs=" not in text, "the default folder is not named"
+
+
+def test_the_commands_name_the_folder_of_studies_that_was_given(runs, monkeypatch):
+    package = Package("runner.papers.norm_tuning", Path("/somewhere/norm_tuning"))
+    monkeypatch.setattr(paper_figures, "packages", lambda: [package])
+    assert all(words[0] == "runs" for words in commands(ending(runs))), "installed"
+    monkeypatch.setenv(FOLDERS, '["/else:where", "/somewhere/norm_tuning"]')
+    for words in commands(ending(runs)):
+        assert words[:3] == ["--config-dir", "/somewhere/norm_tuning", "runs"]
+
+
+def test_a_sweep_of_which_a_run_fails_ends_with_the_picture_of_the_others(
+    tmp_path, monkeypatch, capsys
+):
+    def run(config, context, run=study.run):
+        if config.depth == 2:
+            raise ValueError("as a test wants it")
+        return run(config, context)
+
+    monkeypatch.setattr(study, "run", run)
+    words = ["-m", "study=constructions", "depth=1,2,3", "target_width=2", "points=5"]
+    assert run_here([*words, f"outputs={tmp_path}"], monkeypatch) == 1
+    *_, path = capsys.readouterr().out.splitlines()
+    assert path.startswith(f"{tmp_path}/sweeps/constructions-depth-")
+    assert "3 runs by depth, 1 missing" in Path(path).with_suffix(".caption.txt").read_text()
+    numbers = pd.read_csv(Path(path).with_suffix(".csv"))
+    assert set(numbers["depth"]) == {1, 3}
+    monkeypatch.undo()
+    assert run_here([*words, f"outputs={tmp_path}"], monkeypatch) == 0, "given again"
+    assert capsys.readouterr().out.splitlines()[-1] == path
+    assert " 3 runs by depth; " in Path(path).with_suffix(".caption.txt").read_text()
+
+
+def test_a_sweep_has_colours_and_names_of_the_figures_and_the_numbers_of_its_table(
+    tmp_path, monkeypatch, capsys
+):
+    """Batch norm is blue; the table is of medians, as the lines are, and both say so."""
+    words = ["-m", "study=rank_collapse", "scale=smoke", "train=false", "depth=2,6"]
+    words += ["replicates=3", f"outputs={tmp_path}"]
+    assert run_here(words, monkeypatch) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].split() == ["depth", "normalization", "rank", "soft", "rank", "r", "run"]
+    assert "median of n = 3 replicates" in said
+    plot = Sweep(found.run for found in find(tmp_path, "rank_collapse")).choose()
+    assert plot.headline == "Rank, soft rank, r against depth"
+    assert "lines: median of n = 3 replicates, dot: one of them" in plot.notes
+    (legend,) = [axes.get_legend() for axes in draw(plot).axes if axes.get_legend()]
+    colors = {NAMES[kind]: look.color for kind, look in NORMALIZATIONS.items()}
+    for text, line in zip(legend.get_texts(), legend.get_lines(), strict=True):
+        assert line.get_color() == colors[text.get_text()]
+    points = plot.points.query("number == 'rank_bound' and line == 'none'")
+    medians = points.groupby("depth")["value"].median()
+    shown = [line.split() for line in said[1:] if "plain" in line]
+    shown = {int(row[0]): float(row[-2]) for row in shown}
+    assert shown == pytest.approx(medians.to_dict(), rel=1e-3)
+
+
+# ------------------------------------------------------------------------------ picture
+
+
+def test_the_numbers_drawn_are_those_of_the_tables_each_once(runs):
+    plot = Sweep([*runs, runs[0]]).choose()
+    assert (plot.x, plot.color, plot.panel) == ("target_width", "line", "number")
+    assert list(plot.points["number"].unique()) == HEADLINE
+    where = ["target_width", "line", "run", "replicate"]
+    assert not plot.points.duplicated([*where, "number"]).any()
+    tables = pd.concat([run.tables()["metrics"] for run in runs])
+    picture = draw(plot)
+    for number, axes in zip(HEADLINE, picture.axes, strict=True):
+        values = np.sort(tables[number].dropna())
+        shown = plot.points.loc[plot.points["number"] == number, "value"]
+        np.testing.assert_array_equal(np.sort(shown), values)
+        np.testing.assert_array_equal(dots(axes), values)
+    medians = tables.groupby(["method", "target_width"])["test_mse"].median()
+    assert lines(picture.axes[0]) == {tuple(rows) for _, rows in medians.groupby("method")}
+
+
+def test_what_does_not_vary_is_drawn_only_if_it_is_asked_for(constructed, monkeypatch):
+    sweep = Sweep([constructed(), constructed(theorem="sparse")])
+    assert "agreement" not in set(sweep.choose().points["number"]), "it is 1 everywhere"
+    assert list(sweep.choose(y=["agreement"]).points["value"]) == [1.0] * 4
+    axes, *_ = draw(sweep.choose()).axes
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["Theorem\n1", "Theorem\n3"]
+    assert {line.get_linestyle() for line in axes.lines} == {"None"}, "no line between categories"
+    monkeypatch.setattr(figures, "HEADLINE", ["agreement"])
+    with pytest.raises(InputError, match="no number of constructions varies with theorem"):
+        sweep.choose()
+
+
+def test_diverged_replicates_stand_on_the_rail(runs):
+    damage(runs[1], test_mse=np.nan)
+    plot = Sweep(runs).choose(y=["test_mse"])
+    assert plot.points["value"].isna().sum() == 1
+    (axes,) = draw(plot).axes
+    finite = plot.points["value"].max()
+    assert "diverged" in [text.get_text() for text in axes.texts]
+    assert (dots(axes) > finite).sum() == 1 and np.isfinite(dots(axes)).all()
+
+
+def test_runs_that_are_missing_are_counted(runs, outputs):
+    missing = run_in(say(one(outputs, target_width=3, methods="sgd"), "interrupted"))
+    plot = Sweep([*runs, missing]).choose()
+    assert plot.notes[0] == "3 runs by target width, methods, 1 missing"
+    assert plot.notes[0] in plot.caption
+    assert set(plot.points["run"]) == {run.folder.name for run in runs}
+    *_, last = ending([*runs, missing]).splitlines()
+    assert last.startswith(f"{outputs}/sweeps/bn_only-") and last.endswith(".png")
+    assert "2 of 3 runs of bn_only" in ending([*runs, missing])
+    assert ending([missing]) == "", "nothing is complete"
+
+
+def test_the_same_sweep_has_one_picture_its_numbers_and_a_caption(runs, outputs):
+    path = write(Sweep(runs).choose(), outputs)
+    assert path == write(Sweep(runs[::-1]).choose(), outputs)
+    files = {each.name.removeprefix(path.stem) for each in path.parent.iterdir()}
+    assert files == {".png", ".pdf", ".csv", ".caption.txt"}
+    assert len(pd.read_csv(path.with_suffix(".csv"))) == len(Sweep(runs).choose().points)
+    (outputs / "sweeps").rename(outputs / "others")
+    (outputs / "sweeps").write_text("a file")
+    assert "no picture: " in ending(runs).splitlines()[-1]
+
+
+def test_the_second_parameter_is_colour_the_third_has_panels(constructed):
+    three = [
+        constructed(theorem=theorem, depth=depth, seed=seed)
+        for theorem in ("wide", "sparse")
+        for depth in (1, 2)
+        for seed in (0, 1)
+    ]
+    plot = Sweep(three).choose()
+    assert (plot.x, plot.color, plot.panel) == ("depth", "theorem", "number")
+    assert len(plot.points[plot.points["number"] == "max_abs_error"]) == 16, "seeds are replicates"
+    plot = Sweep(three).choose("theorem")
+    assert (plot.x, plot.color) == ("theorem", "depth")
+    assert Sweep([three[0], three[1]]).choose().x == "seed", "alone it is the axis"
+    ranks = [constructed(theorem=theorem, depth=depth, rank=rank)
+             for theorem in ("wide", "sparse") for depth in (1, 2) for rank in (1, 2)]  # fmt: skip
+    plot = Sweep(ranks).choose(y=["max_abs_error"])
+    assert (plot.x, plot.color, plot.panel) == ("depth", "rank", "theorem")
+    left, right = draw(plot).axes
+    assert len(dots(left)) == len(dots(right)) == 8
+    assert left.get_ylim() == right.get_ylim()
+    with pytest.raises(InputError, match=r"differ in .*depth.*; choose a part, .* --where '\w+ =="):
+        Sweep([*ranks, constructed(block=1)]).choose()
+
+
+def test_methods_that_are_too_many_are_taken_together(tmp_path):
+    run = Run(
+        Invariances(architecture="residual_free", width=4, samples=6, time=0.4, records=2), tmp_path
+    )
+    execute(run, Settings(outputs=str(tmp_path), device="cpu"))
+    plot = Sweep([run]).choose("time", ["drift"])
+    assert plot.notes[1] == "at the last learning rate, layer; over every place"
+    pairs = set(run.tables()["metrics"]["pair"])
+    assert set(plot.points["line"]) == pairs and len(pairs) <= len(COLORS)
+
+
+def test_along_an_axis_within_the_runs_there_is_a_curve_for_each_run_and_method(outputs, runs):
+    plot = Sweep(runs).choose("samples", ["mse"])
+    assert plot.color == "target_width"
+    (axes,) = draw(plot).axes
+    curves = pd.concat([run.tables()["curves"].assign(run=str(run)) for run in runs])
+    medians = curves.groupby(["run", "method", "samples"])["mse"].median()
+    assert lines(axes) == {tuple(rows) for _, rows in medians.groupby(["run", "method"])}
+    points = Sweep(runs).choose("samples").points
+    assert set(points["number"]) == {"curves.mse"}, "no headline has it"
+    (found,) = find(outputs, "example20")
+    with pytest.raises(InputError, match="differ in no parameter: .* --x"):
+        Sweep([found.run]).choose()
+    assert "exponent" in Sweep([found.run]).choose("seed", ["excess"]).notes[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--x", "target_widht"), "did you mean 'target_width'"),
+        (("--y", "test_msee"), "did you mean 'test_mse'"),
+        (("--color", "methode"), "did you mean 'method'"),
+        (("--x", "samples", "--y", "test_mse"), "bn_only has no test_mse by samples: .*mse"),
+        (("--out", "plot.jpg"), "must end in .png"),
+        (("--where", "target_width == 7"), "none of 4 runs is chosen"),
+        (("--status", "failed"), "none of"),
+    ],
+)
+def test_what_does_not_exist_is_answered_with_what_is_near(
+    outputs, words, message, monkeypatch, capsys
+):
+    command = ["runs", "plot", "--study", "bn_only", *words, f"outputs={outputs}"]
+    assert run_here(command, monkeypatch) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert re.search(message, line)
+
+
+def test_runs_of_one_study_of_which_one_is_complete_are_needed(outputs):
+    with pytest.raises(InputError, match="one study: 4 of bn_only, example20"):
+        Sweep(info.run for info in find(outputs))
+    for info in find(outputs, "bn_only"):
+        say(info.folder, "failed")
+    with pytest.raises(InputError, match="not complete runs of one study: 0 of bn_only"):
+        Sweep(info.run for info in find(outputs, "bn_only"))
+
+
+def test_the_command_draws_and_prints_what_is_drawn(outputs, runs, monkeypatch, capsys, tmp_path):
+    words = ["--study", "bn_only", "--where", f"methods == '{METHODS}'", f"outputs={outputs}"]
+    words += ["--x", "target_width", "--y", "test_mse", "--color", "method"]
+    assert run_here(["runs", "plot", *words, "--csv"], monkeypatch) == 0
+    printed = pd.read_csv(StringIO(capsys.readouterr().out))
+    plot = Sweep(runs).choose("target_width", ["test_mse"], "method")
+    assert list(printed["value"]) == list(plot.points["value"])
+    out = tmp_path / "plot.pdf"
+    assert run_here(["runs", "plot", *words, "--out", str(out)], monkeypatch) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == str(out) and out.stat().st_size > 1000
+    picture = runner.plot(runs, x="target_width", y="test_mse", color="method")
+    assert [axes.get_xlabel() for axes in picture.axes] == ["target width d"]
+
+
+@pytest.mark.parametrize("name", studies())
+def test_headline_numbers_are_columns_of_the_study(name):
+    named = getattr(part_of(name, "figures"), "HEADLINE", [])
+    known = {
+        name
+        for table, row_class in rows_of(name).items()
+        for item in fields(row_class)
+        if item.type in (int, float) and item.name not in row_class.keys
+        for name in (item.name, f"{table}.{item.name}")
+    }
+    assert 1 <= len(named) <= 4 and set(named) <= known

@@ -15,11 +15,12 @@ from collections.abc import Iterator
 from importlib import import_module
 from importlib.abc import InspectLoader
 
+from runner.results.rules import code_of
+
 from runner.core.catalogue import configs, figure_names, figure_study, package_of
 from runner.publish.plan import rules
 from runner.publish.reference import numbers_judged, read_tables
 from runner.results.claims import claims_of, judge
-from runner.results.rules import code_of
 from runner.runs import provenance
 from runner.runs.provenance import REFERENCE, source_of
 

@@ -4,13 +4,13 @@ import json
 
 import pandas as pd
 import pytest
+from runner.results.registering import register, registered
 
 from runner.cli.orders import paper_figure
 from runner.core.settings import Settings
 from runner.publish.reference import keep
 from runner.results.claims import claims_of
 from runner.results.figures import make
-from runner.results.registering import register, registered
 from runner.runs.execution import execute
 
 NAME = "bottleneck-example20"

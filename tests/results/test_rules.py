@@ -8,6 +8,7 @@ import re
 
 import pandas as pd
 import pytest
+from runner.results.rules import code_of, digest
 
 from runner.core.catalogue import figure_names, figure_study, paper_folder
 from runner.core.papers import PAPERS
@@ -16,7 +17,6 @@ from runner.publish.reference import JUDGED, REFERENCE, RULES, kept_tables, numb
 from runner.results.claims import claims_of
 from runner.results.evidence import Above, Always, Below, Within, verdict
 from runner.results.quantities import Rule
-from runner.results.rules import code_of, digest
 
 KEPT = [
     (name, claim)

@@ -24,7 +24,7 @@ from runner.cli.working import work
 from runner.core.catalogue import module_of
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.folders import require_writable
-from runner.results.registering import register
+from runner.results.preregistration import register
 from runner.runs.costs import announcement, expected_seconds
 from runner.runs.jobs import Attempt
 from runner.runs.run import kept_notes

@@ -383,6 +383,8 @@ def numbers_judged(kept: Mapping[Path, dict[str, pd.DataFrame]]) -> pd.DataFrame
                 known = [c for c in ("replicate", "value", "error", "n", "count") if c in rows]
                 about = {"scale": folder.parent.name, "figure": name, "claim": claim.name}
                 frames.append(rows[known].assign(**about, number=number, point=point))
+    if not frames:
+        return pd.DataFrame(columns=NUMBERS)
     return pd.concat(frames, ignore_index=True).reindex(columns=NUMBERS)
 
 

@@ -14,12 +14,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.abc import InspectLoader
+from itertools import islice
 from pathlib import Path
 
 from runner.core.catalogue import configs, figure_names, figure_study, package_of
 from runner.publish.plan import rules
 from runner.publish.reference import numbers_judged, read_tables
 from runner.runs.provenance import REFERENCE, source_of
+
+SCALES = ("quick", "medium", "paper")
 
 WORDS = {"Claim", "ours", "illustration"}
 """Whose first three arguments, and note, are words."""
@@ -104,32 +107,38 @@ def load(texts: dict[str, str]) -> None:
 
 
 class Kept:
-    """The rules of studies, and the numbers that they judge in the stored tables."""
+    """The rules of studies, and the numbers that they judge in the smallest stored tables."""
 
     def __init__(self, studies: list[str]) -> None:
         self.figures = [name for name in figure_names() if figure_study(name) in studies]
         folders = [
-            path.parent for name in self.figures for path in REFERENCE.glob(f"*/{name}/claims.csv")
+            next(
+                REFERENCE / scale / name for scale in SCALES if (REFERENCE / scale / name).exists()
+            )
+            for name in self.figures
         ]
-        folders.sort(key=lambda folder: (folder.parent.name != "quick", folder))
         self.tables = {folder: read_tables(folder) for folder in folders}
         self.rules = rules(self.figures)
-        self.numbers = {folder: self._numbers(folder) for folder in folders}
+        self.numbers = {folder: self.judged(folder) for folder in folders}
 
-    def _numbers(self, folder: Path) -> str:
+    def judged(self, folder: Path) -> str:
+        """Return the numbers that the rules of one figure judge, as text of six digits."""
         numbers = numbers_judged({folder: self.tables[folder]})
         return numbers.to_csv(float_format="%.6g")
 
     def notices(self) -> str:
-        """By what the rules as they are now differ; empty where they do not."""
+        """Return by what the rules as they are now differ; empty where they do not."""
         if not rules(self.figures).equals(self.rules):
             return "printed rule"
-        changed = any(self._numbers(folder) != then for folder, then in self.numbers.items())
+        changed = any(self.judged(folder) != before for folder, before in self.numbers.items())
         return "numbers" if changed else ""
 
 
-def mutants(studies: list[str]) -> Iterator[tuple[str, int, str, str, str]]:
-    """Every alteration of the rules of studies: module, line, from, to, and what notices it."""
+def mutants(studies: list[str], step: int = 1) -> Iterator[tuple[str, int, str, str, str]]:
+    """Yield the alterations of the rules of studies: module, line, from, to, and what notices it.
+
+    step: 7 alters every seventh number of a module alone.
+    """
     users: dict[str, list[str]] = defaultdict(list)
     for study in configs():
         for name in modules_of(study):
@@ -139,7 +148,7 @@ def mutants(studies: list[str]) -> Iterator[tuple[str, int, str, str, str]]:
         for each in texts:
             import_module(each)
         kept = Kept(users[name])
-        for at, old, new in literals(texts[name]):
+        for at, old, new in islice(literals(texts[name]), 0, None, step):
             try:
                 load(texts | {name: replaced(texts[name], at, old, new)})
                 noticed = kept.notices()

@@ -63,7 +63,7 @@ def with_other_code_after(before, after):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (with_other_bytes, "other bytes in seed=0"),
+        (with_other_bytes, "other bytes in seed="),
         (with_a_run_less, "only one code has computed seed="),
         (with_other_code_after, "not all runs after are of today's code"),
     ],

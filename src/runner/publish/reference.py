@@ -62,19 +62,12 @@ SAID = ("rule", "verdict", "measured", "note")
 RULES, JUDGED = "rules.csv", "judged.csv.xz"
 """Beside the figures: all printed rules with their digests, and all numbers that they judge."""
 
-NUMBERS = [
-    "scale",
-    "figure",
-    "claim",
-    "number",
-    "point",
-    "replicate",
-    "value",
-    "error",
-    "n",
-    "count",
-]
-"""Columns of JUDGED."""
+NO_NUMBERS = pd.DataFrame(
+    columns=["scale", "figure", "claim", "number", "point",
+             "replicate", "value", "error", "n", "count"],
+    dtype=float,
+)  # fmt: skip
+"""An empty JUDGED."""
 
 RELATIVE, ABSOLUTE = 1e-5, 1e-12
 """Differences up to which two numbers are the same: numbers are stored with six digits, and below
@@ -284,7 +277,7 @@ def judge_all(reference: Path) -> None:
     numbers, changed = settled(numbers, _read_numbers(path), ["scale", "figure", "claim"])
     for folder, each in tables.items():
         scale, name = folder.parent.name, folder.name
-        stored = read_csv(folder / "claims.csv", float_precision="round_trip")
+        stored = read_csv(folder / "claims.csv")
         judged = judge(name, claims_of(name, figure_study(name)), each)
         before = stored[stored["standing"] == PREREGISTERED]
         same = {*zip(before["claim"], before["digest"], strict=True)}
@@ -337,7 +330,7 @@ def _replace(path: Path, text: str) -> None:
 
 def _read_numbers(path: Path) -> pd.DataFrame:
     """Return the stored numbers of all rules; none if there is no file."""
-    return read_csv(path, dtype={"point": str}) if path.exists() else pd.DataFrame(columns=NUMBERS)
+    return read_csv(path, dtype={"point": str}) if path.exists() else NO_NUMBERS
 
 
 def _write_numbers(path: Path, numbers: pd.DataFrame) -> None:
@@ -383,9 +376,7 @@ def numbers_judged(kept: Mapping[Path, dict[str, pd.DataFrame]]) -> pd.DataFrame
                 known = [c for c in ("replicate", "value", "error", "n", "count") if c in rows]
                 about = {"scale": folder.parent.name, "figure": name, "claim": claim.name}
                 frames.append(rows[known].assign(**about, number=number, point=point))
-    if not frames:
-        return pd.DataFrame(columns=NUMBERS)
-    return pd.concat(frames, ignore_index=True).reindex(columns=NUMBERS)
+    return pd.concat(frames or [NO_NUMBERS], ignore_index=True).reindex(columns=[*NO_NUMBERS])
 
 
 def main(arguments: list[str]) -> int:

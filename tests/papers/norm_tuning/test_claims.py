@@ -80,6 +80,17 @@ def test_a_loss_that_falls_or_rises_with_the_width_is_not_constant(narrow):
     assert verdicts("fig4", one)["sgd-constant-loss"] == "undecided"
 
 
+@pytest.mark.parametrize(("error", "verdict"), [(1e-26, "holds"), (1e-9, "fails")])
+def test_sparse_constructions_are_exact_where_the_system_has_full_rank(error, verdict):
+    """In the stored tables too many systems are singular to decide."""
+
+    def errors(name, *_):
+        return error if name == "teacher_construction" else 1.0
+
+    metrics = table(errors, [(d, d**2) for d in (5, 10, 15, 20, 30)]).assign(sparsity=0.2)
+    assert verdicts("fig5", metrics)["sparse-exact"] == verdict
+
+
 def test_networks_that_are_left_out_are_counted_and_decide_nothing_when_many():
     metrics = table(as_the_paper_says, FIG4_WIDTHS)
     square = metrics["width"] == metrics["target_width"] ** 2

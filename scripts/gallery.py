@@ -23,13 +23,13 @@ from bench.timing import machine_name
 from runner.core.catalogue import figure_names, figure_study, headline, paper_folder
 from runner.core.errors import InputError
 from runner.core.papers import PAPERS, paper_of
-from runner.publish.counting import once
 from runner.publish.entries import Entry, collect, reason
 from runner.publish.gallery import NBSP, VERDICTS, Pages, capital, duration, shown
 from runner.publish.gallery import papers as about_papers
 from runner.publish.kept import read_csv, read_json
 from runner.publish.reference import REFERENCE, drawn_png, kept_figure, read_tables
 from runner.results.captions import caption
+from runner.results.claims import distinct
 from runner.results.evidence import ERROR
 from runner.results.figures import drawing_of, header_of
 from runner.results.verdicts import STANDINGS
@@ -288,7 +288,7 @@ def claims_at(folder: Path, names: Iterable[str]) -> pd.DataFrame:
     texts = {"measured": str, "note": str}
     read = [read_csv(path, keep_default_na=False, dtype=texts) for path in paths]
     named = [each.assign(figure=path.parent.name) for each, path in zip(read, paths, strict=True)]
-    return once(pd.concat(named)) if named else pd.DataFrame(columns=["kind", "verdict"])
+    return distinct(pd.concat(named)) if named else pd.DataFrame(columns=["kind", "verdict"])
 
 
 def counted(folder: Path, names: Iterable[str]) -> str:

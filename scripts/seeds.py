@@ -14,10 +14,10 @@ from pathlib import Path
 import pandas as pd
 
 from runner.core.errors import InputError
-from runner.publish.counting import once
 from runner.publish.gallery import VERDICTS, capital
 from runner.publish.kept import read_csv
 from runner.publish.reference import REFERENCE
+from runner.results.claims import distinct
 from runner.runs.files import write_atomically
 
 SCALE, FILE = "quick", "seeds.csv"
@@ -52,7 +52,7 @@ def beside(reference: Path) -> pd.DataFrame:
     `other_measured`. Left out is what was judged by another rule than today's.
     """
     kept = pd.concat(read_csv(path) for path in (reference / SCALE).glob("*/claims.csv"))
-    own = once(kept[kept["kind"] == "paper"])
+    own = distinct(kept[kept["kind"] == "paper"])
     names = {"verdict": "other", "measured": "other_measured"}
     others = read_csv(reference / FILE).rename(columns=names)
     return own.merge(others, on=["figure", "claim", "digest"])

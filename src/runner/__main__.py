@@ -36,7 +36,7 @@ SUBCOMMANDS = {
     "figures": ("runner.__main__", "all figures, or those named, all their runs in one pool"),
     "runs": ("runner.cli.runs", "list|check|diff|export|plot|clean: the runs of a folder"),
     "report": ("runner.publish.gallery", "a gallery of all figures and claims; computes nothing"),
-    "reference": ("runner.publish.reference", "keep|draw|judge|restamp: the tables behind figures"),
+    "reference": ("runner.publish.reference", "keep|draw|judge: the tables behind figures"),
     "claims": ("runner.publish.plan", "all statements with their rules; computes nothing"),
     "compare": ("runner.publish.comparison", "where results differ from the reference"),
     "new": ("runner.cli.new", "study: write a working study for you to change"),

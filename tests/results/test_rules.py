@@ -1,8 +1,4 @@
-"""What every rule has: the text that is kept, a verdict that does what the text says, its numbers.
-
-`outputs/reference/rules.csv` and `judged.csv.xz` are under version control: whatever is altered in
-a rule changes one of them. `python -m runner reference judge` writes both anew.
-"""
+"""What every rule has: a verdict that does what its printed text says, and a digest."""
 
 import re
 
@@ -11,12 +7,9 @@ import pytest
 
 from runner.core.catalogue import figure_names, figure_study, paper_folder
 from runner.core.papers import PAPERS
-from runner.publish.plan import rules
-from runner.publish.reference import JUDGED, REFERENCE, RULES, kept_tables, numbers_judged
-from runner.results.claims import claims_of
+from runner.results.claims import Claim, claims_of
 from runner.results.evidence import Above, Always, Below, Within, verdict
-from runner.results.quantities import Rule
-from runner.results.rules import code_of, digest
+from runner.results.quantities import Rule, Tables, quantity
 
 KEPT = [
     (name, claim)
@@ -27,20 +20,6 @@ KEPT = [
 EVERY = [pytest.param(claim, id=f"{name}-{claim.name}") for name, claim in KEPT]
 NUMBER = r"(−?\d+(?:\.\d+)?(?:e-?\d+)?)"
 SAID = re.compile(rf"(within|above|below|at most|at least|exactly) {NUMBER}(?: of {NUMBER})?")
-
-
-def test_every_rule_is_as_kept():
-    """Where this fails on purpose: `python -m runner reference judge`."""
-    kept = pd.read_csv(REFERENCE / RULES, keep_default_na=False)
-    both = rules().merge(kept, how="outer", indicator="side").query("side != 'both'")
-    assert not len(both), both.to_string()
-
-
-def test_every_number_that_is_judged_is_as_kept():
-    kept = pd.read_csv(REFERENCE / JUDGED)
-    now = numbers_judged(kept_tables(REFERENCE))
-    now["point"] = now["point"].replace("", None)
-    pd.testing.assert_frame_equal(now, kept, check_dtype=False, rtol=1e-5, atol=1e-14)
 
 
 def numbers(value: float) -> list[pd.DataFrame]:
@@ -114,72 +93,29 @@ def test_an_alike_eight_decides_with_one_dissenter_and_not_with_two():
             assert verdict_of(Above(0), rows.assign(value=-rows["value"])) == contrary
 
 
-# Digests
-
-
 @pytest.fixture
-def a_rule(tmp_path, monkeypatch):
-    """The digest of a rule whose quantity stands in a module with this text."""
+def error():
+    """A quantity, as the `quantities.py` of a study defines it."""
 
-    def made(text: str, bound: float = 1, needs=None) -> str:
-        code_of.cache_clear()
-        monkeypatch.setattr("runner.results.rules.source_of", lambda name: text)
-        namespace = {"__name__": "own_studies.quantities"}
-        exec(text, namespace)
-        return digest([namespace["error"](0.5).above(bound)], needs or {})
+    @quantity()
+    def error(tables: Tables, fraction: float = 0.5):
+        """error"""
 
-    yield made
-    code_of.cache_clear()
+    return error
 
 
-TEXT = '''
-from runner.results.quantities import Tables, quantity
+def test_a_digest_changes_with_what_is_printed_its_bounds_arguments_and_sizes(error):
+    def digest(rule: Rule, **changes) -> str:
+        return Claim("name", "statement", "source", rule, **changes).digest
 
-FACTOR = 2
-
-def helper(tables):
-    """Words."""
-    return tables["metrics"].fillna(0)  # why
-
-def unused(tables):
-    return 3
-
-@quantity()
-def error(tables: Tables, share: float):
-    """error"""
-    return helper(tables)["error"] * FACTOR
-'''
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("fillna(0)", "fillna(1)"),
-        ("FACTOR = 2", "FACTOR = 3"),
-        ('["error"] *', '["loss"] *'),
-    ],
-)
-def test_a_digest_changes_with_whatever_is_measured(a_rule, old, new):
-    assert old in TEXT
-    assert a_rule(TEXT) != a_rule(TEXT.replace(old, new))
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ('"""Words."""', '"""Others."""'),
-        ("  # why", ""),
-        ("return 3", "return 4"),
-        ("(tables: Tables, share: float)", "(tables, share)"),
-        ('"""error"""', '"""the error"""'),
-        ("\n\ndef unused", "\n\n\n\ndef unused"),
-    ],
-)
-def test_words_layout_and_what_is_not_used_are_no_part_of_a_digest(a_rule, old, new):
-    assert old in TEXT
-    assert a_rule(TEXT) == a_rule(TEXT.replace(old, new))
-
-
-def test_a_digest_changes_with_what_is_decided(a_rule):
-    assert a_rule(TEXT) == a_rule(TEXT)
-    assert len({a_rule(TEXT), a_rule(TEXT, 2), a_rule(TEXT, needs={"d": 3})}) == 3
+    one = digest(error().above(1))
+    assert one == digest(error().above(1), note="other words", kind="ours")
+    others = [
+        digest(error().above(1.0000001)),  # printed alike
+        digest(error().below(1)),
+        digest(error(0.25).above(1)),
+        digest(error().given("fits").above(1)),
+        digest([error().above(1), error().above(2)]),
+        digest(error().above(1), needs={"d": 3}),
+    ]
+    assert len({one, *others}) == 7

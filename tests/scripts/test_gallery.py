@@ -37,11 +37,11 @@ from in_process import configs_of
 
 from runner.core.catalogue import figure_names
 from runner.core.errors import InputError
-from runner.publish.counting import once
 from runner.publish.entries import collect
 from runner.publish.gallery import VERDICTS, counts, first_results
 from runner.publish.gallery import papers as about_papers
 from runner.publish.reference import REFERENCE, drawn_png, keep_benchmarks
+from runner.results.claims import distinct
 
 COUNTS = f"✓{NBSP}1 · *additional* ✗{NBSP}1"
 """Of the claims below: one of the paper's holds, one of ours fails."""
@@ -108,7 +108,7 @@ def test_picture_verdicts_and_headline_of_the_gallery_are_of_one_scale():
         assert f"Scale <code>{scales[0]}</code>, <code>make {name}{typed}</code>: " in below
         assert words.endswith(f": {found}") and found == finding(REFERENCE / scales[0] / name)
         claims = pd.read_csv(REFERENCE / scales[0] / name / "claims.csv")
-        own = once(claims)["verdict"].value_counts()
+        own = distinct(claims)["verdict"].value_counts()
         signs = re.findall(r"([✓✗?])\s(\d+)", below)
         for verdict, sign in VERDICTS.items():
             assert sum(int(count) for s, count in signs if s == sign) == own.get(verdict, 0)

@@ -26,7 +26,7 @@ from runner.core import progress
 from runner.core.catalogue import module_of
 from runner.core.errors import Busy, InputError, RunFailed
 from runner.core.folders import require_writable
-from runner.results.registering import register
+from runner.results.preregistration import register
 from runner.runs.costs import announcement, expected_seconds
 from runner.runs.jobs import Attempt, Job, complete
 from runner.runs.run import kept_notes

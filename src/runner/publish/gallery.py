@@ -29,8 +29,8 @@ from runner.core.errors import InputError
 from runner.core.folders import outputs_at, require_writable
 from runner.core.papers import Paper
 from runner.core.progress import log_to_terminal
-from runner.publish.counting import once
 from runner.publish.entries import Entry, Result, collect, reason
+from runner.results.claims import distinct
 from runner.results.verdicts import STANDINGS
 from runner.runs.files import write_atomically
 from runner.runs.provenance import REFERENCE
@@ -106,7 +106,7 @@ def counts(results: Iterable[Result]) -> dict[str, Counter[str]]:
     """Return how many claims of each kind have which verdict, each statement on the same numbers
     once."""
     rows = [row for each in results for row in each.claims.values()]
-    claims = once(
+    claims = distinct(
         pd.DataFrame(rows, columns=["statement", "data", "measured", "runs", "kind", "verdict"])
     )
     return {kind: Counter(claims[claims["kind"] == kind]["verdict"]) for kind in KINDS}

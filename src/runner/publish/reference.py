@@ -14,12 +14,13 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from io import StringIO
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from runner.cli.orders import paper_figure
 from runner.core.arguments import key_values, outputs_folder
@@ -29,8 +30,6 @@ from runner.core.folders import outputs_at, require_readable, require_writable
 from runner.core.studies import column_types
 from runner.publish.kept import read_csv, read_json
 from runner.publish.plan import rules
-from runner.publish.restamping import restamp
-from runner.publish.standing import PREREGISTERED, as_kept, earlier_seeds, stood_before
 from runner.results.claims import claims_of, judge
 from runner.results.figures import (
     as_png,
@@ -44,6 +43,12 @@ from runner.results.figures import (
 )
 from runner.results.findings import DOT
 from runner.results.paper_figures import PaperFigure
+from runner.results.preregistration import (
+    PREREGISTERED,
+    earlier_seeds,
+    rules_before_numbers,
+    with_standing,
+)
 from runner.results.rows import NoRows, Present
 from runner.results.style import drawn_in
 from runner.results.table_diff import fault
@@ -56,6 +61,17 @@ SAID = ("rule", "verdict", "measured", "note")
 
 RULES, JUDGED = "rules.csv", "judged.csv.xz"
 """Beside the figures: all printed rules with their digests, and all numbers that they judge."""
+
+NO_NUMBERS = pd.DataFrame(
+    columns=["scale", "figure", "claim", "number", "point",
+             "replicate", "value", "error", "n", "count"],
+    dtype=float,
+)  # fmt: skip
+"""An empty JUDGED."""
+
+RELATIVE, ABSOLUTE = 1e-5, 1e-12
+"""Differences up to which two numbers are the same: numbers are stored with six digits, and below
+1e-12 they are rounding errors themselves, which differ between machines."""
 
 FROM_REFERENCE = "figures-from-reference"
 """The folder, in the outputs folder, where figures of the reference are drawn."""
@@ -107,7 +123,9 @@ def keep(name: str, typed: list[str], reference: Path) -> Path:
         raise
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(exist_ok=True)
-    return new.rename(folder)
+    new.rename(folder)
+    _keep_numbers(reference, folder)
+    return folder
 
 
 def check_kept(folder: Path, name: str, study: str) -> None:
@@ -150,10 +168,14 @@ def _write(figure: PaperFigure, folder: Path, kept: Path) -> None:
     write_atomically(folder / "caption.txt", figure.path("caption.txt").read_bytes())
     judged = pd.read_csv(figure.path("claims.csv"))
     about = json.loads(figure.path("provenance.json").read_text())
-    stood = stood_before(judged, about, kept.parent.parent.glob(f"*/{figure.figure}"))
-    content = as_kept(judged, figure.scale, stood).to_csv(index=False).encode()
+    stored = {
+        path.parent: (read_json(path), read_csv(path.with_name("claims.csv")))
+        for path in kept.parent.parent.glob(f"*/{figure.figure}/provenance.json")
+    }
+    stood = rules_before_numbers(judged, about, stored.values())
+    content = with_standing(judged, figure.scale, stood).to_csv(index=False).encode()
     write_atomically(folder / "claims.csv", content)
-    about["earlier_seeds"] = earlier_seeds(about, kept)
+    about["earlier_seeds"] = earlier_seeds(about, stored[kept][0] if kept in stored else {})
     write_atomically(folder / "provenance.json", json.dumps(about, indent=2).encode())
 
 
@@ -246,36 +268,55 @@ def judge_all(reference: Path) -> None:
     """Judge the claims of every figure anew over its kept tables, and write its caption; print what
     changed.
 
-    A verdict stays pre-registered where its rule is the same: its digest, or, where code was
-    tidied, what is printed of it and every number that it judges. Writes RULES and JUDGED, too.
+    A verdict stays pre-registered if its rule and all numbers that the rule judges are the same.
+    Numbers that differ by rounding are the same, and the stored ones stay. Writes RULES and JUDGED,
+    too.
     """
     tables = kept_tables(reference)
-    numbers = numbers_judged(tables).to_csv(index=False, float_format="%.6g")
-    now, path = _by_claim(pd.read_csv(StringIO(numbers))), reference / JUDGED
-    before = _by_claim(read_csv(path)) if path.exists() else {}
+    numbers, path = numbers_judged(tables), reference / JUDGED
+    numbers, changed = settled(numbers, _read_numbers(path), ["scale", "figure", "claim"])
     for folder, each in tables.items():
-        name, path = folder.name, folder / "claims.csv"
-        kept = read_csv(path)
+        scale, name = folder.parent.name, folder.name
+        stored = read_csv(folder / "claims.csv")
         judged = judge(name, claims_of(name, figure_study(name)), each)
-        kept = kept[kept["standing"] == PREREGISTERED]
-        stood = {*zip(kept["claim"], kept["digest"], strict=True)}
-        printed = {*zip(kept["claim"], kept["rule"], strict=True)}
-        keys = [(folder.parent.name, name, claim) for claim in judged["claim"]]
+        before = stored[stored["standing"] == PREREGISTERED]
+        same = {*zip(before["claim"], before["digest"], strict=True)}
         stay = [
-            (row.claim, row.digest) in stood
-            or ((row.claim, row.rule) in printed and before.get(key) == now.get(key, ""))
-            for row, key in zip(judged.itertuples(), keys, strict=True)
+            (row.claim, row.digest) in same and (scale, name, row.claim) not in changed
+            for row in judged.itertuples()
         ]
-        _replace(path, as_kept(judged, folder.parent.name, stay).to_csv(index=False))
+        claims, others = settled(with_standing(judged, scale, stay), stored, ["claim"])
+        if others:
+            _replace(folder / "claims.csv", claims.to_csv(index=False))
         _replace(folder / "caption.txt", caption_of(kept_figure(folder), each))
     _replace(reference / RULES, rules().to_csv(index=False))
-    _replace(reference / JUDGED, numbers)
+    if changed:
+        _write_numbers(path, numbers)
 
 
-def _by_claim(numbers: pd.DataFrame) -> dict[Any, str]:
-    """Return the numbers that the rules of each claim judge, by scale, figure and claim."""
-    groups = numbers.groupby(["scale", "figure", "claim"])
-    return {key: rows.sort_values([*rows]).to_csv(index=False) for key, rows in groups}
+def settled(
+    now: pd.DataFrame, stored: pd.DataFrame, by: list[str]
+) -> tuple[pd.DataFrame, set[tuple]]:
+    """Return the rows of now, and the groups of them in which more than rounding has changed.
+
+    by: the columns that tell the groups apart. A group that differs by rounding alone is returned
+    as it is stored.
+    """
+    before, groups = dict(list(stored.groupby(by))), dict(list(now.groupby(by, sort=False)))
+    same = {key for key in groups if key in before and _are_close(groups[key], before[key])}
+    rows = [before[key] if key in same else group for key, group in groups.items()]
+    return pd.concat(rows or [now]), {*groups, *before} - same
+
+
+def _are_close(now: pd.DataFrame, stored: pd.DataFrame) -> bool:
+    """Return whether two frames differ by rounding alone."""
+    if list(now) != list(stored) or len(now) != len(stored):
+        return False
+    numeric = [name for name in now if all(is_numeric_dtype(rows[name]) for rows in (now, stored))]
+    words = [rows.drop(columns=numeric).astype(object).fillna("") for rows in (now, stored)]
+    return np.array_equal(*words) and np.allclose(
+        now[numeric].astype(float), stored[numeric].astype(float), RELATIVE, ABSOLUTE, True
+    )
 
 
 def _replace(path: Path, text: str) -> None:
@@ -285,6 +326,26 @@ def _replace(path: Path, text: str) -> None:
     if text.encode() != (lzma.decompress(before) if is_compressed and before else before):
         write_atomically(path, _compressed(text.encode()) if is_compressed else text.encode())
         print(path)
+
+
+def _read_numbers(path: Path) -> pd.DataFrame:
+    """Return the stored numbers of all rules; none if there is no file."""
+    return read_csv(path, dtype={"point": str}) if path.exists() else NO_NUMBERS
+
+
+def _write_numbers(path: Path, numbers: pd.DataFrame) -> None:
+    _replace(path, numbers.to_csv(index=False, float_format="%.6g"))
+
+
+def _keep_numbers(reference: Path, folder: Path) -> None:
+    """Store the numbers that the rules of one figure judge, in place of its earlier ones."""
+    stored = _read_numbers(reference / JUDGED)
+    is_of_figure = (stored["scale"] == folder.parent.name) & (stored["figure"] == folder.name)
+    numbers = numbers_judged({folder: read_tables(folder)})
+    rows = pd.concat([stored[~is_of_figure], numbers]).sort_values(
+        ["scale", "figure"], kind="stable"
+    )
+    _write_numbers(reference / JUDGED, rows)
 
 
 def _compressed(content: bytes) -> bytes:
@@ -315,24 +376,21 @@ def numbers_judged(kept: Mapping[Path, dict[str, pd.DataFrame]]) -> pd.DataFrame
                 known = [c for c in ("replicate", "value", "error", "n", "count") if c in rows]
                 about = {"scale": folder.parent.name, "figure": name, "claim": claim.name}
                 frames.append(rows[known].assign(**about, number=number, point=point))
-    columns = ["scale", "figure", "claim", "number", "point", "replicate", "value", "error", "n"]
-    return pd.concat(frames, ignore_index=True).reindex(columns=[*columns, "count"])
+    return pd.concat(frames or [NO_NUMBERS], ignore_index=True).reindex(columns=[*NO_NUMBERS])
 
 
 def main(arguments: list[str]) -> int:
-    """Keep what was made, draw or judge all figures of the reference, or restamp it; returns 0.
+    """Keep what was made, or draw or judge all figures of the reference; returns 0.
 
     Raises InputError when an override is wrong, or a claim has another verdict than was kept.
     """
     parser = argparse.ArgumentParser(
         prog="python -m runner reference",
         description="keep: take what was made into the reference. draw: draw all figures from it."
-        " judge: judge all its claims anew, after a rule was changed. restamp: say that kept runs"
-        " are of today's code, where that computes at scale smoke the bytes of theirs; after it the"
-        " folders of outputs that theirs has computed.",
+        " judge: judge all its claims anew, after a rule was changed.",
     )
-    parser.add_argument("what", choices=("keep", "draw", "judge", "restamp"))
-    keys = "scale=..., outputs=...; of draw: outputs=..., style=...; of restamp: FOLDER outputs=..."
+    parser.add_argument("what", choices=("keep", "draw", "judge"))
+    keys = "scale=..., outputs=...; of draw: outputs=..., style=..."
     parser.add_argument("overrides", nargs="*", metavar="key=value", help=keys)
     options = parser.parse_args(arguments)
     if INSTALLED:
@@ -345,12 +403,6 @@ def main(arguments: list[str]) -> int:
         if options.overrides:
             raise InputError("`reference judge` judges all figures: it takes no words")
         judge_all(REFERENCE)
-        return 0
-    if options.what == "restamp":
-        pairs = [word for word in options.overrides if "=" in word]
-        before = [Path(word) for word in options.overrides if "=" not in word]
-        for line in restamp(REFERENCE, before, outputs_folder(pairs)):
-            print(line)
         return 0
     if any("=" not in word for word in options.overrides):
         raise InputError(

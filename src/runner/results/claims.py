@@ -20,9 +20,11 @@ would occur with a probability of at most 5 % if it were false. It *fails* if it
 this sense. Otherwise it is *undecided*.
 """
 
+import hashlib
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any, Literal
 
@@ -33,7 +35,6 @@ from runner.core.catalogue import part_of
 from runner.results.evidence import Evidence, Verdict, number, verdict
 from runner.results.quantities import Rule, Tables
 from runner.results.rows import NoRows, Present
-from runner.results.rules import digest
 
 Kind = Literal["paper", "illustration", "ours"]
 """Whose statement it is: the paper's (an illustration, where the sizes at hand do not test it: a
@@ -120,8 +121,13 @@ class Claim:
 
     @property
     def digest(self) -> str:
-        """Sixteen digits that change when what is measured or decided does."""
-        return digest(self.rules, self.needs)
+        """Sixteen digits of a hash of the printed rule, its bounds, its arguments and its sizes.
+
+        What a quantity computes is guarded by its numbers over the tables of the reference.
+        """
+        decided = [[asdict(each.comparison), each.quantity.arguments] for each in self.rules]
+        content = json.dumps([self.printed, decided, self.needs], sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def found(self, tables: Tables) -> Found:
         """Return what the tables say. Raises NoRows where a quantity has no rows."""
@@ -302,5 +308,10 @@ def values_of(tables: Tables, column: str) -> str:
 
 
 def distinct(judged: pd.DataFrame) -> pd.DataFrame:
-    """Return the claims; of equal statements about the same runs in several figures only one."""
-    return judged.drop_duplicates(["statement", "runs"])
+    """Return the claims of several figures, each statement about the same numbers once.
+
+    The same numbers have the same runs, or, since two figures may name their runs differently, the
+    same data and measured values.
+    """
+    once = judged.drop_duplicates(["statement", "runs"])
+    return once.drop_duplicates(["statement", "data", "measured"])

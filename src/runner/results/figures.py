@@ -44,7 +44,7 @@ from runner.results.claims import Tables
 from runner.results.findings import DOT, Finding, Header, header, upper
 from runner.results.labels import names_of
 from runner.results.paper_figures import PaperFigure, folder_words
-from runner.results.registering import registered
+from runner.results.preregistration import registered
 from runner.results.rows import NoRows, Present
 from runner.results.style import BLUE, GREY, Picture, drawn_in, print_at, settle, sheet
 from runner.results.verdicts import lines as verdict_lines

@@ -1,4 +1,4 @@
-"""Each claim of paper D holds on tables as the paper says and fails on tables that do not."""
+"""What claims of paper D exclude, and how they measure it."""
 
 import numpy as np
 import pandas as pd
@@ -30,13 +30,13 @@ def verdicts(figure: str, tables: dict[str, pd.DataFrame]) -> pd.Series:
     ]
 
 
-def theorems(violations: int = 0) -> pd.DataFrame:
+def theorems() -> pd.DataFrame:
     rows = [
         {
             "theorem": each.name,
             "recipe": "minimum",
             "points": 10,
-            "violations": violations,
+            "violations": 0,
             "tightness": 0.5,
         }
         | {"replicate": replicate, "imbalance": 0.0, "lower": 1.0, "upper": 2.0}
@@ -92,7 +92,7 @@ def figure1() -> dict[str, pd.DataFrame]:
     }
 
 
-def figure2(noise: float = 0.04, ridge: float = 2e-4) -> dict[str, pd.DataFrame]:
+def figure2() -> dict[str, pd.DataFrame]:
     rows, summary, embedding = [], [], []
     for stage in ("trained", "untrained"):
         good = stage == "trained"
@@ -122,165 +122,26 @@ def figure2(noise: float = 0.04, ridge: float = 2e-4) -> dict[str, pd.DataFrame]
                     | {"plane_ratio": (0.08 if good else 0.8) - spread}
                 )
     tables = {"metrics": rows, "networks": summary, "embedding": embedding}
-    return {name: pd.DataFrame(t).assign(noise=noise, ridge=ridge) for name, t in tables.items()}
+    return {name: pd.DataFrame(t).assign(noise=0.04, ridge=2e-4) for name, t in tables.items()}
 
 
-def symmetries(noisy: int = 2, low: int = 1, known: float = 0.6) -> dict[str, pd.DataFrame]:
-    """Without noise, and with a ridge at which the rank is too low.
-
-    noisy, low: the ranks; known: what layer 6 of the latter tells of the statistics, at most.
-    """
-    usual, strong = figure2(noise=0.0), figure2(ridge=0.01)
-    usual["networks"]["bottleneck_rank"], strong["networks"]["rank"] = noisy, low
-    statistics = ["knn_r2_axis", "knn_r2_orthogonal"]
-    strong["metrics"][statistics] = strong["metrics"][statistics].clip(upper=known)
-    return {name: pd.concat([usual[name], strong[name]]) for name in usual}
-
-
-def rank_one(ntk: float = 2.0, excess: float = 3.0) -> dict[str, pd.DataFrame]:
-    rows = []
-    for N in (8, 16, 32, 64):
-        for replicate in range(REPLICATES):
-            c1 = 5 + excess * np.log(N) + 0.1 * replicate
-            trace = 12 * np.exp(ntk * np.log(N) - 0.05 * replicate)
-            rows.append(
-                {"samples": N, "replicate": replicate, "depth": 12, "excess": c1}
-                | {"train_cost": 0.5 if N == 64 else 1e-4, "ntk_trace": trace}
-            )
-    return {"metrics": pd.DataFrame(rows)}
-
-
-def example20() -> dict[str, pd.DataFrame]:
-    rows = []
-    for L in (8, 32, 128, 512):
-        for g in (0.6, 0.8):
-            excess = 12 * L ** (1 - 2 * g)
-            rows.append(
-                {"depth": L, "exponent": g, "parameter_norm": 3 * L + excess, "excess": excess}
-                | {"max_error": 1e-16, "middle_lipschitz": float(np.exp(L ** (1 - g) / 2))}
-            )
-    return {"metrics": pd.DataFrame(rows)}
-
-
-@pytest.mark.parametrize(
-    ("figure", "tables"),
-    [
-        ("bottleneck-fig1", figure1),
-        ("bottleneck-recipes", figure1),
-        ("bottleneck-fig2", figure2),
-        ("bottleneck-symmetry", symmetries),
-        ("bottleneck-theorems", rank_one),
-        ("bottleneck-example20", example20),
-    ],
-)
-def test_tables_as_the_paper_says_hold(figure, tables):
-    assert set(verdicts(figure, tables())) == {"holds"}
-
-
-def broken_figure1(change: str) -> dict[str, pd.DataFrame]:
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "holds"), (0.88, "fails")])
+def test_the_slope_of_the_norm_is_the_rank(factor, verdict):
     tables = figure1()
-    metrics, spectrum = tables["metrics"], tables["spectrum"]
-    deep = metrics["depth"] >= 10
-    if change == "steep":
-        metrics["loss"] += 0.4e-3 * metrics["parameter_norm"]
-    elif change == "curved":
-        metrics["parameter_norm"] = 12 + metrics["rank"] * metrics["depth"] ** 1.5
-    elif change == "gentle":
-        metrics["parameter_norm"] *= 1 - 0.12 * (metrics["rank"] == 3)
-    elif change == "bent":
-        metrics["parameter_norm"] += 0.3 * (-1.0) ** (metrics["depth"] // 2)
-    elif change == "far":
-        spectrum["singular_value"] += 0.1 * (spectrum["singular_value"] > 1)
-    elif change == "narrow":
-        metrics["ntk_trace"] = metrics["depth"] ** 2.5
-    elif change == "square root":
-        metrics["ntk_trace"] = 30 * metrics["depth"] ** 0.55
-    elif change == "crooked":
-        metrics["parameter_norm"] += 5.0 * metrics["depth"].isin([6, 12])
-    elif change == "unfit":
-        metrics.loc[metrics["ridge"] == 1e-5, "train_cost"] = 0.2
-    elif change == "rising":
-        metrics["rank"] = np.where(metrics["depth"] < 12, 2, 3)
-        metrics["train_cost"] = 0.01
-    elif change == "flat":
-        spectrum["singular_value"] = 0.6
-    elif change == "ends":
-        middle = spectrum["layer"] == spectrum["depth"] // 2
-        kept = middle | (spectrum["depth"] < 10)
-        spectrum["singular_value"] = spectrum["singular_value"].where(kept, 0.9)
-    elif change == "trains":
-        metrics["parameter_norm"] = metrics["parameter_norm"].clip(lower=5.0)
-    elif change == "underestimates":
-        low = deep & (metrics["rank"] == 2)
-        metrics.loc[low, "rank"] = 1
-    elif change == "tail":
-        tables["representation"]["tail"] = 1 - tables["representation"]["tail"]
-    elif change == "late":
-        metrics["loss"] += 0.5 / metrics["depth"]
-    elif change == "violated":
-        tables["theorems"] = theorems(violations=1)
-    return tables
+    rows = tables["metrics"]
+    rows["parameter_norm"] *= np.where(rows["rank"] == 3, factor, 1.0)
+    found = verdicts("bottleneck-recipes", tables)
+    assert found["slope-is-rank-trained"] == verdict
 
 
-@pytest.mark.parametrize(
-    ("change", "claims"),
-    [
-        ("steep", ["slope-tends-to-rank"]),
-        ("late", ["slope-tends-to-rank"]),
-        ("curved", ["affine-norm", "slope-is-rank"]),
-        ("gentle", ["slope-is-rank", "slope-is-rank-trained"]),
-        ("bent", ["first-correction"]),
-        ("far", ["distance-to-one"]),
-        ("narrow", ["ntk-of-order-depth"]),
-        ("square root", ["ntk-of-order-depth"]),
-        ("crooked", ["affine-norm-trained"]),
-        ("unfit", ["small-ridge-fits"]),
-        ("rising", ["rank-falls", "rank-falls-trained"]),
-        ("flat", ["singular-values"]),
-        ("ends", ["only-the-middle-grows"]),
-        ("trains", ["training-fails-deep"]),
-        ("underestimates", ["no-rank-1-fit", "no-rank-1-fit-trained"]),
-        ("tail", ["representations-low-rank"]),
-        ("violated", [each.name for each in THEOREMS]),
-    ],
-)
-def test_each_claim_of_figure_1_and_of_our_recipes_can_fail(change, claims):
-    tables = broken_figure1(change)
-    found = pd.concat(
-        [verdicts(name, tables) for name in ("bottleneck-fig1", "bottleneck-recipes")]
-    )
-    assert (found[claims] == "fails").all()
-
-
-@pytest.mark.parametrize(
-    ("column", "value", "claim"),
-    [
-        ("rank_gap", 3, "two-outliers"),
-        ("knn_r2_axis", 0.5, "summary-statistics"),
-        ("step_r2", 0.1, "self-consistent"),
-        ("orbit_ratio", 0.15, "orbits-collapse"),
-    ],
-)
-def test_each_claim_of_figure_2_can_fail(column, value, claim):
-    tables = figure2()
-    trained = tables["metrics"]["stage"] == "trained"
-    tables["metrics"].loc[trained, column] = value
-    assert verdicts("bottleneck-fig2", tables)[claim] == "fails"
-
-
-def test_a_rank_that_is_not_the_tasks_fails():
-    for column in ("jacobian_rank", "bottleneck_rank"):
-        tables = figure2()
-        tables["networks"][column] = 3
-        assert verdicts("bottleneck-fig2", tables)["true-rank"] == "fails"
-
-
-def test_each_claim_of_other_noise_and_ridge_can_fail():
-    assert verdicts("bottleneck-symmetry", symmetries(noisy=3))["rank-without-noise"] == "fails"
-    found = verdicts("bottleneck-symmetry", symmetries(known=0.99))
-    assert found["spurious-symmetry"] == "fails"
-    found = verdicts("bottleneck-symmetry", symmetries(low=2))
-    assert found["spurious-symmetry"] == "undecided", "no network underestimates the rank"
+@pytest.mark.parametrize(("known", "verdict"), [(0.6, "holds"), (0.99, "fails")])
+def test_a_symmetry_is_spurious_where_the_statistics_are_not_known(known, verdict):
+    """At a ridge at which the rank is too low; known: R² of the statistics, at most."""
+    tables = {name: table.assign(ridge=0.01) for name, table in figure2().items()}
+    tables["networks"]["rank"] = 1
+    statistics = ["knn_r2_axis", "knn_r2_orthogonal"]
+    tables["metrics"][statistics] = tables["metrics"][statistics].clip(upper=known)
+    assert verdicts("bottleneck-symmetry", tables)["spurious-symmetry"] == verdict
 
 
 def test_paths_that_cross_more_than_the_statistics_do_fail():
@@ -303,32 +164,6 @@ def test_networks_that_have_not_learned_decide_nothing_beyond_a_fifth(unfit, ver
     tables["metrics"].loc[rows, "train_cost"] = 0.2
     found = verdicts("bottleneck-fig1", tables).drop([each.name for each in THEOREMS])
     assert set(found) == {verdict}
-
-
-def test_claims_of_theorem_10_can_fail():
-    slow = verdicts("bottleneck-theorems", rank_one(ntk=-1.0, excess=0.5))
-    assert slow["ntk-lower-bound"] == slow["norm-lower-bound"] == slow["ntk-blows-up"] == "fails"
-    loose = rank_one()
-    loose["metrics"]["train_cost"] = np.where(loose["metrics"]["samples"] == 8, 0.5, 1e-4)
-    found = verdicts("bottleneck-theorems", loose)
-    assert found["interpolants-are-rare"] == "fails"
-    loose["metrics"].loc[loose["metrics"]["replicate"] < 2, "train_cost"] = 0.5
-    found = verdicts("bottleneck-theorems", loose)
-    assert found["ntk-lower-bound"] == "undecided"
-
-
-@pytest.mark.parametrize(
-    ("column", "claim"),
-    [
-        ("max_error", "represents"),
-        ("parameter_norm", "norm-converges"),
-        ("middle_lipschitz", "representations-diverge"),
-    ],
-)
-def test_claims_of_example_20_can_fail(column, claim):
-    tables = example20()
-    tables["metrics"][column] = 100.0
-    assert verdicts("bottleneck-example20", tables)[claim] == "fails"
 
 
 def test_unbalanced_networks_decide_nothing_where_the_proof_assumes_balance():
@@ -378,19 +213,6 @@ def test_the_error_of_a_slope_is_that_of_the_depths_it_is_fitted_to():
     last = uncertain["first"] == first
     pd.testing.assert_frame_equal(uncertain[last], found[found["first"] == first])
     assert (uncertain.loc[~last, "off"] > 100 * found.loc[~last, "off"]).all() and (~last).any()
-
-
-def test_one_network_does_not_refute_what_training_ends_in():
-    """Six of seven are too few to hold, and one is too few to fail."""
-    tables = figure2()
-    for table, columns in (
-        ("networks", ["jacobian_rank", "bottleneck_rank"]),
-        ("metrics", ["rank_gap"]),
-    ):
-        odd = (tables[table]["replicate"] == 0) & (tables[table]["stage"] == "trained")
-        tables[table].loc[odd, columns] = 3
-    found = verdicts("bottleneck-fig2", tables)
-    assert set(found[["two-outliers", "true-rank"]]) == {"undecided"}
 
 
 def test_networks_as_trained_decide_nothing_where_ranges_are_too_short():

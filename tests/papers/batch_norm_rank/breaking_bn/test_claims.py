@@ -1,4 +1,4 @@
-"""The claims and drawings of `breaking_bn`: tables that make each claim hold, fail, undecided."""
+"""What claims of study `breaking_bn` select and exclude, and its drawings."""
 
 from math import nan
 
@@ -47,48 +47,22 @@ def verdicts(figure, tables):
     return {e.name: judgement(e, tables).verdict for e in claims_of(figure, "breaking_bn")}
 
 
-@pytest.mark.parametrize("figure", FIGURES)
-def test_claims_hold_where_the_numbers_are_the_papers(figure):
-    assert set(verdicts(figure, told(WELL)).values()) == {"holds"}
-
-
 @pytest.mark.parametrize(
-    ("figure", "changes", "expected"),
+    ("figure", "changes", "failing"),
     [
-        ("rank-fig5", {"batch_norm_asymmetric": (0.12, 40.0, 30.0, 1, 1)},
-         {"asymmetric-start-lowers-rank"}),
-        ("rank-fig5", {"batch_norm_asymmetric": (0.12, 70.0, 3.0, 1, 1)},
-         {"asymmetric-start-lowers-rank", "rank-stays-lower"}),
-        ("rank-fig5", {"batch_norm_asymmetric": (0.12, 1.0, 55.0, 1, 1)}, {"rank-stays-lower"}),
-        ("rank-fig5", {"vanilla": (0.1, 20.0, 51.0, 1, 1)}, {"rank-stays-lower"}),
-        ("rank-fig5", {"batch_norm_asymmetric": (0.9, 1.0, 3.0, 1, 1)},
-         {"asymmetric-start-cannot-fit"}),
-        ("rank-fig5", {"batch_norm_asymmetric": (0.98, 1.0, 3.0, 1, 1)},
-         {"asymmetric-start-cannot-fit", "asymmetric-start-slows-learning"}),
-        ("rank-fig5", {"batch_norm_no_mean": (0.8, 60.0, 50.0, 9, 0.5)}, {"centring-redundant"}),
+        ("rank-fig7", {}, set()),
         ("rank-fig7", {"batch_norm_no_mean": (0.8, 60.0, 50.0, 9, 0.5)},
          {"centring-redundant", "centring-changes-no-path"}),
-        ("rank-fig10", {"vanilla": (0.1, 1.0, 1.0, 1, 0.9)}, {"gradients-align"}),
-        ("rank-fig10", {"batch_norm": (0.97, 1.0, 1.0, 1, 1.0)}, {"batch-norm-spreads-gradients"}),
-        ("rank-fig10", {"vanilla_100x": (0.6, 1.0, 1.0, 1, 1)}, {"larger-rate-does-not-help"}),
+        ("rank-fig10", {}, set()),
         ("rank-fig10", {"vanilla": (0.5, 1.0, 1.0, 1, 1)},
          {"vanilla-untrainable", "same-path-on-random-pixels"}),
-        ("rank-fig13", {"batch_norm_asymmetric": (0.98, 70.0, 55.0, 1, 1)},
-         {"asymmetric-start-lowers-rank", "asymmetric-start-cannot-fit",
-          "asymmetric-start-slows-learning"}),
-        ("rank-fig13", {"batch_norm_no_mean": (0.8, 60.0, 50.0, 9, 0.5)}, {"centring-redundant"}),
     ],
 )  # fmt: skip
-def test_claims_follow_the_numbers(figure, changes, expected):
+def test_claims_follow_the_numbers(figure, changes, failing):
+    """Those that no altered column of the stored tables makes fail."""
     found = verdicts(figure, told(WELL | changes))
-    assert {name for name, verdict in found.items() if verdict == "fails"} == expected
-
-
-@pytest.mark.parametrize("figure", FIGURES)
-@pytest.mark.parametrize("replicates", [1, 4])
-def test_few_replicates_decide_nothing(figure, replicates):
-    found = verdicts(figure, told(WELL, replicates))
-    assert set(found.values()) == {"undecided"}
+    assert {name for name, verdict in found.items() if verdict == "fails"} == failing
+    assert set(found.values()) <= {"holds", "fails"}
 
 
 @pytest.mark.parametrize("figure", FIGURES)

@@ -1,4 +1,4 @@
-"""The claims of study `pretraining`: tables that make each hold, fail and stay undecided."""
+"""What claims of study `pretraining` select from the tables, and how rates are chosen."""
 
 from math import inf, nan
 
@@ -23,17 +23,9 @@ NETWORKS = {  # network: (training loss at depth 8, at depth 32, r before, r aft
 }
 FIGURE_4 = {"vanilla", "pretrained 75", "batch_norm"}
 CONTROLS = {"scale_matched 75"}
-CLAIMS = {
-    "rank-fig4": ["faster-than-batch-norm", "faster-than-vanilla", "raises-rank",
-                  "rank-order-stays", "slows-down-less"],
-    "rank-fig11": ["better-accuracy", "better-accuracy-than-vanilla", "better-test-loss"],
-    "rank-fig6": ["asymmetric-start", "few-steps-raise-rank", "more-is-better",
-                  "rank-order-stays", "rank-stays"],
-    "rank-pretraining": ["rank-and-speed", "rank-beyond-scale", "rank-beyond-scale-by-the-text"],
-}  # fmt: skip
 
 
-def told(figure, changes=None, replicates=8, M=1000):
+def told(figure, changes=None, M=1000):
     """A figure's table of training that tells these numbers; M: of figures 4 and 11."""
     rows = []
     depths = (8, 16, 32) if figure in ("rank-fig4", "rank-fig11") else (32,)
@@ -48,7 +40,7 @@ def told(figure, changes=None, replicates=8, M=1000):
             steps = M if steps and len(depths) > 1 else steps
             shallow, deep, before, after = numbers
             for depth in depths:
-                for replicate in range(replicates):
+                for replicate in range(8):
                     loss = shallow + (deep - shallow) * (depth - 8) / 24 + 1e-4 * replicate
                     for epoch, r in enumerate((before, (before + after) / 2, after)):
                         rows.append({
@@ -67,44 +59,12 @@ def verdicts(figure, **options):
     return {c.name: judgement(c, tables).verdict for c in claims_of(figure, "pretraining")}
 
 
-@pytest.mark.parametrize("figure", CLAIMS)
-def test_claims_hold_where_the_numbers_say_so(figure):
-    found = verdicts(figure)
-    assert sorted(found) == CLAIMS[figure] and set(found.values()) == {"holds"}
-
-
 def test_figure_12_judges_what_figures_4_and_11_do():
-    names = [c.name for c in claims_of("rank-fig12", "pretraining")]
-    assert sorted(names) == sorted(CLAIMS["rank-fig4"] + CLAIMS["rank-fig11"])
-
-
-@pytest.mark.parametrize(
-    ("figure", "name", "numbers", "failing"),
-    [
-        ("rank-fig4", "pretrained 75", (0.3, 1.3, 2.2, 2.0), "faster-than-batch-norm"),
-        ("rank-fig4", "pretrained 75", (0.0, 1.1, 2.2, 2.0), "slows-down-less"),
-        ("rank-fig4", "pretrained 75", (0.3, 0.9, 1.05, 2.0), "raises-rank"),
-        ("rank-fig4", "vanilla", (0.5, 0.8, 1.1, 1.1), "faster-than-vanilla"),
-        ("rank-fig4", "pretrained 75", (0.3, 0.9, 10.0, 2.0), "rank-order-stays"),
-        ("rank-fig4", "vanilla", (0.5, 2.3, 1.1, 2.1), "rank-order-stays"),
-        ("rank-fig11", "vanilla", (0.5, 0.8, 1.1, 1.1), "better-accuracy-than-vanilla"),
-        ("rank-fig11", "pretrained 75", (0.3, 1.3, 2.2, 2.0), "better-accuracy"),
-        ("rank-fig11", "batch_norm", (0.2, 0.8, 9.0, 7.0), "better-test-loss"),
-        ("rank-fig6", "pretrained 5", (0.4, 2.2, 1.0, 1.0), "few-steps-raise-rank"),
-        ("rank-fig6", "pretrained 75", (0.3, 0.9, 1.2, 1.2), "few-steps-raise-rank"),
-        ("rank-fig6", "pretrained 5", (0.4, 2.31, 1.3, 1.3), "more-is-better"),
-        ("rank-fig6", "pretrained 75", (0.4, 2.25, 2.2, 2.0), "more-is-better"),
-        ("rank-fig6", "vanilla", (0.5, 2.3, 1.1, 2.3), "rank-stays"),
-        ("rank-fig6", "batch_norm", (0.5, 1.2, 9.0, 4.4), "rank-stays"),
-        ("rank-fig6", "batch_norm_asymmetric", (0.5, 2.25, 7.5, 7.5), "rank-order-stays"),
-        ("rank-fig6", "pretrained 5", (0.4, 2.2, 1.3, 1.1), "rank-order-stays"),
-        ("rank-fig6", "batch_norm_asymmetric", (0.5, 1.1, 1.2, 1.2), "asymmetric-start"),
-        ("rank-pretraining", "scale_matched 75", (0.4, 0.5, 1.0, 1.2), "rank-and-speed"),
-        ("rank-pretraining", "scale_matched 75", (0.4, 0.8, 1.1, 1.2), "rank-beyond-scale"),
-    ],
-)  # fmt: skip
-def test_claims_fail_where_the_numbers_contradict_them(figure, name, numbers, failing):
-    assert verdicts(figure, changes={name: numbers})[failing] == "fails"
+    names = {
+        figure: [claim.name for claim in claims_of(figure, "pretraining")]
+        for figure in ("rank-fig4", "rank-fig11", "rank-fig12")
+    }
+    assert sorted(names["rank-fig12"]) == sorted(names["rank-fig4"] + names["rank-fig11"])
 
 
 @pytest.mark.parametrize(
@@ -137,11 +97,6 @@ def test_a_shorter_pre_training_than_the_authors_decides_nothing_of_speed(figure
     found = verdicts(figure, M=999)
     of_rank = {found.pop(name, "holds") for name in ("raises-rank", "rank-order-stays")}
     assert of_rank == {"holds"} and set(found.values()) == {"undecided"}
-
-
-@pytest.mark.parametrize("figure", CLAIMS)
-def test_four_replicates_decide_nothing(figure):
-    assert set(verdicts(figure, replicates=4).values()) == {"undecided"}
 
 
 def test_a_network_that_diverges_is_behind():

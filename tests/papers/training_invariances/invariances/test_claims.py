@@ -1,10 +1,9 @@
-"""Each claim of paper C holds on a table that shows it and fails on one that does not."""
+"""What claims of study `invariances` select from the tables, and how they measure it."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from runner.papers.training_invariances.invariances.items import ITEMS
 from runner.papers.training_invariances.invariances.tables import SERIES, orders
 from runner.results.claims import claims_of, judge
 
@@ -72,12 +71,16 @@ def metrics(drift=conserved):
 
 
 def lowrank(
-    ratio=lambda time: 1 - (1 + time / 1e4) / (time + 1) ** 2,
     log_time=lambda time: 2.3 * (time + 1) ** 4,
     residual=lambda time: 1 - 0.98 / (time + 1) ** 2,
-    conv=lambda time: 0.6 if time else 0.05,
     separated=6,
 ):
+    def conv(time):
+        return 0.6 if time else 0.05
+
+    def ratio(time):
+        return 1 - (1 + time / 1e4) / (time + 1) ** 2
+
     rows = []
     for time in (0.0, 10.0, 20.0, 24.0, 28.0, 32.0, 36.0, 40.0):
         for replicate in range(6):
@@ -116,7 +119,7 @@ def lowrank(
     return pd.concat([table, plain], ignore_index=True)
 
 
-def decomposition(error=1e-15):
+def decomposition():
     rows = [
         {
             "run": "b",
@@ -124,7 +127,7 @@ def decomposition(error=1e-15):
             "time": time,
             "paths": 100,
             "output": 2.0,
-            "error": error,
+            "error": 1e-15,
         }
         for time in (0.0, 20.0)
         for replicate in range(6)
@@ -137,55 +140,11 @@ def verdicts(figure, **tables):
     return judge(figure, claims_of(figure, "invariances"), tables).set_index("claim")["verdict"]
 
 
-@pytest.mark.parametrize("figure", ["conserved", "first-order"])
-def test_invariants_as_the_paper_says_hold(figure):
-    assert set(verdicts(figure, metrics=metrics())) == {"holds"}
-
-
 def test_a_drift_that_has_nearly_come_back_to_zero_is_judged_by_its_largest():
     back = metrics(lambda rate, promised: 1e-4 * rate**0.5 if promised else 0.5 + rate)
     assert verdicts("first-order", metrics=back)["edge-wise"] == "fails"
     both = pd.concat([metrics().assign(time=10.0), back])
     assert set(verdicts("first-order", metrics=both)) == {"holds"}
-
-
-@pytest.mark.parametrize(
-    "claim",
-    ["theorem-1", "vertex-wise", "edge-wise", "layer-wise", "linear-layers"],
-)
-def test_a_plateau_where_the_theorem_holds_fails(claim):
-    table = metrics(lambda rate, promised: 0.5)
-    figure = "conserved" if claim == "linear-layers" else "first-order"
-    assert verdicts(figure, metrics=table)[claim] == "fails"
-
-
-def test_convergence_where_nothing_is_conserved_fails():
-    table = metrics(lambda rate, promised: rate)
-    assert verdicts("first-order", metrics=table)["relu-not-invariant"] == "fails"
-
-
-@pytest.mark.parametrize("item", ITEMS)
-def test_every_item_counts(item):
-    table = metrics()
-    odd = (table["item"] == item) & (table["replicate"] == 2) & table["promised"]
-    table.loc[odd, "drift"] = 0.1
-    assert verdicts("first-order", metrics=table)["theorem-1"] == "fails"
-
-
-@pytest.mark.parametrize(
-    ("pair", "claim"),
-    [("diagonal", "vertex-wise"), ("mixed", "edge-wise"), ("layer", "layer-wise")],
-)
-def test_a_graph_counts_by_itself(pair, claim):
-    table = metrics()
-    odd = (table["architecture"] == "random_graph") & (table["pair"] == pair)
-    table.loc[odd & (table["replicate"] == 2), "drift"] = 0.1
-    assert verdicts("first-order", metrics=table)[claim] == "fails"
-
-
-def test_a_limit_of_zero_fails_lemma_4():
-    table = metrics(lambda rate, promised: rate)
-    assert verdicts("conserved", metrics=table)["relu-limit"] == "fails"
 
 
 def test_no_entries_or_one_rate_decide_nothing():
@@ -197,26 +156,6 @@ def test_no_entries_or_one_rate_decide_nothing():
     undecided = verdicts("conserved", metrics=one).drop("decomposition")
     assert set(undecided) == {"undecided"}
     assert not one.duplicated(["integrator", *SERIES]).any()
-
-
-def test_low_rank_as_the_paper_says_holds():
-    assert set(verdicts("what-grows", lowrank=lowrank())) == {"holds"}
-
-
-@pytest.mark.parametrize(
-    ("claim", "changes"),
-    [
-        ("rank-one", {"ratio": lambda time: 0.9 - time / 1000}),
-        ("alignment", {"ratio": lambda time: 0.9 - time / 1000}),
-        ("weights-diverge", {"log_time": lambda time: 2.3 * (time + 1) ** 4.5}),
-        ("weights-diverge", {"log_time": lambda time: 2.3 * (time + 1) ** 3.6}),
-        ("reduced-alignment", {"residual": lambda time: 0.1}),
-        ("reduced-alignment", {"conv": lambda time: 0.05 - time / 1e4}),
-        ("finite-time", {"residual": lambda time: 0.2}),
-    ],
-)
-def test_a_table_that_violates_a_claim_of_figure_3_fails_it(claim, changes):
-    assert verdicts("what-grows", lowrank=lowrank(**changes))[claim] == "fails"
 
 
 @pytest.mark.parametrize("power", [3.7, 4.4])
@@ -256,11 +195,6 @@ def test_eq_13_is_judged_where_it_is_above_the_trivial_bound():
     table = lowrank(residual=lambda time: 0.2)
     table["trivial_bound"] = 0.4
     assert verdicts("what-grows", lowrank=table)["finite-time"] == "undecided"
-
-
-def test_a_network_that_is_no_tree_fails_lemma_1():
-    judged = verdicts("conserved", metrics=metrics(), decomposition=decomposition(error=1e-3))
-    assert judged["decomposition"] == "fails"
 
 
 def test_orders_are_extrapolated_to_rate_zero():

@@ -1,4 +1,4 @@
-"""Each claim of `low_rank_training` comes out both ways on tables that were made for it."""
+"""What claims of study `low_rank_training` exclude, and when they are measured."""
 
 from math import exp
 
@@ -53,21 +53,20 @@ def table(rows):
     return found.assign(run=found[knobs].astype(str).agg(" ".join, axis=1))
 
 
-def without_decay(ratio=0.13, kept=1.05, **changes):
+def without_decay():
     rows = []
     for replicate in REPLICATES:
         for classes in (2, 10):
             loss = "logistic" if classes == 2 else "cross_entropy"
             of = {"replicate": replicate, "classes": classes, "loss_function": loss}
             for gain in (0.25, 0.5, 1.0, 2.0):
-                start = {"epoch": 0, "time": 0.0, "remainder": 7.0 / kept, "frobenius": 8.0}
+                start = {"epoch": 0, "time": 0.0, "remainder": 6.7, "frobenius": 8.0}
                 rows.append(row(**of, gain=gain, **start))
-                rows.append(row(**of, gain=gain, ratio=ratio, **changes))
+                rows.append(row(**of, gain=gain))
     return {"layers": table(rows)}
 
 
-def with_decay(**off):
-    """off: by method, how far from exp(-2 lambda T)."""
+def with_decay():
     rows = []
     for replicate in REPLICATES:
         for optimizer in OPTIMIZERS:
@@ -78,9 +77,8 @@ def with_decay(**off):
                     "weight_decay": decay,
                     "replicate": replicate,
                 }
-                moved = off.get(optimizer, 1.0) if decay else 1.0
                 for classes in (2, 10):
-                    fallen = 7 * exp(-2 * decay * 6.4) * moved
+                    fallen = 7 * exp(-2 * decay * 6.4)
                     rows.append(row(**of, classes=classes, remainder=fallen))
     return {"layers": table(rows)}
 
@@ -91,39 +89,6 @@ def judged(figure, tables):
 
 def verdicts(figure, tables):
     return judged(figure, tables)["verdict"].to_dict()
-
-
-def test_what_is_expected_of_training_without_decay():
-    assert verdicts(TRAINING, without_decay()) == {"band": "holds"}
-
-
-@pytest.mark.parametrize(
-    ("claim", "changes"),
-    [
-        ("band", {"upper": 6.0}),
-        ("band", {"lower": 7.5}),
-    ],
-)
-def test_a_planted_violation_is_caught(claim, changes):
-    found = verdicts(TRAINING, without_decay(ratio=0.95, **changes))
-    assert [name for name, verdict in found.items() if verdict == "fails"] == [claim]
-
-
-def test_one_row_outside_its_bounds_is_enough():
-    tables = without_decay()
-    tables["layers"].loc[37, "remainder"] = 9.01
-    assert verdicts(TRAINING, tables)["band"] == "fails"
-
-
-@pytest.mark.parametrize("adam", [1.0, 1e-6])
-def test_what_is_expected_of_weight_decay(adam):
-    """Adam's is a number in the figure: no verdict rests on it."""
-    assert verdicts(BEYOND, with_decay(adam=adam)) == {"decay": "holds"}
-
-
-@pytest.mark.parametrize(("off", "verdict"), [(0.96, "holds"), (0.94, "fails")])
-def test_two_classes_keep_the_law_to_a_twentieth(off, verdict):
-    assert verdicts(BEYOND, with_decay(momentum=off))["decay"] == verdict
 
 
 def test_networks_that_diverged_are_left_out_and_counted():

@@ -10,7 +10,7 @@ from runner.core.settings import Settings
 from runner.publish.reference import keep
 from runner.results.claims import claims_of
 from runner.results.figures import make
-from runner.results.registering import register, registered
+from runner.results.preregistration import register, registered
 from runner.runs.execution import execute
 
 NAME = "bottleneck-example20"
@@ -33,7 +33,7 @@ def with_other_rule(monkeypatch, figure) -> str:
     changed = type(first)(
         first.name, first.statement, first.source, first.rule, needs={"depth": 99}
     )
-    for place in ("results.registering", "results.claims", "publish.reference"):
+    for place in ("results.preregistration", "results.claims", "publish.reference"):
         monkeypatch.setattr(f"runner.{place}.claims_of", lambda *_: [changed, *others])
     return first.name
 

@@ -1,0 +1,93 @@
+"""Stamp stored runs with today's code where that computes the same bytes as theirs did.
+
+runner figures scale=smoke outputs=BEFORE     (with the old code)
+runner figures scale=smoke outputs=AFTER      (with the new code)
+python scripts/restamp.py BEFORE AFTER
+
+Moved or renamed code has another fingerprint, and every stored run of it would be stale. The runs
+at scale `smoke` that both codes have computed show that nothing else has changed.
+"""
+
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+
+from runner.publish.kept import read_json
+from runner.runs.files import write_atomically
+from runner.runs.inventory import find
+from runner.runs.provenance import REFERENCE, code_of
+from runner.runs.run import Run
+
+
+def complete_runs(outputs: Path) -> dict[str, dict[str, Run]]:
+    """Return the complete runs below a folder of outputs, by study and name."""
+    runs: dict[str, dict[str, Run]] = defaultdict(dict)
+    for each in find(outputs):
+        if each.status == "complete":
+            runs[each.study][each.folder.name] = each.run
+    return runs
+
+
+def difference(before: Mapping[str, Run], after: Mapping[str, Run], today: str) -> str:
+    """Return why runs of a study prove nothing or differ; empty if all bytes are the same."""
+    if single := before.keys() ^ after.keys():
+        return f"only one code has computed {min(single)}"
+    if {run.provenance()["code"] for run in after.values()} != {today}:
+        return "not all runs after are of today's code"
+    if len({run.provenance()["code"] for run in before.values()}) > 1:
+        return "the runs before are of several codes"
+    other = [name for name in before if checksums(before[name]) != checksums(after[name])]
+    return f"other bytes in {min(other)}" if other else ""
+
+
+def checksums(run: Run) -> dict[str, str]:
+    """Return the checksums of a run's tables, by table."""
+    return {name: table["sha256"] for name, table in run.result["tables"].items()}
+
+
+def restamp(reference: Path, before: Path, after: Path) -> list[str]:
+    """Give the runs of the reference today's fingerprint; return a line for each study.
+
+    before, after: folders of outputs. The first fingerprint of a run is stored as `code_then`.
+    """
+    old, new = complete_runs(before), complete_runs(after)
+    reasons = {name: difference(old[name], new[name], code_of(name)) for name in {*old, *new}}
+    codes = {
+        name: next(iter(old[name].values())).provenance()["code"]
+        for name, reason in reasons.items()
+        if not reason
+    }
+    counts = dict.fromkeys(reasons, 0)
+    for path in sorted(reference.glob("*/*/provenance.json")):
+        about = read_json(path)
+        studies = [run["run"].partition(" ")[0] for run in about["runs"]]
+        for study, run in zip(studies, about["runs"], strict=True):
+            today = code_of(study)
+            if run["code"] == codes.get(study) != today:
+                run |= {"code_then": run.get("code_then", run["code"])}
+                run |= {"code": today, "stale": False}
+                counts[study] += 1
+        if all(run["code"] == code_of(s) for s, run in zip(studies, about["runs"], strict=True)):
+            about["stale"] = None
+        content = json.dumps(about, indent=2).encode()
+        if content != path.read_bytes():
+            write_atomically(path, content)
+    return [
+        f"{study}: {reasons[study] or 'the same bytes'}; {counts[study]} stored runs restamped"
+        for study in sorted(reasons)
+    ]
+
+
+def main(folders: list[str]) -> int:
+    """Restamp the reference and print what was done; returns 0, or 2 without two folders."""
+    if len(folders) != 2:
+        print("error: name two folders of outputs: before and after", file=sys.stderr)
+        return 2
+    print("\n".join(restamp(REFERENCE, *map(Path, folders))))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

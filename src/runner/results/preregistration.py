@@ -1,0 +1,88 @@
+"""Rules before numbers: which verdicts are pre-registered.
+
+The digests of a figure's rules are written beside the figure when its first run is about to be
+computed. A verdict is *pre-registered* if the digest of its rule was written down by then, and no
+numbers of the same seed had been stored for this figure under another rule, at any scale. Otherwise
+it is *exploratory*.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from runner.results.claims import claims_of
+from runner.results.paper_figures import PaperFigure
+from runner.results.verdicts import STANDINGS
+from runner.runs.files import write_atomically
+
+END = "rules.json"
+
+PREREGISTERED, EXPLORATORY = STANDINGS
+
+
+def register(figure: PaperFigure) -> None:
+    """Write down the digests of a figure's rules, before runs of it are computed.
+
+    If a run has been begun, only the rules that were written down earlier and are unchanged count.
+    """
+    rules = {claim.name: claim.digest for claim in claims_of(figure.figure, figure.study)}
+    if any(run.folder.exists() for run in figure.runs):
+        before = registered(figure)
+        rules = {name: digest for name, digest in rules.items() if before.get(name) == digest}
+    path = figure.path(END)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = {"rules": rules, "runs": _run_names(figure)}
+    write_atomically(path, json.dumps(content, indent=1).encode())
+
+
+def registered(figure: PaperFigure) -> dict[str, str]:
+    """Return the digests that were written down before these runs were computed, by claim."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        content = json.loads(figure.path(END).read_text())
+        if content["runs"] == _run_names(figure):
+            return content["rules"]
+    return {}
+
+
+def _run_names(figure: PaperFigure) -> list[str]:
+    return sorted(run.folder.name for run in figure.runs)
+
+
+def rules_before_numbers(
+    judged: pd.DataFrame,
+    provenance: Mapping[str, Any],
+    stored: Iterable[tuple[Mapping[str, Any], pd.DataFrame]],
+) -> list[bool]:
+    """Return for each judged claim whether its rule was written down before its numbers were known.
+
+    provenance: the figure's own; stored: provenance and claims of the figure in the reference, at
+    every scale.
+    """
+    seeds, known = set(provenance["seeds"]), dict(provenance["rules"])
+    for earlier, claims in stored:
+        if seeds & set(earlier.get("earlier_seeds", [])):
+            known = {}  # the rules of those numbers are not stored any more
+        if seeds & set(earlier["seeds"]):
+            claims = claims[claims["standing"] == PREREGISTERED]
+            same = set(zip(claims["claim"], claims["digest"], strict=True))
+            known = {claim: digest for claim, digest in known.items() if (claim, digest) in same}
+    return [known.get(row.claim) == row.digest for row in judged.itertuples()]
+
+
+def earlier_seeds(provenance: Mapping[str, Any], replaced: Mapping[str, Any]) -> list[int]:
+    """Return the seeds that a figure had in the reference and has no longer.
+
+    provenance: the figure's new one; replaced: the stored one, empty if there is none.
+    """
+    seeds = {*replaced.get("earlier_seeds", []), *replaced.get("seeds", [])}
+    return sorted(seeds - set(provenance["seeds"]))
+
+
+def with_standing(judged: pd.DataFrame, scale: str, preregistered: Iterable[bool]) -> pd.DataFrame:
+    """Return judged claims as the reference stores them: with their scale and their standing."""
+    standing = np.where([*preregistered], PREREGISTERED, EXPLORATORY)
+    return judged.assign(scale=scale, standing=standing)

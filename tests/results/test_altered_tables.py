@@ -1,0 +1,76 @@
+"""Every claim can fail: on a stored table of which one column is altered.
+
+`altered_tables.csv` says for each claim which column of which table, and how. A claim that several
+figures make by the same rule has one row.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from runner.core.catalogue import figure_names, figure_study, paper_folder
+from runner.core.papers import PAPERS
+from runner.publish.reference import read_tables
+from runner.results.claims import Claim, claims_of, judgement
+from runner.runs.provenance import REFERENCE
+
+ALTERATIONS: dict[str, Callable[[pd.Series], pd.Series]] = {
+    "1000 times": lambda column: 1000 * column,
+    "a thousandth": lambda column: column / 1000,
+    "plus one": lambda column: column + 1,
+    "minus one": lambda column: column - 1,
+    "mirrored": lambda column: column.max() + column.min() - column,
+    "reciprocal": lambda column: 1 / column,
+    "squared": lambda column: column * column.abs(),
+    "zero": lambda column: 0 * column,
+    "reversed": lambda column: column.iloc[::-1].set_axis(column.index),
+    "as stored": lambda column: column,
+}
+ROWS = pd.read_csv(Path(__file__).with_name("altered_tables.csv"), keep_default_na=False)
+
+OWN_TABLES = {
+    ("constructions", "wide-full-rank"),
+    ("fig5", "sparse-exact"),
+    ("norm-finetuning", "norm-grows"),
+    ("norm-finetuning", "square-width"),
+    ("bottleneck-recipes", "slope-is-rank-trained"),
+    ("bottleneck-fig2", "paths-do-not-cross"),
+    ("bottleneck-symmetry", "spurious-symmetry"),
+    ("rank-fig7", "centring-redundant"),
+    ("rank-fig7", "centring-changes-no-path"),
+    ("rank-fig10", "same-path-on-random-pixels"),
+}
+"""Claims that fail on a table of their own, in the tests of their paper."""
+
+
+def claims(figure: str) -> dict[str, Claim]:
+    return {claim.name: claim for claim in claims_of(figure, figure_study(figure))}
+
+
+@pytest.mark.parametrize(("scale", "figure"), [*ROWS.groupby(["scale", "figure"]).groups])
+def test_every_claim_fails_where_a_column_is_altered(scale, figure):
+    tables = read_tables(REFERENCE / scale / figure)
+    for row in ROWS.query("scale == @scale and figure == @figure").itertuples():
+        altered = dict(tables)
+        if row.table:
+            column = tables[row.table][row.column].astype(float)
+            with np.errstate(all="ignore"):
+                changed = ALTERATIONS[row.change](column)
+            altered[row.table] = tables[row.table].assign(**{row.column: changed})
+        assert judgement(claims(figure)[row.claim], altered).verdict == "fails", row
+
+
+def test_every_claim_has_its_row():
+    digests = {claims(row.figure)[row.claim].digest for row in ROWS.itertuples()}
+    digests |= {claims(figure)[name].digest for figure, name in OWN_TABLES}
+    lacking = [
+        (name, claim.name)
+        for name in figure_names()
+        if paper_folder(figure_study(name)) in PAPERS
+        for claim in claims(name).values()
+        if claim.digest not in digests
+    ]
+    assert not lacking

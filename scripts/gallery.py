@@ -28,12 +28,10 @@ from runner.publish.entries import Entry, collect, reason
 from runner.publish.gallery import NBSP, VERDICTS, Pages, capital, duration, shown
 from runner.publish.gallery import papers as about_papers
 from runner.publish.kept import read_csv, read_json
-from runner.publish.reference import REFERENCE, drawn_png, kept_figure, read_tables
-from runner.results.captions import caption
+from runner.publish.kept_figure import KeptFigure
 from runner.results.evidence import ERROR
-from runner.results.figures import drawing_of, header_of
 from runner.results.verdicts import STANDINGS
-from runner.runs.provenance import REPOSITORY
+from runner.runs.provenance import REFERENCE, REPOSITORY
 
 SCALE = "quick"
 SCALES = (SCALE, "medium", "paper")
@@ -111,15 +109,14 @@ def draw_pictures(reference: Path, folder: Path) -> None:
     for name, scale in product(figure_names(), SCALES):
         place = folder / file_of(name, scale)
         if (name, scale) in pairs:
-            place.write_bytes(drawn_png(reference / scale / name))
+            place.write_bytes(KeptFigure.of(reference / scale / name).png())
         else:
             place.unlink(missing_ok=True)
 
 
 def caption_of(reference: Path, name: str, scale: str) -> str:
     """The caption of a figure as its kept tables give it, as a line of Markdown."""
-    study, tables = figure_study(name), read_tables(reference / scale / name)
-    text = caption(headline("figure", name), drawing_of(name, study).said, study, tables, scale)
+    text = KeptFigure.of(reference / scale / name).caption()
     return re.sub(r"([*_|<])", r"\\\1", " ".join(text.split()))
 
 
@@ -148,9 +145,7 @@ def index(reference: Path) -> str:
 
 def finding(folder: Path) -> str:
     """What the header of a figure's picture says was found. folder: of the figure."""
-    judged = read_csv(folder / "claims.csv")
-    said = header_of(kept_figure(folder), read_tables(folder), judged).finding
-    return said.replace(" %", f"{NBSP}%")
+    return KeptFigure.of(folder).header().finding.replace(" %", f"{NBSP}%")
 
 
 def entries_of(reference: Path) -> list[Entry]:

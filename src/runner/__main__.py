@@ -2,7 +2,7 @@
 
 The way of a command, from top to bottom: `main` (what ends badly), `dispatch` (which command it
 is), `compute` (words to jobs: `cli.composing`, `cli.orders`), `carry_out` (jobs to runs:
-`cli.launching` and `runs.execution`; runs to figures and verdicts: `results.figures`; what is
+`cli.launching` and `runs.execution`; runs to figures and verdicts: `results.figure`; what is
 printed).
 """
 
@@ -154,7 +154,6 @@ def make_figures(words: list[str]) -> int:
     when a run failed.
     """
     from runner.cli import composing, orders  # late, as above
-    from runner.results.figures import make
 
     parser = argparse.ArgumentParser(
         prog="python -m runner figures",
@@ -177,7 +176,7 @@ def make_figures(words: list[str]) -> int:
     failures = []
     for figure in order.figures:
         try:
-            print(make(figure))
+            print(figure.make())
         except InputError as error:
             failures.append(str(error))
     if failures:
@@ -192,11 +191,11 @@ def carry_out(order: "runner.cli.orders.Order", redraw: bool = True) -> int:
     failed, which stops no other.
     """
     from runner.cli.launching import launch, submit  # late, as above
-    from runner.results import figures, sweeps
+    from runner.results import preview, sweeps
 
     start = time.monotonic()
     for figure in order.figures:
-        for note in figures.require_drawn(figure):  # before anything is computed
+        if note := figure.not_drawn():  # before anything is computed
             log.info(note)
     if order.settings.submit_only and any(job.run.is_wanted(job.settings) for job in order.jobs):
         return submit(order)
@@ -207,9 +206,9 @@ def carry_out(order: "runner.cli.orders.Order", redraw: bool = True) -> int:
         if missing := sum(not run.is_complete() for run in figure.runs):
             failures.append(f"{figure.name}: {missing} of {len(figure.runs)} runs are missing")
             continue
-        current = not redraw and figures.is_current(figure)
+        current = not redraw and figure.is_current()
         try:
-            said = f"{figure.name}: unchanged" if current else figures.make(figure)
+            said = f"{figure.name}: unchanged" if current else figure.make()
         except Exception as error:  # of any kind: the other figures are drawn all the same
             if len(order.figures) == 1 and isinstance(error, InputError):
                 raise
@@ -228,7 +227,7 @@ def carry_out(order: "runner.cli.orders.Order", redraw: bool = True) -> int:
     elif not order.figures and len(order.jobs) > 1:
         print(sweeps.ending([job.run for job in order.jobs]))
     elif not order.figures and complete:
-        print(figures.report(complete[0]))
+        print(preview.report(complete[0]))
     if failures:
         raise RunFailed("\n".join(failures))
     return 0

@@ -25,13 +25,13 @@ from omegaconf import OmegaConf
 
 from runner.cluster import requests
 from runner.core.errors import InputError
-from runner.results.paper_figures import PaperFigure
 from runner.runs import files, lock
 from runner.runs.inventory import QUEUED
 from runner.runs.jobs import Attempt, Job, complete
 
 if TYPE_CHECKING:
     import runner.cli.orders
+    from runner.results.figure import Figure
 
 log = logging.getLogger("runner")
 
@@ -90,14 +90,12 @@ class Work(submitit.helpers.Checkpointable):
                 raise
 
 
-def draw(figures: list[PaperFigure]) -> None:
+def draw(figures: list["Figure"]) -> None:
     """Print what the commands that compute figures would print at their end."""
-    from runner.results.figures import make  # late: matplotlib
-
     errors = []
     for figure in figures:
         try:
-            print(make(figure))
+            print(figure.make())
         except InputError as error:
             errors.append(f"error: {error}")
     if errors:
@@ -150,7 +148,7 @@ class Following:
             log.info("fail_fast=true: cancelled %s", " ".join(sorted(rest)))
         return self.failures
 
-    def draw_afterwards(self, figures: list[PaperFigure]) -> None:
+    def draw_afterwards(self, figures: list["Figure"]) -> None:
         """Queue the drawing of figures behind what is in the queue, unless it waits there."""
         label = " ".join(["drawing", *(f"{figure.scale}/{figure.name}" for figure in figures)])
         with self.alone:

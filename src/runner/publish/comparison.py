@@ -11,13 +11,12 @@ from runner.core.catalogue import figure_names, rows_of
 from runner.core.errors import InputError
 from runner.core.folders import require_readable
 from runner.core.studies import column_types
-from runner.publish.kept import read_csv
-from runner.publish.reference import REFERENCE, canonical_figure, read_tables
-from runner.results.claims import claims_of, judge
+from runner.publish.kept_figure import KeptFigure
+from runner.publish.reference import REFERENCE, canonical_figure
 from runner.results.comparison import COLUMNS, alike
 from runner.results.comparison import compare as compare_tables
 from runner.runs.provenance import INSTALLED
-from runner.runs.run import load, stale_note
+from runner.runs.run import stale_note
 
 SHOWN = ["table", "column", "beyond", "deviation", "where"]
 
@@ -35,14 +34,14 @@ def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None
     alike the numbers are where none differs, `attrs["notes"]` names runs of other code and what is
     not compared. Raises InputError when the overrides make another figure than the canonical one.
     """
-    variant = canonical_figure(name, typed)
-    folder = reference / variant.scale / name
-    if not folder.exists() or not all(run.is_complete() for run in variant.runs):
+    figure = canonical_figure(name, typed)
+    kept_figure = KeptFigure.of(reference / figure.scale / name)
+    if not kept_figure.folder.exists() or not all(run.is_complete() for run in figure.runs):
         return None
-    own, kept = load(variant.runs), read_tables(folder)
+    own, kept = figure.tables(), kept_figure.tables()
     runs = [{run for table in side.values() for run in table["run"]} for side in (own, kept)]
-    notes, parts = [stale_note(variant.runs)], [pd.DataFrame(columns=["table", *COLUMNS])]
-    for table, row_class in rows_of(variant.study).items():
+    notes, parts = [stale_note(figure.runs)], [pd.DataFrame(columns=["table", *COLUMNS])]
+    for table, row_class in rows_of(figure.study).items():
         sides = [side[table] for side in (own, kept) if table in side]
         columns = list(column_types(row_class))
         absent = [each for each in columns if 0 < sum(each in side for side in sides) < 2]
@@ -58,8 +57,7 @@ def compare(name: str, typed: list[str], reference: Path) -> pd.DataFrame | None
         elif len(sides) == 1:
             notes.append(f"on one side alone, and not compared: {table}")
     compared = pd.concat(parts, ignore_index=True)
-    judged = judge(name, claims_of(name, variant.study), own)
-    verdicts = judged.merge(read_csv(folder / "claims.csv"), on="claim", suffixes=("", " kept"))
+    verdicts = figure.judge(own).merge(kept_figure.claims(), on="claim", suffixes=("", " kept"))
     others = [
         {"table": "runs", "where": f"{run}: {'made' if run in runs[0] else 'kept'} alone"}
         for run in sorted(runs[0] ^ runs[1])

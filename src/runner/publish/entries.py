@@ -18,7 +18,7 @@ from runner.core.errors import InputError
 from runner.core.papers import Paper, paper_of
 from runner.core.progress import Progress
 from runner.publish.kept import read_csv, read_json
-from runner.publish.reference import picture
+from runner.publish.kept_figure import KeptFigure
 from runner.results.claims import MOST_LEFT_OUT
 from runner.runs.provenance import code_of
 
@@ -241,7 +241,7 @@ def _kept(outputs: Path, folder: Path, entry: Entry, drawings: Path | None) -> I
 def _body(folder: Path, drawings: Path) -> tuple[Path | None, str]:
     """Return the picture of a figure of the reference without its header; or why there is none."""
     try:
-        return picture(folder, drawings, "body.png"), ""
+        return KeptFigure.of(folder, drawings).picture("body.png"), ""
     except Exception as error:  # of whatever kind: old tables, and the drawing of today
         what = f"{type(error).__name__}: {error}"
         return None, f"the code of today cannot draw these tables ({what})"

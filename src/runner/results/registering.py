@@ -6,15 +6,18 @@ is changed, or added, once numbers are there is none of them.
 
 import json
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from runner.results.claims import claims_of
-from runner.results.paper_figures import PaperFigure
 from runner.runs.files import write_atomically
+
+if TYPE_CHECKING:
+    from runner.results.figure import Figure
 
 END = "rules.json"
 
 
-def register(figure: PaperFigure) -> None:
+def register(figure: "Figure") -> None:
     """Write down the digests of a figure's rules, before runs of it are computed.
 
     Where a run has been begun, those alone that were written down before that, and are the same.
@@ -29,7 +32,7 @@ def register(figure: PaperFigure) -> None:
     write_atomically(place, json.dumps(content, indent=1).encode())
 
 
-def registered(figure: PaperFigure) -> dict[str, str]:
+def registered(figure: "Figure") -> dict[str, str]:
     """Return the digests that were written down before these runs were computed, by claim."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         found = json.loads(figure.path(END).read_text())
@@ -38,5 +41,5 @@ def registered(figure: PaperFigure) -> dict[str, str]:
     return {}
 
 
-def _names(figure: PaperFigure) -> list[str]:
+def _names(figure: "Figure") -> list[str]:
     return sorted(run.folder.name for run in figure.runs)

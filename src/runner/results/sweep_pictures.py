@@ -29,8 +29,8 @@ from runner.core.catalogue import headline as catalogue_headline
 from runner.core.catalogue import part_of, rows_of
 from runner.core.errors import InputError, nearest
 from runner.core.studies import column_types
-from runner.results import captions, figures, style
-from runner.results.findings import DOT
+from runner.results import captions, style
+from runner.results.drawing import DOT
 from runner.results.labels import Names, names_of
 from runner.runs.files import write_atomically, write_named
 from runner.runs.run import Run, load, readable
@@ -343,9 +343,9 @@ def write(plot: Plot, outputs: Path, out: Path | None = None) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     with style.drawn_in("screen"):
         if out:
-            figures.save(draw(plot), path.with_suffix(""), [path.suffix[1:]], write_named)
+            style.save(draw(plot), path.with_suffix(""), [path.suffix[1:]], write_named)
         else:
-            figures.save(draw(plot), path.with_suffix(""), ["png", "pdf"])
+            style.save(draw(plot), path.with_suffix(""), ["png", "pdf"])
     if not out:
         write_atomically(path.with_suffix(".csv"), plot.points.to_csv(index=False).encode())
         write_atomically(path.with_suffix(".caption.txt"), plot.caption.encode())

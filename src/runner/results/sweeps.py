@@ -6,12 +6,12 @@ from typing import Any
 
 import pandas as pd
 
-from runner.core.catalogue import rows_of
+from runner.core.catalogue import folder_words, rows_of
 from runner.core.errors import InputError
 from runner.results import sweep_pictures
 from runner.results.captions import repeated
-from runner.results.figures import printed, summary_of
-from runner.results.paper_figures import PaperFigure, folder_words
+from runner.results.figure import Figure
+from runner.results.preview import printed, summary_of
 from runner.results.sweep_pictures import last
 from runner.runs.inventory import find
 from runner.runs.run import NAME, Run, load
@@ -21,7 +21,7 @@ MOST_LINES = 20
 """Of the table; `runs export` has all runs."""
 
 
-def summary(figures: Sequence[PaperFigure]) -> str:
+def summary(figures: Sequence[Figure]) -> str:
     """Return a table of figures, with the seconds of their runs and their verdicts, and totals."""
     verdicts, lines = ["holds", "fails", "undecided"], []
     for figure in figures:

@@ -23,7 +23,7 @@ from runner.cli.orders import compose_order
 from runner.cluster import following, requests
 from runner.cluster.following import Following, Work
 from runner.core.errors import Busy, InputError, RunFailed
-from runner.results.paper_figures import PaperFigure
+from runner.results.figure import Figure
 from runner.runs import costs, lock
 from runner.runs.jobs import Attempt, Job
 
@@ -230,7 +230,7 @@ def test_a_refusal_says_what_would_be_right(queued):
 def test_the_drawing_waits_behind_the_runs_and_is_queued_once(queued, tmp_path):
     way = queued(slurm := Slurm(w2=["RUNNING (None)"]))
     runs = tuple(attempt.job.run for attempt in way.open.values())
-    figure = PaperFigure("fig4", "smoke", "fig4", (), runs, tmp_path)
+    figure = Figure("fig4", "smoke", (), runs, tmp_path)
     way.draw_afterwards([figure])
     way.draw_afterwards([figure])
     assert len(slurm.arrays) == 2 and slurm.asked[1]["dependency"] == "afterany:1"

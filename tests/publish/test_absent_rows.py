@@ -18,10 +18,11 @@ from matplotlib.figure import Figure
 from repository import REPOSITORY
 
 from runner.core.catalogue import configs, figure_study, rows_of
-from runner.publish.reference import read_tables
+from runner.publish.kept_figure import read_tables
 from runner.results.captions import caption
 from runner.results.claims import claims_of, judge
-from runner.results.figures import draw, drawing_of, overview_of
+from runner.results.drawing import draw, drawing_of
+from runner.results.preview import overview_of
 from runner.results.rows import Present
 from runner.results.style import SCREEN
 

@@ -9,6 +9,8 @@ from matplotlib.collections import FillBetweenPolyCollection
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from repository import REPOSITORY
+from runner.results.figures import header_of, publish
+from runner.results.paper_figures import PaperFigure
 
 from runner.core.catalogue import (
     configs,
@@ -19,11 +21,9 @@ from runner.core.catalogue import (
     part_of,
 )
 from runner.core.papers import PAPERS
-from runner.publish.reference import read_tables
+from runner.publish.kept_figure import read_tables
 from runner.results import figures
 from runner.results.claims import COLUMNS, claims_of
-from runner.results.figures import header_of, publish
-from runner.results.paper_figures import PaperFigure
 from runner.results.style import LARGE, SMALL, WIDTH, in_two
 
 REFERENCE = REPOSITORY / "outputs" / "reference"

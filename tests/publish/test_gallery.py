@@ -25,7 +25,8 @@ from runner.publish.gallery import (
     pretty,
     shown,
 )
-from runner.publish.reference import REFERENCE, drawn_from
+from runner.publish.kept_figure import drawn_from
+from runner.runs.provenance import REFERENCE
 
 RUN = "law=a+b,width=5%-01234567"
 """The name of a run, with characters that an address must escape."""

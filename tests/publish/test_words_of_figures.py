@@ -4,10 +4,10 @@ import re
 
 import pandas as pd
 import pytest
+from runner.results.figures import caption_of, header_of
 
 from runner.core.catalogue import SCALES
 from runner.publish.reference import REFERENCE, kept_figure, read_tables
-from runner.results.figures import caption_of, header_of
 from runner.results.style import in_two
 
 FOLDERS = {

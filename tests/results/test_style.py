@@ -35,7 +35,7 @@ from runner.results.style import (
 
 def test_importing_drawings_changes_no_backend_and_needs_no_pyplot():
     code = (
-        "import sys, matplotlib; matplotlib.use('svg'); import runner.results.figures,"
+        "import sys, matplotlib; matplotlib.use('svg'); import runner.results.figure,"
         " runner.papers.batch_norm_rank.rank_collapse.figures;"
         " assert matplotlib.get_backend() == 'svg', matplotlib.get_backend();"
         " assert matplotlib.rcParams['font.size'] == 10;"

@@ -8,8 +8,9 @@ import pytest
 from in_process import run as run_here
 from some_runs import METHODS, one
 
+from runner.core import catalogue
 from runner.core.catalogue import FOLDERS, Package
-from runner.results import figures, paper_figures, sweeps
+from runner.results import preview, sweeps
 from runner.results.sweeps import ending, last_numbers
 from runner.runs.inventory import find, run_in
 
@@ -86,14 +87,14 @@ def test_each_study_of_a_sweep_has_a_table_of_its_own(outputs):
 
 def test_a_study_without_a_preview_shows_its_first_table(outputs, monkeypatch):
     (found,) = find(outputs, "example20")
-    monkeypatch.setattr(figures, "part_of", lambda study, part: None)
+    monkeypatch.setattr(preview, "part_of", lambda study, part: None)
     table, _ = last_numbers([found.run], 20)
     assert list(table["depth"]) == [4] and "parameter_norm" in table
 
 
 def test_the_commands_name_the_folder_of_studies_that_was_given(runs, monkeypatch):
     package = Package("runner.papers.norm_tuning", Path("/somewhere/norm_tuning"))
-    monkeypatch.setattr(paper_figures, "packages", lambda: [package])
+    monkeypatch.setattr(catalogue, "packages", lambda: [package])
     assert all(words[0] == "runs" for words in commands(ending(runs))), "installed"
     monkeypatch.setenv(FOLDERS, '["/else:where", "/somewhere/norm_tuning"]')
     for words in commands(ending(runs)):

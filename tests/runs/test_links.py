@@ -12,8 +12,8 @@ from runner.core.errors import InputError, RunFailed
 from runner.core.settings import Settings
 from runner.papers.norm_tuning.bn_only import study as bn_only
 from runner.publish import gallery
-from runner.results.figures import make, report
-from runner.results.paper_figures import PaperFigure
+from runner.results.figure import Figure
+from runner.results.preview import report
 from runner.runs import files
 from runner.runs.execution import execute
 from runner.runs.inventory import describe
@@ -138,7 +138,7 @@ def test_no_pipe_is_waited_for(outputs, name):
 @pytest.mark.parametrize("kind", ["symbolic", "hard"])
 def test_a_figure_and_a_report_follow_no_link(outputs, outside, kind):
     run = describe(one(outputs, target_width=2)).run
-    variant = PaperFigure("fig4", "smoke", "fig4-01234567", ("replicates=2",), (run,), outputs)
+    variant = Figure("fig4", "smoke", ("replicates=2",), (run,), outputs)
     endings = ("png", "pdf", "svg", "csv", "claims.csv", "caption.txt", "provenance.json")
     folder = variant.path("png").parent
     folder.mkdir(parents=True)
@@ -146,7 +146,7 @@ def test_a_figure_and_a_report_follow_no_link(outputs, outside, kind):
     names = [variant.path(ending).name for ending in endings]
     plant(folder, [*names, *(f".{name}.part" for name in names)], outside, kind)
     plant(outputs / "report", ["index.html"], outside, kind)
-    make(variant)
+    variant.make()
     assert gallery.main([f"outputs={outputs}", "scale=smoke"]) == 0
     assert_untouched(outside)
     for path in (*map(variant.path, endings), outputs / "report" / "index.html"):

@@ -14,8 +14,7 @@ from runner.core.errors import InputError
 from runner.core.settings import Settings
 from runner.papers.norm_tuning.bn_only.config import BnOnly
 from runner.publish import gallery
-from runner.results.figures import make
-from runner.results.paper_figures import PaperFigure
+from runner.results.figure import Figure
 from runner.runs import inventory
 from runner.runs.execution import execute
 from runner.runs.run import Run, load, read_config
@@ -136,8 +135,8 @@ def test_a_provenance_of_other_types_stops_no_list_no_figure_and_no_report(run, 
     content = '{"status": "complete", "commit": 7, "seconds": "long", "dirty": 1}'
     (run.folder / "provenance.json").write_text(content)
     assert command.main(["list", str(tmp_path)]) == 0
-    variant = PaperFigure("fig4", "smoke", "fig4-01234567", ("replicates=2",), (run,), tmp_path)
-    make(variant)
+    variant = Figure("fig4", "smoke", ("replicates=2",), (run,), tmp_path)
+    variant.make()
     assert gallery.main([f"outputs={tmp_path}", "scale=smoke"]) == 0
 
 

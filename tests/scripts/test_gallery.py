@@ -41,7 +41,8 @@ from runner.publish.counting import once
 from runner.publish.entries import collect
 from runner.publish.gallery import VERDICTS, counts, first_results
 from runner.publish.gallery import papers as about_papers
-from runner.publish.reference import REFERENCE, drawn_png, keep_benchmarks
+from runner.publish.kept_figure import KeptFigure
+from runner.publish.reference import REFERENCE, keep_benchmarks
 
 COUNTS = f"✓{NBSP}1 · *additional* ✗{NBSP}1"
 """Of the claims below: one of the paper's holds, one of ours fails."""
@@ -218,7 +219,7 @@ def test_pictures_of_a_page_are_those_of_the_figure(tmp_path):
     draw_pictures(tmp_path, tmp_path / "drawn")
     (small,) = (tmp_path / "drawn").iterdir()
     assert small.name == "bottleneck-example20-medium.png"
-    assert small.read_bytes() == drawn_png(kept)
+    assert small.read_bytes() == KeptFigure.of(kept).png()
 
 
 def test_what_does_not_hold_is_listed_once_with_its_scales_and_numbers(reference):

@@ -22,7 +22,7 @@ from runner.core.settings import Settings
 from runner.runs.jobs import Job
 
 if TYPE_CHECKING:
-    from runner.results.figure import Figure  # late: matplotlib takes a while
+    import runner.results.figure  # late: matplotlib takes a while
 
 SETTINGS = {item.name for item in dataclasses.fields(Settings)} - {"source", "data_folder"}
 """Keys that make no figure another."""
@@ -33,7 +33,7 @@ class Order:
     """What a command asks for: the jobs, of which no two are one run, and what is drawn of them."""
 
     jobs: list[Job]
-    figures: list["Figure"]
+    figures: list["runner.results.figure.Figure"]
     composed: DictConfig
     """What the jobs have in common, with Hydra's own keys: which launcher, which sweeper."""
 
@@ -116,7 +116,9 @@ def _distinct(jobs: Iterable[Job]) -> list[Job]:
     return list(found.values())
 
 
-def _figure(name: str, jobs: list[Job], words: list[str], composer: Composer) -> "Figure":
+def _figure(
+    name: str, jobs: list[Job], words: list[str], composer: Composer
+) -> "runner.results.figure.Figure":
     """Return the figure of these jobs; with other runs than its own, under another name.
 
     The canonical one draws its runs in their canonical order, however they were typed.
@@ -151,7 +153,7 @@ def _require_own_folders(composed: DictConfig) -> None:
         )
 
 
-def paper_figure(name: str, words: list[str]) -> "Figure":
+def paper_figure(name: str, words: list[str]) -> "runner.results.figure.Figure":
     """Return the figure that these words make. Raises InputError when they do not compose."""
     _refuse_a_figure(words)
     typed = [f"figure={name}", *words]

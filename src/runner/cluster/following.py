@@ -31,7 +31,7 @@ from runner.runs.jobs import Attempt, Job, complete
 
 if TYPE_CHECKING:
     import runner.cli.orders
-    from runner.results.figure import Figure
+    import runner.results.figure
 
 log = logging.getLogger("runner")
 
@@ -90,7 +90,7 @@ class Work(submitit.helpers.Checkpointable):
                 raise
 
 
-def draw(figures: list["Figure"]) -> None:
+def draw(figures: list["runner.results.figure.Figure"]) -> None:
     """Print what the commands that compute figures would print at their end."""
     errors = []
     for figure in figures:
@@ -148,7 +148,7 @@ class Following:
             log.info("fail_fast=true: cancelled %s", " ".join(sorted(rest)))
         return self.failures
 
-    def draw_afterwards(self, figures: list["Figure"]) -> None:
+    def draw_afterwards(self, figures: list["runner.results.figure.Figure"]) -> None:
         """Queue the drawing of figures behind what is in the queue, unless it waits there."""
         label = " ".join(["drawing", *(f"{figure.scale}/{figure.name}" for figure in figures)])
         with self.alone:

@@ -12,12 +12,12 @@ from runner.results.claims import claims_of
 from runner.runs.files import write_atomically
 
 if TYPE_CHECKING:
-    from runner.results.figure import Figure
+    import runner.results.figure
 
 END = "rules.json"
 
 
-def register(figure: "Figure") -> None:
+def register(figure: "runner.results.figure.Figure") -> None:
     """Write down the digests of a figure's rules, before runs of it are computed.
 
     Where a run has been begun, those alone that were written down before that, and are the same.
@@ -32,7 +32,7 @@ def register(figure: "Figure") -> None:
     write_atomically(place, json.dumps(content, indent=1).encode())
 
 
-def registered(figure: "Figure") -> dict[str, str]:
+def registered(figure: "runner.results.figure.Figure") -> dict[str, str]:
     """Return the digests that were written down before these runs were computed, by claim."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         found = json.loads(figure.path(END).read_text())
@@ -41,5 +41,5 @@ def registered(figure: "Figure") -> dict[str, str]:
     return {}
 
 
-def _names(figure: "Figure") -> list[str]:
+def _names(figure: "runner.results.figure.Figure") -> list[str]:
     return sorted(run.folder.name for run in figure.runs)

@@ -24,8 +24,8 @@ from runner.core.catalogue import figure_names, figure_study, headline, paper_fo
 from runner.core.errors import InputError
 from runner.core.papers import PAPERS, paper_of
 from runner.publish.counting import once
-from runner.publish.entries import Entry, collect, reason
-from runner.publish.gallery import NBSP, VERDICTS, Pages, capital, duration, shown
+from runner.publish.entries import Entry, claims_of, collect, reason
+from runner.publish.gallery import NBSP, VERDICTS, PaperResults, by_paper, capital, duration, pages
 from runner.publish.gallery import papers as about_papers
 from runner.publish.kept import read_csv, read_json
 from runner.publish.kept_figure import KeptFigure
@@ -140,12 +140,19 @@ def index(reference: Path) -> str:
         for name, scale in largest.items()
     }
     found = {name: finding(reference / scale / name) for name, scale in largest.items()}
-    return Pages(entries_of(reference), pictures=pictures, found=found).page("index.md")
+    made = pages(entries_of(reference), pictures=pictures, found=found)
+    return made.get_template("index.md.jinja").render()
 
 
 def finding(folder: Path) -> str:
     """What the header of a figure's picture says was found. folder: of the figure."""
     return KeptFigure.of(folder).header().finding.replace(" %", f"{NBSP}%")
+
+
+def results_of(reference: Path) -> list[PaperResults]:
+    """Return the papers with the results of the reference alone."""
+    entries = entries_of(reference)
+    return list(by_paper(entries, claims_of(entries)))
 
 
 def entries_of(reference: Path) -> list[Entry]:
@@ -156,7 +163,7 @@ def entries_of(reference: Path) -> list[Entry]:
 
 def totals(reference: Path) -> str:
     """How many statements of the papers there are, and how they came out, in a sentence."""
-    counts = sum((each.counts["paper"] for each in shown(entries_of(reference))), Counter())
+    counts = sum((each.counts["paper"] for each in results_of(reference)), Counter())
     holds, fails, undecided = (counts[verdict] for verdict in VERDICTS)
     return (
         f"Of {counts.total()} statements {holds} hold, {fails} fail, and {undecided} are undecided."
@@ -168,7 +175,7 @@ def findings(reference: Path) -> str:
     own statements."""
     heads = ["", "paper", "what it claims", "what we found", *VERDICTS]
     rows = []
-    for each in shown(entries_of(reference)):
+    for each in results_of(reference):
         letter = each.paper.letter
         title = f"[{each.paper.title}](https://arxiv.org/abs/{each.paper.arxiv})"
         numbers = [str(each.counts["paper"][verdict]) for verdict in VERDICTS]

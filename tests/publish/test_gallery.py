@@ -15,17 +15,10 @@ from repository import REPOSITORY
 from runner.core.catalogue import figure_names
 from runner.core.errors import InputError
 from runner.core.papers import PAPERS
-from runner.publish import entries, gallery
-from runner.publish.entries import collect
-from runner.publish.gallery import (
-    counts,
-    first_results,
-    needs,
-    papers,
-    pretty,
-    shown,
-)
-from runner.publish.kept_figure import drawn_from
+from runner.publish import gallery
+from runner.publish.entries import claims_of, collect
+from runner.publish.gallery import by_paper, counts, needs, papers, pretty
+from runner.publish.kept_figure import KeptFigure, drawn_from
 from runner.runs.provenance import REFERENCE
 
 RUN = "law=a+b,width=5%-01234567"
@@ -89,7 +82,8 @@ def reference(outputs, monkeypatch):
     Its pictures are not drawn.
     """
     drawn = outputs / "figures" / "quick"
-    monkeypatch.setattr(entries, "picture", lambda folder, figures, end: drawn / f"fig4.{end}")
+    monkeypatch.setattr(KeptFigure, "picture", lambda figure, end: drawn / f"fig4.{end}")
+    monkeypatch.setattr(KeptFigure, "path", lambda figure, end: drawn / f"fig4.{end}")
     folder = outputs / "reference" / "quick"
     kept = REFERENCE / "quick"
     shutil.copytree(kept / SMALL, folder / SMALL)
@@ -149,19 +143,15 @@ def test_what_one_has_not_made_is_shown_from_the_reference_and_marked(outputs, r
 
 
 def test_an_old_reference_is_shown_as_far_as_it_goes(outputs, reference, monkeypatch, capsys):
-    """Tables that the drawing of today does not take, claims without columns of today."""
+    """Tables that the drawing of today does not take, and a damaged file."""
 
-    def fail(folder, figures, end):
+    def fail(figure, end):
         raise KeyError("epsilon")
 
-    monkeypatch.setattr(entries, "picture", fail)
-    folder = reference / "quick" / SMALL
-    claims = pd.read_csv(folder / "claims.csv", dtype=str)
-    claims[["claim", "statement", "verdict", "measured"]].to_csv(folder / "claims.csv")
+    monkeypatch.setattr(KeptFigure, "picture", fail)
     page = written(outputs)[SMALL]
     assert "the code of today cannot draw these tables (KeyError" in page
-    assert page.count('class="badge') >= len(claims)
-    (folder / "provenance.json").write_text("{}")
+    (reference / "quick" / SMALL / "provenance.json").write_text("{}")
     assert "Not computed yet, and not in the reference" in written(outputs)[SMALL]
     assert f"quick/{SMALL}: left out, it cannot be read" in capsys.readouterr().err
 
@@ -184,7 +174,7 @@ def test_scales_stand_side_by_side_and_smoke_speaks_last(outputs, reference):
     shutil.copytree(outputs / "figures" / "quick", outputs / "figures" / "smoke")
     shutil.copytree(reference / "quick" / "fig4", reference / "paper" / "fig4")
     (fig4,) = [each for each in collect(outputs, None, reference) if each.name == "fig4"]
-    found = [(each.scale, each.source) for each in fig4.results]
+    found = [(each.scale, each.whose) for each in fig4.results]
     assert found == [
         ("quick", "own"),
         ("paper", "reference"),
@@ -209,7 +199,8 @@ def test_a_statement_on_the_same_numbers_counts_once(outputs, reference):
     """Under another figure its runs train more methods, and have other names."""
 
     def counted():
-        return counts(first_results(collect(outputs, None, reference)))
+        claims = claims_of(collect(outputs, None, reference))
+        return counts(claims[claims["is_main"]])
 
     before = counted()
     assert before["paper"]["holds"] == 4 and before["ours"] == {"fails": 1}
@@ -226,7 +217,7 @@ def test_a_statement_on_the_same_numbers_counts_once(outputs, reference):
     ("end", "content"),
     [
         ("header.json", "{}"),
-        ("png", None),
+        ("body.png", None),
         ("provenance.json", "[]"),
         ("provenance.json", "{"),
         ("provenance.json", '{"runs": [{}], "seconds": 1}'),
@@ -236,8 +227,6 @@ def test_what_is_damaged_is_named(outputs, end, content):
     path = outputs / "figures" / "quick" / f"fig4.{end}"
     path.unlink()
     path.mkdir() if content is None else path.write_text(content)
-    if end == "png":
-        path.with_name("fig4.header.json").unlink()
     with pytest.raises(InputError, match="fig4 cannot be read") as caught:
         gallery.main([f"outputs={outputs}"])
     assert "\n" not in str(caught.value)
@@ -333,17 +322,17 @@ def test_no_page_is_above_two_megabytes_with_all_that_it_loads(report):
 def test_the_index_says_of_every_paper_what_was_found_and_of_smoke_nothing():
     """Its sentences rest on claims of figures; those on the reference are all said."""
     kept = collect(REFERENCE, None, REFERENCE, draws=False)
-    claims = {f"{each.name}/{name}" for each in first_results(kept) for name in each.claims}
-    said = {each.paper.letter: each.found for each in shown(kept)}
+    claims = claims_of(kept)
+    main = claims[claims["is_main"]]
+    names = {*(main["figure"] + "/" + main["claim"])}
+    said = {each.paper.letter: each.found for each in by_paper(kept, claims)}
     for letter, about in papers().items():
         for one in about["found"]:
-            assert {claim for claim, _ in needs(one)} <= claims and list(needs(one))
+            assert {claim for claim, _ in needs(one)} <= names and list(needs(one))
         assert said[letter] == " ".join(one["says"] for one in about["found"])
     assert set(papers()) == {paper.letter for paper in PAPERS.values()}
-    for each in shown(kept):
-        for result in first_results(each.entries):
-            object.__setattr__(result, "scale", "smoke")
-    assert {each.found for each in shown(kept)} == {""}
+    smoke = claims.assign(scale="smoke")
+    assert {each.found for each in by_paper(kept, smoke)} == {""}
 
 
 def test_a_variant_follows_its_figure_and_counts_nowhere(report):

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import struct
+from collections import Counter
 
 import overview
 import pandas as pd
@@ -25,6 +26,7 @@ from gallery import (
     measured,
     not_computed,
     papers,
+    results_of,
     short,
     summary,
     table,
@@ -38,8 +40,7 @@ from in_process import configs_of
 from runner.core.catalogue import figure_names
 from runner.core.errors import InputError
 from runner.publish.counting import once
-from runner.publish.entries import collect
-from runner.publish.gallery import VERDICTS, counts, first_results
+from runner.publish.gallery import VERDICTS
 from runner.publish.gallery import papers as about_papers
 from runner.publish.kept_figure import KeptFigure
 from runner.publish.reference import REFERENCE, keep_benchmarks
@@ -119,7 +120,7 @@ def test_the_index_has_every_kept_figure_and_the_counts_of_the_gallery():
     page = index(REFERENCE)
     places = re.findall('src="([^"]*)"', page)
     assert set(places) <= {f"figures/{file_of(*pair)}" for pair in drawn(REFERENCE)}
-    total = counts(first_results(collect(REFERENCE, None, REFERENCE, draws=False)))["paper"]
+    total = sum((each.counts["paper"] for each in results_of(REFERENCE)), Counter())
     holds, fail, rest = (total[verdict] for verdict in VERDICTS)
     assert f"{holds} hold, {fail} fail and {rest} are" in page
     said = f"Of {total.total()} statements {holds} hold, {fail} fail, and {rest} are undecided."

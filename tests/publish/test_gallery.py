@@ -17,7 +17,7 @@ from runner.core.errors import InputError
 from runner.core.papers import PAPERS
 from runner.publish import gallery
 from runner.publish.entries import claims_of, collect
-from runner.publish.gallery import by_paper, counts, needs, papers, pretty
+from runner.publish.gallery import by_paper, counts, papers, pretty
 from runner.publish.kept_figure import KeptFigure, drawn_from
 from runner.runs.provenance import REFERENCE
 

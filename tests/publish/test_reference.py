@@ -175,9 +175,7 @@ def test_the_gallery_shows_an_overridden_figure_and_counts_it_nowhere(made, tmp_
     assert len(entries) == len(canonical) + 1
     about = entries[names.index(variant.name)].results[0].about
     assert about["command"] == f"python -m runner figure={NAME} scale=smoke '{OVERRIDE}'"
-    with_variant, without = (
-        claims.query("is_main") for claims in map(claims_of, (entries, canonical))
-    )
+    with_variant, without = (claims_of(each).query("is_main") for each in (entries, canonical))
     assert counts(with_variant) == counts(without)
     assert sum(counts(with_variant)["paper"].values()) == 3
 

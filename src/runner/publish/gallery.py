@@ -79,7 +79,11 @@ def by_paper(entries: list[Entry], claims: pd.DataFrame) -> Iterator[PaperResult
         found = [
             said["says"]
             for said in papers().get(paper.letter, {}).get("found", [])
-            if all(verdicts.get(claim) == needed for claim, needed in needs(said))
+            if all(
+                verdicts.get(claim) == verdict
+                for verdict in VERDICTS
+                for claim in said.get(verdict, [])
+            )
         ]
         rows, count = claims[claims["figure"].isin(names)], counts(main[main["figure"].isin(names)])
         yield PaperResults(paper, figures, rows, count, " ".join(found))
@@ -89,13 +93,6 @@ def papers() -> dict[str, Any]:
     """Return what the index says of each paper, by letter: authors, question, and what may be
     found."""
     return yaml.safe_load((PAGES / "papers.yaml").read_text())
-
-
-def needs(sentence: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the claims that a sentence rests on, as `figure/claim`, each with the verdict it
-    needs."""
-    for verdict in VERDICTS:
-        yield from ((claim, verdict) for claim in sentence.get(verdict, []))
 
 
 def counts(claims: pd.DataFrame) -> dict[str, Counter[str]]:
@@ -110,11 +107,6 @@ def tallies(claims: pd.DataFrame) -> Iterator[tuple[str, str, int, dict[str, Cou
     canonical = claims[claims["is_canonical"]]
     for (whose, scale), rows in canonical.groupby(["whose", "scale"], sort=False):
         yield whose, scale, rows["figure"].nunique(), counts(rows)
-
-
-def sentence(text: str) -> Markup:
-    """Return a text as `pretty` writes it, with a capital at its beginning."""
-    return pretty(capital(text))
 
 
 def capital(text: str) -> str:
@@ -161,7 +153,7 @@ def pages(entries: list[Entry], **known: Any) -> Environment:
     loader = PackageLoader("runner.publish", "pages")
     options: Any = {"trim_blocks": True, "lstrip_blocks": True, "undefined": StrictUndefined}
     made = Environment(loader=loader, autoescape=lambda name: ".html" in str(name), **options)
-    made.filters |= {each.__name__: each for each in (pretty, sentence, duration, reason)}
+    made.filters |= {each.__name__: each for each in (pretty, capital, duration, reason)}
     claims = claims_of(entries)
     first = [entry.first for entry in entries if entry.is_canonical and entry.first]
     about = {"first": first, "total": counts(claims[claims["is_main"]])}

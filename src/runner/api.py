@@ -148,7 +148,7 @@ class Figure(results.Figure):
         if all(run.is_complete() for run in self.runs):
             return self.png()
         if self.is_canonical and self._kept.folder.exists():
-            return self._kept.png_with_note("from the reference")
+            return self._kept.png("from the reference")
         return None
 
     def compute(self, n_jobs: int = 1) -> dict[str, pd.DataFrame]:

@@ -38,6 +38,9 @@ CRASHED = {
 }
 """Cuts that once ended in an exception, always in the sample."""
 
+COUNTED = ("epoch", "layer", "replicate", "time")
+"""Columns of which a parameter leaves the first values."""
+
 UNKNOWN = "unheard of"
 
 TableSet = dict[str, pd.DataFrame]
@@ -75,10 +78,10 @@ def cuts(figure: str, tables: TableSet) -> Iterator[TableSet]:
         for column in set(rows) - measured:
             if {column, f"{column}s"} & parameters:
                 values.setdefault(column, set()).update(rows[column].dropna())
-    several = sorted(column for column in values if len(values[column]) > 1)
-    one, other = chance.choices(several, k=2)
-    alone = {one: [chance.choice(sorted(values[one]))]}
-    both = alone | {other: sorted(values[other])[1:]}
+    several = {column: sorted(values[column]) for column in values if len(values[column]) > 1}
+    one, other = chance.choices(sorted(several), k=2)
+    alone = {one: several[one][:2] if one in COUNTED else [chance.choice(several[one])]}
+    both = alone | {other: several[other][:1] if other in COUNTED else several[other][1:]}
     for cut in (alone, both, *filter(None, [CRASHED.get(figure)])):
         print(cut)
         yield after(cut, tables)

@@ -118,7 +118,9 @@ class Entry:
     @property
     def by_scale(self) -> list[Result]:
         """Return the results from the smallest scale, one's own before the reference's."""
-        return sorted(self.results, key=lambda each: (-SCALES.index(each.scale), not each.is_own))
+        return sorted(
+            self.results, key=lambda result: (-SCALES.index(result.scale), not result.is_own)
+        )
 
     @property
     def rows(self) -> dict[str, dict[str, str]]:

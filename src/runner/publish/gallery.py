@@ -172,10 +172,10 @@ def write(entries: list[Entry], folder: Path) -> None:
     pictures.mkdir(parents=True, exist_ok=True)
     drawings = {}
     for entry in entries:
-        for each in entry.results:
-            if each.picture:
-                to = pictures / each.place
-                drawings[each.place] = _publish(each.picture, to, each is entry.first)
+        for result in entry.results:
+            if result.picture:
+                to = pictures / result.place
+                drawings[result.place] = _publish(result.picture, to, result is entry.first)
     made = pages(entries, drawings=drawings)
     plain = ("index.html", "claims.html")
     content = {name: made.get_template(f"{name}.jinja").render() for name in plain}

@@ -1,7 +1,7 @@
 """A figure of the reference: its tables, claims and provenance lie in a folder that git keeps."""
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import ClassVar
@@ -10,7 +10,7 @@ import pandas as pd
 
 from runner.core.catalogue import figure_study, package_of
 from runner.publish.kept import read_csv, read_json
-from runner.results.drawing import DOT, Header
+from runner.results.drawing import Header
 from runner.results.figure import Figure
 from runner.results.rows import Tables
 from runner.results.style import drawn_in, save
@@ -51,12 +51,6 @@ class KeptFigure(Figure):
     def header(self, tables: Tables | None = None, judged: pd.DataFrame | None = None) -> Header:
         """Return the lines above the picture. judged: its claims; those kept if none are given."""
         return super().header(tables, self.claims() if judged is None else judged)
-
-    def png_with_note(self, note: str) -> bytes:
-        """Return the picture as PNG. note: ends the header's first line."""
-        tables = self.tables()
-        header = self.header(tables)
-        return self.png(tables, replace(header, what=f"{header.what}{DOT}{note}"))
 
     def picture(self, end: str = "png") -> Path:
         """Return the path of the picture; draw it unless it is there, up to date.

@@ -8,7 +8,7 @@ that neither overwrites the other.
 import hashlib
 import json
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,7 +20,7 @@ from runner.core.catalogue import figure_study, folder_words, headline
 from runner.core.errors import InputError
 from runner.results import claims
 from runner.results.captions import caption
-from runner.results.drawing import Drawing, Header, draw, drawing_of
+from runner.results.drawing import DOT, Drawing, Header, draw, drawing_of
 from runner.results.registering import registered
 from runner.results.rows import Tables
 from runner.results.style import Picture, as_bytes, drawn_in, print_at, save, settle
@@ -152,11 +152,13 @@ class Figure:
                 picture.add_header(header.what, header.finding, header.counts)
         return picture, numbers
 
-    def png(self, tables: Tables | None = None, header: Header | None = None) -> bytes:
-        """Return the picture as PNG."""
-        tables = self._or_own(tables)
+    def png(self, note: str = "") -> bytes:
+        """Return the picture of its own tables as PNG. note: ends the header's first line."""
+        tables = self.tables()
+        header = self.header(tables)
+        header = replace(header, what=DOT.join(filter(None, (header.what, note))))
         with drawn_in(self.style):
-            return as_bytes(self.drawn(tables, header or self.header(tables))[0])
+            return as_bytes(self.drawn(tables, header)[0])
 
     def save(self, tables: Tables | None = None) -> pd.DataFrame:
         """Draw the picture and judge the claims; write all of FILES; return the claims.

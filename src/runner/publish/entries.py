@@ -118,9 +118,8 @@ class Entry:
     @property
     def by_scale(self) -> list[Result]:
         """Return the results from the smallest scale, one's own before the reference's."""
-        return sorted(
-            self.results, key=lambda result: (-SCALES.index(result.scale), not result.is_own)
-        )
+        order = SCALES[::-1].index
+        return sorted(self.results, key=lambda result: (order(result.scale), not result.is_own))
 
     @property
     def rows(self) -> dict[str, dict[str, str]]:

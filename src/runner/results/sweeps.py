@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -10,18 +10,20 @@ from runner.core.catalogue import folder_words, rows_of
 from runner.core.errors import InputError
 from runner.results import sweep_pictures
 from runner.results.captions import repeated
-from runner.results.figure import Figure
 from runner.results.preview import printed, summary_of
 from runner.results.sweep_pictures import last
 from runner.runs.inventory import find
 from runner.runs.run import NAME, Run, load
 from runner.runs.selection import differing, words
 
+if TYPE_CHECKING:
+    import runner.results.figure
+
 MOST_LINES = 20
 """Of the table; `runs export` has all runs."""
 
 
-def summary(figures: Sequence[Figure]) -> str:
+def summary(figures: Sequence["runner.results.figure.Figure"]) -> str:
     """Return a table of figures, with the seconds of their runs and their verdicts, and totals."""
     verdicts, lines = ["holds", "fails", "undecided"], []
     for figure in figures:
